@@ -1,0 +1,1 @@
+//! Retry handling that is safe, bounded and explained.
