@@ -1,0 +1,222 @@
+//! How long to wait before the next attempt.
+//!
+//! A backoff has a *shape*, which gives the longest delay before each retry,
+//! and a *jitter*, which spreads the clients that would otherwise all come back
+//! in the same millisecond. The jitter is applied last, after the cap: a fleet
+//! that has reached the cap needs it most.
+//!
+//! All arithmetic is on whole nanoseconds and saturates. The delay before retry
+//! 4 294 967 295 is the cap, not an overflow.
+//!
+//! ```
+//! use std::time::Duration;
+//! use steadfast::{Backoff, Jitter, VirtualWorld};
+//!
+//! let backoff = Backoff::exponential(Duration::from_millis(50), Duration::from_secs(20))?
+//!     .with_jitter(Jitter::Full);
+//! let world = VirtualWorld::new(); // rolls ones, so the longest delays
+//! assert_eq!(backoff.delay(0, Duration::ZERO, &world), Duration::from_millis(50));
+//! assert_eq!(backoff.delay(3, Duration::ZERO, &world), Duration::from_millis(400));
+//! assert_eq!(backoff.delay(u32::MAX, Duration::ZERO, &world), Duration::from_secs(20));
+//! # Ok::<(), steadfast::PolicyError>(())
+//! ```
+
+mod jitter;
+mod shape;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use jitter::Jitter;
+
+use crate::policy_error::PolicyError;
+use crate::world::{Roll, World, nanos};
+use shape::Shape;
+
+/// The delays before a request's retries.
+#[derive(Clone, Debug)]
+pub struct Backoff {
+    shape: Shape,
+    jitter: Jitter,
+}
+
+impl Backoff {
+    /// No delay at all.
+    pub const fn none() -> Self {
+        Self {
+            shape: Shape::Constant(0),
+            jitter: Jitter::None,
+        }
+    }
+
+    /// The same delay every time.
+    pub fn constant(delay: Duration) -> Self {
+        Self {
+            shape: Shape::Constant(nanos(delay)),
+            jitter: Jitter::None,
+        }
+    }
+
+    /// `first`, then `step` more each time, up to `cap`.
+    pub fn linear(first: Duration, step: Duration, cap: Duration) -> Result<Self, PolicyError> {
+        let (first, step, cap) = (nanos(first), nanos(step), nanos(cap));
+        at_most("backoff.first", first, cap)?;
+        Ok(Self {
+            shape: Shape::Linear { first, step, cap },
+            jitter: Jitter::None,
+        })
+    }
+
+    /// `base`, then twice as long each time, up to `cap`.
+    pub fn exponential(base: Duration, cap: Duration) -> Result<Self, PolicyError> {
+        Self::exponential_by(2, base, cap)
+    }
+
+    /// `base`, then `factor` times as long each time, up to `cap`.
+    pub fn exponential_by(factor: u32, base: Duration, cap: Duration) -> Result<Self, PolicyError> {
+        let (base, cap) = (nanos(base), nanos(cap));
+        if base == 0 {
+            return Err(PolicyError::new(
+                "backoff.base",
+                "is zero: it must be at least 1 ns",
+            ));
+        }
+        if factor < 2 {
+            let problem = format!("is {factor}: it must be at least 2 (1 is a constant backoff)");
+            return Err(PolicyError::new("backoff.factor", problem));
+        }
+        at_most("backoff.base", base, cap)?;
+        Ok(Self {
+            shape: Shape::Exponential { base, factor, cap },
+            jitter: Jitter::None,
+        })
+    }
+
+    /// 1, 10, 50, 100, 500, then 1000 ms: what RFC 0049 prescribes for reasons
+    /// that are always retried ("Controlled Backoff for Always Retry").
+    pub const fn controlled() -> Self {
+        Self {
+            shape: Shape::Controlled,
+            jitter: Jitter::None,
+        }
+    }
+
+    /// 1, 2, 4 … 256, then 500 ms, without jitter: RFC 0049's "Best Effort" (D6).
+    pub const fn best_effort() -> Self {
+        let shape = Shape::Exponential {
+            base: 1_000_000,
+            factor: 2,
+            cap: 500_000_000,
+        };
+        Self {
+            shape,
+            jitter: Jitter::None,
+        }
+    }
+
+    /// Whatever a function makes of the number of retries so far.
+    pub fn custom(delay: impl Fn(u32) -> Duration + Send + Sync + 'static) -> Self {
+        Self {
+            shape: Shape::Custom(Arc::new(delay)),
+            jitter: Jitter::None,
+        }
+    }
+
+    pub(crate) const fn exponential_unchecked(base: u64, cap: u64) -> Self {
+        Self {
+            shape: Shape::Exponential {
+                base,
+                factor: 2,
+                cap,
+            },
+            jitter: Jitter::None,
+        }
+    }
+
+    /// The same backoff with another jitter.
+    #[must_use]
+    pub fn with_jitter(mut self, jitter: Jitter) -> Self {
+        self.jitter = jitter;
+        self
+    }
+
+    /// The same backoff, never longer than `cap`.
+    pub fn with_cap(mut self, cap: Duration) -> Result<Self, PolicyError> {
+        self.shape = self.shape.capped(nanos(cap))?;
+        Ok(self)
+    }
+
+    /// The jitter.
+    pub const fn jitter(&self) -> Jitter {
+        self.jitter
+    }
+
+    /// The delay before the next retry, after `retries` of them, the last of
+    /// which waited `previous`. Only a jitter rolls the dice.
+    pub fn delay(&self, retries: u32, previous: Duration, world: &dyn World) -> Duration {
+        let longest = self.shape.longest(retries);
+        if self.jitter == Jitter::None {
+            return Duration::from_nanos(longest);
+        }
+        self.rolled(longest, previous, world.roll())
+    }
+
+    /// The longest delay before the retry that follows `retries` others.
+    pub fn longest(&self, retries: u32) -> Duration {
+        let longest = match self.jitter {
+            Jitter::None | Jitter::Full | Jitter::Equal => self.shape.longest(retries),
+            // Each may be three times the one before, whatever the shape says.
+            Jitter::Decorrelated => self.shape.cap(),
+        };
+        Duration::from_nanos(longest)
+    }
+
+    /// No delay is ever longer than this.
+    pub fn cap(&self) -> Duration {
+        Duration::from_nanos(self.shape.cap())
+    }
+
+    /// Whether a function of the user's own gives the delays, of which nothing
+    /// is known beforehand.
+    pub(crate) fn is_custom(&self) -> bool {
+        matches!(self.shape, Shape::Custom(_))
+    }
+
+    fn rolled(&self, longest: u64, previous: Duration, roll: Roll) -> Duration {
+        let nanos = match self.jitter {
+            Jitter::None => longest,
+            Jitter::Full => roll.of_nanos(longest),
+            Jitter::Equal => longest / 2 + roll.of_nanos(longest - longest / 2),
+            Jitter::Decorrelated => {
+                let base = self.shape.longest(0);
+                let top = nanos(previous)
+                    .max(base)
+                    .saturating_mul(3)
+                    .min(self.shape.cap());
+                base + roll.of_nanos(top.saturating_sub(base))
+            }
+        };
+        Duration::from_nanos(nanos)
+    }
+}
+
+impl fmt::Display for Backoff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "backoff {}{}", self.shape, self.jitter)
+    }
+}
+
+fn at_most(field: &'static str, value: u64, cap: u64) -> Result<(), PolicyError> {
+    if value <= cap {
+        return Ok(());
+    }
+    let (value, cap) = (Duration::from_nanos(value), Duration::from_nanos(cap));
+    Err(PolicyError::new(
+        field,
+        format!("is {value:?}: it must be at most the cap of {cap:?}"),
+    ))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+use super::*;
+use crate::world::VirtualWorld;
+
+const MS: Duration = Duration::from_millis(1);
+
+fn delays(backoff: &Backoff, retries: impl IntoIterator<Item = u32>) -> Vec<Duration> {
+    let world = VirtualWorld::new();
+    retries
+        .into_iter()
+        .map(|n| backoff.delay(n, Duration::ZERO, &world))
+        .collect()
+}
+
+#[test]
+fn best_effort_waits_1_2_4_up_to_256_then_500_ms() {
+    let expected: Vec<_> = [1, 2, 4, 8, 16, 32, 64, 128, 256, 500, 500]
+        .map(|n| n * MS)
+        .into();
+    assert_eq!(delays(&Backoff::best_effort(), 0..11), expected);
+}
+
+#[test]
+fn the_controlled_backoff_waits_1_10_50_100_500_then_1000_ms() {
+    let expected: Vec<_> = [1, 10, 50, 100, 500, 1000, 1000].map(|n| n * MS).into();
+    assert_eq!(delays(&Backoff::controlled(), 0..7), expected);
+}
+
+#[test]
+fn any_attempt_number_ends_at_the_cap_without_overflow() {
+    let cap = Duration::from_secs(20);
+    let numbers = [35, 63, 64, 65, 100_000, u32::MAX];
+    for backoff in [
+        Backoff::exponential(Duration::from_nanos(1), cap).unwrap(),
+        Backoff::exponential_by(7, Duration::from_nanos(1), cap).unwrap(),
+        Backoff::exponential(Duration::from_secs(1), cap).unwrap(),
+        Backoff::linear(Duration::ZERO, cap, cap).unwrap(),
+    ] {
+        let expected = vec![cap; numbers.len()];
+        assert_eq!(delays(&backoff, numbers), expected[..], "{backoff}");
+    }
+}
+
+#[test]
+fn the_longest_durations_saturate() {
+    let longest = Duration::from_nanos(u64::MAX);
+    let backoff = Backoff::exponential(Duration::MAX, Duration::MAX).unwrap();
+    assert_eq!(delays(&backoff, [0, 1, u32::MAX]), [longest; 3]);
+    let backoff = backoff.with_jitter(Jitter::Decorrelated);
+    assert_eq!(
+        backoff.delay(3, Duration::MAX, &VirtualWorld::new()),
+        longest
+    );
+}
+
+#[test]
+fn jitter_at_the_cap_stays_uniform_over_the_whole_range() {
+    let cap = Duration::from_secs(20);
+    let backoff = Backoff::exponential(Duration::from_secs(1), cap).unwrap();
+    let world = VirtualWorld::new().seeded(4711);
+    for (jitter, least) in [(Jitter::Full, Duration::ZERO), (Jitter::Equal, cap / 2)] {
+        let backoff = backoff.clone().with_jitter(jitter);
+        let mut buckets = [0u32; 10];
+        for _ in 0..10_000 {
+            let delay = backoff.delay(40, cap, &world);
+            assert!(delay >= least && delay < cap, "{delay:?}");
+            let place = (delay - least).as_secs_f64() / (cap - least).as_secs_f64();
+            buckets[(place * 10.0) as usize] += 1;
+        }
+        // Each tenth of the range holds a tenth of the delays, give or take
+        // five standard deviations (√(10000·0.1·0.9) = 30).
+        assert!(
+            buckets.iter().all(|n| n.abs_diff(1000) < 150),
+            "seed 4711: {buckets:?}"
+        );
+    }
+}
+
+#[test]
+fn decorrelated_jitter_is_between_the_base_and_three_times_the_previous_delay() {
+    let backoff = Backoff::exponential(10 * MS, 1000 * MS)
+        .unwrap()
+        .with_jitter(Jitter::Decorrelated);
+    let least = VirtualWorld::new().rolling(Roll::ZERO);
+    let most = VirtualWorld::new();
+    assert_eq!(backoff.delay(0, Duration::ZERO, &least), 10 * MS);
+    assert_eq!(backoff.delay(0, Duration::ZERO, &most), 30 * MS);
+    assert_eq!(backoff.delay(1, 30 * MS, &most), 90 * MS);
+    assert_eq!(backoff.delay(9, 900 * MS, &most), 1000 * MS);
+}
+
+#[test]
+fn a_base_of_a_nanosecond_divides_by_nothing() {
+    let backoff = Backoff::exponential(Duration::from_nanos(1), MS).unwrap();
+    for jitter in [
+        Jitter::None,
+        Jitter::Full,
+        Jitter::Equal,
+        Jitter::Decorrelated,
+    ] {
+        let backoff = backoff.clone().with_jitter(jitter);
+        assert!(backoff.delay(0, Duration::ZERO, &VirtualWorld::new()) <= MS);
+    }
+}
+
+#[test]
+fn an_impossible_backoff_names_the_field_and_the_limit() {
+    let text = |result: Result<Backoff, PolicyError>| result.unwrap_err().to_string();
+    assert_eq!(
+        text(Backoff::exponential(Duration::ZERO, MS)),
+        "impossible retry policy: backoff.base is zero: it must be at least 1 ns"
+    );
+    assert_eq!(
+        text(Backoff::exponential(2 * MS, MS)),
+        "impossible retry policy: backoff.base is 2ms: it must be at most the cap of 1ms"
+    );
+    assert!(text(Backoff::exponential_by(1, MS, MS)).contains("backoff.factor is 1"));
+    assert!(text(Backoff::linear(2 * MS, MS, MS)).contains("backoff.first"));
+    assert!(text(Backoff::best_effort().with_cap(Duration::ZERO)).contains("backoff.base"));
+}

@@ -1,0 +1,86 @@
+//! Reading errors that one does not own.
+//!
+//! A classifier is a function from an error to a [`Failure`]. Small ones are
+//! put together with [`also`](Classifier::also): "as usual, and also X".
+//!
+//! ```
+//! use std::io;
+//! use steadfast::classify::{ByInfo, Classifier};
+//! use steadfast::{Failure, reason};
+//!
+//! // As `io::Error` says of itself, and also: our proxy answers "would block"
+//! // when it is out of connections, and has then sent nothing on.
+//! let classifier = ByInfo.also(|error: &io::Error| {
+//!     (error.kind() == io::ErrorKind::WouldBlock)
+//!         .then(|| Failure::not_sent(&reason::NOT_AVAILABLE))
+//! });
+//! let failure = classifier.classify(&io::ErrorKind::WouldBlock.into());
+//! assert_eq!(failure.reason, &reason::NOT_AVAILABLE);
+//! ```
+
+use crate::failure::{Failure, Safety};
+use crate::info::{ErrorInfo, RetryInfo};
+use crate::reason::OPERATION_FAILED;
+
+/// Turns an error into what the engine knows of it. Any
+/// `Fn(&E) -> Failure` is one.
+pub trait Classifier<E: ?Sized> {
+    /// What is known of the attempt that failed with this error.
+    fn classify(&self, error: &E) -> Failure;
+
+    /// Asks `special` first, and this one where `special` has nothing to say.
+    fn also<F>(self, special: F) -> Also<Self, F>
+    where
+        Self: Sized,
+        F: Fn(&E) -> Option<Failure>,
+    {
+        Also {
+            usual: self,
+            special,
+        }
+    }
+}
+
+impl<E: ?Sized, F: Fn(&E) -> Failure> Classifier<E> for F {
+    fn classify(&self, error: &E) -> Failure {
+        self(error)
+    }
+}
+
+/// Takes an error at its own word. This is what is used if nothing is said.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ByInfo;
+
+impl<E: RetryInfo + ?Sized> Classifier<E> for ByInfo {
+    fn classify(&self, error: &E) -> Failure {
+        error.to_failure()
+    }
+}
+
+/// See [`Classifier::also`].
+#[derive(Clone, Copy, Debug)]
+pub struct Also<C, F> {
+    usual: C,
+    special: F,
+}
+
+impl<E: ?Sized, C: Classifier<E>, F: Fn(&E) -> Option<Failure>> Classifier<E> for Also<C, F> {
+    fn classify(&self, error: &E) -> Failure {
+        (self.special)(error).unwrap_or_else(|| self.usual.classify(error))
+    }
+}
+
+/// Any error may pass, but nothing is known of what its attempt did: retried
+/// when the call is idempotent, and not otherwise.
+pub fn any_error<E: ?Sized>(_: &E) -> Failure {
+    Failure::in_flight(&OPERATION_FAILED)
+}
+
+/// Goes by whose fault an error is, for errors that say only that: not retried
+/// if it is the client's (Smithy guidance; D35).
+pub fn by_fault<E: ErrorInfo + ?Sized>(error: &E) -> Failure {
+    let fault = error.fault();
+    Failure::in_flight(&OPERATION_FAILED)
+        .with_fault(fault)
+        .with_safety(Safety::from_fault(fault))
+}

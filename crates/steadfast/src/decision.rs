@@ -1,0 +1,96 @@
+//! What a strategy answers.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use crate::refusal::{BoxError, Refusal};
+use crate::token::RetryToken;
+
+/// A refreshed token, or why there is none.
+pub type Answer = Result<RetryToken, Refusal>;
+
+/// A decision that takes time, because the strategy asks somebody else.
+pub type PendingDecision = Pin<Box<dyn Future<Output = Answer> + Send>>;
+
+/// The answer to "may this be retried?".
+///
+/// RFC 0049 returns a future here, so that strategies may do I/O. Most do none,
+/// and then nothing is allocated for it.
+pub enum Decision {
+    /// Decided.
+    Ready(Answer),
+    /// To be awaited. The request's deadline goes on running meanwhile, and an
+    /// error or a panic in the future fails the request (D13).
+    Pending(PendingDecision),
+}
+
+impl Decision {
+    /// A decision that takes time.
+    pub fn pending(future: impl Future<Output = Answer> + Send + 'static) -> Self {
+        Decision::Pending(Box::pin(future))
+    }
+}
+
+impl From<Answer> for Decision {
+    fn from(answer: Answer) -> Self {
+        Decision::Ready(answer)
+    }
+}
+
+impl From<Refusal> for Decision {
+    fn from(refusal: Refusal) -> Self {
+        Decision::Ready(Err(refusal))
+    }
+}
+
+impl fmt::Debug for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Decision::Ready(answer) => f.debug_tuple("Ready").field(answer).finish(),
+            Decision::Pending(_) => f.write_str("Pending"),
+        }
+    }
+}
+
+/// RFC 0049's `RetryAction`: the answer of a strategy that keeps no state.
+///
+/// See [`from_fn`](crate::from_fn) for strategies that are one function.
+#[derive(Debug)]
+pub enum RetryAction {
+    /// Try again after this time.
+    Retry(Duration),
+    /// Do not try again.
+    DoNotRetry {
+        /// The error to raise instead of the attempt's own.
+        raise: Option<BoxError>,
+    },
+}
+
+impl RetryAction {
+    /// Try again after this time.
+    pub const fn with_duration(delay: Duration) -> Self {
+        RetryAction::Retry(delay)
+    }
+
+    /// Do not try again; the attempt's own error is raised.
+    pub const fn no_retry() -> Self {
+        RetryAction::DoNotRetry { raise: None }
+    }
+
+    /// Do not try again, and raise this error instead.
+    pub fn raise(error: impl Into<BoxError>) -> Self {
+        RetryAction::DoNotRetry {
+            raise: Some(error.into()),
+        }
+    }
+
+    /// How long to wait, if there is to be a retry.
+    pub const fn duration(&self) -> Option<Duration> {
+        match self {
+            RetryAction::Retry(delay) => Some(*delay),
+            RetryAction::DoNotRetry { .. } => None,
+        }
+    }
+}

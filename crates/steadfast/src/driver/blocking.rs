@@ -1,0 +1,113 @@
+//! The blocking driver, on nothing but std.
+#![expect(clippy::disallowed_methods, reason = "a driver is what waits")]
+
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use super::machine::Machine;
+use super::{Attempt, Retry, read};
+use crate::classify::Classifier;
+use crate::decision::{Answer, PendingDecision};
+use crate::error::Error;
+use crate::orchestrator::{Step, guarded};
+use crate::strategy::RetryStrategy;
+use crate::world::World;
+
+impl<S: RetryStrategy, C> Retry<'_, S, C> {
+    /// Makes the call on this thread, attempt by attempt, until one succeeds or
+    /// there shall be no more.
+    ///
+    /// A thread cannot be interrupted: an attempt that takes no heed of
+    /// [`Attempt::remaining`] can outlast the deadline, and is not followed by
+    /// another then.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use steadfast::BestEffort;
+    ///
+    /// let mut replies = [Err(std::io::ErrorKind::ConnectionRefused.into()), Ok(42)].into_iter();
+    /// let answer = steadfast::retry(&BestEffort::default())
+    ///     .operation("ask")
+    ///     .timeout(Duration::from_secs(1))
+    ///     .run_blocking(|_attempt| -> std::io::Result<i32> { replies.next().unwrap() })?;
+    /// assert_eq!(answer, 42);
+    /// # Ok::<(), steadfast::Error<std::io::Error>>(())
+    /// ```
+    pub fn run_blocking<T, E, F>(self, mut operation: F) -> Result<T, Error<E>>
+    where
+        C: Classifier<E>,
+        F: FnMut(Attempt) -> Result<T, E>,
+    {
+        let world = Machine {
+            observer: self.observer,
+        };
+        let (mut call, classifier, attempt_timeout) = self.into_parts(&world);
+        let mut last = None;
+        let mut step = call.begin(&world);
+        loop {
+            step = match step {
+                Step::Attempt => {
+                    let attempt = Attempt::of(&call, attempt_timeout, &world);
+                    match operation(attempt) {
+                        Ok(value) => {
+                            call.handle_success(&world);
+                            return Ok(value);
+                        }
+                        Err(error) => {
+                            let failure = read(&classifier, &error);
+                            last = Some(error);
+                            match failure {
+                                Ok(failure) => call.handle_failure(failure, &world),
+                                Err(panicked) => call.handle_unreadable(panicked, &world),
+                            }
+                        }
+                    }
+                }
+                Step::Wait(delay) => {
+                    thread::sleep(delay);
+                    call.handle_waited(&world)
+                }
+                Step::Ask(pending) => {
+                    match wait_for(pending, || call.request().remaining(world.now())) {
+                        Some(answer) => call.handle_decision(answer, &world),
+                        None => call.handle_deadline(&world),
+                    }
+                }
+                Step::GiveUp(_) | Step::LeftAlone => {
+                    return Err(Error::new(call.into_report(), last));
+                }
+            };
+        }
+    }
+}
+
+/// Awaits a decision on this thread, until the deadline. A panic in it is an
+/// answer like any other (D13).
+fn wait_for(
+    mut pending: PendingDecision,
+    remaining: impl Fn() -> Option<Duration>,
+) -> Option<Answer> {
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        match guarded(|| pending.as_mut().poll(&mut context)) {
+            Ok(Poll::Ready(answer)) => return Some(answer),
+            Ok(Poll::Pending) => match remaining() {
+                None => thread::park(),
+                Some(left) if left.is_zero() => return None,
+                Some(left) => thread::park_timeout(left),
+            },
+            Err(panicked) => return Some(Err(panicked)),
+        }
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}

@@ -1,0 +1,62 @@
+//! The world as this machine has it: its clock, its dice. The only place in the
+//! engine that reads either.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this is where the drivers get time and chance from"
+)]
+
+use std::time::Instant;
+
+use super::Observer;
+use crate::event::RetryEvent;
+use crate::world::{Roll, World};
+
+/// Time from std's clock, for the blocking driver.
+pub(super) struct Machine<'a> {
+    pub(super) observer: Option<&'a Observer>,
+}
+
+impl World for Machine<'_> {
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    fn roll(&self) -> Roll {
+        roll()
+    }
+
+    fn observe(&self, event: &RetryEvent<'_>) {
+        if let Some(observer) = self.observer {
+            observer(event);
+        }
+    }
+}
+
+/// Time from tokio's clock, which tests can pause.
+#[cfg(feature = "tokio")]
+pub(super) struct TokioMachine<'a> {
+    pub(super) observer: Option<&'a Observer>,
+}
+
+#[cfg(feature = "tokio")]
+impl World for TokioMachine<'_> {
+    fn now(&self) -> Instant {
+        tokio::time::Instant::now().into_std()
+    }
+
+    fn roll(&self) -> Roll {
+        roll()
+    }
+
+    fn observe(&self, event: &RetryEvent<'_>) {
+        if let Some(observer) = self.observer {
+            observer(event);
+        }
+    }
+}
+
+/// One generator for each thread, seeded apart: no two requests share a
+/// sequence, and no two threads share a cache line.
+fn roll() -> Roll {
+    Roll::from_bits(fastrand::u64(..))
+}

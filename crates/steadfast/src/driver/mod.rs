@@ -1,0 +1,233 @@
+//! Loops that do what the orchestrator says.
+//!
+//! ```
+//! use std::time::Duration;
+//! use steadfast::Standard;
+//!
+//! # async fn fetch(_: Option<Duration>) -> std::io::Result<&'static str> { Ok("value") }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), steadfast::Error<std::io::Error>> {
+//! let strategy = Standard::guidance(); // one for the whole client
+//!
+//! let value = steadfast::retry(&strategy)
+//!     .operation("get")
+//!     .idempotent(true)
+//!     .timeout(Duration::from_millis(2500))
+//!     .run(|attempt| async move { fetch(attempt.remaining()).await })
+//!     .await?;
+//! # assert_eq!(value, "value");
+//! # Ok(())
+//! # }
+//! ```
+
+mod blocking;
+mod machine;
+#[cfg(feature = "tokio")]
+mod tokio;
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::classify::{ByInfo, Classifier};
+use crate::event::RetryEvent;
+use crate::failure::Failure;
+use crate::orchestrator::{Orchestrator, guarded};
+use crate::refusal::Refusal;
+use crate::request::Request;
+use crate::strategy::{Limits, RetryStrategy, WorstCase};
+use crate::world::World;
+
+/// Starts describing a call that is retried under a strategy.
+///
+/// Pass a reference to the client's strategy, or an `Arc` of one. Calls are not
+/// idempotent unless said to be, and have no deadline unless given one.
+#[inline]
+pub fn retry<'a, S: RetryStrategy>(strategy: S) -> Retry<'a, S> {
+    Retry {
+        strategy,
+        classifier: ByInfo,
+        operation: "call",
+        service: "",
+        idempotent: false,
+        timeout: None,
+        attempt_timeout: None,
+        context: None,
+        observer: None,
+    }
+}
+
+type Observer = dyn Fn(&RetryEvent<'_>) + Send + Sync;
+
+/// A call that is about to be made. See [`retry`].
+#[must_use = "nothing happens until it is run"]
+pub struct Retry<'a, S, C = ByInfo> {
+    strategy: S,
+    classifier: C,
+    operation: &'static str,
+    service: &'static str,
+    idempotent: bool,
+    timeout: Option<Duration>,
+    attempt_timeout: Option<Duration>,
+    context: Option<Arc<dyn Any + Send + Sync>>,
+    observer: Option<&'a Observer>,
+}
+
+impl<'a, S: RetryStrategy, C> Retry<'a, S, C> {
+    /// Names the operation, for errors and events.
+    #[inline]
+    pub fn operation(mut self, operation: &'static str) -> Self {
+        self.operation = operation;
+        self
+    }
+
+    /// Names the service, for errors and events.
+    #[inline]
+    pub fn service(mut self, service: &'static str) -> Self {
+        self.service = service;
+        self
+    }
+
+    /// States whether doing the operation twice does no more than doing it once.
+    #[inline]
+    pub fn idempotent(mut self, idempotent: bool) -> Self {
+        self.idempotent = idempotent;
+        self
+    }
+
+    /// Gives the whole call so much time, attempts and waits together.
+    #[inline]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Gives each attempt so much time, or what is left of the whole if that is
+    /// less. An attempt that takes longer is dropped and counts as in flight,
+    /// so it is retried only if the call is idempotent. The blocking driver
+    /// cannot drop an attempt; there it bounds what [`Attempt::remaining`] says.
+    #[inline]
+    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
+        self.attempt_timeout = Some(timeout);
+        self
+    }
+
+    /// Reads errors with this classifier instead of their own
+    /// [`RetryInfo`](crate::RetryInfo).
+    #[inline]
+    pub fn classify<D>(self, classifier: D) -> Retry<'a, S, D> {
+        let Self {
+            strategy,
+            classifier: _,
+            operation,
+            service,
+            idempotent,
+            timeout,
+            attempt_timeout,
+            context,
+            observer,
+        } = self;
+        Retry {
+            strategy,
+            classifier,
+            operation,
+            service,
+            idempotent,
+            timeout,
+            attempt_timeout,
+            context,
+            observer,
+        }
+    }
+
+    /// Attaches a value that the strategy can read.
+    pub fn context<T: Any + Send + Sync>(mut self, context: T) -> Self {
+        self.context = Some(Arc::new(context));
+        self
+    }
+
+    /// Tells `observer` of every retry and every refusal.
+    #[inline]
+    pub fn observe(mut self, observer: &'a Observer) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// The most that this call can do.
+    pub fn worst_case(&self) -> WorstCase {
+        let (timeout, attempt_timeout) = (self.timeout, self.attempt_timeout);
+        self.strategy.worst_case(&Limits {
+            timeout,
+            attempt_timeout,
+            attempts: None,
+        })
+    }
+
+    #[inline]
+    fn into_parts(self, world: &dyn World) -> (Orchestrator<S>, C, Option<Duration>) {
+        let request = Request::new(self.operation)
+            .service(self.service)
+            .idempotent(self.idempotent)
+            .shared_context(self.context);
+        let request = match self.timeout {
+            Some(timeout) => request.timeout(world.now(), timeout),
+            None => request,
+        };
+        (
+            Orchestrator::new(self.strategy, request),
+            self.classifier,
+            self.attempt_timeout,
+        )
+    }
+}
+
+/// What an attempt may know of itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Attempt {
+    number: u32,
+    remaining: Option<Duration>,
+}
+
+impl Attempt {
+    /// Which attempt it is, the first being 1.
+    pub const fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// The time it had when it began: what was left of the whole, or of its own
+    /// if that was less. Hand it on to whatever the attempt calls.
+    pub const fn remaining(&self) -> Option<Duration> {
+        self.remaining
+    }
+
+    #[inline]
+    fn of<S: RetryStrategy>(
+        call: &Orchestrator<S>,
+        attempt_timeout: Option<Duration>,
+        world: &dyn World,
+    ) -> Self {
+        let request = call.request();
+        let left = request.deadline().map(|deadline| {
+            // The first attempt begins when the request does.
+            let now = match request.started() {
+                Some(started) if request.attempts() == 1 => started,
+                Some(_) | None => world.now(),
+            };
+            deadline.saturating_duration_since(now)
+        });
+        let remaining = match (left, attempt_timeout) {
+            (Some(left), Some(own)) => Some(left.min(own)),
+            (left, own) => left.or(own),
+        };
+        Self {
+            number: request.attempts(),
+            remaining,
+        }
+    }
+}
+
+/// Reads an error, surviving a classifier that panics.
+#[inline]
+fn read<E, C: Classifier<E>>(classifier: &C, error: &E) -> Result<Failure, Refusal> {
+    guarded(|| classifier.classify(error))
+}

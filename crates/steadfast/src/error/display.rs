@@ -1,0 +1,159 @@
+//! The error as text: one line, or the history with `{:#}`.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::Error;
+use crate::history::{AttemptRecord, Outcome};
+use crate::orchestrator::Report;
+
+impl<E: fmt::Display> fmt::Display for Error<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let report = self.report();
+        headline(f, report)?;
+        if f.alternate() {
+            history(f, report)
+        } else {
+            summary(f, report)
+        }?;
+        match (self.raised(), self.last_error()) {
+            (Some(raised), _) => tail(f, raised),
+            (None, Some(last)) => tail(f, last),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+fn headline(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
+    let (request, verdict) = (report.request(), report.verdict());
+    if !request.service_name().is_empty() {
+        write!(f, "{} ", request.service_name())?;
+    }
+    write!(f, "{} {verdict}", request.operation_name())?;
+    if let (true, Some(elapsed)) = (verdict.is_timeout(), report.elapsed()) {
+        write!(f, " after {}", Time(elapsed))?;
+    }
+    f.write_str(match (verdict.is_ambiguous(), request.is_idempotent()) {
+        (true, _) => ", may have been applied",
+        (false, false) => ", was not applied",
+        (false, true) => "",
+    })
+}
+
+fn summary(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
+    let attempts = report.attempts();
+    write!(
+        f,
+        ": {attempts} attempt{}",
+        if attempts == 1 { "" } else { "s" }
+    )?;
+    for (reason, times) in report.all_reasons() {
+        match times {
+            1 => write!(f, ", {reason}")?,
+            _ => write!(f, ", {reason} ×{times}")?,
+        }
+    }
+    if let Some(peer) = report
+        .history()
+        .records()
+        .iter()
+        .rev()
+        .find_map(|r| r.peer.as_ref())
+    {
+        write!(f, "; last node {peer}")?;
+    }
+    if let Some(refusal) = report.refusal() {
+        write!(f, "; not retried: {}", refusal.cause())?;
+    }
+    Ok(())
+}
+
+fn history(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
+    let idempotent = if report.request().is_idempotent() {
+        "idempotent"
+    } else {
+        "not idempotent"
+    };
+    write!(f, "\n  strategy  {}   {idempotent}", report.strategy())?;
+    let history = report.history();
+    let (first, last) = history.split();
+    for record in first {
+        line(f, record)?;
+    }
+    if history.omitted() > 0 {
+        write!(f, "\n  …     {} more", history.omitted())?;
+    }
+    for record in last {
+        line(f, record)?;
+    }
+    Ok(())
+}
+
+fn line(f: &mut fmt::Formatter<'_>, record: &AttemptRecord) -> fmt::Result {
+    let AttemptRecord {
+        attempt,
+        at,
+        stage,
+        reason,
+        hint,
+        peer,
+        note,
+        outcome,
+    } = record;
+    write!(f, "\n  #{attempt:<3} {:>8}  ", Time(*at).to_string())?;
+    if let Some(peer) = peer {
+        write!(f, "{peer}  ")?;
+    }
+    match note {
+        Some(note) => write!(f, "{note}  ")?,
+        None => write!(f, "{stage}  ")?,
+    }
+    write!(f, "{reason}  ")?;
+    if let Some(hint) = hint {
+        write!(f, "asked for {}  ", Time(*hint))?;
+    }
+    match outcome {
+        Outcome::Retry {
+            delay,
+            capped: false,
+        } => write!(f, "retry in {}", Time(*delay)),
+        Outcome::Retry {
+            delay,
+            capped: true,
+        } => {
+            write!(
+                f,
+                "the deadline came {} later, before the retry",
+                Time(*delay)
+            )
+        }
+        Outcome::Refused(cause) => write!(f, "not retried: {cause}"),
+    }
+}
+
+fn tail(f: &mut fmt::Formatter<'_>, error: &dyn fmt::Display) -> fmt::Result {
+    if f.alternate() {
+        write!(f, "\n  error     {error}")
+    } else {
+        write!(f, ": {error}")
+    }
+}
+
+/// A duration as people write it: `2.50 s`, `3 ms`.
+pub(crate) struct Time(pub(crate) Duration);
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nanos = self.0.as_nanos();
+        match nanos {
+            0 => f.write_str("0 ms"),
+            1..1_000 => write!(f, "{nanos} ns"),
+            1_000..1_000_000 => write!(f, "{} µs", nanos / 1_000),
+            1_000_000..1_000_000_000 if nanos.is_multiple_of(1_000_000) || nanos >= 10_000_000 => {
+                write!(f, "{} ms", nanos / 1_000_000)
+            }
+            1_000_000..1_000_000_000 => write!(f, "{:.1} ms", self.0.as_secs_f64() * 1e3),
+            _ => write!(f, "{:.2} s", self.0.as_secs_f64()),
+        }
+    }
+}

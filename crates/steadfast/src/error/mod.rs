@@ -1,0 +1,106 @@
+//! What a call that did not succeed says.
+//!
+//! One line for logs, the whole history for whoever looks closer (`{:#}`), the
+//! same for machines (`to_json`, feature `json`).
+
+mod display;
+#[cfg(feature = "json")]
+mod json;
+
+use std::error::Error as StdError;
+use std::fmt;
+
+pub(crate) use display::Time;
+
+use crate::orchestrator::Report;
+use crate::refusal::{Cause, Refusal};
+use crate::verdict::Verdict;
+
+/// A call did not succeed.
+///
+/// It holds the last attempt's own error, unless there was none because the
+/// time ran out first.
+pub struct Error<E> {
+    inner: Box<Inner<E>>,
+}
+
+struct Inner<E> {
+    report: Report,
+    last: Option<E>,
+}
+
+impl<E> Error<E> {
+    #[cold]
+    pub(crate) fn new(report: Report, last: Option<E>) -> Self {
+        Self {
+            inner: Box::new(Inner { report, last }),
+        }
+    }
+
+    /// The verdict: failed or timed out, ambiguous or not.
+    pub fn verdict(&self) -> Verdict {
+        self.inner.report.verdict()
+    }
+
+    /// Whether the deadline ended the call.
+    pub fn is_timeout(&self) -> bool {
+        self.verdict().is_timeout()
+    }
+
+    /// Whether the operation may have been applied although it is not known to
+    /// have been, and applying it again would not be the same (D14).
+    pub fn is_ambiguous(&self) -> bool {
+        self.verdict().is_ambiguous()
+    }
+
+    /// Whether a retry was refused for this cause.
+    pub fn was_refused_for(&self, cause: Cause) -> bool {
+        self.refusal()
+            .is_some_and(|refusal| refusal.cause() == cause)
+    }
+
+    /// Why there was no further attempt. None if a capped sleep ended the call.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        self.inner.report.refusal()
+    }
+
+    /// The error that the strategy raised in place of the attempt's own.
+    pub fn raised(&self) -> Option<&(dyn StdError + Send + Sync + 'static)> {
+        self.refusal()?.raised()
+    }
+
+    /// The whole story: attempts, reasons, history.
+    pub fn report(&self) -> &Report {
+        &self.inner.report
+    }
+
+    /// The last attempt's own error.
+    pub fn last_error(&self) -> Option<&E> {
+        self.inner.last.as_ref()
+    }
+
+    /// The last attempt's own error, to keep.
+    pub fn into_last_error(self) -> Option<E> {
+        self.inner.last
+    }
+}
+
+impl<E: StdError + 'static> StdError for Error<E> {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match self.raised() {
+            Some(raised) => Some(raised),
+            None => self
+                .last_error()
+                .map(|last| last as &(dyn StdError + 'static)),
+        }
+    }
+}
+
+impl<E: fmt::Debug> fmt::Debug for Error<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Error")
+            .field("report", &self.inner.report)
+            .field("last", &self.inner.last)
+            .finish()
+    }
+}

@@ -1,0 +1,179 @@
+//! What would be decided, and why, without doing it.
+//!
+//! There is no second description of the rules here that could drift from the
+//! first: an explanation runs the orchestrator itself, on a copy of the
+//! strategy that shares nothing with the original, in virtual time.
+
+mod plan;
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::time::Duration;
+
+pub use plan::{Plan, PlanRow, plan};
+
+use crate::error::Time;
+use crate::failure::Failure;
+use crate::law::{Grounds, lawful};
+use crate::reason::Reason;
+use crate::refusal::Cause;
+use crate::request::Request;
+use crate::stage::Stage;
+use crate::strategy::RetryStrategy;
+
+/// Says what would be decided about a failure of a request, and why.
+///
+/// ```
+/// use steadfast::{BestEffort, Failure, Request, explain, reason};
+///
+/// let cut = Failure::in_flight(&reason::SOCKET_CLOSED_WHILE_IN_FLIGHT);
+/// let explanation = explain(&BestEffort::default(), &Request::new("upsert"), &cut)?;
+/// assert!(!explanation.would_retry());
+/// assert_eq!(
+///     explanation.to_string(),
+///     "upsert ended with SOCKET_CLOSED_WHILE_IN_FLIGHT (bytes may have left, no answer)\n\
+///      \x20 verdict   no retry, may have been applied\n\
+///      \x20 because   it may have been applied, and the request is not idempotent\n\
+///      \x20 strategy  best effort (backoff 1ms × 2ⁿ up to 500ms)"
+/// );
+/// # Ok::<(), steadfast::Unexplainable>(())
+/// ```
+pub fn explain(
+    strategy: &dyn RetryStrategy,
+    request: &Request,
+    failure: &Failure,
+) -> Result<Explanation, Unexplainable> {
+    let plan = plan(strategy, request, [failure.clone()])?;
+    let row = plan.rows().first().cloned();
+    let row = row.ok_or(Unexplainable {
+        why: "the strategy delays even the first attempt past the deadline",
+    })?;
+    Ok(Explanation {
+        operation: request.operation_name(),
+        reason: failure.reason,
+        stage: failure.stage,
+        grounds: lawful(request, failure),
+        ambiguous: plan.verdict().is_some_and(|verdict| verdict.is_ambiguous()),
+        strategy: plan.strategy().to_owned(),
+        decided: row.decided,
+    })
+}
+
+/// The outcome of [`explain`], as data and, with `{}`, as text.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    operation: &'static str,
+    reason: &'static Reason,
+    stage: Stage,
+    grounds: Result<Grounds, Cause>,
+    ambiguous: bool,
+    strategy: String,
+    decided: Planned,
+}
+
+/// What would be decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Planned {
+    /// Another attempt, after a delay between these two, as the jitter has it.
+    Retry {
+        /// The shortest delay.
+        shortest: Duration,
+        /// The longest delay.
+        longest: Duration,
+        /// Whether the deadline would cut the longest delay short.
+        capped: bool,
+    },
+    /// No other attempt.
+    Refused(Cause),
+    /// The strategy would ask somebody else first.
+    Asks,
+}
+
+impl Explanation {
+    /// Whether there would be another attempt.
+    pub fn would_retry(&self) -> bool {
+        matches!(self.decided, Planned::Retry { .. })
+    }
+
+    /// What would be decided.
+    pub const fn decided(&self) -> Planned {
+        self.decided
+    }
+
+    /// What makes a retry lawful, or why it is not.
+    pub const fn grounds(&self) -> Result<Grounds, Cause> {
+        self.grounds
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{} ended with {} ({})",
+            self.operation, self.reason, self.stage
+        )?;
+        writeln!(
+            f,
+            "  verdict   {}{}",
+            self.decided,
+            if self.ambiguous {
+                ", may have been applied"
+            } else {
+                ""
+            }
+        )?;
+        match (self.decided, self.grounds) {
+            (Planned::Refused(cause), _) => writeln!(f, "  because   {cause}")?,
+            (Planned::Retry { .. } | Planned::Asks, Ok(grounds)) => {
+                writeln!(f, "  because   {grounds}")?;
+            }
+            (Planned::Retry { .. } | Planned::Asks, Err(cause)) => {
+                writeln!(f, "  because   {cause}")?;
+            }
+        }
+        write!(f, "  strategy  {}", self.strategy)
+    }
+}
+
+impl fmt::Display for Planned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Planned::Retry {
+                shortest,
+                longest,
+                capped,
+            } => {
+                f.write_str("retry in ")?;
+                if shortest != longest {
+                    write!(f, "{} to ", Time(*shortest))?;
+                }
+                write!(f, "{}", Time(*longest))?;
+                if *capped {
+                    f.write_str(" (cut by the deadline)")
+                } else {
+                    Ok(())
+                }
+            }
+            Planned::Refused(_) => f.write_str("no retry"),
+            Planned::Asks => f.write_str("the strategy asks somebody else"),
+        }
+    }
+}
+
+/// There is no explaining this strategy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unexplainable {
+    why: &'static str,
+}
+
+impl fmt::Display for Unexplainable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot be explained: {}", self.why)
+    }
+}
+
+impl StdError for Unexplainable {}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+//! What would happen to a request that fails time and again.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use super::{Planned, Unexplainable};
+use crate::error::Time;
+use crate::failure::Failure;
+use crate::orchestrator::{Orchestrator, Step};
+use crate::reason::Reason;
+use crate::refusal::Cause;
+use crate::request::Request;
+use crate::strategy::{Described, RetryStrategy};
+use crate::verdict::Verdict;
+use crate::world::{Roll, VirtualWorld, World, any_instant};
+
+/// Lays out what would be decided about a sequence of failures, each attempt
+/// failing at once.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use steadfast::{BestEffort, Failure, Request, plan, reason};
+///
+/// let request = Request::new("get")
+///     .idempotent(true)
+///     .timeout(Instant::now(), Duration::from_millis(2500));
+/// let locked = std::iter::repeat(Failure::responded(&reason::THROTTLED));
+/// let plan = plan(&BestEffort::default(), &request, locked)?;
+/// assert_eq!(plan.rows().len(), 13); // at most 13 attempts in 2.5 s
+/// # Ok::<(), steadfast::Unexplainable>(())
+/// ```
+pub fn plan(
+    strategy: &dyn RetryStrategy,
+    request: &Request,
+    failures: impl IntoIterator<Item = Failure>,
+) -> Result<Plan, Unexplainable> {
+    let now = request.started().unwrap_or_else(any_instant);
+    let failures: Vec<Failure> = failures.into_iter().take(Plan::MAX_ROWS).collect();
+    let most = run(strategy, request, &failures, now, Roll::ONE)?;
+    let least = run(strategy, request, &failures, now, Roll::ZERO)?;
+    let mut rows = most.rows;
+    for (row, other) in rows.iter_mut().zip(&least.rows) {
+        if let (Planned::Retry { shortest, .. }, Planned::Retry { longest, .. }) =
+            (&mut row.decided, other.decided)
+        {
+            *shortest = longest;
+        }
+    }
+    let strategy = Described(strategy).to_string();
+    Ok(Plan {
+        operation: request.operation_name(),
+        rows,
+        verdict: most.verdict,
+        strategy,
+    })
+}
+
+/// The outcome of [`plan`], as data and, with `{}`, as a table.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    operation: &'static str,
+    rows: Vec<PlanRow>,
+    verdict: Option<Verdict>,
+    strategy: String,
+}
+
+/// One attempt of a plan.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PlanRow {
+    /// Which attempt, the first being 1.
+    pub attempt: u32,
+    /// When it fails, counted from the start, if every delay is the longest.
+    pub at: Duration,
+    /// Why it fails.
+    pub reason: &'static Reason,
+    /// What is decided then.
+    pub decided: Planned,
+    /// What is left in the strategy's budget then, if it has one.
+    pub budget_left: Option<u64>,
+}
+
+impl Plan {
+    /// A plan ends here at the latest: a request without any bound would go on
+    /// for ever.
+    pub const MAX_ROWS: usize = 1000;
+
+    /// The attempts.
+    pub fn rows(&self) -> &[PlanRow] {
+        &self.rows
+    }
+
+    /// How it would end; `None` if there would be yet another attempt.
+    pub const fn verdict(&self) -> Option<Verdict> {
+        self.verdict
+    }
+
+    /// The strategy, in a few words.
+    pub fn strategy(&self) -> &str {
+        &self.strategy
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} under {}", self.operation, self.strategy)?;
+        for PlanRow {
+            attempt,
+            at,
+            reason,
+            decided,
+            budget_left,
+        } in &self.rows
+        {
+            write!(
+                f,
+                "\n  #{attempt:<3} {:>8}  {reason}  {decided}",
+                Time(*at).to_string()
+            )?;
+            if let Planned::Refused(cause) = decided {
+                write!(f, ": {cause}")?;
+            }
+            if let Some(left) = budget_left {
+                write!(f, "  budget {left}")?;
+            }
+        }
+        match self.verdict {
+            Some(verdict) => write!(f, "\n  {verdict}"),
+            None => Ok(()),
+        }
+    }
+}
+
+struct Course {
+    rows: Vec<PlanRow>,
+    verdict: Option<Verdict>,
+}
+
+fn run(
+    strategy: &dyn RetryStrategy,
+    request: &Request,
+    failures: &[Failure],
+    now: Instant,
+    roll: Roll,
+) -> Result<Course, Unexplainable> {
+    let fork = strategy.fork(now).ok_or(Unexplainable {
+        why: "the strategy has no `fork`, so trying it out would change it",
+    })?;
+    let world = VirtualWorld::starting_at(now).rolling(roll);
+    let mut call = Orchestrator::new(fork, request.anew());
+    let mut course = Course {
+        rows: Vec::new(),
+        verdict: None,
+    };
+    let mut failures = failures.iter();
+    let mut step = call.begin(&world);
+    loop {
+        step = match step {
+            Step::Attempt => {
+                let Some(failure) = failures.next() else {
+                    return Ok(course);
+                };
+                let (attempt, at) = (call.request().attempts(), world.elapsed());
+                let next = call.handle_failure(failure.clone(), &world);
+                course.rows.push(PlanRow {
+                    attempt,
+                    at,
+                    reason: failure.reason,
+                    decided: decided(&next, &call),
+                    budget_left: call.strategy().budget_left(world.now()),
+                });
+                next
+            }
+            Step::Wait(delay) => {
+                world.advance(delay);
+                call.handle_waited(&world)
+            }
+            Step::Ask(_) | Step::LeftAlone => return Ok(course),
+            Step::GiveUp(verdict) => {
+                course.verdict = Some(verdict);
+                return Ok(course);
+            }
+        };
+    }
+}
+
+fn decided<S: RetryStrategy>(step: &Step, call: &Orchestrator<S>) -> Planned {
+    use crate::history::Outcome;
+    if let Step::Ask(_) = step {
+        return Planned::Asks;
+    }
+    match call
+        .request()
+        .history()
+        .records()
+        .last()
+        .map(|record| record.outcome)
+    {
+        Some(Outcome::Retry { delay, capped }) => Planned::Retry {
+            shortest: delay,
+            longest: delay,
+            capped,
+        },
+        Some(Outcome::Refused(cause)) => Planned::Refused(cause),
+        None => Planned::Refused(Cause::NotRetryable),
+    }
+}

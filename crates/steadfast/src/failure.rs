@@ -1,0 +1,164 @@
+//! What is known of a failed attempt.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::reason::Reason;
+use crate::stage::Stage;
+
+/// Whether an error itself says that it is safe to retry (Smithy guidance,
+/// "Retryable errors").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Safety {
+    /// A retry is allowed to occur; it need not.
+    Yes,
+    /// A retry must not be made. Nothing overrules this (D34).
+    No,
+    /// Not enough is known. What then happens is D35's to say.
+    #[default]
+    Maybe,
+}
+
+impl Safety {
+    /// What a modeled error means when it does not state its safety: `No` for
+    /// the client's own fault, `Maybe` for anything else (Smithy guidance).
+    pub const fn from_fault(fault: Fault) -> Self {
+        match fault {
+            Fault::Client => Safety::No,
+            Fault::Server | Fault::Other => Safety::Maybe,
+        }
+    }
+}
+
+/// Whose fault an error is (Smithy guidance, `ErrorInfo`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// The request itself was wrong; sending it again will not mend it.
+    Client,
+    /// The peer could not do what it was rightly asked to.
+    Server,
+    /// Neither, or not known.
+    #[default]
+    Other,
+}
+
+/// A failed attempt, as the engine sees it.
+///
+/// Made from the stage in which the attempt ended, because nobody else can
+/// know that and no default for it would be safe:
+///
+/// ```
+/// use std::time::Duration;
+/// use steadfast::{Failure, Fault, reason};
+///
+/// let refused = Failure::not_sent(&reason::NOT_AVAILABLE).with_peer("10.0.0.7:11210");
+/// let cut = Failure::in_flight(&reason::SOCKET_CLOSED_WHILE_IN_FLIGHT);
+/// let busy = Failure::responded(&reason::THROTTLED)
+///     .with_fault(Fault::Server)
+///     .throttling()
+///     .with_hint(Duration::from_secs(2));
+/// # let _ = (refused, cut, busy);
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Failure {
+    /// Why the attempt failed.
+    pub reason: &'static Reason,
+    /// How far it got.
+    pub stage: Stage,
+    /// What the error says of its own safety.
+    pub safety: Safety,
+    /// Whether the peer refused because too much was asked of it.
+    pub throttling: bool,
+    /// Whether no answer came in time.
+    pub timeout: bool,
+    /// The least time the peer asks to be left alone, already parsed and
+    /// bounded by whoever read it off the wire.
+    pub hint: Option<Duration>,
+    /// Whose fault it is.
+    pub fault: Fault,
+    /// The peer that the attempt went to, for the history.
+    pub peer: Option<Arc<str>>,
+    /// What happened, in a few words, for the history. Never document values,
+    /// never credentials.
+    pub note: Option<Cow<'static, str>>,
+}
+
+impl Failure {
+    /// An attempt of which no byte left this process.
+    pub const fn not_sent(reason: &'static Reason) -> Self {
+        Self::new(reason, Stage::NotSent, Safety::Yes)
+    }
+
+    /// An attempt whose bytes may have left, without an answer.
+    pub const fn in_flight(reason: &'static Reason) -> Self {
+        Self::new(reason, Stage::InFlight, Safety::Maybe)
+    }
+
+    /// An attempt that the peer answered.
+    pub const fn responded(reason: &'static Reason) -> Self {
+        let safety = if reason.allows_non_idempotent_retry() {
+            Safety::Yes
+        } else {
+            Safety::Maybe
+        };
+        Self::new(reason, Stage::Responded, safety)
+    }
+
+    const fn new(reason: &'static Reason, stage: Stage, safety: Safety) -> Self {
+        Self {
+            reason,
+            stage,
+            safety,
+            throttling: false,
+            timeout: false,
+            hint: None,
+            fault: Fault::Other,
+            peer: None,
+            note: None,
+        }
+    }
+
+    /// States what the error says of its own safety.
+    pub const fn with_safety(mut self, safety: Safety) -> Self {
+        self.safety = safety;
+        self
+    }
+
+    /// States that the peer refused because too much was asked of it.
+    pub const fn throttling(mut self) -> Self {
+        self.throttling = true;
+        self
+    }
+
+    /// States that no answer came in time.
+    pub const fn timed_out(mut self) -> Self {
+        self.timeout = true;
+        self
+    }
+
+    /// States the least time the peer asks to be left alone.
+    pub const fn with_hint(mut self, hint: Duration) -> Self {
+        self.hint = Some(hint);
+        self
+    }
+
+    /// States whose fault it is.
+    pub const fn with_fault(mut self, fault: Fault) -> Self {
+        self.fault = fault;
+        self
+    }
+
+    /// Names the peer that the attempt went to.
+    pub fn with_peer(mut self, peer: impl Into<Arc<str>>) -> Self {
+        self.peer = Some(peer.into());
+        self
+    }
+
+    /// Says in a few words what happened.
+    pub fn with_note(mut self, note: impl Into<Cow<'static, str>>) -> Self {
+        self.note = Some(note.into());
+        self
+    }
+}

@@ -1,0 +1,177 @@
+//! When a retry is lawful, before anybody asks whether it is wise.
+//!
+//! This is the one place that weighs stage, idempotency, reason and the error's
+//! own word against each other. The orchestrator applies it before it asks the
+//! strategy, so that no strategy, however it is written, can send a write twice
+//! by accident; the strategies that ship apply it too, for those who use them
+//! without the orchestrator.
+
+use std::fmt;
+
+use crate::failure::{Failure, Fault, Safety};
+use crate::refusal::Cause;
+use crate::request::Request;
+use crate::stage::Stage;
+
+/// What makes a retry lawful.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Grounds {
+    /// The reason is retried always; the strategy is not asked.
+    AlwaysRetry,
+    /// Nothing was sent.
+    NothingSent,
+    /// The request is idempotent.
+    Idempotent,
+    /// The peer answered, and its answer means that nothing was applied.
+    ReasonAllows,
+}
+
+/// Whether a retry is lawful, and on what grounds.
+///
+/// Law 1: `NotSent` is safe for everybody, `InFlight` for idempotent requests
+/// only, `Responded` as the reason says. A reason that is never retried, and an
+/// error that says no, come before all that (D5, D34).
+pub fn lawful(request: &Request, failure: &Failure) -> Result<Grounds, Cause> {
+    let reason = failure.reason;
+    if reason.never_retry() || failure.safety == Safety::No {
+        return Err(Cause::NotRetryable);
+    }
+    let idempotent = request.is_idempotent();
+    match failure.stage {
+        Stage::InFlight if !idempotent => Err(Cause::Unsafe),
+        Stage::NotSent | Stage::InFlight | Stage::Responded if reason.always_retry() => {
+            Ok(Grounds::AlwaysRetry)
+        }
+        Stage::NotSent => Ok(Grounds::NothingSent),
+        Stage::InFlight => Ok(Grounds::Idempotent),
+        Stage::Responded if idempotent => Ok(Grounds::Idempotent),
+        Stage::Responded if reason.allows_non_idempotent_retry() => Ok(Grounds::ReasonAllows),
+        Stage::Responded => Err(Cause::Unsafe),
+    }
+}
+
+/// What a strategy does with an error that says "maybe" of its own safety (D35).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum MaybePolicy {
+    /// Not retried.
+    Never,
+    /// Retried unless the fault is the client's.
+    #[default]
+    UnlessClientFault,
+    /// Retried whosever fault it is.
+    Always,
+}
+
+impl MaybePolicy {
+    /// Whether a lawful retry is also within this policy. The request's
+    /// idempotency was already weighed by [`lawful`].
+    pub fn allows(self, failure: &Failure) -> Result<(), Cause> {
+        let maybe = match failure.safety {
+            Safety::Yes => return Ok(()),
+            Safety::No => return Err(Cause::NotRetryable),
+            Safety::Maybe => self,
+        };
+        match (maybe, failure.fault) {
+            (MaybePolicy::Always, Fault::Client | Fault::Server | Fault::Other)
+            | (MaybePolicy::UnlessClientFault, Fault::Server | Fault::Other) => Ok(()),
+            (MaybePolicy::UnlessClientFault, Fault::Client)
+            | (MaybePolicy::Never, Fault::Client | Fault::Server | Fault::Other) => {
+                Err(Cause::NotRetryable)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Grounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Grounds::AlwaysRetry => "this reason is always retried, whatever the strategy",
+            Grounds::NothingSent => "nothing was sent, so nothing can have been applied",
+            Grounds::Idempotent => "the request is idempotent",
+            Grounds::ReasonAllows => {
+                "the answer means that nothing was applied, so also a request \
+                 that is not idempotent may be sent again"
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reason::{OPERATION_FAILED, Reason, THROTTLED, UNKNOWN};
+
+    static ALWAYS: Reason = Reason::new("ALWAYS").always_retried();
+
+    fn asked(idempotent: bool, failure: Failure) -> Result<Grounds, Cause> {
+        lawful(&Request::new("op").idempotent(idempotent), &failure)
+    }
+
+    #[test]
+    fn what_was_not_sent_is_safe_for_everybody() {
+        for idempotent in [true, false] {
+            let failure = Failure::not_sent(&OPERATION_FAILED);
+            assert_eq!(asked(idempotent, failure), Ok(Grounds::NothingSent));
+        }
+    }
+
+    #[test]
+    fn what_is_in_flight_is_safe_for_idempotent_requests_only_whatever_the_reason() {
+        for reason in [&OPERATION_FAILED, &THROTTLED, &ALWAYS] {
+            assert!(asked(true, Failure::in_flight(reason)).is_ok());
+            assert_eq!(asked(false, Failure::in_flight(reason)), Err(Cause::Unsafe));
+            let sure = Failure::in_flight(reason).with_safety(Safety::Yes);
+            assert_eq!(asked(false, sure), Err(Cause::Unsafe));
+        }
+    }
+
+    #[test]
+    fn an_answer_is_as_safe_as_its_reason_says() {
+        assert_eq!(
+            asked(false, Failure::responded(&THROTTLED)),
+            Ok(Grounds::ReasonAllows)
+        );
+        assert_eq!(
+            asked(false, Failure::responded(&OPERATION_FAILED)),
+            Err(Cause::Unsafe)
+        );
+        assert_eq!(
+            asked(true, Failure::responded(&OPERATION_FAILED)),
+            Ok(Grounds::Idempotent)
+        );
+        assert_eq!(
+            asked(false, Failure::responded(&ALWAYS)),
+            Ok(Grounds::AlwaysRetry)
+        );
+    }
+
+    #[test]
+    fn unknown_is_never_retried_not_even_unsent_and_idempotent() {
+        for failure in [
+            Failure::not_sent(&UNKNOWN),
+            Failure::in_flight(&UNKNOWN),
+            Failure::responded(&UNKNOWN),
+        ] {
+            assert_eq!(asked(true, failure), Err(Cause::NotRetryable));
+        }
+    }
+
+    #[test]
+    fn an_error_that_says_no_beats_everything() {
+        let failure = Failure::not_sent(&ALWAYS).with_safety(Safety::No);
+        assert_eq!(asked(true, failure), Err(Cause::NotRetryable));
+    }
+
+    #[test]
+    fn maybe_is_retried_unless_the_client_is_at_fault_and_the_knob_moves_that() {
+        let maybe = |fault| Failure::responded(&OPERATION_FAILED).with_fault(fault);
+        let normal = MaybePolicy::default();
+        assert!(normal.allows(&maybe(Fault::Server)).is_ok());
+        assert!(normal.allows(&maybe(Fault::Other)).is_ok());
+        assert!(normal.allows(&maybe(Fault::Client)).is_err());
+        assert!(MaybePolicy::Always.allows(&maybe(Fault::Client)).is_ok());
+        assert!(MaybePolicy::Never.allows(&maybe(Fault::Server)).is_err());
+        let sure = maybe(Fault::Client).with_safety(Safety::Yes);
+        assert!(MaybePolicy::Never.allows(&sure).is_ok());
+    }
+}

@@ -1,0 +1,44 @@
+//! A panic in a user's strategy or classifier fails one request and no more.
+
+use std::any::Any;
+use std::error::Error as StdError;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::refusal::{Cause, Refusal};
+
+/// Raised by a request whose strategy or classifier panicked (D13).
+#[derive(Debug)]
+pub struct Panicked {
+    message: String,
+}
+
+/// Runs code of the user's. A panic becomes a refusal that carries its message.
+#[inline]
+pub(crate) fn guarded<T>(code: impl FnOnce() -> T) -> Result<T, Refusal> {
+    // Unwind safety: what the closure can reach belongs to the request, which
+    // fails, or to the strategy, whose own state is its author's to guard.
+    catch_unwind(AssertUnwindSafe(code)).map_err(|payload| panicked(&*payload))
+}
+
+#[cold]
+fn panicked(payload: &(dyn Any + Send)) -> Refusal {
+    let message = payload
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".to_owned());
+    Refusal::new(Cause::StrategyFailed).raising(Panicked { message })
+}
+
+impl fmt::Display for Panicked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the retry strategy or classifier panicked: {}",
+            self.message
+        )
+    }
+}
+
+impl StdError for Panicked {}

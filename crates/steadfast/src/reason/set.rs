@@ -1,0 +1,161 @@
+//! The reasons a request has been retried for.
+
+use std::fmt;
+
+use super::Reason;
+
+/// How many different reasons fit before the set asks for heap memory. A
+/// request that meets more than a handful of them is rare.
+const INLINE: usize = 8;
+
+/// A set of reasons in the order in which they were first seen, with how often
+/// each was. Up to eight different reasons live inside the set itself.
+#[derive(Clone, Default)]
+pub struct ReasonSet {
+    inline: [Option<Seen>; INLINE],
+    more: Vec<Seen>,
+}
+
+#[derive(Clone, Copy)]
+struct Seen {
+    reason: &'static Reason,
+    times: u32,
+}
+
+impl ReasonSet {
+    /// A set without reasons.
+    pub const fn new() -> Self {
+        Self {
+            inline: [None; INLINE],
+            more: Vec::new(),
+        }
+    }
+
+    /// Adds a reason, or counts it once more. True if it was not there before.
+    pub fn insert(&mut self, reason: &'static Reason) -> bool {
+        for slot in &mut self.inline {
+            match slot {
+                Some(seen) if seen.reason == reason => {
+                    seen.times = seen.times.saturating_add(1);
+                    return false;
+                }
+                Some(_) => {}
+                None => {
+                    *slot = Some(Seen { reason, times: 1 });
+                    return true;
+                }
+            }
+        }
+        if let Some(seen) = self.more.iter_mut().find(|seen| seen.reason == reason) {
+            seen.times = seen.times.saturating_add(1);
+            return false;
+        }
+        self.more.push(Seen { reason, times: 1 });
+        true
+    }
+
+    /// Whether the reason is in the set.
+    pub fn contains(&self, reason: &Reason) -> bool {
+        self.times(reason) > 0
+    }
+
+    /// How often the reason was inserted.
+    pub fn times(&self, reason: &Reason) -> u32 {
+        self.counted()
+            .find(|(seen, _)| *seen == reason)
+            .map_or(0, |(_, times)| times)
+    }
+
+    /// How many different reasons there are.
+    pub fn len(&self) -> usize {
+        self.counted().count()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.inline[0].is_none()
+    }
+
+    /// The reasons, first seen first.
+    pub fn iter(&self) -> impl Iterator<Item = &'static Reason> + '_ {
+        self.counted().map(|(reason, _)| reason)
+    }
+
+    /// The reasons with how often each was inserted, first seen first.
+    pub fn counted(&self) -> impl Iterator<Item = (&'static Reason, u32)> + '_ {
+        self.inline
+            .iter()
+            .flatten()
+            .chain(&self.more)
+            .map(|seen| (seen.reason, seen.times))
+    }
+}
+
+impl PartialEq for ReasonSet {
+    /// Sets are equal when they hold the same reasons, however often and in
+    /// whatever order.
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.iter().all(|reason| other.contains(reason))
+    }
+}
+
+impl Eq for ReasonSet {}
+
+impl FromIterator<&'static Reason> for ReasonSet {
+    fn from_iter<I: IntoIterator<Item = &'static Reason>>(reasons: I) -> Self {
+        let mut set = Self::new();
+        for reason in reasons {
+            set.insert(reason);
+        }
+        set
+    }
+}
+
+impl fmt::Debug for ReasonSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set()
+            .entries(self.iter().map(Reason::name))
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reason::{THROTTLED, TIMEOUT};
+
+    #[test]
+    fn a_reason_seen_three_times_is_held_once_and_counted_three_times() {
+        let set: ReasonSet = [&TIMEOUT, &THROTTLED, &TIMEOUT, &TIMEOUT]
+            .into_iter()
+            .collect();
+        assert_eq!(set.len(), 2);
+        assert_eq!(set.times(&TIMEOUT), 3);
+        assert_eq!(set.iter().collect::<Vec<_>>(), [&TIMEOUT, &THROTTLED]);
+    }
+
+    #[test]
+    fn more_reasons_than_fit_inline_are_all_kept() {
+        static MANY: [Reason; 25] = {
+            const NAMES: [&str; 25] = [
+                "A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "L", "M", "N", "O", "P",
+                "Q", "R", "S", "T", "U", "V", "W", "X", "Y",
+            ];
+            let mut many = [const { Reason::new("") }; 25];
+            let mut i = 0;
+            while i < 25 {
+                many[i] = Reason::new(NAMES[i]);
+                i += 1;
+            }
+            many
+        };
+        let mut set = ReasonSet::new();
+        for _ in 0..2 {
+            for reason in &MANY {
+                set.insert(reason);
+            }
+        }
+        assert_eq!(set.len(), 25);
+        assert!(MANY.iter().all(|reason| set.times(reason) == 2));
+    }
+}

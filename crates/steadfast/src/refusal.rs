@@ -1,0 +1,178 @@
+//! Why a request is not retried.
+//!
+//! A refusal is a value that says what it takes to act on it: the cause, the
+//! delay that would have been used, what is left in the budget. A caller whose
+//! own loop meets an empty budget can wait that long instead of spinning.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::time::Duration;
+
+/// An error that a strategy raises in place of the attempt's own.
+pub type BoxError = Box<dyn StdError + Send + Sync>;
+
+/// The answer "no", with what is needed to understand it.
+#[derive(Debug)]
+pub struct Refusal {
+    cause: Cause,
+    delay: Option<Duration>,
+    budget_left: Option<u64>,
+    raise: Option<BoxError>,
+}
+
+/// What kind of "no" it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Cause {
+    /// The failure is not one that is retried.
+    NotRetryable,
+    /// It might have been applied, and the request is not idempotent.
+    Unsafe,
+    /// The failure is one that waiting will not mend.
+    Terminal,
+    /// As many attempts were made as are allowed.
+    AttemptsUsedUp {
+        /// How many that is, the first included.
+        limit: u32,
+    },
+    /// The budget cannot pay for another attempt.
+    BudgetEmpty,
+    /// The rate limiter lets nothing through now.
+    RateLimited,
+    /// The peer asked to be left alone for longer than anybody should wait.
+    HintTooLong,
+    /// The deadline has passed.
+    Deadline,
+    /// The strategy did not issue this token (Smithy guidance; D31).
+    ForeignToken,
+    /// The strategy issued no token at the start, so there are no retries (D38).
+    NoToken,
+    /// The strategy declined, for reasons of its own.
+    Declined,
+    /// The strategy, or the classifier, itself failed (D13).
+    StrategyFailed,
+}
+
+impl Refusal {
+    /// A refusal for this cause.
+    pub const fn new(cause: Cause) -> Self {
+        Self {
+            cause,
+            delay: None,
+            budget_left: None,
+            raise: None,
+        }
+    }
+
+    /// Adds the delay that would have been used.
+    #[must_use]
+    pub fn would_wait(mut self, delay: Duration) -> Self {
+        self.delay = Some(delay);
+        self
+    }
+
+    /// Adds what is left in the budget.
+    #[must_use]
+    pub fn with_budget_left(mut self, left: u64) -> Self {
+        self.budget_left = Some(left);
+        self
+    }
+
+    /// Adds the error to raise instead of the attempt's own (RFC 0049, "Fail
+    /// Fast (Terminal Errors)").
+    #[must_use]
+    pub fn raising(mut self, error: impl Into<BoxError>) -> Self {
+        self.raise = Some(error.into());
+        self
+    }
+
+    /// The cause.
+    pub const fn cause(&self) -> Cause {
+        self.cause
+    }
+
+    /// The delay that would have been used, had the answer been yes.
+    pub const fn delay(&self) -> Option<Duration> {
+        self.delay
+    }
+
+    /// What is left in the budget that said no.
+    pub const fn budget_left(&self) -> Option<u64> {
+        self.budget_left
+    }
+
+    /// The error to raise instead of the attempt's own.
+    pub fn raised(&self) -> Option<&(dyn StdError + Send + Sync + 'static)> {
+        self.raise.as_deref()
+    }
+
+    /// The error to raise instead of the attempt's own, to keep.
+    pub fn into_raised(self) -> Option<BoxError> {
+        self.raise
+    }
+}
+
+impl Cause {
+    /// A short name for logs, metrics and machine-readable output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Cause::NotRetryable => "not_retryable",
+            Cause::Unsafe => "unsafe",
+            Cause::Terminal => "terminal",
+            Cause::AttemptsUsedUp { .. } => "attempts_used_up",
+            Cause::BudgetEmpty => "budget_empty",
+            Cause::RateLimited => "rate_limited",
+            Cause::HintTooLong => "hint_too_long",
+            Cause::Deadline => "deadline",
+            Cause::ForeignToken => "foreign_token",
+            Cause::NoToken => "no_token",
+            Cause::Declined => "declined",
+            Cause::StrategyFailed => "strategy_failed",
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Cause::NotRetryable => "this failure is not one that is retried",
+            Cause::Unsafe => "it may have been applied, and the request is not idempotent",
+            Cause::Terminal => "waiting will not mend this failure",
+            Cause::AttemptsUsedUp { limit } => {
+                return write!(f, "all {limit} attempts are used up");
+            }
+            Cause::BudgetEmpty => "the retry budget is empty",
+            Cause::RateLimited => "the rate limiter lets nothing through now",
+            Cause::HintTooLong => "the peer asked for a longer wait than is allowed",
+            Cause::Deadline => "the deadline has passed",
+            Cause::ForeignToken => "the token was issued by another strategy",
+            Cause::NoToken => "the strategy issued no token, so there are no retries",
+            Cause::Declined => "the strategy declined",
+            Cause::StrategyFailed => "the strategy or the classifier itself failed",
+        })
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.cause.fmt(f)?;
+        if let Some(left) = self.budget_left {
+            write!(f, " ({left} left)")?;
+        }
+        if let Some(delay) = self.delay {
+            write!(f, "; it would have waited {delay:?}")?;
+        }
+        if let Some(raise) = &self.raise {
+            write!(f, ": {raise}")?;
+        }
+        Ok(())
+    }
+}
+
+impl StdError for Refusal {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.raise
+            .as_deref()
+            .map(|raise| raise as &(dyn StdError + 'static))
+    }
+}

@@ -1,0 +1,187 @@
+//! Standard, and a send rate that follows what the peer can take.
+//!
+//! A budget bounds retries; it does nothing about first attempts. When a peer
+//! throttles, a client that goes on sending at its own rate wastes most of it.
+//! The limiter here holds *all* attempts to a rate which drops when the peer
+//! throttles and climbs back along a cubic curve, quickly at first, slowly near
+//! the rate that was too much, and then faster again to find out whether the
+//! limit has moved.
+
+mod cubic;
+mod limiter;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::{Ending, ForeignToken, Limits, RetryStrategy, Standard, WorstCase};
+use crate::decision::{Answer, Decision};
+use crate::failure::Failure;
+use crate::refusal::{Cause, Refusal};
+use crate::request::Request;
+use crate::token::RetryToken;
+use crate::world::World;
+use limiter::{Limiter, Permit};
+
+/// [`Standard`] with a client-side send rate, for peers whose throttling limits
+/// are the common failure.
+///
+/// The limiter sleeps until the first throttling answer. One `Adaptive` should
+/// serve one peer: a rate learned from one host is wrong for another. Clones
+/// share it.
+#[derive(Clone)]
+pub struct Adaptive {
+    standard: Standard,
+    limiter: Arc<Limiter>,
+    when_limited: WhenLimited,
+}
+
+/// What to do with an attempt that the rate has no room for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenLimited {
+    /// Let it wait for its turn.
+    #[default]
+    Wait,
+    /// Refuse retries at once. A first attempt is made anyway, but is the only
+    /// one (D38).
+    FailFast,
+}
+
+impl Adaptive {
+    /// Adds the limiter to a strategy.
+    pub fn new(standard: Standard, when_limited: WhenLimited) -> Self {
+        Self {
+            standard,
+            limiter: Arc::new(Limiter::new()),
+            when_limited,
+        }
+    }
+
+    /// The strategy that it builds on.
+    pub fn standard(&self) -> &Standard {
+        &self.standard
+    }
+
+    /// Attempts per second that are let through, `None` before the first
+    /// throttling answer.
+    pub fn rate(&self) -> Option<f64> {
+        self.limiter.rate()
+    }
+
+    /// Whether a permit was taken, and how long it makes the attempt wait.
+    fn permit(&self, world: &dyn World) -> Result<(bool, Duration), Refusal> {
+        match self.limiter.acquire(world.now(), self.when_limited) {
+            Permit::NotNeeded => Ok((false, Duration::ZERO)),
+            Permit::Granted { wait } => Ok((true, wait)),
+            Permit::Refused { wait } => Err(Refusal::new(Cause::RateLimited).would_wait(wait)),
+        }
+    }
+}
+
+impl RetryStrategy for Adaptive {
+    fn acquire_initial_token(&self, request: &Request, world: &dyn World) -> Answer {
+        let token = self.standard.acquire_initial_token(request, world)?;
+        let (permit, wait) = self.permit(world)?;
+        Ok(token.holding(permit).after(wait))
+    }
+
+    fn refresh_retry_token(
+        &self,
+        token: RetryToken,
+        request: &Request,
+        failure: &Failure,
+        world: &dyn World,
+    ) -> Decision {
+        if token.issuer() != self.standard.id() {
+            return Refusal::new(Cause::ForeignToken).into();
+        }
+        // The attempt was made: its permit is used, and its outcome counts
+        // whether or not another attempt follows.
+        self.limiter.update(world.now(), failure.throttling);
+
+        // The limiter is asked before the budget: a permit can be given back,
+        // a payment cannot.
+        let (permit, wait) = match self.permit(world) {
+            Ok(granted) => granted,
+            Err(refusal) => return refusal.into(),
+        };
+        match self.standard.answer(token, request, failure, world) {
+            Ok(token) => {
+                // Capacity accrues while the backoff runs: the longer of the
+                // two waits is enough.
+                let delay = token.delay().max(wait);
+                Ok(token.holding(permit).after(delay)).into()
+            }
+            Err(refusal) => {
+                if permit {
+                    self.limiter.release();
+                }
+                refusal.into()
+            }
+        }
+    }
+
+    fn record_success(&self, token: RetryToken, world: &dyn World) -> Result<(), ForeignToken> {
+        self.standard.record_success(token, world)?;
+        self.limiter.update(world.now(), false);
+        Ok(())
+    }
+
+    fn record_end(&self, token: RetryToken, ending: Ending<'_>, world: &dyn World) {
+        match ending.failure {
+            Some(failure) => self.limiter.update(world.now(), failure.throttling),
+            None if token.holds_permit() && !ending.attempt_made => self.limiter.release(),
+            None => {}
+        }
+        self.standard.record_end(token, ending, world);
+    }
+
+    fn worst_case(&self, limits: &Limits) -> WorstCase {
+        let WorstCase { attempts, load, .. } = self.standard.worst_case(limits);
+        // How long the limiter makes an attempt wait depends on how many wait.
+        let waiting = match self.when_limited {
+            WhenLimited::Wait => limits.timeout,
+            WhenLimited::FailFast => self.standard.worst_case(limits).waiting,
+        };
+        WorstCase {
+            attempts,
+            waiting,
+            wall_time: limits.wall_time(attempts, waiting),
+            load,
+        }
+    }
+
+    fn budgets(&self) -> usize {
+        self.standard.budgets()
+    }
+
+    fn budget_left(&self, now: Instant) -> Option<u64> {
+        self.standard.budget_left(now)
+    }
+
+    fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
+        Some(Box::new(Self {
+            standard: self.standard.forked(now),
+            limiter: Arc::new(self.limiter.fork()),
+            when_limited: self.when_limited,
+        }))
+    }
+
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.standard.describe(f)?;
+        f.write_str(match self.when_limited {
+            WhenLimited::Wait => ", waiting for a send rate that adapts",
+            WhenLimited::FailFast => ", failing fast at a send rate that adapts",
+        })
+    }
+}
+
+impl fmt::Debug for Adaptive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Adaptive")
+            .field("standard", &self.standard)
+            .field("rate", &self.rate())
+            .field("when_limited", &self.when_limited)
+            .finish()
+    }
+}

@@ -1,0 +1,127 @@
+//! Retries all that is safe, until the deadline.
+
+use std::fmt;
+use std::time::Instant;
+
+use super::{ForeignToken, Limits, RetryAfter, RetryStrategy, WorstCase};
+use crate::backoff::Backoff;
+use crate::decision::{Answer, Decision};
+use crate::failure::Failure;
+use crate::law::{MaybePolicy, lawful};
+use crate::refusal::{Cause, Refusal};
+use crate::request::Request;
+use crate::token::{RetryToken, StrategyId};
+use crate::world::World;
+
+/// RFC 0049's "Best Effort": most failures of a distributed system pass, so try
+/// again until one succeeds or the deadline ends it.
+///
+/// It has no limit of its own. Give its requests a timeout, and put a
+/// [budget](super::StrategyExt::with_budget) around it where a fleet shares the peer.
+///
+/// ```
+/// use std::time::Duration;
+/// use steadfast::{Backoff, BestEffort, Jitter};
+///
+/// let as_in_the_rfc = BestEffort::default(); // 1, 2, 4 … 500 ms
+/// let jittered = BestEffort::new(
+///     Backoff::exponential(Duration::from_millis(5), Duration::from_secs(1))?
+///         .with_jitter(Jitter::Full),
+/// );
+/// # let _ = (as_in_the_rfc, jittered);
+/// # Ok::<(), steadfast::PolicyError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct BestEffort {
+    id: StrategyId,
+    backoff: Backoff,
+    hint: RetryAfter,
+    maybe: MaybePolicy,
+}
+
+impl BestEffort {
+    /// Best effort with a backoff of one's choice.
+    pub fn new(backoff: Backoff) -> Self {
+        Self {
+            id: StrategyId::unique(),
+            backoff,
+            hint: RetryAfter::Floor,
+            maybe: MaybePolicy::default(),
+        }
+    }
+
+    /// What to make of the delay that a peer asks for.
+    #[must_use]
+    pub fn retry_after(mut self, hint: RetryAfter) -> Self {
+        self.hint = hint;
+        self
+    }
+
+    /// What to make of errors that say "maybe" of their own safety (D35).
+    #[must_use]
+    pub fn retry_maybe(mut self, maybe: MaybePolicy) -> Self {
+        self.maybe = maybe;
+        self
+    }
+
+    fn answer(
+        &self,
+        token: RetryToken,
+        request: &Request,
+        failure: &Failure,
+        world: &dyn World,
+    ) -> Answer {
+        if token.issuer() != self.id {
+            return Err(Refusal::new(Cause::ForeignToken));
+        }
+        lawful(request, failure).map_err(Refusal::new)?;
+        self.maybe.allows(failure).map_err(Refusal::new)?;
+        let delay = self.hint.delay(&self.backoff, &token, failure, world)?;
+        Ok(token.next(delay))
+    }
+}
+
+impl Default for BestEffort {
+    /// With the backoff of the RFC: 1, 2, 4 … 256, 500, 500 … ms (D6).
+    fn default() -> Self {
+        Self::new(Backoff::best_effort())
+    }
+}
+
+impl RetryStrategy for BestEffort {
+    #[inline]
+    fn acquire_initial_token(&self, _: &Request, _: &dyn World) -> Answer {
+        Ok(RetryToken::initial(self.id))
+    }
+
+    fn refresh_retry_token(
+        &self,
+        token: RetryToken,
+        request: &Request,
+        failure: &Failure,
+        world: &dyn World,
+    ) -> Decision {
+        self.answer(token, request, failure, world).into()
+    }
+
+    #[inline]
+    fn record_success(&self, token: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
+        if token.issuer() == self.id {
+            Ok(())
+        } else {
+            Err(ForeignToken)
+        }
+    }
+
+    fn worst_case(&self, limits: &Limits) -> WorstCase {
+        WorstCase::of(&self.backoff, self.hint, None, None, limits)
+    }
+
+    fn fork(&self, _: Instant) -> Option<Box<dyn RetryStrategy>> {
+        Some(Box::new(self.clone()))
+    }
+
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "best effort ({})", self.backoff)
+    }
+}

@@ -1,0 +1,82 @@
+//! Never retries by itself. Internal.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use super::{ForeignToken, Limits, RetryStrategy, WorstCase};
+use crate::decision::{Answer, Decision};
+use crate::failure::Failure;
+use crate::refusal::{Cause, Refusal};
+use crate::request::Request;
+use crate::token::{RetryToken, StrategyId};
+use crate::world::World;
+
+/// **Internal**, for what a client does on its own account, such as polling a
+/// configuration, where the next poll is the retry. RFC 0049 ("Fail Fast
+/// (Strict)") advises against offering it to users: they would catch and retry
+/// by hand what best effort does for them. Reasons that are always retried are
+/// retried under it too, since no strategy is asked about those.
+#[derive(Clone, Debug)]
+pub struct FailFast {
+    id: StrategyId,
+}
+
+impl FailFast {
+    /// The strategy.
+    #[expect(
+        clippy::new_without_default,
+        reason = "internal: to be asked for by name only"
+    )]
+    pub fn new() -> Self {
+        Self {
+            id: StrategyId::unique(),
+        }
+    }
+}
+
+impl RetryStrategy for FailFast {
+    fn acquire_initial_token(&self, _: &Request, _: &dyn World) -> Answer {
+        Ok(RetryToken::initial(self.id))
+    }
+
+    fn refresh_retry_token(
+        &self,
+        token: RetryToken,
+        _: &Request,
+        _: &Failure,
+        _: &dyn World,
+    ) -> Decision {
+        let own = token.issuer() == self.id;
+        Refusal::new(if own {
+            Cause::Declined
+        } else {
+            Cause::ForeignToken
+        })
+        .into()
+    }
+
+    fn record_success(&self, token: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
+        if token.issuer() == self.id {
+            Ok(())
+        } else {
+            Err(ForeignToken)
+        }
+    }
+
+    fn worst_case(&self, limits: &Limits) -> WorstCase {
+        WorstCase {
+            attempts: Some(1),
+            waiting: Some(Duration::ZERO),
+            wall_time: limits.wall_time(Some(1), Some(Duration::ZERO)),
+            load: None,
+        }
+    }
+
+    fn fork(&self, _: Instant) -> Option<Box<dyn RetryStrategy>> {
+        Some(Box::new(self.clone()))
+    }
+
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("fail fast")
+    }
+}

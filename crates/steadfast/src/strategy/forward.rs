@@ -1,0 +1,69 @@
+//! A strategy behind a pointer is a strategy.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::{Ending, ForeignToken, Limits, RetryStrategy, WorstCase};
+use crate::decision::{Answer, Decision};
+use crate::failure::Failure;
+use crate::request::Request;
+use crate::token::RetryToken;
+use crate::world::World;
+
+macro_rules! forward {
+    ($($pointer:ty),+) => {$(
+        impl<S: RetryStrategy + ?Sized> RetryStrategy for $pointer {
+            #[inline]
+            fn acquire_initial_token(&self, request: &Request, world: &dyn World) -> Answer {
+                (**self).acquire_initial_token(request, world)
+            }
+
+            #[inline]
+            fn refresh_retry_token(
+                &self,
+                token: RetryToken,
+                request: &Request,
+                failure: &Failure,
+                world: &dyn World,
+            ) -> Decision {
+                (**self).refresh_retry_token(token, request, failure, world)
+            }
+
+            #[inline]
+            fn record_success(
+                &self,
+                token: RetryToken,
+                world: &dyn World,
+            ) -> Result<(), ForeignToken> {
+                (**self).record_success(token, world)
+            }
+
+            fn record_end(&self, token: RetryToken, ending: Ending<'_>, world: &dyn World) {
+                (**self).record_end(token, ending, world);
+            }
+
+            fn worst_case(&self, limits: &Limits) -> WorstCase {
+                (**self).worst_case(limits)
+            }
+
+            fn budgets(&self) -> usize {
+                (**self).budgets()
+            }
+
+            fn budget_left(&self, now: Instant) -> Option<u64> {
+                (**self).budget_left(now)
+            }
+
+            fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
+                (**self).fork(now)
+            }
+
+            fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                (**self).describe(f)
+            }
+        }
+    )+};
+}
+
+forward!(&S, Arc<S>, Box<S>);

@@ -1,0 +1,82 @@
+//! What to make of a peer that says when to come back.
+//!
+//! The guidance takes the peer's word as the least delay. A fleet that obeys it
+//! to the millisecond comes back as one and knocks the peer over again, so with
+//! a jittered backoff the jitter goes on top. And a peer's word is input from
+//! the network: however long it asks for, a request ends at its deadline, and
+//! without one at [`RetryAfter::LIMIT`].
+
+use std::time::Duration;
+
+use crate::backoff::{Backoff, Jitter};
+use crate::failure::Failure;
+use crate::refusal::{Cause, Refusal};
+use crate::token::RetryToken;
+use crate::world::World;
+
+/// How a delay asked for by the peer (`Retry-After` and its like) and the delay
+/// `t` of the backoff become one (D36).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RetryAfter {
+    /// Not less than the hint. A jittered backoff is added above it; one
+    /// without jitter gives way to it.
+    #[default]
+    Floor,
+    /// The hint, clamped between `t` and `t` plus this much.
+    Clamp(Duration),
+    /// The hint, but not more than this, in place of `t`.
+    Cap(Duration),
+    /// Only `t`.
+    Ignore,
+}
+
+impl RetryAfter {
+    /// A peer that asks to be left alone for longer than this is not asked
+    /// again: coming back sooner would be against its word, and nobody's
+    /// request is worth such a wait.
+    pub const LIMIT: Duration = Duration::from_secs(3600);
+
+    /// The delay for a failure, given the backoff's own and whether jitter is
+    /// in that. For strategies of one's own.
+    pub fn apply(
+        self,
+        own: Duration,
+        jittered: bool,
+        failure: &Failure,
+    ) -> Result<Duration, Refusal> {
+        let Some(hint) = failure.hint else {
+            return Ok(own);
+        };
+        Ok(match self {
+            RetryAfter::Floor if hint > Self::LIMIT => {
+                return Err(Refusal::new(Cause::HintTooLong).would_wait(hint));
+            }
+            RetryAfter::Floor if jittered => hint.saturating_add(own),
+            RetryAfter::Floor => own.max(hint),
+            RetryAfter::Clamp(above) => hint.clamp(own, own.saturating_add(above)),
+            RetryAfter::Cap(most) => hint.min(most),
+            RetryAfter::Ignore => own,
+        })
+    }
+
+    pub(super) fn delay(
+        self,
+        backoff: &Backoff,
+        token: &RetryToken,
+        failure: &Failure,
+        world: &dyn World,
+    ) -> Result<Duration, Refusal> {
+        let own = backoff.delay(token.retries(), token.delay(), world);
+        self.apply(own, backoff.jitter() != Jitter::None, failure)
+    }
+
+    /// The longest that a delay can become.
+    pub(super) fn longest(self, own: Duration) -> Duration {
+        match self {
+            RetryAfter::Floor => own.saturating_add(Self::LIMIT),
+            RetryAfter::Clamp(above) => own.saturating_add(above),
+            RetryAfter::Cap(most) => own.max(most),
+            RetryAfter::Ignore => own,
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Whether and when to try again: policies, apart from the law around them.
+//!
+//! The interface is the Smithy guidance's ("Retry strategy"): a strategy is
+//! isolated from single requests and keeps what it must remember of one in a
+//! [`RetryToken`]. RFC 0049's `retryAfter(request, reason)` is a view of it,
+//! for strategies that need no memory: [`from_fn`].
+//!
+//! | strategy | in one line |
+//! |---|---|
+//! | [`BestEffort`] | retries all that is safe until the deadline (RFC 0049) |
+//! | [`FastFailOnTerminalError`] | best effort, but gives up at once where waiting will not help (RFC 0049 rev. 16) |
+//! | [`Standard`] | few attempts, jittered, paid from a budget (Smithy guidance, AWS) |
+//! | [`Adaptive`] | standard, and a send rate that follows the peer's throttling |
+//! | [`max_attempts`](StrategyExt::max_attempts), [`with_budget`](StrategyExt::with_budget), [`when`](StrategyExt::when) | any of them, narrowed |
+
+mod adaptive;
+mod best_effort;
+mod fail_fast;
+mod fast_fail;
+mod forward;
+mod from_fn;
+mod hint;
+mod max_attempts;
+mod standard;
+mod when;
+mod with_budget;
+mod worst_case;
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::time::Instant;
+
+pub use adaptive::{Adaptive, WhenLimited};
+pub use best_effort::BestEffort;
+pub use fail_fast::FailFast;
+pub use fast_fail::{FastFailOnTerminalError, Terminal};
+pub use from_fn::{FromFn, from_fn};
+pub use hint::RetryAfter;
+pub use max_attempts::MaxAttempts;
+pub use standard::{Standard, StandardBuilder};
+pub use when::When;
+pub use with_budget::WithBudget;
+pub use worst_case::{Limits, WorstCase};
+
+use crate::budget::Budget;
+use crate::decision::{Answer, Decision};
+use crate::failure::Failure;
+use crate::policy_error::PolicyError;
+use crate::request::Request;
+use crate::token::RetryToken;
+use crate::world::World;
+
+/// Decides whether, and after what delay, a request is tried again.
+///
+/// One strategy serves a whole client, from all its threads at once; a request
+/// may bring another. What it shares between requests it must guard itself.
+pub trait RetryStrategy: Send + Sync {
+    /// Asked before the first attempt. Refusing does not keep the attempt from
+    /// being made; it is then the only one (D38).
+    fn acquire_initial_token(&self, request: &Request, world: &dyn World) -> Answer;
+
+    /// Asked after an attempt failed, if a retry would be lawful. A token that
+    /// this strategy did not issue is refused.
+    fn refresh_retry_token(
+        &self,
+        token: RetryToken,
+        request: &Request,
+        failure: &Failure,
+        world: &dyn World,
+    ) -> Decision;
+
+    /// Told that the attempt which this token was for succeeded.
+    fn record_success(&self, token: RetryToken, world: &dyn World) -> Result<(), ForeignToken>;
+
+    /// Told that the request ended in another way, without being asked: the law
+    /// forbade a retry, the deadline passed, or the caller dropped the request.
+    /// Nothing that was paid comes back (D39), but what was only reserved does.
+    fn record_end(&self, token: RetryToken, ending: Ending<'_>, world: &dyn World) {
+        let _ = (token, ending, world);
+    }
+
+    /// The most that it does to one request, and to the peer.
+    fn worst_case(&self, limits: &Limits) -> WorstCase;
+
+    /// How many budgets a request under this strategy pays into.
+    fn budgets(&self) -> usize {
+        0
+    }
+
+    /// What is left in the budget that it pays from, if it has one; the least,
+    /// if it has several.
+    fn budget_left(&self, now: Instant) -> Option<u64> {
+        let _ = now;
+        None
+    }
+
+    /// A strategy that decides as this one would from now on, but shares
+    /// nothing with it, so that trying things out on it costs nothing. Used to
+    /// explain; `None` if there can be no such copy.
+    fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
+        let _ = now;
+        None
+    }
+
+    /// Writes a few words on what it does.
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a strategy of one's own")
+    }
+}
+
+/// How a request ended that neither succeeded nor was refused by its strategy.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Ending<'a> {
+    /// The failure that ended it, if it was one.
+    pub failure: Option<&'a Failure>,
+    /// Whether the attempt that the token was for was started.
+    pub attempt_made: bool,
+}
+
+impl<'a> Ending<'a> {
+    /// The attempt was made, and failed so.
+    pub const fn failed(failure: &'a Failure) -> Self {
+        Self {
+            failure: Some(failure),
+            attempt_made: true,
+        }
+    }
+
+    /// Nobody waits for an outcome any more.
+    pub const fn abandoned(attempt_made: bool) -> Self {
+        Self {
+            failure: None,
+            attempt_made,
+        }
+    }
+}
+
+/// A token was handed to a strategy that did not issue it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForeignToken;
+
+impl fmt::Display for ForeignToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the token was issued by another strategy")
+    }
+}
+
+impl StdError for ForeignToken {}
+
+/// Ways to narrow a strategy. None of them widens it.
+pub trait StrategyExt: RetryStrategy + Sized {
+    /// At most so many attempts, the first included (D32).
+    fn max_attempts(self, limit: u32) -> Result<MaxAttempts<Self>, PolicyError> {
+        MaxAttempts::new(self, limit)
+    }
+
+    /// Every retry must also be paid from this budget. A request can pay into
+    /// three budgets, the strategy's own included.
+    fn with_budget(self, budget: Budget) -> Result<WithBudget<Self>, PolicyError> {
+        WithBudget::new(self, budget)
+    }
+
+    /// Retries only when the predicate agrees, and otherwise gives up.
+    ///
+    /// ```
+    /// use steadfast::{BestEffort, StrategyExt};
+    ///
+    /// struct Caller { robot: bool }
+    ///
+    /// let patient_with_people = BestEffort::default().when(|request, _failure| {
+    ///     !request.user_context::<Caller>().is_some_and(|caller| caller.robot)
+    /// });
+    /// # let _ = patient_with_people;
+    /// ```
+    fn when<P>(self, predicate: P) -> When<Self>
+    where
+        P: Fn(&Request, &Failure) -> bool + Send + Sync + 'static,
+    {
+        When::new(self, predicate)
+    }
+}
+
+impl<S: RetryStrategy> StrategyExt for S {}
+
+/// A strategy's description, for `{}`.
+pub(crate) struct Described<'a>(pub(crate) &'a dyn RetryStrategy);
+
+impl fmt::Display for Described<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.describe(f)
+    }
+}
+
+#[cfg(test)]
+mod tests;

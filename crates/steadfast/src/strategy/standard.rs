@@ -1,0 +1,349 @@
+//! Few attempts, spread by jitter, paid from a budget.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use super::{Ending, ForeignToken, Limits, RetryAfter, RetryStrategy, WorstCase};
+use crate::backoff::{Backoff, Jitter};
+use crate::budget::{Budget, Costs, Refund};
+use crate::decision::{Answer, Decision};
+use crate::failure::Failure;
+use crate::law::{MaybePolicy, lawful};
+use crate::policy_error::PolicyError;
+use crate::refusal::{Cause, Refusal};
+use crate::request::Request;
+use crate::token::{RetryToken, StrategyId};
+use crate::world::World;
+
+/// The Smithy guidance's strategy: exponential backoff with jitter, a limit on
+/// attempts, and a token bucket that pays for retries.
+///
+/// Clones share the budget, and so does what [`to_builder`](Self::to_builder)
+/// makes: a per-request variation of a client's strategy pays from the client's
+/// purse.
+///
+/// ```
+/// use steadfast::Standard;
+///
+/// let client = Standard::aws_2_1();
+/// let this_call = client.to_builder().max_attempts(2).build()?; // same budget
+/// # let _ = this_call;
+/// # Ok::<(), steadfast::PolicyError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Standard {
+    id: StrategyId,
+    parts: Parts,
+}
+
+/// Collects what a [`Standard`] strategy is made of.
+#[derive(Clone, Debug)]
+pub struct StandardBuilder {
+    parts: Parts,
+    max_backoff: Option<Duration>,
+}
+
+#[derive(Clone, Debug)]
+struct Parts {
+    max_attempts: u32,
+    backoff: Backoff,
+    throttling_backoff: Backoff,
+    hint: RetryAfter,
+    maybe: MaybePolicy,
+    budget: Budget,
+}
+
+const SECOND: u64 = 1_000_000_000;
+const MAX_BACKOFF: u64 = 20 * SECOND;
+
+impl Standard {
+    /// The guidance's own numbers: 5 attempts, up to `min(2^i, 20)` s of delay,
+    /// a budget of 500, retries for 5 (10 after a timeout), 1 back for a success.
+    pub fn guidance() -> Self {
+        let costs = Costs {
+            normal: 5,
+            timeout: 10,
+            throttling: 5,
+        };
+        Self::preset(
+            5,
+            SECOND,
+            SECOND,
+            RetryAfter::Floor,
+            costs,
+            Refund::Fixed(1),
+        )
+    }
+
+    /// What the AWS SDKs call retry behaviour 2.0: 3 attempts, up to
+    /// `min(2^i, 20)` s, the last retry's cost back for a success.
+    pub fn aws_2_0() -> Self {
+        let costs = Costs {
+            normal: 5,
+            timeout: 10,
+            throttling: 5,
+        };
+        let hint = RetryAfter::Cap(Duration::from_nanos(MAX_BACKOFF));
+        Self::preset(3, SECOND, SECOND, hint, costs, Refund::LastCostOr(1))
+    }
+
+    /// What the AWS SDKs call retry behaviour 2.1: 3 attempts, delays from 50 ms
+    /// (throttling: 1 s) up to 20 s, dearer retries.
+    pub fn aws_2_1() -> Self {
+        let costs = Costs {
+            normal: 14,
+            timeout: 14,
+            throttling: 5,
+        };
+        let hint = RetryAfter::Clamp(Duration::from_secs(5));
+        Self::preset(3, SECOND / 20, SECOND, hint, costs, Refund::LastCostOr(1))
+    }
+
+    /// Starts from the guidance's numbers.
+    pub fn builder() -> StandardBuilder {
+        Self::guidance().to_builder()
+    }
+
+    /// Starts from this strategy, its budget included.
+    pub fn to_builder(&self) -> StandardBuilder {
+        StandardBuilder {
+            parts: self.parts.clone(),
+            max_backoff: None,
+        }
+    }
+
+    /// The budget that its retries are paid from.
+    pub fn budget(&self) -> &Budget {
+        &self.parts.budget
+    }
+
+    pub(super) fn id(&self) -> StrategyId {
+        self.id
+    }
+
+    pub(super) fn forked(&self, now: Instant) -> Self {
+        let parts = Parts {
+            budget: self.parts.budget.fork(now),
+            ..self.parts.clone()
+        };
+        Self {
+            id: StrategyId::unique(),
+            parts,
+        }
+    }
+
+    fn preset(
+        max_attempts: u32,
+        base: u64,
+        throttling_base: u64,
+        hint: RetryAfter,
+        costs: Costs,
+        refund: Refund,
+    ) -> Self {
+        let backoff =
+            |base| Backoff::exponential_unchecked(base, MAX_BACKOFF).with_jitter(Jitter::Full);
+        let budget = Budget::builder()
+            .costs(costs)
+            .refund(refund)
+            .build()
+            .expect("every preset's costs are at least 1 and at most the capacity of 500");
+        let parts = Parts {
+            max_attempts,
+            backoff: backoff(base),
+            throttling_backoff: backoff(throttling_base),
+            hint,
+            maybe: MaybePolicy::default(),
+            budget,
+        };
+        Self {
+            id: StrategyId::unique(),
+            parts,
+        }
+    }
+
+    pub(super) fn answer(
+        &self,
+        mut token: RetryToken,
+        request: &Request,
+        failure: &Failure,
+        world: &dyn World,
+    ) -> Answer {
+        let Parts {
+            max_attempts,
+            hint,
+            maybe,
+            budget,
+            ..
+        } = &self.parts;
+        if token.issuer() != self.id {
+            return Err(Refusal::new(Cause::ForeignToken));
+        }
+        lawful(request, failure).map_err(Refusal::new)?;
+        maybe.allows(failure).map_err(Refusal::new)?;
+        let delay = hint.delay(self.backoff_for(failure), &token, failure, world)?;
+        if token.retries().saturating_add(1) >= *max_attempts {
+            let cause = Cause::AttemptsUsedUp {
+                limit: *max_attempts,
+            };
+            return Err(Refusal::new(cause).would_wait(delay));
+        }
+        let cost = budget.cost(failure);
+        if let Err(left) = budget.pay(cost, world.now()) {
+            let refusal = Refusal::new(Cause::BudgetEmpty).would_wait(delay);
+            return Err(refusal.with_budget_left(left.into()));
+        }
+        token.note_payment(budget.id(), cost);
+        Ok(token.next(delay))
+    }
+
+    fn backoff_for(&self, failure: &Failure) -> &Backoff {
+        if failure.throttling {
+            &self.parts.throttling_backoff
+        } else {
+            &self.parts.backoff
+        }
+    }
+}
+
+impl StandardBuilder {
+    /// How many attempts in all, the first included (D32).
+    #[must_use]
+    pub fn max_attempts(mut self, attempts: u32) -> Self {
+        self.parts.max_attempts = attempts;
+        self
+    }
+
+    /// The delays, after throttling answers too.
+    #[must_use]
+    pub fn backoff(mut self, backoff: Backoff) -> Self {
+        self.parts.throttling_backoff = backoff.clone();
+        self.parts.backoff = backoff;
+        self
+    }
+
+    /// The delays after throttling answers.
+    #[must_use]
+    pub fn throttling_backoff(mut self, backoff: Backoff) -> Self {
+        self.parts.throttling_backoff = backoff;
+        self
+    }
+
+    /// The longest delay, hints aside.
+    #[must_use]
+    pub fn max_backoff(mut self, most: Duration) -> Self {
+        self.max_backoff = Some(most);
+        self
+    }
+
+    /// What to make of the delay that a peer asks for.
+    #[must_use]
+    pub fn retry_after(mut self, hint: RetryAfter) -> Self {
+        self.parts.hint = hint;
+        self
+    }
+
+    /// What to make of errors that say "maybe" of their own safety (D35).
+    #[must_use]
+    pub fn retry_maybe(mut self, maybe: MaybePolicy) -> Self {
+        self.parts.maybe = maybe;
+        self
+    }
+
+    /// The budget that retries are paid from, to share it.
+    #[must_use]
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.parts.budget = budget;
+        self
+    }
+
+    /// The strategy, or which field is impossible.
+    pub fn build(self) -> Result<Standard, PolicyError> {
+        let Self {
+            mut parts,
+            max_backoff,
+        } = self;
+        if parts.max_attempts == 0 {
+            return Err(PolicyError::new(
+                "max_attempts",
+                "is 0: the first attempt counts, so it must be at least 1",
+            ));
+        }
+        if let Some(most) = max_backoff {
+            parts.backoff = parts.backoff.with_cap(most)?;
+            parts.throttling_backoff = parts.throttling_backoff.with_cap(most)?;
+        }
+        Ok(Standard {
+            id: StrategyId::unique(),
+            parts,
+        })
+    }
+}
+
+impl RetryStrategy for Standard {
+    /// Succeeds on an empty budget too: the first attempt is made anyway, and
+    /// by the time it fails there may be tokens again (Smithy guidance).
+    #[inline]
+    fn acquire_initial_token(&self, _: &Request, _: &dyn World) -> Answer {
+        Ok(RetryToken::initial(self.id))
+    }
+
+    fn refresh_retry_token(
+        &self,
+        token: RetryToken,
+        request: &Request,
+        failure: &Failure,
+        world: &dyn World,
+    ) -> Decision {
+        self.answer(token, request, failure, world).into()
+    }
+
+    #[inline]
+    fn record_success(&self, token: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
+        if token.issuer() != self.id {
+            return Err(ForeignToken);
+        }
+        let budget = &self.parts.budget;
+        budget.refund(token.last_payment(budget.id()));
+        Ok(())
+    }
+
+    /// Nothing comes back: a retry that was paid for was paid for (D39).
+    fn record_end(&self, _: RetryToken, _: Ending<'_>, _: &dyn World) {}
+
+    fn worst_case(&self, limits: &Limits) -> WorstCase {
+        let Parts {
+            max_attempts,
+            backoff,
+            throttling_backoff,
+            hint,
+            budget,
+            ..
+        } = &self.parts;
+        let load = Some(budget.load());
+        let normal = WorstCase::of(backoff, *hint, Some(*max_attempts), load, limits);
+        let throttled = WorstCase::of(throttling_backoff, *hint, Some(*max_attempts), load, limits);
+        normal.or_worse(throttled)
+    }
+
+    fn budgets(&self) -> usize {
+        1
+    }
+
+    fn budget_left(&self, now: Instant) -> Option<u64> {
+        Some(self.parts.budget.level(now).into())
+    }
+
+    fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
+        Some(Box::new(self.forked(now)))
+    }
+
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Parts {
+            max_attempts,
+            backoff,
+            budget,
+            ..
+        } = &self.parts;
+        write!(f, "standard, {max_attempts} attempts ({backoff}; {budget})")
+    }
+}

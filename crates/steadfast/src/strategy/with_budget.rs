@@ -1,0 +1,133 @@
+//! Any strategy, paid from one budget more.
+
+use std::fmt;
+use std::time::Instant;
+
+use super::{Ending, ForeignToken, Limits, RetryStrategy, WorstCase};
+use crate::budget::Budget;
+use crate::decision::{Answer, Decision};
+use crate::failure::Failure;
+use crate::policy_error::PolicyError;
+use crate::refusal::{Cause, Refusal};
+use crate::request::Request;
+use crate::token::{MAX_PAYMENTS, RetryToken};
+use crate::world::World;
+
+/// See [`StrategyExt::with_budget`](super::StrategyExt::with_budget).
+#[derive(Clone, Debug)]
+pub struct WithBudget<S> {
+    inner: S,
+    budget: Budget,
+}
+
+impl<S: RetryStrategy> WithBudget<S> {
+    pub(super) fn new(inner: S, budget: Budget) -> Result<Self, PolicyError> {
+        if inner.budgets() >= MAX_PAYMENTS {
+            let problem = format!("is one too many: a request can pay into {MAX_PAYMENTS} of them");
+            return Err(PolicyError::new("budget", problem));
+        }
+        Ok(Self { inner, budget })
+    }
+
+    /// The budget.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+}
+
+impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
+    #[inline]
+    fn acquire_initial_token(&self, request: &Request, world: &dyn World) -> Answer {
+        self.inner.acquire_initial_token(request, world)
+    }
+
+    fn refresh_retry_token(
+        &self,
+        token: RetryToken,
+        request: &Request,
+        failure: &Failure,
+        world: &dyn World,
+    ) -> Decision {
+        // This budget is asked first: what the inner strategy has paid into its
+        // own could not be taken back.
+        let cost = self.budget.cost(failure);
+        if let Err(left) = self.budget.pay(cost, world.now()) {
+            self.inner.record_end(token, Ending::failed(failure), world);
+            return Refusal::new(Cause::BudgetEmpty)
+                .with_budget_left(left.into())
+                .into();
+        }
+        match self
+            .inner
+            .refresh_retry_token(token, request, failure, world)
+        {
+            Decision::Ready(answer) => settle(&self.budget, cost, answer).into(),
+            Decision::Pending(inner) => {
+                let budget = self.budget.clone();
+                Decision::pending(async move { settle(&budget, cost, inner.await) })
+            }
+        }
+    }
+
+    #[inline]
+    fn record_success(&self, token: RetryToken, world: &dyn World) -> Result<(), ForeignToken> {
+        let last = token.last_payment(self.budget.id());
+        self.inner.record_success(token, world)?;
+        self.budget.refund(last);
+        Ok(())
+    }
+
+    fn record_end(&self, token: RetryToken, ending: Ending<'_>, world: &dyn World) {
+        self.inner.record_end(token, ending, world);
+    }
+
+    fn worst_case(&self, limits: &Limits) -> WorstCase {
+        let inner = self.inner.worst_case(limits);
+        WorstCase {
+            load: Some(
+                inner
+                    .load
+                    .map_or(self.budget.load(), |load| load.or_less(self.budget.load())),
+            ),
+            ..inner
+        }
+    }
+
+    fn budgets(&self) -> usize {
+        self.inner.budgets() + 1
+    }
+
+    fn budget_left(&self, now: Instant) -> Option<u64> {
+        let own = u64::from(self.budget.level(now));
+        Some(
+            self.inner
+                .budget_left(now)
+                .map_or(own, |inner| inner.min(own)),
+        )
+    }
+
+    fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
+        let (inner, budget) = (self.inner.fork(now)?, self.budget.fork(now));
+        Some(Box::new(WithBudget { inner, budget }))
+    }
+
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.describe(f)?;
+        write!(f, ", with a {}", self.budget)
+    }
+}
+
+/// Notes what was paid on the token, or gives it back if there is none: a retry
+/// that is refused adds no load and so costs nothing.
+fn settle(budget: &Budget, cost: u32, answer: Answer) -> Answer {
+    match answer {
+        Ok(mut token) => {
+            token.note_payment(budget.id(), cost);
+            Ok(token)
+        }
+        Err(refusal) => {
+            budget.take_back(cost);
+            Err(refusal)
+        }
+    }
+}

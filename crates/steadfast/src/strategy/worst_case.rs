@@ -1,0 +1,195 @@
+//! The most that a strategy can do, stated before it is used.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::RetryAfter;
+use crate::backoff::{Backoff, Jitter};
+use crate::budget::Load;
+
+/// What bounds a request from outside its strategy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// The time the whole request has.
+    pub timeout: Option<Duration>,
+    /// The time each attempt has.
+    pub attempt_timeout: Option<Duration>,
+    /// The number of attempts.
+    pub attempts: Option<u32>,
+}
+
+/// Upper bounds; `None` where there is no bound. Attempts after reasons that
+/// are always retried are not the strategy's and not counted here.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WorstCase {
+    /// Attempts of one request.
+    pub attempts: Option<u32>,
+    /// Time that one request spends waiting between attempts.
+    pub waiting: Option<Duration>,
+    /// Time that one request takes in all.
+    pub wall_time: Option<Duration>,
+    /// Load that all requests together add, beyond one attempt each.
+    pub load: Option<Load>,
+}
+
+/// Delays are summed one by one up to here, and bounded from here on.
+const SETTLED: u32 = 256;
+
+impl Limits {
+    /// The most time that a request can take, if anything bounds it.
+    pub(super) fn wall_time(
+        &self,
+        attempts: Option<u32>,
+        waiting: Option<Duration>,
+    ) -> Option<Duration> {
+        let unhurried = || {
+            Some(
+                self.attempt_timeout?
+                    .saturating_mul(attempts?)
+                    .saturating_add(waiting?),
+            )
+        };
+        match (self.timeout, unhurried()) {
+            (Some(timeout), Some(sum)) => Some(timeout.min(sum)),
+            (timeout, sum) => timeout.or(sum),
+        }
+    }
+}
+
+impl WorstCase {
+    /// Nothing but the limits bounds it.
+    pub fn unbounded(limits: &Limits) -> Self {
+        let Limits {
+            timeout, attempts, ..
+        } = *limits;
+        let wall_time = limits.wall_time(attempts, timeout);
+        Self {
+            attempts,
+            waiting: timeout,
+            wall_time,
+            load: None,
+        }
+    }
+
+    pub(super) fn of(
+        backoff: &Backoff,
+        hint: RetryAfter,
+        max_attempts: Option<u32>,
+        load: Option<Load>,
+        limits: &Limits,
+    ) -> Self {
+        let fitting = limits
+            .timeout
+            .and_then(|timeout| attempts_within(timeout, backoff, hint));
+        let attempts = [max_attempts, limits.attempts, fitting]
+            .into_iter()
+            .flatten()
+            .min();
+        let waits = attempts.map(|attempts| longest_wait(attempts - 1, backoff, hint));
+        let waiting = [waits, limits.timeout].into_iter().flatten().min();
+        Self {
+            attempts,
+            waiting,
+            wall_time: limits.wall_time(attempts, waiting),
+            load,
+        }
+    }
+
+    /// The worse of each.
+    pub(super) fn or_worse(self, other: Self) -> Self {
+        fn worse<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+            Some(a?.max(b?))
+        }
+        Self {
+            attempts: worse(self.attempts, other.attempts),
+            waiting: worse(self.waiting, other.waiting),
+            wall_time: worse(self.wall_time, other.wall_time),
+            load: self.load.and(other.load),
+        }
+    }
+}
+
+impl Load {
+    /// Whichever of two budgets allows less: retries must be paid from both.
+    pub(super) fn or_less(self, other: Self) -> Self {
+        Self {
+            burst: self.burst.min(other.burst),
+            per_success: self.per_success.min(other.per_success),
+            per_second: self.per_second.min(other.per_second),
+        }
+    }
+}
+
+impl fmt::Display for WorstCase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.attempts {
+            Some(attempts) => write!(f, "at most {attempts} attempts")?,
+            None => f.write_str("attempts without limit")?,
+        }
+        match self.wall_time {
+            Some(time) => write!(f, ", {time:?} in all")?,
+            None => f.write_str(", time without limit")?,
+        }
+        match self.waiting {
+            Some(time) => write!(f, " ({time:?} of it waiting)")?,
+            None => f.write_str(" (waiting without limit)")?,
+        }
+        match self.load {
+            None => f.write_str(", no budget"),
+            Some(Load {
+                burst,
+                per_success,
+                per_second,
+            }) => write!(
+                f,
+                ", retries of all requests together at most {burst} + {per_success} per success + {per_second} per second"
+            ),
+        }
+    }
+}
+
+/// How many attempts fit before the timeout if every attempt fails at once and
+/// every delay is as short as it can be. `None` if there is no telling.
+fn attempts_within(timeout: Duration, backoff: &Backoff, hint: RetryAfter) -> Option<u32> {
+    let mut left = timeout;
+    for retries in 0..SETTLED {
+        let delay = shortest(backoff, hint, retries)?;
+        if delay >= left {
+            return Some(retries + 1);
+        }
+        left -= delay;
+    }
+    // Delays never shrink, so from here on none is shorter than this one.
+    let settled = shortest(backoff, hint, SETTLED)?;
+    // The delay that reaches the deadline is followed by no attempt.
+    let more = (left.as_nanos() - 1) / settled.as_nanos().max(1);
+    Some(
+        u32::try_from(more)
+            .unwrap_or(u32::MAX)
+            .saturating_add(SETTLED + 1),
+    )
+}
+
+/// The shortest delay before a retry; `None` if it may be nothing, or anything.
+fn shortest(backoff: &Backoff, hint: RetryAfter, retries: u32) -> Option<Duration> {
+    if backoff.is_custom() {
+        return None;
+    }
+    let shortest = match (hint, backoff.jitter()) {
+        // A hint takes the backoff's place and may be nothing.
+        (RetryAfter::Cap(_), _) | (_, Jitter::Full) => Duration::ZERO,
+        (_, Jitter::None) => backoff.longest(retries),
+        (_, Jitter::Equal) => backoff.longest(retries) / 2,
+        (_, Jitter::Decorrelated) => backoff.clone().with_jitter(Jitter::None).longest(0),
+    };
+    (!shortest.is_zero()).then_some(shortest)
+}
+
+fn longest_wait(retries: u32, backoff: &Backoff, hint: RetryAfter) -> Duration {
+    let longest = |n| hint.longest(backoff.longest(n));
+    let unsettled: Duration = (0..retries.min(SETTLED))
+        .map(longest)
+        .fold(Duration::ZERO, Duration::saturating_add);
+    let most = hint.longest(backoff.cap());
+    unsettled.saturating_add(most.saturating_mul(retries.saturating_sub(SETTLED)))
+}

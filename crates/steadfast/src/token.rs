@@ -1,0 +1,177 @@
+//! The state that a strategy hands from one attempt of a request to the next.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use crate::budget::BudgetId;
+
+/// How many budgets one request may pay into: a strategy's own, and those that
+/// [`with_budget`](crate::StrategyExt::with_budget) puts around it.
+pub(crate) const MAX_PAYMENTS: usize = 3;
+
+/// The right to one attempt (Smithy guidance, "Retry token").
+///
+/// A token is moved into the strategy that issued it and comes back refreshed;
+/// it cannot be cloned, so using one twice does not compile (D31):
+///
+/// ```compile_fail
+/// use steadfast::{BestEffort, Failure, Request, RetryStrategy, VirtualWorld, reason};
+///
+/// let (strategy, world, request) = (BestEffort::default(), VirtualWorld::new(), Request::new("get"));
+/// let token = strategy.acquire_initial_token(&request, &world).unwrap();
+/// let failure = Failure::not_sent(&reason::NOT_AVAILABLE);
+/// strategy.refresh_retry_token(token, &request, &failure, &world);
+/// strategy.refresh_retry_token(token, &request, &failure, &world); // moved above
+/// ```
+///
+/// A token of another strategy is an error at run time:
+///
+/// ```
+/// use steadfast::{BestEffort, Cause, Decision, Failure, Request, RetryStrategy, VirtualWorld, reason};
+///
+/// let (mine, other, world, request) =
+///     (BestEffort::default(), BestEffort::default(), VirtualWorld::new(), Request::new("get"));
+/// let token = other.acquire_initial_token(&request, &world).unwrap();
+/// let failure = Failure::not_sent(&reason::NOT_AVAILABLE);
+/// let Decision::Ready(Err(refusal)) = mine.refresh_retry_token(token, &request, &failure, &world)
+/// else { panic!("a foreign token was accepted") };
+/// assert_eq!(refusal.cause(), Cause::ForeignToken);
+/// ```
+#[must_use = "a token stands for an attempt: refresh it, record its success, or record its end"]
+pub struct RetryToken {
+    issuer: StrategyId,
+    retries: u32,
+    delay: Duration,
+    payments: [Payment; MAX_PAYMENTS],
+    permit: bool,
+    state: Option<Box<dyn Any + Send>>,
+}
+
+/// What a token last paid into one budget.
+#[derive(Clone, Copy)]
+struct Payment {
+    budget: BudgetId,
+    amount: u32,
+}
+
+/// Tells strategies apart, so that each knows its own tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StrategyId(u32);
+
+impl StrategyId {
+    /// An identity that no other strategy of this process has.
+    pub fn unique() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        StrategyId(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl RetryToken {
+    /// The token of a first attempt, to be made at once.
+    pub const fn initial(issuer: StrategyId) -> Self {
+        Self {
+            issuer,
+            retries: 0,
+            delay: Duration::ZERO,
+            payments: [Payment {
+                budget: BudgetId::NONE,
+                amount: 0,
+            }; MAX_PAYMENTS],
+            permit: false,
+            state: None,
+        }
+    }
+
+    /// The token of the next attempt, to be made after `delay`. What was paid,
+    /// and the strategy's own state, go along.
+    pub fn next(mut self, delay: Duration) -> Self {
+        self.retries = self.retries.saturating_add(1);
+        self.delay = delay;
+        self
+    }
+
+    /// The same token with a delay, as even a first attempt may have one.
+    pub fn after(mut self, delay: Duration) -> Self {
+        self.delay = delay;
+        self
+    }
+
+    /// The strategy that issued it.
+    pub const fn issuer(&self) -> StrategyId {
+        self.issuer
+    }
+
+    /// How long to wait before the attempt.
+    pub const fn delay(&self) -> Duration {
+        self.delay
+    }
+
+    /// How many retries were granted before the attempt that this token is for.
+    pub const fn retries(&self) -> u32 {
+        self.retries
+    }
+
+    /// Attaches state of a strategy's own. This is the one thing here that
+    /// allocates; the strategies that ship do without.
+    pub fn with_state<T: Any + Send>(mut self, state: T) -> Self {
+        self.state = Some(Box::new(state));
+        self
+    }
+
+    /// The strategy's own state, if it is a `T`.
+    pub fn state<T: Any>(&self) -> Option<&T> {
+        self.state.as_ref()?.downcast_ref()
+    }
+
+    /// The strategy's own state, to change, if it is a `T`.
+    pub fn state_mut<T: Any>(&mut self) -> Option<&mut T> {
+        self.state.as_mut()?.downcast_mut()
+    }
+
+    pub(crate) fn count_retry(&mut self) {
+        self.retries = self.retries.saturating_add(1);
+    }
+
+    /// Notes a payment into a budget; the last one counts. False if the request
+    /// already pays into as many other budgets as a token has room for.
+    pub(crate) fn note_payment(&mut self, budget: BudgetId, amount: u32) -> bool {
+        let slot = self
+            .payments
+            .iter_mut()
+            .find(|payment| payment.budget == budget || payment.budget == BudgetId::NONE);
+        match slot {
+            Some(payment) => *payment = Payment { budget, amount },
+            None => return false,
+        }
+        true
+    }
+
+    /// What was last paid into a budget, zero if nothing was.
+    pub(crate) fn last_payment(&self, budget: BudgetId) -> u32 {
+        self.payments
+            .iter()
+            .find(|payment| payment.budget == budget)
+            .map_or(0, |payment| payment.amount)
+    }
+
+    pub(crate) fn holding(mut self, permit: bool) -> Self {
+        self.permit = permit;
+        self
+    }
+
+    pub(crate) const fn holds_permit(&self) -> bool {
+        self.permit
+    }
+}
+
+impl fmt::Debug for RetryToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RetryToken")
+            .field("issuer", &self.issuer)
+            .field("retries", &self.retries)
+            .field("delay", &self.delay)
+            .finish_non_exhaustive()
+    }
+}

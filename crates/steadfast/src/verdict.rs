@@ -1,0 +1,49 @@
+//! How a request ended.
+
+use std::fmt;
+
+/// The verdict on a finished request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// An attempt succeeded.
+    Succeeded,
+    /// The last attempt failed, and was not followed by another.
+    Failed(Certainty),
+    /// The deadline ended it.
+    TimedOut(Certainty),
+}
+
+/// Whether the caller can know if the operation took effect (D14).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Certainty {
+    /// It is not idempotent, and an attempt's bytes may have left without a
+    /// conclusive answer: it may or may not have been applied.
+    Ambiguous,
+    /// It was not applied, or it does not matter how often it was.
+    Unambiguous,
+}
+
+impl Verdict {
+    /// Whether the caller cannot know if the operation took effect.
+    pub const fn is_ambiguous(self) -> bool {
+        matches!(
+            self,
+            Verdict::Failed(Certainty::Ambiguous) | Verdict::TimedOut(Certainty::Ambiguous)
+        )
+    }
+
+    /// Whether the deadline ended it.
+    pub const fn is_timeout(self) -> bool {
+        matches!(self, Verdict::TimedOut(_))
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Verdict::Succeeded => "succeeded",
+            Verdict::Failed(_) => "failed",
+            Verdict::TimedOut(_) => "timed out",
+        })
+    }
+}

@@ -1,0 +1,38 @@
+//! What the engine does not know by itself: the time, and chance.
+//!
+//! A core that reads a clock can only be tested by waiting, and one that rolls
+//! its own dice can only be tested by luck. So both are asked of a [`World`]
+//! that the driver brings along. Production hands in the machine's; tests and
+//! simulators hand in a [`VirtualWorld`] and get the same code, the same
+//! decisions, in no time.
+//!
+//! The world is asked, rather than told beforehand, because a clock costs more
+//! than a whole first-try success does: a request without a deadline that
+//! succeeds at once never asks for the time at all.
+
+mod roll;
+mod virtual_world;
+
+use std::time::Instant;
+
+pub use roll::Roll;
+pub(crate) use roll::nanos;
+pub use virtual_world::VirtualWorld;
+pub(crate) use virtual_world::any_instant;
+
+use crate::event::RetryEvent;
+
+/// Time, chance, and somebody who wants to know what was decided.
+pub trait World {
+    /// The time now. Need not move, and if it goes backwards nothing breaks;
+    /// only waits get longer.
+    fn now(&self) -> Instant;
+
+    /// A fresh, uniformly distributed roll of the dice.
+    fn roll(&self) -> Roll;
+
+    /// Told of every retry and every refusal, before any waiting is done for it.
+    fn observe(&self, event: &RetryEvent<'_>) {
+        let _ = event;
+    }
+}

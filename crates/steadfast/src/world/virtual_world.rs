@@ -1,0 +1,101 @@
+//! A world whose time moves when it is told to.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::roll::nanos;
+use super::{Roll, World};
+
+/// Virtual time and chosen dice, for tests, plans and simulators.
+///
+/// ```
+/// use std::time::Duration;
+/// use steadfast::{Roll, VirtualWorld, World};
+///
+/// let world = VirtualWorld::new().rolling(Roll::ONE);
+/// let start = world.now();
+/// world.advance(Duration::from_secs(3600));
+/// assert_eq!(world.now() - start, Duration::from_secs(3600));
+/// assert_eq!(world.roll(), Roll::ONE);
+/// ```
+#[derive(Debug)]
+pub struct VirtualWorld {
+    epoch: Instant,
+    elapsed: AtomicU64,
+    dice: Mutex<Dice>,
+}
+
+#[derive(Debug)]
+enum Dice {
+    Fixed(Roll),
+    Seeded(fastrand::Rng),
+}
+
+impl VirtualWorld {
+    /// A world at its beginning, in which every roll is one: jitter takes
+    /// nothing away, so delays are as long as they can be.
+    pub fn new() -> Self {
+        Self::starting_at(any_instant())
+    }
+
+    /// A world that begins at a given time, to share instants with another clock.
+    pub fn starting_at(epoch: Instant) -> Self {
+        Self {
+            epoch,
+            elapsed: AtomicU64::new(0),
+            dice: Mutex::new(Dice::Fixed(Roll::ONE)),
+        }
+    }
+
+    /// The same world, in which every roll is this one.
+    pub fn rolling(self, roll: Roll) -> Self {
+        *self.dice.lock().unwrap_or_else(PoisonError::into_inner) = Dice::Fixed(roll);
+        self
+    }
+
+    /// The same world, with dice that repeat themselves for the same seed.
+    pub fn seeded(self, seed: u64) -> Self {
+        *self.dice.lock().unwrap_or_else(PoisonError::into_inner) =
+            Dice::Seeded(fastrand::Rng::with_seed(seed));
+        self
+    }
+
+    /// Lets time pass.
+    pub fn advance(&self, by: Duration) {
+        self.elapsed.fetch_add(nanos(by), Ordering::Relaxed);
+    }
+
+    /// The time since the world began.
+    pub fn elapsed(&self) -> Duration {
+        Duration::from_nanos(self.elapsed.load(Ordering::Relaxed))
+    }
+}
+
+impl Default for VirtualWorld {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl World for VirtualWorld {
+    fn now(&self) -> Instant {
+        self.epoch + self.elapsed()
+    }
+
+    fn roll(&self) -> Roll {
+        match &mut *self.dice.lock().unwrap_or_else(PoisonError::into_inner) {
+            Dice::Fixed(roll) => *roll,
+            Dice::Seeded(rng) => Roll::from_bits(rng.u64(..)),
+        }
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "std has no other way to make an Instant; where this is called \
+              no decision depends on which one it is"
+)]
+pub(crate) fn any_instant() -> Instant {
+    Instant::now()
+}
