@@ -25,17 +25,17 @@ use crate::reason::ReasonSet;
 /// assert_eq!(request.retries(), 0);
 /// ```
 pub struct Request {
-    operation: &'static str,
-    service: &'static str,
-    idempotent: bool,
-    started: Option<Instant>,
-    deadline: Option<Instant>,
-    context: Option<Arc<dyn Any + Send + Sync>>,
+    pub(crate) operation: &'static str,
+    pub(crate) service: &'static str,
+    pub(crate) idempotent: bool,
+    pub(crate) started: Option<Instant>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) context: Option<Arc<dyn Any + Send + Sync>>,
 
     pub(crate) attempts: u32,
     pub(crate) retries: u32,
     pub(crate) may_have_been_applied: bool,
-    pub(crate) trail: Option<Box<Trail>>,
+    pub(crate) trail: Option<Trail>,
 }
 
 static NO_REASONS: ReasonSet = ReasonSet::new();
@@ -43,13 +43,14 @@ static NO_HISTORY: History = History::EMPTY;
 
 impl Request {
     /// A request that is not idempotent, has no deadline and no context.
+    #[inline]
     pub const fn new(operation: &'static str) -> Self {
         Self {
             operation,
             service: "",
             idempotent: false,
             started: None,
-            deadline: None,
+            timeout: None,
             context: None,
             attempts: 0,
             retries: 0,
@@ -59,22 +60,24 @@ impl Request {
     }
 
     /// Names the service that the operation belongs to.
+    #[inline]
     pub fn service(mut self, service: &'static str) -> Self {
         self.service = service;
         self
     }
 
     /// States whether doing the operation twice does no more than doing it once.
+    #[inline]
     pub fn idempotent(mut self, idempotent: bool) -> Self {
         self.idempotent = idempotent;
         self
     }
 
     /// Gives the request a certain time from `now` on, waits included.
+    #[inline]
     pub fn timeout(mut self, now: Instant, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
         self.started = Some(now);
-        // A timeout beyond what the clock can represent is no timeout.
-        self.deadline = now.checked_add(timeout);
         self
     }
 
@@ -84,16 +87,11 @@ impl Request {
         self
     }
 
-    pub(crate) fn shared_context(mut self, context: Option<Arc<dyn Any + Send + Sync>>) -> Self {
-        self.context = context;
-        self
-    }
-
     /// The same request before its first attempt.
     pub(crate) fn anew(&self) -> Self {
         Self {
             started: self.started,
-            deadline: self.deadline,
+            timeout: self.timeout,
             service: self.service,
             idempotent: self.idempotent,
             context: self.context.clone(),
@@ -102,33 +100,40 @@ impl Request {
     }
 
     /// The operation's name.
+    #[inline]
     pub const fn operation_name(&self) -> &'static str {
         self.operation
     }
 
     /// The service's name, empty if none was given.
+    #[inline]
     pub const fn service_name(&self) -> &'static str {
         self.service
     }
 
     /// Whether doing the operation twice does no more than doing it once.
+    #[inline]
     pub const fn is_idempotent(&self) -> bool {
         self.idempotent
     }
 
-    /// When the request must be over, if it must.
-    pub const fn deadline(&self) -> Option<Instant> {
-        self.deadline
+    /// When the request must be over, if it must. A timeout beyond what the
+    /// clock can represent is no timeout.
+    #[inline]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.started?.checked_add(self.timeout?)
     }
 
     /// The time from `now` to the deadline: none left is zero, no deadline is `None`.
+    #[inline]
     pub fn remaining(&self, now: Instant) -> Option<Duration> {
-        self.deadline
+        self.deadline()
             .map(|deadline| deadline.saturating_duration_since(now))
     }
 
     /// When the request started. Without a deadline the clock is first read
     /// after a failure, and that is the time given here.
+    #[inline]
     pub fn started(&self) -> Option<Instant> {
         self.started
             .or_else(|| self.trail.as_ref().map(|trail| trail.first_failure_at))
@@ -140,11 +145,13 @@ impl Request {
     }
 
     /// How many attempts were started.
+    #[inline]
     pub const fn attempts(&self) -> u32 {
         self.attempts
     }
 
     /// How many retries were decided on, RFC 0049's `retryAttempts`.
+    #[inline]
     pub const fn retries(&self) -> u32 {
         self.retries
     }
@@ -158,12 +165,14 @@ impl Request {
 
     /// Whether an attempt's bytes may have left without a conclusive answer.
     /// Once true, it stays true.
+    #[inline]
     pub const fn may_have_been_applied(&self) -> bool {
         self.may_have_been_applied
     }
 
     /// Whether the caller cannot know if the operation took effect, should it
     /// end now: it may have been applied, and it is not idempotent (D14).
+    #[inline]
     pub const fn is_ambiguous(&self) -> bool {
         self.may_have_been_applied && !self.idempotent
     }
@@ -188,7 +197,7 @@ impl fmt::Debug for Request {
             .field("operation", &self.operation)
             .field("service", &self.service)
             .field("idempotent", &self.idempotent)
-            .field("deadline", &self.deadline)
+            .field("timeout", &self.timeout)
             .field("attempts", &self.attempts)
             .field("retries", &self.retries)
             .field("reasons", self.reasons())

@@ -70,6 +70,7 @@ impl StrategyId {
 
 impl RetryToken {
     /// The token of a first attempt, to be made at once.
+    #[inline]
     pub const fn initial(issuer: StrategyId) -> Self {
         Self {
             issuer,
@@ -86,6 +87,7 @@ impl RetryToken {
 
     /// The token of the next attempt, to be made after `delay`. What was paid,
     /// and the strategy's own state, go along.
+    #[inline]
     pub fn next(mut self, delay: Duration) -> Self {
         self.retries = self.retries.saturating_add(1);
         self.delay = delay;
@@ -93,22 +95,26 @@ impl RetryToken {
     }
 
     /// The same token with a delay, as even a first attempt may have one.
+    #[inline]
     pub fn after(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self
     }
 
     /// The strategy that issued it.
+    #[inline]
     pub const fn issuer(&self) -> StrategyId {
         self.issuer
     }
 
     /// How long to wait before the attempt.
+    #[inline]
     pub const fn delay(&self) -> Duration {
         self.delay
     }
 
     /// How many retries were granted before the attempt that this token is for.
+    #[inline]
     pub const fn retries(&self) -> u32 {
         self.retries
     }
@@ -130,12 +136,14 @@ impl RetryToken {
         self.state.as_mut()?.downcast_mut()
     }
 
+    #[inline]
     pub(crate) fn count_retry(&mut self) {
         self.retries = self.retries.saturating_add(1);
     }
 
     /// Notes a payment into a budget; the last one counts. False if the request
     /// already pays into as many other budgets as a token has room for.
+    #[inline]
     pub(crate) fn note_payment(&mut self, budget: BudgetId, amount: u32) -> bool {
         let slot = self
             .payments
@@ -149,6 +157,7 @@ impl RetryToken {
     }
 
     /// What was last paid into a budget, zero if nothing was.
+    #[inline]
     pub(crate) fn last_payment(&self, budget: BudgetId) -> u32 {
         self.payments
             .iter()
@@ -156,11 +165,13 @@ impl RetryToken {
             .map_or(0, |payment| payment.amount)
     }
 
+    #[inline]
     pub(crate) fn holding(mut self, permit: bool) -> Self {
         self.permit = permit;
         self
     }
 
+    #[inline]
     pub(crate) const fn holds_permit(&self) -> bool {
         self.permit
     }

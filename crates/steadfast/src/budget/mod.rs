@@ -119,6 +119,7 @@ impl Budget {
     }
 
     /// What a retry after this failure costs.
+    #[inline]
     pub fn cost(&self, failure: &Failure) -> u32 {
         let costs = &self.inner.costs;
         if failure.throttling {
@@ -131,15 +132,18 @@ impl Budget {
     }
 
     /// Takes `cost` tokens, all or none. The error is what there was instead.
-    pub fn pay(&self, cost: u32, now: Instant) -> Result<(), u32> {
+    /// The time is asked for only if time refills the budget.
+    #[inline]
+    pub fn pay(&self, cost: u32, now: impl FnOnce() -> Instant) -> Result<(), u32> {
         match &self.inner.store {
             Store::Earned(level) => level.take(cost),
-            Store::Timed { level, origin } => level.take(cost, since(origin, now)),
+            Store::Timed { level, origin } => level.take(cost, since(origin, now())),
         }
     }
 
     /// Gives back what a success earns, given what its last retry cost (zero
     /// for a success at the first try). Never fills above the capacity.
+    #[inline]
     pub fn refund(&self, last_cost: u32) {
         let amount = match self.inner.refund {
             Refund::Fixed(amount) => amount,

@@ -7,11 +7,11 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use super::machine::Machine;
-use super::{Attempt, Retry, read};
+use super::{Attempt, Retry, handle_error};
 use crate::classify::Classifier;
 use crate::decision::{Answer, PendingDecision};
 use crate::error::Error;
-use crate::orchestrator::{Step, guarded};
+use crate::orchestrator::{Orchestrator, Step, guarded};
 use crate::strategy::RetryStrategy;
 use crate::world::World;
 
@@ -35,7 +35,7 @@ impl<S: RetryStrategy, C> Retry<'_, S, C> {
     /// assert_eq!(answer, 42);
     /// # Ok::<(), steadfast::Error<std::io::Error>>(())
     /// ```
-    pub fn run_blocking<T, E, F>(self, mut operation: F) -> Result<T, Error<E>>
+    pub fn run_blocking<T, E, F>(mut self, mut operation: F) -> Result<T, Error<E>>
     where
         C: Classifier<E>,
         F: FnMut(Attempt) -> Result<T, E>,
@@ -43,25 +43,22 @@ impl<S: RetryStrategy, C> Retry<'_, S, C> {
         let world = Machine {
             observer: self.observer,
         };
-        let (mut call, classifier, attempt_timeout) = self.into_parts(&world);
         let mut last = None;
+        let request = self.request(&world);
+        let mut call = Orchestrator::new(self.strategy, request);
         let mut step = call.begin(&world);
         loop {
             step = match step {
                 Step::Attempt => {
-                    let attempt = Attempt::of(&call, attempt_timeout, &world);
-                    match operation(attempt) {
+                    match operation(Attempt::of(call.request(), self.attempt_timeout, &world)) {
                         Ok(value) => {
                             call.handle_success(&world);
                             return Ok(value);
                         }
                         Err(error) => {
-                            let failure = read(&classifier, &error);
+                            let next = handle_error(&mut call, &self.classifier, &error, &world);
                             last = Some(error);
-                            match failure {
-                                Ok(failure) => call.handle_failure(failure, &world),
-                                Err(panicked) => call.handle_unreadable(panicked, &world),
-                            }
+                            next
                         }
                     }
                 }
@@ -70,7 +67,8 @@ impl<S: RetryStrategy, C> Retry<'_, S, C> {
                     call.handle_waited(&world)
                 }
                 Step::Ask(pending) => {
-                    match wait_for(pending, || call.request().remaining(world.now())) {
+                    let remaining = || call.request().remaining(world.now());
+                    match wait_for(pending, remaining) {
                         Some(answer) => call.handle_decision(answer, &world),
                         None => call.handle_deadline(&world),
                     }

@@ -31,9 +31,7 @@ use std::time::Duration;
 
 use crate::classify::{ByInfo, Classifier};
 use crate::event::RetryEvent;
-use crate::failure::Failure;
-use crate::orchestrator::{Orchestrator, guarded};
-use crate::refusal::Refusal;
+use crate::orchestrator::{Orchestrator, Step, guarded};
 use crate::request::Request;
 use crate::strategy::{Limits, RetryStrategy, WorstCase};
 use crate::world::World;
@@ -116,27 +114,16 @@ impl<'a, S: RetryStrategy, C> Retry<'a, S, C> {
     /// [`RetryInfo`](crate::RetryInfo).
     #[inline]
     pub fn classify<D>(self, classifier: D) -> Retry<'a, S, D> {
-        let Self {
-            strategy,
-            classifier: _,
-            operation,
-            service,
-            idempotent,
-            timeout,
-            attempt_timeout,
-            context,
-            observer,
-        } = self;
         Retry {
-            strategy,
+            strategy: self.strategy,
             classifier,
-            operation,
-            service,
-            idempotent,
-            timeout,
-            attempt_timeout,
-            context,
-            observer,
+            operation: self.operation,
+            service: self.service,
+            idempotent: self.idempotent,
+            timeout: self.timeout,
+            attempt_timeout: self.attempt_timeout,
+            context: self.context,
+            observer: self.observer,
         }
     }
 
@@ -163,21 +150,32 @@ impl<'a, S: RetryStrategy, C> Retry<'a, S, C> {
         })
     }
 
+    /// The request as it begins. Only one with a deadline looks at the clock.
     #[inline]
-    fn into_parts(self, world: &dyn World) -> (Orchestrator<S>, C, Option<Duration>) {
-        let request = Request::new(self.operation)
-            .service(self.service)
-            .idempotent(self.idempotent)
-            .shared_context(self.context);
-        let request = match self.timeout {
-            Some(timeout) => request.timeout(world.now(), timeout),
-            None => request,
-        };
-        (
-            Orchestrator::new(self.strategy, request),
-            self.classifier,
-            self.attempt_timeout,
-        )
+    fn request(&mut self, world: &dyn World) -> Request {
+        let mut request = Request::new(self.operation);
+        request.service = self.service;
+        request.idempotent = self.idempotent;
+        request.context = self.context.take();
+        if self.timeout.is_some() {
+            request.timeout = self.timeout;
+            request.started = Some(world.now());
+        }
+        request
+    }
+}
+
+/// An attempt failed with this error. Survives a classifier that panics.
+#[inline]
+fn handle_error<E, S: RetryStrategy, C: Classifier<E>>(
+    call: &mut Orchestrator<S>,
+    classifier: &C,
+    error: &E,
+    world: &dyn World,
+) -> Step {
+    match guarded(|| classifier.classify(error)) {
+        Ok(failure) => call.handle_failure(failure, world),
+        Err(panicked) => call.handle_unreadable(panicked, world),
     }
 }
 
@@ -190,27 +188,24 @@ pub struct Attempt {
 
 impl Attempt {
     /// Which attempt it is, the first being 1.
+    #[inline]
     pub const fn number(&self) -> u32 {
         self.number
     }
 
     /// The time it had when it began: what was left of the whole, or of its own
     /// if that was less. Hand it on to whatever the attempt calls.
+    #[inline]
     pub const fn remaining(&self) -> Option<Duration> {
         self.remaining
     }
 
     #[inline]
-    fn of<S: RetryStrategy>(
-        call: &Orchestrator<S>,
-        attempt_timeout: Option<Duration>,
-        world: &dyn World,
-    ) -> Self {
-        let request = call.request();
+    fn of(request: &Request, attempt_timeout: Option<Duration>, world: &dyn World) -> Self {
         let left = request.deadline().map(|deadline| {
             // The first attempt begins when the request does.
-            let now = match request.started() {
-                Some(started) if request.attempts() == 1 => started,
+            let now = match request.started {
+                Some(started) if request.attempts == 1 => started,
                 Some(_) | None => world.now(),
             };
             deadline.saturating_duration_since(now)
@@ -220,14 +215,8 @@ impl Attempt {
             (left, own) => left.or(own),
         };
         Self {
-            number: request.attempts(),
+            number: request.attempts,
             remaining,
         }
     }
-}
-
-/// Reads an error, surviving a classifier that panics.
-#[inline]
-fn read<E, C: Classifier<E>>(classifier: &C, error: &E) -> Result<Failure, Refusal> {
-    guarded(|| classifier.classify(error))
 }

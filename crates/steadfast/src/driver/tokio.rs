@@ -3,16 +3,16 @@
 
 use std::future::{Future, poll_fn};
 use std::panic::AssertUnwindSafe;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
 use super::machine::TokioMachine;
-use super::{Attempt, Retry, read};
+use super::{Attempt, Retry, handle_error};
 use crate::classify::Classifier;
 use crate::decision::{Answer, PendingDecision};
 use crate::error::Error;
-use crate::orchestrator::{Step, guarded};
+use crate::orchestrator::{Orchestrator, Step, guarded};
 use crate::strategy::RetryStrategy;
 use crate::world::World;
 
@@ -26,56 +26,64 @@ impl<S: RetryStrategy, C> Retry<'_, S, C> {
     ///
     /// # Panics
     /// Outside a tokio runtime with time enabled, once it has to wait.
-    pub async fn run<T, E, F, Fut>(self, mut operation: F) -> Result<T, Error<E>>
+    #[inline]
+    pub fn run<T, E, F, Fut>(
+        mut self,
+        mut operation: F,
+    ) -> impl Future<Output = Result<T, Error<E>>>
     where
         C: Classifier<E>,
         F: FnMut(Attempt) -> Fut,
         Fut: Future<Output = Result<T, E>>,
     {
-        let world = TokioMachine {
-            observer: self.observer,
-        };
-        let (mut call, classifier, attempt_timeout) = self.into_parts(&world);
-        let mut last = None;
-        let mut step = call.begin(&world);
-        loop {
-            step = match step {
-                Step::Attempt => {
-                    let attempt = Attempt::of(&call, attempt_timeout, &world);
-                    match within(attempt.remaining(), operation(attempt)).await {
-                        Some(Ok(value)) => {
-                            call.handle_success(&world);
-                            return Ok(value);
-                        }
-                        Some(Err(error)) => {
-                            let failure = read(&classifier, &error);
-                            last = Some(error);
-                            match failure {
-                                Ok(failure) => call.handle_failure(failure, &world),
-                                Err(panicked) => call.handle_unreadable(panicked, &world),
+        // A block and not an `async fn`: that would move each argument once
+        // more, which is a third of the price of a first-try success.
+        async move {
+            let world = TokioMachine {
+                observer: self.observer,
+            };
+            let request = self.request(&world);
+            let mut call = Orchestrator::new(self.strategy, request);
+            let mut last = None;
+            let mut step = call.begin(&world);
+            loop {
+                step = match step {
+                    Step::Attempt => {
+                        let attempt = Attempt::of(call.request(), self.attempt_timeout, &world);
+                        let future = pin!(operation(attempt));
+                        match within(attempt.remaining(), future).await {
+                            Some(Ok(value)) => {
+                                call.handle_success(&world);
+                                return Ok(value);
+                            }
+                            Some(Err(error)) => {
+                                let next =
+                                    handle_error(&mut call, &self.classifier, &error, &world);
+                                last = Some(error);
+                                next
+                            }
+                            None => {
+                                last = None;
+                                call.handle_attempt_timeout(&world)
                             }
                         }
-                        None => {
-                            last = None;
-                            call.handle_attempt_timeout(&world)
+                    }
+                    Step::Wait(delay) => {
+                        tokio::time::sleep(delay).await;
+                        call.handle_waited(&world)
+                    }
+                    Step::Ask(pending) => {
+                        let left = call.request().remaining(world.now());
+                        match within(left, pin!(surviving(pending))).await {
+                            Some(answer) => call.handle_decision(answer, &world),
+                            None => call.handle_deadline(&world),
                         }
                     }
-                }
-                Step::Wait(delay) => {
-                    tokio::time::sleep(delay).await;
-                    call.handle_waited(&world)
-                }
-                Step::Ask(pending) => {
-                    let left = call.request().remaining(world.now());
-                    match within(left, surviving(pending)).await {
-                        Some(answer) => call.handle_decision(answer, &world),
-                        None => call.handle_deadline(&world),
+                    Step::GiveUp(_) | Step::LeftAlone => {
+                        return Err(Error::new(call.into_report(), last));
                     }
-                }
-                Step::GiveUp(_) | Step::LeftAlone => {
-                    return Err(Error::new(call.into_report(), last));
-                }
-            };
+                };
+            }
         }
     }
 }
@@ -83,19 +91,22 @@ impl<S: RetryStrategy, C> Retry<'_, S, C> {
 /// The future's output, or `None` if it takes longer than `limit`. A future
 /// that is ready at once costs no timer.
 #[inline]
-async fn within<F: Future>(limit: Option<Duration>, future: F) -> Option<F::Output> {
-    let mut future = pin!(future);
-    let Some(limit) = limit else {
-        return Some(future.await);
-    };
-    let first = poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await;
-    if let Poll::Ready(output) = first {
-        return Some(output);
-    }
-    let mut timer = pin!(tokio::time::sleep(limit));
-    poll_fn(|cx| match future.as_mut().poll(cx) {
-        Poll::Ready(output) => Poll::Ready(Some(output)),
-        Poll::Pending => timer.as_mut().poll(cx).map(|()| None),
+async fn within<F: Future>(limit: Option<Duration>, mut future: Pin<&mut F>) -> Option<F::Output> {
+    let mut timer = pin!(None);
+    poll_fn(|cx| {
+        if let Poll::Ready(output) = future.as_mut().poll(cx) {
+            return Poll::Ready(Some(output));
+        }
+        let Some(limit) = limit else {
+            return Poll::Pending;
+        };
+        if timer.is_none() {
+            timer.set(Some(tokio::time::sleep(limit)));
+        }
+        match timer.as_mut().as_pin_mut() {
+            Some(timer) => timer.poll(cx).map(|()| None),
+            None => Poll::Pending,
+        }
     })
     .await
 }

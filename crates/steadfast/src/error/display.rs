@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::Error;
+use crate::failure::Failure;
 use crate::history::{AttemptRecord, Outcome};
 use crate::orchestrator::Report;
 
@@ -56,9 +57,8 @@ fn summary(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
     if let Some(peer) = report
         .history()
         .records()
-        .iter()
         .rev()
-        .find_map(|r| r.peer.as_ref())
+        .find_map(|record| record.failure.peer.as_ref())
     {
         write!(f, "; last node {peer}")?;
     }
@@ -76,14 +76,15 @@ fn history(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
     };
     write!(f, "\n  strategy  {}   {idempotent}", report.strategy())?;
     let history = report.history();
-    let (first, last) = history.split();
-    for record in first {
-        line(f, record)?;
-    }
-    if history.omitted() > 0 {
-        write!(f, "\n  …     {} more", history.omitted())?;
-    }
-    for record in last {
+    for (place, record) in history.records().enumerate() {
+        if place == history.before_the_gap() {
+            write!(
+                f,
+                "
+  …     {} more",
+                history.omitted()
+            )?;
+        }
         line(f, record)?;
     }
     Ok(())
@@ -93,13 +94,17 @@ fn line(f: &mut fmt::Formatter<'_>, record: &AttemptRecord) -> fmt::Result {
     let AttemptRecord {
         attempt,
         at,
+        failure,
+        outcome,
+    } = record;
+    let Failure {
         stage,
         reason,
         hint,
         peer,
         note,
-        outcome,
-    } = record;
+        ..
+    } = failure;
     write!(f, "\n  #{attempt:<3} {:>8}  ", Time(*at).to_string())?;
     if let Some(peer) = peer {
         write!(f, "{peer}  ")?;
@@ -128,6 +133,7 @@ fn line(f: &mut fmt::Formatter<'_>, record: &AttemptRecord) -> fmt::Result {
             )
         }
         Outcome::Refused(cause) => write!(f, "not retried: {cause}"),
+        Outcome::Undecided => f.write_str("undecided"),
     }
 }
 

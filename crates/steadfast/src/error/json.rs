@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::Error;
+use crate::failure::Failure;
 use crate::history::{AttemptRecord, Outcome};
 use crate::orchestrator::Report;
 use crate::verdict::Verdict;
@@ -40,7 +41,7 @@ impl Report {
                 "would_wait_us": refusal.delay().map(micros),
                 "budget_left": refusal.budget_left(),
             })),
-            "history": history.records().iter().map(record).collect::<Vec<_>>(),
+            "history": history.records().map(record).collect::<Vec<_>>(),
             "history_omitted": history.omitted(),
         })
     }
@@ -63,18 +64,23 @@ fn record(record: &AttemptRecord) -> Value {
     let AttemptRecord {
         attempt,
         at,
+        failure,
+        outcome,
+    } = record;
+    let Failure {
         stage,
         reason,
         hint,
         peer,
         note,
-        outcome,
-    } = record;
+        ..
+    } = failure;
     let decided = match outcome {
         Outcome::Retry { delay, capped } => {
             json!({ "retry_after_us": micros(*delay), "capped": capped })
         }
         Outcome::Refused(cause) => json!({ "refused": cause.name() }),
+        Outcome::Undecided => Value::Null,
     };
     json!({
         "attempt": attempt,

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::{Planned, Unexplainable};
 use crate::error::Time;
 use crate::failure::Failure;
+use crate::history::Outcome;
 use crate::orchestrator::{Orchestrator, Step};
 use crate::reason::Reason;
 use crate::refusal::Cause;
@@ -185,23 +186,16 @@ fn run(
 }
 
 fn decided<S: RetryStrategy>(step: &Step, call: &Orchestrator<S>) -> Planned {
-    use crate::history::Outcome;
     if let Step::Ask(_) = step {
         return Planned::Asks;
     }
-    match call
-        .request()
-        .history()
-        .records()
-        .last()
-        .map(|record| record.outcome)
-    {
+    match call.request().history().last().map(|record| record.outcome) {
         Some(Outcome::Retry { delay, capped }) => Planned::Retry {
             shortest: delay,
             longest: delay,
             capped,
         },
         Some(Outcome::Refused(cause)) => Planned::Refused(cause),
-        None => Planned::Refused(Cause::NotRetryable),
+        Some(Outcome::Undecided) | None => Planned::Refused(Cause::NotRetryable),
     }
 }

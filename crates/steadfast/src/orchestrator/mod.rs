@@ -52,11 +52,12 @@ use crate::backoff::Backoff;
 use crate::decision::{Answer, Decision};
 use crate::event::{Decided, RetryEvent};
 use crate::failure::Failure;
-use crate::history::{Outcome, Trail};
+use crate::history::{AttemptRecord, Ended, Outcome, Trail};
 use crate::law::{Grounds, lawful};
 use crate::reason::{TIMEOUT, UNKNOWN};
 use crate::refusal::{Cause, Refusal};
 use crate::request::Request;
+use crate::stage::Stage;
 use crate::strategy::{Ending, RetryAfter, RetryStrategy};
 use crate::token::RetryToken;
 use crate::verdict::{Certainty, Verdict};
@@ -81,25 +82,18 @@ use crate::world::World;
 /// ```
 pub struct Orchestrator<S: RetryStrategy> {
     strategy: S,
-    request: Request,
+    pub(crate) request: Request,
     token: Option<RetryToken>,
     phase: Phase,
-    ended: Option<Box<Ended>>,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     New,
     Attempting,
-    Deciding(Box<Failure>),
+    Deciding,
     Waiting { capped: bool },
     Finished,
-}
-
-/// What only a request that did not succeed has.
-struct Ended {
-    verdict: Verdict,
-    refusal: Option<Refusal>,
-    at: Option<Instant>,
 }
 
 impl<S: RetryStrategy> Orchestrator<S> {
@@ -111,7 +105,6 @@ impl<S: RetryStrategy> Orchestrator<S> {
             request,
             token: None,
             phase: Phase::New,
-            ended: None,
         }
     }
 
@@ -129,7 +122,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
     /// no more (D38).
     #[inline]
     pub fn begin(&mut self, world: &dyn World) -> Step {
-        if !matches!(self.phase, Phase::New) {
+        if self.phase != Phase::New {
             return Step::LeftAlone;
         }
         match guarded(|| self.strategy.acquire_initial_token(&self.request, world)) {
@@ -143,14 +136,14 @@ impl<S: RetryStrategy> Orchestrator<S> {
                 }
             }
             Ok(Err(_no_token)) => self.attempt(),
-            Err(panicked) => self.give_up(Some(panicked), false, None),
+            Err(panicked) => self.give_up(Some(panicked), false, world.now()),
         }
     }
 
     /// An attempt succeeded; the request is over.
     #[inline]
     pub fn handle_success(&mut self, world: &dyn World) {
-        if !matches!(self.phase, Phase::Attempting) {
+        if self.phase != Phase::Attempting {
             return;
         }
         self.phase = Phase::Finished;
@@ -163,45 +156,41 @@ impl<S: RetryStrategy> Orchestrator<S> {
     }
 
     /// An attempt failed. Says what to do next.
+    #[inline]
     pub fn handle_failure(&mut self, failure: Failure, world: &dyn World) -> Step {
-        if !matches!(self.phase, Phase::Attempting) {
+        if self.phase != Phase::Attempting {
             return Step::LeftAlone;
         }
-        let now = self.note(&failure, world);
-        let grounds = match lawful(&self.request, &failure) {
+        let now = self.note(failure, world);
+        let grounds = match lawful(&self.request, self.failure()) {
             Ok(grounds) => grounds,
-            Err(cause) => return self.refuse_unasked(Refusal::new(cause), failure, now, world),
+            Err(cause) => return self.refuse_unasked(Refusal::new(cause), now, world),
         };
         if self.out_of_time(now) {
-            let refusal = Refusal::new(Cause::Deadline);
-            return self.refuse_unasked(refusal, failure, now, world);
+            return self.refuse_unasked(Refusal::new(Cause::Deadline), now, world);
         }
         if grounds == Grounds::AlwaysRetry {
-            return self.always_retry(failure, now, world);
+            return self.always_retry(now, world);
         }
         let Some(token) = self.token.take() else {
-            return self.refuse(Refusal::new(Cause::NoToken), failure, now, world);
+            return self.refuse(Refusal::new(Cause::NoToken), now, world);
         };
-        let asked = guarded(|| {
-            self.strategy
-                .refresh_retry_token(token, &self.request, &failure, world)
-        });
-        match asked {
-            Ok(Decision::Ready(answer)) => self.act_on(answer, failure, now, world),
+        let (strategy, request, failure) = (&self.strategy, &self.request, self.failure());
+        match guarded(|| strategy.refresh_retry_token(token, request, failure, world)) {
+            Ok(Decision::Ready(answer)) => self.act_on(answer, now, world),
             Ok(Decision::Pending(pending)) => {
-                self.phase = Phase::Deciding(Box::new(failure));
+                self.phase = Phase::Deciding;
                 Step::Ask(pending)
             }
-            Err(panicked) => self.refuse(panicked, failure, now, world),
+            Err(panicked) => self.refuse(panicked, now, world),
         }
     }
 
     /// The answer to [`Step::Ask`].
     pub fn handle_decision(&mut self, answer: Answer, world: &dyn World) -> Step {
-        match std::mem::replace(&mut self.phase, Phase::Finished) {
-            Phase::Deciding(failure) => self.act_on(answer, *failure, world.now(), world),
-            other => {
-                self.phase = other;
+        match self.phase {
+            Phase::Deciding => self.act_on(answer, world.now(), world),
+            Phase::New | Phase::Attempting | Phase::Waiting { .. } | Phase::Finished => {
                 Step::LeftAlone
             }
         }
@@ -216,9 +205,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
                 self.time_out(world)
             }
             Phase::Waiting { capped: false } => self.attempt(),
-            Phase::New | Phase::Attempting | Phase::Deciding(_) | Phase::Finished => {
-                Step::LeftAlone
-            }
+            Phase::New | Phase::Attempting | Phase::Deciding | Phase::Finished => Step::LeftAlone,
         }
     }
 
@@ -228,37 +215,30 @@ impl<S: RetryStrategy> Orchestrator<S> {
         if self.out_of_time(world.now()) {
             return self.handle_deadline(world);
         }
-        let failure = Failure::in_flight(&TIMEOUT)
-            .timed_out()
-            .with_note("no answer in its time");
-        self.handle_failure(failure, world)
+        self.handle_failure(cut_off("no answer in its time"), world)
     }
 
     /// An attempt failed, and so did reading its error. Nothing is known of it,
     /// so it may have been applied, and there is no further attempt (D13).
     pub fn handle_unreadable(&mut self, refusal: Refusal, world: &dyn World) -> Step {
-        if !matches!(self.phase, Phase::Attempting) {
+        if self.phase != Phase::Attempting {
             return Step::LeftAlone;
         }
         let failure = Failure::in_flight(&UNKNOWN).with_note("the classifier panicked");
-        let now = self.note(&failure, world);
-        self.refuse_unasked(refusal, failure, now, world)
+        let now = self.note(failure, world);
+        self.refuse_unasked(refusal, now, world)
     }
 
     /// The deadline passed while an attempt was under way or a decision was
     /// awaited. An attempt that is cut off has bytes in flight.
     pub fn handle_deadline(&mut self, world: &dyn World) -> Step {
-        match std::mem::replace(&mut self.phase, Phase::Finished) {
+        let refusal = Refusal::new(Cause::Deadline);
+        match self.phase {
             Phase::Attempting => {
-                let failure = Failure::in_flight(&TIMEOUT)
-                    .timed_out()
-                    .with_note("cut off by the deadline");
-                let now = self.note(&failure, world);
-                self.refuse_unasked(Refusal::new(Cause::Deadline), failure, now, world)
+                let now = self.note(cut_off("cut off by the deadline"), world);
+                self.refuse_unasked(refusal, now, world)
             }
-            Phase::Deciding(failure) => {
-                self.refuse(Refusal::new(Cause::Deadline), *failure, world.now(), world)
-            }
+            Phase::Deciding => self.refuse(refusal, world.now(), world),
             Phase::New | Phase::Waiting { .. } => self.time_out(world),
             Phase::Finished => Step::LeftAlone,
         }
@@ -267,9 +247,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
     /// Everything there is to say of a request that did not succeed.
     pub fn into_report(mut self) -> Report {
         let request = std::mem::replace(&mut self.request, Request::new(""));
-        let ended = self.ended.take();
-        self.phase = Phase::Finished;
-        Report::new(request, ended, &self.strategy)
+        Report::new(request, &self.strategy)
     }
 
     #[inline]
@@ -285,66 +263,84 @@ impl<S: RetryStrategy> Orchestrator<S> {
         Step::Wait(delay)
     }
 
-    /// Law 7, and the first record of a request that needs one.
-    fn note(&mut self, failure: &Failure, world: &dyn World) -> Instant {
-        use crate::stage::Stage;
+    /// Writes the failure down, and law 7 with it.
+    #[inline]
+    fn note(&mut self, failure: Failure, world: &dyn World) -> Instant {
         let now = world.now();
         match failure.stage {
             Stage::InFlight => self.request.may_have_been_applied = true,
             Stage::NotSent | Stage::Responded => {}
         }
-        if self.request.trail.is_none() {
-            self.request.trail = Some(Trail::begin(now));
-        }
+        let at = self
+            .request
+            .started()
+            .map(|started| now.saturating_duration_since(started));
+        let attempt = self.request.attempts;
+        let (at, outcome) = (at.unwrap_or_default(), Outcome::Undecided);
+        self.trail(now).history.push(AttemptRecord {
+            attempt,
+            at,
+            failure,
+            outcome,
+        });
         now
     }
 
+    #[inline]
+    fn trail(&mut self, now: Instant) -> &mut Trail {
+        self.request.trail.get_or_insert_with(|| Trail::begin(now))
+    }
+
+    /// The failure that is being decided about.
+    #[inline]
+    fn failure(&self) -> &Failure {
+        let last = self
+            .request
+            .trail
+            .as_ref()
+            .and_then(|trail| trail.history.last());
+        &last
+            .expect("a failure is noted before anything is decided about it")
+            .failure
+    }
+
     /// Law 2. The peer's hint is a floor here too.
-    fn always_retry(&mut self, failure: Failure, now: Instant, world: &dyn World) -> Step {
+    fn always_retry(&mut self, now: Instant, world: &dyn World) -> Step {
         let own = Backoff::controlled().longest(self.request.retries);
-        match RetryAfter::Floor.apply(own, false, &failure) {
+        match RetryAfter::Floor.apply(own, false, self.failure()) {
             Ok(delay) => {
                 if let Some(token) = &mut self.token {
                     token.count_retry();
                 }
-                self.retry(delay, failure, now, world)
+                self.retry(delay, now, world)
             }
-            Err(refusal) => self.refuse_unasked(refusal, failure, now, world),
+            Err(refusal) => self.refuse_unasked(refusal, now, world),
         }
     }
 
-    fn act_on(
-        &mut self,
-        answer: Answer,
-        failure: Failure,
-        now: Instant,
-        world: &dyn World,
-    ) -> Step {
+    #[inline]
+    fn act_on(&mut self, answer: Answer, now: Instant, world: &dyn World) -> Step {
         match answer {
             Ok(token) => {
                 let delay = token.delay();
                 self.token = Some(token);
-                self.retry(delay, failure, now, world)
+                self.retry(delay, now, world)
             }
-            Err(refusal) => self.refuse(refusal, failure, now, world),
+            Err(refusal) => self.refuse(refusal, now, world),
         }
     }
 
     /// Laws 3 and 4.
-    fn retry(
-        &mut self,
-        delay: Duration,
-        failure: Failure,
-        now: Instant,
-        world: &dyn World,
-    ) -> Step {
+    #[inline]
+    fn retry(&mut self, delay: Duration, now: Instant, world: &dyn World) -> Step {
         let (delay, capped) = self.capped(delay, now);
         self.request.retries = self.request.retries.saturating_add(1);
-        if let Some(trail) = &mut self.request.trail {
-            trail.reasons.insert(failure.reason);
+        let trail = self.trail(now);
+        if let Some(record) = trail.history.last_mut() {
+            record.outcome = Outcome::Retry { delay, capped };
+            trail.reasons.insert(record.failure.reason);
         }
-        self.emit(&failure, Decided::Retry { delay, capped }, world);
-        self.record(failure, Outcome::Retry { delay, capped }, now);
+        self.emit(Decided::Retry { delay, capped }, world);
         if delay.is_zero() && !capped {
             return self.attempt();
         }
@@ -353,53 +349,42 @@ impl<S: RetryStrategy> Orchestrator<S> {
     }
 
     /// A refusal that the strategy did not give, and so has to be told of.
-    fn refuse_unasked(
-        &mut self,
-        refusal: Refusal,
-        failure: Failure,
-        now: Instant,
-        world: &dyn World,
-    ) -> Step {
-        if let Some(token) = self.token.take() {
-            let told = guarded(|| {
-                self.strategy
-                    .record_end(token, Ending::failed(&failure), world);
-            });
-            if let Err(panicked) = told {
-                return self.refuse(panicked, failure, now, world);
+    #[cold]
+    fn refuse_unasked(&mut self, refusal: Refusal, now: Instant, world: &dyn World) -> Step {
+        let told = match self.token.take() {
+            Some(token) => {
+                let ending = Ending::failed(self.failure());
+                guarded(|| self.strategy.record_end(token, ending, world))
             }
-        }
-        self.refuse(refusal, failure, now, world)
+            None => Ok(()),
+        };
+        self.refuse(told.err().unwrap_or(refusal), now, world)
     }
 
-    fn refuse(
-        &mut self,
-        refusal: Refusal,
-        failure: Failure,
-        now: Instant,
-        world: &dyn World,
-    ) -> Step {
+    #[cold]
+    fn refuse(&mut self, refusal: Refusal, now: Instant, world: &dyn World) -> Step {
         let cause = refusal.cause();
-        self.emit(&failure, Decided::Refused(&refusal), world);
-        self.record(failure, Outcome::Refused(cause), now);
-        self.give_up(Some(refusal), cause == Cause::Deadline, Some(now))
-    }
-
-    fn time_out(&mut self, world: &dyn World) -> Step {
-        let now = world.now();
-        if let Some(token) = self.token.take() {
-            let told = guarded(|| {
-                self.strategy
-                    .record_end(token, Ending::abandoned(false), world);
-            });
-            if let Err(panicked) = told {
-                return self.give_up(Some(panicked), true, Some(now));
-            }
+        if let Some(record) = self.trail(now).history.last_mut() {
+            record.outcome = Outcome::Refused(cause);
         }
-        self.give_up(None, true, Some(now))
+        self.emit(Decided::Refused(&refusal), world);
+        self.give_up(Some(refusal), cause == Cause::Deadline, now)
     }
 
-    fn give_up(&mut self, refusal: Option<Refusal>, timeout: bool, at: Option<Instant>) -> Step {
+    #[cold]
+    fn time_out(&mut self, world: &dyn World) -> Step {
+        let told = match self.token.take() {
+            Some(token) => guarded(|| {
+                self.strategy
+                    .record_end(token, Ending::abandoned(false), world)
+            }),
+            None => Ok(()),
+        };
+        self.give_up(told.err(), true, world.now())
+    }
+
+    #[cold]
+    fn give_up(&mut self, refusal: Option<Refusal>, timeout: bool, at: Instant) -> Step {
         let certainty = if self.request.is_ambiguous() {
             Certainty::Ambiguous
         } else {
@@ -411,7 +396,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
             Verdict::Failed(certainty)
         };
         self.phase = Phase::Finished;
-        self.ended = Some(Box::new(Ended {
+        self.trail(at).ended = Some(Box::new(Ended {
             verdict,
             refusal,
             at,
@@ -419,10 +404,11 @@ impl<S: RetryStrategy> Orchestrator<S> {
         Step::GiveUp(verdict)
     }
 
-    fn emit(&self, failure: &Failure, decided: Decided<'_>, world: &dyn World) {
+    #[inline]
+    fn emit(&self, decided: Decided<'_>, world: &dyn World) {
         let event = RetryEvent {
             request: &self.request,
-            failure,
+            failure: self.failure(),
             decided,
         };
         #[cfg(feature = "tracing")]
@@ -430,17 +416,9 @@ impl<S: RetryStrategy> Orchestrator<S> {
         world.observe(&event);
     }
 
-    fn record(&mut self, failure: Failure, outcome: Outcome, now: Instant) {
-        let started = self.request.started().unwrap_or(now);
-        let at = now.saturating_duration_since(started);
-        let attempt = self.request.attempts;
-        if let Some(trail) = &mut self.request.trail {
-            trail.record(attempt, at, failure, outcome);
-        }
-    }
-
     /// A delay that reaches the deadline is cut there, and is the last thing
     /// that happens (D8, D9).
+    #[inline]
     fn capped(&self, delay: Duration, now: Instant) -> (Duration, bool) {
         match self.request.remaining(now) {
             Some(remaining) if delay >= remaining => (remaining, true),
@@ -448,6 +426,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
+    #[inline]
     fn out_of_time(&self, now: Instant) -> bool {
         self.request
             .deadline()
@@ -455,16 +434,17 @@ impl<S: RetryStrategy> Orchestrator<S> {
     }
 }
 
+/// An attempt that was not waited for any longer.
+fn cut_off(note: &'static str) -> Failure {
+    Failure::in_flight(&TIMEOUT).timed_out().with_note(note)
+}
+
 impl<S: RetryStrategy> Drop for Orchestrator<S> {
     /// Law 8: whoever drops a request half-way still leaves its strategy in order.
     #[inline]
     fn drop(&mut self) {
         if let Some(token) = self.token.take() {
-            abandon(
-                &self.strategy,
-                token,
-                matches!(self.phase, Phase::Attempting),
-            );
+            abandon(&self.strategy, token, self.phase == Phase::Attempting);
         }
     }
 }

@@ -1,11 +1,10 @@
 //! What to do next, and what there is to say at the end.
 
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::Ended;
 use crate::decision::PendingDecision;
-use crate::history::History;
+use crate::history::{Ended, History, Outcome};
 use crate::reason::{Reason, ReasonSet};
 use crate::refusal::Refusal;
 use crate::request::Request;
@@ -52,19 +51,25 @@ pub struct Report {
 
 impl Report {
     #[cold]
-    pub(super) fn new<S: RetryStrategy>(
-        request: Request,
-        ended: Option<Box<Ended>>,
-        strategy: &S,
-    ) -> Self {
-        let (verdict, refusal, at): (_, _, Option<Instant>) = match ended {
-            Some(ended) => (ended.verdict, ended.refusal, ended.at),
+    pub(super) fn new<S: RetryStrategy>(mut request: Request, strategy: &S) -> Self {
+        let ended = request.trail.as_mut().and_then(|trail| trail.ended.take());
+        let started = request.started();
+        let (verdict, refusal, elapsed) = match ended {
+            Some(ended) => {
+                let Ended {
+                    verdict,
+                    refusal,
+                    at,
+                } = *ended;
+                (
+                    verdict,
+                    refusal,
+                    started.map(|started| at.saturating_duration_since(started)),
+                )
+            }
             // Taken of a request that is still under way.
             None => (Verdict::Failed(Certainty::Unambiguous), None, None),
         };
-        let elapsed = at
-            .zip(request.started())
-            .map(|(at, started)| at.saturating_duration_since(started));
         Self {
             request,
             verdict,
@@ -122,11 +127,10 @@ impl Report {
 
     /// The reasons of all failed attempts, also the one that was not retried.
     pub(crate) fn all_reasons(&self) -> impl Iterator<Item = (&'static Reason, u32)> + '_ {
-        use crate::history::Outcome;
-        let last = self.history().records().last();
+        let last = self.history().last();
         let refused = last
             .filter(|record| matches!(record.outcome, Outcome::Refused(_)))
-            .map(|record| record.reason);
+            .map(|record| record.failure.reason);
         let set = self.reasons();
         let seen = set
             .counted()

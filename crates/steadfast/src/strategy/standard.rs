@@ -188,7 +188,7 @@ impl Standard {
             return Err(Refusal::new(cause).would_wait(delay));
         }
         let cost = budget.cost(failure);
-        if let Err(left) = budget.pay(cost, world.now()) {
+        if let Err(left) = budget.pay(cost, || world.now()) {
             let refusal = Refusal::new(Cause::BudgetEmpty).would_wait(delay);
             return Err(refusal.with_budget_left(left.into()));
         }

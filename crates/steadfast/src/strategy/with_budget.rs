@@ -51,7 +51,7 @@ impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
         // This budget is asked first: what the inner strategy has paid into its
         // own could not be taken back.
         let cost = self.budget.cost(failure);
-        if let Err(left) = self.budget.pay(cost, world.now()) {
+        if let Err(left) = self.budget.pay(cost, || world.now()) {
             self.inner.record_end(token, Ending::failed(failure), world);
             return Refusal::new(Cause::BudgetEmpty)
                 .with_budget_left(left.into())
