@@ -13,7 +13,7 @@ use crate::stage::Stage;
 /// be logged, with the reason.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryEvent<'a> {
-    pub(crate) request: &'a Request,
+    pub(crate) request: Request<'a>,
     pub(crate) failure: &'a Failure,
     pub(crate) decided: Decided<'a>,
 }
@@ -39,13 +39,13 @@ impl<'a> RetryEvent<'a> {
     }
 
     /// The request.
-    pub const fn request(&self) -> &'a Request {
+    pub const fn request(&self) -> Request<'a> {
         self.request
     }
 
     /// The operation's name.
     pub const fn operation(&self) -> &'static str {
-        self.request.operation_name()
+        self.request.operation()
     }
 
     /// The attempt that failed, the first being 1.

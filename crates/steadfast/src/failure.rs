@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::cold::Cold;
 use crate::reason::Reason;
 use crate::stage::Stage;
 
@@ -78,25 +79,32 @@ pub struct Failure {
     pub hint: Option<Duration>,
     /// Whose fault it is.
     pub fault: Fault,
-    /// The peer that the attempt went to, for the history.
-    pub peer: Option<Arc<str>>,
-    /// What happened, in a few words, for the history. Never document values,
-    /// never credentials.
-    pub note: Option<Cow<'static, str>>,
+    detail: Cold<Detail>,
+}
+
+/// What is for people to read, kept apart because most of the engine only
+/// passes it on.
+#[derive(Clone, Debug, Default)]
+struct Detail {
+    peer: Option<Arc<str>>,
+    note: Option<Cow<'static, str>>,
 }
 
 impl Failure {
     /// An attempt of which no byte left this process.
+    #[inline]
     pub const fn not_sent(reason: &'static Reason) -> Self {
         Self::new(reason, Stage::NotSent, Safety::Yes)
     }
 
     /// An attempt whose bytes may have left, without an answer.
+    #[inline]
     pub const fn in_flight(reason: &'static Reason) -> Self {
         Self::new(reason, Stage::InFlight, Safety::Maybe)
     }
 
     /// An attempt that the peer answered.
+    #[inline]
     pub const fn responded(reason: &'static Reason) -> Self {
         let safety = if reason.allows_non_idempotent_retry() {
             Safety::Yes
@@ -106,6 +114,7 @@ impl Failure {
         Self::new(reason, Stage::Responded, safety)
     }
 
+    #[inline]
     const fn new(reason: &'static Reason, stage: Stage, safety: Safety) -> Self {
         Self {
             reason,
@@ -115,50 +124,65 @@ impl Failure {
             timeout: false,
             hint: None,
             fault: Fault::Other,
-            peer: None,
-            note: None,
+            detail: Cold::NONE,
         }
     }
 
     /// States what the error says of its own safety.
-    pub const fn with_safety(mut self, safety: Safety) -> Self {
+    #[inline]
+    pub fn with_safety(mut self, safety: Safety) -> Self {
         self.safety = safety;
         self
     }
 
     /// States that the peer refused because too much was asked of it.
-    pub const fn throttling(mut self) -> Self {
+    #[inline]
+    pub fn throttling(mut self) -> Self {
         self.throttling = true;
         self
     }
 
     /// States that no answer came in time.
-    pub const fn timed_out(mut self) -> Self {
+    #[inline]
+    pub fn timed_out(mut self) -> Self {
         self.timeout = true;
         self
     }
 
     /// States the least time the peer asks to be left alone.
-    pub const fn with_hint(mut self, hint: Duration) -> Self {
+    #[inline]
+    pub fn with_hint(mut self, hint: Duration) -> Self {
         self.hint = Some(hint);
         self
     }
 
     /// States whose fault it is.
-    pub const fn with_fault(mut self, fault: Fault) -> Self {
+    #[inline]
+    pub fn with_fault(mut self, fault: Fault) -> Self {
         self.fault = fault;
         self
     }
 
     /// Names the peer that the attempt went to.
     pub fn with_peer(mut self, peer: impl Into<Arc<str>>) -> Self {
-        self.peer = Some(peer.into());
+        self.detail.get_or_default().peer = Some(peer.into());
         self
     }
 
-    /// Says in a few words what happened.
+    /// Says in a few words what happened. Never document values, never
+    /// credentials.
     pub fn with_note(mut self, note: impl Into<Cow<'static, str>>) -> Self {
-        self.note = Some(note.into());
+        self.detail.get_or_default().note = Some(note.into());
         self
+    }
+
+    /// The peer that the attempt went to, if it was named.
+    pub fn peer(&self) -> Option<&str> {
+        self.detail.get()?.peer.as_deref()
+    }
+
+    /// What happened, in a few words, if somebody said.
+    pub fn note(&self) -> Option<&str> {
+        self.detail.get()?.note.as_deref()
     }
 }

@@ -5,11 +5,13 @@
 //! of records around. The first few attempts tell how it began and the last few
 //! how it ended; those are kept, and what lay between is counted.
 
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::cold::Cold;
 use crate::failure::Failure;
-use crate::reason::ReasonSet;
+use crate::reason::{Reason, ReasonSet};
 use crate::refusal::{Cause, Refusal};
 use crate::verdict::Verdict;
 
@@ -17,14 +19,9 @@ const FIRST: usize = 8;
 const KEPT: usize = 16;
 
 /// The records of a request's failed attempts, oldest first.
-///
-/// The newest lives in the history itself: a request that fails once and then
-/// succeeds, which is most of those that fail at all, allocates nothing for it.
-#[derive(Debug, Default)]
-pub struct History {
-    earlier: Vec<AttemptRecord>,
-    omitted: u32,
-    last: Option<AttemptRecord>,
+#[derive(Clone, Copy)]
+pub struct History<'a> {
+    trail: Option<&'a Trail>,
 }
 
 /// One failed attempt and what was decided about it.
@@ -57,72 +54,76 @@ pub enum Outcome {
     Undecided,
 }
 
-impl History {
-    pub(crate) const EMPTY: History = History {
-        earlier: Vec::new(),
-        omitted: 0,
-        last: None,
-    };
+impl<'a> History<'a> {
+    #[inline]
+    pub(crate) const fn of(trail: Option<&'a Trail>) -> Self {
+        Self { trail }
+    }
 
     /// The records that were kept: the first eight and the last eight.
-    pub fn records(&self) -> impl DoubleEndedIterator<Item = &AttemptRecord> {
-        self.earlier.iter().chain(&self.last)
+    pub fn records(self) -> impl DoubleEndedIterator<Item = &'a AttemptRecord> {
+        let earlier = self.earlier().into_iter().flat_map(|more| &more.records);
+        earlier.chain(self.last())
     }
 
     /// The newest record.
-    pub const fn last(&self) -> Option<&AttemptRecord> {
-        self.last.as_ref()
+    pub fn last(self) -> Option<&'a AttemptRecord> {
+        self.trail.map(|trail| &trail.last)
     }
 
     /// How many records were kept.
-    pub fn len(&self) -> usize {
-        self.earlier.len() + usize::from(self.last.is_some())
+    pub fn len(self) -> usize {
+        self.records().count()
     }
 
     /// Whether no attempt failed.
-    pub const fn is_empty(&self) -> bool {
-        self.last.is_none()
+    pub fn is_empty(self) -> bool {
+        self.last().is_none()
     }
 
     /// How many records between the first eight and the last eight were not kept.
-    pub const fn omitted(&self) -> u32 {
-        self.omitted
+    pub fn omitted(self) -> u32 {
+        self.earlier().map_or(0, |more| more.omitted)
     }
 
     /// How many of the kept records came before those that were not.
-    pub(crate) fn before_the_gap(&self) -> usize {
-        if self.omitted == 0 { self.len() } else { FIRST }
-    }
-
-    #[inline]
-    pub(crate) fn push(&mut self, record: AttemptRecord) -> &mut AttemptRecord {
-        if self.last.is_some() {
-            self.make_room();
+    pub(crate) fn before_the_gap(self) -> usize {
+        if self.omitted() == 0 {
+            self.len()
+        } else {
+            FIRST
         }
-        self.last.insert(record)
     }
 
-    pub(crate) fn last_mut(&mut self) -> Option<&mut AttemptRecord> {
-        self.last.as_mut()
+    fn earlier(self) -> Option<&'a More> {
+        self.trail?.more.get()
     }
+}
 
-    #[cold]
-    fn make_room(&mut self) {
-        if self.earlier.len() == KEPT - 1 {
-            self.earlier.remove(FIRST);
-            self.omitted = self.omitted.saturating_add(1);
-        }
-        self.earlier.extend(self.last.take());
+impl fmt::Debug for History<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.records()).finish()
     }
 }
 
 /// Everything that only a request with a failed attempt needs.
+///
+/// The newest record lives in the trail, and the trail in the request: a
+/// request that fails once and then succeeds, which is most of those that fail
+/// at all, allocates nothing.
 pub(crate) struct Trail {
     pub(crate) id: u64,
     pub(crate) first_failure_at: Instant,
-    pub(crate) reasons: ReasonSet,
-    pub(crate) history: History,
-    pub(crate) ended: Option<Box<Ended>>,
+    pub(crate) last: AttemptRecord,
+    more: Cold<More>,
+}
+
+/// What a request has that failed more than once.
+#[derive(Default)]
+struct More {
+    records: Vec<AttemptRecord>,
+    omitted: u32,
+    reasons: ReasonSet,
 }
 
 /// How a request ended that did not succeed.
@@ -134,16 +135,55 @@ pub(crate) struct Ended {
 
 impl Trail {
     #[inline]
-    pub(crate) fn begin(now: Instant) -> Self {
+    pub(crate) fn begin(now: Instant, record: AttemptRecord) -> Self {
         // Drawn here and not at the start of the request: a counter that every
         // call increments would be a write shared by all threads.
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             first_failure_at: now,
-            reasons: ReasonSet::new(),
-            history: History::EMPTY,
-            ended: None,
+            last: record,
+            more: Cold::NONE,
+        }
+    }
+
+    #[cold]
+    pub(crate) fn push(&mut self, record: AttemptRecord) {
+        let record = std::mem::replace(&mut self.last, record);
+        let More {
+            records,
+            omitted,
+            reasons,
+        } = self.more.get_or_default();
+        if let Some(reason) = record.retried_for() {
+            reasons.insert(reason);
+        }
+        if records.len() == KEPT - 1 {
+            records.remove(FIRST);
+            *omitted = omitted.saturating_add(1);
+        }
+        records.push(record);
+    }
+
+    /// The reasons of the retries that were decided on.
+    pub(crate) fn reasons(&self) -> ReasonSet {
+        let mut reasons = self
+            .more
+            .get()
+            .map(|more| more.reasons.clone())
+            .unwrap_or_default();
+        if let Some(reason) = self.last.retried_for() {
+            reasons.insert(reason);
+        }
+        reasons
+    }
+}
+
+impl AttemptRecord {
+    fn retried_for(&self) -> Option<&'static Reason> {
+        match self.outcome {
+            Outcome::Retry { .. } => Some(self.failure.reason),
+            Outcome::Refused(_) | Outcome::Undecided => None,
         }
     }
 }
@@ -155,15 +195,17 @@ mod tests {
 
     #[test]
     fn a_long_history_keeps_its_beginning_and_its_end_and_counts_the_rest() {
-        let mut history = History::default();
-        for attempt in 1..=100 {
-            history.push(AttemptRecord {
-                attempt,
-                at: Duration::ZERO,
-                failure: Failure::responded(&TIMEOUT),
-                outcome: Outcome::Refused(Cause::Unsafe),
-            });
+        let record = |attempt| AttemptRecord {
+            attempt,
+            at: Duration::ZERO,
+            failure: Failure::responded(&TIMEOUT),
+            outcome: Outcome::Refused(Cause::Unsafe),
+        };
+        let mut trail = Trail::begin(crate::world::any_instant(), record(1));
+        for attempt in 2..=100 {
+            trail.push(record(attempt));
         }
+        let history = History::of(Some(&trail));
         let kept: Vec<u32> = history.records().map(|record| record.attempt).collect();
         assert_eq!(
             kept,

@@ -31,7 +31,8 @@ pub enum Grounds {
 /// Law 1: `NotSent` is safe for everybody, `InFlight` for idempotent requests
 /// only, `Responded` as the reason says. A reason that is never retried, and an
 /// error that says no, come before all that (D5, D34).
-pub fn lawful(request: &Request, failure: &Failure) -> Result<Grounds, Cause> {
+#[inline]
+pub fn lawful(request: &Request<'_>, failure: &Failure) -> Result<Grounds, Cause> {
     let reason = failure.reason;
     if reason.never_retry() || failure.safety == Safety::No {
         return Err(Cause::NotRetryable);
@@ -50,6 +51,15 @@ pub fn lawful(request: &Request, failure: &Failure) -> Result<Grounds, Cause> {
     }
 }
 
+/// The same for strategies: under an orchestrator it has been weighed already.
+#[inline]
+pub(crate) fn weighed(request: &Request<'_>, failure: &Failure) -> Result<(), Cause> {
+    if request.attempts() > 0 {
+        return Ok(());
+    }
+    lawful(request, failure).map(|_| ())
+}
+
 /// What a strategy does with an error that says "maybe" of its own safety (D35).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum MaybePolicy {
@@ -65,6 +75,7 @@ pub enum MaybePolicy {
 impl MaybePolicy {
     /// Whether a lawful retry is also within this policy. The request's
     /// idempotency was already weighed by [`lawful`].
+    #[inline]
     pub fn allows(self, failure: &Failure) -> Result<(), Cause> {
         let maybe = match failure.safety {
             Safety::Yes => return Ok(()),
@@ -99,12 +110,13 @@ impl fmt::Display for Grounds {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::call::Call;
     use crate::reason::{OPERATION_FAILED, Reason, THROTTLED, UNKNOWN};
 
     static ALWAYS: Reason = Reason::new("ALWAYS").always_retried();
 
     fn asked(idempotent: bool, failure: Failure) -> Result<Grounds, Cause> {
-        lawful(&Request::new("op").idempotent(idempotent), &failure)
+        lawful(&Call::new("op").idempotent(idempotent).request(), &failure)
     }
 
     #[test]

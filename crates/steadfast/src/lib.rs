@@ -48,7 +48,9 @@
 
 mod backoff;
 mod budget;
+mod call;
 pub mod classify;
+mod cold;
 mod decision;
 mod driver;
 mod error;
@@ -77,6 +79,7 @@ pub mod internal {
 
 pub use backoff::{Backoff, Jitter};
 pub use budget::{Budget, BudgetBuilder, Costs, Load, Refund};
+pub use call::Call;
 pub use decision::{Answer, Decision, PendingDecision, RetryAction};
 pub use driver::{Attempt, Retry, retry};
 pub use error::Error;

@@ -14,6 +14,12 @@ pub type BoxError = Box<dyn StdError + Send + Sync>;
 /// The answer "no", with what is needed to understand it.
 #[derive(Debug)]
 pub struct Refusal {
+    // One pointer, so that the common answer, yes, is cheap to hand on.
+    inner: Box<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
     cause: Cause,
     delay: Option<Duration>,
     budget_left: Option<u64>,
@@ -55,26 +61,30 @@ pub enum Cause {
 
 impl Refusal {
     /// A refusal for this cause.
-    pub const fn new(cause: Cause) -> Self {
+    #[cold]
+    pub fn new(cause: Cause) -> Self {
+        let (delay, budget_left, raise) = (None, None, None);
         Self {
-            cause,
-            delay: None,
-            budget_left: None,
-            raise: None,
+            inner: Box::new(Inner {
+                cause,
+                delay,
+                budget_left,
+                raise,
+            }),
         }
     }
 
     /// Adds the delay that would have been used.
     #[must_use]
     pub fn would_wait(mut self, delay: Duration) -> Self {
-        self.delay = Some(delay);
+        self.inner.delay = Some(delay);
         self
     }
 
     /// Adds what is left in the budget.
     #[must_use]
     pub fn with_budget_left(mut self, left: u64) -> Self {
-        self.budget_left = Some(left);
+        self.inner.budget_left = Some(left);
         self
     }
 
@@ -82,33 +92,33 @@ impl Refusal {
     /// Fast (Terminal Errors)").
     #[must_use]
     pub fn raising(mut self, error: impl Into<BoxError>) -> Self {
-        self.raise = Some(error.into());
+        self.inner.raise = Some(error.into());
         self
     }
 
     /// The cause.
-    pub const fn cause(&self) -> Cause {
-        self.cause
+    pub fn cause(&self) -> Cause {
+        self.inner.cause
     }
 
     /// The delay that would have been used, had the answer been yes.
-    pub const fn delay(&self) -> Option<Duration> {
-        self.delay
+    pub fn delay(&self) -> Option<Duration> {
+        self.inner.delay
     }
 
     /// What is left in the budget that said no.
-    pub const fn budget_left(&self) -> Option<u64> {
-        self.budget_left
+    pub fn budget_left(&self) -> Option<u64> {
+        self.inner.budget_left
     }
 
     /// The error to raise instead of the attempt's own.
     pub fn raised(&self) -> Option<&(dyn StdError + Send + Sync + 'static)> {
-        self.raise.as_deref()
+        self.inner.raise.as_deref()
     }
 
     /// The error to raise instead of the attempt's own, to keep.
     pub fn into_raised(self) -> Option<BoxError> {
-        self.raise
+        self.inner.raise
     }
 }
 
@@ -155,14 +165,20 @@ impl fmt::Display for Cause {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.cause.fmt(f)?;
-        if let Some(left) = self.budget_left {
+        let Inner {
+            cause,
+            delay,
+            budget_left,
+            raise,
+        } = &*self.inner;
+        cause.fmt(f)?;
+        if let Some(left) = budget_left {
             write!(f, " ({left} left)")?;
         }
-        if let Some(delay) = self.delay {
+        if let Some(delay) = delay {
             write!(f, "; it would have waited {delay:?}")?;
         }
-        if let Some(raise) = &self.raise {
+        if let Some(raise) = raise {
             write!(f, ": {raise}")?;
         }
         Ok(())
@@ -171,8 +187,7 @@ impl fmt::Display for Refusal {
 
 impl StdError for Refusal {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.raise
-            .as_deref()
+        self.raised()
             .map(|raise| raise as &(dyn StdError + 'static))
     }
 }

@@ -6,10 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::budget::BudgetId;
-
-/// How many budgets one request may pay into: a strategy's own, and those that
-/// [`with_budget`](crate::StrategyExt::with_budget) puts around it.
-pub(crate) const MAX_PAYMENTS: usize = 3;
+use crate::cold::Cold;
 
 /// The right to one attempt (Smithy guidance, "Retry token").
 ///
@@ -17,25 +14,25 @@ pub(crate) const MAX_PAYMENTS: usize = 3;
 /// it cannot be cloned, so using one twice does not compile (D31):
 ///
 /// ```compile_fail
-/// use steadfast::{BestEffort, Failure, Request, RetryStrategy, VirtualWorld, reason};
+/// use steadfast::{BestEffort, Call, Failure, RetryStrategy, VirtualWorld, reason};
 ///
-/// let (strategy, world, request) = (BestEffort::default(), VirtualWorld::new(), Request::new("get"));
-/// let token = strategy.acquire_initial_token(&request, &world).unwrap();
+/// let (strategy, world, call) = (BestEffort::default(), VirtualWorld::new(), Call::new("get"));
+/// let token = strategy.acquire_initial_token(&call.request(), &world).unwrap();
 /// let failure = Failure::not_sent(&reason::NOT_AVAILABLE);
-/// strategy.refresh_retry_token(token, &request, &failure, &world);
-/// strategy.refresh_retry_token(token, &request, &failure, &world); // moved above
+/// strategy.refresh_retry_token(token, &call.request(), &failure, &world);
+/// strategy.refresh_retry_token(token, &call.request(), &failure, &world); // moved above
 /// ```
 ///
 /// A token of another strategy is an error at run time:
 ///
 /// ```
-/// use steadfast::{BestEffort, Cause, Decision, Failure, Request, RetryStrategy, VirtualWorld, reason};
+/// use steadfast::{BestEffort, Call, Cause, Decision, Failure, RetryStrategy, VirtualWorld, reason};
 ///
-/// let (mine, other, world, request) =
-///     (BestEffort::default(), BestEffort::default(), VirtualWorld::new(), Request::new("get"));
-/// let token = other.acquire_initial_token(&request, &world).unwrap();
+/// let (mine, other, world, call) =
+///     (BestEffort::default(), BestEffort::default(), VirtualWorld::new(), Call::new("get"));
+/// let token = other.acquire_initial_token(&call.request(), &world).unwrap();
 /// let failure = Failure::not_sent(&reason::NOT_AVAILABLE);
-/// let Decision::Ready(Err(refusal)) = mine.refresh_retry_token(token, &request, &failure, &world)
+/// let Decision::Ready(Err(refusal)) = mine.refresh_retry_token(token, &call.request(), &failure, &world)
 /// else { panic!("a foreign token was accepted") };
 /// assert_eq!(refusal.cause(), Cause::ForeignToken);
 /// ```
@@ -44,9 +41,9 @@ pub struct RetryToken {
     issuer: StrategyId,
     retries: u32,
     delay: Duration,
-    payments: [Payment; MAX_PAYMENTS],
+    payment: Payment,
     permit: bool,
-    state: Option<Box<dyn Any + Send>>,
+    more: Cold<More>,
 }
 
 /// What a token last paid into one budget.
@@ -54,6 +51,13 @@ pub struct RetryToken {
 struct Payment {
     budget: BudgetId,
     amount: u32,
+}
+
+/// What few tokens have: a second budget, or state of a strategy's own.
+#[derive(Default)]
+struct More {
+    payments: Vec<Payment>,
+    state: Option<Box<dyn Any + Send>>,
 }
 
 /// Tells strategies apart, so that each knows its own tokens.
@@ -76,12 +80,12 @@ impl RetryToken {
             issuer,
             retries: 0,
             delay: Duration::ZERO,
-            payments: [Payment {
+            payment: Payment {
                 budget: BudgetId::NONE,
                 amount: 0,
-            }; MAX_PAYMENTS],
+            },
             permit: false,
-            state: None,
+            more: Cold::NONE,
         }
     }
 
@@ -119,21 +123,21 @@ impl RetryToken {
         self.retries
     }
 
-    /// Attaches state of a strategy's own. This is the one thing here that
-    /// allocates; the strategies that ship do without.
+    /// Attaches state of a strategy's own. This allocates; the strategies that
+    /// ship do without.
     pub fn with_state<T: Any + Send>(mut self, state: T) -> Self {
-        self.state = Some(Box::new(state));
+        self.more.get_or_default().state = Some(Box::new(state));
         self
     }
 
     /// The strategy's own state, if it is a `T`.
     pub fn state<T: Any>(&self) -> Option<&T> {
-        self.state.as_ref()?.downcast_ref()
+        self.more.get()?.state.as_ref()?.downcast_ref()
     }
 
     /// The strategy's own state, to change, if it is a `T`.
     pub fn state_mut<T: Any>(&mut self) -> Option<&mut T> {
-        self.state.as_mut()?.downcast_mut()
+        self.more.get_mut()?.state.as_mut()?.downcast_mut()
     }
 
     #[inline]
@@ -141,28 +145,43 @@ impl RetryToken {
         self.retries = self.retries.saturating_add(1);
     }
 
-    /// Notes a payment into a budget; the last one counts. False if the request
-    /// already pays into as many other budgets as a token has room for.
+    /// Notes a payment into a budget; the last one into each counts.
     #[inline]
-    pub(crate) fn note_payment(&mut self, budget: BudgetId, amount: u32) -> bool {
-        let slot = self
-            .payments
-            .iter_mut()
-            .find(|payment| payment.budget == budget || payment.budget == BudgetId::NONE);
-        match slot {
-            Some(payment) => *payment = Payment { budget, amount },
-            None => return false,
+    pub(crate) fn note_payment(&mut self, budget: BudgetId, amount: u32) {
+        let payment = Payment { budget, amount };
+        if self.payment.budget == budget || self.payment.budget == BudgetId::NONE {
+            self.payment = payment;
+        } else {
+            self.note_another(payment);
         }
-        true
     }
 
     /// What was last paid into a budget, zero if nothing was.
     #[inline]
     pub(crate) fn last_payment(&self, budget: BudgetId) -> u32 {
-        self.payments
-            .iter()
-            .find(|payment| payment.budget == budget)
-            .map_or(0, |payment| payment.amount)
+        match self.more.get() {
+            _ if self.payment.budget == budget => self.payment.amount,
+            None => 0,
+            Some(more) => {
+                let found = more
+                    .payments
+                    .iter()
+                    .find(|payment| payment.budget == budget);
+                found.map_or(0, |payment| payment.amount)
+            }
+        }
+    }
+
+    #[cold]
+    fn note_another(&mut self, payment: Payment) {
+        let payments = &mut self.more.get_or_default().payments;
+        match payments
+            .iter_mut()
+            .find(|known| known.budget == payment.budget)
+        {
+            Some(known) => *known = payment,
+            None => payments.push(payment),
+        }
     }
 
     #[inline]
@@ -182,7 +201,7 @@ impl fmt::Debug for RetryToken {
         f.debug_struct("RetryToken")
             .field("issuer", &self.issuer)
             .field("retries", &self.retries)
-            .field("delay", &self.delay)
+            .field("delay", &self.delay())
             .finish_non_exhaustive()
     }
 }

@@ -154,6 +154,7 @@ impl Backoff {
 
     /// The delay before the next retry, after `retries` of them, the last of
     /// which waited `previous`. Only a jitter rolls the dice.
+    #[inline]
     pub fn delay(&self, retries: u32, previous: Duration, world: &dyn World) -> Duration {
         let longest = self.shape.longest(retries);
         if self.jitter == Jitter::None {
@@ -183,6 +184,7 @@ impl Backoff {
         matches!(self.shape, Shape::Custom(_))
     }
 
+    #[cold]
     fn rolled(&self, longest: u64, previous: Duration, roll: Roll) -> Duration {
         let nanos = match self.jitter {
             Jitter::None => longest,

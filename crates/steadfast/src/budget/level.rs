@@ -14,6 +14,7 @@ impl Earned {
         Self(AtomicU64::new(level.into()))
     }
 
+    #[inline]
     pub(crate) fn take(&self, cost: u32) -> Result<(), u32> {
         let mut level = self.0.load(Ordering::Relaxed);
         loop {
@@ -31,6 +32,7 @@ impl Earned {
         }
     }
 
+    #[inline]
     pub(crate) fn give(&self, amount: u32, capacity: u32) {
         let capacity = u64::from(capacity);
         let mut level = self.0.load(Ordering::Relaxed);

@@ -35,7 +35,7 @@ impl<S: RetryStrategy, C> Retry<'_, S, C> {
     /// assert_eq!(answer, 42);
     /// # Ok::<(), steadfast::Error<std::io::Error>>(())
     /// ```
-    pub fn run_blocking<T, E, F>(mut self, mut operation: F) -> Result<T, Error<E>>
+    pub fn run_blocking<T, E, F>(self, mut operation: F) -> Result<T, Error<E>>
     where
         C: Classifier<E>,
         F: FnMut(Attempt) -> Result<T, E>,
@@ -44,13 +44,12 @@ impl<S: RetryStrategy, C> Retry<'_, S, C> {
             observer: self.observer,
         };
         let mut last = None;
-        let request = self.request(&world);
-        let mut call = Orchestrator::new(self.strategy, request);
+        let mut call = Orchestrator::new(&self.strategy, self.call);
         let mut step = call.begin(&world);
         loop {
             step = match step {
                 Step::Attempt => {
-                    match operation(Attempt::of(call.request(), self.attempt_timeout, &world)) {
+                    match operation(Attempt::next(call.request(), self.attempt_timeout, &world)) {
                         Ok(value) => {
                             call.handle_success(&world);
                             return Ok(value);
@@ -74,7 +73,7 @@ impl<S: RetryStrategy, C> Retry<'_, S, C> {
                     }
                 }
                 Step::GiveUp(_) | Step::LeftAlone => {
-                    return Err(Error::new(call.into_report(), last));
+                    return Err(Error::new(call.take_report(), last));
                 }
             };
         }

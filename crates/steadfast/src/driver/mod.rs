@@ -29,6 +29,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::call::Call;
 use crate::classify::{ByInfo, Classifier};
 use crate::event::RetryEvent;
 use crate::orchestrator::{Orchestrator, Step, guarded};
@@ -45,12 +46,8 @@ pub fn retry<'a, S: RetryStrategy>(strategy: S) -> Retry<'a, S> {
     Retry {
         strategy,
         classifier: ByInfo,
-        operation: "call",
-        service: "",
-        idempotent: false,
-        timeout: None,
+        call: Call::new("call"),
         attempt_timeout: None,
-        context: None,
         observer: None,
     }
 }
@@ -62,12 +59,8 @@ type Observer = dyn Fn(&RetryEvent<'_>) + Send + Sync;
 pub struct Retry<'a, S, C = ByInfo> {
     strategy: S,
     classifier: C,
-    operation: &'static str,
-    service: &'static str,
-    idempotent: bool,
-    timeout: Option<Duration>,
+    call: Call,
     attempt_timeout: Option<Duration>,
-    context: Option<Arc<dyn Any + Send + Sync>>,
     observer: Option<&'a Observer>,
 }
 
@@ -75,28 +68,28 @@ impl<'a, S: RetryStrategy, C> Retry<'a, S, C> {
     /// Names the operation, for errors and events.
     #[inline]
     pub fn operation(mut self, operation: &'static str) -> Self {
-        self.operation = operation;
+        self.call.operation = operation;
         self
     }
 
     /// Names the service, for errors and events.
     #[inline]
     pub fn service(mut self, service: &'static str) -> Self {
-        self.service = service;
+        self.call.service = service;
         self
     }
 
     /// States whether doing the operation twice does no more than doing it once.
     #[inline]
     pub fn idempotent(mut self, idempotent: bool) -> Self {
-        self.idempotent = idempotent;
+        self.call.idempotent = idempotent;
         self
     }
 
     /// Gives the whole call so much time, attempts and waits together.
     #[inline]
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
+        self.call.timeout = Some(timeout);
         self
     }
 
@@ -117,19 +110,15 @@ impl<'a, S: RetryStrategy, C> Retry<'a, S, C> {
         Retry {
             strategy: self.strategy,
             classifier,
-            operation: self.operation,
-            service: self.service,
-            idempotent: self.idempotent,
-            timeout: self.timeout,
+            call: self.call,
             attempt_timeout: self.attempt_timeout,
-            context: self.context,
             observer: self.observer,
         }
     }
 
     /// Attaches a value that the strategy can read.
     pub fn context<T: Any + Send + Sync>(mut self, context: T) -> Self {
-        self.context = Some(Arc::new(context));
+        self.call.context.set(Arc::new(context));
         self
     }
 
@@ -142,26 +131,11 @@ impl<'a, S: RetryStrategy, C> Retry<'a, S, C> {
 
     /// The most that this call can do.
     pub fn worst_case(&self) -> WorstCase {
-        let (timeout, attempt_timeout) = (self.timeout, self.attempt_timeout);
         self.strategy.worst_case(&Limits {
-            timeout,
-            attempt_timeout,
+            timeout: self.call.timeout,
+            attempt_timeout: self.attempt_timeout,
             attempts: None,
         })
-    }
-
-    /// The request as it begins. Only one with a deadline looks at the clock.
-    #[inline]
-    fn request(&mut self, world: &dyn World) -> Request {
-        let mut request = Request::new(self.operation);
-        request.service = self.service;
-        request.idempotent = self.idempotent;
-        request.context = self.context.take();
-        if self.timeout.is_some() {
-            request.timeout = self.timeout;
-            request.started = Some(world.now());
-        }
-        request
     }
 }
 
@@ -201,22 +175,29 @@ impl Attempt {
     }
 
     #[inline]
-    fn of(request: &Request, attempt_timeout: Option<Duration>, world: &dyn World) -> Self {
-        let left = request.deadline().map(|deadline| {
-            // The first attempt begins when the request does.
-            let now = match request.started {
-                Some(started) if request.attempts == 1 => started,
-                Some(_) | None => world.now(),
-            };
-            deadline.saturating_duration_since(now)
-        });
-        let remaining = match (left, attempt_timeout) {
-            (Some(left), Some(own)) => Some(left.min(own)),
-            (left, own) => left.or(own),
-        };
+    fn first(timeout: Option<Duration>, attempt_timeout: Option<Duration>) -> Self {
         Self {
-            number: request.attempts,
-            remaining,
+            number: 1,
+            remaining: shorter(timeout, attempt_timeout),
         }
+    }
+
+    #[inline]
+    fn next(request: Request<'_>, attempt_timeout: Option<Duration>, world: &dyn World) -> Self {
+        let left = request
+            .deadline()
+            .map(|deadline| deadline.saturating_duration_since(world.now()));
+        Self {
+            number: request.attempts(),
+            remaining: shorter(left, attempt_timeout),
+        }
+    }
+}
+
+#[inline]
+fn shorter(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }

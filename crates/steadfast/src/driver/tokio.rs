@@ -5,14 +5,15 @@ use std::future::{Future, poll_fn};
 use std::panic::AssertUnwindSafe;
 use std::pin::{Pin, pin};
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::machine::TokioMachine;
 use super::{Attempt, Retry, handle_error};
 use crate::classify::Classifier;
 use crate::decision::{Answer, PendingDecision};
 use crate::error::Error;
-use crate::orchestrator::{Orchestrator, Step, guarded};
+use crate::orchestrator::{First, Setback, Step, guarded};
+use crate::request::{Progress, Request};
 use crate::strategy::RetryStrategy;
 use crate::world::World;
 
@@ -27,86 +28,149 @@ impl<S: RetryStrategy, C> Retry<'_, S, C> {
     /// # Panics
     /// Outside a tokio runtime with time enabled, once it has to wait.
     #[inline]
-    pub fn run<T, E, F, Fut>(
-        mut self,
-        mut operation: F,
-    ) -> impl Future<Output = Result<T, Error<E>>>
+    pub fn run<T, E, F, Fut>(self, mut operation: F) -> impl Future<Output = Result<T, Error<E>>>
     where
         C: Classifier<E>,
         F: FnMut(Attempt) -> Fut,
         Fut: Future<Output = Result<T, E>>,
     {
-        // A block and not an `async fn`: that would move each argument once
-        // more, which is a third of the price of a first-try success.
+        // A block and not an `async fn`: that would move each argument once more.
         async move {
             let world = TokioMachine {
                 observer: self.observer,
             };
-            let request = self.request(&world);
-            let mut call = Orchestrator::new(self.strategy, request);
-            let mut last = None;
-            let mut step = call.begin(&world);
-            loop {
-                step = match step {
-                    Step::Attempt => {
-                        let attempt = Attempt::of(call.request(), self.attempt_timeout, &world);
-                        let future = pin!(operation(attempt));
-                        match within(attempt.remaining(), future).await {
-                            Some(Ok(value)) => {
-                                call.handle_success(&world);
-                                return Ok(value);
-                            }
-                            Some(Err(error)) => {
-                                let next =
-                                    handle_error(&mut call, &self.classifier, &error, &world);
-                                last = Some(error);
-                                next
-                            }
-                            None => {
-                                last = None;
-                                call.handle_attempt_timeout(&world)
-                            }
+            let started = self.call.timeout.map(|_| world.now());
+            let request = Request {
+                call: &self.call,
+                started,
+                progress: Progress::NONE_YET,
+            };
+            let mut first = First::new(&self.strategy);
+            let setback = match first.begin(request, &world) {
+                Err(panicked) => Setback::Panicked(panicked),
+                Ok(()) if !first.is_due() => Setback::NotDue,
+                Ok(()) => {
+                    let attempt = Attempt::first(self.call.timeout, self.attempt_timeout);
+                    let future = pin!(operation(attempt));
+                    let outcome = match attempt.remaining() {
+                        None => Some(future.await),
+                        Some(limit) => timed(limit, future).await,
+                    };
+                    match outcome {
+                        // Where most calls end.
+                        Some(Ok(value)) => {
+                            first.succeed(&world);
+                            return Ok(value);
                         }
+                        Some(Err(error)) => Setback::Failed(error),
+                        None => Setback::CutOff,
                     }
-                    Step::Wait(delay) => {
-                        tokio::time::sleep(delay).await;
-                        call.handle_waited(&world)
-                    }
-                    Step::Ask(pending) => {
-                        let left = call.request().remaining(world.now());
-                        match within(left, pin!(surviving(pending))).await {
-                            Some(answer) => call.handle_decision(answer, &world),
-                            None => call.handle_deadline(&world),
-                        }
-                    }
-                    Step::GiveUp(_) | Step::LeftAlone => {
-                        return Err(Error::new(call.into_report(), last));
-                    }
-                };
-            }
+                }
+            };
+            recover(&self, first, started, setback, &mut operation, &world).await
         }
+    }
+}
+
+/// What happens to a call whose first attempt did not succeed.
+async fn recover<T, E, S, C, F, Fut>(
+    retry: &Retry<'_, S, C>,
+    mut first: First<'_, S>,
+    started: Option<Instant>,
+    setback: Setback<E>,
+    operation: &mut F,
+    world: &TokioMachine<'_>,
+) -> Result<T, Error<E>>
+where
+    S: RetryStrategy,
+    C: Classifier<E>,
+    F: FnMut(Attempt) -> Fut,
+    Fut: Future<Output = Result<T, E>>,
+{
+    let mut request = first.take_over(retry.call.clone(), started);
+    let mut last = None;
+    let mut step = match setback {
+        Setback::Failed(error) => {
+            request.first_attempt_made();
+            let step = handle_error(&mut request, &retry.classifier, &error, world);
+            last = Some(error);
+            step
+        }
+        Setback::CutOff => {
+            request.first_attempt_made();
+            request.handle_attempt_timeout(world)
+        }
+        Setback::NotDue => request.begin_with_token(world),
+        Setback::Panicked(panicked) => request.handle_panic(panicked, world),
+    };
+    loop {
+        step = match step {
+            Step::Attempt => {
+                let attempt = Attempt::next(request.request(), retry.attempt_timeout, world);
+                let future = pin!(operation(attempt));
+                let outcome = match attempt.remaining() {
+                    None => Some(future.await),
+                    Some(limit) => timed(limit, future).await,
+                };
+                match outcome {
+                    Some(Ok(value)) => {
+                        request.handle_success(world);
+                        return Ok(value);
+                    }
+                    Some(Err(error)) => {
+                        let step = handle_error(&mut request, &retry.classifier, &error, world);
+                        last = Some(error);
+                        step
+                    }
+                    None => {
+                        last = None;
+                        request.handle_attempt_timeout(world)
+                    }
+                }
+            }
+            Step::Wait(delay) => {
+                tokio::time::sleep(delay).await;
+                request.handle_waited(world)
+            }
+            Step::Ask(pending) => {
+                let decision = pin!(surviving(pending));
+                let answer = match request.request().remaining(world.now()) {
+                    None => Some(decision.await),
+                    Some(left) => timed(left, decision).await,
+                };
+                match answer {
+                    Some(answer) => request.handle_decision(answer, world),
+                    None => request.handle_deadline(world),
+                }
+            }
+            Step::GiveUp(_) | Step::LeftAlone => {
+                return Err(Error::new(request.take_report(), last));
+            }
+        };
     }
 }
 
 /// The future's output, or `None` if it takes longer than `limit`. A future
 /// that is ready at once costs no timer.
 #[inline]
-async fn within<F: Future>(limit: Option<Duration>, mut future: Pin<&mut F>) -> Option<F::Output> {
-    let mut timer = pin!(None);
+async fn timed<F: Future>(limit: Duration, mut future: Pin<&mut F>) -> Option<F::Output> {
+    match poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await {
+        Poll::Ready(output) => Some(output),
+        Poll::Pending => raced(limit, future).await,
+    }
+}
+
+/// The same for a future that was just found pending.
+async fn raced<F: Future>(limit: Duration, mut future: Pin<&mut F>) -> Option<F::Output> {
+    let mut timer = pin!(tokio::time::sleep(limit));
+    let mut just_polled = true;
     poll_fn(|cx| {
-        if let Poll::Ready(output) = future.as_mut().poll(cx) {
+        if !std::mem::take(&mut just_polled)
+            && let Poll::Ready(output) = future.as_mut().poll(cx)
+        {
             return Poll::Ready(Some(output));
         }
-        let Some(limit) = limit else {
-            return Poll::Pending;
-        };
-        if timer.is_none() {
-            timer.set(Some(tokio::time::sleep(limit)));
-        }
-        match timer.as_mut().as_pin_mut() {
-            Some(timer) => timer.poll(cx).map(|()| None),
-            None => Poll::Pending,
-        }
+        timer.as_mut().poll(cx).map(|()| None)
     })
     .await
 }

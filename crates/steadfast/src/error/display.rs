@@ -27,10 +27,10 @@ impl<E: fmt::Display> fmt::Display for Error<E> {
 
 fn headline(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
     let (request, verdict) = (report.request(), report.verdict());
-    if !request.service_name().is_empty() {
-        write!(f, "{} ", request.service_name())?;
+    if !request.service().is_empty() {
+        write!(f, "{} ", request.service())?;
     }
-    write!(f, "{} {verdict}", request.operation_name())?;
+    write!(f, "{} {verdict}", request.operation())?;
     if let (true, Some(elapsed)) = (verdict.is_timeout(), report.elapsed()) {
         write!(f, " after {}", Time(elapsed))?;
     }
@@ -48,7 +48,7 @@ fn summary(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
         ": {attempts} attempt{}",
         if attempts == 1 { "" } else { "s" }
     )?;
-    for (reason, times) in report.all_reasons() {
+    for (reason, times) in report.all_reasons().counted() {
         match times {
             1 => write!(f, ", {reason}")?,
             _ => write!(f, ", {reason} ×{times}")?,
@@ -58,7 +58,7 @@ fn summary(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
         .history()
         .records()
         .rev()
-        .find_map(|record| record.failure.peer.as_ref())
+        .find_map(|record| record.failure.peer())
     {
         write!(f, "; last node {peer}")?;
     }
@@ -101,10 +101,9 @@ fn line(f: &mut fmt::Formatter<'_>, record: &AttemptRecord) -> fmt::Result {
         stage,
         reason,
         hint,
-        peer,
-        note,
         ..
     } = failure;
+    let (peer, note) = (failure.peer(), failure.note());
     write!(f, "\n  #{attempt:<3} {:>8}  ", Time(*at).to_string())?;
     if let Some(peer) = peer {
         write!(f, "{peer}  ")?;

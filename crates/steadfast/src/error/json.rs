@@ -17,11 +17,12 @@ impl Report {
         let (request, history) = (self.request(), self.history());
         let reasons: Vec<Value> = self
             .all_reasons()
+            .counted()
             .map(|(reason, times)| json!({ "reason": reason.name(), "times": times }))
             .collect();
         json!({
-            "operation": request.operation_name(),
-            "service": request.service_name(),
+            "operation": request.operation(),
+            "service": request.service(),
             "idempotent": request.is_idempotent(),
             "verdict": match self.verdict() {
                 Verdict::Succeeded => "succeeded",
@@ -71,10 +72,9 @@ fn record(record: &AttemptRecord) -> Value {
         stage,
         reason,
         hint,
-        peer,
-        note,
         ..
     } = failure;
+    let (peer, note) = (failure.peer(), failure.note());
     let decided = match outcome {
         Outcome::Retry { delay, capped } => {
             json!({ "retry_after_us": micros(*delay), "capped": capped })
@@ -88,8 +88,8 @@ fn record(record: &AttemptRecord) -> Value {
         "stage": stage.name(),
         "reason": reason.name(),
         "hint_us": hint.map(micros),
-        "peer": peer.as_deref(),
-        "note": note.as_deref(),
+        "peer": peer,
+        "note": note,
         "decided": decided,
     })
 }

@@ -12,22 +12,22 @@ use std::time::Duration;
 
 pub use plan::{Plan, PlanRow, plan};
 
+use crate::call::Call;
 use crate::error::Time;
 use crate::failure::Failure;
 use crate::law::{Grounds, lawful};
 use crate::reason::Reason;
 use crate::refusal::Cause;
-use crate::request::Request;
 use crate::stage::Stage;
 use crate::strategy::RetryStrategy;
 
 /// Says what would be decided about a failure of a request, and why.
 ///
 /// ```
-/// use steadfast::{BestEffort, Failure, Request, explain, reason};
+/// use steadfast::{BestEffort, Call, Failure, explain, reason};
 ///
 /// let cut = Failure::in_flight(&reason::SOCKET_CLOSED_WHILE_IN_FLIGHT);
-/// let explanation = explain(&BestEffort::default(), &Request::new("upsert"), &cut)?;
+/// let explanation = explain(&BestEffort::default(), &Call::new("upsert"), &cut)?;
 /// assert!(!explanation.would_retry());
 /// assert_eq!(
 ///     explanation.to_string(),
@@ -40,19 +40,19 @@ use crate::strategy::RetryStrategy;
 /// ```
 pub fn explain(
     strategy: &dyn RetryStrategy,
-    request: &Request,
+    call: &Call,
     failure: &Failure,
 ) -> Result<Explanation, Unexplainable> {
-    let plan = plan(strategy, request, [failure.clone()])?;
+    let plan = plan(strategy, call, [failure.clone()])?;
     let row = plan.rows().first().cloned();
     let row = row.ok_or(Unexplainable {
         why: "the strategy delays even the first attempt past the deadline",
     })?;
     Ok(Explanation {
-        operation: request.operation_name(),
+        operation: call.operation,
         reason: failure.reason,
         stage: failure.stage,
-        grounds: lawful(request, failure),
+        grounds: lawful(&call.request(), failure),
         ambiguous: plan.verdict().is_some_and(|verdict| verdict.is_ambiguous()),
         strategy: plan.strategy().to_owned(),
         decided: row.decided,

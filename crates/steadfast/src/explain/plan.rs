@@ -4,13 +4,13 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use super::{Planned, Unexplainable};
+use crate::call::Call;
 use crate::error::Time;
 use crate::failure::Failure;
 use crate::history::Outcome;
 use crate::orchestrator::{Orchestrator, Step};
 use crate::reason::Reason;
 use crate::refusal::Cause;
-use crate::request::Request;
 use crate::strategy::{Described, RetryStrategy};
 use crate::verdict::Verdict;
 use crate::world::{Roll, VirtualWorld, World, any_instant};
@@ -19,26 +19,24 @@ use crate::world::{Roll, VirtualWorld, World, any_instant};
 /// failing at once.
 ///
 /// ```
-/// use std::time::{Duration, Instant};
-/// use steadfast::{BestEffort, Failure, Request, plan, reason};
+/// use std::time::Duration;
+/// use steadfast::{BestEffort, Call, Failure, plan, reason};
 ///
-/// let request = Request::new("get")
-///     .idempotent(true)
-///     .timeout(Instant::now(), Duration::from_millis(2500));
+/// let call = Call::new("get").idempotent(true).timeout(Duration::from_millis(2500));
 /// let locked = std::iter::repeat(Failure::responded(&reason::THROTTLED));
-/// let plan = plan(&BestEffort::default(), &request, locked)?;
+/// let plan = plan(&BestEffort::default(), &call, locked)?;
 /// assert_eq!(plan.rows().len(), 13); // at most 13 attempts in 2.5 s
 /// # Ok::<(), steadfast::Unexplainable>(())
 /// ```
 pub fn plan(
     strategy: &dyn RetryStrategy,
-    request: &Request,
+    call: &Call,
     failures: impl IntoIterator<Item = Failure>,
 ) -> Result<Plan, Unexplainable> {
-    let now = request.started().unwrap_or_else(any_instant);
+    let now = any_instant();
     let failures: Vec<Failure> = failures.into_iter().take(Plan::MAX_ROWS).collect();
-    let most = run(strategy, request, &failures, now, Roll::ONE)?;
-    let least = run(strategy, request, &failures, now, Roll::ZERO)?;
+    let most = run(strategy, call, &failures, now, Roll::ONE)?;
+    let least = run(strategy, call, &failures, now, Roll::ZERO)?;
     let mut rows = most.rows;
     for (row, other) in rows.iter_mut().zip(&least.rows) {
         if let (Planned::Retry { shortest, .. }, Planned::Retry { longest, .. }) =
@@ -49,7 +47,7 @@ pub fn plan(
     }
     let strategy = Described(strategy).to_string();
     Ok(Plan {
-        operation: request.operation_name(),
+        operation: call.operation,
         rows,
         verdict: most.verdict,
         strategy,
@@ -139,7 +137,7 @@ struct Course {
 
 fn run(
     strategy: &dyn RetryStrategy,
-    request: &Request,
+    call: &Call,
     failures: &[Failure],
     now: Instant,
     roll: Roll,
@@ -148,33 +146,33 @@ fn run(
         why: "the strategy has no `fork`, so trying it out would change it",
     })?;
     let world = VirtualWorld::starting_at(now).rolling(roll);
-    let mut call = Orchestrator::new(fork, request.anew());
+    let mut request = Orchestrator::new(fork, call.clone());
     let mut course = Course {
         rows: Vec::new(),
         verdict: None,
     };
     let mut failures = failures.iter();
-    let mut step = call.begin(&world);
+    let mut step = request.begin(&world);
     loop {
         step = match step {
             Step::Attempt => {
                 let Some(failure) = failures.next() else {
                     return Ok(course);
                 };
-                let (attempt, at) = (call.request().attempts(), world.elapsed());
-                let next = call.handle_failure(failure.clone(), &world);
+                let (attempt, at) = (request.request().attempts(), world.elapsed());
+                let next = request.handle_failure(failure.clone(), &world);
                 course.rows.push(PlanRow {
                     attempt,
                     at,
                     reason: failure.reason,
-                    decided: decided(&next, &call),
-                    budget_left: call.strategy().budget_left(world.now()),
+                    decided: decided(&next, &request),
+                    budget_left: request.strategy().budget_left(world.now()),
                 });
                 next
             }
             Step::Wait(delay) => {
                 world.advance(delay);
-                call.handle_waited(&world)
+                request.handle_waited(&world)
             }
             Step::Ask(_) | Step::LeftAlone => return Ok(course),
             Step::GiveUp(verdict) => {
@@ -185,11 +183,16 @@ fn run(
     }
 }
 
-fn decided<S: RetryStrategy>(step: &Step, call: &Orchestrator<S>) -> Planned {
+fn decided<S: RetryStrategy>(step: &Step, request: &Orchestrator<S>) -> Planned {
     if let Step::Ask(_) = step {
         return Planned::Asks;
     }
-    match call.request().history().last().map(|record| record.outcome) {
+    match request
+        .request()
+        .history()
+        .last()
+        .map(|record| record.outcome)
+    {
         Some(Outcome::Retry { delay, capped }) => Planned::Retry {
             shortest: delay,
             longest: delay,

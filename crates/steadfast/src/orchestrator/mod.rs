@@ -39,16 +39,21 @@
 //! 10. No ordering is promised between requests: one that is retried may take
 //!     effect after another that was started later.
 
+#[cfg(feature = "tokio")]
+mod first;
 mod guarded;
 mod step;
 
 use std::time::{Duration, Instant};
 
+#[cfg(feature = "tokio")]
+pub(crate) use first::{First, Setback};
 pub use guarded::Panicked;
 pub(crate) use guarded::guarded;
 pub use step::{Report, Step};
 
 use crate::backoff::Backoff;
+use crate::call::Call;
 use crate::decision::{Answer, Decision};
 use crate::event::{Decided, RetryEvent};
 use crate::failure::Failure;
@@ -56,7 +61,7 @@ use crate::history::{AttemptRecord, Ended, Outcome, Trail};
 use crate::law::{Grounds, lawful};
 use crate::reason::{TIMEOUT, UNKNOWN};
 use crate::refusal::{Cause, Refusal};
-use crate::request::Request;
+use crate::request::{Progress, Request};
 use crate::stage::Stage;
 use crate::strategy::{Ending, RetryAfter, RetryStrategy};
 use crate::token::RetryToken;
@@ -67,22 +72,24 @@ use crate::world::World;
 ///
 /// ```
 /// use std::time::Duration;
-/// use steadfast::{BestEffort, Failure, Orchestrator, Request, Step, VirtualWorld, reason};
+/// use steadfast::{BestEffort, Call, Failure, Orchestrator, Step, VirtualWorld, reason};
 ///
 /// let world = VirtualWorld::new();
-/// let mut call = Orchestrator::new(BestEffort::default(), Request::new("get").idempotent(true));
+/// let mut request = Orchestrator::new(BestEffort::default(), Call::new("get").idempotent(true));
 ///
-/// assert!(matches!(call.begin(&world), Step::Attempt));
+/// assert!(matches!(request.begin(&world), Step::Attempt));
 /// let failure = Failure::in_flight(&reason::SOCKET_CLOSED_WHILE_IN_FLIGHT);
-/// let Step::Wait(delay) = call.handle_failure(failure, &world) else { panic!() };
+/// let Step::Wait(delay) = request.handle_failure(failure, &world) else { panic!() };
 /// assert_eq!(delay, Duration::from_millis(1));
 /// world.advance(delay);
-/// assert!(matches!(call.handle_waited(&world), Step::Attempt));
-/// call.handle_success(&world);
+/// assert!(matches!(request.handle_waited(&world), Step::Attempt));
+/// request.handle_success(&world);
 /// ```
 pub struct Orchestrator<S: RetryStrategy> {
     strategy: S,
-    pub(crate) request: Request,
+    call: Call,
+    started: Option<Instant>,
+    progress: Progress,
     token: Option<RetryToken>,
     phase: Phase,
 }
@@ -98,19 +105,25 @@ enum Phase {
 
 impl<S: RetryStrategy> Orchestrator<S> {
     /// A request that has not begun.
-    #[inline]
-    pub fn new(strategy: S, request: Request) -> Self {
+    pub const fn new(strategy: S, call: Call) -> Self {
         Self {
             strategy,
-            request,
+            call,
+            started: None,
+            progress: Progress::none(),
             token: None,
             phase: Phase::New,
         }
     }
 
-    /// The request.
-    pub const fn request(&self) -> &Request {
-        &self.request
+    /// The request, as far as it has come.
+    #[inline]
+    pub const fn request(&self) -> Request<'_> {
+        Request {
+            call: &self.call,
+            started: self.started,
+            progress: &self.progress,
+        }
     }
 
     /// The strategy.
@@ -125,19 +138,43 @@ impl<S: RetryStrategy> Orchestrator<S> {
         if self.phase != Phase::New {
             return Step::LeftAlone;
         }
-        match guarded(|| self.strategy.acquire_initial_token(&self.request, world)) {
-            Ok(Ok(token)) => {
-                let delay = token.delay();
-                self.token = Some(token);
-                if delay.is_zero() {
-                    self.attempt()
-                } else {
-                    self.first_wait(delay, world)
-                }
-            }
-            Ok(Err(_no_token)) => self.attempt(),
-            Err(panicked) => self.give_up(Some(panicked), false, world.now()),
+        if self.call.timeout.is_some() {
+            self.started = Some(world.now());
         }
+        match guarded(|| self.strategy.acquire_initial_token(&self.request(), world)) {
+            Ok(answer) => {
+                self.token = answer.ok();
+                self.begin_with_token(world)
+            }
+            Err(panicked) => self.handle_panic(panicked, world),
+        }
+    }
+
+    /// Starts the request with the token that there is, or without.
+    pub(crate) fn begin_with_token(&mut self, world: &dyn World) -> Step {
+        let delay = self
+            .token
+            .as_ref()
+            .map_or(Duration::ZERO, RetryToken::delay);
+        if delay.is_zero() {
+            return self.attempt();
+        }
+        let (delay, capped) = self.capped(delay, world.now());
+        self.phase = Phase::Waiting { capped };
+        Step::Wait(delay)
+    }
+
+    /// The first attempt was made already.
+    #[cfg(feature = "tokio")]
+    #[inline]
+    pub(crate) fn first_attempt_made(&mut self) {
+        self.progress.attempts = 1;
+        self.phase = Phase::Attempting;
+    }
+
+    /// The strategy panicked before anything was sent (D13).
+    pub(crate) fn handle_panic(&mut self, panicked: Refusal, world: &dyn World) -> Step {
+        self.give_up(Some(panicked), false, world.now())
     }
 
     /// An attempt succeeded; the request is over.
@@ -162,7 +199,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
             return Step::LeftAlone;
         }
         let now = self.note(failure, world);
-        let grounds = match lawful(&self.request, self.failure()) {
+        let grounds = match lawful(&self.request(), self.failure()) {
             Ok(grounds) => grounds,
             Err(cause) => return self.refuse_unasked(Refusal::new(cause), now, world),
         };
@@ -175,7 +212,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
         let Some(token) = self.token.take() else {
             return self.refuse(Refusal::new(Cause::NoToken), now, world);
         };
-        let (strategy, request, failure) = (&self.strategy, &self.request, self.failure());
+        let (strategy, request, failure) = (&self.strategy, &self.request(), self.failure());
         match guarded(|| strategy.refresh_retry_token(token, request, failure, world)) {
             Ok(Decision::Ready(answer)) => self.act_on(answer, now, world),
             Ok(Decision::Pending(pending)) => {
@@ -200,7 +237,9 @@ impl<S: RetryStrategy> Orchestrator<S> {
     pub fn handle_waited(&mut self, world: &dyn World) -> Step {
         match self.phase {
             Phase::Waiting { capped: true } => self.time_out(world),
-            Phase::Waiting { capped: false } if self.request.deadline().is_none() => self.attempt(),
+            Phase::Waiting { capped: false } if self.request().deadline().is_none() => {
+                self.attempt()
+            }
             Phase::Waiting { capped: false } if self.out_of_time(world.now()) => {
                 self.time_out(world)
             }
@@ -245,22 +284,18 @@ impl<S: RetryStrategy> Orchestrator<S> {
     }
 
     /// Everything there is to say of a request that did not succeed.
-    pub fn into_report(mut self) -> Report {
-        let request = std::mem::replace(&mut self.request, Request::new(""));
-        Report::new(request, &self.strategy)
+    /// Leaves the request as if it had never been.
+    #[cold]
+    pub fn take_report(&mut self) -> Report {
+        let progress = std::mem::replace(&mut self.progress, Progress::none());
+        Report::new(self.call.clone(), self.started, progress, &self.strategy)
     }
 
     #[inline]
     fn attempt(&mut self) -> Step {
-        self.request.attempts = self.request.attempts.saturating_add(1);
+        self.progress.attempts = self.progress.attempts.saturating_add(1);
         self.phase = Phase::Attempting;
         Step::Attempt
-    }
-
-    fn first_wait(&mut self, delay: Duration, world: &dyn World) -> Step {
-        let (delay, capped) = self.capped(delay, world.now());
-        self.phase = Phase::Waiting { capped };
-        Step::Wait(delay)
     }
 
     /// Writes the failure down, and law 7 with it.
@@ -268,45 +303,48 @@ impl<S: RetryStrategy> Orchestrator<S> {
     fn note(&mut self, failure: Failure, world: &dyn World) -> Instant {
         let now = world.now();
         match failure.stage {
-            Stage::InFlight => self.request.may_have_been_applied = true,
+            Stage::InFlight => self.progress.may_have_been_applied = true,
             Stage::NotSent | Stage::Responded => {}
         }
         let at = self
-            .request
+            .request()
             .started()
             .map(|started| now.saturating_duration_since(started));
-        let attempt = self.request.attempts;
+        let attempt = self.progress.attempts;
         let (at, outcome) = (at.unwrap_or_default(), Outcome::Undecided);
-        self.trail(now).history.push(AttemptRecord {
+        let record = AttemptRecord {
             attempt,
             at,
             failure,
             outcome,
-        });
+        };
+        match &mut self.progress.trail {
+            Some(trail) => trail.push(record),
+            none => *none = Some(Trail::begin(now, record)),
+        }
         now
     }
 
     #[inline]
-    fn trail(&mut self, now: Instant) -> &mut Trail {
-        self.request.trail.get_or_insert_with(|| Trail::begin(now))
+    fn decide(&mut self, outcome: Outcome) {
+        if let Some(trail) = &mut self.progress.trail {
+            trail.last.outcome = outcome;
+        }
     }
 
     /// The failure that is being decided about.
     #[inline]
     fn failure(&self) -> &Failure {
-        let last = self
-            .request
-            .trail
-            .as_ref()
-            .and_then(|trail| trail.history.last());
-        &last
+        let trail = self.progress.trail.as_ref();
+        &trail
             .expect("a failure is noted before anything is decided about it")
+            .last
             .failure
     }
 
     /// Law 2. The peer's hint is a floor here too.
     fn always_retry(&mut self, now: Instant, world: &dyn World) -> Step {
-        let own = Backoff::controlled().longest(self.request.retries);
+        let own = Backoff::controlled().longest(self.progress.retries);
         match RetryAfter::Floor.apply(own, false, self.failure()) {
             Ok(delay) => {
                 if let Some(token) = &mut self.token {
@@ -334,12 +372,8 @@ impl<S: RetryStrategy> Orchestrator<S> {
     #[inline]
     fn retry(&mut self, delay: Duration, now: Instant, world: &dyn World) -> Step {
         let (delay, capped) = self.capped(delay, now);
-        self.request.retries = self.request.retries.saturating_add(1);
-        let trail = self.trail(now);
-        if let Some(record) = trail.history.last_mut() {
-            record.outcome = Outcome::Retry { delay, capped };
-            trail.reasons.insert(record.failure.reason);
-        }
+        self.progress.retries = self.progress.retries.saturating_add(1);
+        self.decide(Outcome::Retry { delay, capped });
         self.emit(Decided::Retry { delay, capped }, world);
         if delay.is_zero() && !capped {
             return self.attempt();
@@ -364,9 +398,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
     #[cold]
     fn refuse(&mut self, refusal: Refusal, now: Instant, world: &dyn World) -> Step {
         let cause = refusal.cause();
-        if let Some(record) = self.trail(now).history.last_mut() {
-            record.outcome = Outcome::Refused(cause);
-        }
+        self.decide(Outcome::Refused(cause));
         self.emit(Decided::Refused(&refusal), world);
         self.give_up(Some(refusal), cause == Cause::Deadline, now)
     }
@@ -385,7 +417,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
 
     #[cold]
     fn give_up(&mut self, refusal: Option<Refusal>, timeout: bool, at: Instant) -> Step {
-        let certainty = if self.request.is_ambiguous() {
+        let certainty = if self.request().is_ambiguous() {
             Certainty::Ambiguous
         } else {
             Certainty::Unambiguous
@@ -396,18 +428,31 @@ impl<S: RetryStrategy> Orchestrator<S> {
             Verdict::Failed(certainty)
         };
         self.phase = Phase::Finished;
-        self.trail(at).ended = Some(Box::new(Ended {
+        self.progress.ended.set(Ended {
             verdict,
             refusal,
             at,
-        }));
+        });
         Step::GiveUp(verdict)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn abandon(&mut self) {
+        let attempt_made = self.phase == Phase::Attempting;
+        if let Some(token) = self.token.take() {
+            // A panic must not leave a destructor, where it could end the process.
+            let _ = guarded(|| {
+                let ending = Ending::abandoned(attempt_made);
+                self.strategy.record_end(token, ending, &Nowhere);
+            });
+        }
     }
 
     #[inline]
     fn emit(&self, decided: Decided<'_>, world: &dyn World) {
         let event = RetryEvent {
-            request: &self.request,
+            request: self.request(),
             failure: self.failure(),
             decided,
         };
@@ -420,7 +465,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
     /// that happens (D8, D9).
     #[inline]
     fn capped(&self, delay: Duration, now: Instant) -> (Duration, bool) {
-        match self.request.remaining(now) {
+        match self.request().remaining(now) {
             Some(remaining) if delay >= remaining => (remaining, true),
             Some(_) | None => (delay, false),
         }
@@ -428,7 +473,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
 
     #[inline]
     fn out_of_time(&self, now: Instant) -> bool {
-        self.request
+        self.request()
             .deadline()
             .is_some_and(|deadline| now >= deadline)
     }
@@ -441,18 +486,12 @@ fn cut_off(note: &'static str) -> Failure {
 
 impl<S: RetryStrategy> Drop for Orchestrator<S> {
     /// Law 8: whoever drops a request half-way still leaves its strategy in order.
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
-        if let Some(token) = self.token.take() {
-            abandon(&self.strategy, token, self.phase == Phase::Attempting);
+        if self.token.is_some() {
+            self.abandon();
         }
     }
-}
-
-#[cold]
-fn abandon<S: RetryStrategy>(strategy: &S, token: RetryToken, attempt_made: bool) {
-    // A panic must not leave a destructor, where it could end the process.
-    let _ = guarded(|| strategy.record_end(token, Ending::abandoned(attempt_made), &Nowhere));
 }
 
 /// The world of a request that nobody waits for any more. Nothing is decided in

@@ -1,18 +1,20 @@
 //! What to do next, and what there is to say at the end.
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use crate::call::Call;
 use crate::decision::PendingDecision;
 use crate::history::{Ended, History, Outcome};
-use crate::reason::{Reason, ReasonSet};
+use crate::reason::ReasonSet;
 use crate::refusal::Refusal;
-use crate::request::Request;
+use crate::request::{Progress, Request};
 use crate::strategy::{Described, RetryStrategy};
 use crate::verdict::{Certainty, Verdict};
 
 /// What a driver has to do next.
 #[must_use = "the request goes on only if the step is taken"]
+#[repr(u64)] // A tag of one word keeps the payload aligned, and the step cheap to move.
 pub enum Step {
     /// Make an attempt, then call `handle_success` or `handle_failure`.
     Attempt,
@@ -40,9 +42,10 @@ impl fmt::Debug for Step {
 }
 
 /// The whole story of a request that did not succeed.
-#[derive(Debug)]
 pub struct Report {
-    request: Request,
+    call: Call,
+    started: Option<Instant>,
+    progress: Progress,
     verdict: Verdict,
     refusal: Option<Refusal>,
     elapsed: Option<Duration>,
@@ -51,27 +54,36 @@ pub struct Report {
 
 impl Report {
     #[cold]
-    pub(super) fn new<S: RetryStrategy>(mut request: Request, strategy: &S) -> Self {
-        let ended = request.trail.as_mut().and_then(|trail| trail.ended.take());
-        let started = request.started();
+    pub(super) fn new<S: RetryStrategy>(
+        call: Call,
+        started: Option<Instant>,
+        mut progress: Progress,
+        strategy: &S,
+    ) -> Self {
+        let ended = progress.ended.take();
+        let since = Request {
+            call: &call,
+            started,
+            progress: &progress,
+        }
+        .started();
         let (verdict, refusal, elapsed) = match ended {
-            Some(ended) => {
-                let Ended {
-                    verdict,
-                    refusal,
-                    at,
-                } = *ended;
-                (
-                    verdict,
-                    refusal,
-                    started.map(|started| at.saturating_duration_since(started)),
-                )
-            }
+            Some(Ended {
+                verdict,
+                refusal,
+                at,
+            }) => (
+                verdict,
+                refusal,
+                since.map(|since| at.saturating_duration_since(since)),
+            ),
             // Taken of a request that is still under way.
             None => (Verdict::Failed(Certainty::Unambiguous), None, None),
         };
         Self {
-            request,
+            call,
+            started,
+            progress,
             verdict,
             refusal,
             elapsed,
@@ -85,28 +97,32 @@ impl Report {
     }
 
     /// The request as it was at the end.
-    pub const fn request(&self) -> &Request {
-        &self.request
+    pub const fn request(&self) -> Request<'_> {
+        Request {
+            call: &self.call,
+            started: self.started,
+            progress: &self.progress,
+        }
     }
 
     /// How many attempts were made.
     pub const fn attempts(&self) -> u32 {
-        self.request.attempts()
+        self.request().attempts()
     }
 
     /// How many retries were decided on.
     pub const fn retries(&self) -> u32 {
-        self.request.retries()
+        self.request().retries()
     }
 
     /// The reasons of those retries.
-    pub fn reasons(&self) -> &ReasonSet {
-        self.request.reasons()
+    pub fn reasons(&self) -> ReasonSet {
+        self.request().reasons()
     }
 
     /// What became of each attempt.
-    pub fn history(&self) -> &History {
-        self.request.history()
+    pub fn history(&self) -> History<'_> {
+        self.request().history()
     }
 
     /// Why there was no further attempt. None if a capped sleep ended it.
@@ -126,19 +142,29 @@ impl Report {
     }
 
     /// The reasons of all failed attempts, also the one that was not retried.
-    pub(crate) fn all_reasons(&self) -> impl Iterator<Item = (&'static Reason, u32)> + '_ {
-        let last = self.history().last();
-        let refused = last
-            .filter(|record| matches!(record.outcome, Outcome::Refused(_)))
-            .map(|record| record.failure.reason);
-        let set = self.reasons();
-        let seen = set
-            .counted()
-            .map(move |(reason, times)| (reason, times + u32::from(refused == Some(reason))));
-        seen.chain(
-            refused
-                .filter(|reason| !set.contains(reason))
-                .map(|reason| (reason, 1)),
-        )
+    pub(crate) fn all_reasons(&self) -> ReasonSet {
+        let mut reasons = self.reasons();
+        if let Some(last) = self.history().last() {
+            match last.outcome {
+                Outcome::Retry { .. } => {}
+                Outcome::Refused(_) | Outcome::Undecided => {
+                    reasons.insert(last.failure.reason);
+                }
+            }
+        }
+        reasons
+    }
+}
+
+impl fmt::Debug for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Report")
+            .field("request", &self.request())
+            .field("verdict", &self.verdict)
+            .field("refusal", &self.refusal)
+            .field("elapsed", &self.elapsed)
+            .field("strategy", &self.strategy)
+            .field("history", &self.history())
+            .finish()
     }
 }

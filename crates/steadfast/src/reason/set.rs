@@ -3,17 +3,18 @@
 use std::fmt;
 
 use super::Reason;
+use crate::cold::Cold;
 
 /// How many different reasons fit before the set asks for heap memory. A
-/// request that meets more than a handful of them is rare.
-const INLINE: usize = 8;
+/// request that meets more of them is rare.
+const INLINE: usize = 4;
 
 /// A set of reasons in the order in which they were first seen, with how often
-/// each was. Up to eight different reasons live inside the set itself.
+/// each was. Up to four different reasons live inside the set itself.
 #[derive(Clone, Default)]
 pub struct ReasonSet {
     inline: [Option<Seen>; INLINE],
-    more: Vec<Seen>,
+    more: Cold<Vec<Seen>>,
 }
 
 #[derive(Clone, Copy)]
@@ -27,7 +28,7 @@ impl ReasonSet {
     pub const fn new() -> Self {
         Self {
             inline: [None; INLINE],
-            more: Vec::new(),
+            more: Cold::NONE,
         }
     }
 
@@ -46,11 +47,12 @@ impl ReasonSet {
                 }
             }
         }
-        if let Some(seen) = self.more.iter_mut().find(|seen| seen.reason == reason) {
+        let more = self.more.get_or_default();
+        if let Some(seen) = more.iter_mut().find(|seen| seen.reason == reason) {
             seen.times = seen.times.saturating_add(1);
             return false;
         }
-        self.more.push(Seen { reason, times: 1 });
+        more.push(Seen { reason, times: 1 });
         true
     }
 
@@ -86,7 +88,7 @@ impl ReasonSet {
         self.inline
             .iter()
             .flatten()
-            .chain(&self.more)
+            .chain(self.more.get().into_iter().flatten())
             .map(|seen| (seen.reason, seen.times))
     }
 }

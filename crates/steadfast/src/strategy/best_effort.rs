@@ -7,7 +7,7 @@ use super::{ForeignToken, Limits, RetryAfter, RetryStrategy, WorstCase};
 use crate::backoff::Backoff;
 use crate::decision::{Answer, Decision};
 use crate::failure::Failure;
-use crate::law::{MaybePolicy, lawful};
+use crate::law::{MaybePolicy, weighed};
 use crate::refusal::{Cause, Refusal};
 use crate::request::Request;
 use crate::token::{RetryToken, StrategyId};
@@ -64,17 +64,18 @@ impl BestEffort {
         self
     }
 
+    #[inline]
     fn answer(
         &self,
         token: RetryToken,
-        request: &Request,
+        request: &Request<'_>,
         failure: &Failure,
         world: &dyn World,
     ) -> Answer {
         if token.issuer() != self.id {
             return Err(Refusal::new(Cause::ForeignToken));
         }
-        lawful(request, failure).map_err(Refusal::new)?;
+        weighed(request, failure).map_err(Refusal::new)?;
         self.maybe.allows(failure).map_err(Refusal::new)?;
         let delay = self.hint.delay(&self.backoff, &token, failure, world)?;
         Ok(token.next(delay))
@@ -90,14 +91,15 @@ impl Default for BestEffort {
 
 impl RetryStrategy for BestEffort {
     #[inline]
-    fn acquire_initial_token(&self, _: &Request, _: &dyn World) -> Answer {
+    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
         Ok(RetryToken::initial(self.id))
     }
 
+    #[inline]
     fn refresh_retry_token(
         &self,
         token: RetryToken,
-        request: &Request,
+        request: &Request<'_>,
         failure: &Failure,
         world: &dyn World,
     ) -> Decision {

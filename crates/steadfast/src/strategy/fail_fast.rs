@@ -35,14 +35,14 @@ impl FailFast {
 }
 
 impl RetryStrategy for FailFast {
-    fn acquire_initial_token(&self, _: &Request, _: &dyn World) -> Answer {
+    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
         Ok(RetryToken::initial(self.id))
     }
 
     fn refresh_retry_token(
         &self,
         token: RetryToken,
-        _: &Request,
+        _: &Request<'_>,
         _: &Failure,
         _: &dyn World,
     ) -> Decision {

@@ -47,12 +47,15 @@ pub struct FastFailOnTerminalError<S = BestEffort> {
 #[derive(Clone, Copy)]
 pub struct Terminal {
     reason: &'static Reason,
-    raise: fn(&Request, &Failure) -> BoxError,
+    raise: fn(&Request<'_>, &Failure) -> BoxError,
 }
 
 impl Terminal {
     /// A terminal reason and the error that it becomes.
-    pub const fn new(reason: &'static Reason, raise: fn(&Request, &Failure) -> BoxError) -> Self {
+    pub const fn new(
+        reason: &'static Reason,
+        raise: fn(&Request<'_>, &Failure) -> BoxError,
+    ) -> Self {
         Self { reason, raise }
     }
 }
@@ -69,14 +72,14 @@ impl<S: RetryStrategy> FastFailOnTerminalError<S> {
 
 impl<S: RetryStrategy> RetryStrategy for FastFailOnTerminalError<S> {
     #[inline]
-    fn acquire_initial_token(&self, request: &Request, world: &dyn World) -> Answer {
+    fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
         self.otherwise.acquire_initial_token(request, world)
     }
 
     fn refresh_retry_token(
         &self,
         token: RetryToken,
-        request: &Request,
+        request: &Request<'_>,
         failure: &Failure,
         world: &dyn World,
     ) -> Decision {
@@ -108,10 +111,6 @@ impl<S: RetryStrategy> RetryStrategy for FastFailOnTerminalError<S> {
 
     fn worst_case(&self, limits: &Limits) -> WorstCase {
         self.otherwise.worst_case(limits)
-    }
-
-    fn budgets(&self) -> usize {
-        self.otherwise.budgets()
     }
 
     fn budget_left(&self, now: Instant) -> Option<u64> {

@@ -15,7 +15,7 @@ macro_rules! forward {
     ($($pointer:ty),+) => {$(
         impl<S: RetryStrategy + ?Sized> RetryStrategy for $pointer {
             #[inline]
-            fn acquire_initial_token(&self, request: &Request, world: &dyn World) -> Answer {
+            fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
                 (**self).acquire_initial_token(request, world)
             }
 
@@ -23,7 +23,7 @@ macro_rules! forward {
             fn refresh_retry_token(
                 &self,
                 token: RetryToken,
-                request: &Request,
+                request: &Request<'_>,
                 failure: &Failure,
                 world: &dyn World,
             ) -> Decision {
@@ -45,10 +45,6 @@ macro_rules! forward {
 
             fn worst_case(&self, limits: &Limits) -> WorstCase {
                 (**self).worst_case(limits)
-            }
-
-            fn budgets(&self) -> usize {
-                (**self).budgets()
             }
 
             fn budget_left(&self, now: Instant) -> Option<u64> {

@@ -30,7 +30,7 @@ use crate::world::World;
 /// ```
 pub fn from_fn<F>(retry_after: F) -> FromFn
 where
-    F: Fn(&Request, &Failure) -> RetryAction + Send + Sync + 'static,
+    F: Fn(&Request<'_>, &Failure) -> RetryAction + Send + Sync + 'static,
 {
     FromFn {
         id: StrategyId::unique(),
@@ -38,7 +38,7 @@ where
     }
 }
 
-type RetryAfterFn = dyn Fn(&Request, &Failure) -> RetryAction + Send + Sync;
+type RetryAfterFn = dyn Fn(&Request<'_>, &Failure) -> RetryAction + Send + Sync;
 
 /// See [`from_fn`].
 #[derive(Clone)]
@@ -48,14 +48,14 @@ pub struct FromFn {
 }
 
 impl RetryStrategy for FromFn {
-    fn acquire_initial_token(&self, _: &Request, _: &dyn World) -> Answer {
+    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
         Ok(RetryToken::initial(self.id))
     }
 
     fn refresh_retry_token(
         &self,
         token: RetryToken,
-        request: &Request,
+        request: &Request<'_>,
         failure: &Failure,
         _: &dyn World,
     ) -> Decision {

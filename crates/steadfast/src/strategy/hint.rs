@@ -38,15 +38,20 @@ impl RetryAfter {
 
     /// The delay for a failure, given the backoff's own and whether jitter is
     /// in that. For strategies of one's own.
+    #[inline]
     pub fn apply(
         self,
         own: Duration,
         jittered: bool,
         failure: &Failure,
     ) -> Result<Duration, Refusal> {
-        let Some(hint) = failure.hint else {
-            return Ok(own);
-        };
+        match failure.hint {
+            None => Ok(own),
+            Some(hint) => self.weigh(own, jittered, hint),
+        }
+    }
+
+    fn weigh(self, own: Duration, jittered: bool, hint: Duration) -> Result<Duration, Refusal> {
         Ok(match self {
             RetryAfter::Floor if hint > Self::LIMIT => {
                 return Err(Refusal::new(Cause::HintTooLong).would_wait(hint));
@@ -59,6 +64,7 @@ impl RetryAfter {
         })
     }
 
+    #[inline]
     pub(super) fn delay(
         self,
         backoff: &Backoff,

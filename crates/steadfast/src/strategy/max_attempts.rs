@@ -36,14 +36,14 @@ impl<S: RetryStrategy> MaxAttempts<S> {
 
 impl<S: RetryStrategy> RetryStrategy for MaxAttempts<S> {
     #[inline]
-    fn acquire_initial_token(&self, request: &Request, world: &dyn World) -> Answer {
+    fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
         self.inner.acquire_initial_token(request, world)
     }
 
     fn refresh_retry_token(
         &self,
         token: RetryToken,
-        request: &Request,
+        request: &Request<'_>,
         failure: &Failure,
         world: &dyn World,
     ) -> Decision {
@@ -70,10 +70,6 @@ impl<S: RetryStrategy> RetryStrategy for MaxAttempts<S> {
             ..*limits
         };
         self.inner.worst_case(&narrowed)
-    }
-
-    fn budgets(&self) -> usize {
-        self.inner.budgets()
     }
 
     fn budget_left(&self, now: Instant) -> Option<u64> {

@@ -57,14 +57,14 @@ use crate::world::World;
 pub trait RetryStrategy: Send + Sync {
     /// Asked before the first attempt. Refusing does not keep the attempt from
     /// being made; it is then the only one (D38).
-    fn acquire_initial_token(&self, request: &Request, world: &dyn World) -> Answer;
+    fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer;
 
     /// Asked after an attempt failed, if a retry would be lawful. A token that
     /// this strategy did not issue is refused.
     fn refresh_retry_token(
         &self,
         token: RetryToken,
-        request: &Request,
+        request: &Request<'_>,
         failure: &Failure,
         world: &dyn World,
     ) -> Decision;
@@ -81,11 +81,6 @@ pub trait RetryStrategy: Send + Sync {
 
     /// The most that it does to one request, and to the peer.
     fn worst_case(&self, limits: &Limits) -> WorstCase;
-
-    /// How many budgets a request under this strategy pays into.
-    fn budgets(&self) -> usize {
-        0
-    }
 
     /// What is left in the budget that it pays from, if it has one; the least,
     /// if it has several.
@@ -155,9 +150,8 @@ pub trait StrategyExt: RetryStrategy + Sized {
         MaxAttempts::new(self, limit)
     }
 
-    /// Every retry must also be paid from this budget. A request can pay into
-    /// three budgets, the strategy's own included.
-    fn with_budget(self, budget: Budget) -> Result<WithBudget<Self>, PolicyError> {
+    /// Every retry must also be paid from this budget.
+    fn with_budget(self, budget: Budget) -> WithBudget<Self> {
         WithBudget::new(self, budget)
     }
 
@@ -169,13 +163,13 @@ pub trait StrategyExt: RetryStrategy + Sized {
     /// struct Caller { robot: bool }
     ///
     /// let patient_with_people = BestEffort::default().when(|request, _failure| {
-    ///     !request.user_context::<Caller>().is_some_and(|caller| caller.robot)
+    ///     !request.context::<Caller>().is_some_and(|caller| caller.robot)
     /// });
     /// # let _ = patient_with_people;
     /// ```
     fn when<P>(self, predicate: P) -> When<Self>
     where
-        P: Fn(&Request, &Failure) -> bool + Send + Sync + 'static,
+        P: Fn(&Request<'_>, &Failure) -> bool + Send + Sync + 'static,
     {
         When::new(self, predicate)
     }

@@ -8,7 +8,7 @@ use crate::backoff::{Backoff, Jitter};
 use crate::budget::{Budget, Costs, Refund};
 use crate::decision::{Answer, Decision};
 use crate::failure::Failure;
-use crate::law::{MaybePolicy, lawful};
+use crate::law::{MaybePolicy, weighed};
 use crate::policy_error::PolicyError;
 use crate::refusal::{Cause, Refusal};
 use crate::request::Request;
@@ -161,10 +161,11 @@ impl Standard {
         }
     }
 
+    #[inline]
     pub(super) fn answer(
         &self,
         mut token: RetryToken,
-        request: &Request,
+        request: &Request<'_>,
         failure: &Failure,
         world: &dyn World,
     ) -> Answer {
@@ -178,7 +179,7 @@ impl Standard {
         if token.issuer() != self.id {
             return Err(Refusal::new(Cause::ForeignToken));
         }
-        lawful(request, failure).map_err(Refusal::new)?;
+        weighed(request, failure).map_err(Refusal::new)?;
         maybe.allows(failure).map_err(Refusal::new)?;
         let delay = hint.delay(self.backoff_for(failure), &token, failure, world)?;
         if token.retries().saturating_add(1) >= *max_attempts {
@@ -196,6 +197,7 @@ impl Standard {
         Ok(token.next(delay))
     }
 
+    #[inline]
     fn backoff_for(&self, failure: &Failure) -> &Backoff {
         if failure.throttling {
             &self.parts.throttling_backoff
@@ -283,14 +285,15 @@ impl RetryStrategy for Standard {
     /// Succeeds on an empty budget too: the first attempt is made anyway, and
     /// by the time it fails there may be tokens again (Smithy guidance).
     #[inline]
-    fn acquire_initial_token(&self, _: &Request, _: &dyn World) -> Answer {
+    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
         Ok(RetryToken::initial(self.id))
     }
 
+    #[inline]
     fn refresh_retry_token(
         &self,
         token: RetryToken,
-        request: &Request,
+        request: &Request<'_>,
         failure: &Failure,
         world: &dyn World,
     ) -> Decision {
@@ -323,10 +326,6 @@ impl RetryStrategy for Standard {
         let normal = WorstCase::of(backoff, *hint, Some(*max_attempts), load, limits);
         let throttled = WorstCase::of(throttling_backoff, *hint, Some(*max_attempts), load, limits);
         normal.or_worse(throttled)
-    }
-
-    fn budgets(&self) -> usize {
-        1
     }
 
     fn budget_left(&self, now: Instant) -> Option<u64> {

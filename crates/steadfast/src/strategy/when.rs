@@ -12,7 +12,7 @@ use crate::request::Request;
 use crate::token::RetryToken;
 use crate::world::World;
 
-type Predicate = dyn Fn(&Request, &Failure) -> bool + Send + Sync;
+type Predicate = dyn Fn(&Request<'_>, &Failure) -> bool + Send + Sync;
 
 /// See [`StrategyExt::when`](super::StrategyExt::when).
 #[derive(Clone)]
@@ -24,7 +24,7 @@ pub struct When<S> {
 impl<S: RetryStrategy> When<S> {
     pub(super) fn new<P>(inner: S, predicate: P) -> Self
     where
-        P: Fn(&Request, &Failure) -> bool + Send + Sync + 'static,
+        P: Fn(&Request<'_>, &Failure) -> bool + Send + Sync + 'static,
     {
         Self {
             inner,
@@ -35,14 +35,14 @@ impl<S: RetryStrategy> When<S> {
 
 impl<S: RetryStrategy> RetryStrategy for When<S> {
     #[inline]
-    fn acquire_initial_token(&self, request: &Request, world: &dyn World) -> Answer {
+    fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
         self.inner.acquire_initial_token(request, world)
     }
 
     fn refresh_retry_token(
         &self,
         token: RetryToken,
-        request: &Request,
+        request: &Request<'_>,
         failure: &Failure,
         world: &dyn World,
     ) -> Decision {
@@ -65,10 +65,6 @@ impl<S: RetryStrategy> RetryStrategy for When<S> {
 
     fn worst_case(&self, limits: &Limits) -> WorstCase {
         self.inner.worst_case(limits)
-    }
-
-    fn budgets(&self) -> usize {
-        self.inner.budgets()
     }
 
     fn budget_left(&self, now: Instant) -> Option<u64> {

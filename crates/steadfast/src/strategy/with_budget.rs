@@ -7,10 +7,9 @@ use super::{Ending, ForeignToken, Limits, RetryStrategy, WorstCase};
 use crate::budget::Budget;
 use crate::decision::{Answer, Decision};
 use crate::failure::Failure;
-use crate::policy_error::PolicyError;
 use crate::refusal::{Cause, Refusal};
 use crate::request::Request;
-use crate::token::{MAX_PAYMENTS, RetryToken};
+use crate::token::RetryToken;
 use crate::world::World;
 
 /// See [`StrategyExt::with_budget`](super::StrategyExt::with_budget).
@@ -21,12 +20,8 @@ pub struct WithBudget<S> {
 }
 
 impl<S: RetryStrategy> WithBudget<S> {
-    pub(super) fn new(inner: S, budget: Budget) -> Result<Self, PolicyError> {
-        if inner.budgets() >= MAX_PAYMENTS {
-            let problem = format!("is one too many: a request can pay into {MAX_PAYMENTS} of them");
-            return Err(PolicyError::new("budget", problem));
-        }
-        Ok(Self { inner, budget })
+    pub(super) fn new(inner: S, budget: Budget) -> Self {
+        Self { inner, budget }
     }
 
     /// The budget.
@@ -37,14 +32,14 @@ impl<S: RetryStrategy> WithBudget<S> {
 
 impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
     #[inline]
-    fn acquire_initial_token(&self, request: &Request, world: &dyn World) -> Answer {
+    fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
         self.inner.acquire_initial_token(request, world)
     }
 
     fn refresh_retry_token(
         &self,
         token: RetryToken,
-        request: &Request,
+        request: &Request<'_>,
         failure: &Failure,
         world: &dyn World,
     ) -> Decision {
@@ -91,10 +86,6 @@ impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
             ),
             ..inner
         }
-    }
-
-    fn budgets(&self) -> usize {
-        self.inner.budgets() + 1
     }
 
     fn budget_left(&self, now: Instant) -> Option<u64> {

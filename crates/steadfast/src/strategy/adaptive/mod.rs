@@ -79,7 +79,7 @@ impl Adaptive {
 }
 
 impl RetryStrategy for Adaptive {
-    fn acquire_initial_token(&self, request: &Request, world: &dyn World) -> Answer {
+    fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
         let token = self.standard.acquire_initial_token(request, world)?;
         let (permit, wait) = self.permit(world)?;
         Ok(token.holding(permit).after(wait))
@@ -88,7 +88,7 @@ impl RetryStrategy for Adaptive {
     fn refresh_retry_token(
         &self,
         token: RetryToken,
-        request: &Request,
+        request: &Request<'_>,
         failure: &Failure,
         world: &dyn World,
     ) -> Decision {
@@ -149,10 +149,6 @@ impl RetryStrategy for Adaptive {
             wall_time: limits.wall_time(attempts, waiting),
             load,
         }
-    }
-
-    fn budgets(&self) -> usize {
-        self.standard.budgets()
     }
 
     fn budget_left(&self, now: Instant) -> Option<u64> {

@@ -1,0 +1,98 @@
+//! What the user asks for, before it begins.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::cold::Cold;
+use crate::request::{Progress, Request};
+
+/// The description of a call: its operation, whether it is idempotent, how much
+/// time it has, and a value of the user's own.
+///
+/// ```
+/// use std::time::Duration;
+/// use steadfast::Call;
+///
+/// struct Caller { robot: bool }
+///
+/// let call = Call::new("get")
+///     .idempotent(true)
+///     .timeout(Duration::from_millis(2500))
+///     .context(Caller { robot: true });
+/// # let _ = call;
+/// ```
+#[derive(Clone)]
+pub struct Call {
+    pub(crate) operation: &'static str,
+    pub(crate) service: &'static str,
+    pub(crate) idempotent: bool,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) context: Cold<Arc<dyn Any + Send + Sync>>,
+}
+
+impl Call {
+    /// A call that is not idempotent, has no deadline and no context.
+    #[inline]
+    pub const fn new(operation: &'static str) -> Self {
+        Self {
+            operation,
+            service: "",
+            idempotent: false,
+            timeout: None,
+            context: Cold::NONE,
+        }
+    }
+
+    /// Names the service that the operation belongs to.
+    #[inline]
+    #[must_use]
+    pub fn service(mut self, service: &'static str) -> Self {
+        self.service = service;
+        self
+    }
+
+    /// States whether doing the operation twice does no more than doing it once.
+    #[inline]
+    #[must_use]
+    pub fn idempotent(mut self, idempotent: bool) -> Self {
+        self.idempotent = idempotent;
+        self
+    }
+
+    /// Gives the call so much time, attempts and waits together.
+    #[inline]
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Attaches a value that strategies can read.
+    #[must_use]
+    pub fn context<T: Any + Send + Sync>(mut self, context: T) -> Self {
+        self.context.set(Arc::new(context));
+        self
+    }
+
+    /// The call as a request that has not begun, to ask a strategy about.
+    pub const fn request(&self) -> Request<'_> {
+        Request {
+            call: self,
+            started: None,
+            progress: &Progress::NONE_YET,
+        }
+    }
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("operation", &self.operation)
+            .field("service", &self.service)
+            .field("idempotent", &self.idempotent)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}
