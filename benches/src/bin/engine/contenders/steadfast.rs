@@ -18,30 +18,14 @@ pub(super) fn all() -> [Contender; 4] {
 fn best_effort() -> Contender {
     let strategy = BestEffort::new(Backoff::none());
     Contender::new(BEST_EFFORT, move |failures, calls| {
-        let peer = Peer::default();
-        repeat(&peer, failures, calls, || {
-            drive(
-                retry(&strategy)
-                    .operation("ask")
-                    .idempotent(true)
-                    .run(|_attempt| ask(&peer)),
-            )
-        });
+        under(&strategy, failures, calls);
     })
 }
 
 fn standard() -> Contender {
     let strategy = strategy();
     Contender::new(STANDARD, move |failures, calls| {
-        let peer = Peer::default();
-        repeat(&peer, failures, calls, || {
-            drive(
-                retry(&strategy)
-                    .operation("ask")
-                    .idempotent(true)
-                    .run(|_attempt| ask(&peer)),
-            )
-        });
+        under(&strategy, failures, calls);
     })
     .sharing_a_budget()
 }
@@ -49,16 +33,7 @@ fn standard() -> Contender {
 fn standard_as_dyn() -> Contender {
     let strategy: Box<dyn RetryStrategy> = Box::new(strategy());
     Contender::new(STANDARD_DYN, move |failures, calls| {
-        let peer = Peer::default();
-        let strategy = &*strategy;
-        repeat(&peer, failures, calls, || {
-            drive(
-                retry(strategy)
-                    .operation("ask")
-                    .idempotent(true)
-                    .run(|_attempt| ask(&peer)),
-            )
-        });
+        under(&*strategy, failures, calls);
     })
     .sharing_a_budget()
 }
@@ -78,6 +53,19 @@ fn standard_with_deadline() -> Contender {
         });
     })
     .sharing_a_budget()
+}
+
+/// Calls without a deadline.
+fn under<S: RetryStrategy + ?Sized>(strategy: &S, failures: u32, calls: u64) {
+    let peer = Peer::default();
+    repeat(&peer, failures, calls, || {
+        drive(
+            retry(strategy)
+                .operation("ask")
+                .idempotent(true)
+                .run(|_attempt| ask(&peer)),
+        )
+    });
 }
 
 /// The preset whose success gives back what its retry cost, as smithy's does:
