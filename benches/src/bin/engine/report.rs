@@ -39,13 +39,13 @@ pub(crate) fn report(out: &mut impl Write) -> io::Result<()> {
     for scenario in Scenario::ALL {
         let measured = measure(scenario);
         writeln!(out, "\n{scenario}, one thread ({})\n", quiet(&measured))?;
-        writeln!(out, "{}", table(&measured))?;
+        write!(out, "{}", table(&measured))?;
         rows.extend(measured);
     }
 
     let company = company::measure(ROUNDS);
     writeln!(out, "\n{}, two threads at once\n", Scenario::FirstTry)?;
-    writeln!(out, "{}", company::table(&company))?;
+    write!(out, "{}", company::table(&company))?;
 
     writeln!(out, "\ntargets\n")?;
     for limit in LIMITS {

@@ -70,6 +70,7 @@ impl Client {
     }
 
     async fn call(&self, peer: &Peer, contexts: &ReadyMade) -> Result<u64, Unavailable> {
+        // A clone of an `Arc`, for every call, as the orchestrator does.
         let strategy = self.components.retry_strategy();
         let mut config = self.config.iter();
         let mut attempt = config.next().expect("there is a first attempt");
