@@ -1,0 +1,139 @@
+//! What the engine's calls may take. Exact numbers only: these are held by
+//! `--check`, on any machine, however busy.
+//!
+//! They hold for x86-64 and the compiler that the workspace is built with; a
+//! new compiler may move them by a few.
+
+use steadfast_benches::measure::Unmeasured;
+
+use crate::contenders::{BEST_EFFORT, STANDARD, STANDARD_DEADLINE, STANDARD_DYN};
+use crate::exact::Exact;
+use crate::finding::Finding;
+use crate::scenario::Scenario::{self, FirstTry, OneFailure};
+
+/// The most that one row may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limit {
+    pub(crate) contender: &'static str,
+    pub(crate) scenario: Scenario,
+    instructions: f64,
+    /// Looks at the clock that it may take on top.
+    clock_reads: f64,
+    /// A failure is written down, and that may allocate.
+    allocations: Option<f64>,
+}
+
+pub(crate) const LIMITS: [Limit; 7] = [
+    first_try(BEST_EFFORT, 0.0),
+    first_try(STANDARD, 0.0),
+    first_try(STANDARD_DYN, 0.0),
+    first_try(STANDARD_DEADLINE, 1.0),
+    one_failure(BEST_EFFORT),
+    one_failure(STANDARD),
+    one_failure(STANDARD_DYN),
+];
+
+impl Limit {
+    /// Holds what was measured against it, given the instructions that one look
+    /// at the clock takes.
+    pub(crate) fn judge(&self, exact: &Exact, clock: &Result<f64, Unmeasured>) -> Vec<Finding> {
+        let row = format!("{}, {}", self.contender, self.scenario);
+        let mut findings = vec![self.judge_instructions(&row, exact, clock)];
+        if let Some(limit) = self.allocations {
+            findings.push(Finding::new(
+                format!("{row}: at most {limit} allocations"),
+                format!("{}", exact.allocations),
+                exact.allocations <= limit,
+            ));
+        }
+        findings
+    }
+
+    fn judge_instructions(
+        &self,
+        row: &str,
+        exact: &Exact,
+        clock: &Result<f64, Unmeasured>,
+    ) -> Finding {
+        let on_top = match self.clock_reads {
+            0.0 => String::new(),
+            reads => format!(" and {reads} × the clock"),
+        };
+        let target = format!("{row}: at most {} instructions{on_top}", self.instructions);
+        let (instructions, clock) = match (&exact.instructions, clock) {
+            (Ok(instructions), Ok(clock)) => (instructions.round(), clock.round()),
+            (Err(why), _) | (_, Err(why)) => return Finding::unmeasured(target, why),
+        };
+        let limit = self.instructions + self.clock_reads * clock;
+        let measured = match self.clock_reads {
+            0.0 => format!("{instructions}"),
+            _ => format!("{instructions} of {limit}"),
+        };
+        Finding::new(target, measured, instructions <= limit)
+    }
+}
+
+const fn first_try(contender: &'static str, clock_reads: f64) -> Limit {
+    Limit {
+        contender,
+        scenario: FirstTry,
+        instructions: 150.0,
+        clock_reads,
+        allocations: Some(0.0),
+    }
+}
+
+const fn one_failure(contender: &'static str) -> Limit {
+    Limit {
+        contender,
+        scenario: OneFailure,
+        instructions: 350.0,
+        clock_reads: 0.0,
+        allocations: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(limit: &Limit, instructions: f64, allocations: f64) -> Vec<bool> {
+        let exact = Exact {
+            allocations,
+            instructions: Ok(instructions),
+        };
+        let findings = limit.judge(&exact, &Ok(30.0));
+        findings.iter().map(Finding::is_met).collect()
+    }
+
+    #[test]
+    fn a_row_at_its_limit_is_within_it_and_one_more_is_not() {
+        let limit = first_try(STANDARD, 0.0);
+        assert_eq!(judged(&limit, 150.0, 0.0), [true, true]);
+        assert_eq!(judged(&limit, 151.0, 0.0), [false, true]);
+        assert_eq!(judged(&limit, 150.0, 0.001), [true, false]);
+    }
+
+    #[test]
+    fn a_look_at_the_clock_is_allowed_on_top_where_it_is_needed() {
+        let limit = first_try(STANDARD_DEADLINE, 1.0);
+        assert_eq!(judged(&limit, 180.0, 0.0), [true, true]);
+        assert_eq!(judged(&limit, 181.0, 0.0), [false, true]);
+    }
+
+    #[test]
+    fn a_failure_may_allocate() {
+        assert_eq!(judged(&one_failure(STANDARD), 350.0, 2.0), [true]);
+    }
+
+    #[test]
+    fn what_was_not_measured_is_not_met() {
+        let exact = Exact {
+            allocations: 0.0,
+            instructions: Err(Unmeasured::NoValgrind),
+        };
+        let findings = first_try(STANDARD, 0.0).judge(&exact, &Ok(30.0));
+        assert!(!findings[0].is_met());
+        assert!(findings[0].to_string().contains("no valgrind"));
+    }
+}
