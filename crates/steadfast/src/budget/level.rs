@@ -49,6 +49,7 @@ impl Earned {
         }
     }
 
+    #[inline]
     pub(crate) fn get(&self) -> u32 {
         self.0.load(Ordering::Relaxed) as u32
     }
@@ -113,6 +114,12 @@ impl Timed {
                 Err(other) => nought = other,
             }
         }
+    }
+
+    #[inline]
+    pub(crate) fn is_known_to_be_full(&self) -> bool {
+        let seen = self.seen.load(Ordering::Relaxed);
+        self.nought.load(Ordering::Relaxed) <= seen - self.full
     }
 
     pub(crate) fn give(&self, amount: u32) {

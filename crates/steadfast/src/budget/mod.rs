@@ -142,15 +142,13 @@ impl Budget {
     }
 
     /// Gives back what a success earns, given what its last retry cost (zero
-    /// for a success at the first try). Never fills above the capacity.
+    /// for a success at the first try). Never fills above the capacity; what
+    /// the retry cost is asked for only if there is anything to fill.
     #[inline]
-    pub fn refund(&self, last_cost: u32) {
-        let amount = match self.inner.refund {
-            Refund::Fixed(amount) => amount,
-            Refund::LastCostOr(amount) if last_cost == 0 => amount,
-            Refund::LastCostOr(_) => last_cost,
-        };
-        self.give(amount);
+    pub fn refund(&self, last_cost: impl FnOnce() -> u32) {
+        if !self.is_known_to_be_full() {
+            self.refill_by(last_cost());
+        }
     }
 
     /// Undoes a payment for a retry that then was not granted.
@@ -216,7 +214,24 @@ impl Budget {
         self.inner.id
     }
 
+    /// Whether it is full, as far as can be told without looking at the clock.
     #[inline]
+    fn is_known_to_be_full(&self) -> bool {
+        match &self.inner.store {
+            Store::Earned(level) => level.get() >= self.inner.capacity,
+            Store::Timed { level, .. } => level.is_known_to_be_full(),
+        }
+    }
+
+    #[cold]
+    fn refill_by(&self, last_cost: u32) {
+        self.give(match self.inner.refund {
+            Refund::Fixed(amount) => amount,
+            Refund::LastCostOr(amount) if last_cost == 0 => amount,
+            Refund::LastCostOr(_) => last_cost,
+        });
+    }
+
     fn give(&self, amount: u32) {
         match &self.inner.store {
             Store::Earned(level) => level.give(amount, self.inner.capacity),

@@ -51,10 +51,10 @@ impl<S: RetryStrategy, C> Retry<'_, S, C> {
                 Ok(()) if !first.is_due() => Setback::NotDue,
                 Ok(()) => {
                     let attempt = Attempt::first(self.call.timeout, self.attempt_timeout);
-                    let future = pin!(operation(attempt));
-                    let outcome = match attempt.remaining() {
-                        None => Some(future.await),
-                        Some(limit) => timed(limit, future).await,
+                    let mut future = pin!(operation(attempt));
+                    let outcome = match once(future.as_mut()).await {
+                        Poll::Ready(outcome) => Some(outcome),
+                        Poll::Pending => until(attempt.remaining(), future).await,
                     };
                     match outcome {
                         // Where most calls end.
@@ -107,10 +107,10 @@ where
         step = match step {
             Step::Attempt => {
                 let attempt = Attempt::next(request.request(), retry.attempt_timeout, world);
-                let future = pin!(operation(attempt));
-                let outcome = match attempt.remaining() {
-                    None => Some(future.await),
-                    Some(limit) => timed(limit, future).await,
+                let mut future = pin!(operation(attempt));
+                let outcome = match once(future.as_mut()).await {
+                    Poll::Ready(outcome) => Some(outcome),
+                    Poll::Pending => until(attempt.remaining(), future).await,
                 };
                 match outcome {
                     Some(Ok(value)) => {
@@ -133,10 +133,11 @@ where
                 request.handle_waited(world)
             }
             Step::Ask(pending) => {
-                let decision = pin!(surviving(pending));
-                let answer = match request.request().remaining(world.now()) {
-                    None => Some(decision.await),
-                    Some(left) => timed(left, decision).await,
+                let mut decision = pin!(surviving(pending));
+                let left = request.request().remaining(world.now());
+                let answer = match once(decision.as_mut()).await {
+                    Poll::Ready(answer) => Some(answer),
+                    Poll::Pending => until(left, decision).await,
                 };
                 match answer {
                     Some(answer) => request.handle_decision(answer, world),
@@ -150,19 +151,16 @@ where
     }
 }
 
-/// The future's output, or `None` if it takes longer than `limit`. A future
-/// that is ready at once costs no timer.
-#[inline]
-async fn timed<F: Future>(limit: Duration, mut future: Pin<&mut F>) -> Option<F::Output> {
-    match poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await {
-        Poll::Ready(output) => Some(output),
-        Poll::Pending => raced(limit, future).await,
-    }
+/// Polls once. Most attempts of most calls need a timer, if at all, only after
+/// this.
+#[inline(always)]
+fn once<F: Future>(mut future: Pin<&mut F>) -> impl Future<Output = Poll<F::Output>> {
+    poll_fn(move |cx| Poll::Ready(future.as_mut().poll(cx)))
 }
 
-/// The same for a future that was just found pending.
-async fn raced<F: Future>(limit: Duration, mut future: Pin<&mut F>) -> Option<F::Output> {
-    let mut timer = pin!(tokio::time::sleep(limit));
+/// Awaits a future that was just found pending, for so long at most.
+async fn until<F: Future>(limit: Option<Duration>, mut future: Pin<&mut F>) -> Option<F::Output> {
+    let mut timer = pin!(limit.map(tokio::time::sleep));
     let mut just_polled = true;
     poll_fn(|cx| {
         if !std::mem::take(&mut just_polled)
@@ -170,7 +168,10 @@ async fn raced<F: Future>(limit: Duration, mut future: Pin<&mut F>) -> Option<F:
         {
             return Poll::Ready(Some(output));
         }
-        timer.as_mut().poll(cx).map(|()| None)
+        match timer.as_mut().as_pin_mut() {
+            Some(timer) => timer.poll(cx).map(|()| None),
+            None => Poll::Pending,
+        }
     })
     .await
 }

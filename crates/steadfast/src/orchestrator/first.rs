@@ -7,6 +7,7 @@
 
 use std::time::Instant;
 
+use super::guarded::guarded_for;
 use super::{Nowhere, Orchestrator, Phase, guarded};
 use crate::call::Call;
 use crate::refusal::Refusal;
@@ -47,7 +48,7 @@ impl<'s, S: RetryStrategy> First<'s, S> {
     #[inline]
     pub(crate) fn begin(&mut self, request: Request<'_>, world: &dyn World) -> Result<(), Refusal> {
         let strategy = self.strategy;
-        let answer = guarded(|| strategy.acquire_initial_token(&request, world))?;
+        let answer = guarded_for(strategy, || strategy.acquire_initial_token(&request, world))?;
         self.token = answer.ok();
         Ok(())
     }
@@ -62,12 +63,12 @@ impl<'s, S: RetryStrategy> First<'s, S> {
     }
 
     /// The attempt succeeded.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn succeed(&mut self, world: &dyn World) {
         if let Some(token) = self.token.take() {
             let strategy = self.strategy;
             // See `Orchestrator::handle_success` on why this cannot fail the request.
-            let _ = guarded(|| strategy.record_success(token, world));
+            let _ = guarded_for(strategy, || strategy.record_success(token, world));
         }
     }
 

@@ -6,6 +6,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::refusal::{Cause, Refusal};
+use crate::strategy::RetryStrategy;
 
 /// Raised by a request whose strategy or classifier panicked (D13).
 #[derive(Debug)]
@@ -19,6 +20,20 @@ pub(crate) fn guarded<T>(code: impl FnOnce() -> T) -> Result<T, Refusal> {
     // Unwind safety: what the closure can reach belongs to the request, which
     // fails, or to the strategy, whose own state is its author's to guard.
     catch_unwind(AssertUnwindSafe(code)).map_err(|payload| panicked(&*payload))
+}
+
+/// The same for what a strategy does at the beginning and the end of a request,
+/// where the engine's own need no guard.
+#[inline(always)]
+pub(super) fn guarded_for<S: RetryStrategy, T>(
+    strategy: &S,
+    code: impl FnOnce() -> T,
+) -> Result<T, Refusal> {
+    if strategy.is_plain() {
+        Ok(code())
+    } else {
+        guarded(code)
+    }
 }
 
 #[cold]

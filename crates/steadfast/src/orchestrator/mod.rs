@@ -50,6 +50,7 @@ use std::time::{Duration, Instant};
 pub(crate) use first::{First, Setback};
 pub use guarded::Panicked;
 pub(crate) use guarded::guarded;
+use guarded::guarded_for;
 pub use step::{Report, Step};
 
 use crate::backoff::Backoff;
@@ -141,7 +142,9 @@ impl<S: RetryStrategy> Orchestrator<S> {
         if self.call.timeout.is_some() {
             self.started = Some(world.now());
         }
-        match guarded(|| self.strategy.acquire_initial_token(&self.request(), world)) {
+        match guarded_for(&self.strategy, || {
+            self.strategy.acquire_initial_token(&self.request(), world)
+        }) {
             Ok(answer) => {
                 self.token = answer.ok();
                 self.begin_with_token(world)
@@ -188,7 +191,9 @@ impl<S: RetryStrategy> Orchestrator<S> {
             // A strategy that panics here, or does not know its own token, has
             // harmed nobody's request: this one has its result. It does not
             // get to take it away.
-            let _ = guarded(|| self.strategy.record_success(token, world));
+            let _ = guarded_for(&self.strategy, || {
+                self.strategy.record_success(token, world)
+            });
         }
     }
 

@@ -119,6 +119,11 @@ impl RetryStrategy for BestEffort {
         WorstCase::of(&self.backoff, self.hint, None, None, limits)
     }
 
+    #[inline]
+    fn is_plain(&self) -> bool {
+        true
+    }
+
     fn fork(&self, _: Instant) -> Option<Box<dyn RetryStrategy>> {
         Some(Box::new(self.clone()))
     }

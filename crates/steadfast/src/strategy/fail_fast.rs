@@ -72,6 +72,11 @@ impl RetryStrategy for FailFast {
         }
     }
 
+    #[inline]
+    fn is_plain(&self) -> bool {
+        true
+    }
+
     fn fork(&self, _: Instant) -> Option<Box<dyn RetryStrategy>> {
         Some(Box::new(self.clone()))
     }

@@ -117,6 +117,11 @@ impl<S: RetryStrategy> RetryStrategy for FastFailOnTerminalError<S> {
         self.otherwise.budget_left(now)
     }
 
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.otherwise.is_plain()
+    }
+
     fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
         let otherwise = self.otherwise.fork(now)?;
         Some(Box::new(FastFailOnTerminalError {

@@ -51,6 +51,11 @@ macro_rules! forward {
                 (**self).budget_left(now)
             }
 
+            #[inline]
+            fn is_plain(&self) -> bool {
+                (**self).is_plain()
+            }
+
             fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
                 (**self).fork(now)
             }

@@ -87,6 +87,11 @@ impl RetryStrategy for FromFn {
         WorstCase::unbounded(limits)
     }
 
+    #[inline]
+    fn is_plain(&self) -> bool {
+        true
+    }
+
     /// The copy calls the same function, which should not change anything.
     fn fork(&self, _: Instant) -> Option<Box<dyn RetryStrategy>> {
         Some(Box::new(self.clone()))

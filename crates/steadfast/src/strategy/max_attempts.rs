@@ -76,6 +76,11 @@ impl<S: RetryStrategy> RetryStrategy for MaxAttempts<S> {
         self.inner.budget_left(now)
     }
 
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.inner.is_plain()
+    }
+
     fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
         Some(Box::new(MaxAttempts {
             inner: self.inner.fork(now)?,

@@ -82,6 +82,14 @@ pub trait RetryStrategy: Send + Sync {
     /// The most that it does to one request, and to the peer.
     fn worst_case(&self, limits: &Limits) -> WorstCase;
 
+    /// A promise that acquiring a token and recording a success run no code but
+    /// the engine's own, and so need no guard against panics. The guard costs
+    /// as much as the rest of a first-try success.
+    #[doc(hidden)]
+    fn is_plain(&self) -> bool {
+        false
+    }
+
     /// What is left in the budget that it pays from, if it has one; the least,
     /// if it has several.
     fn budget_left(&self, now: Instant) -> Option<u64> {

@@ -306,7 +306,7 @@ impl RetryStrategy for Standard {
             return Err(ForeignToken);
         }
         let budget = &self.parts.budget;
-        budget.refund(token.last_payment(budget.id()));
+        budget.refund(|| token.last_payment(budget.id()));
         Ok(())
     }
 
@@ -330,6 +330,11 @@ impl RetryStrategy for Standard {
 
     fn budget_left(&self, now: Instant) -> Option<u64> {
         Some(self.parts.budget.level(now).into())
+    }
+
+    #[inline]
+    fn is_plain(&self) -> bool {
+        true
     }
 
     fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {

@@ -71,6 +71,11 @@ impl<S: RetryStrategy> RetryStrategy for When<S> {
         self.inner.budget_left(now)
     }
 
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.inner.is_plain()
+    }
+
     fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
         let predicate = Arc::clone(&self.predicate);
         Some(Box::new(When {

@@ -68,7 +68,7 @@ impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
     fn record_success(&self, token: RetryToken, world: &dyn World) -> Result<(), ForeignToken> {
         let last = token.last_payment(self.budget.id());
         self.inner.record_success(token, world)?;
-        self.budget.refund(last);
+        self.budget.refund(|| last);
         Ok(())
     }
 
@@ -95,6 +95,11 @@ impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
                 .budget_left(now)
                 .map_or(own, |inner| inner.min(own)),
         )
+    }
+
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.inner.is_plain()
     }
 
     fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {

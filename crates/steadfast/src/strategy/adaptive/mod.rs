@@ -155,6 +155,11 @@ impl RetryStrategy for Adaptive {
         self.standard.budget_left(now)
     }
 
+    #[inline]
+    fn is_plain(&self) -> bool {
+        true
+    }
+
     fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
         Some(Box::new(Self {
             standard: self.standard.forked(now),
