@@ -2,11 +2,13 @@
 
 use std::any::Any;
 use std::fmt;
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::budget::BudgetId;
 use crate::cold::Cold;
+use crate::world::nanos;
 
 /// The right to one attempt (Smithy guidance, "Retry token").
 ///
@@ -40,7 +42,8 @@ use crate::cold::Cold;
 pub struct RetryToken {
     issuer: StrategyId,
     retries: u32,
-    delay: Duration,
+    /// Nanoseconds: half the size of a `Duration`, and 584 years are enough.
+    delay: u64,
     payment: Payment,
     permit: bool,
     more: Cold<More>,
@@ -62,13 +65,15 @@ struct More {
 
 /// Tells strategies apart, so that each knows its own tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct StrategyId(u32);
+pub struct StrategyId(NonZeroU32);
 
 impl StrategyId {
     /// An identity that no other strategy of this process has.
     pub fn unique() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(1);
-        StrategyId(NEXT.fetch_add(1, Ordering::Relaxed))
+        static LAST: AtomicU32 = AtomicU32::new(0);
+        let next = LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        // After four thousand million strategies the first identities recur.
+        StrategyId(NonZeroU32::new(next).unwrap_or(NonZeroU32::MIN))
     }
 }
 
@@ -79,7 +84,7 @@ impl RetryToken {
         Self {
             issuer,
             retries: 0,
-            delay: Duration::ZERO,
+            delay: 0,
             payment: Payment {
                 budget: BudgetId::NONE,
                 amount: 0,
@@ -94,14 +99,14 @@ impl RetryToken {
     #[inline]
     pub fn next(mut self, delay: Duration) -> Self {
         self.retries = self.retries.saturating_add(1);
-        self.delay = delay;
+        self.delay = nanos(delay);
         self
     }
 
     /// The same token with a delay, as even a first attempt may have one.
     #[inline]
     pub fn after(mut self, delay: Duration) -> Self {
-        self.delay = delay;
+        self.delay = nanos(delay);
         self
     }
 
@@ -114,7 +119,7 @@ impl RetryToken {
     /// How long to wait before the attempt.
     #[inline]
     pub const fn delay(&self) -> Duration {
-        self.delay
+        Duration::from_nanos(self.delay)
     }
 
     /// How many retries were granted before the attempt that this token is for.

@@ -1,5 +1,4 @@
-//! The world as this machine has it: its clock, its dice. The only place in the
-//! engine that reads either.
+//! The world as this machine has it: its clock, its dice.
 #![expect(
     clippy::disallowed_methods,
     reason = "this is where the drivers get time and chance from"
@@ -32,31 +31,8 @@ impl World for Machine<'_> {
     }
 }
 
-/// Time from tokio's clock, which tests can pause.
-#[cfg(feature = "tokio")]
-pub(super) struct TokioMachine<'a> {
-    pub(super) observer: Option<&'a Observer>,
-}
-
-#[cfg(feature = "tokio")]
-impl World for TokioMachine<'_> {
-    fn now(&self) -> Instant {
-        tokio::time::Instant::now().into_std()
-    }
-
-    fn roll(&self) -> Roll {
-        roll()
-    }
-
-    fn observe(&self, event: &RetryEvent<'_>) {
-        if let Some(observer) = self.observer {
-            observer(event);
-        }
-    }
-}
-
 /// One generator for each thread, seeded apart: no two requests share a
 /// sequence, and no two threads share a cache line.
-fn roll() -> Roll {
+pub(super) fn roll() -> Roll {
     Roll::from_bits(fastrand::u64(..))
 }

@@ -139,6 +139,18 @@ impl<'a, S: RetryStrategy, C> Retry<'a, S, C> {
     }
 }
 
+#[cfg(feature = "tokio")]
+impl<S, C> Retry<'_, S, C> {
+    /// The first attempt, which has all the time there is.
+    #[inline]
+    fn first_attempt(&self) -> Attempt {
+        Attempt {
+            number: 1,
+            remaining: shorter(self.call.timeout, self.attempt_timeout),
+        }
+    }
+}
+
 /// An attempt failed with this error. Survives a classifier that panics.
 #[inline]
 fn handle_error<E, S: RetryStrategy, C: Classifier<E>>(
@@ -172,14 +184,6 @@ impl Attempt {
     #[inline]
     pub const fn remaining(&self) -> Option<Duration> {
         self.remaining
-    }
-
-    #[inline]
-    fn first(timeout: Option<Duration>, attempt_timeout: Option<Duration>) -> Self {
-        Self {
-            number: 1,
-            remaining: shorter(timeout, attempt_timeout),
-        }
     }
 
     #[inline]

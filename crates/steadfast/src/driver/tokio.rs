@@ -7,15 +7,16 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use super::machine::TokioMachine;
+use super::machine::roll;
 use super::{Attempt, Retry, handle_error};
 use crate::classify::Classifier;
 use crate::decision::{Answer, PendingDecision};
 use crate::error::Error;
+use crate::event::RetryEvent;
 use crate::orchestrator::{First, Setback, Step, guarded};
 use crate::request::{Progress, Request};
 use crate::strategy::RetryStrategy;
-use crate::world::World;
+use crate::world::{Roll, World};
 
 impl<S: RetryStrategy, C> Retry<'_, S, C> {
     /// Makes the call on tokio, attempt by attempt, until one succeeds or there
@@ -36,38 +37,58 @@ impl<S: RetryStrategy, C> Retry<'_, S, C> {
     {
         // A block and not an `async fn`: that would move each argument once more.
         async move {
-            let world = TokioMachine {
-                observer: self.observer,
-            };
-            let started = self.call.timeout.map(|_| world.now());
+            let started = self.call.timeout.map(|_| self.now());
             let request = Request {
                 call: &self.call,
                 started,
                 progress: Progress::NONE_YET,
             };
             let mut first = First::new(&self.strategy);
-            let setback = match first.begin(request, &world) {
+            let setback = match first.begin(request, &self) {
                 Err(panicked) => Setback::Panicked(panicked),
                 Ok(()) if !first.is_due() => Setback::NotDue,
                 Ok(()) => {
-                    let attempt = Attempt::first(self.call.timeout, self.attempt_timeout);
-                    let mut future = pin!(operation(attempt));
-                    let outcome = match once(future.as_mut()).await {
-                        Poll::Ready(outcome) => Some(outcome),
-                        Poll::Pending => until(attempt.remaining(), future).await,
-                    };
-                    match outcome {
-                        // Where most calls end.
-                        Some(Ok(value)) => {
-                            first.succeed(&world);
+                    let mut future = pin!(operation(self.first_attempt()));
+                    match once(future.as_mut()).await {
+                        // A call that succeeds at once, without even waiting.
+                        Poll::Ready(Ok(value)) => {
+                            first.succeed(&self);
                             return Ok(value);
                         }
-                        Some(Err(error)) => Setback::Failed(error),
-                        None => Setback::CutOff,
+                        Poll::Ready(Err(error)) => Setback::Failed(error),
+                        Poll::Pending => {
+                            match until(self.first_attempt().remaining(), future).await {
+                                Some(Ok(value)) => {
+                                    first.succeed(&self);
+                                    return Ok(value);
+                                }
+                                Some(Err(error)) => Setback::Failed(error),
+                                None => Setback::CutOff,
+                            }
+                        }
                     }
                 }
             };
-            recover(&self, first, started, setback, &mut operation, &world).await
+            recover(&self, &mut first, started, setback, &mut operation).await
+        }
+    }
+}
+
+/// The world as this machine has it. It is the call itself that stands for it,
+/// because what is kept across an await besides costs stores.
+impl<S, C> World for Retry<'_, S, C> {
+    fn now(&self) -> Instant {
+        // Tokio's clock, which tests can pause.
+        tokio::time::Instant::now().into_std()
+    }
+
+    fn roll(&self) -> Roll {
+        roll()
+    }
+
+    fn observe(&self, event: &RetryEvent<'_>) {
+        if let Some(observer) = self.observer {
+            observer(event);
         }
     }
 }
@@ -75,11 +96,10 @@ impl<S: RetryStrategy, C> Retry<'_, S, C> {
 /// What happens to a call whose first attempt did not succeed.
 async fn recover<T, E, S, C, F, Fut>(
     retry: &Retry<'_, S, C>,
-    mut first: First<'_, S>,
+    first: &mut First<'_, S>,
     started: Option<Instant>,
     setback: Setback<E>,
     operation: &mut F,
-    world: &TokioMachine<'_>,
 ) -> Result<T, Error<E>>
 where
     S: RetryStrategy,
@@ -87,6 +107,7 @@ where
     F: FnMut(Attempt) -> Fut,
     Fut: Future<Output = Result<T, E>>,
 {
+    let world = retry;
     let mut request = first.take_over(retry.call.clone(), started);
     let mut last = None;
     let mut step = match setback {
