@@ -49,7 +49,7 @@ impl<S: RetryStrategy, C> Retry<'_, S, C> {
             let mut first = First::new(&self.strategy);
             let setback = match first.begin(request, &self) {
                 Err(panicked) => Setback::Panicked(panicked),
-                Ok(()) if !first.is_due() => Setback::NotDue,
+                Ok(()) if !first.is_due() || self.call.has_no_time() => Setback::NotDue,
                 Ok(()) => {
                     let mut future = pin!(operation(self.first_attempt()));
                     match once(future.as_mut()).await {

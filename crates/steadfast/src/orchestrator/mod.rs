@@ -155,6 +155,9 @@ impl<S: RetryStrategy> Orchestrator<S> {
 
     /// Starts the request with the token that there is, or without.
     pub(crate) fn begin_with_token(&mut self, world: &dyn World) -> Step {
+        if self.call.has_no_time() {
+            return self.time_out(world);
+        }
         let delay = self
             .token
             .as_ref()

@@ -697,3 +697,17 @@ fn a_throttled_write_may_be_retried_because_it_was_refused() {
         &world
     ));
 }
+
+#[test]
+fn a_call_without_any_time_is_over_before_its_first_attempt() {
+    let world = VirtualWorld::new();
+    let mut request = Orchestrator::new(
+        BestEffort::default(),
+        Call::new("put").timeout(Duration::ZERO),
+    );
+    let Step::GiveUp(verdict) = request.begin(&world) else {
+        panic!()
+    };
+    assert_eq!(verdict, Verdict::TimedOut(Certainty::Unambiguous));
+    assert_eq!(request.take_report().attempts(), 0);
+}
