@@ -41,8 +41,11 @@
 #![forbid(unsafe_code)]
 
 mod code;
+mod decode;
 mod encode;
+pub mod extras;
 mod frame;
+pub mod frame_info;
 mod key;
 pub mod leb128;
 pub mod vbucket;
@@ -51,6 +54,7 @@ pub use code::{
     Datatype, Feature, Magic, Opcode, ServerOpcode, Status, UnknownFeature, UnknownOpcode,
     UnknownServerOpcode, UnknownStatus,
 };
+pub use decode::{DecodeError, Expected};
 pub use encode::{Encode, EncodeError};
 pub use frame::{
     DEFAULT_MAX_BODY, Decoded, Frame, FrameBuilder, FrameDecoder, FrameError, HEADER_LEN, Header,

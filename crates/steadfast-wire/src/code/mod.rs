@@ -8,7 +8,7 @@ mod datatype;
 mod feature;
 mod magic;
 mod opcode;
-mod open_enum;
+pub(crate) mod open_enum;
 mod status;
 
 pub use datatype::Datatype;
