@@ -86,8 +86,10 @@ impl std::fmt::Display for Expected {
 }
 
 /// Reads fields one after the other, each by its name so that an error can say it.
+///
+/// Public for the sake of [`Entry`](crate::Entry), and not exported.
 #[derive(Clone, Debug)]
-pub(crate) struct Reader<'a> {
+pub struct Reader<'a> {
     rest: &'a [u8],
 }
 

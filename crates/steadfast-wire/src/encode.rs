@@ -125,6 +125,33 @@ impl<A: Encode, B: Encode> Encode for (A, B) {
     }
 }
 
+/// A row of them, without anything in between; see [`Entries`](crate::Entries) for the way back.
+///
+/// It does not overlap with bytes, because a byte alone does not implement [`Encode`].
+impl<T: Encode> Encode for [T] {
+    #[inline]
+    fn measure(&self) -> Result<usize, EncodeError> {
+        self.iter().map(Encode::measure).sum()
+    }
+
+    #[inline]
+    fn write(&self, out: &mut BytesMut) {
+        self.iter().for_each(|entry| entry.write(out));
+    }
+}
+
+impl<T: Encode, const N: usize> Encode for [T; N] {
+    #[inline]
+    fn measure(&self) -> Result<usize, EncodeError> {
+        self[..].measure()
+    }
+
+    #[inline]
+    fn write(&self, out: &mut BytesMut) {
+        self[..].write(out);
+    }
+}
+
 macro_rules! encode_as_bytes {
     ($([$($generics:tt)*] $type:ty),* $(,)?) => {$(
         impl<$($generics)*> Encode for $type {

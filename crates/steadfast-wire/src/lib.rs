@@ -41,11 +41,14 @@
 #![forbid(unsafe_code)]
 
 mod code;
+pub mod config;
 mod decode;
 mod encode;
+mod entries;
 pub mod extras;
 mod frame;
 pub mod frame_info;
+mod hex;
 mod key;
 pub mod leb128;
 pub mod vbucket;
@@ -56,6 +59,7 @@ pub use code::{
 };
 pub use decode::{DecodeError, Expected};
 pub use encode::{Encode, EncodeError};
+pub use entries::{Entries, Entry};
 pub use frame::{
     DEFAULT_MAX_BODY, Decoded, Frame, FrameBuilder, FrameDecoder, FrameError, HEADER_LEN, Header,
 };

@@ -7,7 +7,7 @@
 use bytes::{BufMut, BytesMut};
 
 use crate::decode::Reader;
-use crate::{DecodeError, Encode, EncodeError};
+use crate::{DecodeError, Encode, EncodeError, Entry};
 
 /// The value of a half byte that says: a byte follows.
 const ESCAPE: u16 = 15;
@@ -63,23 +63,9 @@ impl Encode for RawFrameInfo<'_> {
     }
 }
 
-/// Goes through the framing extras of a frame.
-///
-/// Ends after an error: where one frame info is malformed, nobody knows where the next one starts.
-#[derive(Clone, Debug)]
-pub struct RawFrameInfos<'a> {
-    reader: Reader<'a>,
-}
-
-impl<'a> RawFrameInfos<'a> {
-    /// Starts at the first one.
-    pub fn new(framing_extras: &'a [u8]) -> Self {
-        Self {
-            reader: Reader::new(framing_extras),
-        }
-    }
-
-    fn read(reader: &mut Reader<'a>) -> Result<RawFrameInfo<'a>, DecodeError> {
+impl<'a> Entry<'a> for RawFrameInfo<'a> {
+    #[inline]
+    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
         let byte = reader.u8("a frame info")?;
         let mut unescape = |half: u8, what| match u16::from(half) {
             ESCAPE => reader.u8(what).map(|more| ESCAPE + u16::from(more)),
@@ -87,26 +73,10 @@ impl<'a> RawFrameInfos<'a> {
         };
         let id = unescape(byte >> 4, "the id of a frame info")?;
         let len = unescape(byte & 0x0f, "the length of a frame info")?;
-        Ok(RawFrameInfo {
+        Ok(Self {
             id,
             payload: reader.bytes("a frame info", len.into())?,
         })
-    }
-}
-
-impl<'a> Iterator for RawFrameInfos<'a> {
-    type Item = Result<RawFrameInfo<'a>, DecodeError>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.reader.is_empty() {
-            return None;
-        }
-        let info = Self::read(&mut self.reader);
-        if info.is_err() {
-            self.reader = Reader::new(&[]);
-        }
-        Some(info)
     }
 }
 
@@ -115,6 +85,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::Entries;
 
     fn encode(id: u16, payload: &[u8]) -> BytesMut {
         let mut out = BytesMut::new();
@@ -155,7 +126,7 @@ mod tests {
     #[test]
     fn a_frame_info_cut_off_is_an_error_and_the_end() {
         for bytes in [&[0x02, 0x00][..], &[0xf0], &[0x0f], &[0xff, 0x00]] {
-            let infos: Vec<_> = RawFrameInfos::new(bytes).collect();
+            let infos: Vec<_> = Entries::<RawFrameInfo<'_>>::new(bytes).collect();
             assert!(
                 matches!(infos[..], [Err(DecodeError::Truncated { .. })]),
                 "{infos:?}"
@@ -172,7 +143,7 @@ mod tests {
             for (id, payload) in &infos {
                 RawFrameInfo { id: *id, payload }.append_to(&mut out).unwrap();
             }
-            let decoded: Vec<_> = RawFrameInfos::new(&out).map(Result::unwrap).collect();
+            let decoded: Vec<_> = Entries::<RawFrameInfo<'_>>::new(&out).map(Result::unwrap).collect();
             prop_assert_eq!(decoded.len(), infos.len());
             for (decoded, (id, payload)) in decoded.iter().zip(&infos) {
                 prop_assert_eq!(decoded.id, *id);
@@ -182,7 +153,7 @@ mod tests {
 
         #[test]
         fn arbitrary_bytes_end_without_a_panic(bytes: Vec<u8>) {
-            prop_assert!(RawFrameInfos::new(&bytes).count() <= bytes.len());
+            prop_assert!(Entries::<RawFrameInfo<'_>>::new(&bytes).count() <= bytes.len());
         }
     }
 }

@@ -1,8 +1,10 @@
 //! What a client says beyond its command.
 
-use super::infos::frame_infos;
-use super::{Durability, RawFrameInfo, RawFrameInfos};
-use crate::{DecodeError, Encode};
+use bytes::BytesMut;
+
+use super::{Durability, RawFrameInfo};
+use crate::decode::Reader;
+use crate::{DecodeError, Encode, EncodeError, Entry};
 
 /// A frame info of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,18 +83,30 @@ impl<'a> RequestFrameInfo<'a> {
     }
 }
 
-frame_infos! {
-    RequestFrameInfo,
-    /// Goes through the framing extras of a request.
-    RequestFrameInfos
+impl<'a> Entry<'a> for RequestFrameInfo<'a> {
+    #[inline]
+    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        RawFrameInfo::read(reader).and_then(Self::interpret)
+    }
+}
+
+impl Encode for RequestFrameInfo<'_> {
+    #[inline]
+    fn measure(&self) -> Result<usize, EncodeError> {
+        self.with_raw(|raw| raw.measure())
+    }
+
+    #[inline]
+    fn write(&self, out: &mut BytesMut) {
+        self.with_raw(|raw| raw.write(out));
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::{DurabilityLevel, DurabilityTimeout};
-    use bytes::BytesMut;
-
     use super::*;
+    use crate::Entries;
 
     #[test]
     fn every_kind_comes_back() {
@@ -112,16 +126,18 @@ mod tests {
             }),
         ];
         let mut out = BytesMut::new();
-        all[..].append_to(&mut out).unwrap();
+        all.append_to(&mut out).unwrap();
         assert_eq!(&out[..9], b"\x00\x11\x01\x13\x03\x12\x34\x22\x00");
-        let decoded: Vec<_> = RequestFrameInfos::new(&out).map(Result::unwrap).collect();
+        let decoded: Vec<_> = Entries::<RequestFrameInfo<'_>>::new(&out)
+            .map(Result::unwrap)
+            .collect();
         assert_eq!(decoded, all);
     }
 
     #[test]
     fn a_payload_of_the_wrong_length_is_an_error_that_says_so() {
         let problem = |bytes: &[u8]| {
-            RequestFrameInfos::new(bytes)
+            Entries::<RequestFrameInfo<'_>>::new(bytes)
                 .next()
                 .unwrap()
                 .unwrap_err()

