@@ -51,6 +51,7 @@ pub mod frame_info;
 mod hex;
 mod key;
 pub mod leb128;
+pub mod subdoc;
 pub mod vbucket;
 
 pub use code::{
