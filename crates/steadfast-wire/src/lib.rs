@@ -41,6 +41,7 @@
 #![forbid(unsafe_code)]
 
 mod code;
+pub mod collections;
 pub mod config;
 mod decode;
 mod encode;
@@ -48,9 +49,11 @@ mod entries;
 pub mod extras;
 mod frame;
 pub mod frame_info;
+pub mod hello;
 mod hex;
 mod key;
 pub mod leb128;
+pub mod observe;
 pub mod subdoc;
 pub mod vbucket;
 
