@@ -48,6 +48,14 @@ pub enum EncodeError {
     /// requests and the answers to those have a flexible format.
     #[error("a server's request and its answer have no place for framing extras")]
     NoFraming,
+    /// A byte that separates fields stands within one.
+    #[error("{what} cannot contain the byte {byte:#04x}")]
+    Forbidden {
+        /// The field.
+        what: &'static str,
+        /// The byte.
+        byte: u8,
+    },
 }
 
 impl EncodeError {
@@ -58,6 +66,15 @@ impl EncodeError {
             Ok(len)
         } else {
             Err(Self::TooLong { what, len, max })
+        }
+    }
+
+    /// Makes sure that `byte` is not in a field.
+    pub(crate) fn forbid(what: &'static str, field: &[u8], byte: u8) -> Result<(), Self> {
+        if field.contains(&byte) {
+            Err(Self::Forbidden { what, byte })
+        } else {
+            Ok(())
         }
     }
 }

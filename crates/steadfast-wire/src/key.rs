@@ -25,6 +25,30 @@ impl ScopeId {
     pub const DEFAULT: Self = Self(0);
 }
 
+impl From<u32> for CollectionId {
+    fn from(id: u32) -> Self {
+        Self(id)
+    }
+}
+
+impl From<u32> for ScopeId {
+    fn from(id: u32) -> Self {
+        Self(id)
+    }
+}
+
+impl From<CollectionId> for u32 {
+    fn from(id: CollectionId) -> Self {
+        id.0
+    }
+}
+
+impl From<ScopeId> for u32 {
+    fn from(id: ScopeId) -> Self {
+        id.0
+    }
+}
+
 /// Hexadecimal, as in manifests and in the server's logs.
 impl fmt::Display for CollectionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -46,6 +46,7 @@ pub mod config;
 mod decode;
 mod encode;
 mod entries;
+mod error_body;
 pub mod extras;
 mod frame;
 pub mod frame_info;
@@ -54,6 +55,8 @@ mod hex;
 mod key;
 pub mod leb128;
 pub mod observe;
+pub mod sasl;
+pub mod snappy;
 pub mod subdoc;
 pub mod vbucket;
 
@@ -64,6 +67,7 @@ pub use code::{
 pub use decode::{DecodeError, Expected};
 pub use encode::{Encode, EncodeError};
 pub use entries::{Entries, Entry};
+pub use error_body::ErrorBody;
 pub use frame::{
     DEFAULT_MAX_BODY, Decoded, Frame, FrameBuilder, FrameDecoder, FrameError, HEADER_LEN, Header,
 };

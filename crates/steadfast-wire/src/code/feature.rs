@@ -11,7 +11,7 @@ open_enum! {
         TcpNodelay = 0x03 "TCP nodelay",
         /// Mutation responses carry the vbucket's uuid and the sequence number.
         MutationSeqno = 0x04 "Mutation seqno",
-        /// The opposite of [`Feature::TcpNodelay`].
+        /// Leave Nagle's algorithm on.
         TcpDelay = 0x05 "TCP delay",
         /// Extended attributes.
         Xattr = 0x06 "XATTR",

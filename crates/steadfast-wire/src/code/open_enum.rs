@@ -2,20 +2,23 @@
 
 /// Defines an enum of known codes with a variant that keeps every unknown one.
 ///
+/// The documentation of a variant is also what `description` says of it at run time, so that an
+/// error message and the docs cannot drift apart.
+///
 /// The number inside `Unknown` has a private constructor: `from_code` is the only way in, so a
 /// known code can never hide there and equality means equality of codes.
 macro_rules! open_enum {
     (
         $(#[$meta:meta])*
         pub enum $name:ident: $repr:ident, unknown $unknown:ident {
-            $( $(#[$variant_meta:meta])* $variant:ident = $code:literal $text:literal, )*
+            $( $(#[doc = $doc:literal])+ $variant:ident = $code:literal $text:literal, )*
         }
     ) => {
         $(#[$meta])*
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum $name {
             $(
-                $(#[$variant_meta])*
+                $(#[doc = $doc])+
                 #[doc = concat!("\n\n`", stringify!($code), "`, `", $text, "`.")]
                 $variant,
             )*
@@ -53,6 +56,14 @@ macro_rules! open_enum {
             pub const fn name(self) -> Option<&'static str> {
                 match self {
                     $(Self::$variant => Some($text),)*
+                    Self::Unknown(_) => None,
+                }
+            }
+
+            /// What it means, in a sentence, unless the code is unknown.
+            pub const fn description(self) -> Option<&'static str> {
+                match self {
+                    $(Self::$variant => Some(concat!($($doc),+).trim_ascii()),)*
                     Self::Unknown(_) => None,
                 }
             }
@@ -133,6 +144,15 @@ mod tests {
         holds_for!(Feature, u16);
         holds_for!(Opcode, u8);
         holds_for!(ServerOpcode, u8);
+    }
+
+    #[test]
+    fn a_code_is_described_by_its_documentation() {
+        assert_eq!(
+            Status::Locked.description(),
+            Some("The document is locked.")
+        );
+        assert_eq!(Status::from_code(0xfff0).description(), None);
     }
 
     #[test]

@@ -111,30 +111,6 @@ impl Default for Manifest {
     }
 }
 
-impl From<u32> for CollectionId {
-    fn from(id: u32) -> Self {
-        Self(id)
-    }
-}
-
-impl From<u32> for ScopeId {
-    fn from(id: u32) -> Self {
-        Self(id)
-    }
-}
-
-impl From<CollectionId> for u32 {
-    fn from(id: CollectionId) -> Self {
-        id.0
-    }
-}
-
-impl From<ScopeId> for u32 {
-    fn from(id: ScopeId) -> Self {
-        id.0
-    }
-}
-
 mod hex_u64 {
     use super::*;
 
