@@ -47,6 +47,7 @@ mod decode;
 mod encode;
 mod entries;
 mod error_body;
+pub mod error_map;
 pub mod extras;
 mod frame;
 pub mod frame_info;
