@@ -9,7 +9,7 @@ use steadfast_wire::{DecodeError, Encode, Entries, Entry, Opcode, Status};
 
 fn encode(body: impl Encode) -> BytesMut {
     let mut out = BytesMut::new();
-    body.append_to(&mut out).unwrap();
+    body.append_to(&mut out).expect("every part fits its field");
     out
 }
 

@@ -26,7 +26,8 @@ pub use decoder::{DEFAULT_MAX_BODY, Decoded, FrameDecoder};
 pub use error::FrameError;
 pub use header::{HEADER_LEN, Header};
 
-use crate::{Opcode, ServerOpcode, Status};
+use crate::frame_info::{RequestFrameInfo, ResponseFrameInfo};
+use crate::{Entries, Opcode, ServerOpcode, Status};
 
 /// One message, taken off the wire.
 ///
@@ -87,6 +88,18 @@ impl Frame {
     #[inline]
     pub fn framing_extras(&self) -> &[u8] {
         &self.body[..usize::from(self.header.framing_len)]
+    }
+
+    /// The frame infos of a client's request.
+    #[inline]
+    pub fn request_frame_infos(&self) -> Entries<'_, RequestFrameInfo<'_>> {
+        Entries::new(self.framing_extras())
+    }
+
+    /// The frame infos of the answer to a client's request.
+    #[inline]
+    pub fn response_frame_infos(&self) -> Entries<'_, ResponseFrameInfo<'_>> {
+        Entries::new(self.framing_extras())
     }
 
     /// The command's fixed fields.
