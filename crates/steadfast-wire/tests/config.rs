@@ -276,7 +276,7 @@ prop_compose! {
         rows in prop::collection::vec(
             prop::collection::vec(prop::option::of(0..servers), copies), count)
     ) -> VbucketMap {
-        VbucketMap::from_rows(rows).unwrap()
+        VbucketMap::from_rows(rows).expect("rows of one length")
     }
 }
 
