@@ -116,7 +116,7 @@ fn decode_requests(buffer: &mut BytesMut) {
     while let Ok(Decoded::Frame(frame)) = decoder.decode(buffer) {
         black_box((
             frame.opcode(),
-            DocumentKey::decode(frame.key(), true),
+            DocumentKey::decode(frame.key(), true).is_ok(),
             frame.value(),
         ));
     }
@@ -125,7 +125,10 @@ fn decode_requests(buffer: &mut BytesMut) {
 fn decode_responses(buffer: &mut BytesMut) {
     let decoder = FrameDecoder::from_server();
     while let Ok(Decoded::Frame(frame)) = decoder.decode(buffer) {
-        black_box((frame.status(), DocumentFlags::decode(frame.extras())));
+        black_box((
+            frame.status(),
+            DocumentFlags::decode(frame.extras()).is_ok(),
+        ));
         black_box(frame.into_value());
     }
 }
