@@ -42,14 +42,6 @@ pub enum DecodeError {
         /// Its value.
         value: u64,
     },
-    /// There are more entries than allowed.
-    #[error("{what}: more than {max}")]
-    TooMany {
-        /// The entries.
-        what: &'static str,
-        /// How many there may be.
-        max: usize,
-    },
     /// Text that is no text, or not of the form it should have.
     #[error("{what} {problem}")]
     Text {

@@ -7,6 +7,20 @@
 //!
 //! A map is per connection. Revisions of different versions, or different servers, do not compare:
 //! version 1 of a server has a greater revision than version 2 of the same.
+//!
+//! ```
+//! use steadfast_wire::Status;
+//! use steadfast_wire::error_map::{Attributes, ErrorMap};
+//!
+//! let map = ErrorMap::parse(br#"{"version": 2, "revision": 11, "errors": {
+//!     "d9": {"name": "NEW", "desc": "Newer than this client", "attrs": ["temp", "retry-later"]}
+//! }}"#)?;
+//! let status = Status::from_code(0xd9);
+//! assert!(matches!(status, Status::Unknown(_)));
+//! let definition = map.get(status).expect("the map has it");
+//! assert!(definition.attributes.contains(Attributes::TEMP) && definition.indicates_retry());
+//! # Ok::<(), steadfast_wire::DecodeError>(())
+//! ```
 
 mod attributes;
 mod json;

@@ -13,6 +13,24 @@ use crate::{Datatype, Encode, EncodeError, Magic, Opcode, ServerOpcode, Status};
 ///
 /// The format is not chosen but follows: with framing extras the flexible one, otherwise the
 /// classic one.
+///
+/// ```
+/// use bytes::BytesMut;
+/// use steadfast_wire::extras::Store;
+/// use steadfast_wire::frame_info::{Durability, DurabilityLevel, RequestFrameInfo};
+/// use steadfast_wire::{CollectionId, DocumentKey, FrameBuilder, Opcode, vbucket};
+///
+/// let mut out = BytesMut::new();
+/// FrameBuilder::request(Opcode::Set)
+///     .vbucket(vbucket::of_key(b"u:42", 1024))
+///     .opaque(7)
+///     .framing(RequestFrameInfo::Durability(Durability::new(DurabilityLevel::Majority)))
+///     .extras(Store { flags: 0x0200_0000, expiry: 0 })
+///     .key(DocumentKey::new(CollectionId(8), b"u:42"))
+///     .value(br#"{"name":"Ada"}"#)
+///     .encode(&mut out)?;
+/// # Ok::<(), steadfast_wire::EncodeError>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct FrameBuilder<F = (), E = (), K = (), V = ()> {
     magic: Magic,

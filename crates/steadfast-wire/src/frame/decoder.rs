@@ -14,6 +14,22 @@ pub const DEFAULT_MAX_BODY: u32 = 21 * 1024 * 1024 + 1024;
 /// It has no state but its limits: everything that is known about a frame under way is in the
 /// buffer. The length of a body is judged as soon as its header is there, before anybody makes
 /// room for it.
+///
+/// ```
+/// use bytes::BytesMut;
+/// use steadfast_wire::{Decoded, FrameBuilder, FrameDecoder, Opcode};
+///
+/// let mut sent = BytesMut::new();
+/// FrameBuilder::request(Opcode::Noop).opaque(1).encode(&mut sent)?;
+///
+/// let decoder = FrameDecoder::from_client().with_max_body(1024);
+/// let mut received = BytesMut::new();
+/// received.extend_from_slice(&sent[..10]);
+/// assert_eq!(decoder.decode(&mut received)?, Decoded::NeedMore(14));
+/// received.extend_from_slice(&sent[10..]);
+/// assert!(matches!(decoder.decode(&mut received)?, Decoded::Frame(noop) if noop.opaque() == 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct FrameDecoder {
     from_client: bool,

@@ -80,6 +80,33 @@ impl<'a> Entry<'a> for RawFrameInfo<'a> {
     }
 }
 
+/// Reads and writes a kind of frame info by way of the common form. The type needs `interpret` and
+/// `with_raw`.
+macro_rules! through_raw {
+    ($info:ident) => {
+        impl<'a> $crate::Entry<'a> for $info<'a> {
+            #[inline]
+            fn read(reader: &mut $crate::decode::Reader<'a>) -> Result<Self, DecodeError> {
+                RawFrameInfo::read(reader).and_then(Self::interpret)
+            }
+        }
+
+        impl $crate::Encode for $info<'_> {
+            #[inline]
+            fn measure(&self) -> Result<usize, $crate::EncodeError> {
+                self.with_raw(|raw| raw.measure())
+            }
+
+            #[inline]
+            fn write(&self, out: &mut bytes::BytesMut) {
+                self.with_raw(|raw| raw.write(out));
+            }
+        }
+    };
+}
+
+pub(super) use through_raw;
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

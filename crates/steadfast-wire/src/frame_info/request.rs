@@ -1,10 +1,8 @@
 //! What a client says beyond its command.
 
-use bytes::BytesMut;
-
+use super::raw::through_raw;
 use super::{Durability, RawFrameInfo};
-use crate::decode::Reader;
-use crate::{DecodeError, Encode, EncodeError, Entry};
+use crate::DecodeError;
 
 /// A frame info of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,30 +81,15 @@ impl<'a> RequestFrameInfo<'a> {
     }
 }
 
-impl<'a> Entry<'a> for RequestFrameInfo<'a> {
-    #[inline]
-    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        RawFrameInfo::read(reader).and_then(Self::interpret)
-    }
-}
-
-impl Encode for RequestFrameInfo<'_> {
-    #[inline]
-    fn measure(&self) -> Result<usize, EncodeError> {
-        self.with_raw(|raw| raw.measure())
-    }
-
-    #[inline]
-    fn write(&self, out: &mut BytesMut) {
-        self.with_raw(|raw| raw.write(out));
-    }
-}
+through_raw!(RequestFrameInfo);
 
 #[cfg(test)]
 mod tests {
+    use bytes::BytesMut;
+
     use super::super::{DurabilityLevel, DurabilityTimeout};
     use super::*;
-    use crate::Entries;
+    use crate::{Encode, Entries};
 
     #[test]
     fn every_kind_comes_back() {

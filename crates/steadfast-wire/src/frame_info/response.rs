@@ -1,10 +1,8 @@
 //! What a server says beyond its answer.
 
-use bytes::BytesMut;
-
+use super::raw::through_raw;
 use super::{RawFrameInfo, ServerDuration};
-use crate::decode::Reader;
-use crate::{DecodeError, Encode, EncodeError, Entry};
+use crate::DecodeError;
 
 /// A frame info of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,29 +63,14 @@ impl<'a> ResponseFrameInfo<'a> {
     }
 }
 
-impl<'a> Entry<'a> for ResponseFrameInfo<'a> {
-    #[inline]
-    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        RawFrameInfo::read(reader).and_then(Self::interpret)
-    }
-}
-
-impl Encode for ResponseFrameInfo<'_> {
-    #[inline]
-    fn measure(&self) -> Result<usize, EncodeError> {
-        self.with_raw(|raw| raw.measure())
-    }
-
-    #[inline]
-    fn write(&self, out: &mut BytesMut) {
-        self.with_raw(|raw| raw.write(out));
-    }
-}
+through_raw!(ResponseFrameInfo);
 
 #[cfg(test)]
 mod tests {
+    use bytes::BytesMut;
+
     use super::*;
-    use crate::Entries;
+    use crate::{Encode, Entries};
 
     #[test]
     fn every_kind_comes_back() {

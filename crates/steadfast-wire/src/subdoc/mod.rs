@@ -9,6 +9,29 @@
 //! Mutations all happen or none: where they did, the answer has a [`MutationResult`] for those that
 //! have something to say, such as a counter's new value; where not, [`MutationOutcome`] has the
 //! first one that failed.
+//!
+//! ```
+//! use bytes::BytesMut;
+//! use steadfast_wire::subdoc::{LookupResult, LookupSpec, PathFlags};
+//! use steadfast_wire::{DocumentKey, Entries, FrameBuilder, Opcode, Status};
+//!
+//! let specs = [
+//!     LookupSpec { opcode: Opcode::SubdocGet, flags: PathFlags::empty(), path: b"name" },
+//!     LookupSpec { opcode: Opcode::SubdocExists, flags: PathFlags::empty(), path: b"age" },
+//! ];
+//! let mut out = BytesMut::new();
+//! FrameBuilder::request(Opcode::SubdocMultiLookup)
+//!     .key(DocumentKey::without_collection(b"u:42"))
+//!     .value(specs)
+//!     .encode(&mut out)?;
+//!
+//! // The value of an answer: the name is there, the age is not.
+//! let value = b"\x00\x00\x00\x00\x00\x05\"Ada\"\x00\xc0\x00\x00\x00\x00";
+//! let results: Vec<LookupResult<'_>> = Entries::new(value).collect::<Result<_, _>>()?;
+//! assert_eq!(results[0].value, br#""Ada""#);
+//! assert_eq!(results[1].status, Status::SubdocPathNotFound);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod flags;
 mod lookup;
