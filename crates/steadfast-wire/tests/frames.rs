@@ -100,7 +100,7 @@ fn an_answer_goes_the_other_way_with_the_same_opaque() {
         .encode(&mut buffer)
         .unwrap();
     let request = frame(FrameDecoder::from_client(), &mut buffer);
-    FrameBuilder::reply(&request, Status::NotMyVbucket)
+    FrameBuilder::reply(request.header(), Status::NotMyVbucket)
         .encode(&mut buffer)
         .unwrap();
     let response = frame(FrameDecoder::from_server(), &mut buffer);

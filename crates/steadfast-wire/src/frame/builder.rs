@@ -2,7 +2,7 @@
 
 use bytes::{BufMut, BytesMut};
 
-use super::{Frame, Header};
+use super::Header;
 use crate::{Datatype, Encode, EncodeError, Magic, Opcode, ServerOpcode, Status};
 
 /// A frame to be sent.
@@ -70,10 +70,11 @@ impl FrameBuilder {
         Self::new(Magic::ClientResponse, opcode.code(), status.code())
     }
 
-    /// The answer to `request`, whoever sent it: its opcode and opaque, and the other direction.
+    /// The answer to `request` (a frame, or just the header that is left of one), whoever sent it:
+    /// its opcode and opaque, and the other direction.
     #[inline]
-    pub fn reply(request: &Frame, status: Status) -> Self {
-        let header = request.header();
+    pub fn reply(request: &impl AsRef<Header>, status: Status) -> Self {
+        let header = request.as_ref();
         let magic = match header.magic {
             Magic::ServerRequest | Magic::ClientResponse => Magic::ClientResponse,
             Magic::Request | Magic::FlexibleRequest | Magic::Response | Magic::FlexibleResponse => {

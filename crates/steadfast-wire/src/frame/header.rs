@@ -118,3 +118,9 @@ impl Header {
         usize::from(self.framing_len) + usize::from(self.extras_len) + usize::from(self.key_len)
     }
 }
+
+impl AsRef<Self> for Header {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}

@@ -151,3 +151,9 @@ impl Frame {
         &self.body
     }
 }
+
+impl AsRef<Header> for Frame {
+    fn as_ref(&self) -> &Header {
+        &self.header
+    }
+}
