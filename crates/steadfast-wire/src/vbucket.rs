@@ -46,6 +46,18 @@ mod tests {
     }
 
     #[test]
+    fn the_hash_has_fifteen_bits() {
+        // With this many vbuckets the remainder is the hash itself.
+        let greatest = (0..2000_u32)
+            .map(|key| of_key(&key.to_be_bytes(), u16::MAX))
+            .max();
+        assert!(
+            (0x7f00..0x8000).contains(&greatest.unwrap()),
+            "{greatest:?}"
+        );
+    }
+
+    #[test]
     fn no_vbuckets_is_no_panic() {
         assert_eq!(of_key(b"foo", 0), 0);
     }
