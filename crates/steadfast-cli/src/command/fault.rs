@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
 #[derive(Subcommand)]
 enum Action {
     /// Add a rule behind those that are there
-    Add(Add),
+    Add(Box<Add>),
     /// Show the rules, and how often each has hit
     List,
     /// Remove a rule; whatever it holds goes on
@@ -132,7 +132,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let control = arguments.control;
     match arguments.action {
         Action::Add(add) => {
-            let body = serde_json::to_value(spec(add))?;
+            let body = serde_json::to_value(spec(*add))?;
             show(&control.call(Method::POST, "/faults", Some(&body)).await?);
         }
         Action::List => {

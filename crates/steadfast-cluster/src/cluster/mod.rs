@@ -29,7 +29,7 @@ pub use rebalance::{Pace, Rebalance};
 use shared::Shared;
 
 use crate::clock::Clock;
-use crate::error_map::ErrorMap;
+use crate::error_map::ServedErrorMap;
 use crate::fault::{Fault, FaultGuard, Faults};
 use crate::journal::Journal;
 use crate::manifest::ManifestError;
@@ -158,7 +158,7 @@ impl Cluster {
     }
 
     /// What clients are told about statuses.
-    pub fn error_map(&self) -> &ErrorMap {
+    pub fn error_map(&self) -> &ServedErrorMap {
         &self.inner.shared.error_map
     }
 

@@ -116,7 +116,7 @@ impl Rebalance {
     /// Dropping the future leaves those nodes running, owning nothing.
     pub async fn finish(mut self) {
         while self.remaining() > 0 {
-            self.step(usize::MAX.min(self.moves.len()));
+            self.step(self.moves.len());
         }
         let shared = self.cluster.shared().clone();
         let mut gone = Vec::new();

@@ -1,24 +1,26 @@
 //! What all connections, nodes and handles of one cluster share.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use steadfast_wire::Feature;
+use steadfast_wire::config::ConfigVersion;
+use steadfast_wire::hello::FeatureSet;
 use tokio::sync::watch;
 
 use super::node::Node;
 use crate::bucket::Bucket;
 use crate::clock::Clock;
-use crate::error_map::ErrorMap;
+use crate::error_map::ServedErrorMap;
 use crate::fault::Faults;
 use crate::journal::{Journal, Origin};
-use crate::kv::FeatureSet;
+use crate::kv::OFFERED;
 use crate::store::vbucket::{NodeSet, World};
 use crate::tls::Tls;
 use crate::topology::NodeId;
-use crate::topology::config::{self, Config, Member, Version};
+use crate::topology::config::{self, Config, Member, NO_VERSION};
 use crate::users::Users;
 
 /// The epoch of every map this cluster makes.
@@ -38,7 +40,7 @@ pub struct Shared {
     /// Who may come in.
     pub users: Users,
     /// What clients are told about statuses.
-    pub error_map: ErrorMap,
+    pub error_map: ServedErrorMap,
     /// Certificates, where the cluster has TLS.
     pub tls: Option<Tls>,
     /// How the cluster is told apart from others.
@@ -47,9 +49,9 @@ pub struct Shared {
     buckets: RwLock<BTreeMap<String, Arc<Bucket>>>,
     global: RwLock<Arc<Config>>,
     revision: AtomicI64,
-    published: watch::Sender<Version>,
+    published: watch::Sender<ConfigVersion>,
     publishing: Mutex<()>,
-    withheld: AtomicU64,
+    withheld: RwLock<BTreeSet<Feature>>,
     connections: AtomicU64,
     stalled: AtomicU64,
     unpersisted: AtomicU64,
@@ -63,16 +65,16 @@ impl Shared {
             journal: Journal::new(journal_limit),
             faults: Arc::new(Faults::new(seed)),
             users: Users::default(),
-            error_map: ErrorMap::new(),
+            error_map: ServedErrorMap::default(),
             tls,
             uuid: format!("{:032x}", rand::random::<u128>()),
             nodes: RwLock::default(),
             buckets: RwLock::default(),
             global: RwLock::default(),
             revision: AtomicI64::new(0),
-            published: watch::Sender::new(Version::default()),
+            published: watch::Sender::new(NO_VERSION),
             publishing: Mutex::default(),
-            withheld: AtomicU64::new(0),
+            withheld: RwLock::default(),
             connections: AtomicU64::new(0),
             stalled: AtomicU64::new(0),
             unpersisted: AtomicU64::new(0),
@@ -100,20 +102,24 @@ impl Shared {
         }
     }
 
-    /// Features that HELLO does not grant, so that a client can be seen with an older server.
-    pub fn withheld_features(&self) -> FeatureSet {
-        FeatureSet::from_bits(self.withheld.load(Ordering::Relaxed))
+    /// The features that HELLO grants.
+    pub fn offered_features(&self) -> FeatureSet {
+        let withheld = self.withheld.read();
+        OFFERED
+            .iter()
+            .copied()
+            .filter(|feature| !withheld.contains(feature))
+            .collect()
     }
 
     /// Grants a feature no more, or again. Connections keep what they have.
     pub fn withhold_feature(&self, feature: Feature, withhold: bool) {
-        let mut withheld = self.withheld_features();
+        let mut withheld = self.withheld.write();
         if withhold {
             withheld.insert(feature);
         } else {
-            withheld.remove(feature);
+            withheld.remove(&feature);
         }
-        self.withheld.store(withheld.bits(), Ordering::Relaxed);
     }
 
     /// Says whether mutations reach a node.
@@ -216,7 +222,7 @@ impl Shared {
         // Two at once could put the older map in place of the newer.
         let _publishing = self.publishing.lock();
         let rev = self.revision.fetch_add(1, Ordering::SeqCst) + 1;
-        let version = Version { epoch: EPOCH, rev };
+        let version = ConfigVersion { epoch: EPOCH, rev };
         let members = self.members();
         for bucket in self.buckets() {
             bucket.set_config(config::of_bucket(version, &bucket, &members));
@@ -227,7 +233,7 @@ impl Shared {
     }
 
     /// Tells when a new map is there.
-    pub fn subscribe(&self) -> watch::Receiver<Version> {
+    pub fn subscribe(&self) -> watch::Receiver<ConfigVersion> {
         self.published.subscribe()
     }
 }

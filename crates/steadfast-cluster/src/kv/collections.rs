@@ -1,6 +1,7 @@
 //! Learning the ids of scopes and collections.
 
 use bytes::BytesMut;
+use steadfast_wire::collections::CollectionIdFound;
 use steadfast_wire::{Datatype, Frame, Status};
 
 use super::reply::Reply;
@@ -34,9 +35,11 @@ impl Session {
     }
 
     fn answer_id(&self, frame: &Frame, manifest: u64, id: u32, out: &mut BytesMut) -> Handled {
-        let mut extras = [0; 12];
-        extras[..8].copy_from_slice(&manifest.to_be_bytes());
-        extras[8..].copy_from_slice(&id.to_be_bytes());
+        let extras = CollectionIdFound {
+            manifest_uid: manifest,
+            collection: id,
+        }
+        .to_bytes();
         self.done(
             frame,
             Reply {

@@ -1,18 +1,22 @@
 //! Telling clients about the cluster map: when they ask, when they are wrong, and unasked.
 
+use std::sync::Arc;
+
 use bytes::{Bytes, BytesMut};
+use steadfast_wire::config::ConfigVersion;
 use steadfast_wire::{Datatype, Feature, Frame, FrameBuilder, ServerOpcode, Status};
 
 use super::reply::Reply;
 use super::session::{Handled, Session};
-use crate::topology::config::{Config, Version};
+use crate::topology::config::Config;
 
 impl Session {
     /// The map of the selected bucket, or of the cluster; nothing if the client has it already.
     pub(super) fn get_cluster_config(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
-        let known = known_version(frame.extras())?;
         let config = self.current_config();
-        if let Some(known) = known {
+        if !frame.extras().is_empty() {
+            let known =
+                ConfigVersion::decode(frame.extras()).map_err(|_| Status::InvalidArguments)?;
             self.known_map = self.known_map.max(known);
             if known >= config.version {
                 return self.done(frame, Reply::default(), out);
@@ -34,7 +38,9 @@ impl Session {
     /// Says that a vbucket is elsewhere, with the map that says where, unless the client has it.
     pub(super) fn refuse_vbucket(&mut self, frame: &Frame, out: &mut BytesMut) {
         let config = self.current_config();
-        let dedupe = self.features.has(Feature::DedupeNotMyVbucketClustermap);
+        let dedupe = self
+            .features
+            .contains(Feature::DedupeNotMyVbucketClustermap);
         if dedupe && self.known_map >= config.version {
             self.style()
                 .write(frame, Status::NotMyVbucket, Reply::default(), out);
@@ -54,16 +60,15 @@ impl Session {
     pub(super) fn push_config(&mut self, out: &mut BytesMut) {
         let brief = self
             .features
-            .has(Feature::ClustermapChangeNotificationBrief);
-        let full = self.features.has(Feature::ClustermapChangeNotification);
-        let wants = (brief || full) && self.features.has(Feature::Duplex) && self.user.is_some();
+            .contains(Feature::ClustermapChangeNotificationBrief);
+        let full = self
+            .features
+            .contains(Feature::ClustermapChangeNotification);
+        let wants = (brief || full) && self.features.contains(Feature::Duplex);
         let config = self.current_config();
-        if !wants || self.known_map >= config.version {
+        if !wants || self.user.is_none() || self.known_map >= config.version {
             return;
         }
-        let mut version = [0; 16];
-        version[..8].copy_from_slice(&config.version.epoch.to_be_bytes());
-        version[8..].copy_from_slice(&config.version.rev.to_be_bytes());
         let (value, datatype) = if brief {
             // The client will ask for the map, and is not known to have it before.
             (Bytes::new(), Datatype::RAW)
@@ -74,7 +79,7 @@ impl Session {
         let name = self.bucket.as_ref().map_or("", |bucket| &bucket.name);
         let pushed = FrameBuilder::server_request(ServerOpcode::ClustermapChangeNotification)
             .datatype(datatype)
-            .extras(version)
+            .extras(config.version)
             .key(name)
             .value(value)
             .encode(out);
@@ -83,7 +88,7 @@ impl Session {
         }
     }
 
-    fn current_config(&self) -> std::sync::Arc<Config> {
+    fn current_config(&self) -> Arc<Config> {
         match &self.bucket {
             Some(bucket) => bucket.config(),
             None => self.shared.global_config(),
@@ -94,21 +99,10 @@ impl Session {
         let Some(body) = config.body(self.node.id) else {
             return (Bytes::new(), Datatype::RAW);
         };
-        if self.features.has(Feature::SnappyEverywhere) {
+        if self.features.contains(Feature::SnappyEverywhere) {
             (body.snappy().clone(), Datatype::JSON | Datatype::SNAPPY)
         } else {
             (body.json().clone(), Datatype::JSON)
         }
-    }
-}
-
-fn known_version(extras: &[u8]) -> Result<Option<Version>, Status> {
-    match extras.as_chunks::<8>() {
-        ([], []) => Ok(None),
-        ([epoch, rev], []) => Ok(Some(Version {
-            epoch: i64::from_be_bytes(*epoch),
-            rev: i64::from_be_bytes(*rev),
-        })),
-        _ => Err(Status::InvalidArguments),
     }
 }

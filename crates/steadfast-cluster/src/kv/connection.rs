@@ -12,6 +12,7 @@ use bytes::BytesMut;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use socket2::Socket;
+use steadfast_wire::config::ConfigVersion;
 use steadfast_wire::{
     Datatype, Decoded, DocumentKey, Feature, Frame, FrameDecoder, FrameError, HEADER_LEN, Magic,
     Status,
@@ -24,7 +25,6 @@ use super::session::{Flow, Session};
 use crate::cluster::node::Connection;
 use crate::fault::{Answer, Decision, Event, Garble, Verdict};
 use crate::service::Service;
-use crate::topology::config::Version;
 
 /// How many bytes are asked for at once.
 const READ_BYTES: usize = 64 * 1024;
@@ -98,7 +98,7 @@ impl Link {
         &mut self,
         mut reader: R,
         mut writer: W,
-        mut published: watch::Receiver<Version>,
+        mut published: watch::Receiver<ConfigVersion>,
     ) -> End
     where
         R: AsyncRead + Unpin,
@@ -179,7 +179,7 @@ impl Link {
     /// Whether another command may start: in order, unless the client agreed to none.
     fn may_take(&self) -> bool {
         self.waiting.is_empty()
-            || (self.session.features.has(Feature::UnorderedExecution)
+            || (self.session.features.contains(Feature::UnorderedExecution)
                 && self.waiting.len() < MAX_WAITING)
     }
 
@@ -231,7 +231,8 @@ impl Link {
 
     #[cold]
     fn decide(&self, frame: &Frame) -> Option<Decision> {
-        let collections = self.session.features.has(Feature::Collections) && has_document(frame);
+        let collections =
+            self.session.features.contains(Feature::Collections) && has_document(frame);
         let key = DocumentKey::decode(frame.key(), collections).map_or(frame.key(), |key| key.id);
         self.session.shared.faults.decide(&Event {
             node: self.session.node.id,

@@ -227,7 +227,7 @@ impl Session {
                 split_key(key).0 == collection && document.is_live(self.now)
             });
             if let Some((key, document)) = found {
-                let shown = if self.features.has(steadfast_wire::Feature::Collections) {
+                let shown = if self.features.contains(steadfast_wire::Feature::Collections) {
                     &key[..]
                 } else {
                     split_key(key).1

@@ -23,4 +23,4 @@ mod stats;
 mod subdocument;
 
 pub(crate) use connection::serve;
-pub use features::{FeatureSet, OFFERED};
+pub use features::OFFERED;

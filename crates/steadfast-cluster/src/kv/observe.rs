@@ -1,79 +1,40 @@
 //! What copies of a document exist, and how far a vbucket's history has come.
 
-use bytes::{BufMut, BytesMut};
-use steadfast_wire::{Frame, Status};
+use bytes::BytesMut;
+use steadfast_wire::observe::{
+    Failover, KeyState, ObserveKey, ObserveResult, ObserveSeqno, ObserveSeqnoResult,
+};
+use steadfast_wire::{Encode, Entries, Frame, Status};
 
 use super::reply::Reply;
 use super::session::{Handled, Session};
 
-/// States of a document as OBSERVE tells them.
-const NOT_PERSISTED: u8 = 0x00;
-const PERSISTED: u8 = 0x01;
-const NOT_FOUND: u8 = 0x80;
-const LOGICALLY_DELETED: u8 = 0x81;
-
 impl Session {
     pub(super) fn observe(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
         let bucket = self.bucket()?;
-        let mut rest = frame.value();
-        let mut states = BytesMut::new();
-        while !rest.is_empty() {
-            let (vbucket_id, wire_key, tail) = split_entry(rest).ok_or(Status::InvalidArguments)?;
-            rest = tail;
-            let key = self.check_key(wire_key, bucket)?;
-            let vbucket = bucket.vbucket(vbucket_id)?;
+        let mut body = BytesMut::new();
+        for document in Entries::<ObserveKey<'_>>::new(frame.value()) {
+            let document = document.map_err(|_| Status::InvalidArguments)?;
+            let key = self.check_key(document.key, bucket)?;
+            let vbucket = bucket.vbucket(document.vbucket)?;
             let copy = vbucket.copy_of(self.node.id).ok_or(Status::NotMyVbucket)?;
             let (state, cas) = match copy.get(&key) {
-                None => (NOT_FOUND, 0),
-                Some(document) if document.deleted => (LOGICALLY_DELETED, document.cas),
-                Some(document) if !document.is_live(self.now) => (NOT_FOUND, 0),
-                Some(document) if document.seqno <= copy.persisted_seqno => {
-                    (PERSISTED, document.cas)
+                None => (KeyState::NotFound, 0),
+                Some(found) if found.deleted => (KeyState::LogicallyDeleted, found.cas),
+                Some(found) if !found.is_live(self.now) => (KeyState::NotFound, 0),
+                Some(found) if found.seqno <= copy.persisted_seqno => {
+                    (KeyState::Persisted, found.cas)
                 }
-                Some(document) => (NOT_PERSISTED, document.cas),
+                Some(found) => (KeyState::NotPersisted, found.cas),
             };
-            states.put_u16(vbucket_id);
-            // The key came with a length of two bytes, so its length fits them.
-            states.put_u16(wire_key.len() as u16);
-            states.put_slice(wire_key);
-            states.put_u8(state);
-            states.put_u64(cas);
+            ObserveResult {
+                document,
+                state,
+                cas,
+            }
+            .append_to(&mut body)
+            .map_err(|_| Status::InternalError)?;
         }
-        self.done(
-            frame,
-            Reply {
-                value: &states,
-                ..Reply::default()
-            },
-            out,
-        )
-    }
-
-    pub(super) fn observe_seqno(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
-        let uuid = frame
-            .value()
-            .try_into()
-            .map_err(|_| Status::InvalidArguments)?;
-        let uuid = u64::from_be_bytes(uuid);
-        let vbucket = self.bucket()?.vbucket(frame.vbucket())?;
-        let copy = vbucket.copy_of(self.node.id).ok_or(Status::NotMyVbucket)?;
-        let at = copy
-            .failover_log
-            .iter()
-            .position(|(known, _)| *known == uuid);
-        let at = at.ok_or(Status::KeyNotFound)?;
-        let mut body = BytesMut::new();
-        body.put_u8(u8::from(at > 0));
-        body.put_u16(frame.vbucket());
-        body.put_u64(copy.uuid());
-        body.put_u64(copy.persisted_seqno);
-        body.put_u64(copy.high_seqno);
-        if at > 0 {
-            // The history that the client knows ended where the next newer one began.
-            body.put_u64(uuid);
-            body.put_u64(copy.failover_log[at - 1].1);
-        }
-        drop(vbucket);
         self.done(
             frame,
             Reply {
@@ -83,11 +44,37 @@ impl Session {
             out,
         )
     }
-}
 
-fn split_entry(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
-    let (vbucket, rest) = bytes.split_first_chunk::<2>()?;
-    let (len, rest) = rest.split_first_chunk::<2>()?;
-    let (key, rest) = rest.split_at_checked(u16::from_be_bytes(*len).into())?;
-    Some((u16::from_be_bytes(*vbucket), key, rest))
+    pub(super) fn observe_seqno(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
+        let asked = ObserveSeqno::decode(frame.value()).map_err(|_| Status::InvalidArguments)?;
+        let vbucket = self.bucket()?.vbucket(frame.vbucket())?;
+        let copy = vbucket.copy_of(self.node.id).ok_or(Status::NotMyVbucket)?;
+        let mut log = copy.failover_log.iter();
+        let at = log.position(|(uuid, _)| *uuid == asked.vbucket_uuid);
+        let at = at.ok_or(Status::KeyNotFound)?;
+        let result = ObserveSeqnoResult {
+            vbucket: frame.vbucket(),
+            vbucket_uuid: copy.uuid(),
+            persisted_seqno: copy.persisted_seqno,
+            current_seqno: copy.high_seqno,
+            // The history that the client knows ended where the next newer one began.
+            failover: at.checked_sub(1).map(|newer| Failover {
+                old_vbucket_uuid: asked.vbucket_uuid,
+                last_seqno_received: copy.failover_log[newer].1,
+            }),
+        };
+        drop(vbucket);
+        let mut body = BytesMut::new();
+        result
+            .append_to(&mut body)
+            .map_err(|_| Status::InternalError)?;
+        self.done(
+            frame,
+            Reply {
+                value: &body,
+                ..Reply::default()
+            },
+            out,
+        )
+    }
 }

@@ -2,15 +2,14 @@
 
 use std::time::Instant;
 
-use bytes::{Bytes, BytesMut};
-use serde_json::json;
+use bytes::BytesMut;
 use steadfast_wire::extras::MutationToken;
 use steadfast_wire::frame_info::{ResponseFrameInfo, ServerDuration};
-use steadfast_wire::{Datatype, Feature, Frame, FrameBuilder, Status};
+use steadfast_wire::{Datatype, ErrorBody, Feature, Frame, FrameBuilder, Status};
 
-use super::features::FeatureSet;
 use crate::store::document::{Document, inflate};
 use crate::store::write::Receipt;
+use steadfast_wire::hello::FeatureSet;
 
 /// How to write answers: what the client understands, and since when it waits.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +37,10 @@ impl Style {
         reply: Reply<'_>,
         out: &mut BytesMut,
     ) {
-        let duration = self.features.has(Feature::Tracing).then(|| self.duration());
+        let duration = self
+            .features
+            .contains(Feature::Tracing)
+            .then(|| self.duration());
         let encoded = FrameBuilder::reply(frame, status)
             .framing(duration)
             .cas(reply.cas)
@@ -66,7 +68,7 @@ impl Style {
             seqno: receipt.seqno,
         }
         .to_bytes();
-        let extras: &[u8] = if self.features.has(Feature::MutationSeqno) {
+        let extras: &[u8] = if self.features.contains(Feature::MutationSeqno) {
             &token
         } else {
             &[]
@@ -94,7 +96,7 @@ impl Style {
     ) -> Result<(), Status> {
         let extras = document.flags.to_be_bytes();
         let packed = document.datatype.contains(Datatype::SNAPPY);
-        if packed && !self.features.has(Feature::Snappy) {
+        if packed && !self.features.contains(Feature::Snappy) {
             let value = inflate(&document.value)?;
             let datatype = document.datatype - Datatype::SNAPPY;
             self.write(
@@ -131,13 +133,13 @@ impl Style {
         &self,
         frame: &Frame,
         status: Status,
-        context: Option<ErrorContext>,
+        body: Option<ErrorBody>,
         out: &mut BytesMut,
     ) {
         let status = self.downgraded(status);
-        let body = context
-            .filter(|_| self.features.has(Feature::Xerror))
-            .map(|context| context.body());
+        let body = body
+            .filter(|_| self.features.contains(Feature::Xerror))
+            .map(|body| body.to_json());
         let (datatype, value) = match &body {
             Some(body) => (Datatype::JSON, &body[..]),
             None => (Datatype::RAW, &[][..]),
@@ -156,7 +158,7 @@ impl Style {
 
     /// The status for a client that did not ask for the newer ones.
     fn downgraded(&self, status: Status) -> Status {
-        if self.features.has(Feature::Xerror) {
+        if self.features.contains(Feature::Xerror) {
             return status;
         }
         match status {
@@ -167,9 +169,9 @@ impl Style {
 
     fn understood(&self, datatype: Datatype) -> Datatype {
         let mut understood = datatype;
-        if !self.features.has(Feature::Json) {
+        if !self.features.contains(Feature::Json) {
             // An extended error body is marked as JSON whatever was agreed on.
-            if !self.features.has(Feature::Xerror) {
+            if !self.features.contains(Feature::Xerror) {
                 understood -= Datatype::JSON;
             }
         }
@@ -178,28 +180,5 @@ impl Style {
 
     fn duration(&self) -> ResponseFrameInfo<'static> {
         ResponseFrameInfo::ServerDuration(ServerDuration::nearest(self.received.elapsed()))
-    }
-}
-
-/// What an extended error body says.
-#[derive(Debug, Clone)]
-pub(super) enum ErrorContext {
-    /// A sentence.
-    Text(&'static str),
-    /// The manifest in which a collection was not found.
-    Manifest(u64),
-}
-
-impl ErrorContext {
-    fn body(&self) -> Bytes {
-        match self {
-            Self::Text(text) => json!({"error": {"context": text}}).to_string().into(),
-            Self::Manifest(uid) => json!({
-                "error": {"context": "unknown scope or collection in operation"},
-                "manifest_uid": format!("{uid:x}"),
-            })
-            .to_string()
-            .into(),
-        }
     }
 }

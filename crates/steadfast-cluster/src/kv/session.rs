@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
+use steadfast_wire::config::ConfigVersion;
 use steadfast_wire::frame_info::RequestFrameInfo;
-use steadfast_wire::{DocumentKey, Entries, Feature, Frame, Opcode, Status};
+use steadfast_wire::{DocumentKey, Entries, ErrorBody, Feature, Frame, Opcode, Status};
 
-use super::features::FeatureSet;
-use super::reply::{ErrorContext, Reply, Style};
+use super::reply::{Reply, Style};
 use crate::bucket::Bucket;
 use crate::clock::Now;
 use crate::cluster::node::Node;
@@ -21,8 +21,9 @@ use crate::store::durability::{DEFAULT_TIMEOUT, Durability, Level};
 use crate::store::operations::Change;
 use crate::store::vbucket::World;
 use crate::store::write::Written;
-use crate::topology::config::Version;
+use crate::topology::config::NO_VERSION;
 use crate::users::User;
+use steadfast_wire::hello::FeatureSet;
 
 /// An answer that comes later.
 pub(super) type Later = Pin<Box<dyn Future<Output = BytesMut> + Send>>;
@@ -50,7 +51,7 @@ pub(super) struct Session {
     pub sasl: Option<ScramServer>,
     pub bucket: Option<Arc<Bucket>>,
     /// The newest map that the client is known to have.
-    pub known_map: Version,
+    pub known_map: ConfigVersion,
     /// Commands of this connection that still wait.
     pub waiting: usize,
     pub received: Instant,
@@ -75,7 +76,7 @@ impl Session {
             user: None,
             sasl: None,
             bucket: None,
-            known_map: Version::default(),
+            known_map: NO_VERSION,
             waiting: 0,
             received: Instant::now(),
             now,
@@ -166,17 +167,25 @@ impl Session {
 
     /// Writes a refusal with what belongs to its status: a map, a manifest's number, a sentence.
     fn refuse(&mut self, frame: &Frame, status: Status, out: &mut BytesMut) {
-        let context = match status {
+        let text = |text: &str| {
+            Some(ErrorBody {
+                context: Some(text.to_owned()),
+                ..ErrorBody::default()
+            })
+        };
+        let body = match status {
             Status::NotMyVbucket => return self.refuse_vbucket(frame, out),
-            Status::UnknownCollection | Status::UnknownScope => self
-                .bucket
-                .as_ref()
-                .map(|bucket| ErrorContext::Manifest(bucket.manifest().uid)),
-            Status::AccessError => Some(ErrorContext::Text("this user may not do that")),
-            Status::InvalidArguments => Some(ErrorContext::Text("the request is malformed")),
+            Status::UnknownCollection | Status::UnknownScope => {
+                self.bucket.as_ref().map(|bucket| ErrorBody {
+                    manifest_uid: Some(bucket.manifest().uid),
+                    ..ErrorBody::default()
+                })
+            }
+            Status::AccessError => text("this user may not do that"),
+            Status::InvalidArguments => text("the request is malformed"),
             _ => None,
         };
-        self.style().write_error(frame, status, context, out);
+        self.style().write_error(frame, status, body, out);
     }
 
     /// Writes a successful answer.
@@ -269,7 +278,7 @@ impl Session {
         key: &'a [u8],
         bucket: &Bucket,
     ) -> Result<Cow<'a, [u8]>, Status> {
-        let collections = self.features.has(Feature::Collections);
+        let collections = self.features.contains(Feature::Collections);
         let parsed = DocumentKey::decode(key, collections).map_err(|_| Status::InvalidArguments)?;
         if parsed.id.is_empty() || parsed.id.len() > DocumentKey::MAX_ID_LEN {
             return Err(Status::InvalidArguments);

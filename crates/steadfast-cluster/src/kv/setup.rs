@@ -1,32 +1,27 @@
 //! The commands that a connection starts with.
 
 use bytes::BytesMut;
-use steadfast_wire::{Datatype, Feature, Frame, Status};
+use steadfast_wire::error_map::ErrorMapRequest;
+use steadfast_wire::hello::FeatureSet;
+use steadfast_wire::sasl::Mechanism;
+use steadfast_wire::{Datatype, Encode, Frame, Status};
 
-use super::features::OFFERED;
 use super::reply::Reply;
 use super::session::{Flow, Handled, Session};
 use crate::cluster::node::Membership;
-use crate::sasl::{self, Mechanism, Step};
-use crate::topology::config::Version;
+use crate::sasl::{self, Step};
+use crate::topology::config::NO_VERSION;
 
 impl Session {
     /// Grants what is asked for and offered. Asking again starts over.
     pub(super) fn hello(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
-        let (asked, rest) = frame.value().as_chunks::<2>();
-        if !rest.is_empty() {
-            return Err(Status::InvalidArguments);
-        }
-        let withheld = self.shared.withheld_features();
-        self.features = Default::default();
-        let mut granted = Vec::with_capacity(frame.value().len());
-        for code in asked {
-            let feature = Feature::from_code(u16::from_be_bytes(*code));
-            let is_new = !self.features.has(feature);
-            if is_new && OFFERED.contains(&feature) && !withheld.has(feature) {
-                self.features.insert(feature);
-                granted.extend_from_slice(code);
-            }
+        let asked = FeatureSet::decode(frame.value()).map_err(|_| Status::InvalidArguments)?;
+        self.features = asked.intersection(self.shared.offered_features());
+        let mut granted = BytesMut::new();
+        for feature in self.features.iter() {
+            feature
+                .append_to(&mut granted)
+                .map_err(|_| Status::InternalError)?;
         }
         self.done(
             frame,
@@ -39,10 +34,11 @@ impl Session {
     }
 
     pub(super) fn sasl_list(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
+        let list = Mechanism::write_list(&Mechanism::ALL);
         self.done(
             frame,
             Reply {
-                value: Mechanism::LISTED.as_bytes(),
+                value: list.as_bytes(),
                 ..Reply::default()
             },
             out,
@@ -109,16 +105,17 @@ impl Session {
             return Err(Status::KeyNotFound);
         }
         self.bucket = Some(bucket);
-        self.known_map = Version::default();
+        self.known_map = NO_VERSION;
         self.done(frame, Reply::default(), out)
     }
 
     pub(super) fn get_error_map(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
-        let version: [u8; 2] = frame
-            .value()
-            .try_into()
-            .map_err(|_| Status::InvalidArguments)?;
-        let map = self.shared.error_map.to_bytes(u16::from_be_bytes(version));
+        let asked = ErrorMapRequest::decode(frame.value()).map_err(|_| Status::InvalidArguments)?;
+        let map = self
+            .shared
+            .error_map
+            .to_json(asked.version)
+            .ok_or(Status::InvalidArguments)?;
         self.done(
             frame,
             Reply {

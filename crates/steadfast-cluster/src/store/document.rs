@@ -106,7 +106,7 @@ impl Body {
             Datatype::RAW
         };
         if compressed {
-            datatype = datatype | Datatype::SNAPPY;
+            datatype |= Datatype::SNAPPY;
         }
         // The frame's buffer is large and shared; keeping a slice of it would keep all of it.
         Ok(Self {

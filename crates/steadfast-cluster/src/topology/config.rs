@@ -10,25 +10,21 @@ use std::sync::OnceLock;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
+use steadfast_wire::config::ConfigVersion;
+
 use super::NodeId;
 use super::plan::Chain;
 use crate::bucket::Bucket;
 use crate::service::Service;
 
-/// Orders maps: the epoch first, then the revision in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Version {
-    /// Grows when a cluster loses its memory of revisions.
-    pub epoch: i64,
-    /// Grows with every change.
-    pub rev: i64,
-}
+/// Older than every map.
+pub const NO_VERSION: ConfigVersion = ConfigVersion { epoch: -1, rev: 0 };
 
 /// One map, written out for each node.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Config {
     /// Which one this is.
-    pub version: Version,
+    pub version: ConfigVersion,
     bodies: BTreeMap<NodeId, Body>,
 }
 
@@ -56,6 +52,16 @@ impl Body {
     }
 }
 
+impl Default for Config {
+    /// No map yet.
+    fn default() -> Self {
+        Self {
+            version: NO_VERSION,
+            bodies: BTreeMap::new(),
+        }
+    }
+}
+
 impl Config {
     /// The map as this node tells it. A node that is not in it tells it without its own mark.
     pub fn body(&self, node: NodeId) -> Option<&Body> {
@@ -64,7 +70,7 @@ impl Config {
             .or_else(|| self.bodies.values().next())
     }
 
-    fn write(version: Version, mut shared: Map<String, Value>, nodes: &[Member]) -> Self {
+    fn write(version: ConfigVersion, mut shared: Map<String, Value>, nodes: &[Member]) -> Self {
         shared.insert("rev".into(), version.rev.into());
         shared.insert("revEpoch".into(), version.epoch.into());
         shared.insert("clusterCapabilitiesVer".into(), json!([1, 0]));
@@ -131,12 +137,12 @@ impl Member {
 }
 
 /// The map of the cluster without any bucket.
-pub fn global(version: Version, nodes: &[Member]) -> Config {
+pub fn global(version: ConfigVersion, nodes: &[Member]) -> Config {
     Config::write(version, Map::new(), nodes)
 }
 
 /// The map of a bucket.
-pub fn of_bucket(version: Version, bucket: &Bucket, nodes: &[Member]) -> Config {
+pub fn of_bucket(version: ConfigVersion, bucket: &Bucket, nodes: &[Member]) -> Config {
     let name = &bucket.name;
     let uuid = &bucket.uuid;
     let kv_nodes: Vec<Value> = nodes
@@ -255,7 +261,7 @@ mod tests {
         let members = members(2);
         let ids: Vec<NodeId> = members.iter().map(|member| member.id).collect();
         let bucket = Bucket::new(BucketSettings::new("b").vbuckets(4).replicas(2), &ids);
-        let config = of_bucket(Version { epoch: 1, rev: 7 }, &bucket, &members);
+        let config = of_bucket(ConfigVersion { epoch: 1, rev: 7 }, &bucket, &members);
         let told = read(&config, 2);
         assert_eq!(told["rev"], 7);
         assert_eq!(told["revEpoch"], 1);
@@ -269,7 +275,7 @@ mod tests {
         assert_eq!(told["nodesExt"][1]["services"]["kvSSL"], 2000);
         bucket.set_forward(Some(bucket.chains()));
         let during = read(
-            &of_bucket(Version { epoch: 1, rev: 8 }, &bucket, &members),
+            &of_bucket(ConfigVersion { epoch: 1, rev: 8 }, &bucket, &members),
             0,
         );
         assert_eq!(
@@ -280,7 +286,7 @@ mod tests {
 
     #[test]
     fn the_compressed_map_is_the_same_map() {
-        let config = global(Version { epoch: 1, rev: 1 }, &members(1));
+        let config = global(ConfigVersion { epoch: 1, rev: 1 }, &members(1));
         let body = config.body(NodeId::new(0)).unwrap();
         let inflated = snap::raw::Decoder::new()
             .decompress_vec(body.snappy())

@@ -1,11 +1,10 @@
 //! Faults, and what the error map says about made-up codes.
 
-use serde::Deserialize;
 use serde_json::{Value, json};
+use steadfast_wire::error_map::{ErrorDefinition, ErrorMap};
 
 use super::{Refused, Request, Response, Routed, body, no_route};
 use crate::cluster::Cluster;
-use crate::error_map::ErrorEntry;
 use crate::fault::{Fault, FaultSpec};
 
 pub(super) fn route(method: &str, rest: &[&str], request: &Request, cluster: &Cluster) -> Routed {
@@ -49,38 +48,28 @@ fn missing(id: u64) -> Refused {
     Refused::Missing(format!("there is no fault {id}"))
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Entry {
-    name: String,
-    #[serde(default)]
-    desc: String,
-    #[serde(default)]
-    attrs: Vec<String>,
-    retry: Option<Value>,
-}
-
 pub(super) fn error_map(method: &str, code: &str, request: &Request, cluster: &Cluster) -> Routed {
-    let parsed = u16::from_str_radix(code.trim_start_matches("0x"), 16)
+    let status = u16::from_str_radix(code.trim_start_matches("0x"), 16)
         .map_err(|_| Refused::Nonsense(format!("{code:?} is no status in hexadecimal")))?;
     match method {
-        "PUT" => {
-            let entry: Entry = body(request)?;
-            cluster.error_map().set(
-                parsed,
-                ErrorEntry {
-                    name: entry.name,
-                    description: entry.desc,
-                    attributes: entry.attrs,
-                    retry: entry.retry,
-                },
-            );
-            Ok(Response::json(200, &json!({})))
-        }
-        "DELETE" => {
-            cluster.error_map().remove(parsed);
-            Ok(Response::json(200, &json!({})))
-        }
-        _ => Err(no_route(method, request)),
+        "PUT" => cluster
+            .error_map()
+            .set(status, definition(status, &body(request)?)?),
+        "DELETE" => cluster.error_map().remove(status),
+        _ => return Err(no_route(method, request)),
     }
+    Ok(Response::json(200, &json!({})))
+}
+
+/// Reads one definition the way a whole map is read.
+fn definition(status: u16, entry: &Value) -> Result<ErrorDefinition, Refused> {
+    let map = json!({"version": 2, "revision": 1, "errors": {format!("{status:x}"): entry}});
+    ErrorMap::parse(map.to_string().as_bytes())
+        .ok()
+        .and_then(|mut map| map.errors.remove(&status))
+        .ok_or_else(|| {
+            Refused::Nonsense(
+                "a definition is {\"name\", \"desc\", \"attrs\": […], \"retry\"?: {…}}".into(),
+            )
+        })
 }
