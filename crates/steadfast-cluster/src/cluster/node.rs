@@ -247,18 +247,12 @@ impl Connection {
         };
         match acceptor {
             None => match self.service {
-                Service::Kv => {
-                    let (reader, writer) = stream.into_split();
-                    kv::serve(reader, writer, handle, self).await;
-                }
+                Service::Kv => kv::serve(stream, handle, self).await,
                 _ => http::serve(stream, handle, self).await,
             },
             Some(acceptor) => match acceptor.accept(stream).await {
                 Ok(stream) => match self.service {
-                    Service::Kv => {
-                        let (reader, writer) = tokio::io::split(stream);
-                        kv::serve(reader, writer, handle, self).await;
-                    }
+                    Service::Kv => kv::serve(stream, handle, self).await,
                     _ => http::serve(stream, handle, self).await,
                 },
                 Err(error) => {

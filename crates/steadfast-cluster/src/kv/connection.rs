@@ -36,11 +36,11 @@ const MAX_WAITING: usize = 16 * 1024;
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Serves a connection until either side ends it. Dropping the future cuts it.
-pub(crate) async fn serve<R, W>(reader: R, writer: W, socket: Socket, connection: Connection)
+pub(crate) async fn serve<S>(stream: S, socket: Socket, connection: Connection)
 where
-    R: AsyncRead + Unpin,
-    W: AsyncWrite + Unpin,
+    S: AsyncRead + AsyncWrite,
 {
+    let (mut reader, mut writer) = tokio::io::split(stream);
     let published = connection.shared.subscribe();
     let session = Session::new(connection.shared, connection.node, connection.id);
     let mut link = Link {
@@ -50,10 +50,11 @@ where
         waiting: FuturesUnordered::new(),
         silent: false,
     };
-    match link.run(reader, writer, published).await {
+    match link.run(&mut reader, &mut writer, published).await {
         End::Closed => {}
         End::Reset => {
-            // Closing with this set sends a reset instead of an orderly end.
+            // Closing with this set sends a reset instead of an orderly end. The stream closes
+            // when its halves are dropped, below.
             if let Err(error) = socket.set_linger(Some(Duration::ZERO)) {
                 tracing::debug!(%error, "cannot reset a connection");
             }
@@ -96,8 +97,8 @@ struct Link {
 impl Link {
     async fn run<R, W>(
         &mut self,
-        mut reader: R,
-        mut writer: W,
+        reader: &mut R,
+        writer: &mut W,
         mut published: watch::Receiver<ConfigVersion>,
     ) -> End
     where
@@ -107,7 +108,7 @@ impl Link {
         loop {
             if let Err(end) = self.take_frames() {
                 if !matches!(end, End::Reset) {
-                    self.say_last_words(&mut writer).await;
+                    self.say_last_words(writer).await;
                 }
                 return end;
             }
@@ -135,7 +136,7 @@ impl Link {
                 },
                 Some(resume) = self.waiting.next(), if !self.waiting.is_empty() => {
                     if let Err(end) = self.resume(resume) {
-                        self.say_last_words(&mut writer).await;
+                        self.say_last_words(writer).await;
                         return end;
                     }
                 }

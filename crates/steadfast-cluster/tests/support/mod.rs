@@ -217,6 +217,29 @@ impl Client {
         (bytes, result.map(drop))
     }
 
+    /// Exactly so many bytes.
+    pub async fn receive_bytes(&mut self, count: usize) -> Vec<u8> {
+        while self.inbound.len() < count {
+            assert_ne!(
+                self.stream.read_buf(&mut self.inbound).await.unwrap(),
+                0,
+                "closed early"
+            );
+        }
+        self.inbound.split_to(count).to_vec()
+    }
+
+    /// The opaque of the last request.
+    pub fn last_opaque(&self) -> u32 {
+        self.next_opaque - 1
+    }
+
+    /// Reads a document while another request of this connection waits; that one's answer is kept
+    /// for later only if it comes later.
+    pub async fn on_the_side(&mut self, key: &str) -> Status {
+        self.call(self.on(Opcode::Get, key)).await.status()
+    }
+
     /// Whether nothing comes for a while.
     pub async fn is_quiet(&mut self, time: Duration) -> bool {
         tokio::time::timeout(time, self.receive()).await.is_err()
