@@ -1,6 +1,6 @@
 //! Every data command against a real socket: what it does, and each way it refuses.
 
-#![expect(missing_docs, reason = "tests")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod support;
 

@@ -1,6 +1,6 @@
 //! Subdocument commands against a real socket.
 
-#![expect(missing_docs, reason = "tests")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod support;
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
@@ -32,6 +33,7 @@ pub struct Builder {
     control: Option<u16>,
     journal_limit: usize,
     seed: Option<u64>,
+    farewell: Duration,
 }
 
 impl Default for Builder {
@@ -47,6 +49,7 @@ impl Default for Builder {
             control: None,
             journal_limit: DEFAULT_LIMIT,
             seed: None,
+            farewell: Duration::from_millis(250),
         }
     }
 }
@@ -133,6 +136,14 @@ impl Builder {
         self
     }
 
+    /// A node that was removed or failed over still answers "not mine" for so long before it
+    /// stops, a quarter of a second unless told otherwise.
+    #[must_use]
+    pub fn farewell(mut self, farewell: Duration) -> Self {
+        self.farewell = farewell;
+        self
+    }
+
     /// Starts the cluster.
     ///
     /// Dropping the future stops whatever had started.
@@ -158,6 +169,7 @@ impl Builder {
                     host,
                     ports: BTreeMap::new(),
                 },
+                farewell: self.farewell,
                 control: Default::default(),
                 topology: Default::default(),
                 holds: Holds::default().into(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::node::{Membership, Node};
 use super::rebalance::{Pace, Rebalance};
-use super::{Cluster, ClusterError, FAREWELL};
+use super::{Cluster, ClusterError};
 use crate::store::vbucket::NodeSet;
 use crate::topology::NodeId;
 
@@ -97,7 +97,7 @@ impl Cluster {
             bucket.fail_over(NodeSet::EMPTY.with(node));
         }
         self.shared().publish();
-        tokio::time::sleep(FAREWELL).await;
+        tokio::time::sleep(self.inner.farewell).await;
         lost.stop().await;
         Ok(())
     }

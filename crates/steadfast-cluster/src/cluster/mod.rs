@@ -37,9 +37,6 @@ use crate::service::Service;
 use crate::topology::NodeId;
 use crate::users::Users;
 
-/// How long a node that left or was failed over still answers "not mine".
-const FAREWELL: Duration = Duration::from_millis(250);
-
 /// A running cluster. Clones are handles to the same one; it stops when the last is dropped.
 #[derive(Debug, Clone)]
 pub struct Cluster {
@@ -52,6 +49,8 @@ struct Inner {
     seed: u64,
     /// Where nodes that join are to listen.
     placement: Placement,
+    /// How long a node that left or was failed over still answers "not mine".
+    farewell: Duration,
     control: Mutex<Option<SocketAddr>>,
     /// Held by whoever changes the topology, one at a time.
     topology: Arc<tokio::sync::Mutex<()>>,

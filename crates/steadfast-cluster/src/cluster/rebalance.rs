@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use tokio::sync::OwnedMutexGuard;
 
+use super::Cluster;
 use super::node::Membership;
-use super::{Cluster, FAREWELL};
 use crate::bucket::Bucket;
 use crate::topology::NodeId;
 use crate::topology::plan::{Chain, spread};
@@ -131,7 +131,7 @@ impl Rebalance {
             return;
         }
         // Clients that have not heard yet are told "not mine" for a little while.
-        tokio::time::sleep(FAREWELL).await;
+        tokio::time::sleep(self.cluster.inner.farewell).await;
         for node in gone {
             node.stop().await;
             shared.take_node(node.id);

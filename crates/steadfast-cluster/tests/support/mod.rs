@@ -11,7 +11,7 @@
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use steadfast_cluster::{BucketSettings, Cluster, NodeId, Service};
+use steadfast_cluster::{BucketSettings, Builder, Cluster, NodeId, Service};
 use steadfast_wire::extras::{Counter, Expiry, LockTime, Store};
 use steadfast_wire::{
     CollectionId, Decoded, DocumentKey, Encode, Feature, Frame, FrameBuilder, FrameDecoder,
@@ -38,6 +38,10 @@ pub const USUAL: &[Feature] = &[
 ];
 
 pub async fn cluster(nodes: usize, replicas: usize) -> Cluster {
+    builder(nodes, replicas).start().await.unwrap()
+}
+
+pub fn builder(nodes: usize, replicas: usize) -> Builder {
     Cluster::builder()
         .nodes(nodes)
         .bucket(
@@ -47,9 +51,6 @@ pub async fn cluster(nodes: usize, replicas: usize) -> Cluster {
         )
         .user("app", "secret")
         .seed(4711)
-        .start()
-        .await
-        .unwrap()
 }
 
 /// A connection to one node.
@@ -232,12 +233,6 @@ impl Client {
     /// The opaque of the last request.
     pub fn last_opaque(&self) -> u32 {
         self.next_opaque - 1
-    }
-
-    /// Reads a document while another request of this connection waits; that one's answer is kept
-    /// for later only if it comes later.
-    pub async fn on_the_side(&mut self, key: &str) -> Status {
-        self.call(self.on(Opcode::Get, key)).await.status()
     }
 
     /// Whether nothing comes for a while.
