@@ -1,13 +1,14 @@
 //! A bucket: its vbuckets, its collections, its settings.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use steadfast_wire::Status;
 use tokio_util::sync::CancellationToken;
 
+use crate::clock::Now;
 use crate::journal::split_key;
 use crate::manifest::Manifest;
 use crate::store::vbucket::{NodeSet, Vbucket};
@@ -113,6 +114,7 @@ pub struct Bucket {
     forward: RwLock<Option<Vec<Chain>>>,
     config: RwLock<Arc<Config>>,
     used_bytes: AtomicI64,
+    swept_at: AtomicU64,
 }
 
 impl Bucket {
@@ -137,6 +139,7 @@ impl Bucket {
             forward: RwLock::default(),
             config: RwLock::default(),
             used_bytes: AtomicI64::new(0),
+            swept_at: AtomicU64::new(0),
             settings,
         }
     }
@@ -264,8 +267,15 @@ impl Bucket {
         u64::try_from(self.used_bytes.load(Ordering::Relaxed)).unwrap_or(0)
     }
 
-    /// Whether there is no room for more.
-    pub fn is_full(&self) -> bool {
+    /// Whether there is no room for more, even after expired documents are swept out.
+    pub fn is_full(&self, now: Now) -> bool {
+        if self.used_bytes() <= self.settings.quota_bytes {
+            return false;
+        }
+        // Going through everything is slow, and once a second is as often as documents expire.
+        if self.swept_at.swap(now.seconds(), Ordering::Relaxed) != now.seconds() {
+            self.for_each_vbucket(|vbucket| vbucket.sweep_expired(now));
+        }
         self.used_bytes() > self.settings.quota_bytes
     }
 }

@@ -140,7 +140,7 @@ pub struct EntryView {
     pub connection: u64,
 }
 
-/// The record. Sharing it is cheap; all clones are one journal's worth of a lock.
+/// The record. One lock guards it, held for as long as it takes to push an entry.
 #[derive(Debug)]
 pub struct Journal {
     limit: usize,

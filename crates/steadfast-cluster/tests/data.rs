@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 use steadfast_cluster::cluster::What;
 use steadfast_cluster::users::Rights;
-use steadfast_cluster::{Cluster, NodeId};
+use steadfast_cluster::{BucketSettings, Cluster, NodeId};
 use steadfast_wire::extras::{
     Counter, DocumentFlags, DocumentMeta, GetMetaVersion, MutationToken, Store,
 };
@@ -610,9 +610,28 @@ async fn compressed_values_come_back_as_the_reader_can_read_them() {
 }
 
 #[tokio::test]
+async fn a_full_bucket_makes_room_by_forgetting_what_has_expired() {
+    let cluster = cluster(1, 0).await;
+    let small = BucketSettings::new("small")
+        .vbuckets(VBUCKETS)
+        .quota_bytes(5_000);
+    cluster.create_bucket(small).await.unwrap();
+    let mut client = Client::for_key(&cluster, "k").await;
+    client.select("small").await;
+    let value = "x".repeat(6_000);
+    assert_eq!(
+        client.set_with_expiry("k", &value, 10).await.status(),
+        Status::Success
+    );
+    assert_eq!(client.set("l", "1").await.status(), Status::OutOfMemory);
+    cluster.clock().advance(Duration::from_secs(11));
+    assert_eq!(client.set("l", "1").await.status(), Status::Success);
+}
+
+#[tokio::test]
 async fn a_full_bucket_has_no_memory_for_more() {
     let cluster = cluster(1, 0).await;
-    let small = steadfast_cluster::BucketSettings::new("small")
+    let small = BucketSettings::new("small")
         .vbuckets(VBUCKETS)
         .quota_bytes(10_000);
     cluster.create_bucket(small).await.unwrap();

@@ -114,7 +114,11 @@ async fn credentials_are_right_or_refused() {
 
 #[tokio::test]
 async fn buckets_are_opened_by_those_who_may_where_they_are_ready() {
-    let cluster = cluster(2, 1).await;
+    let cluster = builder(2, 1)
+        .farewell(Duration::from_secs(60))
+        .start()
+        .await
+        .unwrap();
     cluster
         .users()
         .put("limited", "l", Rights::buckets(["other"]));

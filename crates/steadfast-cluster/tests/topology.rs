@@ -15,6 +15,7 @@ use steadfast_wire::config::ClusterConfig;
 use steadfast_wire::extras::Store;
 use steadfast_wire::{FrameBuilder, Opcode, Status};
 use support::{BUCKET, Client, USUAL, VBUCKETS, builder, cluster};
+use tokio::task::JoinHandle;
 
 /// A client that asks the cluster itself where to go, and tries again when that was wrong.
 struct Router {
@@ -77,13 +78,10 @@ async fn map_of(client: &mut Client) -> ClusterConfig {
     ClusterConfig::parse(answer.value(), "127.0.0.1").unwrap()
 }
 
+type Acknowledged = (Router, HashMap<String, String>);
+
 /// Writes from a task of its own until told to stop; says what was acknowledged.
-fn keep_writing(
-    cluster: &Cluster,
-) -> (
-    Arc<AtomicBool>,
-    tokio::task::JoinHandle<(Router, HashMap<String, String>)>,
-) {
+fn keep_writing(cluster: &Cluster) -> (Arc<AtomicBool>, JoinHandle<Acknowledged>) {
     let stop = Arc::new(AtomicBool::new(false));
     let (stopped, mut router) = (stop.clone(), Router::new(cluster));
     let task = tokio::spawn(async move {

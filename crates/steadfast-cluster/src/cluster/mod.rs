@@ -2,8 +2,8 @@
 //!
 //! - [`Builder`] starts one;
 //! - [`Cluster`] is the handle: what is in it, what is broken, what was applied;
-//! - [`rebalance`] moves vbuckets, [`membership`] adds, crashes and removes nodes;
-//! - [`holds`] keeps replicas or disks from following;
+//! - `rebalance` moves vbuckets, `membership` adds, crashes and removes nodes;
+//! - `holds` keeps replicas or disks from following;
 //! - [`node`] and [`shared`] are what runs beneath.
 
 mod builder;

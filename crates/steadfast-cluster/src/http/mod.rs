@@ -1,6 +1,6 @@
 //! The services that speak HTTP.
 //!
-//! One listener per service and node ends here. [`serve`] is the transport: it reads
+//! One listener per service and node ends here. `serve` is the transport: it reads
 //! requests, asks the fault rules, and does to the connection what they say. What a
 //! request means is for the service's own file to say; each is a function from a
 //! [`Request`] to a [`Response`]:

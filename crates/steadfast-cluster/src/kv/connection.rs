@@ -30,8 +30,11 @@ use crate::service::Service;
 const READ_BYTES: usize = 64 * 1024;
 /// How many bytes of answers may wait for a slow reader before its requests are not read.
 const MAX_UNSENT: usize = 4 * 1024 * 1024;
-/// How many commands of one connection may wait before no more are read.
+/// How many commands of one connection may wait before no more are read, and how many bytes.
 const MAX_WAITING: usize = 16 * 1024;
+const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
+/// A buffer that a large frame has stretched beyond this is given back when it is empty.
+const MAX_IDLE_BUFFER: usize = 1024 * 1024;
 /// How long the last answers may take to leave when the connection closes.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
@@ -48,6 +51,7 @@ where
         inbound: BytesMut::with_capacity(READ_BYTES),
         outbound: BytesMut::with_capacity(READ_BYTES),
         waiting: FuturesUnordered::new(),
+        waiting_bytes: 0,
         silent: false,
     };
     match link.run(&mut reader, &mut writer, published).await {
@@ -89,7 +93,9 @@ struct Link {
     session: Session,
     inbound: BytesMut,
     outbound: BytesMut,
-    waiting: FuturesUnordered<BoxFuture<'static, Resume>>,
+    waiting: FuturesUnordered<BoxFuture<'static, (usize, Resume)>>,
+    /// How many bytes the commands that wait hold on to.
+    waiting_bytes: usize,
     /// A fault made this connection a black hole.
     silent: bool,
 }
@@ -120,6 +126,7 @@ impl Link {
                         Ok(0) | Err(_) => return End::Closed,
                         // A TLS writer may keep bytes until it is told to send them.
                         Ok(_) if self.outbound.is_empty() => {
+                            shrink(&mut self.outbound);
                             if writer.flush().await.is_err() {
                                 return End::Closed;
                             }
@@ -134,7 +141,8 @@ impl Link {
                         self.session.now = self.session.shared.clock.now();
                     }
                 },
-                Some(resume) = self.waiting.next(), if !self.waiting.is_empty() => {
+                Some((bytes, resume)) = self.waiting.next(), if !self.waiting.is_empty() => {
+                    self.waiting_bytes -= bytes;
                     if let Err(end) = self.resume(resume) {
                         self.say_last_words(writer).await;
                         return end;
@@ -165,6 +173,7 @@ impl Link {
             match FrameDecoder::from_client().decode(&mut self.inbound) {
                 Ok(Decoded::Frame(frame)) => self.take(frame)?,
                 Ok(Decoded::NeedMore(bytes)) => {
+                    shrink(&mut self.inbound);
                     self.inbound.reserve(bytes.max(READ_BYTES));
                     break;
                 }
@@ -181,7 +190,8 @@ impl Link {
     fn may_take(&self) -> bool {
         self.waiting.is_empty()
             || (self.session.features.contains(Feature::UnorderedExecution)
-                && self.waiting.len() < MAX_WAITING)
+                && self.waiting.len() < MAX_WAITING
+                && self.waiting_bytes < MAX_WAITING_BYTES)
     }
 
     fn take(&mut self, frame: Frame) -> Result<(), End> {
@@ -202,14 +212,16 @@ impl Link {
             Flow::Done => Ok(()),
             Flow::Close => Err(End::Closed),
             Flow::Wait(later) => {
-                self.wait(async move { Resume::Send(later.await) });
+                self.wait(held_bytes(frame), async move { Resume::Send(later.await) });
                 Ok(())
             }
         }
     }
 
-    fn wait(&mut self, later: impl Future<Output = Resume> + Send + 'static) {
-        self.waiting.push(Box::pin(later));
+    fn wait(&mut self, bytes: usize, later: impl Future<Output = Resume> + Send + 'static) {
+        self.waiting
+            .push(Box::pin(async move { (bytes, later.await) }));
+        self.waiting_bytes += bytes;
         self.session.waiting = self.waiting.len();
     }
 
@@ -250,7 +262,7 @@ impl Link {
         match decision.verdict {
             Verdict::Pass => self.execute(&frame),
             Verdict::Delay(by) => {
-                self.wait(async move {
+                self.wait(held_bytes(&frame), async move {
                     tokio::time::sleep(by).await;
                     Resume::Execute(frame)
                 });
@@ -258,7 +270,7 @@ impl Link {
             }
             Verdict::DelayAnswer(by) => {
                 let (answer, flow) = self.execute_aside(&frame);
-                self.wait(async move {
+                self.wait(held_bytes(&frame), async move {
                     tokio::time::sleep(by).await;
                     Resume::Send(match flow {
                         Flow::Wait(later) => later.await,
@@ -272,7 +284,7 @@ impl Link {
                 Ok(())
             }
             Verdict::Hold => {
-                self.wait(async move {
+                self.wait(held_bytes(&frame), async move {
                     decision.released.cancelled().await;
                     Resume::Execute(frame)
                 });
@@ -360,6 +372,17 @@ fn has_document(frame: &Frame) -> bool {
             | Opcode::GetClusterConfig
             | Opcode::GetErrorMap
     )
+}
+
+fn shrink(buffer: &mut BytesMut) {
+    if buffer.is_empty() && buffer.capacity() > MAX_IDLE_BUFFER {
+        *buffer = BytesMut::with_capacity(READ_BYTES);
+    }
+}
+
+/// What a command that waits keeps in memory, about.
+fn held_bytes(frame: &Frame) -> usize {
+    HEADER_LEN + frame.body().len()
 }
 
 fn damage(answer: &mut BytesMut, garble: Garble) {

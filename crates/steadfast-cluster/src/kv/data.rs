@@ -250,7 +250,7 @@ impl Session {
 
     /// Refuses what would not fit the bucket's quota.
     pub(super) fn check_room(&self, bucket: &Bucket) -> Result<(), Status> {
-        if bucket.is_full() {
+        if bucket.is_full(self.now) {
             Err(Status::OutOfMemory)
         } else {
             Ok(())

@@ -1,7 +1,7 @@
 //! The key-value service: frames in, frames out.
 //!
-//! - [`connection`] moves bytes, asks the fault rules, and keeps order;
-//! - [`session`] knows what a connection has agreed on and who is on it, and sends every
+//! - `connection` moves bytes, asks the fault rules, and keeps order;
+//! - `session` knows what a connection has agreed on and who is on it, and sends every
 //!   command where it belongs;
 //! - the rest are the commands, a file for each kind.
 //!

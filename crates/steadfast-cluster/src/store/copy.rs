@@ -94,10 +94,10 @@ impl Copy {
     }
 
     /// Removes what the predicate does not want to keep; says how many bytes that freed.
-    pub fn retain(&mut self, mut keep: impl FnMut(&Bytes) -> bool) -> isize {
+    pub fn retain(&mut self, mut keep: impl FnMut(&Bytes, &Document) -> bool) -> isize {
         let mut freed = 0;
         self.documents.retain(|key, document| {
-            let kept = keep(key);
+            let kept = keep(key, document);
             if !kept {
                 freed += signed(document.cost(key));
             }
@@ -174,7 +174,10 @@ mod tests {
             grown += copy.put(key, document(seqno, seqno % 2 == 0));
         }
         assert_eq!(grown, copy.cost());
-        assert_eq!(grown - copy.retain(|key| key.ends_with(b"1")), copy.cost());
+        assert_eq!(
+            grown - copy.retain(|key, _| key.ends_with(b"1")),
+            copy.cost()
+        );
     }
 
     #[test]

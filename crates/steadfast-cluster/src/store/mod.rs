@@ -8,7 +8,7 @@
 //!   replicas;
 //! - [`durability`]: how many copies a durable write has to wait for;
 //! - [`operations`] and [`subdocument`]: what the key-value commands do to an active copy;
-//! - [`write`]: where a command's result becomes part of the history.
+//! - [`mod@write`]: where a command's result becomes part of the history.
 //!
 //! A bucket is a row of vbuckets, each behind its own lock, so that connections on different
 //! vbuckets do not meet.

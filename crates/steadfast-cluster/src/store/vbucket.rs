@@ -12,6 +12,7 @@ use steadfast_wire::Status;
 
 use super::copy::Copy;
 use super::durability::Chain;
+use super::expiry;
 use super::write::{Prepare, Receipt};
 use crate::clock::Now;
 use crate::journal::{Journal, Origin};
@@ -234,10 +235,17 @@ impl Vbucket {
     /// Forgets the documents that the predicate does not want to keep, in every copy.
     pub fn retain(&mut self, mut keep: impl FnMut(&Bytes) -> bool) {
         for (_, copy) in &mut self.copies {
-            self.grown -= copy.retain(&mut keep);
+            self.grown -= copy.retain(|key, _| keep(key));
         }
         self.locks.retain(|key, _| keep(key));
         self.prepares.retain(|key, _| keep(key));
+    }
+
+    /// Forgets documents whose expiry has passed, in every copy.
+    pub fn sweep_expired(&mut self, now: Now) {
+        for (_, copy) in &mut self.copies {
+            self.grown -= copy.retain(|_, document| !expiry::has_passed(document.expiry, now));
+        }
     }
 
     /// By how many bytes the copies grew, or shrank, since this was last asked.

@@ -1,6 +1,6 @@
 //! Where the result of an operation becomes part of a vbucket's history.
 //!
-//! Every mutation goes through [`Vbucket::write`], whatever command asked for it, so
+//! Every mutation goes through `Vbucket::write`, whatever command asked for it, so
 //! that CAS, seqno, replication, durability and the journal are decided in one place.
 
 use std::time::Duration;
