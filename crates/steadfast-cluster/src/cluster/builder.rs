@@ -176,6 +176,7 @@ impl Builder {
                 stopped: CancellationToken::new(),
             }),
         };
+        shared.set_handle(cluster.downgrade());
         for (name, password, rights) in &self.users {
             shared.users.put(name, password, rights.clone());
         }

@@ -1,8 +1,8 @@
 //! What all connections, nodes and handles of one cluster share.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
 use steadfast_wire::Feature;
@@ -11,6 +11,7 @@ use steadfast_wire::hello::FeatureSet;
 use tokio::sync::watch;
 
 use super::node::Node;
+use super::{Cluster, WeakCluster};
 use crate::bucket::Bucket;
 use crate::clock::Clock;
 use crate::error_map::ServedErrorMap;
@@ -45,6 +46,8 @@ pub struct Shared {
     pub tls: Option<Tls>,
     /// How the cluster is told apart from others.
     pub uuid: String,
+    /// The handle, for requests that change the cluster; set once it has started.
+    handle: OnceLock<WeakCluster>,
     nodes: RwLock<BTreeMap<NodeId, Arc<Node>>>,
     buckets: RwLock<BTreeMap<String, Arc<Bucket>>>,
     global: RwLock<Arc<Config>>,
@@ -68,6 +71,7 @@ impl Shared {
             error_map: ServedErrorMap::default(),
             tls,
             uuid: format!("{:032x}", rand::random::<u128>()),
+            handle: OnceLock::new(),
             nodes: RwLock::default(),
             buckets: RwLock::default(),
             global: RwLock::default(),
@@ -79,6 +83,17 @@ impl Shared {
             stalled: AtomicU64::new(0),
             unpersisted: AtomicU64::new(0),
         }
+    }
+
+    /// Tells requests how to reach the handle, which they must not keep alive.
+    pub(super) fn set_handle(&self, handle: WeakCluster) {
+        // Only the builder does this, once.
+        let _ = self.handle.set(handle);
+    }
+
+    /// The handle of the cluster, while somebody holds it.
+    pub fn cluster(&self) -> Option<Cluster> {
+        self.handle.get()?.upgrade()
     }
 
     /// The number for a new connection.

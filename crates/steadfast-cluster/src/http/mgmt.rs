@@ -7,18 +7,11 @@ use crate::topology::config::Config;
 
 /// Answers a management request.
 pub(super) async fn answer(request: &Request, place: &Place) -> Response {
-    let authenticated = request.basic_credentials().is_some_and(|(name, password)| {
-        place
-            .shared
-            .users
-            .check(&name, password.as_bytes())
-            .is_some()
-    });
     let segments = request.segments();
     if segments.as_slice() == ["pools"] {
         return pools(place);
     }
-    if !authenticated {
+    if place.user(request).is_none() {
         return Response::text(401, "Unauthorized").header(
             hyper::header::WWW_AUTHENTICATE,
             hyper::header::HeaderValue::from_static("Basic realm=\"steadfast cluster\""),

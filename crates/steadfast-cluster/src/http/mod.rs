@@ -29,9 +29,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use message::{Request, Response};
 
+use crate::cluster::Cluster;
 use crate::cluster::node::{Connection, Node};
 use crate::cluster::shared::Shared;
 use crate::service::Service;
+use crate::users::User;
 
 /// The largest body that is read.
 const MAX_BODY: usize = 20 * 1024 * 1024;
@@ -47,6 +49,22 @@ pub struct Place {
     pub service: Service,
     /// Who asks.
     pub peer: SocketAddr,
+}
+
+impl Place {
+    /// The handle of the cluster, for a request that changes it.
+    pub fn cluster(&self) -> Option<Cluster> {
+        self.shared.cluster()
+    }
+
+    /// Who asks, by password or token; nobody if neither is right.
+    pub fn user(&self, request: &Request) -> Option<Arc<User>> {
+        let users = &self.shared.users;
+        match request.basic_credentials() {
+            Some((name, password)) => users.check(&name, password.as_bytes()),
+            None => users.by_token(request.bearer_token()?),
+        }
+    }
 }
 
 /// Serves an HTTP connection until either side ends it. Dropping the future cuts it.
