@@ -96,9 +96,9 @@ pub use refusal::{BoxError, Cause, Refusal};
 pub use request::Request;
 pub use stage::Stage;
 pub use strategy::{
-    Adaptive, BestEffort, Ending, FastFailOnTerminalError, ForeignToken, FromFn, Limits,
-    MaxAttempts, RetryAfter, RetryStrategy, Standard, StandardBuilder, StrategyExt, Terminal, When,
-    WhenLimited, WithBudget, WorstCase, from_fn,
+    Adaptive, AttemptLimit, BestEffort, Condition, Ending, FastFailOnTerminalError, ForeignToken,
+    FromFn, Gate, Gated, Limits, MaxAttempts, RetryAfter, RetryStrategy, Standard, StandardBuilder,
+    StrategyExt, Terminal, Terminals, When, WhenLimited, WithBudget, WorstCase, from_fn,
 };
 pub use token::{RetryToken, StrategyId};
 pub use verdict::{Certainty, Verdict};

@@ -4,14 +4,18 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
+use crate::event::{Decided, RetryEvent};
+use crate::history::Outcome;
 use crate::internal::FailFast;
 use crate::reason::{
     NOT_AVAILABLE, OPERATION_FAILED, Reason, SOCKET_CLOSED_WHILE_IN_FLIGHT, THROTTLED,
 };
+use crate::strategy::Ending;
 use crate::strategy::{
     BestEffort, ForeignToken, Limits, Standard, StrategyExt, WorstCase, from_fn,
 };
 use crate::token::StrategyId;
+use crate::verdict::{Certainty, Verdict};
 use crate::world::{Roll, VirtualWorld};
 use crate::{RetryAction, Safety};
 
