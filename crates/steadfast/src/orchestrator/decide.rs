@@ -68,7 +68,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
     /// Law 2. The peer's hint is a floor here too.
     pub(super) fn always_retry(&mut self, world: &Moment<'_>) -> Step {
         let own = Backoff::controlled().longest(self.progress.retries);
-        match RetryAfter::Floor.apply(own, false, self.failure()) {
+        match RetryAfter::Floor.apply(own, false, &self.request(), self.failure()) {
             Ok(delay) => {
                 if let Some(token) = &mut self.token {
                     token.count_retry();
@@ -130,14 +130,19 @@ impl<S: RetryStrategy> Orchestrator<S> {
 
     #[cold]
     pub(super) fn time_out(&mut self, world: &dyn World) -> Step {
-        let told = match self.token.take() {
+        let told = self.tell_abandoned(world);
+        self.give_up(told.err(), true, world.now())
+    }
+
+    /// Tells the strategy that the attempt which its token was for is not made.
+    pub(super) fn tell_abandoned(&mut self, world: &dyn World) -> Result<(), Refusal> {
+        match self.token.take() {
             Some(token) => guarded(|| {
                 self.strategy
                     .record_end(token, Ending::abandoned(false), world)
             }),
             None => Ok(()),
-        };
-        self.give_up(told.err(), true, world.now())
+        }
     }
 
     #[cold]

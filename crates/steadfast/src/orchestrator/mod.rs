@@ -288,6 +288,27 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
+    /// Nobody waits for the request any longer, as when a client is closed. It
+    /// fails with [`Cause::Cancelled`], and an attempt that is under way has
+    /// bytes in flight (D14). Dropping the orchestrator leaves its strategy in
+    /// order as well, but has nobody to tell.
+    pub fn handle_cancel(&mut self, world: &dyn World) -> Step {
+        let refusal = Refusal::new(Cause::Cancelled);
+        let world = &Moment::of(world);
+        match self.phase {
+            Phase::Attempting => {
+                self.note(cut_off("cancelled"), world);
+                self.refuse_unasked(refusal, world)
+            }
+            Phase::Deciding => self.refuse(refusal, world),
+            Phase::New | Phase::Waiting { .. } => {
+                let told = self.tell_abandoned(world);
+                self.give_up(Some(told.err().unwrap_or(refusal)), false, world.now())
+            }
+            Phase::Finished => Step::LeftAlone,
+        }
+    }
+
     /// Everything there is to say of a request that did not succeed.
     /// Leaves the request as if it had never been.
     #[cold]

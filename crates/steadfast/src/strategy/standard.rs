@@ -181,7 +181,7 @@ impl Standard {
         }
         weighed(request, failure).map_err(Refusal::new)?;
         maybe.allows(failure).map_err(Refusal::new)?;
-        let delay = hint.delay(self.backoff_for(failure), &token, failure, world)?;
+        let delay = hint.delay(self.backoff_for(failure), &token, request, failure, world)?;
         if token.retries().saturating_add(1) >= *max_attempts {
             let cause = Cause::AttemptsUsedUp {
                 limit: *max_attempts,
