@@ -5,6 +5,7 @@
 
 mod account;
 mod agreement;
+mod bounds;
 mod course;
 mod deadline;
 mod failures;
