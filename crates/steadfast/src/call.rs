@@ -76,12 +76,18 @@ impl Call {
         self
     }
 
+    /// Whether it would be over before it began.
+    #[inline]
+    pub(crate) fn has_no_time(&self) -> bool {
+        self.timeout.is_some_and(|timeout| timeout.is_zero())
+    }
+
     /// The call as a request that has not begun, to ask a strategy about.
     pub const fn request(&self) -> Request<'_> {
         Request {
             call: self,
             started: None,
-            progress: &Progress::NONE_YET,
+            progress: Progress::NONE_YET,
         }
     }
 }

@@ -113,7 +113,7 @@ impl fmt::Debug for History<'_> {
 /// at all, allocates nothing.
 pub(crate) struct Trail {
     pub(crate) id: u64,
-    pub(crate) first_failure_at: Instant,
+    pub(crate) first_failure_at: Option<Instant>,
     pub(crate) last: AttemptRecord,
     more: Cold<More>,
 }
@@ -135,13 +135,13 @@ pub(crate) struct Ended {
 
 impl Trail {
     #[inline]
-    pub(crate) fn begin(now: Instant, record: AttemptRecord) -> Self {
+    pub(crate) fn begin(record: AttemptRecord) -> Self {
         // Drawn here and not at the start of the request: a counter that every
         // call increments would be a write shared by all threads.
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
-            first_failure_at: now,
+            first_failure_at: None,
             last: record,
             more: Cold::NONE,
         }
@@ -201,7 +201,7 @@ mod tests {
             failure: Failure::responded(&TIMEOUT),
             outcome: Outcome::Refused(Cause::Unsafe),
         };
-        let mut trail = Trail::begin(crate::world::any_instant(), record(1));
+        let mut trail = Trail::begin(record(1));
         for attempt in 2..=100 {
             trail.push(record(attempt));
         }

@@ -97,11 +97,11 @@ impl<'a> Request<'a> {
     }
 
     /// When the request started. Without a deadline the clock is first read
-    /// after a failure, and that is the time given here.
+    /// after a failure, if that leads to a wait, and this is the time given.
     #[inline]
     pub fn started(&self) -> Option<Instant> {
         match (self.started, &self.progress.trail) {
-            (None, Some(trail)) => Some(trail.first_failure_at),
+            (None, Some(trail)) => trail.first_failure_at,
             (started, _) => started,
         }
     }

@@ -45,7 +45,9 @@ pub struct RetryToken {
     /// Nanoseconds: half the size of a `Duration`, and 584 years are enough.
     delay: u64,
     payment: Payment,
-    permit: bool,
+    /// How many permits of a limiter it holds: none or one. A whole word, so
+    /// that moving a token is moving words.
+    permits: u32,
     more: Cold<More>,
 }
 
@@ -89,7 +91,7 @@ impl RetryToken {
                 budget: BudgetId::NONE,
                 amount: 0,
             },
-            permit: false,
+            permits: 0,
             more: Cold::NONE,
         }
     }
@@ -191,13 +193,13 @@ impl RetryToken {
 
     #[inline]
     pub(crate) fn holding(mut self, permit: bool) -> Self {
-        self.permit = permit;
+        self.permits = u32::from(permit);
         self
     }
 
     #[inline]
     pub(crate) const fn holds_permit(&self) -> bool {
-        self.permit
+        self.permits > 0
     }
 }
 

@@ -142,9 +142,10 @@ impl Backoff {
     }
 
     /// The same backoff, never longer than `cap`.
-    pub fn with_cap(mut self, cap: Duration) -> Result<Self, PolicyError> {
-        self.shape = self.shape.capped(nanos(cap))?;
-        Ok(self)
+    #[must_use]
+    pub fn with_cap(mut self, cap: Duration) -> Self {
+        self.shape = self.shape.capped(nanos(cap));
+        self
     }
 
     /// The jitter.

@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::policy_error::PolicyError;
 use crate::world::nanos;
 
 #[derive(Clone)]
@@ -54,25 +53,20 @@ impl Shape {
         }
     }
 
-    pub(super) fn capped(self, new: u64) -> Result<Self, PolicyError> {
-        Ok(match self {
+    /// The same shape, never longer than `new`.
+    pub(super) fn capped(self, new: u64) -> Self {
+        match self {
             Shape::Constant(delay) => Shape::Constant(delay.min(new)),
-            Shape::Linear { first, step, .. } => {
-                super::at_most("backoff.first", first, new)?;
-                Shape::Linear {
-                    first,
-                    step,
-                    cap: new,
-                }
-            }
-            Shape::Exponential { base, factor, .. } => {
-                super::at_most("backoff.base", base, new)?;
-                Shape::Exponential {
-                    base,
-                    factor,
-                    cap: new,
-                }
-            }
+            Shape::Linear { first, step, .. } => Shape::Linear {
+                first: first.min(new),
+                step,
+                cap: new,
+            },
+            Shape::Exponential { base, factor, .. } => Shape::Exponential {
+                base: base.min(new),
+                factor,
+                cap: new,
+            },
             Shape::Controlled => Shape::Custom(Arc::new(move |retries| {
                 Duration::from_nanos(Shape::Controlled.longest(retries).min(new))
             })),
@@ -80,7 +74,7 @@ impl Shape {
                 let cap = Duration::from_nanos(new);
                 Shape::Custom(Arc::new(move |retries| delay(retries).min(cap)))
             }
-        })
+        }
     }
 }
 

@@ -115,5 +115,21 @@ fn an_impossible_backoff_names_the_field_and_the_limit() {
     );
     assert!(text(Backoff::exponential_by(1, MS, MS)).contains("backoff.factor is 1"));
     assert!(text(Backoff::linear(2 * MS, MS, MS)).contains("backoff.first"));
-    assert!(text(Backoff::best_effort().with_cap(Duration::ZERO)).contains("backoff.base"));
+}
+
+#[test]
+fn a_cap_below_the_first_delay_shortens_that_too() {
+    let cap = Duration::from_micros(3);
+    for backoff in [
+        Backoff::best_effort(),
+        Backoff::controlled(),
+        Backoff::constant(MS),
+        Backoff::linear(MS, MS, 9 * MS).unwrap(),
+        Backoff::custom(|retries| retries * MS + MS),
+    ] {
+        assert_eq!(
+            delays(&backoff.with_cap(cap), [0, 5, u32::MAX >> 9]),
+            [cap; 3]
+        );
+    }
 }

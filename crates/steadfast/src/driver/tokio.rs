@@ -29,13 +29,16 @@ impl<S: RetryStrategy, C> Retry<'_, S, C> {
     /// # Panics
     /// Outside a tokio runtime with time enabled, once it has to wait.
     #[inline]
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "an async fn moves each argument once more, a third of a first-try success"
+    )]
     pub fn run<T, E, F, Fut>(self, mut operation: F) -> impl Future<Output = Result<T, Error<E>>>
     where
         C: Classifier<E>,
         F: FnMut(Attempt) -> Fut,
         Fut: Future<Output = Result<T, E>>,
     {
-        // A block and not an `async fn`: that would move each argument once more.
         async move {
             let started = self.call.timeout.map(|_| self.now());
             let request = Request {
@@ -46,7 +49,7 @@ impl<S: RetryStrategy, C> Retry<'_, S, C> {
             let mut first = First::new(&self.strategy);
             let setback = match first.begin(request, &self) {
                 Err(panicked) => Setback::Panicked(panicked),
-                Ok(()) if !first.is_due() => Setback::NotDue,
+                Ok(()) if !first.is_due() || self.call.has_no_time() => Setback::NotDue,
                 Ok(()) => {
                     let mut future = pin!(operation(self.first_attempt()));
                     match once(future.as_mut()).await {

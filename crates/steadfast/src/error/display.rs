@@ -7,6 +7,7 @@ use super::Error;
 use crate::failure::Failure;
 use crate::history::{AttemptRecord, Outcome};
 use crate::orchestrator::Report;
+use crate::stage::Stage;
 
 impl<E: fmt::Display> fmt::Display for Error<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -34,11 +35,27 @@ fn headline(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
     if let (true, Some(elapsed)) = (verdict.is_timeout(), report.elapsed()) {
         write!(f, " after {}", Time(elapsed))?;
     }
-    f.write_str(match (verdict.is_ambiguous(), request.is_idempotent()) {
-        (true, _) => ", may have been applied",
-        (false, false) => ", was not applied",
-        (false, true) => "",
-    })
+    if verdict.is_ambiguous() {
+        f.write_str(", may have been applied")
+    } else if !request.is_idempotent() && surely_not_applied(report) {
+        f.write_str(", was not applied")
+    } else {
+        Ok(())
+    }
+}
+
+/// An error answer does not prove by itself that nothing was done; only what
+/// was never sent, and reasons that say so, do. Attempts before the last one
+/// were retried, so they prove it.
+fn surely_not_applied(report: &Report) -> bool {
+    report
+        .history()
+        .last()
+        .is_none_or(|record| match record.failure.stage {
+            Stage::NotSent => true,
+            Stage::InFlight => false,
+            Stage::Responded => record.failure.reason.allows_non_idempotent_retry(),
+        })
 }
 
 fn summary(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {

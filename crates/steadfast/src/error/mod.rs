@@ -104,3 +104,6 @@ impl<E: fmt::Debug> fmt::Debug for Error<E> {
             .finish()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -67,7 +67,7 @@ use crate::stage::Stage;
 use crate::strategy::{Ending, RetryAfter, RetryStrategy};
 use crate::token::RetryToken;
 use crate::verdict::{Certainty, Verdict};
-use crate::world::World;
+use crate::world::{Moment, World};
 
 /// One request under one strategy, from its first attempt to its verdict.
 ///
@@ -155,6 +155,9 @@ impl<S: RetryStrategy> Orchestrator<S> {
 
     /// Starts the request with the token that there is, or without.
     pub(crate) fn begin_with_token(&mut self, world: &dyn World) -> Step {
+        if self.call.has_no_time() {
+            return self.time_out(world);
+        }
         let delay = self
             .token
             .as_ref()
@@ -162,7 +165,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
         if delay.is_zero() {
             return self.attempt();
         }
-        let (delay, capped) = self.capped(delay, world.now());
+        let (delay, capped) = self.capped(delay, world);
         self.phase = Phase::Waiting { capped };
         Step::Wait(delay)
     }
@@ -203,35 +206,36 @@ impl<S: RetryStrategy> Orchestrator<S> {
         if self.phase != Phase::Attempting {
             return Step::LeftAlone;
         }
-        let now = self.note(failure, world);
+        let world = &Moment::of(world);
+        self.note(failure, world);
         let grounds = match lawful(&self.request(), self.failure()) {
             Ok(grounds) => grounds,
-            Err(cause) => return self.refuse_unasked(Refusal::new(cause), now, world),
+            Err(cause) => return self.refuse_unasked(Refusal::new(cause), world),
         };
-        if self.out_of_time(now) {
-            return self.refuse_unasked(Refusal::new(Cause::Deadline), now, world);
+        if self.out_of_time(world) {
+            return self.refuse_unasked(Refusal::new(Cause::Deadline), world);
         }
         if grounds == Grounds::AlwaysRetry {
-            return self.always_retry(now, world);
+            return self.always_retry(world);
         }
         let Some(token) = self.token.take() else {
-            return self.refuse(Refusal::new(Cause::NoToken), now, world);
+            return self.refuse(Refusal::new(Cause::NoToken), world);
         };
         let (strategy, request, failure) = (&self.strategy, &self.request(), self.failure());
         match guarded(|| strategy.refresh_retry_token(token, request, failure, world)) {
-            Ok(Decision::Ready(answer)) => self.act_on(answer, now, world),
+            Ok(Decision::Ready(answer)) => self.act_on(answer, world),
             Ok(Decision::Pending(pending)) => {
                 self.phase = Phase::Deciding;
                 Step::Ask(pending)
             }
-            Err(panicked) => self.refuse(panicked, now, world),
+            Err(panicked) => self.refuse(panicked, world),
         }
     }
 
     /// The answer to [`Step::Ask`].
     pub fn handle_decision(&mut self, answer: Answer, world: &dyn World) -> Step {
         match self.phase {
-            Phase::Deciding => self.act_on(answer, world.now(), world),
+            Phase::Deciding => self.act_on(answer, &Moment::of(world)),
             Phase::New | Phase::Attempting | Phase::Waiting { .. } | Phase::Finished => {
                 Step::LeftAlone
             }
@@ -245,9 +249,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
             Phase::Waiting { capped: false } if self.request().deadline().is_none() => {
                 self.attempt()
             }
-            Phase::Waiting { capped: false } if self.out_of_time(world.now()) => {
-                self.time_out(world)
-            }
+            Phase::Waiting { capped: false } if self.out_of_time(world) => self.time_out(world),
             Phase::Waiting { capped: false } => self.attempt(),
             Phase::New | Phase::Attempting | Phase::Deciding | Phase::Finished => Step::LeftAlone,
         }
@@ -256,7 +258,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
     /// An attempt took all the time that it had. If that was all the request
     /// had, this is its timeout; else it is a failure like any other.
     pub fn handle_attempt_timeout(&mut self, world: &dyn World) -> Step {
-        if self.out_of_time(world.now()) {
+        if self.out_of_time(world) {
             return self.handle_deadline(world);
         }
         self.handle_failure(cut_off("no answer in its time"), world)
@@ -269,8 +271,9 @@ impl<S: RetryStrategy> Orchestrator<S> {
             return Step::LeftAlone;
         }
         let failure = Failure::in_flight(&UNKNOWN).with_note("the classifier panicked");
-        let now = self.note(failure, world);
-        self.refuse_unasked(refusal, now, world)
+        let world = &Moment::of(world);
+        self.note(failure, world);
+        self.refuse_unasked(refusal, world)
     }
 
     /// The deadline passed while an attempt was under way or a decision was
@@ -279,10 +282,11 @@ impl<S: RetryStrategy> Orchestrator<S> {
         let refusal = Refusal::new(Cause::Deadline);
         match self.phase {
             Phase::Attempting => {
-                let now = self.note(cut_off("cut off by the deadline"), world);
-                self.refuse_unasked(refusal, now, world)
+                let world = &Moment::of(world);
+                self.note(cut_off("cut off by the deadline"), world);
+                self.refuse_unasked(refusal, world)
             }
-            Phase::Deciding => self.refuse(refusal, world.now(), world),
+            Phase::Deciding => self.refuse(refusal, &Moment::of(world)),
             Phase::New | Phase::Waiting { .. } => self.time_out(world),
             Phase::Finished => Step::LeftAlone,
         }
@@ -305,16 +309,13 @@ impl<S: RetryStrategy> Orchestrator<S> {
 
     /// Writes the failure down, and law 7 with it.
     #[inline]
-    fn note(&mut self, failure: Failure, world: &dyn World) -> Instant {
-        let now = world.now();
+    fn note(&mut self, failure: Failure, world: &Moment<'_>) {
         match failure.stage {
             Stage::InFlight => self.progress.may_have_been_applied = true,
             Stage::NotSent | Stage::Responded => {}
         }
-        let at = self
-            .request()
-            .started()
-            .map(|started| now.saturating_duration_since(started));
+        let started = self.request().started();
+        let at = started.map(|started| world.now().saturating_duration_since(started));
         let attempt = self.progress.attempts;
         let (at, outcome) = (at.unwrap_or_default(), Outcome::Undecided);
         let record = AttemptRecord {
@@ -325,15 +326,24 @@ impl<S: RetryStrategy> Orchestrator<S> {
         };
         match &mut self.progress.trail {
             Some(trail) => trail.push(record),
-            none => *none = Some(Trail::begin(now, record)),
+            none => *none = Some(Trail::begin(record)),
         }
-        now
     }
 
     #[inline]
     fn decide(&mut self, outcome: Outcome) {
         if let Some(trail) = &mut self.progress.trail {
             trail.last.outcome = outcome;
+        }
+    }
+
+    /// Without a deadline the time is counted from the first failure on, and
+    /// only if something came of it that takes time.
+    fn remember_the_time(&mut self, world: &Moment<'_>) {
+        if self.started.is_none()
+            && let Some(trail) = &mut self.progress.trail
+        {
+            trail.first_failure_at.get_or_insert_with(|| world.now());
         }
     }
 
@@ -348,48 +358,49 @@ impl<S: RetryStrategy> Orchestrator<S> {
     }
 
     /// Law 2. The peer's hint is a floor here too.
-    fn always_retry(&mut self, now: Instant, world: &dyn World) -> Step {
+    fn always_retry(&mut self, world: &Moment<'_>) -> Step {
         let own = Backoff::controlled().longest(self.progress.retries);
         match RetryAfter::Floor.apply(own, false, self.failure()) {
             Ok(delay) => {
                 if let Some(token) = &mut self.token {
                     token.count_retry();
                 }
-                self.retry(delay, now, world)
+                self.retry(delay, world)
             }
-            Err(refusal) => self.refuse_unasked(refusal, now, world),
+            Err(refusal) => self.refuse_unasked(refusal, world),
         }
     }
 
     #[inline]
-    fn act_on(&mut self, answer: Answer, now: Instant, world: &dyn World) -> Step {
+    fn act_on(&mut self, answer: Answer, world: &Moment<'_>) -> Step {
         match answer {
             Ok(token) => {
                 let delay = token.delay();
                 self.token = Some(token);
-                self.retry(delay, now, world)
+                self.retry(delay, world)
             }
-            Err(refusal) => self.refuse(refusal, now, world),
+            Err(refusal) => self.refuse(refusal, world),
         }
     }
 
     /// Laws 3 and 4.
     #[inline]
-    fn retry(&mut self, delay: Duration, now: Instant, world: &dyn World) -> Step {
-        let (delay, capped) = self.capped(delay, now);
+    fn retry(&mut self, delay: Duration, world: &Moment<'_>) -> Step {
+        let (delay, capped) = self.capped(delay, world);
         self.progress.retries = self.progress.retries.saturating_add(1);
         self.decide(Outcome::Retry { delay, capped });
         self.emit(Decided::Retry { delay, capped }, world);
         if delay.is_zero() && !capped {
             return self.attempt();
         }
+        self.remember_the_time(world);
         self.phase = Phase::Waiting { capped };
         Step::Wait(delay)
     }
 
     /// A refusal that the strategy did not give, and so has to be told of.
     #[cold]
-    fn refuse_unasked(&mut self, refusal: Refusal, now: Instant, world: &dyn World) -> Step {
+    fn refuse_unasked(&mut self, refusal: Refusal, world: &Moment<'_>) -> Step {
         let told = match self.token.take() {
             Some(token) => {
                 let ending = Ending::failed(self.failure());
@@ -397,15 +408,16 @@ impl<S: RetryStrategy> Orchestrator<S> {
             }
             None => Ok(()),
         };
-        self.refuse(told.err().unwrap_or(refusal), now, world)
+        self.refuse(told.err().unwrap_or(refusal), world)
     }
 
     #[cold]
-    fn refuse(&mut self, refusal: Refusal, now: Instant, world: &dyn World) -> Step {
+    fn refuse(&mut self, refusal: Refusal, world: &Moment<'_>) -> Step {
         let cause = refusal.cause();
+        self.remember_the_time(world);
         self.decide(Outcome::Refused(cause));
         self.emit(Decided::Refused(&refusal), world);
-        self.give_up(Some(refusal), cause == Cause::Deadline, now)
+        self.give_up(Some(refusal), cause == Cause::Deadline, world.now())
     }
 
     #[cold]
@@ -455,7 +467,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
     }
 
     #[inline]
-    fn emit(&self, decided: Decided<'_>, world: &dyn World) {
+    fn emit(&self, decided: Decided<'_>, world: &Moment<'_>) {
         let event = RetryEvent {
             request: self.request(),
             failure: self.failure(),
@@ -469,18 +481,19 @@ impl<S: RetryStrategy> Orchestrator<S> {
     /// A delay that reaches the deadline is cut there, and is the last thing
     /// that happens (D8, D9).
     #[inline]
-    fn capped(&self, delay: Duration, now: Instant) -> (Duration, bool) {
-        match self.request().remaining(now) {
+    fn capped(&self, delay: Duration, world: &dyn World) -> (Duration, bool) {
+        let deadline = self.request().deadline();
+        match deadline.map(|deadline| deadline.saturating_duration_since(world.now())) {
             Some(remaining) if delay >= remaining => (remaining, true),
             Some(_) | None => (delay, false),
         }
     }
 
     #[inline]
-    fn out_of_time(&self, now: Instant) -> bool {
+    fn out_of_time(&self, world: &dyn World) -> bool {
         self.request()
             .deadline()
-            .is_some_and(|deadline| now >= deadline)
+            .is_some_and(|deadline| world.now() >= deadline)
     }
 }
 

@@ -1,1 +1,713 @@
+//! One test for each law, and the matrix of RFC 0049.
 
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::*;
+use crate::internal::FailFast;
+use crate::reason::{
+    NOT_AVAILABLE, OPERATION_FAILED, Reason, SOCKET_CLOSED_WHILE_IN_FLIGHT, THROTTLED,
+};
+use crate::strategy::{
+    BestEffort, ForeignToken, Limits, Standard, StrategyExt, WorstCase, from_fn,
+};
+use crate::token::StrategyId;
+use crate::world::{Roll, VirtualWorld};
+use crate::{RetryAction, Safety};
+
+static NOT_MY_PARTITION: Reason = Reason::new("NOT_MY_PARTITION")
+    .allowing_non_idempotent_retry()
+    .always_retried();
+static LOCKED: Reason = Reason::new("LOCKED").allowing_non_idempotent_retry();
+
+const MS: Duration = Duration::from_millis(1);
+
+/// A virtual world that writes down what it is told.
+#[derive(Default)]
+struct Watched {
+    world: VirtualWorld,
+    events: RefCell<Vec<String>>,
+}
+
+impl World for Watched {
+    fn now(&self) -> Instant {
+        self.world.now()
+    }
+
+    fn roll(&self) -> Roll {
+        self.world.roll()
+    }
+
+    fn observe(&self, event: &RetryEvent<'_>) {
+        let decided = match event.decided() {
+            Decided::Retry { delay, capped } => format!("retry {delay:?} capped={capped}"),
+            Decided::Refused(refusal) => format!("refused {}", refusal.cause().name()),
+        };
+        let (operation, attempt, reason) = (event.operation(), event.attempt(), event.reason());
+        let (retries, counted) = (event.request().retries(), event.request().reasons().len());
+        self.events.borrow_mut().push(format!(
+            "{operation} #{attempt} {reason} {decided} retries={retries} reasons={counted}"
+        ));
+    }
+}
+
+fn begun<S: RetryStrategy>(strategy: S, call: Call, world: &dyn World) -> Orchestrator<S> {
+    let mut request = Orchestrator::new(strategy, call);
+    assert!(matches!(request.begin(world), Step::Attempt));
+    request
+}
+
+/// Fails the attempt under way and lets the wait pass. True if another follows.
+fn fails<S: RetryStrategy>(
+    request: &mut Orchestrator<S>,
+    failure: Failure,
+    world: &VirtualWorld,
+) -> bool {
+    match request.handle_failure(failure, world) {
+        Step::Attempt => true,
+        Step::Wait(delay) => {
+            world.advance(delay);
+            matches!(request.handle_waited(world), Step::Attempt)
+        }
+        Step::GiveUp(_) => false,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn best_effort_retries_iff_idempotent_or_allowed_or_always_and_fail_fast_iff_always() {
+    static MATRIX: [Reason; 4] = [
+        Reason::new("NEITHER"),
+        Reason::new("ALLOWS").allowing_non_idempotent_retry(),
+        Reason::new("ALWAYS").always_retried(),
+        Reason::new("BOTH")
+            .allowing_non_idempotent_retry()
+            .always_retried(),
+    ];
+    for idempotent in [true, false] {
+        for reason in &MATRIX {
+            let world = VirtualWorld::new();
+            let call = || Call::new("op").idempotent(idempotent);
+            let expected =
+                idempotent || reason.allows_non_idempotent_retry() || reason.always_retry();
+            for (strategy, expected) in [
+                (
+                    Box::new(BestEffort::default()) as Box<dyn RetryStrategy>,
+                    expected,
+                ),
+                (Box::new(FailFast::new()), reason.always_retry()),
+            ] {
+                let mut request = begun(strategy, call(), &world);
+                for _ in 0..3 {
+                    let retried = fails(&mut request, Failure::responded(reason), &world);
+                    assert_eq!(retried, expected, "idempotent {idempotent}, {reason}");
+                    if !retried {
+                        break;
+                    }
+                }
+                let request = request.request();
+                assert_eq!(request.retries(), if expected { 3 } else { 0 });
+                assert_eq!(request.reasons().len(), usize::from(expected));
+            }
+        }
+    }
+}
+
+#[test]
+fn law_1_an_in_flight_write_is_not_sent_again_whatever_a_strategy_says() {
+    let world = VirtualWorld::new();
+    let reckless = from_fn(|_, _| RetryAction::with_duration(MS));
+    let mut request = begun(&reckless, Call::new("upsert"), &world);
+    let failure = Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT);
+    let Step::GiveUp(verdict) = request.handle_failure(failure, &world) else {
+        panic!()
+    };
+    assert_eq!(verdict, Verdict::Failed(Certainty::Ambiguous));
+    let report = request.take_report();
+    assert_eq!(report.refusal().map(Refusal::cause), Some(Cause::Unsafe));
+}
+
+#[test]
+fn law_1_an_answer_whose_reason_does_not_allow_it_is_not_retried_for_a_write() {
+    let world = VirtualWorld::new();
+    let reckless = from_fn(|_, _| RetryAction::with_duration(MS));
+    let mut request = begun(&reckless, Call::new("upsert"), &world);
+    assert!(!fails(
+        &mut request,
+        Failure::responded(&OPERATION_FAILED),
+        &world
+    ));
+}
+
+#[test]
+fn law_1_unknown_is_never_retried() {
+    let world = VirtualWorld::new();
+    let reckless = from_fn(|_, _| RetryAction::with_duration(MS));
+    let mut request = begun(&reckless, Call::new("get").idempotent(true), &world);
+    assert!(!fails(&mut request, Failure::not_sent(&UNKNOWN), &world));
+}
+
+#[test]
+fn law_2_an_always_retried_reason_does_not_ask_and_waits_by_the_controlled_backoff() {
+    let world = VirtualWorld::new();
+    let never = from_fn(|_, _| unreachable!("the strategy must not be asked"));
+    let mut request = begun(never, Call::new("upsert"), &world);
+    for expected in [1, 10, 50, 100, 500, 1000, 1000, 1000] {
+        let failure = Failure::responded(&NOT_MY_PARTITION);
+        let Step::Wait(delay) = request.handle_failure(failure, &world) else {
+            panic!()
+        };
+        assert_eq!(delay, expected * MS);
+        world.advance(delay);
+        assert!(matches!(request.handle_waited(&world), Step::Attempt));
+    }
+}
+
+#[test]
+fn the_controlled_backoff_is_indexed_by_all_retries_made_before() {
+    // D7: two strategy retries first, so the always-retry waits the third delay.
+    let world = VirtualWorld::new();
+    let mut request = begun(
+        BestEffort::default(),
+        Call::new("get").idempotent(true),
+        &world,
+    );
+    assert!(fails(&mut request, Failure::responded(&LOCKED), &world));
+    assert!(fails(&mut request, Failure::responded(&LOCKED), &world));
+    let failure = Failure::responded(&NOT_MY_PARTITION);
+    let Step::Wait(delay) = request.handle_failure(failure, &world) else {
+        panic!()
+    };
+    assert_eq!(delay, 50 * MS);
+}
+
+#[test]
+fn always_retried_attempts_count_for_the_strategy_too() {
+    let world = VirtualWorld::new();
+    let strategy = BestEffort::default();
+    let mut request = begun(&strategy, Call::new("get").idempotent(true), &world);
+    assert!(fails(
+        &mut request,
+        Failure::responded(&NOT_MY_PARTITION),
+        &world
+    ));
+    assert!(fails(
+        &mut request,
+        Failure::responded(&NOT_MY_PARTITION),
+        &world
+    ));
+    let Step::Wait(delay) = request.handle_failure(Failure::responded(&LOCKED), &world) else {
+        panic!()
+    };
+    assert_eq!(delay, 4 * MS);
+}
+
+#[test]
+fn law_3_a_capped_sleep_ends_in_a_timeout_without_another_attempt() {
+    let world = Watched::default();
+    let slow = from_fn(|_, _| RetryAction::with_duration(200 * MS));
+    let call = Call::new("get").idempotent(true).timeout(10 * MS);
+    let mut request = begun(slow, call, &world);
+    let Step::Wait(delay) = request.handle_failure(Failure::responded(&LOCKED), &world) else {
+        panic!()
+    };
+    assert_eq!(delay, 10 * MS);
+    world.world.advance(delay);
+    let Step::GiveUp(verdict) = request.handle_waited(&world) else {
+        panic!()
+    };
+    assert_eq!(verdict, Verdict::TimedOut(Certainty::Unambiguous));
+    let report = request.take_report();
+    let outcome = report.history().last().map(|record| record.outcome);
+    assert_eq!(
+        outcome,
+        Some(Outcome::Retry {
+            delay: 10 * MS,
+            capped: true
+        })
+    );
+    assert_eq!((report.attempts(), report.retries()), (1, 1));
+    assert_eq!(report.elapsed(), Some(10 * MS));
+}
+
+#[test]
+fn law_3_two_seconds_into_two_and_a_half_a_second_becomes_half_a_second() {
+    let world = VirtualWorld::new();
+    let strategy = from_fn(|_, _| RetryAction::with_duration(1000 * MS));
+    let call = Call::new("get").idempotent(true).timeout(2500 * MS);
+    let mut request = begun(strategy, call, &world);
+    world.advance(2000 * MS);
+    let Step::Wait(delay) = request.handle_failure(Failure::responded(&LOCKED), &world) else {
+        panic!()
+    };
+    assert_eq!(delay, 500 * MS);
+    world.advance(delay);
+    assert!(matches!(
+        request.handle_waited(&world),
+        Step::GiveUp(Verdict::TimedOut(_))
+    ));
+}
+
+#[test]
+fn law_3_the_time_that_attempts_take_counts() {
+    // Not only the sleeps: three attempts of a second each use up 2.5 s.
+    let world = VirtualWorld::new();
+    let call = Call::new("get").idempotent(true).timeout(2500 * MS);
+    let mut request = begun(BestEffort::default(), call, &world);
+    for expected in [true, true, false] {
+        world.advance(1000 * MS);
+        assert_eq!(
+            fails(&mut request, Failure::responded(&LOCKED), &world),
+            expected
+        );
+    }
+    assert_eq!(request.request().attempts(), 3);
+}
+
+#[test]
+fn law_3_always_retried_reasons_end_at_the_deadline_too() {
+    let world = VirtualWorld::new();
+    let call = Call::new("upsert").timeout(100 * MS);
+    let mut request = begun(BestEffort::default(), call, &world);
+    let mut attempts = 1;
+    while fails(&mut request, Failure::responded(&NOT_MY_PARTITION), &world) {
+        attempts += 1;
+    }
+    // 1, 10, 50 and then 39 of 100 ms.
+    assert_eq!(attempts, 4);
+    assert_eq!(world.elapsed(), 100 * MS);
+    assert!(request.take_report().verdict().is_timeout());
+}
+
+#[test]
+fn law_3_a_wait_that_ends_late_is_not_followed_by_an_attempt_past_the_deadline() {
+    let world = VirtualWorld::new();
+    let call = Call::new("get").idempotent(true).timeout(10 * MS);
+    let mut request = begun(BestEffort::default(), call, &world);
+    let Step::Wait(_) = request.handle_failure(Failure::responded(&LOCKED), &world) else {
+        panic!()
+    };
+    world.advance(11 * MS);
+    assert!(matches!(
+        request.handle_waited(&world),
+        Step::GiveUp(Verdict::TimedOut(_))
+    ));
+}
+
+#[test]
+fn law_4_each_retry_and_each_refusal_leaves_one_event_after_it_was_counted() {
+    let world = Watched::default();
+    let strategy = BestEffort::default().max_attempts(3).unwrap();
+    let mut request = begun(strategy, Call::new("get").idempotent(true), &world);
+    for _ in 0..3 {
+        if let Step::Wait(delay) = request.handle_failure(Failure::responded(&LOCKED), &world) {
+            world.world.advance(delay);
+            let _ = request.handle_waited(&world);
+        }
+    }
+    assert_eq!(
+        *world.events.borrow(),
+        [
+            "get #1 LOCKED retry 1ms capped=false retries=1 reasons=1",
+            "get #2 LOCKED retry 2ms capped=false retries=2 reasons=1",
+            "get #3 LOCKED refused attempts_used_up retries=2 reasons=1",
+        ]
+    );
+}
+
+#[test]
+fn law_4_refusals_by_law_leave_an_event_with_their_cause() {
+    let world = Watched::default();
+    let mut request = begun(BestEffort::default(), Call::new("upsert"), &world);
+    let _ = request.handle_failure(Failure::in_flight(&OPERATION_FAILED), &world);
+    assert_eq!(
+        *world.events.borrow(),
+        ["upsert #1 OPERATION_FAILED refused unsafe retries=0 reasons=0"]
+    );
+}
+
+#[test]
+fn law_6_a_hint_is_a_floor_for_always_retried_reasons_and_functions_and_ends_at_the_deadline() {
+    let hinted = |reason| Failure::responded(reason).with_hint(300 * MS);
+    let quick = || from_fn(|_, _| RetryAction::with_duration(MS));
+    for reason in [&NOT_MY_PARTITION, &LOCKED] {
+        let world = VirtualWorld::new();
+        let mut request = begun(quick(), Call::new("op"), &world);
+        let Step::Wait(delay) = request.handle_failure(hinted(reason), &world) else {
+            panic!()
+        };
+        assert_eq!(delay, 300 * MS);
+        let mut request = begun(quick(), Call::new("op").timeout(200 * MS), &world);
+        let Step::Wait(delay) = request.handle_failure(hinted(reason), &world) else {
+            panic!()
+        };
+        assert_eq!(delay, 200 * MS);
+    }
+}
+
+#[test]
+fn law_7_may_have_been_applied_stays_and_decides_ambiguity() {
+    // An idempotent request is never ambiguous, however it ends.
+    for (idempotent, certainty) in [
+        (true, Certainty::Unambiguous),
+        (false, Certainty::Ambiguous),
+    ] {
+        let world = VirtualWorld::new();
+        let call = Call::new("op").idempotent(idempotent).timeout(MS);
+        let mut request = begun(BestEffort::default(), call, &world);
+        world.advance(MS);
+        let Step::GiveUp(verdict) = request.handle_deadline(&world) else {
+            panic!()
+        };
+        assert_eq!(verdict, Verdict::TimedOut(certainty));
+    }
+    // Sticky: it was in flight once, then answered, then timed out.
+    let world = VirtualWorld::new();
+    let mut request = begun(
+        BestEffort::default(),
+        Call::new("get").idempotent(true),
+        &world,
+    );
+    assert!(fails(
+        &mut request,
+        Failure::in_flight(&OPERATION_FAILED),
+        &world
+    ));
+    assert!(fails(&mut request, Failure::responded(&LOCKED), &world));
+    assert!(request.request().may_have_been_applied());
+}
+
+#[test]
+fn a_write_that_was_answered_every_time_times_out_unambiguously() {
+    let world = VirtualWorld::new();
+    let call = Call::new("upsert").timeout(300 * MS);
+    let mut request = begun(BestEffort::default(), call, &world);
+    while fails(&mut request, Failure::responded(&LOCKED), &world) {}
+    let report = request.take_report();
+    assert_eq!(report.verdict(), Verdict::TimedOut(Certainty::Unambiguous));
+    assert_eq!(report.reasons().iter().collect::<Vec<_>>(), [&LOCKED]);
+}
+
+#[test]
+fn law_9_a_finished_request_is_left_alone() {
+    let world = VirtualWorld::new();
+    let mut request = begun(
+        BestEffort::default(),
+        Call::new("get").idempotent(true),
+        &world,
+    );
+    request.handle_success(&world);
+    for step in [
+        request.handle_failure(Failure::responded(&LOCKED), &world),
+        request.handle_waited(&world),
+        request.handle_deadline(&world),
+        request.begin(&world),
+    ] {
+        assert!(matches!(step, Step::LeftAlone), "{step:?}");
+    }
+    assert_eq!(request.request().retries(), 0);
+    assert!(request.request().history().is_empty());
+}
+
+#[test]
+fn a_request_that_waits_is_not_failed_twice() {
+    let world = VirtualWorld::new();
+    let mut request = begun(
+        BestEffort::default(),
+        Call::new("get").idempotent(true),
+        &world,
+    );
+    let _ = request.handle_failure(Failure::responded(&LOCKED), &world);
+    let again = request.handle_failure(Failure::responded(&LOCKED), &world);
+    assert!(matches!(again, Step::LeftAlone));
+    assert_eq!(request.request().retries(), 1);
+}
+
+/// Counts what it is told, and does as another says otherwise.
+struct Counting {
+    id: StrategyId,
+    succeeded: AtomicU32,
+    ended: AtomicU32,
+    initial: bool,
+}
+
+impl Counting {
+    fn new(initial: bool) -> Self {
+        let (succeeded, ended) = (AtomicU32::new(0), AtomicU32::new(0));
+        Self {
+            id: StrategyId::unique(),
+            succeeded,
+            ended,
+            initial,
+        }
+    }
+}
+
+impl RetryStrategy for Counting {
+    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
+        if self.initial {
+            Ok(RetryToken::initial(self.id).after(5 * MS))
+        } else {
+            Err(Refusal::new(Cause::Declined))
+        }
+    }
+
+    fn refresh_retry_token(
+        &self,
+        token: RetryToken,
+        _: &Request<'_>,
+        _: &Failure,
+        _: &dyn World,
+    ) -> Decision {
+        Decision::pending(async move { Ok(token.next(MS)) })
+    }
+
+    fn record_success(&self, _: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
+        self.succeeded.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn record_end(&self, _: RetryToken, _: Ending<'_>, _: &dyn World) {
+        self.ended.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn worst_case(&self, limits: &Limits) -> WorstCase {
+        WorstCase::unbounded(limits)
+    }
+}
+
+#[test]
+fn without_an_initial_token_one_attempt_is_made_and_no_more() {
+    let world = VirtualWorld::new();
+    let strategy = Counting::new(false);
+    let mut request = begun(&strategy, Call::new("get").idempotent(true), &world);
+    let step = request.handle_failure(Failure::responded(&LOCKED), &world);
+    assert!(matches!(step, Step::GiveUp(_)));
+    assert_eq!(
+        request.take_report().refusal().map(Refusal::cause),
+        Some(Cause::NoToken)
+    );
+}
+
+#[test]
+fn without_an_initial_token_always_retried_reasons_are_retried_still() {
+    let world = VirtualWorld::new();
+    let strategy = Counting::new(false);
+    let mut request = begun(&strategy, Call::new("get"), &world);
+    assert!(fails(
+        &mut request,
+        Failure::responded(&NOT_MY_PARTITION),
+        &world
+    ));
+}
+
+#[test]
+fn even_the_first_attempt_may_have_to_wait_and_then_ends_at_the_deadline() {
+    let world = VirtualWorld::new();
+    let strategy = Counting::new(true);
+    let mut request = Orchestrator::new(&strategy, Call::new("get"));
+    let Step::Wait(delay) = request.begin(&world) else {
+        panic!()
+    };
+    assert_eq!(delay, 5 * MS);
+    world.advance(delay);
+    assert!(matches!(request.handle_waited(&world), Step::Attempt));
+
+    let mut request = Orchestrator::new(&strategy, Call::new("get").timeout(2 * MS));
+    let Step::Wait(delay) = request.begin(&world) else {
+        panic!()
+    };
+    assert_eq!(delay, 2 * MS);
+    world.advance(delay);
+    let Step::GiveUp(verdict) = request.handle_waited(&world) else {
+        panic!()
+    };
+    assert_eq!(verdict, Verdict::TimedOut(Certainty::Unambiguous));
+    assert_eq!(request.take_report().attempts(), 0);
+}
+
+#[test]
+fn a_decision_can_take_time_and_is_then_acted_on() {
+    let world = VirtualWorld::new();
+    let strategy = Counting::new(true);
+    let mut request = Orchestrator::new(&strategy, Call::new("get").idempotent(true));
+    let _ = request.begin(&world);
+    let _ = request.handle_waited(&world);
+    let Step::Ask(pending) = request.handle_failure(Failure::responded(&LOCKED), &world) else {
+        panic!()
+    };
+    let mut pending = pending;
+    let waker = std::task::Waker::noop();
+    let mut context = std::task::Context::from_waker(waker);
+    let std::task::Poll::Ready(answer) = pending.as_mut().poll(&mut context) else {
+        panic!()
+    };
+    let Step::Wait(delay) = request.handle_decision(answer, &world) else {
+        panic!()
+    };
+    assert_eq!(delay, MS);
+    assert_eq!(request.request().retries(), 1);
+}
+
+#[test]
+fn a_deadline_during_a_decision_times_the_request_out_with_its_failure_on_record() {
+    let world = VirtualWorld::new();
+    let strategy = Counting::new(true);
+    let call = Call::new("get").idempotent(true).timeout(10 * MS);
+    let mut request = Orchestrator::new(&strategy, call);
+    let _ = request.begin(&world);
+    world.advance(5 * MS);
+    let _ = request.handle_waited(&world);
+    let _ = request.handle_failure(Failure::responded(&LOCKED), &world);
+    world.advance(5 * MS);
+    assert!(matches!(
+        request.handle_deadline(&world),
+        Step::GiveUp(Verdict::TimedOut(_))
+    ));
+    let report = request.take_report();
+    assert_eq!(report.history().last().unwrap().failure.reason, &LOCKED);
+    assert_eq!(report.refusal().map(Refusal::cause), Some(Cause::Deadline));
+}
+
+#[test]
+fn law_8_a_dropped_request_is_reported_to_its_strategy_once() {
+    let world = VirtualWorld::new();
+    let strategy = Counting::new(true);
+    let mut request = Orchestrator::new(&strategy, Call::new("get"));
+    let _ = request.begin(&world);
+    drop(request);
+    assert_eq!(strategy.ended.load(Ordering::Relaxed), 1);
+
+    let mut request = Orchestrator::new(&strategy, Call::new("get"));
+    let _ = request.begin(&world);
+    let _ = request.handle_waited(&world);
+    request.handle_success(&world);
+    drop(request);
+    assert_eq!(strategy.ended.load(Ordering::Relaxed), 1);
+    assert_eq!(strategy.succeeded.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_refusal_by_law_is_told_to_the_strategy() {
+    let world = VirtualWorld::new();
+    let strategy = Counting::new(true);
+    let mut request = Orchestrator::new(&strategy, Call::new("upsert"));
+    let _ = request.begin(&world);
+    let _ = request.handle_waited(&world);
+    let _ = request.handle_failure(Failure::in_flight(&LOCKED), &world);
+    drop(request);
+    assert_eq!(strategy.ended.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_strategy_reads_the_users_context_and_a_request_brings_its_own_strategy() {
+    struct Caller {
+        robot: bool,
+    }
+    let strategy = BestEffort::default().when(|request, _| {
+        !request
+            .context::<Caller>()
+            .is_some_and(|caller| caller.robot)
+    });
+    for (robot, expected) in [(true, false), (false, true)] {
+        let world = VirtualWorld::new();
+        let call = Call::new("get").idempotent(true).context(Caller { robot });
+        let mut request = begun(&strategy, call, &world);
+        assert_eq!(
+            fails(&mut request, Failure::responded(&LOCKED), &world),
+            expected
+        );
+    }
+}
+
+#[test]
+fn strategies_are_object_safe_and_can_differ_per_request() {
+    let client: Box<dyn RetryStrategy> = Box::new(FailFast::new());
+    let this_request: Box<dyn RetryStrategy> = Box::new(BestEffort::default());
+    for (strategy, expected) in [(client, false), (this_request, true)] {
+        let world = VirtualWorld::new();
+        let mut request = begun(strategy, Call::new("get").idempotent(true), &world);
+        assert_eq!(
+            fails(&mut request, Failure::responded(&LOCKED), &world),
+            expected
+        );
+    }
+}
+
+#[test]
+fn an_error_that_says_no_is_not_retried_though_the_server_is_at_fault() {
+    let world = VirtualWorld::new();
+    let mut request = begun(
+        Standard::guidance(),
+        Call::new("get").idempotent(true),
+        &world,
+    );
+    let failure = Failure::responded(&OPERATION_FAILED)
+        .with_safety(Safety::No)
+        .with_fault(crate::Fault::Server);
+    assert!(!fails(&mut request, failure, &world));
+}
+
+#[test]
+fn requests_that_were_not_sent_are_all_retried() {
+    for idempotent in [true, false] {
+        let world = VirtualWorld::new();
+        let call = Call::new("op").idempotent(idempotent);
+        let mut request = begun(BestEffort::default(), call, &world);
+        assert!(fails(
+            &mut request,
+            Failure::not_sent(&NOT_AVAILABLE),
+            &world
+        ));
+        assert!(fails(
+            &mut request,
+            Failure::not_sent(&OPERATION_FAILED),
+            &world
+        ));
+    }
+}
+
+#[test]
+fn without_a_deadline_the_clock_is_not_looked_at_before_a_failure() {
+    struct NoClock;
+    impl World for NoClock {
+        fn now(&self) -> Instant {
+            panic!("the clock was read")
+        }
+        fn roll(&self) -> Roll {
+            panic!("the dice were rolled")
+        }
+    }
+    for strategy in [
+        Box::new(BestEffort::default()) as Box<dyn RetryStrategy>,
+        Box::new(Standard::guidance()),
+    ] {
+        let mut request = begun(strategy, Call::new("get"), &NoClock);
+        request.handle_success(&NoClock);
+    }
+}
+
+#[test]
+fn a_throttled_write_may_be_retried_because_it_was_refused() {
+    let world = VirtualWorld::new();
+    let mut request = begun(Standard::aws_2_1(), Call::new("put"), &world);
+    assert!(fails(
+        &mut request,
+        Failure::responded(&THROTTLED).throttling(),
+        &world
+    ));
+}
+
+#[test]
+fn a_call_without_any_time_is_over_before_its_first_attempt() {
+    let world = VirtualWorld::new();
+    let mut request = Orchestrator::new(
+        BestEffort::default(),
+        Call::new("put").timeout(Duration::ZERO),
+    );
+    let Step::GiveUp(verdict) = request.begin(&world) else {
+        panic!()
+    };
+    assert_eq!(verdict, Verdict::TimedOut(Certainty::Unambiguous));
+    assert_eq!(request.take_report().attempts(), 0);
+}

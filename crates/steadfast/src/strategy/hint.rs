@@ -64,7 +64,7 @@ impl RetryAfter {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn delay(
         self,
         backoff: &Backoff,

@@ -271,8 +271,8 @@ impl StandardBuilder {
             ));
         }
         if let Some(most) = max_backoff {
-            parts.backoff = parts.backoff.with_cap(most)?;
-            parts.throttling_backoff = parts.throttling_backoff.with_cap(most)?;
+            parts.backoff = parts.backoff.with_cap(most);
+            parts.throttling_backoff = parts.throttling_backoff.with_cap(most);
         }
         Ok(Standard {
             id: StrategyId::unique(),

@@ -1,0 +1,127 @@
+//! `steadfast cluster`: a cluster that stays up until it is interrupted.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+use steadfast_cluster::{BucketSettings, Cluster, Service};
+
+use crate::output::line;
+
+/// Start a Couchbase-protocol cluster to test against, and break
+///
+/// Starts real nodes on loopback, in this process. Any Couchbase SDK connects to the
+/// printed connection string. It stays up until interrupted and keeps everything in
+/// memory.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  steadfast cluster                              one node, bucket `default`, user Administrator/password
+  steadfast cluster --nodes 3 --bucket travel --replicas 1 --tls
+  steadfast cluster --usual-ports                on 11210, 8091, … as a real server
+
+In another terminal, with the control address that it prints:
+  export STEADFAST_CONTROL=127.0.0.1:40000
+  steadfast fault add --opcode SET --times 3 answer --status ETMPFAIL
+  steadfast topology rebalance-in")]
+pub(crate) struct Arguments {
+    /// How many nodes to start
+    #[arg(long, default_value_t = 1)]
+    nodes: usize,
+    /// A bucket to create; may be given several times
+    #[arg(long = "bucket", default_values_t = [String::from("default")], value_name = "NAME")]
+    buckets: Vec<String>,
+    /// How many replicas the buckets have
+    #[arg(long, default_value_t = 1)]
+    replicas: usize,
+    /// How many vbuckets the buckets have
+    #[arg(long, default_value_t = 1024)]
+    vbuckets: u16,
+    /// A user who may do everything, as NAME:PASSWORD; may be given several times
+    #[arg(long = "user", default_values_t = [String::from("Administrator:password")], value_name = "NAME:PASSWORD")]
+    users: Vec<String>,
+    /// Listen with TLS as well, under a certificate authority made for the occasion
+    #[arg(long)]
+    tls: bool,
+    /// Where to write the authority's certificate [default: a file in the temporary directory]
+    #[arg(long, value_name = "FILE", requires = "tls")]
+    ca_out: Option<PathBuf>,
+    /// The address to listen on; anybody who can reach it can use the cluster
+    #[arg(long, default_value = "127.0.0.1")]
+    bind: IpAddr,
+    /// The host name to tell clients [default: the address]
+    #[arg(long)]
+    host: Option<String>,
+    /// Put the first node on the ports of a real server (11210, 8091, …) instead of free ones
+    #[arg(long)]
+    usual_ports: bool,
+    /// The port of the control endpoint; 0 is any free one
+    #[arg(long, default_value_t = 0, value_name = "PORT")]
+    control_port: u16,
+    /// How many applied mutations the journal remembers
+    #[arg(long, default_value_t = steadfast_cluster::journal::DEFAULT_LIMIT, value_name = "ENTRIES")]
+    journal: usize,
+    /// The seed of everything random, to replay a run
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let mut builder = Cluster::builder()
+        .nodes(arguments.nodes)
+        .tls(arguments.tls)
+        .bind(arguments.bind)
+        .usual_ports(arguments.usual_ports)
+        .control(arguments.control_port)
+        .journal_limit(arguments.journal);
+    if let Some(host) = arguments.host {
+        builder = builder.host(host);
+    }
+    if let Some(seed) = arguments.seed {
+        builder = builder.seed(seed);
+    }
+    for user in &arguments.users {
+        let (name, password) = user
+            .split_once(':')
+            .with_context(|| format!("--user is NAME:PASSWORD, not {user:?}"))?;
+        builder = builder.user(name, password);
+    }
+    for bucket in arguments.buckets {
+        let settings = BucketSettings::new(bucket);
+        builder = builder.bucket(
+            settings
+                .replicas(arguments.replicas)
+                .vbuckets(arguments.vbuckets),
+        );
+    }
+    let cluster = builder.start().await?;
+
+    line(format_args!("connect    {}", cluster.connection_string()));
+    if let (Some(connection_string), Some(pem)) =
+        (cluster.tls_connection_string(), cluster.ca_pem())
+    {
+        let path = arguments.ca_out.unwrap_or_else(|| {
+            std::env::temp_dir().join(format!("steadfast-ca-{}.pem", std::process::id()))
+        });
+        std::fs::write(&path, pem).with_context(|| format!("cannot write {}", path.display()))?;
+        line(format_args!("with TLS   {connection_string}"));
+        line(format_args!("authority  {}", path.display()));
+    }
+    if let Some(mgmt) = cluster.addresses(Service::Mgmt).first() {
+        line(format_args!("manage     http://{mgmt}"));
+    }
+    if let Some(control) = cluster.control_address() {
+        line(format_args!(
+            "control    http://{control}      export STEADFAST_CONTROL={control}"
+        ));
+    }
+    line(format_args!("seed       {}", cluster.seed()));
+    line("up; interrupt to stop");
+
+    tokio::signal::ctrl_c()
+        .await
+        .context("cannot wait for an interrupt")?;
+    cluster.stop().await;
+    Ok(())
+}

@@ -1,0 +1,286 @@
+//! A bucket: its vbuckets, its collections, its settings.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard, RwLock};
+use steadfast_wire::Status;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Now;
+use crate::journal::split_key;
+use crate::manifest::Manifest;
+use crate::store::vbucket::{NodeSet, Vbucket};
+use crate::topology::NodeId;
+use crate::topology::config::Config;
+use crate::topology::plan::{Chain, spread};
+
+/// How a bucket is to be made.
+///
+/// ```
+/// use steadfast_cluster::BucketSettings;
+///
+/// let travel = BucketSettings::new("travel").replicas(2).vbuckets(64);
+/// assert_eq!(travel.name, "travel");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BucketSettings {
+    /// The name.
+    pub name: String,
+    /// How many replicas every vbucket should have.
+    pub replicas: usize,
+    /// How many vbuckets; real servers have 1024, or 64 or 128.
+    pub vbuckets: u16,
+    /// How many bytes of documents it may hold, over all nodes and replicas.
+    pub quota_bytes: u64,
+    /// Whether it may be emptied over the management endpoint.
+    pub flush_enabled: bool,
+}
+
+impl BucketSettings {
+    /// A bucket with one replica, 1024 vbuckets and a gibibyte.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            replicas: 1,
+            vbuckets: 1024,
+            quota_bytes: 1024 * 1024 * 1024,
+            flush_enabled: true,
+        }
+    }
+
+    /// With so many replicas, three at most.
+    #[must_use]
+    pub fn replicas(self, replicas: usize) -> Self {
+        Self { replicas, ..self }
+    }
+
+    /// With so many vbuckets.
+    #[must_use]
+    pub fn vbuckets(self, vbuckets: u16) -> Self {
+        Self { vbuckets, ..self }
+    }
+
+    /// With room for so many bytes.
+    #[must_use]
+    pub fn quota_bytes(self, quota_bytes: u64) -> Self {
+        Self {
+            quota_bytes,
+            ..self
+        }
+    }
+
+    /// Whether a bucket can be made so; the sentence says why not.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let name_is_good = (1..=100).contains(&self.name.len())
+            && self
+                .name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"_-.%".contains(&byte))
+            && !self.name.starts_with('.');
+        if !name_is_good {
+            return Err(format!("{:?} is no name for a bucket", self.name));
+        }
+        if self.replicas > 3 {
+            return Err(format!(
+                "a bucket has at most 3 replicas, not {}",
+                self.replicas
+            ));
+        }
+        if !(1..=1024).contains(&self.vbuckets) {
+            return Err(format!(
+                "a bucket has 1 to 1024 vbuckets, not {}",
+                self.vbuckets
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A bucket of the cluster, with all of its state on all nodes.
+#[derive(Debug)]
+pub struct Bucket {
+    /// The name, shared with the journal's entries.
+    pub name: Arc<str>,
+    /// How it was made.
+    pub settings: BucketSettings,
+    /// Tells a bucket from one of the same name that was dropped before.
+    pub uuid: String,
+    /// Cancelled when the bucket is dropped; connections to it close.
+    pub dropped: CancellationToken,
+    vbuckets: Vec<Mutex<Vbucket>>,
+    manifest: RwLock<Arc<Manifest>>,
+    forward: RwLock<Option<Vec<Chain>>>,
+    config: RwLock<Arc<Config>>,
+    used_bytes: AtomicI64,
+    swept_at: AtomicU64,
+}
+
+impl Bucket {
+    /// An empty bucket on these nodes.
+    pub fn new(settings: BucketSettings, nodes: &[NodeId]) -> Self {
+        let chains = spread(&[], settings.vbuckets, settings.replicas, nodes);
+        let vbuckets = (0u16..)
+            .zip(chains)
+            .map(|(id, chain)| {
+                let active = chain
+                    .active
+                    .expect("a fresh spread has an active node everywhere");
+                Mutex::new(Vbucket::new(id, fresh_uuid(), active, chain.replicas))
+            })
+            .collect();
+        Self {
+            name: settings.name.as_str().into(),
+            uuid: format!("{:032x}", rand::random::<u128>()),
+            dropped: CancellationToken::new(),
+            vbuckets,
+            manifest: RwLock::default(),
+            forward: RwLock::default(),
+            config: RwLock::default(),
+            used_bytes: AtomicI64::new(0),
+            swept_at: AtomicU64::new(0),
+            settings,
+        }
+    }
+
+    /// Locks a vbucket. One that does not exist is not this node's either.
+    pub fn vbucket(&self, id: u16) -> Result<MutexGuard<'_, Vbucket>, Status> {
+        self.vbuckets
+            .get(usize::from(id))
+            .map(Mutex::lock)
+            .ok_or(Status::NotMyVbucket)
+    }
+
+    /// The collections.
+    pub fn manifest(&self) -> Arc<Manifest> {
+        self.manifest.read().clone()
+    }
+
+    /// Whether a collection exists, without sharing the manifest.
+    pub fn has_collection(&self, id: u32) -> bool {
+        self.manifest.read().has_collection(id)
+    }
+
+    /// Replaces the collections by what `change` makes of them.
+    pub fn change_manifest<T, E>(
+        &self,
+        change: impl FnOnce(&Manifest) -> Result<(Manifest, T), E>,
+    ) -> Result<T, E> {
+        let mut manifest = self.manifest.write();
+        let (next, result) = change(&manifest)?;
+        *manifest = Arc::new(next);
+        Ok(result)
+    }
+
+    /// Forgets every document of these collections.
+    pub fn purge_collections(&self, ids: &[u32]) {
+        self.retain(|key| !ids.contains(&split_key(key).0));
+    }
+
+    /// Forgets every document.
+    pub fn flush(&self) {
+        self.retain(|_| false);
+    }
+
+    fn retain(&self, keep: impl Fn(&Bytes) -> bool) {
+        for vbucket in &self.vbuckets {
+            let mut vbucket = vbucket.lock();
+            vbucket.retain(&keep);
+            self.account(&mut vbucket);
+        }
+    }
+
+    /// The config that is in force.
+    pub fn config(&self) -> Arc<Config> {
+        self.config.read().clone()
+    }
+
+    pub(crate) fn set_config(&self, config: Config) {
+        *self.config.write() = Arc::new(config);
+    }
+
+    /// Where vbuckets are going, during a rebalance.
+    pub(crate) fn forward(&self) -> Option<Vec<Chain>> {
+        self.forward.read().clone()
+    }
+
+    pub(crate) fn set_forward(&self, forward: Option<Vec<Chain>>) {
+        *self.forward.write() = forward;
+    }
+
+    /// Who has what now.
+    pub fn chains(&self) -> Vec<Chain> {
+        self.vbuckets
+            .iter()
+            .map(|vbucket| {
+                let vbucket = vbucket.lock();
+                Chain {
+                    active: vbucket.active(),
+                    replicas: vbucket.replicas().to_vec(),
+                }
+            })
+            .collect()
+    }
+
+    /// Moves one vbucket to where a plan wants it, with its state.
+    pub(crate) fn assign(&self, id: u16, chain: &Chain) {
+        let (Ok(mut vbucket), Some(active)) = (self.vbucket(id), chain.active) else {
+            return;
+        };
+        if vbucket.active().is_some() {
+            vbucket.assign(active, chain.replicas.clone());
+        } else {
+            vbucket.recreate(fresh_uuid(), active, chain.replicas.clone());
+        }
+        self.account(&mut vbucket);
+    }
+
+    /// Promotes replicas where the active node is lost.
+    pub(crate) fn fail_over(&self, lost: NodeSet) {
+        for vbucket in &self.vbuckets {
+            let mut vbucket = vbucket.lock();
+            vbucket.fail_over(lost, fresh_uuid());
+            self.account(&mut vbucket);
+        }
+    }
+
+    /// Does something with every vbucket, one lock at a time.
+    pub(crate) fn for_each_vbucket(&self, mut action: impl FnMut(&mut Vbucket)) {
+        for vbucket in &self.vbuckets {
+            let mut vbucket = vbucket.lock();
+            action(&mut vbucket);
+            self.account(&mut vbucket);
+        }
+    }
+
+    /// Adds what a vbucket grew by to what the bucket uses.
+    pub fn account(&self, vbucket: &mut Vbucket) {
+        let grown = vbucket.take_growth();
+        if grown != 0 {
+            self.used_bytes.fetch_add(grown as i64, Ordering::Relaxed);
+        }
+    }
+
+    /// How many bytes the documents count for, over all nodes.
+    pub fn used_bytes(&self) -> u64 {
+        u64::try_from(self.used_bytes.load(Ordering::Relaxed)).unwrap_or(0)
+    }
+
+    /// Whether there is no room for more, even after expired documents are swept out.
+    pub fn is_full(&self, now: Now) -> bool {
+        if self.used_bytes() <= self.settings.quota_bytes {
+            return false;
+        }
+        // Going through everything is slow, and once a second is as often as documents expire.
+        if self.swept_at.swap(now.seconds(), Ordering::Relaxed) != now.seconds() {
+            self.for_each_vbucket(|vbucket| vbucket.sweep_expired(now));
+        }
+        self.used_bytes() > self.settings.quota_bytes
+    }
+}
+
+fn fresh_uuid() -> u64 {
+    // Clients treat zero as no uuid at all.
+    rand::random::<u64>() >> 16 | 1
+}

@@ -1,0 +1,99 @@
+//! The one place where the cluster learns what time it is.
+//!
+//! Locks, expiries, durability timeouts and CAS values all depend on time, and a
+//! tester wants to see a document expire without waiting for it. So nothing below
+//! the connection task reads a clock: the task asks this one once per batch of
+//! frames and hands the answer down as a [`Now`]. The clock runs on
+//! [`tokio::time::Instant`], so it stands still and jumps with tokio's paused time,
+//! and it can be set forward by hand for a cluster that runs in real time.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::time::Instant;
+
+/// A moment, as a duration since the Unix epoch.
+///
+/// Every rule of the store that depends on time takes one of these as an argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Now(Duration);
+
+impl Now {
+    /// A moment so long after the Unix epoch.
+    pub const fn since_epoch(since: Duration) -> Self {
+        Self(since)
+    }
+
+    /// Whole seconds since the Unix epoch.
+    pub const fn seconds(self) -> u64 {
+        self.0.as_secs()
+    }
+
+    /// Nanoseconds since the Unix epoch, which fit until the year 2554.
+    pub fn nanos(self) -> u64 {
+        u64::try_from(self.0.as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// The moment so much later.
+    pub fn after(self, delay: Duration) -> Self {
+        Self(self.0.saturating_add(delay))
+    }
+}
+
+/// Wall time that moves with tokio's clock and can be set forward.
+#[derive(Debug)]
+pub struct Clock {
+    started: Instant,
+    started_at: Duration,
+    advanced_nanos: AtomicU64,
+}
+
+impl Clock {
+    /// A clock that shows the system's wall time now and follows tokio's from here on.
+    pub fn new() -> Self {
+        let started_at = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        Self {
+            started: Instant::now(),
+            started_at,
+            advanced_nanos: AtomicU64::new(0),
+        }
+    }
+
+    /// The moment now.
+    pub fn now(&self) -> Now {
+        let advanced = Duration::from_nanos(self.advanced_nanos.load(Ordering::Relaxed));
+        Now(self.started_at + self.started.elapsed() + advanced)
+    }
+
+    /// Sets the clock forward: documents expire and locks end as if the time had passed.
+    ///
+    /// Delays that are being slept (a fault's delay, a durability timeout) are not cut short.
+    pub fn advance(&self, by: Duration) {
+        let nanos = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX / 2);
+        self.advanced_nanos.fetch_add(nanos, Ordering::Relaxed);
+    }
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_clock_follows_paused_time_and_can_be_set_forward() {
+        let clock = Clock::new();
+        let start = clock.now();
+        assert_eq!(clock.now(), start);
+        tokio::time::advance(Duration::from_secs(5)).await;
+        assert_eq!(clock.now(), start.after(Duration::from_secs(5)));
+        clock.advance(Duration::from_secs(60));
+        assert_eq!(clock.now(), start.after(Duration::from_secs(65)));
+    }
+}

@@ -1,0 +1,220 @@
+//! Starting a cluster.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::holds::Holds;
+use super::node::{Membership, Node, Placement};
+use super::shared::Shared;
+use super::{Cluster, ClusterError, Inner};
+use crate::bucket::BucketSettings;
+use crate::http::control;
+use crate::journal::DEFAULT_LIMIT;
+use crate::service::Service;
+use crate::tls::Tls;
+use crate::topology::config::Ports;
+use crate::topology::{MAX_NODES, NodeId};
+use crate::users::Rights;
+
+/// A cluster to start.
+#[derive(Debug, Clone)]
+pub struct Builder {
+    nodes: usize,
+    buckets: Vec<BucketSettings>,
+    users: Vec<(String, String, Rights)>,
+    tls: bool,
+    bind: IpAddr,
+    host: Option<String>,
+    usual_ports: bool,
+    control: Option<u16>,
+    journal_limit: usize,
+    seed: Option<u64>,
+    farewell: Duration,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            nodes: 1,
+            buckets: Vec::new(),
+            users: Vec::new(),
+            tls: false,
+            bind: Ipv4Addr::LOCALHOST.into(),
+            host: None,
+            usual_ports: false,
+            control: None,
+            journal_limit: DEFAULT_LIMIT,
+            seed: None,
+            farewell: Duration::from_millis(250),
+        }
+    }
+}
+
+impl Builder {
+    /// With so many nodes.
+    #[must_use]
+    pub fn nodes(mut self, nodes: usize) -> Self {
+        self.nodes = nodes;
+        self
+    }
+
+    /// With a bucket.
+    #[must_use]
+    pub fn bucket(mut self, bucket: BucketSettings) -> Self {
+        self.buckets.push(bucket);
+        self
+    }
+
+    /// With a user who may do everything.
+    #[must_use]
+    pub fn user(self, name: impl Into<String>, password: impl Into<String>) -> Self {
+        self.user_with_rights(name, password, Rights::admin())
+    }
+
+    /// With a user who may do this.
+    #[must_use]
+    pub fn user_with_rights(
+        mut self,
+        name: impl Into<String>,
+        password: impl Into<String>,
+        rights: Rights,
+    ) -> Self {
+        self.users.push((name.into(), password.into(), rights));
+        self
+    }
+
+    /// With TLS beside the plain ports, under an authority of its own.
+    #[must_use]
+    pub fn tls(mut self, tls: bool) -> Self {
+        self.tls = tls;
+        self
+    }
+
+    /// On this address instead of loopback. Anybody who can reach it can then use the cluster.
+    #[must_use]
+    pub fn bind(mut self, address: IpAddr) -> Self {
+        self.bind = address;
+        self
+    }
+
+    /// Tells clients this name instead of the address it binds.
+    #[must_use]
+    pub fn host(mut self, host: impl Into<String>) -> Self {
+        self.host = Some(host.into());
+        self
+    }
+
+    /// On the ports that a real server has, for the first node only; the others get free ones.
+    #[must_use]
+    pub fn usual_ports(mut self, usual: bool) -> Self {
+        self.usual_ports = usual;
+        self
+    }
+
+    /// With a control endpoint on this port; zero is any free one.
+    #[must_use]
+    pub fn control(mut self, port: u16) -> Self {
+        self.control = Some(port);
+        self
+    }
+
+    /// Keeping so many mutations in the journal.
+    #[must_use]
+    pub fn journal_limit(mut self, limit: usize) -> Self {
+        self.journal_limit = limit;
+        self
+    }
+
+    /// With this seed for whatever is random and meant to be replayed.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// A node that was removed or failed over still answers "not mine" for so long before it
+    /// stops, a quarter of a second unless told otherwise.
+    #[must_use]
+    pub fn farewell(mut self, farewell: Duration) -> Self {
+        self.farewell = farewell;
+        self
+    }
+
+    /// Starts the cluster.
+    ///
+    /// Dropping the future stops whatever had started.
+    pub async fn start(self) -> Result<Cluster, ClusterError> {
+        if !(1..=MAX_NODES).contains(&self.nodes) {
+            let text = format!("a cluster has 1 to {MAX_NODES} nodes, not {}", self.nodes);
+            return Err(ClusterError::Invalid(text));
+        }
+        let seed = self.seed.unwrap_or_else(rand::random);
+        let host = self.host.clone().unwrap_or_else(|| self.bind.to_string());
+        let tls = if self.tls {
+            Some(Tls::new(std::slice::from_ref(&host))?)
+        } else {
+            None
+        };
+        let shared = Arc::new(Shared::new(seed, self.journal_limit, tls));
+        let cluster = Cluster {
+            inner: Arc::new(Inner {
+                shared: shared.clone(),
+                seed,
+                placement: Placement {
+                    address: self.bind,
+                    host,
+                    ports: BTreeMap::new(),
+                },
+                farewell: self.farewell,
+                control: Default::default(),
+                topology: Default::default(),
+                holds: Holds::default().into(),
+                stopped: CancellationToken::new(),
+            }),
+        };
+        shared.set_handle(cluster.downgrade());
+        for (name, password, rights) in &self.users {
+            shared.users.put(name, password, rights.clone());
+        }
+        for number in 0..self.nodes {
+            let mut placement = cluster.inner.placement.clone();
+            if self.usual_ports && number == 0 {
+                placement.ports = usual_ports();
+            }
+            let id = NodeId::checked(number as u64).expect("the number of nodes was checked");
+            let node = Node::start(id, placement, &shared).await?;
+            node.set_membership(Membership::Member);
+            shared.add_node(node);
+        }
+        shared.publish();
+        for bucket in self.buckets {
+            cluster.create_bucket(bucket).await?;
+        }
+        if let Some(port) = self.control {
+            let address = control::start(&cluster, SocketAddr::new(self.bind, port)).await?;
+            *cluster.inner.control.lock() = Some(address);
+        }
+        tracing::info!(seed, nodes = self.nodes, "cluster started");
+        Ok(cluster)
+    }
+}
+
+fn usual_ports() -> BTreeMap<Service, Ports> {
+    Service::ALL
+        .into_iter()
+        .map(|service| {
+            let (plain, tls) = service.usual_ports();
+            (
+                service,
+                Ports {
+                    plain,
+                    tls: Some(tls),
+                },
+            )
+        })
+        .collect()
+}

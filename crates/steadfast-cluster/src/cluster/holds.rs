@@ -1,0 +1,87 @@
+//! Keeping replicas or disks from following.
+//!
+//! A durable write is acknowledged when enough copies have it. To see one *pending*,
+//! with its document readable at its old value and closed to other writers, the copies
+//! must be kept from getting it: that is a hold. The write goes through when the hold
+//! ends, or is ambiguous when its timeout comes first.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Cluster, ClusterError};
+use crate::topology::NodeId;
+
+/// What is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum What {
+    /// Mutations do not reach the replicas of a node.
+    Replication,
+    /// A node does not write to disk.
+    Persistence,
+}
+
+/// How many hold what; several may hold the same.
+#[derive(Debug, Default)]
+pub(super) struct Holds(BTreeMap<(What, NodeId), usize>);
+
+impl Holds {
+    fn change(&mut self, what: What, node: NodeId, by: isize) -> bool {
+        let count = self.0.entry((what, node)).or_default();
+        *count = count.saturating_add_signed(by);
+        *count > 0
+    }
+
+    fn holds(&self, what: What, node: NodeId) -> bool {
+        self.0.get(&(what, node)).is_some_and(|count| *count > 0)
+    }
+}
+
+/// Keeps a node from following; dropping it lets the node catch up.
+#[derive(Debug)]
+#[must_use = "the hold ends when its guard is dropped"]
+pub struct HoldGuard {
+    cluster: Cluster,
+    what: What,
+    node: NodeId,
+}
+
+impl Cluster {
+    /// Keeps mutations from the replicas on a node, or a node from its disk, while the guard lives.
+    pub fn hold(&self, what: What, node: NodeId) -> Result<HoldGuard, ClusterError> {
+        self.shared()
+            .node(node)
+            .ok_or(ClusterError::UnknownNode(node))?;
+        self.inner.holds.lock().change(what, node, 1);
+        self.apply_holds(node);
+        Ok(HoldGuard {
+            cluster: self.clone(),
+            what,
+            node,
+        })
+    }
+
+    /// Brings what a node follows in line with whether it is up and who holds it.
+    pub(super) fn apply_holds(&self, node: NodeId) {
+        let up = self.shared().node(node).is_some_and(|node| node.is_up());
+        let holds = self.inner.holds.lock();
+        self.shared()
+            .set_stalled(node, !up || holds.holds(What::Replication, node));
+        self.shared()
+            .set_unpersisted(node, holds.holds(What::Persistence, node));
+        drop(holds);
+        self.shared().settle();
+    }
+}
+
+impl Drop for HoldGuard {
+    fn drop(&mut self) {
+        self.cluster
+            .inner
+            .holds
+            .lock()
+            .change(self.what, self.node, -1);
+        self.cluster.apply_holds(self.node);
+    }
+}

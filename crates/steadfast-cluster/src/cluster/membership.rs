@@ -1,0 +1,176 @@
+//! Nodes that come, fall over, come back and go.
+
+use std::sync::Arc;
+
+use super::node::{Membership, Node};
+use super::rebalance::{Pace, Rebalance};
+use super::{Cluster, ClusterError};
+use crate::store::vbucket::NodeSet;
+use crate::topology::NodeId;
+
+impl Cluster {
+    /// The numbers of the nodes that are part of the map.
+    pub fn nodes(&self) -> Vec<NodeId> {
+        self.shared()
+            .members()
+            .iter()
+            .map(|member| member.id)
+            .collect()
+    }
+
+    /// Adds a node and moves its share of every bucket to it, at the usual pace.
+    ///
+    /// Dropping the future stops the rebalance where it is.
+    pub async fn rebalance_in(&self) -> Result<NodeId, ClusterError> {
+        let (node, rebalance) = self.begin_rebalance_in().await?;
+        rebalance.run(Pace::default()).await;
+        Ok(node)
+    }
+
+    /// Moves everything off a node and removes it, at the usual pace.
+    ///
+    /// Dropping the future stops the rebalance where it is.
+    pub async fn rebalance_out(&self, node: NodeId) -> Result<(), ClusterError> {
+        self.begin_rebalance_out(node)
+            .await?
+            .run(Pace::default())
+            .await;
+        Ok(())
+    }
+
+    /// Adds a node and plans the moves to it, without making any.
+    pub async fn begin_rebalance_in(&self) -> Result<(NodeId, Rebalance), ClusterError> {
+        let change = self.inner.topology.clone().lock_owned().await;
+        let free = self.shared().free_node_id();
+        let id = free.ok_or_else(|| ClusterError::Invalid("there are too many nodes".into()))?;
+        self.check_members_are_up()?;
+        let node = Node::start(id, self.inner.placement.clone(), self.shared()).await?;
+        self.shared().add_node(node.clone());
+        node.set_membership(Membership::Member);
+        self.apply_holds(id);
+        Ok((id, Rebalance::begin(self.clone(), change, Vec::new())))
+    }
+
+    /// Plans the moves off a node, without making any.
+    pub async fn begin_rebalance_out(&self, node: NodeId) -> Result<Rebalance, ClusterError> {
+        let change = self.inner.topology.clone().lock_owned().await;
+        self.member(node)?;
+        self.check_members_are_up()?;
+        if self.nodes().len() == 1 {
+            return Err(ClusterError::Invalid(
+                "the last node cannot be removed".into(),
+            ));
+        }
+        Ok(Rebalance::begin(self.clone(), change, vec![node]))
+    }
+
+    /// Spreads every bucket evenly over the nodes as they are: after a failover, or with a node
+    /// that came back.
+    ///
+    /// Dropping the future stops the rebalance where it is.
+    pub async fn rebalance(&self) -> Result<(), ClusterError> {
+        self.begin_rebalance().await?.run(Pace::default()).await;
+        Ok(())
+    }
+
+    /// Plans an even spread over the nodes as they are, without making any move.
+    pub async fn begin_rebalance(&self) -> Result<Rebalance, ClusterError> {
+        let change = self.inner.topology.clone().lock_owned().await;
+        self.check_members_are_up()?;
+        Ok(Rebalance::begin(self.clone(), change, Vec::new()))
+    }
+
+    /// Takes a node out at once and promotes replicas in its place. What only it had is lost. The
+    /// node stops soon after.
+    ///
+    /// Dropping the future after the failover leaves the node running for a while, owning nothing.
+    pub async fn fail_over(&self, node: NodeId) -> Result<(), ClusterError> {
+        let _change = self.inner.topology.lock().await;
+        let lost = self.member(node)?;
+        if self.nodes().len() == 1 {
+            return Err(ClusterError::Invalid(
+                "the last node cannot be failed over".into(),
+            ));
+        }
+        lost.set_membership(Membership::FailedOver);
+        for bucket in self.shared().buckets() {
+            bucket.fail_over(NodeSet::EMPTY.with(node));
+        }
+        self.shared().publish();
+        tokio::time::sleep(self.inner.farewell).await;
+        lost.stop().await;
+        Ok(())
+    }
+
+    /// Brings a failed-over node back, empty, as a member; [`Cluster::rebalance`] gives it its share.
+    ///
+    /// Dropping the future before it is done leaves the node out.
+    pub async fn recover(&self, node: NodeId) -> Result<(), ClusterError> {
+        let _change = self.inner.topology.lock().await;
+        let found = self
+            .shared()
+            .node(node)
+            .ok_or(ClusterError::UnknownNode(node))?;
+        if found.membership() != Membership::FailedOver {
+            return Err(ClusterError::Invalid(format!(
+                "node {node} was not failed over"
+            )));
+        }
+        found.restart(self.shared()).await?;
+        found.set_membership(Membership::Member);
+        self.apply_holds(node);
+        self.shared().publish();
+        Ok(())
+    }
+
+    /// Stops a node as a crash would: connections are cut, nobody listens, the map still names it.
+    /// Its data stays.
+    ///
+    /// Dropping the future does not stop the crash.
+    pub async fn crash(&self, node: NodeId) -> Result<(), ClusterError> {
+        let found = self
+            .shared()
+            .node(node)
+            .ok_or(ClusterError::UnknownNode(node))?;
+        self.shared().set_stalled(node, true);
+        found.stop().await;
+        Ok(())
+    }
+
+    /// Starts a node that crashed, on the same ports and with its data.
+    ///
+    /// Dropping the future before it is done leaves the node down.
+    pub async fn restart(&self, node: NodeId) -> Result<(), ClusterError> {
+        let found = self.member(node)?;
+        found.restart(self.shared()).await?;
+        self.apply_holds(node);
+        Ok(())
+    }
+
+    fn member(&self, node: NodeId) -> Result<Arc<Node>, ClusterError> {
+        let found = self
+            .shared()
+            .node(node)
+            .ok_or(ClusterError::UnknownNode(node))?;
+        if !found.is_member() {
+            let text = format!("node {node} is not a member of the cluster");
+            return Err(ClusterError::Invalid(text));
+        }
+        Ok(found)
+    }
+
+    fn check_members_are_up(&self) -> Result<(), ClusterError> {
+        match self
+            .shared()
+            .nodes()
+            .iter()
+            .find(|node| node.is_member() && !node.is_up())
+        {
+            Some(node) => Err(ClusterError::Invalid(format!(
+                "node {} is down: restart it or fail it over first",
+                node.id
+            ))),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The cluster as one holds it in the hand.
+//!
+//! - [`Builder`] starts one;
+//! - [`Cluster`] is the handle: what is in it, what is broken, what was applied;
+//! - `rebalance` moves vbuckets, `membership` adds, crashes and removes nodes;
+//! - `holds` keeps replicas or disks from following;
+//! - [`node`] and [`shared`] are what runs beneath.
+
+mod builder;
+mod contents;
+mod holds;
+mod membership;
+pub mod node;
+mod rebalance;
+pub mod shared;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+pub use builder::Builder;
+use holds::Holds;
+pub use holds::{HoldGuard, What};
+use node::Placement;
+pub use rebalance::{Pace, Rebalance};
+use shared::Shared;
+
+use crate::clock::Clock;
+use crate::error_map::ServedErrorMap;
+use crate::fault::{Fault, FaultGuard, Faults};
+use crate::journal::Journal;
+use crate::manifest::ManifestError;
+use crate::service::Service;
+use crate::topology::NodeId;
+use crate::users::Users;
+
+/// A running cluster. Clones are handles to the same one; it stops when the last is dropped.
+#[derive(Debug, Clone)]
+pub struct Cluster {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    shared: Arc<Shared>,
+    seed: u64,
+    /// Where nodes that join are to listen.
+    placement: Placement,
+    /// How long a node that left or was failed over still answers "not mine".
+    farewell: Duration,
+    control: Mutex<Option<SocketAddr>>,
+    /// Held by whoever changes the topology, one at a time.
+    topology: Arc<tokio::sync::Mutex<()>>,
+    holds: Mutex<Holds>,
+    stopped: CancellationToken,
+}
+
+/// A handle that does not keep its cluster alive.
+#[derive(Debug, Clone)]
+pub(crate) struct WeakCluster {
+    inner: std::sync::Weak<Inner>,
+}
+
+impl WeakCluster {
+    /// The cluster, while it runs.
+    pub(crate) fn upgrade(&self) -> Option<Cluster> {
+        self.inner.upgrade().map(|inner| Cluster { inner })
+    }
+}
+
+/// Why the cluster could not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    /// A port could not be bound.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// Certificates could not be made.
+    #[error(transparent)]
+    Tls(#[from] crate::tls::TlsError),
+    /// The request makes no sense as things are.
+    #[error("{0}")]
+    Invalid(String),
+    /// There is no node of this number.
+    #[error("there is no node {0}")]
+    UnknownNode(NodeId),
+    /// There is no bucket of this name.
+    #[error("there is no bucket {0:?}")]
+    UnknownBucket(String),
+    /// A scope or collection is missing, or there already.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+}
+
+impl Cluster {
+    /// Describes a cluster to start.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// What clients connect to: all nodes, without encryption.
+    pub fn connection_string(&self) -> String {
+        format!("couchbase://{}", self.join_addresses(false))
+    }
+
+    /// What clients connect to with TLS, if the cluster has it.
+    pub fn tls_connection_string(&self) -> Option<String> {
+        self.inner.shared.tls.as_ref()?;
+        Some(format!("couchbases://{}", self.join_addresses(true)))
+    }
+
+    /// The certificate of the cluster's authority in PEM, if it has TLS.
+    pub fn ca_pem(&self) -> Option<&str> {
+        self.inner.shared.tls.as_ref().map(|tls| tls.ca_pem())
+    }
+
+    /// Where a service of the member nodes listens, without encryption: `host:port` each.
+    pub fn addresses(&self, service: Service) -> Vec<String> {
+        self.inner
+            .shared
+            .members()
+            .iter()
+            .map(|member| format!("{}:{}", member.host, member.port(service)))
+            .collect()
+    }
+
+    /// Where the control endpoint listens, if there is one.
+    pub fn control_address(&self) -> Option<SocketAddr> {
+        *self.inner.control.lock()
+    }
+
+    /// The seed of everything random in it that is meant to be replayed.
+    pub fn seed(&self) -> u64 {
+        self.inner.seed
+    }
+
+    /// Breaks something for as long as the guard lives.
+    pub fn fault(&self, fault: Fault) -> FaultGuard {
+        self.inner.shared.faults.guard(fault)
+    }
+
+    /// The rules in force.
+    pub fn faults(&self) -> &Arc<Faults> {
+        &self.inner.shared.faults
+    }
+
+    /// Every mutation that was applied.
+    pub fn journal(&self) -> &Journal {
+        &self.inner.shared.journal
+    }
+
+    /// The cluster's time, which can be set forward.
+    pub fn clock(&self) -> &Clock {
+        &self.inner.shared.clock
+    }
+
+    /// What clients are told about statuses.
+    pub fn error_map(&self) -> &ServedErrorMap {
+        &self.inner.shared.error_map
+    }
+
+    /// Who may come in.
+    pub fn users(&self) -> &Users {
+        &self.inner.shared.users
+    }
+
+    /// Grants a HELLO feature no more, or again, so that a client can be seen with an older
+    /// server. Connections keep what they have.
+    pub fn withhold_feature(&self, feature: steadfast_wire::Feature, withhold: bool) {
+        self.inner.shared.withhold_feature(feature, withhold);
+    }
+
+    /// Stops all nodes and returns when their ports are free. Dropping the future leaves them
+    /// stopping.
+    pub async fn stop(&self) {
+        self.inner.stopped.cancel();
+        for node in self.inner.shared.nodes() {
+            node.stop().await;
+        }
+    }
+
+    /// A handle that does not keep the cluster alive.
+    pub(crate) fn downgrade(&self) -> WeakCluster {
+        WeakCluster {
+            inner: Arc::downgrade(&self.inner),
+        }
+    }
+
+    /// Is cancelled when the cluster stops.
+    pub(crate) fn stopped(&self) -> CancellationToken {
+        self.inner.stopped.clone()
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.inner.shared
+    }
+
+    fn join_addresses(&self, tls: bool) -> String {
+        let members = self.inner.shared.members();
+        let address = |member: &crate::topology::config::Member| {
+            let ports = member.ports.get(&Service::Kv).copied().unwrap_or_default();
+            let port = if tls {
+                ports.tls.unwrap_or(0)
+            } else {
+                ports.plain
+            };
+            format!("{}:{port}", member.host)
+        };
+        members.iter().map(address).collect::<Vec<_>>().join(",")
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.stopped.cancel();
+        for node in self.shared.nodes() {
+            node.cancel();
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! One node: its listeners, and whether it is up.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::shared::Shared;
+use crate::service::Service;
+use crate::topology::NodeId;
+use crate::topology::config::{Member, Ports};
+use crate::{http, kv};
+
+/// Where a node stands with the cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Membership {
+    /// Listens, and is in no map yet.
+    Joining,
+    /// Is part of the map.
+    Member,
+    /// Was failed over: it may still listen, and owns nothing.
+    FailedOver,
+    /// Was rebalanced out and is about to stop.
+    Leaving,
+}
+
+/// A node of the cluster.
+#[derive(Debug)]
+pub struct Node {
+    /// Its number.
+    pub id: NodeId,
+    /// The name or address that clients are told.
+    pub host: String,
+    /// Where its services listen.
+    pub ports: BTreeMap<Service, Ports>,
+    address: IpAddr,
+    inner: Mutex<Inner>,
+    tasks: TaskTracker,
+}
+
+#[derive(Debug)]
+struct Inner {
+    membership: Membership,
+    /// Present while the node is up; cancelled to bring it down.
+    running: Option<CancellationToken>,
+}
+
+/// Where a node is to listen.
+#[derive(Debug, Clone)]
+pub struct Placement {
+    /// The address to bind.
+    pub address: IpAddr,
+    /// The name or address to tell clients.
+    pub host: String,
+    /// The ports to bind; what is missing, or zero, gets a free one.
+    pub ports: BTreeMap<Service, Ports>,
+}
+
+impl Node {
+    /// Binds all listeners of a new node and starts serving.
+    ///
+    /// Dropping the future before it is done leaves nothing behind.
+    pub async fn start(
+        id: NodeId,
+        placement: Placement,
+        shared: &Arc<Shared>,
+    ) -> io::Result<Arc<Self>> {
+        let mut listeners = Vec::new();
+        let mut ports = BTreeMap::new();
+        for service in Service::ALL {
+            let wanted = placement.ports.get(&service).copied().unwrap_or_default();
+            let plain = bind(placement.address, wanted.plain).await?;
+            let mut bound = Ports {
+                plain: plain.local_addr()?.port(),
+                tls: None,
+            };
+            listeners.push((service, false, plain));
+            if shared.tls.is_some() {
+                let tls = bind(placement.address, wanted.tls.unwrap_or(0)).await?;
+                bound.tls = Some(tls.local_addr()?.port());
+                listeners.push((service, true, tls));
+            }
+            ports.insert(service, bound);
+        }
+        let node = Arc::new(Self {
+            id,
+            host: placement.host,
+            ports,
+            address: placement.address,
+            inner: Mutex::new(Inner {
+                membership: Membership::Joining,
+                running: None,
+            }),
+            tasks: TaskTracker::new(),
+        });
+        node.serve(listeners, shared);
+        Ok(node)
+    }
+
+    /// Whether it is part of the map.
+    pub fn is_member(&self) -> bool {
+        self.membership() == Membership::Member
+    }
+
+    /// Where it stands with the cluster.
+    pub fn membership(&self) -> Membership {
+        self.inner.lock().membership
+    }
+
+    pub(super) fn set_membership(&self, membership: Membership) {
+        self.inner.lock().membership = membership;
+    }
+
+    /// Whether it listens.
+    pub fn is_up(&self) -> bool {
+        self.inner.lock().running.is_some()
+    }
+
+    /// The node as a map shows it.
+    pub fn member(&self) -> Member {
+        Member {
+            id: self.id,
+            host: self.host.clone(),
+            ports: self.ports.clone(),
+        }
+    }
+
+    /// Closes the listeners and cuts every connection; what the node stores stays. Returns when
+    /// its ports are free. Dropping the future does not stop it from going down.
+    pub async fn stop(&self) {
+        self.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.tasks.reopen();
+    }
+
+    /// Begins to stop, without waiting for it.
+    pub(super) fn cancel(&self) {
+        if let Some(running) = self.inner.lock().running.take() {
+            running.cancel();
+        }
+    }
+
+    /// Listens again on the ports that it had.
+    ///
+    /// Dropping the future before it is done leaves the node down.
+    pub async fn restart(self: &Arc<Self>, shared: &Arc<Shared>) -> io::Result<()> {
+        if self.is_up() {
+            return Ok(());
+        }
+        let mut listeners = Vec::new();
+        for (service, ports) in &self.ports {
+            listeners.push((*service, false, bind(self.address, ports.plain).await?));
+            if let Some(tls) = ports.tls {
+                listeners.push((*service, true, bind(self.address, tls).await?));
+            }
+        }
+        self.serve(listeners, shared);
+        Ok(())
+    }
+
+    fn serve(self: &Arc<Self>, listeners: Vec<(Service, bool, TcpListener)>, shared: &Arc<Shared>) {
+        let running = CancellationToken::new();
+        self.inner.lock().running = Some(running.clone());
+        for (service, tls, listener) in listeners {
+            let (node, shared, running) = (self.clone(), shared.clone(), running.clone());
+            self.tasks
+                .spawn(accept(listener, service, tls, node, shared, running));
+        }
+    }
+}
+
+/// Accepts connections until the node goes down.
+async fn accept(
+    listener: TcpListener,
+    service: Service,
+    tls: bool,
+    node: Arc<Node>,
+    shared: Arc<Shared>,
+    running: CancellationToken,
+) {
+    loop {
+        let accepted = tokio::select! {
+            () = running.cancelled() => return,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                let connection = Connection {
+                    service,
+                    tls,
+                    peer,
+                    id: shared.next_connection(),
+                    node: node.clone(),
+                    shared: shared.clone(),
+                };
+                let running = running.clone();
+                node.tasks.spawn(async move {
+                    // The connection is dropped, and with it the socket, when the node goes down.
+                    running.run_until_cancelled(connection.serve(stream)).await;
+                });
+            }
+            Err(error) => {
+                // Out of file descriptors, most likely: wait for some to come back.
+                tracing::warn!(%service, %error, "cannot accept a connection");
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            }
+        }
+    }
+}
+
+/// A connection that was just accepted.
+pub struct Connection {
+    /// What it is for.
+    pub service: Service,
+    /// Whether it starts with a TLS handshake.
+    pub tls: bool,
+    /// Who is on the other side.
+    pub peer: SocketAddr,
+    /// Its number.
+    pub id: u64,
+    /// The node it came to.
+    pub node: Arc<Node>,
+    /// The cluster.
+    pub shared: Arc<Shared>,
+}
+
+impl Connection {
+    async fn serve(self, stream: TcpStream) {
+        // Answers are small and wanted at once.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "cannot set TCP_NODELAY");
+        }
+        let acceptor = self
+            .shared
+            .tls
+            .as_ref()
+            .filter(|_| self.tls)
+            .map(|tls| tls.acceptor().clone());
+        let Ok(handle) = socket2::SockRef::from(&stream).try_clone() else {
+            return;
+        };
+        match acceptor {
+            None => match self.service {
+                Service::Kv => kv::serve(stream, handle, self).await,
+                _ => http::serve(stream, handle, self).await,
+            },
+            Some(acceptor) => match acceptor.accept(stream).await {
+                Ok(stream) => match self.service {
+                    Service::Kv => kv::serve(stream, handle, self).await,
+                    _ => http::serve(stream, handle, self).await,
+                },
+                Err(error) => {
+                    tracing::info!(peer = %self.peer, %error, "TLS handshake failed");
+                }
+            },
+        }
+    }
+}
+
+async fn bind(address: IpAddr, port: u16) -> io::Result<TcpListener> {
+    TcpListener::bind((address, port)).await.map_err(|error| {
+        io::Error::new(
+            error.kind(),
+            format!("cannot listen on {address}:{port}: {error}"),
+        )
+    })
+}

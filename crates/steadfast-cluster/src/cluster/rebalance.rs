@@ -1,0 +1,157 @@
+//! Moving vbuckets between nodes while clients look on.
+//!
+//! A rebalance plans its target first and shows it to clients as the fast-forward map.
+//! Then it moves vbucket by vbucket: the state goes to the new node under the
+//! vbucket's lock, so the old node acknowledges nothing that the new one does not
+//! have; from the next request on, the old node answers "not mine". A new map is
+//! published after every step.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::OwnedMutexGuard;
+
+use super::Cluster;
+use super::node::Membership;
+use crate::bucket::Bucket;
+use crate::topology::NodeId;
+use crate::topology::plan::{Chain, spread};
+
+/// How fast a rebalance goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    /// How many vbuckets move between two maps.
+    pub vbuckets_per_step: usize,
+    /// How long to rest between two steps.
+    pub pause: Duration,
+}
+
+impl Default for Pace {
+    /// Sixteen at a time, ten milliseconds apart: a 1024-vbucket bucket takes a moment that a
+    /// client under load notices.
+    fn default() -> Self {
+        Self {
+            vbuckets_per_step: 16,
+            pause: Duration::from_millis(10),
+        }
+    }
+}
+
+/// A rebalance under way. Dropping it stops it where it is: what has moved has moved, and the
+/// fast-forward map is taken back.
+#[derive(Debug)]
+pub struct Rebalance {
+    cluster: Cluster,
+    moves: VecDeque<(Arc<Bucket>, u16, Chain)>,
+    leaving: Vec<NodeId>,
+    finished: bool,
+    /// No other change of the topology meanwhile.
+    _change: OwnedMutexGuard<()>,
+}
+
+impl Rebalance {
+    pub(super) fn begin(
+        cluster: Cluster,
+        change: OwnedMutexGuard<()>,
+        leaving: Vec<NodeId>,
+    ) -> Self {
+        let staying: Vec<NodeId> = cluster
+            .nodes()
+            .into_iter()
+            .filter(|node| !leaving.contains(node))
+            .collect();
+        let mut moves = VecDeque::new();
+        for bucket in cluster.shared().buckets() {
+            let now = bucket.chains();
+            let settings = &bucket.settings;
+            let target = spread(&now, settings.vbuckets, settings.replicas, &staying);
+            let changed = (0u16..)
+                .zip(now.iter().zip(&target))
+                .filter(|(_, (now, then))| now != then);
+            moves.extend(changed.map(|(id, (_, then))| (bucket.clone(), id, then.clone())));
+            bucket.set_forward(Some(target));
+        }
+        cluster.shared().publish();
+        Self {
+            cluster,
+            moves,
+            leaving,
+            finished: false,
+            _change: change,
+        }
+    }
+
+    /// How many vbuckets are still to move.
+    pub fn remaining(&self) -> usize {
+        self.moves.len()
+    }
+
+    /// Moves so many vbuckets and publishes the map; says how many are left.
+    pub fn step(&mut self, vbuckets: usize) -> usize {
+        for _ in 0..vbuckets {
+            let Some((bucket, id, chain)) = self.moves.pop_front() else {
+                break;
+            };
+            bucket.assign(id, &chain);
+        }
+        self.cluster.shared().publish();
+        self.moves.len()
+    }
+
+    /// Goes through to the end at this pace.
+    ///
+    /// Dropping the future stops the rebalance where it is.
+    pub async fn run(mut self, pace: Pace) {
+        while self.remaining() > 0 {
+            self.step(pace.vbuckets_per_step.max(1));
+            tokio::time::sleep(pace.pause).await;
+        }
+        self.finish().await;
+    }
+
+    /// Moves whatever is left at once, takes the fast-forward map back, and lets nodes go that
+    /// were to leave.
+    ///
+    /// Dropping the future leaves those nodes running, owning nothing.
+    pub async fn finish(mut self) {
+        while self.remaining() > 0 {
+            self.step(self.moves.len());
+        }
+        let shared = self.cluster.shared().clone();
+        let mut gone = Vec::new();
+        for id in &self.leaving {
+            if let Some(node) = shared.node(*id) {
+                node.set_membership(Membership::Leaving);
+                gone.push(node);
+            }
+        }
+        self.end();
+        if gone.is_empty() {
+            return;
+        }
+        // Clients that have not heard yet are told "not mine" for a little while.
+        tokio::time::sleep(self.cluster.inner.farewell).await;
+        for node in gone {
+            node.stop().await;
+            shared.take_node(node.id);
+            self.cluster.apply_holds(node.id);
+        }
+    }
+
+    fn end(&mut self) {
+        if std::mem::replace(&mut self.finished, true) {
+            return;
+        }
+        for bucket in self.cluster.shared().buckets() {
+            bucket.set_forward(None);
+        }
+        self.cluster.shared().publish();
+    }
+}
+
+impl Drop for Rebalance {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

@@ -1,0 +1,262 @@
+//! What all connections, nodes and handles of one cluster share.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::{Mutex, RwLock};
+use steadfast_wire::Feature;
+use steadfast_wire::config::ConfigVersion;
+use steadfast_wire::hello::FeatureSet;
+use tokio::sync::watch;
+
+use super::node::Node;
+use super::{Cluster, WeakCluster};
+use crate::bucket::Bucket;
+use crate::clock::Clock;
+use crate::error_map::ServedErrorMap;
+use crate::fault::Faults;
+use crate::journal::{Journal, Origin};
+use crate::kv::OFFERED;
+use crate::store::vbucket::{NodeSet, World};
+use crate::tls::Tls;
+use crate::topology::NodeId;
+use crate::topology::config::{self, Config, Member, NO_VERSION};
+use crate::users::Users;
+
+/// The epoch of every map this cluster makes.
+const EPOCH: i64 = 1;
+
+/// The state of a cluster. Everything in it can be reached from any connection, so every field
+/// guards itself, and no guard is held while another is taken, but for the vbucket's, under which
+/// only the journal is locked.
+#[derive(Debug)]
+pub struct Shared {
+    /// The time.
+    pub clock: Clock,
+    /// Applied mutations.
+    pub journal: Journal,
+    /// Rules that break things.
+    pub faults: Arc<Faults>,
+    /// Who may come in.
+    pub users: Users,
+    /// What clients are told about statuses.
+    pub error_map: ServedErrorMap,
+    /// Certificates, where the cluster has TLS.
+    pub tls: Option<Tls>,
+    /// How the cluster is told apart from others.
+    pub uuid: String,
+    /// The handle, for requests that change the cluster; set once it has started.
+    handle: OnceLock<WeakCluster>,
+    nodes: RwLock<BTreeMap<NodeId, Arc<Node>>>,
+    buckets: RwLock<BTreeMap<String, Arc<Bucket>>>,
+    global: RwLock<Arc<Config>>,
+    revision: AtomicI64,
+    published: watch::Sender<ConfigVersion>,
+    publishing: Mutex<()>,
+    withheld: RwLock<BTreeSet<Feature>>,
+    connections: AtomicU64,
+    stalled: AtomicU64,
+    unpersisted: AtomicU64,
+}
+
+impl Shared {
+    /// A cluster without nodes or buckets.
+    pub fn new(seed: u64, journal_limit: usize, tls: Option<Tls>) -> Self {
+        Self {
+            clock: Clock::new(),
+            journal: Journal::new(journal_limit),
+            faults: Arc::new(Faults::new(seed)),
+            users: Users::default(),
+            error_map: ServedErrorMap::default(),
+            tls,
+            uuid: format!("{:032x}", rand::random::<u128>()),
+            handle: OnceLock::new(),
+            nodes: RwLock::default(),
+            buckets: RwLock::default(),
+            global: RwLock::default(),
+            revision: AtomicI64::new(0),
+            published: watch::Sender::new(NO_VERSION),
+            publishing: Mutex::default(),
+            withheld: RwLock::default(),
+            connections: AtomicU64::new(0),
+            stalled: AtomicU64::new(0),
+            unpersisted: AtomicU64::new(0),
+        }
+    }
+
+    /// Tells requests how to reach the handle, which they must not keep alive.
+    pub(super) fn set_handle(&self, handle: WeakCluster) {
+        // Only the builder does this, once.
+        let _ = self.handle.set(handle);
+    }
+
+    /// The handle of the cluster, while somebody holds it.
+    pub fn cluster(&self) -> Option<Cluster> {
+        self.handle.get()?.upgrade()
+    }
+
+    /// The number for a new connection.
+    pub fn next_connection(&self) -> u64 {
+        self.connections.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// How many connections there have been.
+    pub fn connections_so_far(&self) -> u64 {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    /// The world as an operation of this origin sees it.
+    pub fn world<'a>(&'a self, now: crate::clock::Now, origin: Origin<'a>) -> World<'a> {
+        World {
+            now,
+            stalled: NodeSet::from_bits(self.stalled.load(Ordering::Relaxed)),
+            unpersisted: NodeSet::from_bits(self.unpersisted.load(Ordering::Relaxed)),
+            journal: &self.journal,
+            origin,
+        }
+    }
+
+    /// The features that HELLO grants.
+    pub fn offered_features(&self) -> FeatureSet {
+        let withheld = self.withheld.read();
+        OFFERED
+            .iter()
+            .copied()
+            .filter(|feature| !withheld.contains(feature))
+            .collect()
+    }
+
+    /// Grants a feature no more, or again. Connections keep what they have.
+    pub fn withhold_feature(&self, feature: Feature, withhold: bool) {
+        let mut withheld = self.withheld.write();
+        if withhold {
+            withheld.insert(feature);
+        } else {
+            withheld.remove(&feature);
+        }
+    }
+
+    /// Says whether mutations reach a node.
+    pub fn set_stalled(&self, node: NodeId, stalled: bool) {
+        set_bit(&self.stalled, node, stalled);
+    }
+
+    /// Says whether a node writes to disk.
+    pub fn set_unpersisted(&self, node: NodeId, unpersisted: bool) {
+        set_bit(&self.unpersisted, node, unpersisted);
+    }
+
+    /// Lets what was held up go on: replicas catch up, durable writes that waited are decided.
+    pub fn settle(&self) {
+        for bucket in self.buckets() {
+            bucket.for_each_vbucket(|vbucket| {
+                let Some(node) = vbucket.active() else { return };
+                let origin = Origin {
+                    node,
+                    bucket: &bucket.name,
+                    // Not read: a prepared write brings its own origin.
+                    opcode: steadfast_wire::Opcode::Noop,
+                    opaque: 0,
+                    connection: 0,
+                };
+                vbucket.settle(self.world(self.clock.now(), origin));
+            });
+        }
+    }
+
+    /// A bucket by its name.
+    pub fn bucket(&self, name: &str) -> Option<Arc<Bucket>> {
+        self.buckets.read().get(name).cloned()
+    }
+
+    /// All buckets.
+    pub fn buckets(&self) -> Vec<Arc<Bucket>> {
+        self.buckets.read().values().cloned().collect()
+    }
+
+    /// Adds a bucket; false if there is one of this name.
+    pub fn add_bucket(&self, bucket: Arc<Bucket>) -> bool {
+        let mut buckets = self.buckets.write();
+        let is_new = !buckets.contains_key(&*bucket.name);
+        if is_new {
+            buckets.insert(bucket.name.to_string(), bucket);
+        }
+        is_new
+    }
+
+    /// Takes a bucket out.
+    pub fn take_bucket(&self, name: &str) -> Option<Arc<Bucket>> {
+        self.buckets.write().remove(name)
+    }
+
+    /// A node by its number.
+    pub fn node(&self, id: NodeId) -> Option<Arc<Node>> {
+        self.nodes.read().get(&id).cloned()
+    }
+
+    /// All nodes, members or not.
+    pub fn nodes(&self) -> Vec<Arc<Node>> {
+        self.nodes.read().values().cloned().collect()
+    }
+
+    /// Adds a node.
+    pub fn add_node(&self, node: Arc<Node>) {
+        self.nodes.write().insert(node.id, node);
+    }
+
+    /// Takes a node out.
+    pub fn take_node(&self, id: NodeId) -> Option<Arc<Node>> {
+        self.nodes.write().remove(&id)
+    }
+
+    /// The lowest number that no node has.
+    pub fn free_node_id(&self) -> Option<NodeId> {
+        let nodes = self.nodes.read();
+        (0..)
+            .map_while(NodeId::checked)
+            .find(|id| !nodes.contains_key(id))
+    }
+
+    /// Nodes that are part of the map, in its order.
+    pub fn members(&self) -> Vec<Member> {
+        self.nodes()
+            .iter()
+            .filter(|node| node.is_member())
+            .map(|node| node.member())
+            .collect()
+    }
+
+    /// The map of the cluster without any bucket.
+    pub fn global_config(&self) -> Arc<Config> {
+        self.global.read().clone()
+    }
+
+    /// Makes new maps from the state as it is and tells every connection.
+    pub fn publish(&self) {
+        // Two at once could put the older map in place of the newer.
+        let _publishing = self.publishing.lock();
+        let rev = self.revision.fetch_add(1, Ordering::SeqCst) + 1;
+        let version = ConfigVersion { epoch: EPOCH, rev };
+        let members = self.members();
+        for bucket in self.buckets() {
+            bucket.set_config(config::of_bucket(version, &bucket, &members));
+        }
+        *self.global.write() = Arc::new(config::global(version, &members));
+        self.published.send_replace(version);
+        tracing::debug!(rev, nodes = members.len(), "published a cluster map");
+    }
+
+    /// Tells when a new map is there.
+    pub fn subscribe(&self) -> watch::Receiver<ConfigVersion> {
+        self.published.subscribe()
+    }
+}
+
+fn set_bit(set: &AtomicU64, node: NodeId, on: bool) {
+    if on {
+        set.fetch_or(node.bit(), Ordering::SeqCst);
+    } else {
+        set.fetch_and(!node.bit(), Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,183 @@
+//! The control endpoint: breaking the cluster from any language.
+//!
+//! Small, HTTP and JSON, on a port of its own, so that it answers while everything
+//! else is down. It does what the in-process handle does and nothing more. A request
+//! that makes no sense gets a 400 with a sentence. It asks for no credentials: it is
+//! for tests, and binds where the cluster binds, which is loopback unless told
+//! otherwise.
+
+mod contents;
+mod faults;
+mod holds;
+mod status;
+mod topology;
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::{Request, Response};
+use crate::cluster::{Cluster, ClusterError, WeakCluster};
+
+/// The largest body that is read.
+const MAX_BODY: usize = 1024 * 1024;
+
+const HELP: &str = "\
+steadfast cluster: control endpoint
+
+GET    /status                                    nodes, buckets, addresses, seed
+GET    /ca                                        the authority's certificate, PEM
+GET    /faults                                    rules in force, and how often they hit
+POST   /faults        {\"opcode\":\"SET\",\"key\":\"k\",\"times\":3,\"verdict\":\"answer\",\"status\":\"ETMPFAIL\"}
+DELETE /faults, /faults/{id}                      remove all, or one
+GET    /journal?since=0&limit=1000                applied mutations, oldest first
+POST   /topology/rebalance-in   {\"wait\":true,\"vbuckets_per_step\":16,\"pause_ms\":10}
+POST   /topology/rebalance-out  {\"node\":1}        both take the pace; wait is true by default
+POST   /topology/rebalance                        spread evenly over the nodes as they are
+POST   /topology/fail-over, /crash, /restart, /recover   {\"node\":1}
+POST   /holds         {\"what\":\"replication\",\"node\":1}   or persistence
+DELETE /holds/{id}
+POST   /buckets       {\"name\":\"b\",\"replicas\":1,\"vbuckets\":1024,\"quota_bytes\":1073741824}
+DELETE /buckets/{bucket}                          POST /buckets/{bucket}/flush
+POST   /buckets/{bucket}/scopes                   {\"name\":\"s\"}
+DELETE /buckets/{bucket}/scopes/{scope}
+POST   /buckets/{bucket}/scopes/{scope}/collections  {\"name\":\"c\",\"max_ttl\":0}
+DELETE /buckets/{bucket}/scopes/{scope}/collections/{collection}
+POST   /users         {\"name\":\"u\",\"password\":\"p\",\"buckets\":[\"b\"],\"read_only\":false}
+DELETE /users/{name}
+POST   /clock         {\"advance_ms\":60000}        documents expire, locks end
+PUT    /error-map/{hex code}  {\"name\":\"X\",\"desc\":\"…\",\"attrs\":[\"retry-later\"],\"retry\":{…}}
+DELETE /error-map/{hex code}
+";
+
+/// Starts the endpoint; it ends with the cluster.
+pub(crate) async fn start(cluster: &Cluster, address: SocketAddr) -> io::Result<SocketAddr> {
+    let listener = TcpListener::bind(address).await?;
+    let bound = listener.local_addr()?;
+    let stopped = cluster.stopped();
+    // The endpoint must not keep alive what it controls.
+    let control = Arc::new(Control {
+        cluster: cluster.downgrade(),
+        holds: holds::Kept::default(),
+    });
+    tokio::spawn(stopped.run_until_cancelled_owned(async move {
+        loop {
+            match listener.accept().await {
+                Ok((stream, _)) => {
+                    tokio::spawn(serve(stream, control.clone()));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a control connection");
+                    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                }
+            }
+        }
+    }));
+    Ok(bound)
+}
+
+struct Control {
+    cluster: WeakCluster,
+    holds: holds::Kept,
+}
+
+async fn serve(stream: TcpStream, control: Arc<Control>) {
+    let service = service_fn(|request: hyper::Request<Incoming>| {
+        let control = control.clone();
+        async move {
+            let (head, body) = request.into_parts();
+            let response = match Limited::new(body, MAX_BODY).collect().await {
+                Ok(body) => control.answer(&Request::new(head, body.to_bytes())).await,
+                Err(error) => Response::error(413, format!("cannot read the body: {error}")),
+            };
+            Ok::<_, Infallible>(response.into_hyper())
+        }
+    });
+    let mut builder = hyper::server::conn::http1::Builder::new();
+    builder.timer(TokioTimer::new());
+    if let Err(error) = builder
+        .serve_connection(TokioIo::new(stream), service)
+        .await
+    {
+        tracing::debug!(%error, "control connection ended");
+    }
+}
+
+/// What a route comes to: an answer, or a refusal.
+type Routed = Result<Response, Refused>;
+
+/// Why a control request was not done.
+#[derive(Debug)]
+enum Refused {
+    /// It makes no sense.
+    Nonsense(String),
+    /// What it names does not exist.
+    Missing(String),
+    /// It broke.
+    Broken(String),
+}
+
+impl Control {
+    async fn answer(&self, request: &Request) -> Response {
+        let Some(cluster) = self.cluster.upgrade() else {
+            return Response::error(503, "the cluster has stopped");
+        };
+        match self.route(request, &cluster).await {
+            Ok(response) => response,
+            Err(Refused::Nonsense(sentence)) => Response::error(400, sentence),
+            Err(Refused::Missing(sentence)) => Response::error(404, sentence),
+            Err(Refused::Broken(sentence)) => Response::error(500, sentence),
+        }
+    }
+
+    async fn route(&self, request: &Request, cluster: &Cluster) -> Routed {
+        let segments = request.segments();
+        match (request.method.as_str(), segments.as_slice()) {
+            ("GET", []) => Ok(Response::text(200, HELP)),
+            ("GET", ["status"]) => Ok(status::status(cluster)),
+            ("GET", ["ca"]) => status::ca(cluster),
+            ("GET", ["journal"]) => status::journal(request, cluster),
+            ("POST", ["clock"]) => status::advance_clock(request, cluster),
+            (method, ["faults", rest @ ..]) => faults::route(method, rest, request, cluster),
+            (method, ["error-map", code]) => faults::error_map(method, code, request, cluster),
+            ("POST", ["topology", action]) => topology::route(action, request, cluster).await,
+            (method, ["holds", rest @ ..]) => self.holds.route(method, rest, request, cluster),
+            (method, ["buckets", rest @ ..]) => {
+                contents::buckets(method, rest, request, cluster).await
+            }
+            (method, ["users", rest @ ..]) => contents::users(method, rest, request, cluster),
+            (method, _) => Err(no_route(method, request)),
+        }
+    }
+}
+
+fn no_route(method: &str, request: &Request) -> Refused {
+    Refused::Missing(format!(
+        "there is no {method} {}; GET / lists what there is",
+        request.path
+    ))
+}
+
+fn body<T: serde::de::DeserializeOwned>(request: &Request) -> Result<T, Refused> {
+    request.json().map_err(Refused::Nonsense)
+}
+
+impl From<ClusterError> for Refused {
+    fn from(error: ClusterError) -> Self {
+        let sentence = error.to_string();
+        match error {
+            ClusterError::Invalid(_) | ClusterError::Manifest(_) => Self::Nonsense(sentence),
+            ClusterError::UnknownNode(_) | ClusterError::UnknownBucket(_) => {
+                Self::Nonsense(sentence)
+            }
+            ClusterError::Io(_) | ClusterError::Tls(_) => Self::Broken(sentence),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Requests and responses as the services see them: whole, and without streams.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{Method, StatusCode};
+use serde_json::{Value, json};
+
+/// A request whose body has been read.
+#[derive(Debug)]
+pub struct Request {
+    /// The verb.
+    pub method: Method,
+    /// The path, decoded, without the query.
+    pub path: String,
+    /// The parameters of the query and, if it is a form, of the body; decoded.
+    pub parameters: Vec<(String, String)>,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Bytes,
+}
+
+impl Request {
+    pub(super) fn new(head: Parts, body: Bytes) -> Self {
+        let mut parameters = parse_form(head.uri.query().unwrap_or_default());
+        let content_type = head
+            .headers
+            .get(CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok());
+        if content_type.is_some_and(|kind| kind.starts_with("application/x-www-form-urlencoded")) {
+            parameters.extend(parse_form(&String::from_utf8_lossy(&body)));
+        }
+        Self {
+            method: head.method,
+            path: percent_decode(head.uri.path()),
+            parameters,
+            headers: head.headers,
+            body,
+        }
+    }
+
+    /// The parts of the path between slashes.
+    pub fn segments(&self) -> Vec<&str> {
+        self.path
+            .split('/')
+            .filter(|segment| !segment.is_empty())
+            .collect()
+    }
+
+    /// A parameter by its name.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// The name and password of basic authentication.
+    pub fn basic_credentials(&self) -> Option<(String, String)> {
+        let header = self.headers.get(AUTHORIZATION)?.to_str().ok()?;
+        let decoded = STANDARD.decode(header.strip_prefix("Basic ")?).ok()?;
+        let text = String::from_utf8(decoded).ok()?;
+        text.split_once(':')
+            .map(|(name, password)| (name.to_owned(), password.to_owned()))
+    }
+
+    /// The token of bearer authentication.
+    pub fn bearer_token(&self) -> Option<&str> {
+        self.headers
+            .get(AUTHORIZATION)?
+            .to_str()
+            .ok()?
+            .strip_prefix("Bearer ")
+    }
+
+    /// The body as JSON, or a sentence about why it is none.
+    pub fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, String> {
+        let body: &[u8] = if self.body.is_empty() {
+            b"{}"
+        } else {
+            &self.body
+        };
+        serde_json::from_slice(body)
+            .map_err(|error| format!("the body is not what it should be: {error}"))
+    }
+}
+
+/// A response.
+#[derive(Debug, Clone)]
+pub struct Response {
+    /// The status.
+    pub status: u16,
+    /// The headers.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// The body.
+    pub body: Bytes,
+}
+
+impl Response {
+    /// JSON.
+    pub fn json(status: u16, body: &Value) -> Self {
+        Self::new(status, "application/json", body.to_string())
+    }
+
+    /// Plain text.
+    pub fn text(status: u16, body: &str) -> Self {
+        Self::new(status, "text/plain; charset=utf-8", body.to_owned())
+    }
+
+    /// Success, with nothing to say.
+    pub fn empty() -> Self {
+        Self::new(200, "application/json", "")
+    }
+
+    /// A sentence about what was wrong, in JSON.
+    pub fn error(status: u16, sentence: impl std::fmt::Display) -> Self {
+        Self::json(status, &json!({"error": sentence.to_string()}))
+    }
+
+    /// Any content.
+    pub fn new(status: u16, content_type: &'static str, body: impl Into<Bytes>) -> Self {
+        let headers = vec![(CONTENT_TYPE, HeaderValue::from_static(content_type))];
+        Self {
+            status,
+            headers,
+            body: body.into(),
+        }
+    }
+
+    /// With a header more.
+    #[must_use]
+    pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    pub(super) fn into_hyper(self) -> hyper::Response<Full<Bytes>> {
+        let mut response = hyper::Response::new(Full::new(self.body));
+        *response.status_mut() =
+            StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        response.headers_mut().extend(
+            self.headers
+                .into_iter()
+                .map(|(name, value)| (Some(name), value)),
+        );
+        response
+    }
+}
+
+fn parse_form(text: &str) -> Vec<(String, String)> {
+    text.split('&')
+        .filter(|pair| !pair.is_empty())
+        .map(|pair| {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let decode = |text: &str| percent_decode(&text.replace('+', " "));
+            (decode(key), decode(value))
+        })
+        .collect()
+}
+
+fn percent_decode(text: &str) -> String {
+    percent_encoding::percent_decode_str(text)
+        .decode_utf8_lossy()
+        .into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_are_decoded() {
+        assert_eq!(
+            parse_form("a=1&b=x%20y+z&c&%C3%BC=%26"),
+            [("a", "1"), ("b", "x y z"), ("c", ""), ("ü", "&")]
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        );
+        assert!(parse_form("").is_empty());
+    }
+
+    #[test]
+    fn credentials_are_read_from_the_header() {
+        let request = |header: &'static str| {
+            let request = hyper::Request::builder()
+                .header(AUTHORIZATION, header)
+                .body(())
+                .unwrap();
+            Request::new(request.into_parts().0, Bytes::new())
+        };
+        let basic = request("Basic YXBwOnNlOmNyZXQ=").basic_credentials();
+        assert_eq!(basic, Some(("app".into(), "se:cret".into())));
+        assert_eq!(request("Basic ???").basic_credentials(), None);
+        assert_eq!(request("Bearer tok").bearer_token(), Some("tok"));
+    }
+}

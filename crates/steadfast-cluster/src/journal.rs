@@ -1,0 +1,239 @@
+//! A record of every mutation that was applied, in the order of application.
+//!
+//! A client that retries may send a write twice, and only the server knows whether it
+//! was applied once, twice or never. A test that wants to account for every write asks
+//! the journal. It is bounded: when it is full the oldest entries go, and the journal
+//! says how many went, so that a test can tell "not applied" from "forgotten".
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use serde::Serialize;
+use steadfast_wire::Opcode;
+
+use crate::store::write::Receipt;
+use crate::topology::NodeId;
+
+/// How many entries a journal keeps unless told otherwise.
+pub const DEFAULT_LIMIT: usize = 262_144;
+
+/// Who asked for a mutation.
+#[derive(Debug, Clone, Copy)]
+pub struct Origin<'a> {
+    /// The node that received the request.
+    pub node: NodeId,
+    /// The bucket.
+    pub bucket: &'a Arc<str>,
+    /// The command.
+    pub opcode: Opcode,
+    /// The request's opaque.
+    pub opaque: u32,
+    /// The connection, numbered in the order of acceptance.
+    pub connection: u64,
+}
+
+impl Origin<'_> {
+    /// The same, for a write that outlives its request's buffer.
+    pub fn to_owned(self) -> OwnedOrigin {
+        OwnedOrigin {
+            node: self.node,
+            bucket: self.bucket.clone(),
+            opcode: self.opcode,
+            opaque: self.opaque,
+            connection: self.connection,
+        }
+    }
+}
+
+/// An [`Origin`] that borrows nothing.
+#[derive(Debug, Clone)]
+pub struct OwnedOrigin {
+    node: NodeId,
+    bucket: Arc<str>,
+    opcode: Opcode,
+    opaque: u32,
+    connection: u64,
+}
+
+impl OwnedOrigin {
+    /// The same, borrowed.
+    pub fn borrow(&self) -> Origin<'_> {
+        Origin {
+            node: self.node,
+            bucket: &self.bucket,
+            opcode: self.opcode,
+            opaque: self.opaque,
+            connection: self.connection,
+        }
+    }
+}
+
+/// One applied mutation.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// Its place among all mutations of the cluster, from zero.
+    pub sequence: u64,
+    /// The node that applied it.
+    pub node: NodeId,
+    /// The bucket.
+    pub bucket: Arc<str>,
+    /// The vbucket.
+    pub vbucket: u16,
+    /// The command.
+    pub opcode: Opcode,
+    /// What the client was told, or would have been.
+    pub receipt: Receipt,
+    /// The request's opaque.
+    pub opaque: u32,
+    /// The connection that the request came on.
+    pub connection: u64,
+    collection_and_key: Bytes,
+}
+
+impl Entry {
+    /// The document's key, without its collection.
+    pub fn key(&self) -> &[u8] {
+        split_key(&self.collection_and_key).1
+    }
+
+    /// The id of the document's collection.
+    pub fn collection(&self) -> u32 {
+        split_key(&self.collection_and_key).0
+    }
+
+    /// The entry as the control endpoint shows it.
+    pub fn to_view(&self) -> EntryView {
+        EntryView {
+            sequence: self.sequence,
+            node: self.node,
+            bucket: self.bucket.to_string(),
+            vbucket: self.vbucket,
+            collection: self.collection(),
+            key: String::from_utf8_lossy(self.key()).into_owned(),
+            operation: self.opcode.to_string(),
+            cas: format!("{:#018x}", self.receipt.cas),
+            seqno: self.receipt.seqno,
+            vbucket_uuid: format!("{:#018x}", self.receipt.uuid),
+            opaque: self.opaque,
+            connection: self.connection,
+        }
+    }
+}
+
+/// An [`Entry`] in words and numbers that JSON can carry.
+#[derive(Debug, Clone, Serialize)]
+#[expect(missing_docs, reason = "the fields are those of Entry")]
+pub struct EntryView {
+    pub sequence: u64,
+    pub node: NodeId,
+    pub bucket: String,
+    pub vbucket: u16,
+    pub collection: u32,
+    pub key: String,
+    pub operation: String,
+    pub cas: String,
+    pub seqno: u64,
+    pub vbucket_uuid: String,
+    pub opaque: u32,
+    pub connection: u64,
+}
+
+/// The record. One lock guards it, held for as long as it takes to push an entry.
+#[derive(Debug)]
+pub struct Journal {
+    limit: usize,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    entries: VecDeque<Entry>,
+    next: u64,
+}
+
+impl Journal {
+    /// A journal that keeps the newest `limit` entries.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            inner: Mutex::default(),
+        }
+    }
+
+    /// Notes a mutation. Called under the lock of its vbucket, so that the order is true.
+    pub(crate) fn record(
+        &self,
+        vbucket: u16,
+        collection_and_key: Bytes,
+        receipt: Receipt,
+        origin: Origin<'_>,
+    ) {
+        let mut inner = self.inner.lock();
+        let sequence = inner.next;
+        inner.next += 1;
+        if self.limit == 0 {
+            return;
+        }
+        if inner.entries.len() == self.limit {
+            inner.entries.pop_front();
+        }
+        inner.entries.push_back(Entry {
+            sequence,
+            node: origin.node,
+            bucket: origin.bucket.clone(),
+            vbucket,
+            opcode: origin.opcode,
+            receipt,
+            opaque: origin.opaque,
+            connection: origin.connection,
+            collection_and_key,
+        });
+    }
+
+    /// How many mutations were applied, remembered or not.
+    pub fn applied(&self) -> u64 {
+        self.inner.lock().next
+    }
+
+    /// How many entries were forgotten because the journal was full; zero means it is complete.
+    pub fn forgotten(&self) -> u64 {
+        let inner = self.inner.lock();
+        inner.next - inner.entries.len() as u64
+    }
+
+    /// What is remembered, oldest first, from a sequence number on.
+    pub fn since(&self, sequence: u64) -> Vec<Entry> {
+        let inner = self.inner.lock();
+        let from = inner
+            .entries
+            .partition_point(|entry| entry.sequence < sequence);
+        inner.entries.iter().skip(from).cloned().collect()
+    }
+
+    /// At most `limit` remembered entries from a sequence number on, and the number to ask for next.
+    pub fn page(&self, sequence: u64, limit: usize) -> (Vec<Entry>, u64) {
+        let inner = self.inner.lock();
+        let from = inner
+            .entries
+            .partition_point(|entry| entry.sequence < sequence);
+        let entries: Vec<_> = inner
+            .entries
+            .iter()
+            .skip(from)
+            .take(limit)
+            .cloned()
+            .collect();
+        let next = entries
+            .last()
+            .map_or(sequence.max(inner.next), |last| last.sequence + 1);
+        (entries, next)
+    }
+}
+
+/// Splits a stored key into its collection and the rest.
+pub(crate) fn split_key(collection_and_key: &[u8]) -> (u32, &[u8]) {
+    // Stored keys were checked on the way in; the fallback is for the type only.
+    steadfast_wire::leb128::decode(collection_and_key).unwrap_or((0, collection_and_key))
+}

@@ -1,0 +1,400 @@
+//! One connection: bytes in, bytes out, faults in between.
+//!
+//! The loop reads as much as there is, executes every whole frame in the buffer, and
+//! writes all answers at once. It reads and writes at the same time, so a client that
+//! sends a lot before it reads does not deadlock; but it stops reading while the
+//! answers that nobody collects are more than [`MAX_UNSENT`], so a slow reader slows
+//! itself down and does not make the server grow.
+
+use std::time::{Duration, Instant};
+
+use bytes::BytesMut;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use socket2::Socket;
+use steadfast_wire::config::ConfigVersion;
+use steadfast_wire::{
+    Datatype, Decoded, DocumentKey, Feature, Frame, FrameDecoder, FrameError, HEADER_LEN, Magic,
+    Status,
+};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::watch;
+
+use super::reply::Reply;
+use super::session::{Flow, Session};
+use crate::cluster::node::Connection;
+use crate::fault::{Answer, Decision, Event, Garble, Verdict};
+use crate::service::Service;
+
+/// How many bytes are asked for at once.
+const READ_BYTES: usize = 64 * 1024;
+/// How many bytes of answers may wait for a slow reader before its requests are not read.
+const MAX_UNSENT: usize = 4 * 1024 * 1024;
+/// How many commands of one connection may wait before no more are read, and how many bytes.
+const MAX_WAITING: usize = 16 * 1024;
+const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
+/// A buffer that a large frame has stretched beyond this is given back when it is empty.
+const MAX_IDLE_BUFFER: usize = 1024 * 1024;
+/// How long the last answers may take to leave when the connection closes.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Serves a connection until either side ends it. Dropping the future cuts it.
+pub(crate) async fn serve<S>(stream: S, socket: Socket, connection: Connection)
+where
+    S: AsyncRead + AsyncWrite,
+{
+    let (mut reader, mut writer) = tokio::io::split(stream);
+    let published = connection.shared.subscribe();
+    let session = Session::new(connection.shared, connection.node, connection.id);
+    let mut link = Link {
+        session,
+        inbound: BytesMut::with_capacity(READ_BYTES),
+        outbound: BytesMut::with_capacity(READ_BYTES),
+        waiting: FuturesUnordered::new(),
+        waiting_bytes: 0,
+        silent: false,
+    };
+    match link.run(&mut reader, &mut writer, published).await {
+        End::Closed => {}
+        End::Reset => {
+            // Closing with this set sends a reset instead of an orderly end. The stream closes
+            // when its halves are dropped, below.
+            if let Err(error) = socket.set_linger(Some(Duration::ZERO)) {
+                tracing::debug!(%error, "cannot reset a connection");
+            }
+        }
+        End::Malformed(error) => {
+            tracing::warn!(peer = %connection.peer, connection = connection.id, %error,
+                "malformed frame, connection closed");
+        }
+    }
+}
+
+/// Why a connection ends.
+#[derive(Debug)]
+enum End {
+    /// Either side had enough.
+    Closed,
+    /// A fault wants it cut without a word.
+    Reset,
+    /// The client sent something that is no frame.
+    Malformed(FrameError),
+}
+
+/// What a command that waited does next.
+enum Resume {
+    /// It is executed now.
+    Execute(Frame),
+    /// Its answer goes out now.
+    Send(BytesMut),
+}
+
+struct Link {
+    session: Session,
+    inbound: BytesMut,
+    outbound: BytesMut,
+    waiting: FuturesUnordered<BoxFuture<'static, (usize, Resume)>>,
+    /// How many bytes the commands that wait hold on to.
+    waiting_bytes: usize,
+    /// A fault made this connection a black hole.
+    silent: bool,
+}
+
+impl Link {
+    async fn run<R, W>(
+        &mut self,
+        reader: &mut R,
+        writer: &mut W,
+        mut published: watch::Receiver<ConfigVersion>,
+    ) -> End
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        loop {
+            if let Err(end) = self.take_frames() {
+                if !matches!(end, End::Reset) {
+                    self.say_last_words(writer).await;
+                }
+                return end;
+            }
+            let may_read = self.may_take() && self.outbound.len() < MAX_UNSENT;
+            tokio::select! {
+                biased;
+                written = writer.write_buf(&mut self.outbound), if !self.outbound.is_empty() => {
+                    match written {
+                        Ok(0) | Err(_) => return End::Closed,
+                        // A TLS writer may keep bytes until it is told to send them.
+                        Ok(_) if self.outbound.is_empty() => {
+                            shrink(&mut self.outbound);
+                            if writer.flush().await.is_err() {
+                                return End::Closed;
+                            }
+                        }
+                        Ok(_) => {}
+                    }
+                }
+                read = reader.read_buf(&mut self.inbound), if may_read => match read {
+                    Ok(0) | Err(_) => return End::Closed,
+                    Ok(_) => {
+                        self.session.received = Instant::now();
+                        self.session.now = self.session.shared.clock.now();
+                    }
+                },
+                Some((bytes, resume)) = self.waiting.next(), if !self.waiting.is_empty() => {
+                    self.waiting_bytes -= bytes;
+                    if let Err(end) = self.resume(resume) {
+                        self.say_last_words(writer).await;
+                        return end;
+                    }
+                }
+                changed = published.changed() => {
+                    let dropped = |bucket: &std::sync::Arc<crate::bucket::Bucket>| {
+                        bucket.dropped.is_cancelled()
+                    };
+                    if changed.is_err() || self.session.bucket.as_ref().is_some_and(dropped) {
+                        return End::Closed;
+                    }
+                    if !self.silent {
+                        self.session.push_config(&mut self.outbound);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Executes every whole frame that has come, as far as order and memory allow.
+    fn take_frames(&mut self) -> Result<(), End> {
+        if self.silent {
+            self.inbound.clear();
+            return Ok(());
+        }
+        while self.outbound.len() < MAX_UNSENT && self.may_take() {
+            match FrameDecoder::from_client().decode(&mut self.inbound) {
+                Ok(Decoded::Frame(frame)) => self.take(frame)?,
+                Ok(Decoded::NeedMore(bytes)) => {
+                    shrink(&mut self.inbound);
+                    self.inbound.reserve(bytes.max(READ_BYTES));
+                    break;
+                }
+                Err(error) => return Err(End::Malformed(error)),
+            }
+            if self.silent {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether another command may start: in order, unless the client agreed to none.
+    fn may_take(&self) -> bool {
+        self.waiting.is_empty()
+            || (self.session.features.contains(Feature::UnorderedExecution)
+                && self.waiting.len() < MAX_WAITING
+                && self.waiting_bytes < MAX_WAITING_BYTES)
+    }
+
+    fn take(&mut self, frame: Frame) -> Result<(), End> {
+        if frame.header().magic == Magic::ClientResponse {
+            // The answer to a map that was pushed. There is nothing to learn from it.
+            return Ok(());
+        }
+        if self.session.shared.faults.any()
+            && let Some(decision) = self.decide(&frame)
+        {
+            return self.judge(frame, decision);
+        }
+        self.execute(&frame)
+    }
+
+    fn execute(&mut self, frame: &Frame) -> Result<(), End> {
+        match self.session.execute(frame, &mut self.outbound) {
+            Flow::Done => Ok(()),
+            Flow::Close => Err(End::Closed),
+            Flow::Wait(later) => {
+                self.wait(held_bytes(frame), async move { Resume::Send(later.await) });
+                Ok(())
+            }
+        }
+    }
+
+    fn wait(&mut self, bytes: usize, later: impl Future<Output = Resume> + Send + 'static) {
+        self.waiting
+            .push(Box::pin(async move { (bytes, later.await) }));
+        self.waiting_bytes += bytes;
+        self.session.waiting = self.waiting.len();
+    }
+
+    fn resume(&mut self, resume: Resume) -> Result<(), End> {
+        self.session.waiting = self.waiting.len();
+        if self.silent {
+            return Ok(());
+        }
+        match resume {
+            Resume::Send(answer) => {
+                self.outbound.extend_from_slice(&answer);
+                Ok(())
+            }
+            Resume::Execute(frame) => {
+                self.session.now = self.session.shared.clock.now();
+                self.execute(&frame)
+            }
+        }
+    }
+
+    #[cold]
+    fn decide(&self, frame: &Frame) -> Option<Decision> {
+        let collections =
+            self.session.features.contains(Feature::Collections) && has_document(frame);
+        let key = DocumentKey::decode(frame.key(), collections).map_or(frame.key(), |key| key.id);
+        self.session.shared.faults.decide(&Event {
+            node: self.session.node.id,
+            service: Service::Kv,
+            opcode: Some(frame.opcode()),
+            key,
+            bucket: self.session.bucket.as_ref().map(|bucket| &*bucket.name),
+        })
+    }
+
+    /// Does to a command what a fault says.
+    #[cold]
+    fn judge(&mut self, frame: Frame, decision: Decision) -> Result<(), End> {
+        match decision.verdict {
+            Verdict::Pass => self.execute(&frame),
+            Verdict::Delay(by) => {
+                self.wait(held_bytes(&frame), async move {
+                    tokio::time::sleep(by).await;
+                    Resume::Execute(frame)
+                });
+                Ok(())
+            }
+            Verdict::DelayAnswer(by) => {
+                let (answer, flow) = self.execute_aside(&frame);
+                self.wait(held_bytes(&frame), async move {
+                    tokio::time::sleep(by).await;
+                    Resume::Send(match flow {
+                        Flow::Wait(later) => later.await,
+                        Flow::Done | Flow::Close => answer,
+                    })
+                });
+                Ok(())
+            }
+            Verdict::Answer(answer) => {
+                self.answer(&frame, &answer);
+                Ok(())
+            }
+            Verdict::Hold => {
+                self.wait(held_bytes(&frame), async move {
+                    decision.released.cancelled().await;
+                    Resume::Execute(frame)
+                });
+                Ok(())
+            }
+            Verdict::CutBeforeReading => Err(End::Reset),
+            Verdict::CutBeforeApplying => Err(End::Closed),
+            Verdict::CutAfterApplying => {
+                self.execute_aside(&frame);
+                Err(End::Closed)
+            }
+            Verdict::CutMidResponse => {
+                let (answer, _) = self.execute_aside(&frame);
+                self.outbound.extend_from_slice(&answer[..answer.len() / 2]);
+                Err(End::Closed)
+            }
+            Verdict::Garble(garble) => {
+                let (mut answer, _) = self.execute_aside(&frame);
+                damage(&mut answer, garble);
+                self.outbound.extend_from_slice(&answer);
+                Ok(())
+            }
+            Verdict::Silent => {
+                self.silent = true;
+                Ok(())
+            }
+        }
+    }
+
+    fn execute_aside(&mut self, frame: &Frame) -> (BytesMut, Flow) {
+        let mut answer = BytesMut::new();
+        let flow = self.session.execute(frame, &mut answer);
+        (answer, flow)
+    }
+
+    fn answer(&mut self, frame: &Frame, answer: &Answer) {
+        let status = Status::from_code(answer.status);
+        let datatype = if answer.json {
+            Datatype::JSON
+        } else {
+            Datatype::RAW
+        };
+        match &answer.body {
+            None if status == Status::NotMyVbucket => {
+                self.session.refuse_vbucket(frame, &mut self.outbound);
+            }
+            body => {
+                let value = body.as_deref().unwrap_or_default();
+                let reply = Reply {
+                    datatype,
+                    value,
+                    ..Reply::default()
+                };
+                self.session
+                    .style()
+                    .write(frame, status, reply, &mut self.outbound);
+            }
+        }
+    }
+
+    /// Sends what is already written before the connection closes, without waiting for long.
+    async fn say_last_words<W: AsyncWrite + Unpin>(&mut self, writer: &mut W) {
+        let words = async {
+            writer.write_all(&self.outbound).await?;
+            writer.shutdown().await
+        };
+        if let Ok(Err(error)) = tokio::time::timeout(LAST_WORDS, words).await {
+            tracing::debug!(%error, "the last answers did not leave");
+        }
+    }
+}
+
+/// Whether the key of a command is a document's, with its collection in front.
+fn has_document(frame: &Frame) -> bool {
+    use steadfast_wire::Opcode;
+    !matches!(
+        frame.opcode(),
+        Opcode::Hello
+            | Opcode::SaslListMechs
+            | Opcode::SaslAuth
+            | Opcode::SaslStep
+            | Opcode::SelectBucket
+            | Opcode::Stat
+            | Opcode::Noop
+            | Opcode::GetClusterConfig
+            | Opcode::GetErrorMap
+    )
+}
+
+fn shrink(buffer: &mut BytesMut) {
+    if buffer.is_empty() && buffer.capacity() > MAX_IDLE_BUFFER {
+        *buffer = BytesMut::with_capacity(READ_BYTES);
+    }
+}
+
+/// What a command that waits keeps in memory, about.
+fn held_bytes(frame: &Frame) -> usize {
+    HEADER_LEN + frame.body().len()
+}
+
+fn damage(answer: &mut BytesMut, garble: Garble) {
+    if answer.len() < HEADER_LEN {
+        return;
+    }
+    let damaged = match garble {
+        Garble::Magic => 0..1,
+        Garble::Opaque => 12..16,
+        // The third byte of the length, so that the damage is thousands of bytes and not millions.
+        Garble::Length => 10..11,
+        Garble::Body => HEADER_LEN..answer.len(),
+    };
+    answer[damaged].iter_mut().for_each(|byte| *byte = !*byte);
+}

@@ -1,0 +1,184 @@
+//! Writing answers as a connection has agreed to read them.
+
+use std::time::Instant;
+
+use bytes::BytesMut;
+use steadfast_wire::extras::MutationToken;
+use steadfast_wire::frame_info::{ResponseFrameInfo, ServerDuration};
+use steadfast_wire::{Datatype, ErrorBody, Feature, Frame, FrameBuilder, Status};
+
+use crate::store::document::{Document, inflate};
+use crate::store::write::Receipt;
+use steadfast_wire::hello::FeatureSet;
+
+/// How to write answers: what the client understands, and since when it waits.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Style {
+    pub features: FeatureSet,
+    /// When the bytes of the request were read.
+    pub received: Instant,
+}
+
+/// An answer, but for what it repeats of its request.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Reply<'a> {
+    pub cas: u64,
+    pub datatype: Datatype,
+    pub extras: &'a [u8],
+    pub value: &'a [u8],
+}
+
+impl Style {
+    /// Writes an answer.
+    pub(super) fn write(
+        &self,
+        frame: &Frame,
+        status: Status,
+        reply: Reply<'_>,
+        out: &mut BytesMut,
+    ) {
+        let duration = self
+            .features
+            .contains(Feature::Tracing)
+            .then(|| self.duration());
+        let encoded = FrameBuilder::reply(frame, status)
+            .framing(duration)
+            .cas(reply.cas)
+            .datatype(self.understood(reply.datatype))
+            .extras(reply.extras)
+            .value(reply.value)
+            .encode(out);
+        if let Err(error) = encoded {
+            // No answer of this server comes near the limits of a frame.
+            tracing::error!(%error, opcode = %frame.opcode(), "cannot encode an answer");
+        }
+    }
+
+    /// Writes the answer to a mutation that was applied.
+    pub(super) fn write_receipt(
+        &self,
+        frame: &Frame,
+        status: Status,
+        receipt: Receipt,
+        value: &[u8],
+        out: &mut BytesMut,
+    ) {
+        let token = MutationToken {
+            vbucket_uuid: receipt.uuid,
+            seqno: receipt.seqno,
+        }
+        .to_bytes();
+        let extras: &[u8] = if self.features.contains(Feature::MutationSeqno) {
+            &token
+        } else {
+            &[]
+        };
+        self.write(
+            frame,
+            status,
+            Reply {
+                cas: receipt.cas,
+                extras,
+                value,
+                ..Reply::default()
+            },
+            out,
+        );
+    }
+
+    /// Writes a document as the answer to a read.
+    pub(super) fn write_document(
+        &self,
+        frame: &Frame,
+        document: &Document,
+        cas: u64,
+        out: &mut BytesMut,
+    ) -> Result<(), Status> {
+        let extras = document.flags.to_be_bytes();
+        let packed = document.datatype.contains(Datatype::SNAPPY);
+        if packed && !self.features.contains(Feature::Snappy) {
+            let value = inflate(&document.value)?;
+            let datatype = document.datatype - Datatype::SNAPPY;
+            self.write(
+                frame,
+                Status::Success,
+                Reply {
+                    cas,
+                    datatype,
+                    extras: &extras,
+                    value: &value,
+                },
+                out,
+            );
+        } else {
+            let datatype = document.datatype;
+            let value = &document.value;
+            self.write(
+                frame,
+                Status::Success,
+                Reply {
+                    cas,
+                    datatype,
+                    extras: &extras,
+                    value,
+                },
+                out,
+            );
+        }
+        Ok(())
+    }
+
+    /// Writes a refusal, with an extended error body where there is something to say.
+    pub(super) fn write_error(
+        &self,
+        frame: &Frame,
+        status: Status,
+        body: Option<ErrorBody>,
+        out: &mut BytesMut,
+    ) {
+        let status = self.downgraded(status);
+        let body = body
+            .filter(|_| self.features.contains(Feature::Xerror))
+            .map(|body| body.to_json());
+        let (datatype, value) = match &body {
+            Some(body) => (Datatype::JSON, &body[..]),
+            None => (Datatype::RAW, &[][..]),
+        };
+        self.write(
+            frame,
+            status,
+            Reply {
+                datatype,
+                value,
+                ..Reply::default()
+            },
+            out,
+        );
+    }
+
+    /// The status for a client that did not ask for the newer ones.
+    fn downgraded(&self, status: Status) -> Status {
+        if self.features.contains(Feature::Xerror) {
+            return status;
+        }
+        match status {
+            Status::Locked | Status::NotLocked => Status::TemporaryFailure,
+            other => other,
+        }
+    }
+
+    fn understood(&self, datatype: Datatype) -> Datatype {
+        let mut understood = datatype;
+        if !self.features.contains(Feature::Json) {
+            // An extended error body is marked as JSON whatever was agreed on.
+            if !self.features.contains(Feature::Xerror) {
+                understood -= Datatype::JSON;
+            }
+        }
+        understood
+    }
+
+    fn duration(&self) -> ResponseFrameInfo<'static> {
+        ResponseFrameInfo::ServerDuration(ServerDuration::nearest(self.received.elapsed()))
+    }
+}

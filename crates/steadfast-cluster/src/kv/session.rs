@@ -1,0 +1,358 @@
+//! What a connection has agreed on, who is on it, and where its commands go.
+
+use std::borrow::Cow;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::BytesMut;
+use steadfast_wire::config::ConfigVersion;
+use steadfast_wire::frame_info::RequestFrameInfo;
+use steadfast_wire::{DocumentKey, Entries, ErrorBody, Feature, Frame, Opcode, Status};
+
+use super::reply::{Reply, Style};
+use crate::bucket::Bucket;
+use crate::clock::Now;
+use crate::cluster::node::Node;
+use crate::cluster::shared::Shared;
+use crate::journal::Origin;
+use crate::sasl::scram::ScramServer;
+use crate::store::durability::{DEFAULT_TIMEOUT, Durability, Level};
+use crate::store::operations::Change;
+use crate::store::vbucket::World;
+use crate::store::write::Written;
+use crate::topology::config::NO_VERSION;
+use crate::users::User;
+use steadfast_wire::hello::FeatureSet;
+
+/// An answer that comes later.
+pub(super) type Later = Pin<Box<dyn Future<Output = BytesMut> + Send>>;
+
+/// How a command left its connection.
+pub(super) enum Flow {
+    /// It is answered.
+    Done,
+    /// It is answered, and the connection closes.
+    Close,
+    /// It is answered when this is ready.
+    Wait(Later),
+}
+
+/// What a command comes to: its answer is written, or this status is to be.
+pub(super) type Handled = Result<Flow, Status>;
+
+/// The state of one connection, without its socket.
+pub(super) struct Session {
+    pub shared: Arc<Shared>,
+    pub node: Arc<Node>,
+    pub id: u64,
+    pub features: FeatureSet,
+    pub user: Option<Arc<User>>,
+    pub sasl: Option<ScramServer>,
+    pub bucket: Option<Arc<Bucket>>,
+    /// The newest map that the client is known to have.
+    pub known_map: ConfigVersion,
+    /// Commands of this connection that still wait.
+    pub waiting: usize,
+    pub received: Instant,
+    pub now: Now,
+}
+
+/// What the framing extras of a request say.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Framing {
+    pub durability: Option<Durability>,
+    pub preserve_expiry: bool,
+}
+
+impl Session {
+    pub(super) fn new(shared: Arc<Shared>, node: Arc<Node>, id: u64) -> Self {
+        let now = shared.clock.now();
+        Self {
+            shared,
+            node,
+            id,
+            features: FeatureSet::default(),
+            user: None,
+            sasl: None,
+            bucket: None,
+            known_map: NO_VERSION,
+            waiting: 0,
+            received: Instant::now(),
+            now,
+        }
+    }
+
+    /// Executes a command and writes its answer, unless that comes later.
+    pub(super) fn execute(&mut self, frame: &Frame, out: &mut BytesMut) -> Flow {
+        match self.dispatch(frame, out) {
+            Ok(flow) => flow,
+            Err(status) => {
+                self.refuse(frame, status, out);
+                Flow::Done
+            }
+        }
+    }
+
+    fn dispatch(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
+        let opcode = frame.opcode();
+        if self.user.is_none() && !is_open_to_strangers(opcode) {
+            return Err(Status::AccessError);
+        }
+        match opcode {
+            Opcode::Get => self.get(frame, out),
+            Opcode::Set | Opcode::Add | Opcode::Replace => self.store(frame, out),
+            Opcode::Delete => self.remove(frame, out),
+            Opcode::Increment | Opcode::Decrement => self.count(frame, out),
+            Opcode::Append | Opcode::Prepend => self.concatenate(frame, out),
+            Opcode::Touch => self.touch(frame, out),
+            Opcode::GetAndTouch => self.get_and_touch(frame, out),
+            Opcode::GetLocked => self.get_locked(frame, out),
+            Opcode::UnlockKey => self.unlock(frame, out),
+            Opcode::GetReplica => self.get_replica(frame, out),
+            Opcode::GetMeta => self.get_meta(frame, out),
+            Opcode::GetRandomKey => self.get_random_key(frame, out),
+            Opcode::Observe => self.observe(frame, out),
+            Opcode::ObserveSeqno => self.observe_seqno(frame, out),
+            Opcode::SubdocGet
+            | Opcode::SubdocExists
+            | Opcode::SubdocGetCount
+            | Opcode::SubdocMultiLookup => self.lookup(frame, out),
+            Opcode::SubdocDictAdd
+            | Opcode::SubdocDictUpsert
+            | Opcode::SubdocDelete
+            | Opcode::SubdocReplace
+            | Opcode::SubdocArrayPushLast
+            | Opcode::SubdocArrayPushFirst
+            | Opcode::SubdocArrayInsert
+            | Opcode::SubdocArrayAddUnique
+            | Opcode::SubdocCounter
+            | Opcode::SubdocMultiMutation => self.mutate(frame, out),
+            Opcode::GetCollectionsManifest => self.get_manifest(frame, out),
+            Opcode::GetCollectionId => self.get_collection_id(frame, out),
+            Opcode::GetScopeId => self.get_scope_id(frame, out),
+            Opcode::GetClusterConfig => self.get_cluster_config(frame, out),
+            Opcode::Hello => self.hello(frame, out),
+            Opcode::SaslListMechs => self.sasl_list(frame, out),
+            Opcode::SaslAuth => self.sasl_auth(frame, out),
+            Opcode::SaslStep => self.sasl_step(frame, out),
+            Opcode::SelectBucket => self.select_bucket(frame, out),
+            Opcode::GetErrorMap => self.get_error_map(frame, out),
+            Opcode::Stat => self.stat(frame, out),
+            Opcode::Noop => self.done(frame, Reply::default(), out),
+            Opcode::Version => {
+                let value = concat!(env!("CARGO_PKG_VERSION"), "-steadfast").as_bytes();
+                self.done(
+                    frame,
+                    Reply {
+                        value,
+                        ..Reply::default()
+                    },
+                    out,
+                )
+            }
+            Opcode::Quit => {
+                self.done(frame, Reply::default(), out)?;
+                Ok(Flow::Close)
+            }
+            Opcode::GetEx
+            | Opcode::GetExReplica
+            | Opcode::SubdocReplaceBodyWithXattr
+            | Opcode::RangeScanCreate
+            | Opcode::RangeScanContinue
+            | Opcode::RangeScanCancel
+            | Opcode::Unknown(_) => Err(Status::UnknownCommand),
+        }
+    }
+
+    /// Writes a refusal with what belongs to its status: a map, a manifest's number, a sentence.
+    fn refuse(&mut self, frame: &Frame, status: Status, out: &mut BytesMut) {
+        let text = |text: &str| {
+            Some(ErrorBody {
+                context: Some(text.to_owned()),
+                ..ErrorBody::default()
+            })
+        };
+        let body = match status {
+            Status::NotMyVbucket => return self.refuse_vbucket(frame, out),
+            Status::UnknownCollection | Status::UnknownScope => {
+                self.bucket.as_ref().map(|bucket| ErrorBody {
+                    manifest_uid: Some(bucket.manifest().uid),
+                    ..ErrorBody::default()
+                })
+            }
+            Status::AccessError => text("this user may not do that"),
+            Status::InvalidArguments => text("the request is malformed"),
+            _ => None,
+        };
+        self.style().write_error(frame, status, body, out);
+    }
+
+    /// Writes a successful answer.
+    pub(super) fn done(&self, frame: &Frame, reply: Reply<'_>, out: &mut BytesMut) -> Handled {
+        self.style().write(frame, Status::Success, reply, out);
+        Ok(Flow::Done)
+    }
+
+    /// Writes the answer to a mutation, or leaves it for when its copies are ready.
+    pub(super) fn written(
+        &self,
+        frame: &Frame,
+        written: Written,
+        status: Status,
+        value: Vec<u8>,
+        out: &mut BytesMut,
+    ) -> Flow {
+        let style = self.style();
+        match written {
+            Written::Done(receipt) => {
+                style.write_receipt(frame, status, receipt, &value, out);
+                Flow::Done
+            }
+            Written::Pending(pending) => {
+                let (frame, bucket) = (frame.clone(), self.bucket.clone());
+                Flow::Wait(Box::pin(async move {
+                    let mut receipt = pending.receipt;
+                    let mut answer = BytesMut::new();
+                    let decided = match tokio::time::timeout(pending.timeout, &mut receipt).await {
+                        Ok(decided) => decided.ok(),
+                        Err(_) => {
+                            let vbucket = bucket
+                                .as_ref()
+                                .map(|bucket| bucket.vbucket(frame.vbucket()));
+                            if let Some(Ok(mut vbucket)) = vbucket {
+                                vbucket.abort(&pending.key, pending.id);
+                            }
+                            // It may have been decided in the moment before.
+                            receipt.try_recv().ok()
+                        }
+                    };
+                    match decided {
+                        Some(receipt) => {
+                            style.write_receipt(&frame, status, receipt, &value, &mut answer);
+                        }
+                        None => {
+                            style.write_error(
+                                &frame,
+                                Status::SyncWriteAmbiguous,
+                                None,
+                                &mut answer,
+                            );
+                        }
+                    }
+                    answer
+                }))
+            }
+        }
+    }
+
+    pub(super) fn style(&self) -> Style {
+        Style {
+            features: self.features,
+            received: self.received,
+        }
+    }
+
+    /// The bucket that was selected.
+    pub(super) fn bucket(&self) -> Result<&Arc<Bucket>, Status> {
+        self.bucket.as_ref().ok_or(Status::NoBucket)
+    }
+
+    /// The bucket, to write in.
+    pub(super) fn bucket_to_write(&self) -> Result<&Arc<Bucket>, Status> {
+        let bucket = self.bucket()?;
+        if self.user.as_ref().is_some_and(|user| user.rights.read_only) {
+            return Err(Status::AccessError);
+        }
+        Ok(bucket)
+    }
+
+    /// The document that a request is about, with its collection in front, which exists.
+    pub(super) fn key<'a>(&self, frame: &'a Frame) -> Result<Cow<'a, [u8]>, Status> {
+        self.check_key(frame.key(), self.bucket()?)
+    }
+
+    /// Checks a document's key and puts its collection in front where the client does not.
+    pub(super) fn check_key<'a>(
+        &self,
+        key: &'a [u8],
+        bucket: &Bucket,
+    ) -> Result<Cow<'a, [u8]>, Status> {
+        let collections = self.features.contains(Feature::Collections);
+        let parsed = DocumentKey::decode(key, collections).map_err(|_| Status::InvalidArguments)?;
+        if parsed.id.is_empty() || parsed.id.len() > DocumentKey::MAX_ID_LEN {
+            return Err(Status::InvalidArguments);
+        }
+        let collection = parsed.collection.unwrap_or_default().0;
+        if !bucket.has_collection(collection) {
+            return Err(Status::UnknownCollection);
+        }
+        Ok(if collections {
+            Cow::Borrowed(key)
+        } else {
+            Cow::Owned([&[0], key].concat())
+        })
+    }
+
+    /// The world as an operation of this request sees it.
+    pub(super) fn world<'a>(&'a self, frame: &Frame, bucket: &'a Bucket) -> World<'a> {
+        let origin = Origin {
+            node: self.node.id,
+            bucket: &bucket.name,
+            opcode: frame.opcode(),
+            opaque: frame.opaque(),
+            connection: self.id,
+        };
+        self.shared.world(self.now, origin)
+    }
+
+    /// What all mutations say alike.
+    pub(super) fn change<'a>(&self, frame: &Frame, key: &'a [u8]) -> Result<Change<'a>, Status> {
+        let framing = self.framing(frame)?;
+        Ok(Change {
+            key,
+            cas: frame.header().cas,
+            preserve_expiry: framing.preserve_expiry,
+            durability: framing.durability,
+        })
+    }
+
+    /// Reads the framing extras.
+    pub(super) fn framing(&self, frame: &Frame) -> Result<Framing, Status> {
+        let mut framing = Framing::default();
+        if frame.framing_extras().is_empty() {
+            return Ok(framing);
+        }
+        for info in Entries::<RequestFrameInfo<'_>>::new(frame.framing_extras()) {
+            match info.map_err(|_| Status::InvalidArguments)? {
+                RequestFrameInfo::Durability(wanted) => {
+                    let timeout = wanted.timeout.map_or(DEFAULT_TIMEOUT, |timeout| {
+                        Duration::from_millis(timeout.as_millis().into())
+                    });
+                    let level = Level::from_wire(wanted.level.code())?;
+                    framing.durability = Some(Durability { level, timeout });
+                }
+                RequestFrameInfo::PreserveTtl => framing.preserve_expiry = true,
+                RequestFrameInfo::Barrier => {}
+                RequestFrameInfo::DcpStreamId(_) => return Err(Status::InvalidArguments),
+                RequestFrameInfo::Impersonate(_) => return Err(Status::NotSupported),
+                RequestFrameInfo::Unknown(_) => return Err(Status::UnknownFrameInfo),
+            }
+        }
+        Ok(framing)
+    }
+}
+
+fn is_open_to_strangers(opcode: Opcode) -> bool {
+    matches!(
+        opcode,
+        Opcode::Hello
+            | Opcode::SaslListMechs
+            | Opcode::SaslAuth
+            | Opcode::SaslStep
+            | Opcode::GetErrorMap
+            | Opcode::Noop
+            | Opcode::Version
+            | Opcode::Quit
+    )
+}

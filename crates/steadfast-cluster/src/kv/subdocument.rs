@@ -1,0 +1,307 @@
+//! Commands on parts of documents: from their bytes to [`crate::subdoc`] and back.
+
+use bytes::BytesMut;
+use steadfast_wire::subdoc::{
+    DocFlags, LookupResult, LookupSpec as WireLookup, MultiExtras, MutationOutcome, MutationResult,
+    MutationSpec as WireMutation, PathFlags, SinglePath,
+};
+use steadfast_wire::{Encode, Entries, Frame, Opcode, Status};
+
+use super::reply::Reply;
+use super::session::{Flow, Handled, Session};
+use crate::store::document::Document;
+use crate::store::subdocument::DocumentRules;
+use crate::subdoc::SubdocError;
+use crate::subdoc::attributes::Stamp;
+use crate::subdoc::lookup::{self, LookupOp, LookupSpec};
+use crate::subdoc::mutate::{MutateError, MutationOp, MutationSpec};
+
+type LookupResults = Vec<Result<Vec<u8>, SubdocError>>;
+
+impl Session {
+    pub(super) fn lookup(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
+        let multi = frame.opcode() == Opcode::SubdocMultiLookup;
+        let (specs, flags) = if multi {
+            multi_lookup(frame)?
+        } else {
+            single_lookup(frame)?
+        };
+        let (results, cas, deleted) = self.look_up(frame, &specs, flags)?;
+        if multi {
+            self.answer_multi_lookup(frame, &results, cas, deleted, out)
+        } else {
+            let result = results.into_iter().next().ok_or(Status::InternalError)?;
+            let value = result.map_err(Status::from)?;
+            let status = if deleted {
+                Status::SubdocSuccessDeleted
+            } else {
+                Status::Success
+            };
+            self.style().write(
+                frame,
+                status,
+                Reply {
+                    cas,
+                    value: &value,
+                    ..Reply::default()
+                },
+                out,
+            );
+            Ok(Flow::Done)
+        }
+    }
+
+    fn look_up(
+        &self,
+        frame: &Frame,
+        specs: &[LookupSpec<'_>],
+        flags: DocFlags,
+    ) -> Result<(LookupResults, u64, bool), Status> {
+        let key = self.key(frame)?;
+        let bucket = self.bucket()?;
+        let vbucket = bucket.vbucket(frame.vbucket())?;
+        let world = self.world(frame, bucket);
+        let with_tombstones = flags.contains(DocFlags::ACCESS_DELETED);
+        let visible = |document: &&Document| {
+            document.is_live(self.now) || (with_tombstones && document.deleted)
+        };
+        let (copy, document, cas) = if flags.contains(DocFlags::REPLICA_READ) {
+            let copy = vbucket.replica_copy(self.node.id)?;
+            let document = copy.get(&key).filter(visible).ok_or(Status::KeyNotFound)?;
+            (copy, document, document.cas)
+        } else {
+            let (document, cas) = vbucket.get_with_tombstones(&key, world)?;
+            let document = Some(document).filter(visible).ok_or(Status::KeyNotFound)?;
+            (vbucket.active_copy(self.node.id)?, document, cas)
+        };
+        let stamp = Stamp {
+            cas,
+            seqno: document.seqno,
+            uuid: copy.uuid(),
+            now: self.now.seconds(),
+        };
+        Ok((lookup::run(specs, document, stamp)?, cas, document.deleted))
+    }
+
+    fn answer_multi_lookup(
+        &self,
+        frame: &Frame,
+        results: &LookupResults,
+        cas: u64,
+        deleted: bool,
+        out: &mut BytesMut,
+    ) -> Handled {
+        let mut body = BytesMut::new();
+        for result in results {
+            let entry = match result {
+                Ok(value) => LookupResult {
+                    status: Status::Success,
+                    value,
+                },
+                Err(error) => LookupResult {
+                    status: (*error).into(),
+                    value: &[],
+                },
+            };
+            entry.append_to(&mut body).map_err(|_| Status::TooBig)?;
+        }
+        let failed = results.iter().any(Result::is_err);
+        let status = match (failed, deleted) {
+            (false, false) => Status::Success,
+            (false, true) => Status::SubdocSuccessDeleted,
+            (true, false) => Status::SubdocMultiPathFailure,
+            (true, true) => Status::SubdocMultiPathFailureDeleted,
+        };
+        self.style().write(
+            frame,
+            status,
+            Reply {
+                cas,
+                value: &body,
+                ..Reply::default()
+            },
+            out,
+        );
+        Ok(Flow::Done)
+    }
+
+    pub(super) fn mutate(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
+        let bucket = self.bucket_to_write()?;
+        let key = self.key(frame)?;
+        let multi = frame.opcode() == Opcode::SubdocMultiMutation;
+        let (specs, rules) = if multi {
+            multi_mutation(frame)?
+        } else {
+            single_mutation(frame)?
+        };
+        let change = self.change(frame, &key)?;
+        self.check_room(bucket)?;
+        let mut vbucket = bucket.vbucket(frame.vbucket())?;
+        let result = vbucket.mutate_parts(change, rules, &specs, self.world(frame, bucket));
+        bucket.account(&mut vbucket);
+        drop(vbucket);
+        match result {
+            Ok(done) => {
+                let status = if done.deleted {
+                    Status::SubdocSuccessDeleted
+                } else {
+                    Status::Success
+                };
+                let value = mutation_values(multi, &done.values)?;
+                Ok(self.written(frame, done.written, status, value, out))
+            }
+            Err(MutateError::At(index, error)) if multi => {
+                let body = MutationOutcome::failure_body(index, error.into());
+                let status = if rules.access_deleted && error == SubdocError::TombstoneHasNoValue {
+                    Status::SubdocMultiPathFailureDeleted
+                } else {
+                    Status::SubdocMultiPathFailure
+                };
+                self.style().write(
+                    frame,
+                    status,
+                    Reply {
+                        value: &body,
+                        ..Reply::default()
+                    },
+                    out,
+                );
+                Ok(Flow::Done)
+            }
+            Err(MutateError::At(_, error)) => Err(error.into()),
+            Err(MutateError::Whole(status)) => Err(status),
+        }
+    }
+}
+
+fn mutation_values(multi: bool, values: &[(u8, Vec<u8>)]) -> Result<Vec<u8>, Status> {
+    if !multi {
+        return Ok(values
+            .first()
+            .map(|(_, value)| value.clone())
+            .unwrap_or_default());
+    }
+    let mut body = BytesMut::new();
+    for (index, value) in values {
+        MutationResult {
+            index: *index,
+            status: Status::Success,
+            value,
+        }
+        .append_to(&mut body)
+        .map_err(|_| Status::TooBig)?;
+    }
+    Ok(body.to_vec())
+}
+
+fn multi_lookup(frame: &Frame) -> Result<(Vec<LookupSpec<'_>>, DocFlags), Status> {
+    let extras = MultiExtras::decode(frame.extras()).map_err(|_| Status::InvalidArguments)?;
+    let mut specs = Vec::new();
+    for spec in Entries::<WireLookup<'_>>::new(frame.value()) {
+        let spec = spec.map_err(|_| Status::InvalidArguments)?;
+        specs.push(lookup_spec(spec.opcode, spec.flags, spec.path)?);
+        if specs.len() > lookup::MAX_PATHS {
+            return Err(Status::SubdocInvalidCombo);
+        }
+    }
+    Ok((specs, extras.doc_flags))
+}
+
+fn single_lookup(frame: &Frame) -> Result<(Vec<LookupSpec<'_>>, DocFlags), Status> {
+    let single =
+        SinglePath::decode(frame.extras(), frame.value()).map_err(|_| Status::InvalidArguments)?;
+    let spec = lookup_spec(frame.opcode(), single.flags, single.path)?;
+    Ok((vec![spec], single.doc_flags))
+}
+
+fn lookup_spec(opcode: Opcode, flags: PathFlags, path: &[u8]) -> Result<LookupSpec<'_>, Status> {
+    let op = match opcode {
+        Opcode::SubdocGet => LookupOp::Get,
+        Opcode::SubdocExists => LookupOp::Exists,
+        Opcode::SubdocGetCount => LookupOp::Count,
+        Opcode::Get => LookupOp::GetDocument,
+        _ => return Err(Status::SubdocInvalidCombo),
+    };
+    if !(flags - PathFlags::XATTR).is_empty() {
+        return Err(Status::InvalidArguments);
+    }
+    Ok(LookupSpec {
+        op,
+        xattr: flags.contains(PathFlags::XATTR),
+        path,
+    })
+}
+
+fn multi_mutation(frame: &Frame) -> Result<(Vec<MutationSpec<'_>>, DocumentRules), Status> {
+    let extras = MultiExtras::decode(frame.extras()).map_err(|_| Status::InvalidArguments)?;
+    let mut specs = Vec::new();
+    for spec in Entries::<WireMutation<'_>>::new(frame.value()) {
+        let spec = spec.map_err(|_| Status::InvalidArguments)?;
+        specs.push(mutation_spec(
+            spec.opcode,
+            spec.flags,
+            spec.path,
+            spec.value,
+        )?);
+        if specs.len() > lookup::MAX_PATHS {
+            return Err(Status::SubdocInvalidCombo);
+        }
+    }
+    Ok((specs, document_rules(extras.doc_flags, extras.expiry)?))
+}
+
+fn single_mutation(frame: &Frame) -> Result<(Vec<MutationSpec<'_>>, DocumentRules), Status> {
+    let single =
+        SinglePath::decode(frame.extras(), frame.value()).map_err(|_| Status::InvalidArguments)?;
+    let spec = mutation_spec(frame.opcode(), single.flags, single.path, single.value)?;
+    Ok((vec![spec], document_rules(single.doc_flags, single.expiry)?))
+}
+
+fn mutation_spec<'a>(
+    opcode: Opcode,
+    flags: PathFlags,
+    path: &'a [u8],
+    value: &'a [u8],
+) -> Result<MutationSpec<'a>, Status> {
+    let op = match opcode {
+        Opcode::SubdocDictAdd => MutationOp::DictAdd,
+        Opcode::SubdocDictUpsert => MutationOp::DictUpsert,
+        Opcode::SubdocDelete => MutationOp::Delete,
+        Opcode::SubdocReplace => MutationOp::Replace,
+        Opcode::SubdocArrayPushLast => MutationOp::ArrayPushLast,
+        Opcode::SubdocArrayPushFirst => MutationOp::ArrayPushFirst,
+        Opcode::SubdocArrayInsert => MutationOp::ArrayInsert,
+        Opcode::SubdocArrayAddUnique => MutationOp::ArrayAddUnique,
+        Opcode::SubdocCounter => MutationOp::Counter,
+        Opcode::Set => MutationOp::SetDocument,
+        Opcode::Delete => MutationOp::RemoveDocument,
+        _ => return Err(Status::SubdocInvalidCombo),
+    };
+    if !(flags - PathFlags::all()).is_empty() {
+        return Err(Status::InvalidArguments);
+    }
+    Ok(MutationSpec {
+        op,
+        xattr: flags.contains(PathFlags::XATTR),
+        create_parents: flags.contains(PathFlags::CREATE_PARENTS),
+        expand_macros: flags.contains(PathFlags::EXPAND_MACROS),
+        path,
+        value,
+    })
+}
+
+fn document_rules(flags: DocFlags, expiry: Option<u32>) -> Result<DocumentRules, Status> {
+    let known = DocFlags::all() - DocFlags::REPLICA_READ;
+    let both = DocFlags::UPSERT | DocFlags::INSERT;
+    if !(flags - known).is_empty() || flags.contains(both) {
+        return Err(Status::InvalidArguments);
+    }
+    Ok(DocumentRules {
+        create: flags.contains(DocFlags::UPSERT),
+        add: flags.contains(DocFlags::INSERT),
+        access_deleted: flags.contains(DocFlags::ACCESS_DELETED),
+        create_as_deleted: flags.contains(DocFlags::CREATE_AS_DELETED),
+        revive: flags.contains(DocFlags::REVIVE),
+        expiry,
+    })
+}

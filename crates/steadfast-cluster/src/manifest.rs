@@ -1,0 +1,330 @@
+//! The scopes and collections of a bucket.
+//!
+//! A manifest is replaced as a whole and numbered; clients learn ids from it and
+//! compare numbers to tell an old answer from a new one. Ids are never reused, so a
+//! collection that was dropped and made again is another collection, and an operation
+//! that still carries the old id is refused instead of landing in the new one.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Value, json};
+use steadfast_wire::Status;
+
+/// Ids below this are reserved for the system.
+const FIRST_ID: u32 = 8;
+/// The longest name of a scope or a collection.
+const MAX_NAME_BYTES: usize = 251;
+
+/// Scopes and collections as they are at one point of the bucket's life.
+#[derive(Debug, Clone)]
+pub struct Manifest {
+    /// Grows with every change.
+    pub uid: u64,
+    next_id: u32,
+    scopes: BTreeMap<String, Scope>,
+    by_id: HashMap<u32, (String, String)>,
+}
+
+#[derive(Debug, Clone)]
+struct Scope {
+    id: u32,
+    collections: BTreeMap<String, Collection>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Collection {
+    id: u32,
+    max_ttl: u32,
+}
+
+/// Why a manifest was not changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ManifestError {
+    /// There is no such scope.
+    #[error("scope {0:?} does not exist")]
+    UnknownScope(String),
+    /// There is no such collection.
+    #[error("collection {0:?} does not exist in scope {1:?}")]
+    UnknownCollection(String, String),
+    /// There is one of this name.
+    #[error("{0:?} exists already")]
+    Exists(String),
+    /// The name is not one.
+    #[error(
+        "{0:?} is no name for a scope or collection: letters, digits, and _ - % only, not starting with _ or %"
+    )]
+    BadName(String),
+    /// The default scope cannot be dropped.
+    #[error("the default scope cannot be dropped")]
+    DefaultScope,
+}
+
+impl Manifest {
+    /// What a bucket starts with: the default collection in the default scope.
+    pub fn new() -> Self {
+        let collections =
+            BTreeMap::from([("_default".to_owned(), Collection { id: 0, max_ttl: 0 })]);
+        Self {
+            uid: 0,
+            next_id: FIRST_ID,
+            scopes: BTreeMap::from([("_default".to_owned(), Scope { id: 0, collections })]),
+            by_id: HashMap::from([(0, ("_default".to_owned(), "_default".to_owned()))]),
+        }
+    }
+
+    /// Whether a collection exists.
+    pub fn has_collection(&self, id: u32) -> bool {
+        self.by_id.contains_key(&id)
+    }
+
+    /// The scope and the name of a collection.
+    pub fn collection_name(&self, id: u32) -> Option<(&str, &str)> {
+        self.by_id
+            .get(&id)
+            .map(|(scope, name)| (scope.as_str(), name.as_str()))
+    }
+
+    /// The id of a collection, by a path such as `scope.collection`; an empty half is `_default`.
+    pub fn collection_id(&self, path: &str) -> Result<u32, Status> {
+        let (scope, name) = path.split_once('.').ok_or(Status::InvalidArguments)?;
+        if name.contains('.') {
+            return Err(Status::InvalidArguments);
+        }
+        let scope = self
+            .scopes
+            .get(default_if_empty(scope))
+            .ok_or(Status::UnknownScope)?;
+        let collection = scope.collections.get(default_if_empty(name));
+        collection
+            .map(|collection| collection.id)
+            .ok_or(Status::UnknownCollection)
+    }
+
+    /// The id of a scope. A path to a collection is accepted, for its scope.
+    pub fn scope_id(&self, path: &str) -> Result<u32, Status> {
+        let name = path.split_once('.').map_or(path, |(scope, _)| scope);
+        let scope = self
+            .scopes
+            .get(default_if_empty(name))
+            .ok_or(Status::UnknownScope)?;
+        Ok(scope.id)
+    }
+
+    /// The ids of all collections in a scope.
+    pub fn collections_of(&self, scope: &str) -> Vec<u32> {
+        let scope = self.scopes.get(scope).into_iter();
+        scope
+            .flat_map(|scope| scope.collections.values())
+            .map(|collection| collection.id)
+            .collect()
+    }
+
+    /// The manifest with one scope more.
+    pub fn create_scope(&self, name: &str) -> Result<Self, ManifestError> {
+        check_name(name)?;
+        if self.scopes.contains_key(name) {
+            return Err(ManifestError::Exists(name.to_owned()));
+        }
+        let mut next = self.next();
+        let id = next.take_id();
+        next.scopes.insert(
+            name.to_owned(),
+            Scope {
+                id,
+                collections: BTreeMap::new(),
+            },
+        );
+        Ok(next)
+    }
+
+    /// The manifest with one collection more. Its documents live `max_ttl` seconds at most, if not zero.
+    pub fn create_collection(
+        &self,
+        scope: &str,
+        name: &str,
+        max_ttl: u32,
+    ) -> Result<Self, ManifestError> {
+        if name != "_default" {
+            check_name(name)?;
+        }
+        let mut next = self.next();
+        let id = next.take_id();
+        let in_scope = next
+            .scopes
+            .get_mut(scope)
+            .ok_or_else(|| ManifestError::UnknownScope(scope.to_owned()))?;
+        if in_scope.collections.contains_key(name) {
+            return Err(ManifestError::Exists(name.to_owned()));
+        }
+        in_scope
+            .collections
+            .insert(name.to_owned(), Collection { id, max_ttl });
+        next.by_id.insert(id, (scope.to_owned(), name.to_owned()));
+        Ok(next)
+    }
+
+    /// The manifest without a collection, and the collection's id.
+    pub fn drop_collection(&self, scope: &str, name: &str) -> Result<(Self, u32), ManifestError> {
+        let mut next = self.next();
+        let in_scope = next
+            .scopes
+            .get_mut(scope)
+            .ok_or_else(|| ManifestError::UnknownScope(scope.to_owned()))?;
+        let dropped = in_scope
+            .collections
+            .remove(name)
+            .ok_or_else(|| ManifestError::UnknownCollection(name.to_owned(), scope.to_owned()))?;
+        next.by_id.remove(&dropped.id);
+        Ok((next, dropped.id))
+    }
+
+    /// The manifest without a scope and its collections, and their ids.
+    pub fn drop_scope(&self, name: &str) -> Result<(Self, Vec<u32>), ManifestError> {
+        if name == "_default" {
+            return Err(ManifestError::DefaultScope);
+        }
+        let mut next = self.next();
+        let dropped = next
+            .scopes
+            .remove(name)
+            .ok_or_else(|| ManifestError::UnknownScope(name.to_owned()))?;
+        let ids: Vec<u32> = dropped
+            .collections
+            .values()
+            .map(|collection| collection.id)
+            .collect();
+        next.by_id.retain(|id, _| !ids.contains(id));
+        Ok((next, ids))
+    }
+
+    /// The longest time to live, in seconds, of documents in a collection; zero is no limit.
+    pub fn max_ttl(&self, id: u32) -> u32 {
+        self.by_id
+            .get(&id)
+            .and_then(|(scope, name)| self.scopes.get(scope)?.collections.get(name))
+            .map_or(0, |collection| collection.max_ttl)
+    }
+
+    /// The manifest as clients read it.
+    pub fn to_json(&self) -> Value {
+        let collection = |(name, collection): (&String, &Collection)| {
+            let mut shown = json!({"name": name, "uid": format!("{:x}", collection.id)});
+            if collection.max_ttl != 0 {
+                shown["maxTTL"] = collection.max_ttl.into();
+            }
+            shown
+        };
+        let scopes: Vec<Value> = self
+            .scopes
+            .iter()
+            .map(|(name, scope)| {
+                let collections: Vec<Value> = scope.collections.iter().map(collection).collect();
+                json!({"name": name, "uid": format!("{:x}", scope.id), "collections": collections})
+            })
+            .collect();
+        json!({"uid": format!("{:x}", self.uid), "scopes": scopes})
+    }
+
+    fn next(&self) -> Self {
+        Self {
+            uid: self.uid + 1,
+            ..self.clone()
+        }
+    }
+
+    fn take_id(&mut self) -> u32 {
+        let id = self.next_id;
+        self.next_id += 1;
+        id
+    }
+}
+
+impl Default for Manifest {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn default_if_empty(name: &str) -> &str {
+    if name.is_empty() { "_default" } else { name }
+}
+
+fn check_name(name: &str) -> Result<(), ManifestError> {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-%".contains(&byte);
+    let good = (1..=MAX_NAME_BYTES).contains(&name.len())
+        && !name.starts_with(['_', '%'])
+        && name.bytes().all(allowed);
+    if good {
+        Ok(())
+    } else {
+        Err(ManifestError::BadName(name.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_collection_is_there_from_the_start_under_several_names() {
+        let manifest = Manifest::new();
+        for path in ["_default._default", ".", "_default.", "._default"] {
+            assert_eq!(manifest.collection_id(path), Ok(0), "{path}");
+        }
+        assert_eq!(manifest.scope_id("_default"), Ok(0));
+        assert_eq!(
+            manifest.collection_id("nodot"),
+            Err(Status::InvalidArguments)
+        );
+        assert_eq!(manifest.collection_id("x.y"), Err(Status::UnknownScope));
+        assert_eq!(
+            manifest.collection_id("_default.y"),
+            Err(Status::UnknownCollection)
+        );
+    }
+
+    #[test]
+    fn ids_are_never_reused_and_the_number_grows() {
+        let first = Manifest::new().create_scope("s").unwrap();
+        let second = first.create_collection("s", "c", 0).unwrap();
+        let id = second.collection_id("s.c").unwrap();
+        let (third, dropped) = second.drop_collection("s", "c").unwrap();
+        assert_eq!(dropped, id);
+        assert!(!third.has_collection(id));
+        let fourth = third.create_collection("s", "c", 60).unwrap();
+        let again = fourth.collection_id("s.c").unwrap();
+        assert_ne!(again, id);
+        assert_eq!(fourth.max_ttl(again), 60);
+        assert_eq!(fourth.uid, 4);
+        let (fifth, ids) = fourth.drop_scope("s").unwrap();
+        assert_eq!(ids, [again]);
+        assert_eq!(fifth.scope_id("s"), Err(Status::UnknownScope));
+    }
+
+    #[test]
+    fn changes_that_make_no_sense_say_why() {
+        let manifest = Manifest::new();
+        assert!(manifest.create_scope("_x").is_err());
+        assert!(manifest.create_scope("").is_err());
+        assert!(manifest.create_scope("a b").is_err());
+        assert_eq!(
+            manifest.drop_scope("_default").unwrap_err(),
+            ManifestError::DefaultScope
+        );
+        assert!(manifest.create_collection("none", "c", 0).is_err());
+        let twice = manifest.create_collection("_default", "c", 0).unwrap();
+        assert!(twice.create_collection("_default", "c", 0).is_err());
+        assert!(twice.drop_collection("_default", "d").is_err());
+    }
+
+    #[test]
+    fn clients_read_ids_in_hexadecimal() {
+        let manifest = Manifest::new()
+            .create_collection("_default", "c", 5)
+            .unwrap();
+        let shown = manifest.to_json();
+        assert_eq!(shown["uid"], "1");
+        assert_eq!(shown["scopes"][0]["collections"][1]["uid"], "8");
+        assert_eq!(shown["scopes"][0]["collections"][1]["maxTTL"], 5);
+    }
+}

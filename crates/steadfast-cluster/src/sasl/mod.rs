@@ -1,0 +1,108 @@
+//! Authentication, from the server's side.
+//!
+//! Four ways in: SCRAM with three hashes, which never shows the password; PLAIN, which
+//! does; and OAUTHBEARER with tokens that the cluster was told to accept. An exchange
+//! is a value that eats what the client sends and says what to answer, so the wire is
+//! somebody else's concern.
+
+pub mod scram;
+
+use std::sync::Arc;
+
+use scram::{ScramHash, ScramServer};
+use steadfast_wire::sasl::{Mechanism, OauthBearer, Plain};
+
+use crate::users::{User, Users};
+
+/// What to answer to a step.
+#[derive(Debug)]
+pub enum Step {
+    /// More is needed: send this.
+    Continue(Vec<u8>, ScramServer),
+    /// This is the user; send this.
+    Done(Arc<User>, Vec<u8>),
+    /// No.
+    Refused,
+}
+
+/// Begins an exchange with the client's first message.
+pub fn start(mechanism: Mechanism, message: &[u8], users: &Users) -> Step {
+    match mechanism {
+        Mechanism::ScramSha512 => scram(ScramHash::Sha512, message, users),
+        Mechanism::ScramSha256 => scram(ScramHash::Sha256, message, users),
+        Mechanism::ScramSha1 => scram(ScramHash::Sha1, message, users),
+        Mechanism::Plain => plain(message, users),
+        Mechanism::OauthBearer => bearer(message, users),
+    }
+}
+
+/// Goes on with an exchange.
+pub fn step(server: ScramServer, message: &[u8]) -> Step {
+    match server.finish(message) {
+        Some((user, verifier)) => Step::Done(user, verifier),
+        None => Step::Refused,
+    }
+}
+
+fn scram(hash: ScramHash, message: &[u8], users: &Users) -> Step {
+    match ScramServer::start(hash, message, users) {
+        Some((server, challenge)) => Step::Continue(challenge, server),
+        None => Step::Refused,
+    }
+}
+
+fn plain(message: &[u8], users: &Users) -> Step {
+    let user = Plain::decode(message)
+        .ok()
+        .and_then(|plain| users.check(plain.username, plain.password.as_bytes()));
+    user.map_or(Step::Refused, |user| Step::Done(user, Vec::new()))
+}
+
+fn bearer(message: &[u8], users: &Users) -> Step {
+    let user = OauthBearer::decode(message)
+        .ok()
+        .and_then(|bearer| users.by_token(bearer.token));
+    user.map_or(Step::Refused, |user| Step::Done(user, Vec::new()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::users::Rights;
+
+    fn users() -> Users {
+        let users = Users::default();
+        users.put("app", "secret", Rights::all_buckets());
+        users.accept_token("tok", "app");
+        users
+    }
+
+    #[test]
+    fn plain_takes_the_right_password_only() {
+        let start = |message: &[u8]| start(Mechanism::Plain, message, &users());
+        assert!(matches!(start(b"\0app\0secret"), Step::Done(..)));
+        for bad in [
+            &b"\0app\0wrong"[..],
+            b"\0nobody\0secret",
+            b"app",
+            b"",
+            b"\0\xff\0x",
+        ] {
+            assert!(matches!(start(bad), Step::Refused));
+        }
+    }
+
+    #[test]
+    fn bearer_takes_accepted_tokens_only() {
+        let start = |message: &[u8]| start(Mechanism::OauthBearer, message, &users());
+        assert!(matches!(
+            start(b"n,,\x01auth=Bearer tok\x01\x01"),
+            Step::Done(..)
+        ));
+        assert!(matches!(
+            start(b"n,,\x01auth=Bearer no\x01\x01"),
+            Step::Refused
+        ));
+        assert!(matches!(start(b""), Step::Refused));
+    }
+}

@@ -1,0 +1,207 @@
+//! One node's copy of one vbucket.
+
+use std::collections::{HashMap, VecDeque};
+
+use bytes::Bytes;
+
+use super::document::Document;
+use super::hlc::HybridClock;
+
+/// How many tombstones a copy remembers before the oldest is forgotten.
+const MAX_TOMBSTONES: usize = 256;
+
+/// The documents of a vbucket as one node has them.
+///
+/// The active copy and its replicas have the same shape, so that promoting a replica is a change
+/// of role and nothing else.
+#[derive(Debug, Clone)]
+pub struct Copy {
+    documents: HashMap<Bytes, Document>,
+    tombstones: VecDeque<(Bytes, u64)>,
+    /// The last mutation that this copy has.
+    pub high_seqno: u64,
+    /// The last mutation that this copy has on disk.
+    pub persisted_seqno: u64,
+    /// Gives out the CAS values.
+    pub clock: HybridClock,
+    /// Which history the seqnos belong to, newest first: the uuid, and the seqno it started at.
+    pub failover_log: Vec<(u64, u64)>,
+}
+
+impl Copy {
+    /// An empty copy whose history has this uuid.
+    pub fn new(uuid: u64) -> Self {
+        Self {
+            documents: HashMap::new(),
+            tombstones: VecDeque::new(),
+            high_seqno: 0,
+            persisted_seqno: 0,
+            clock: HybridClock::default(),
+            failover_log: vec![(uuid, 0)],
+        }
+    }
+
+    /// The uuid of the history that is being written.
+    pub fn uuid(&self) -> u64 {
+        self.failover_log.first().map_or(0, |&(uuid, _)| uuid)
+    }
+
+    /// Begins a new history here, because this copy was promoted and may lack what others had.
+    pub fn fork(&mut self, uuid: u64) {
+        self.failover_log.insert(0, (uuid, self.high_seqno));
+    }
+
+    /// The document or tombstone under a key.
+    pub fn get(&self, key: &[u8]) -> Option<&Document> {
+        self.documents.get(key)
+    }
+
+    /// The document or tombstone under a key, with the stored key.
+    pub fn get_mut(&mut self, key: &[u8]) -> Option<&mut Document> {
+        self.documents.get_mut(key)
+    }
+
+    /// The key as it is stored, so that it can be shared instead of copied.
+    pub fn stored_key(&self, key: &[u8]) -> Option<Bytes> {
+        self.documents
+            .get_key_value(key)
+            .map(|(key, _)| key.clone())
+    }
+
+    /// Puts a document, whose seqno is the newest, in place; says by how many bytes the copy grew.
+    pub fn put(&mut self, key: Bytes, document: Document) -> isize {
+        self.high_seqno = document.seqno;
+        self.clock.observe(document.cas);
+        let mut grown = 0;
+        if document.deleted {
+            self.tombstones.push_back((key.clone(), document.seqno));
+            if self.tombstones.len() > MAX_TOMBSTONES {
+                grown -= self.forget_oldest_tombstone();
+            }
+        }
+        grown += signed(document.cost(&key));
+        // The cost counts the key, which is the same for both.
+        let cost_of_key = key.len();
+        if let Some(old) = self.documents.insert(key, document) {
+            grown -= signed(old.cost(&[]) + cost_of_key);
+        }
+        grown
+    }
+
+    /// Every key and document, tombstones included.
+    pub fn iter(&self) -> impl Iterator<Item = (&Bytes, &Document)> {
+        self.documents.iter()
+    }
+
+    /// Removes what the predicate does not want to keep; says how many bytes that freed.
+    pub fn retain(&mut self, mut keep: impl FnMut(&Bytes, &Document) -> bool) -> isize {
+        let mut freed = 0;
+        self.documents.retain(|key, document| {
+            let kept = keep(key, document);
+            if !kept {
+                freed += signed(document.cost(key));
+            }
+            kept
+        });
+        freed
+    }
+
+    /// Takes over everything that another copy has and this one does not.
+    pub fn catch_up(&mut self, source: &Copy) -> isize {
+        let from = self.high_seqno;
+        let mut missing: Vec<_> = source
+            .documents
+            .iter()
+            .filter(|(_, document)| document.seqno > from)
+            .collect();
+        missing.sort_unstable_by_key(|(_, document)| document.seqno);
+        let mut grown = 0;
+        for (key, document) in missing {
+            grown += self.put(key.clone(), document.clone());
+        }
+        self.high_seqno = source.high_seqno;
+        self.clock.observe(source.clock.last());
+        self.failover_log.clone_from(&source.failover_log);
+        grown
+    }
+
+    /// The bytes all documents count for.
+    pub fn cost(&self) -> isize {
+        self.documents
+            .iter()
+            .map(|(key, document)| signed(document.cost(key)))
+            .sum()
+    }
+
+    fn forget_oldest_tombstone(&mut self) -> isize {
+        let Some((key, seqno)) = self.tombstones.pop_front() else {
+            return 0;
+        };
+        let unchanged = |document: &Document| document.deleted && document.seqno == seqno;
+        if self.documents.get(&key).is_some_and(unchanged)
+            && let Some(document) = self.documents.remove(&key)
+        {
+            return signed(document.cost(&key));
+        }
+        0
+    }
+}
+
+fn signed(bytes: usize) -> isize {
+    isize::try_from(bytes).unwrap_or(isize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document(seqno: u64, deleted: bool) -> Document {
+        Document {
+            seqno,
+            cas: seqno * 10,
+            deleted,
+            value: Bytes::from_static(b"xy"),
+            ..Document::default()
+        }
+    }
+
+    #[test]
+    fn growth_adds_up_to_the_cost_of_what_is_there() {
+        let mut copy = Copy::new(1);
+        let mut grown = 0;
+        for seqno in 1..2000 {
+            let key = Bytes::from(format!("k{}", seqno % 700));
+            grown += copy.put(key, document(seqno, seqno % 2 == 0));
+        }
+        assert_eq!(grown, copy.cost());
+        assert_eq!(
+            grown - copy.retain(|key, _| key.ends_with(b"1")),
+            copy.cost()
+        );
+    }
+
+    #[test]
+    fn only_so_many_tombstones_are_remembered() {
+        let mut copy = Copy::new(1);
+        for seqno in 1..=1000 {
+            copy.put(Bytes::from(format!("k{seqno}")), document(seqno, true));
+        }
+        assert_eq!(copy.iter().count(), MAX_TOMBSTONES);
+        assert!(copy.get(b"k1000").is_some());
+    }
+
+    #[test]
+    fn catching_up_leaves_both_copies_equal() {
+        let mut source = Copy::new(7);
+        let mut target = Copy::new(8);
+        source.put(Bytes::from_static(b"a"), document(1, false));
+        target.catch_up(&source);
+        source.put(Bytes::from_static(b"a"), document(2, true));
+        source.put(Bytes::from_static(b"b"), document(3, false));
+        target.catch_up(&source);
+        assert_eq!(target.high_seqno, 3);
+        assert!(target.get(b"a").unwrap().deleted);
+        assert_eq!(target.get(b"b").unwrap().cas, 30);
+        assert_eq!(target.uuid(), 7);
+    }
+}

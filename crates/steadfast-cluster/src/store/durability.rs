@@ -1,0 +1,183 @@
+//! How many copies a durable write has to reach.
+//!
+//! The chain of a vbucket is its active copy and the replicas that the bucket is
+//! configured to have, present or not. A majority is more than half of that chain. A
+//! chain with too few copies in the map makes durability *impossible*, at once; a
+//! chain whose copies exist but do not answer leaves the write *pending*, until they
+//! do or its timeout makes it *ambiguous*.
+
+use std::time::Duration;
+
+use steadfast_wire::Status;
+
+use super::vbucket::NodeSet;
+use crate::topology::NodeId;
+
+/// The most replicas with which a bucket can still do durable writes.
+pub const MAX_DURABLE_REPLICAS: usize = 2;
+/// How long a durable write waits when the client does not say.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What a durable write waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// A majority of the copies has it in memory.
+    Majority,
+    /// As majority, and the active copy has it on disk.
+    MajorityAndPersistOnActive,
+    /// A majority of the copies has it on disk.
+    PersistToMajority,
+}
+
+impl Level {
+    /// Reads a level from the wire.
+    pub fn from_wire(level: u8) -> Result<Self, Status> {
+        match level {
+            1 => Ok(Self::Majority),
+            2 => Ok(Self::MajorityAndPersistOnActive),
+            3 => Ok(Self::PersistToMajority),
+            _ => Err(Status::DurabilityInvalidLevel),
+        }
+    }
+}
+
+/// A level, and how long to wait for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Durability {
+    /// What to wait for.
+    pub level: Level,
+    /// How long, before the outcome is ambiguous.
+    pub timeout: Duration,
+}
+
+/// The nodes that hold a vbucket, and which of them are slow to answer.
+#[derive(Debug, Clone, Copy)]
+pub struct Chain<'a> {
+    /// The node of the active copy.
+    pub active: NodeId,
+    /// The nodes of the replicas; a hole is a replica that the map has no place for.
+    pub replicas: &'a [Option<NodeId>],
+    /// Nodes that mutations do not reach at the moment.
+    pub stalled: NodeSet,
+    /// Nodes that do not write to disk at the moment.
+    pub unpersisted: NodeSet,
+}
+
+impl Chain<'_> {
+    /// Whether a write at this level is done now, or has to wait; refused where waiting is useless.
+    pub fn is_met(&self, level: Level) -> Result<bool, Status> {
+        if self.replicas.len() > MAX_DURABLE_REPLICAS {
+            return Err(Status::DurabilityImpossible);
+        }
+        let majority = self.replicas.len().div_ceil(2) + 1;
+        let present = || self.replicas.iter().flatten().copied();
+        if 1 + present().count() < majority {
+            return Err(Status::DurabilityImpossible);
+        }
+        let reached = |node: &NodeId| !self.stalled.contains(*node);
+        let on_disk = |node: &NodeId| !self.unpersisted.contains(*node);
+        let active_on_disk = on_disk(&self.active);
+        let in_memory = 1 + present().filter(reached).count();
+        Ok(match level {
+            Level::Majority => in_memory >= majority,
+            Level::MajorityAndPersistOnActive => in_memory >= majority && active_on_disk,
+            Level::PersistToMajority => {
+                let replicas_on_disk = present().filter(reached).filter(on_disk).count();
+                usize::from(active_on_disk) + replicas_on_disk >= majority
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: NodeId = NodeId::new(0);
+    const B: NodeId = NodeId::new(1);
+    const C: NodeId = NodeId::new(2);
+
+    fn chain(replicas: &[Option<NodeId>]) -> Chain<'_> {
+        Chain {
+            active: A,
+            replicas,
+            stalled: NodeSet::EMPTY,
+            unpersisted: NodeSet::EMPTY,
+        }
+    }
+
+    #[test]
+    fn levels_are_one_to_three() {
+        assert_eq!(Level::from_wire(0), Err(Status::DurabilityInvalidLevel));
+        assert_eq!(Level::from_wire(1), Ok(Level::Majority));
+        assert_eq!(Level::from_wire(2), Ok(Level::MajorityAndPersistOnActive));
+        assert_eq!(Level::from_wire(3), Ok(Level::PersistToMajority));
+        assert_eq!(Level::from_wire(4), Err(Status::DurabilityInvalidLevel));
+    }
+
+    #[test]
+    fn a_majority_is_more_than_half_of_the_configured_chain() {
+        assert_eq!(chain(&[]).is_met(Level::PersistToMajority), Ok(true));
+        assert_eq!(chain(&[Some(B)]).is_met(Level::Majority), Ok(true));
+        assert_eq!(
+            chain(&[None]).is_met(Level::Majority),
+            Err(Status::DurabilityImpossible)
+        );
+        assert_eq!(chain(&[Some(B), None]).is_met(Level::Majority), Ok(true));
+        assert_eq!(
+            chain(&[None, None]).is_met(Level::Majority),
+            Err(Status::DurabilityImpossible)
+        );
+        let three = [Some(B), Some(C), None];
+        assert_eq!(
+            chain(&three).is_met(Level::Majority),
+            Err(Status::DurabilityImpossible)
+        );
+    }
+
+    #[test]
+    fn a_stalled_replica_makes_one_wait_unless_another_does() {
+        let stalled = NodeSet::EMPTY.with(B);
+        assert_eq!(
+            Chain {
+                stalled,
+                ..chain(&[Some(B)])
+            }
+            .is_met(Level::Majority),
+            Ok(false)
+        );
+        let two = [Some(B), Some(C)];
+        assert_eq!(
+            Chain {
+                stalled,
+                ..chain(&two)
+            }
+            .is_met(Level::Majority),
+            Ok(true)
+        );
+    }
+
+    #[test]
+    fn persistence_counts_only_where_it_was_asked_for() {
+        let one = [Some(B)];
+        let active_slow = Chain {
+            unpersisted: NodeSet::EMPTY.with(A),
+            ..chain(&one)
+        };
+        assert_eq!(active_slow.is_met(Level::Majority), Ok(true));
+        assert_eq!(
+            active_slow.is_met(Level::MajorityAndPersistOnActive),
+            Ok(false)
+        );
+        assert_eq!(active_slow.is_met(Level::PersistToMajority), Ok(false));
+        let replica_slow = Chain {
+            unpersisted: NodeSet::EMPTY.with(B),
+            ..chain(&one)
+        };
+        assert_eq!(
+            replica_slow.is_met(Level::MajorityAndPersistOnActive),
+            Ok(true)
+        );
+        assert_eq!(replica_slow.is_met(Level::PersistToMajority), Ok(false));
+    }
+}

@@ -1,0 +1,24 @@
+//! What the cluster remembers, as plain state that is told the time.
+//!
+//! Nothing here opens a socket or reads a clock. From the inside out:
+//!
+//! - [`document`]: one document; [`expiry`] and [`hlc`]: its times and its CAS;
+//! - [`copy`]: one node's copy of one vbucket;
+//! - [`vbucket`]: all copies of one vbucket, who is active, and how a mutation reaches the
+//!   replicas;
+//! - [`durability`]: how many copies a durable write has to wait for;
+//! - [`operations`] and [`subdocument`]: what the key-value commands do to an active copy;
+//! - [`mod@write`]: where a command's result becomes part of the history.
+//!
+//! A bucket is a row of vbuckets, each behind its own lock, so that connections on different
+//! vbuckets do not meet.
+
+pub mod copy;
+pub mod document;
+pub mod durability;
+pub mod expiry;
+pub mod hlc;
+pub mod operations;
+pub mod subdocument;
+pub mod vbucket;
+pub mod write;

@@ -1,0 +1,321 @@
+//! What the key-value commands do to the active copy of a vbucket.
+//!
+//! Each is a method that takes the world (time, origin) and says what a client would
+//! be told, with the status of the protocol as its error. The rules they share are at
+//! the top: who finds a document, and who may change it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use steadfast_wire::{Datatype, Status};
+
+use super::document::{Body, Document, MAX_VALUE_BYTES};
+use super::durability::Durability;
+use super::expiry;
+use super::vbucket::{Vbucket, World};
+use super::write::Written;
+use crate::clock::Now;
+
+/// The CAS that a reader sees while somebody else holds the lock.
+pub const LOCKED_CAS: u64 = u64::MAX;
+/// How long a lock lasts when the client does not say, or asks for too long.
+const DEFAULT_LOCK_SECONDS: u32 = 15;
+const MAX_LOCK_SECONDS: u32 = 30;
+
+/// The parts of a mutation that all commands have.
+#[derive(Debug, Clone, Copy)]
+pub struct Change<'a> {
+    /// The document, with its collection in front.
+    pub key: &'a [u8],
+    /// The CAS it must have; zero is any.
+    pub cas: u64,
+    /// Whether an existing expiry stays.
+    pub preserve_expiry: bool,
+    /// What to wait for.
+    pub durability: Option<Durability>,
+}
+
+/// How a store command treats a document that is there, or is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoreMode {
+    /// Either way.
+    Set,
+    /// Only if it is not there.
+    Add,
+    /// Only if it is.
+    Replace,
+}
+
+/// Where a concatenation goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// After what is there.
+    Append,
+    /// Before what is there.
+    Prepend,
+}
+
+/// A counter command.
+#[derive(Debug, Clone, Copy)]
+pub struct CounterChange {
+    /// By how much.
+    pub delta: u64,
+    /// Up, or down to zero at the lowest.
+    pub up: bool,
+    /// What it starts at if it is not there; without it, a missing counter is not found.
+    pub initial: Option<u64>,
+    /// The expiry of a counter that is created, as on the wire.
+    pub expiry: u32,
+}
+
+impl Vbucket {
+    /// A document that a plain read finds, and the CAS to show for it.
+    pub fn get(&self, key: &[u8], world: World<'_>) -> Result<(&Document, u64), Status> {
+        let document = self.live(key, world)?;
+        let cas = if self.is_locked(key, world.now) {
+            LOCKED_CAS
+        } else {
+            document.cas
+        };
+        Ok((document, cas))
+    }
+
+    /// A document or tombstone, and the CAS to show for it.
+    pub fn get_with_tombstones(
+        &self,
+        key: &[u8],
+        world: World<'_>,
+    ) -> Result<(&Document, u64), Status> {
+        let document = self
+            .active_copy(world.origin.node)?
+            .get(key)
+            .filter(|document| document.deleted || document.is_live(world.now))
+            .ok_or(Status::KeyNotFound)?;
+        let cas = if self.is_locked(key, world.now) {
+            LOCKED_CAS
+        } else {
+            document.cas
+        };
+        Ok((document, cas))
+    }
+
+    /// Set, add and replace.
+    pub fn store(
+        &mut self,
+        mode: StoreMode,
+        change: Change<'_>,
+        body: Body,
+        flags: u32,
+        expiry: u32,
+        world: World<'_>,
+    ) -> Result<Written, Status> {
+        let current = self.writable(change, world)?;
+        match (mode, current) {
+            (StoreMode::Add, Some(_)) => return Err(Status::KeyExists),
+            (StoreMode::Replace, None) => return Err(Status::KeyNotFound),
+            (StoreMode::Set | StoreMode::Replace, _) | (StoreMode::Add, None) => {}
+        }
+        let kept = current
+            .filter(|_| change.preserve_expiry)
+            .map(|document| document.expiry);
+        let document = Document {
+            value: body.value,
+            datatype: body.datatype,
+            flags,
+            expiry: kept.unwrap_or_else(|| expiry::absolute(expiry, world.now)),
+            // A full write replaces the body; xattrs of the user live on.
+            xattrs: current.and_then(|document| document.xattrs.clone()),
+            ..Document::default()
+        };
+        self.write(change.key, document, change.durability, world)
+    }
+
+    /// Remove.
+    pub fn remove(&mut self, change: Change<'_>, world: World<'_>) -> Result<Written, Status> {
+        let current = self.writable(change, world)?.ok_or(Status::KeyNotFound)?;
+        let tombstone = Document {
+            flags: current.flags,
+            xattrs: current.system_xattrs(),
+            deleted: true,
+            ..Document::default()
+        };
+        self.write(change.key, tombstone, change.durability, world)
+    }
+
+    /// Touch, and the first half of get-and-touch: sets the expiry, which is a mutation.
+    pub fn touch(
+        &mut self,
+        change: Change<'_>,
+        expiry: u32,
+        world: World<'_>,
+    ) -> Result<(Written, Document), Status> {
+        let current = self.writable(change, world)?.ok_or(Status::KeyNotFound)?;
+        let document = Document {
+            expiry: expiry::absolute(expiry, world.now),
+            ..current.clone()
+        };
+        let written = self.write(change.key, document.clone(), change.durability, world)?;
+        Ok((written, document))
+    }
+
+    /// Locks a document and says what is in it; its new CAS is the key to the lock.
+    pub fn lock(
+        &mut self,
+        key: &[u8],
+        seconds: u32,
+        world: World<'_>,
+    ) -> Result<&Document, Status> {
+        self.live(key, world)?;
+        if self.prepares.contains_key(key) {
+            return Err(Status::SyncWriteInProgress);
+        }
+        if self.is_locked(key, world.now) {
+            return Err(Status::Locked);
+        }
+        let seconds = if matches!(seconds, 1..=MAX_LOCK_SECONDS) {
+            seconds
+        } else {
+            DEFAULT_LOCK_SECONDS
+        };
+        let until = world.now.after(Duration::from_secs(u64::from(seconds)));
+        let copy = self.active_copy_mut(world.origin.node)?;
+        let cas = copy.clock.next(world.now);
+        let stored = copy.stored_key(key).ok_or(Status::KeyNotFound)?;
+        copy.get_mut(key).ok_or(Status::KeyNotFound)?.cas = cas;
+        self.locks.insert(stored, until);
+        self.live(key, world)
+    }
+
+    /// Ends a lock early. The wrong CAS is answered as locked, which is how the protocol says it.
+    pub fn unlock(&mut self, key: &[u8], cas: u64, world: World<'_>) -> Result<(), Status> {
+        let current = self.live(key, world)?;
+        if !self.is_locked(key, world.now) {
+            return Err(Status::NotLocked);
+        }
+        if current.cas != cas {
+            return Err(Status::Locked);
+        }
+        self.locks.remove(key);
+        Ok(())
+    }
+
+    /// Append and prepend.
+    pub fn concatenate(
+        &mut self,
+        side: Side,
+        change: Change<'_>,
+        addition: &Bytes,
+        world: World<'_>,
+    ) -> Result<Written, Status> {
+        let current = match self.writable(change, world) {
+            Ok(Some(current)) => current,
+            Ok(None) => return Err(Status::NotStored),
+            // With a CAS, too, a missing document is one that cannot be stored.
+            Err(Status::KeyNotFound) => return Err(Status::NotStored),
+            Err(status) => return Err(status),
+        };
+        let existing = current.inflated()?;
+        if existing.len() + addition.len() > MAX_VALUE_BYTES {
+            return Err(Status::TooBig);
+        }
+        let value = match side {
+            Side::Append => [&existing[..], addition].concat(),
+            Side::Prepend => [addition, &existing[..]].concat(),
+        };
+        let body = Body::plain(value)?;
+        let document = Document {
+            value: body.value,
+            datatype: body.datatype,
+            ..current.clone()
+        };
+        self.write(change.key, document, change.durability, world)
+    }
+
+    /// Increment and decrement; says what the counter became.
+    pub fn count(
+        &mut self,
+        change: Change<'_>,
+        counter: CounterChange,
+        world: World<'_>,
+    ) -> Result<(Written, u64), Status> {
+        let (value, document) = match self.writable(change, world)? {
+            Some(current) => {
+                let before = parse_counter(&current.inflated()?)?;
+                let after = if counter.up {
+                    before.wrapping_add(counter.delta)
+                } else {
+                    before.saturating_sub(counter.delta)
+                };
+                (after, current.clone())
+            }
+            None => {
+                let initial = counter.initial.ok_or(Status::KeyNotFound)?;
+                let expiry = expiry::absolute(counter.expiry, world.now);
+                (
+                    initial,
+                    Document {
+                        expiry,
+                        ..Document::default()
+                    },
+                )
+            }
+        };
+        let document = Document {
+            value: value.to_string().into(),
+            datatype: Datatype::JSON,
+            ..document
+        };
+        Ok((
+            self.write(change.key, document, change.durability, world)?,
+            value,
+        ))
+    }
+
+    /// The document to change, if there is one, or why it may not be changed.
+    pub(crate) fn writable(
+        &self,
+        change: Change<'_>,
+        world: World<'_>,
+    ) -> Result<Option<&Document>, Status> {
+        let copy = self.active_copy(world.origin.node)?;
+        if !self.prepares.is_empty() && self.prepares.contains_key(change.key) {
+            return Err(Status::SyncWriteInProgress);
+        }
+        let current = copy
+            .get(change.key)
+            .filter(|document| document.is_live(world.now));
+        match current {
+            None if change.cas != 0 => Err(Status::KeyNotFound),
+            Some(document) if self.is_locked(change.key, world.now) => {
+                if change.cas == document.cas {
+                    Ok(current)
+                } else {
+                    Err(Status::Locked)
+                }
+            }
+            Some(document) if change.cas != 0 && change.cas != document.cas => {
+                Err(Status::KeyExists)
+            }
+            _ => Ok(current),
+        }
+    }
+
+    /// Whether somebody holds the lock of a document.
+    pub fn is_locked(&self, key: &[u8], now: Now) -> bool {
+        !self.locks.is_empty() && self.locks.get(key).is_some_and(|until| *until > now)
+    }
+
+    fn live(&self, key: &[u8], world: World<'_>) -> Result<&Document, Status> {
+        self.active_copy(world.origin.node)?
+            .get(key)
+            .filter(|document| document.is_live(world.now))
+            .ok_or(Status::KeyNotFound)
+    }
+}
+
+fn parse_counter(value: &[u8]) -> Result<u64, Status> {
+    std::str::from_utf8(value)
+        .ok()
+        .and_then(|text| text.trim().parse().ok())
+        .ok_or(Status::DeltaBadValue)
+}

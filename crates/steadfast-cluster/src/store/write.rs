@@ -1,0 +1,165 @@
+//! Where the result of an operation becomes part of a vbucket's history.
+//!
+//! Every mutation goes through `Vbucket::write`, whatever command asked for it, so
+//! that CAS, seqno, replication, durability and the journal are decided in one place.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use steadfast_wire::Status;
+use tokio::sync::oneshot;
+
+use super::document::Document;
+use super::durability::{Chain, Durability, Level};
+use super::vbucket::{Vbucket, World};
+use crate::journal::OwnedOrigin;
+
+/// What a client is told about a mutation that was applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Receipt {
+    /// The document's new CAS.
+    pub cas: u64,
+    /// The history that the seqno belongs to.
+    pub uuid: u64,
+    /// The mutation's place in that history.
+    pub seqno: u64,
+}
+
+/// How a write went.
+#[derive(Debug)]
+pub enum Written {
+    /// It is applied.
+    Done(Receipt),
+    /// It is prepared and waits for enough copies.
+    Pending(Pending),
+}
+
+/// A durable write that waits. Dropping this leaves it waiting: a client that hangs up does not
+/// undo its write.
+#[derive(Debug)]
+pub struct Pending {
+    /// Names the write to [`Vbucket::abort`].
+    pub id: u64,
+    /// The document.
+    pub key: Bytes,
+    /// How long to wait before aborting it.
+    pub timeout: Duration,
+    /// Resolves when the write is applied; closes without a receipt when it never will be.
+    pub receipt: oneshot::Receiver<Receipt>,
+}
+
+/// The other end of a [`Pending`], kept in the vbucket.
+#[derive(Debug)]
+pub struct Prepare {
+    pub(super) id: u64,
+    pub(super) level: Level,
+    document: Document,
+    origin: OwnedOrigin,
+    receipt: oneshot::Sender<Receipt>,
+}
+
+impl Prepare {
+    pub(super) fn commit(self, vbucket: &mut Vbucket, key: Bytes, world: World<'_>) {
+        let world = World {
+            origin: self.origin.borrow(),
+            ..world
+        };
+        let receipt = vbucket.commit(key, self.document, world);
+        // The client may have hung up; the write stands.
+        let _ = self.receipt.send(receipt);
+    }
+}
+
+impl Vbucket {
+    /// Applies a change to a document, or prepares it where durability makes it wait.
+    ///
+    /// The caller checked CAS, lock and rights, on this same lock of the vbucket. The document's
+    /// CAS, seqno, revision and time are set here.
+    pub(super) fn write(
+        &mut self,
+        key: &[u8],
+        document: Document,
+        durability: Option<Durability>,
+        world: World<'_>,
+    ) -> Result<Written, Status> {
+        let stored = self.copies[0].1.stored_key(key);
+        let key = stored.unwrap_or_else(|| Bytes::copy_from_slice(key));
+        let Some(durability) = durability else {
+            return Ok(Written::Done(self.commit(key, document, world)));
+        };
+        let chain = Chain {
+            active: world.origin.node,
+            replicas: &self.replicas,
+            stalled: world.stalled,
+            unpersisted: world.unpersisted,
+        };
+        if chain.is_met(durability.level)? {
+            return Ok(Written::Done(self.commit(key, document, world)));
+        }
+        Ok(Written::Pending(
+            self.prepare(key, document, durability, world),
+        ))
+    }
+
+    /// The CAS and seqno that the next write will get.
+    pub(super) fn next_stamp(&self, world: World<'_>) -> (u64, u64) {
+        let copy = &self.copies[0].1;
+        let mut clock = copy.clock;
+        (clock.next(world.now), copy.high_seqno + 1)
+    }
+
+    fn prepare(
+        &mut self,
+        key: Bytes,
+        document: Document,
+        durability: Durability,
+        world: World<'_>,
+    ) -> Pending {
+        let (sender, receiver) = oneshot::channel();
+        // A CAS that is never given out otherwise: unique in this vbucket, also after an abort.
+        let id = self.copies[0].1.clock.next(world.now);
+        let prepare = Prepare {
+            id,
+            level: durability.level,
+            document,
+            origin: world.origin.to_owned(),
+            receipt: sender,
+        };
+        self.prepares.insert(key.clone(), prepare);
+        Pending {
+            id,
+            key,
+            timeout: durability.timeout,
+            receipt: receiver,
+        }
+    }
+
+    fn commit(&mut self, key: Bytes, mut document: Document, world: World<'_>) -> Receipt {
+        let Some((_, active)) = self.copies.first_mut() else {
+            unreachable!("a vbucket that is written to has an active copy")
+        };
+        document.cas = active.clock.next(world.now);
+        document.seqno = active.high_seqno + 1;
+        document.revision = active.get(&key).map_or(0, |old| old.revision) + 1;
+        document.modified = world.now.seconds();
+        let cas = document.cas;
+        let collection_and_key = key.clone();
+        let behind = active.high_seqno;
+        for (node, replica) in &mut self.copies[1..] {
+            if replica.high_seqno == behind && !world.stalled.contains(*node) {
+                self.grown += replica.put(key.clone(), document.clone());
+            }
+        }
+        self.grown += self.copies[0].1.put(key, document);
+        if !self.locks.is_empty() {
+            self.locks.remove(&collection_and_key);
+        }
+        // Does the rare rest: replicas that have to catch up, and what is on disk.
+        self.replicate(world);
+        let receipt = self.receipt(cas);
+        world
+            .journal
+            .record(self.id, collection_and_key, receipt, world.origin);
+        receipt
+    }
+}

@@ -1,0 +1,183 @@
+//! Extended attributes that the server makes up, and values that it fills in.
+//!
+//! `$document` shows a document's metadata as if it were an xattr, `$XTOC` lists the
+//! names of the real ones, `$vbucket` the state of the vbucket's clock. They can be
+//! read and not written. A *macro* is the opposite: a string such as
+//! `${Mutation.CAS}`, sent as the value of an xattr, that the server replaces by
+//! something it learns only when it applies the mutation.
+
+use serde_json::{Value, json};
+use steadfast_wire::Datatype;
+
+use super::SubdocError;
+use crate::store::document::Document;
+
+/// Stands for the checksum of the body until the body is known. No JSON text that a client can
+/// send parses to this by accident.
+const CRC_PLACEHOLDER: &str = "\u{0}\u{1}steadfast.value_crc32c\u{0}";
+
+/// What a macro or a virtual attribute can refer to beside the document.
+#[derive(Debug, Clone, Copy)]
+pub struct Stamp {
+    /// The CAS of the mutation, or of the document that is read.
+    pub cas: u64,
+    /// The seqno of the same.
+    pub seqno: u64,
+    /// The history of the vbucket.
+    pub uuid: u64,
+    /// The time, in seconds.
+    pub now: u64,
+}
+
+/// Whether this names a virtual attribute.
+pub fn is_virtual(name: &str) -> bool {
+    name.starts_with('$')
+}
+
+/// The value of a virtual attribute.
+pub fn virtual_value(name: &str, document: &Document, stamp: Stamp) -> Result<Value, SubdocError> {
+    match name {
+        "$document" => Ok(document_attribute(document, stamp)),
+        "$vbucket" => Ok(json!({"HLC": {"now": stamp.now.to_string(), "mode": "real"}})),
+        "$XTOC" => Ok(document
+            .xattrs
+            .iter()
+            .flat_map(|xattrs| xattrs.keys())
+            .map(|name| Value::from(name.as_str()))
+            .collect()),
+        _ => Err(SubdocError::UnknownVirtual),
+    }
+}
+
+/// Replaces a macro by its value. The checksum is filled in later, by [`fill_in_checksum`].
+pub fn expand_macro(
+    value: &Value,
+    document: &Document,
+    stamp: Stamp,
+) -> Result<Value, SubdocError> {
+    let text = value.as_str().ok_or(SubdocError::UnknownMacro)?;
+    let name = text
+        .strip_prefix("${")
+        .and_then(|text| text.strip_suffix('}'))
+        .ok_or(SubdocError::UnknownMacro)?;
+    match name {
+        // The server writes this CAS with its bytes reversed, and clients count on it.
+        "Mutation.CAS" => Ok(hex(stamp.cas.swap_bytes())),
+        "Mutation.seqno" => Ok(hex(stamp.seqno)),
+        "Mutation.value_crc32c" => Ok(Value::from(CRC_PLACEHOLDER)),
+        "$document" => Ok(document_attribute(document, stamp)),
+        _ => match name.strip_prefix("$document.") {
+            Some("value_crc32c") => Ok(Value::from(CRC_PLACEHOLDER)),
+            Some(field) => document_attribute(document, stamp)
+                .get(field)
+                .cloned()
+                .ok_or(SubdocError::UnknownMacro),
+            None => Err(SubdocError::UnknownMacro),
+        },
+    }
+}
+
+/// Puts the checksum of the body where a macro asked for it.
+pub fn fill_in_checksum(value: &mut Value, body: &[u8]) {
+    match value {
+        Value::String(text) if text == CRC_PLACEHOLDER => *text = checksum(body),
+        Value::Array(array) => array
+            .iter_mut()
+            .for_each(|item| fill_in_checksum(item, body)),
+        Value::Object(object) => {
+            object
+                .values_mut()
+                .for_each(|item| fill_in_checksum(item, body));
+        }
+        _ => {}
+    }
+}
+
+fn document_attribute(document: &Document, stamp: Stamp) -> Value {
+    // A document that cannot be inflated cannot be stored either.
+    let body = document.inflated().unwrap_or_default();
+    let mut datatype = Vec::new();
+    if document.datatype.contains(Datatype::JSON) {
+        datatype.push("json");
+    } else {
+        datatype.push("raw");
+    }
+    if document.datatype.contains(Datatype::SNAPPY) {
+        datatype.push("snappy");
+    }
+    if document.xattrs.is_some() {
+        datatype.push("xattr");
+    }
+    json!({
+        "CAS": hex(stamp.cas),
+        "vbucket_uuid": hex(stamp.uuid),
+        "seqno": hex(stamp.seqno),
+        "revid": document.revision.to_string(),
+        "exptime": document.expiry,
+        "value_bytes": body.len(),
+        "datatype": datatype,
+        "deleted": document.deleted,
+        "last_modified": document.modified.to_string(),
+        "flags": document.flags,
+        "value_crc32c": checksum(&body),
+    })
+}
+
+fn checksum(body: &[u8]) -> String {
+    format!("{:#010x}", crc32c::crc32c(body))
+}
+
+fn hex(number: u64) -> Value {
+    Value::from(format!("{number:#018x}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    const STAMP: Stamp = Stamp {
+        cas: 0x0102_0304_0506_0708,
+        seqno: 9,
+        uuid: 10,
+        now: 11,
+    };
+
+    fn document() -> Document {
+        Document {
+            value: Bytes::from_static(b"123456789"),
+            datatype: Datatype::JSON,
+            expiry: 77,
+            ..Document::default()
+        }
+    }
+
+    #[test]
+    fn the_document_attribute_shows_the_metadata() {
+        let shown = virtual_value("$document", &document(), STAMP).unwrap();
+        assert_eq!(shown["CAS"], "0x0102030405060708");
+        assert_eq!(shown["exptime"], 77);
+        assert_eq!(shown["value_bytes"], 9);
+        assert_eq!(shown["datatype"], json!(["json"]));
+        // The check value of CRC-32C.
+        assert_eq!(shown["value_crc32c"], "0xe3069283");
+        assert_eq!(
+            virtual_value("$nothing", &document(), STAMP),
+            Err(SubdocError::UnknownVirtual)
+        );
+    }
+
+    #[test]
+    fn macros_are_replaced_and_unknown_ones_refused() {
+        let expand = |text: &str| expand_macro(&Value::from(text), &document(), STAMP);
+        assert_eq!(expand("${Mutation.CAS}"), Ok(json!("0x0807060504030201")));
+        assert_eq!(expand("${Mutation.seqno}"), Ok(json!("0x0000000000000009")));
+        assert_eq!(expand("${$document.exptime}"), Ok(json!(77)));
+        let mut checksum = json!({"deep": [expand("${Mutation.value_crc32c}").unwrap()]});
+        fill_in_checksum(&mut checksum, b"123456789");
+        assert_eq!(checksum, json!({"deep": ["0xe3069283"]}));
+        for bad in ["${Mutation.x}", "Mutation.CAS", "${}", "${$document.x}"] {
+            assert_eq!(expand(bad), Err(SubdocError::UnknownMacro), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,447 @@
+//! Changing several parts of one document, all or nothing.
+//!
+//! The parts work on a copy of the body and of the xattrs, one after the other; the
+//! first that fails ends the request and names itself, and the document stays as it
+//! was. Xattrs come first, so that by the time a macro needs the checksum of the body,
+//! the parts that change it are done.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use steadfast_wire::{Datatype, Status};
+
+use super::SubdocError;
+use super::attributes::{self, Stamp};
+use super::lookup::{MAX_PATHS, to_bytes};
+use super::path::{Component, Path};
+use super::tree::{self, End};
+use crate::store::document::{Body, Document};
+
+/// What to do at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MutationOp {
+    /// Add a key that is not there.
+    DictAdd,
+    /// Set a key, there or not.
+    DictUpsert,
+    /// Remove what is there.
+    Delete,
+    /// Replace what is there.
+    Replace,
+    /// Append to an array.
+    ArrayPushLast,
+    /// Prepend to an array.
+    ArrayPushFirst,
+    /// Insert into an array.
+    ArrayInsert,
+    /// Add to an array of primitives what it does not have.
+    ArrayAddUnique,
+    /// Add to an integer.
+    Counter,
+    /// Replace the whole body.
+    SetDocument,
+    /// Remove the whole document.
+    RemoveDocument,
+}
+
+/// One part of a mutation.
+#[derive(Debug, Clone, Copy)]
+pub struct MutationSpec<'a> {
+    /// What to do.
+    pub op: MutationOp,
+    /// Whether the path is into the xattrs.
+    pub xattr: bool,
+    /// Whether missing parents are made.
+    pub create_parents: bool,
+    /// Whether the value is a macro.
+    pub expand_macros: bool,
+    /// Where.
+    pub path: &'a [u8],
+    /// With what.
+    pub value: &'a [u8],
+}
+
+/// What a mutation made of a document.
+#[derive(Debug)]
+pub struct Mutated {
+    /// The document to write.
+    pub document: Document,
+    /// The values that parts gave back: which part, and the JSON text.
+    pub values: Vec<(u8, Vec<u8>)>,
+}
+
+/// Why a mutation was not done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MutateError {
+    /// This part failed.
+    At(u8, SubdocError),
+    /// The request as a whole makes no sense, or cannot be done.
+    Whole(Status),
+}
+
+impl From<SubdocError> for MutateError {
+    fn from(error: SubdocError) -> Self {
+        Self::Whole(error.into())
+    }
+}
+
+impl From<Status> for MutateError {
+    fn from(status: Status) -> Self {
+        Self::Whole(status)
+    }
+}
+
+/// The body that a document starts with when a mutation creates it.
+pub fn initial_body(specs: &[MutationSpec<'_>]) -> Value {
+    let starts_with_array = specs.iter().find(|spec| !spec.xattr).is_some_and(|spec| {
+        let pushes = matches!(
+            spec.op,
+            MutationOp::ArrayPushLast | MutationOp::ArrayPushFirst | MutationOp::ArrayAddUnique
+        );
+        spec.path.starts_with(b"[") || (spec.path.is_empty() && pushes)
+    });
+    if starts_with_array {
+        Value::Array(Vec::new())
+    } else {
+        Value::Object(Map::new())
+    }
+}
+
+/// Does the parts of a mutation to a document; `created` says that it was made for the occasion.
+pub fn run(
+    specs: &[MutationSpec<'_>],
+    document: &Document,
+    stamp: Stamp,
+) -> Result<Mutated, MutateError> {
+    check_combination(specs)?;
+    let mut state = State {
+        xattrs: Value::Object(document.xattrs.as_deref().cloned().unwrap_or_default()),
+        body: None,
+        document: document.clone(),
+        stamp,
+    };
+    let mut values = Vec::new();
+    for (index, spec) in (0u8..).zip(specs) {
+        match state.apply(spec) {
+            Ok(Some(value)) => values.push((index, value)),
+            Ok(None) => {}
+            Err(error) => return Err(MutateError::At(index, error)),
+        }
+    }
+    Ok(Mutated {
+        document: state.finish()?,
+        values,
+    })
+}
+
+fn check_combination(specs: &[MutationSpec<'_>]) -> Result<(), SubdocError> {
+    if specs.is_empty() || specs.len() > MAX_PATHS {
+        return Err(SubdocError::InvalidCombination);
+    }
+    let first_body = specs
+        .iter()
+        .position(|spec| !spec.xattr)
+        .unwrap_or(specs.len());
+    let body_specs = &specs[first_body..];
+    if body_specs.iter().any(|spec| spec.xattr) {
+        return Err(SubdocError::XattrOrder);
+    }
+    if body_specs.iter().any(|spec| spec.expand_macros) {
+        return Err(SubdocError::XattrFlagCombination);
+    }
+    let whole = |spec: &MutationSpec<'_>| {
+        matches!(
+            spec.op,
+            MutationOp::SetDocument | MutationOp::RemoveDocument
+        )
+    };
+    // An operation on the whole body leaves nothing for another one to do.
+    let misplaced = specs
+        .iter()
+        .any(|spec| whole(spec) && (spec.xattr || !spec.path.is_empty()));
+    if misplaced || (body_specs.iter().any(whole) && body_specs.len() > 1) {
+        return Err(SubdocError::InvalidCombination);
+    }
+    Ok(())
+}
+
+struct State {
+    xattrs: Value,
+    /// Parsed when the first part needs it.
+    body: Option<Value>,
+    document: Document,
+    stamp: Stamp,
+}
+
+impl State {
+    fn apply(&mut self, spec: &MutationSpec<'_>) -> Result<Option<Vec<u8>>, SubdocError> {
+        match spec.op {
+            MutationOp::SetDocument => {
+                self.set_body(spec.value.to_vec())?;
+                Ok(None)
+            }
+            MutationOp::RemoveDocument => {
+                self.document.deleted = true;
+                Ok(None)
+            }
+            _ => {
+                let path = Path::parse(spec.path)?;
+                if spec.xattr {
+                    self.check_attribute(&path)?;
+                }
+                let expanded = self.expanded(spec)?;
+                let value = expanded.as_deref().unwrap_or(spec.value);
+                let root = if spec.xattr {
+                    &mut self.xattrs
+                } else {
+                    self.body()?
+                };
+                apply_at(spec, root, &path, value)
+            }
+        }
+    }
+
+    fn check_attribute(&self, path: &Path) -> Result<(), SubdocError> {
+        match path.components().first() {
+            Some(Component::Key(name)) if attributes::is_virtual(name) => {
+                Err(SubdocError::VirtualReadOnly)
+            }
+            Some(Component::Key(_)) => Ok(()),
+            _ => Err(SubdocError::PathInvalid),
+        }
+    }
+
+    fn expanded(&self, spec: &MutationSpec<'_>) -> Result<Option<Vec<u8>>, SubdocError> {
+        if !spec.expand_macros {
+            return Ok(None);
+        }
+        let value = tree::parse_value(spec.value)?;
+        attributes::expand_macro(&value, &self.document, self.stamp)
+            .map(|value| Some(to_bytes(&value)))
+    }
+
+    fn body(&mut self) -> Result<&mut Value, SubdocError> {
+        if self.document.deleted {
+            return Err(SubdocError::TombstoneHasNoValue);
+        }
+        if self.body.is_none() {
+            if !self.document.datatype.contains(Datatype::JSON) {
+                return Err(SubdocError::DocumentNotJson);
+            }
+            let bytes = self
+                .document
+                .inflated()
+                .map_err(|_| SubdocError::DocumentNotJson)?;
+            let parsed =
+                serde_json::from_slice(&bytes).map_err(|_| SubdocError::DocumentNotJson)?;
+            self.body = Some(parsed);
+        }
+        self.body.as_mut().ok_or(SubdocError::DocumentNotJson)
+    }
+
+    fn set_body(&mut self, value: Vec<u8>) -> Result<(), SubdocError> {
+        if self.document.deleted {
+            return Err(SubdocError::TombstoneHasNoValue);
+        }
+        let body = Body::plain(value).map_err(|_| SubdocError::ValueCannotInsert)?;
+        self.document.value = body.value;
+        self.document.datatype = body.datatype;
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Document, Status> {
+        if let Some(body) = self.body.take() {
+            let body = Body::plain(to_bytes(&body))?;
+            self.document.value = body.value;
+            self.document.datatype = body.datatype;
+        }
+        attributes::fill_in_checksum(&mut self.xattrs, &self.document.inflated()?);
+        self.document.xattrs = match self.xattrs {
+            Value::Object(xattrs) if !xattrs.is_empty() => Some(Arc::new(xattrs)),
+            _ => None,
+        };
+        Ok(self.document)
+    }
+}
+
+fn apply_at(
+    spec: &MutationSpec<'_>,
+    root: &mut Value,
+    path: &Path,
+    value: &[u8],
+) -> Result<Option<Vec<u8>>, SubdocError> {
+    let create = spec.create_parents;
+    match spec.op {
+        MutationOp::DictAdd => {
+            tree::dict_set(root, path, tree::parse_value(value)?, create, false)?;
+        }
+        MutationOp::DictUpsert => {
+            tree::dict_set(root, path, tree::parse_value(value)?, create, true)?;
+        }
+        MutationOp::Delete => tree::remove(root, path)?,
+        MutationOp::Replace => tree::replace(root, path, tree::parse_value(value)?)?,
+        MutationOp::ArrayPushLast => {
+            tree::push(root, path, tree::parse_values(value)?, End::Back, create)?;
+        }
+        MutationOp::ArrayPushFirst => {
+            tree::push(root, path, tree::parse_values(value)?, End::Front, create)?;
+        }
+        MutationOp::ArrayInsert => tree::insert(root, path, tree::parse_values(value)?)?,
+        MutationOp::ArrayAddUnique => {
+            tree::add_unique(root, path, tree::parse_value(value)?, create)?;
+        }
+        MutationOp::Counter => {
+            let sum = tree::counter(root, path, tree::parse_delta(value)?, create)?;
+            return Ok(Some(sum.to_string().into_bytes()));
+        }
+        MutationOp::SetDocument | MutationOp::RemoveDocument => {}
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use serde_json::json;
+
+    const STAMP: Stamp = Stamp {
+        cas: 0x10,
+        seqno: 2,
+        uuid: 3,
+        now: 4,
+    };
+
+    fn document(body: &'static str) -> Document {
+        Document {
+            value: Bytes::from_static(body.as_bytes()),
+            datatype: Datatype::JSON,
+            ..Document::default()
+        }
+    }
+
+    fn spec<'a>(op: MutationOp, path: &'a str, value: &'a str) -> MutationSpec<'a> {
+        MutationSpec {
+            op,
+            xattr: false,
+            create_parents: false,
+            expand_macros: false,
+            path: path.as_bytes(),
+            value: value.as_bytes(),
+        }
+    }
+
+    fn xattr<'a>(op: MutationOp, path: &'a str, value: &'a str) -> MutationSpec<'a> {
+        MutationSpec {
+            xattr: true,
+            ..spec(op, path, value)
+        }
+    }
+
+    #[test]
+    fn parts_are_done_in_order_and_counters_tell_their_value() {
+        let specs = [
+            spec(MutationOp::DictUpsert, "a", "1"),
+            spec(MutationOp::Counter, "a", "5"),
+            spec(MutationOp::ArrayPushLast, "l", "2,3"),
+            spec(MutationOp::Delete, "gone", ""),
+        ];
+        let mutated = run(&specs, &document(r#"{"l":[1],"gone":0}"#), STAMP).unwrap();
+        assert_eq!(mutated.document.value, &br#"{"l":[1,2,3],"a":6}"#[..]);
+        assert_eq!(mutated.values, [(1, b"6".to_vec())]);
+    }
+
+    #[test]
+    fn the_first_failure_names_itself() {
+        let specs = [
+            spec(MutationOp::DictUpsert, "a", "1"),
+            spec(MutationOp::Replace, "missing", "1"),
+        ];
+        let error = run(&specs, &document("{}"), STAMP).unwrap_err();
+        assert_eq!(error, MutateError::At(1, SubdocError::PathNotFound));
+    }
+
+    #[test]
+    fn macros_in_attributes_see_the_body_as_it_becomes() {
+        let expand = |path, text| MutationSpec {
+            expand_macros: true,
+            ..xattr(MutationOp::DictUpsert, path, text)
+        };
+        let specs = [
+            expand("cas", r#""${Mutation.CAS}""#),
+            expand("crc", r#""${Mutation.value_crc32c}""#),
+            spec(MutationOp::SetDocument, "", "123456789"),
+        ];
+        let mutated = run(&specs, &document("{}"), STAMP).unwrap();
+        let xattrs = Value::Object((*mutated.document.xattrs.unwrap()).clone());
+        assert_eq!(
+            xattrs,
+            json!({"cas": "0x1000000000000000", "crc": "0xe3069283"})
+        );
+        assert_eq!(mutated.document.value, "123456789");
+    }
+
+    #[test]
+    fn removing_the_last_attribute_leaves_none() {
+        let first = run(
+            &[xattr(MutationOp::DictAdd, "x", "1")],
+            &document("{}"),
+            STAMP,
+        )
+        .unwrap();
+        assert!(first.document.xattrs.is_some());
+        let second = run(
+            &[xattr(MutationOp::Delete, "x", "")],
+            &first.document,
+            STAMP,
+        )
+        .unwrap();
+        assert!(second.document.xattrs.is_none());
+    }
+
+    #[test]
+    fn requests_that_make_no_sense_fail_as_a_whole() {
+        let run = |specs: &[MutationSpec<'_>]| run(specs, &document("{}"), STAMP).unwrap_err();
+        let add = spec(MutationOp::DictAdd, "a", "1");
+        assert_eq!(run(&[]), MutateError::Whole(Status::SubdocInvalidCombo));
+        assert_eq!(
+            run(&[add; 17]),
+            MutateError::Whole(Status::SubdocInvalidCombo)
+        );
+        assert_eq!(
+            run(&[add, xattr(MutationOp::DictAdd, "a", "1")]),
+            MutateError::Whole(Status::SubdocInvalidXattrOrder)
+        );
+        assert_eq!(
+            run(&[spec(MutationOp::SetDocument, "", "{}"), add]),
+            MutateError::Whole(Status::SubdocInvalidCombo)
+        );
+        assert_eq!(
+            run(&[MutationSpec {
+                expand_macros: true,
+                ..add
+            }]),
+            MutateError::Whole(Status::SubdocXattrInvalidFlagCombo)
+        );
+        assert_eq!(
+            run(&[xattr(MutationOp::DictAdd, "$document.x", "1")]),
+            MutateError::At(0, SubdocError::VirtualReadOnly)
+        );
+    }
+
+    #[test]
+    fn a_new_document_is_an_array_where_the_first_part_needs_one() {
+        assert_eq!(
+            initial_body(&[spec(MutationOp::ArrayPushLast, "", "1")]),
+            json!([])
+        );
+        assert_eq!(
+            initial_body(&[spec(MutationOp::DictAdd, "a", "1")]),
+            json!({})
+        );
+        assert_eq!(
+            initial_body(&[xattr(MutationOp::ArrayPushLast, "x", "1")]),
+            json!({})
+        );
+    }
+}

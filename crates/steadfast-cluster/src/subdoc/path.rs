@@ -1,0 +1,187 @@
+//! Paths into a JSON document: `a.b[2].c`, `list[-1]`, `` `dotted.key`.x ``.
+//!
+//! A dot or a bracket inside a key is written between backticks, and a backtick
+//! inside those is doubled. An index counts from zero; `-1` is the last element and
+//! no other negative index exists. The empty path is the document itself.
+
+use super::SubdocError;
+
+/// The longest path a client may send, in bytes.
+pub const MAX_PATH_BYTES: usize = 1024;
+/// The deepest path a client may send, in components.
+pub const MAX_COMPONENTS: usize = 32;
+
+/// One step from a JSON value into a part of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Component {
+    /// Into an object, by key.
+    Key(String),
+    /// Into an array, by position.
+    Index(usize),
+    /// To the last element of an array.
+    Last,
+}
+
+/// A parsed path.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Path(Vec<Component>);
+
+impl Path {
+    /// Reads a path as a client sent it.
+    pub fn parse(bytes: &[u8]) -> Result<Self, SubdocError> {
+        if bytes.len() > MAX_PATH_BYTES {
+            return Err(SubdocError::PathTooBig);
+        }
+        let text = std::str::from_utf8(bytes).map_err(|_| SubdocError::PathInvalid)?;
+        let components = Parser { rest: text }.parse()?;
+        if components.len() > MAX_COMPONENTS {
+            return Err(SubdocError::PathTooBig);
+        }
+        Ok(Self(components))
+    }
+
+    /// All steps, outermost first.
+    pub fn components(&self) -> &[Component] {
+        &self.0
+    }
+
+    /// Whether this is the document itself.
+    pub fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The last step and those before it; nothing for the document itself.
+    pub fn split_last(&self) -> Option<(&Component, &[Component])> {
+        self.0.split_last()
+    }
+}
+
+struct Parser<'a> {
+    rest: &'a str,
+}
+
+impl Parser<'_> {
+    fn parse(mut self) -> Result<Vec<Component>, SubdocError> {
+        let mut components = Vec::new();
+        while !self.rest.is_empty() {
+            if let Some(rest) = self.rest.strip_prefix('[') {
+                let (index, rest) = rest.split_once(']').ok_or(SubdocError::PathInvalid)?;
+                components.push(index_component(index)?);
+                self.rest = rest;
+            } else {
+                if !components.is_empty() {
+                    // Only the first key, and an index, need no dot before them.
+                    self.rest = self
+                        .rest
+                        .strip_prefix('.')
+                        .ok_or(SubdocError::PathInvalid)?;
+                }
+                components.push(Component::Key(self.key()?));
+            }
+        }
+        Ok(components)
+    }
+
+    fn key(&mut self) -> Result<String, SubdocError> {
+        if let Some(quoted) = self.rest.strip_prefix('`') {
+            return self.quoted_key(quoted);
+        }
+        let end = self
+            .rest
+            .find(['.', '[', ']', '`'])
+            .unwrap_or(self.rest.len());
+        let (key, rest) = self.rest.split_at(end);
+        if key.is_empty() || rest.starts_with([']', '`']) {
+            return Err(SubdocError::PathInvalid);
+        }
+        let key = key.to_owned();
+        self.rest = &self.rest[end..];
+        Ok(key)
+    }
+
+    fn quoted_key(&mut self, quoted: &str) -> Result<String, SubdocError> {
+        let mut key = String::new();
+        let mut characters = quoted.char_indices().peekable();
+        while let Some((at, character)) = characters.next() {
+            if character != '`' {
+                key.push(character);
+            } else if characters.next_if(|&(_, next)| next == '`').is_some() {
+                key.push('`');
+            } else {
+                // One byte for the opening backtick, one for the closing.
+                self.rest = &self.rest[at + 2..];
+                return if key.is_empty() {
+                    Err(SubdocError::PathInvalid)
+                } else {
+                    Ok(key)
+                };
+            }
+        }
+        Err(SubdocError::PathInvalid)
+    }
+}
+
+fn index_component(text: &str) -> Result<Component, SubdocError> {
+    if text == "-1" {
+        return Ok(Component::Last);
+    }
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(SubdocError::PathInvalid);
+    }
+    text.parse()
+        .map(Component::Index)
+        .map_err(|_| SubdocError::PathInvalid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(text: &str) -> Component {
+        Component::Key(text.to_owned())
+    }
+
+    fn parse(text: &str) -> Result<Vec<Component>, SubdocError> {
+        Path::parse(text.as_bytes()).map(|path| path.components().to_vec())
+    }
+
+    #[test]
+    fn dots_indices_backticks_and_the_root_are_understood() {
+        assert_eq!(parse(""), Ok(vec![]));
+        assert_eq!(parse("a.b"), Ok(vec![key("a"), key("b")]));
+        assert_eq!(
+            parse("a[3][-1].c"),
+            Ok(vec![
+                key("a"),
+                Component::Index(3),
+                Component::Last,
+                key("c")
+            ])
+        );
+        assert_eq!(parse("[0]"), Ok(vec![Component::Index(0)]));
+        assert_eq!(parse("`a.b`.c"), Ok(vec![key("a.b"), key("c")]));
+        assert_eq!(
+            parse("`a``b`[1]"),
+            Ok(vec![key("a`b"), Component::Index(1)])
+        );
+        assert_eq!(parse("größe.ü"), Ok(vec![key("größe"), key("ü")]));
+        assert_eq!(parse("`ü.x`.y"), Ok(vec![key("ü.x"), key("y")]));
+    }
+
+    #[test]
+    fn what_is_no_path_is_refused() {
+        for text in [
+            ".", "a.", ".a", "a..b", "a[", "a[]", "a[x]", "a[-2]", "a]", "`a", "``", "a[0]b",
+        ] {
+            assert_eq!(parse(text), Err(SubdocError::PathInvalid), "{text}");
+        }
+        assert_eq!(Path::parse(&[0xff, 0xfe]), Err(SubdocError::PathInvalid));
+    }
+
+    #[test]
+    fn paths_are_bounded_in_bytes_and_depth() {
+        assert_eq!(parse(&"x".repeat(1025)), Err(SubdocError::PathTooBig));
+        assert!(parse(&["x"; 32].join(".")).is_ok());
+        assert_eq!(parse(&["x"; 33].join(".")), Err(SubdocError::PathTooBig));
+    }
+}

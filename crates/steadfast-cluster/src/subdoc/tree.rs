@@ -1,0 +1,489 @@
+//! One operation at one path of one JSON value.
+//!
+//! These functions know nothing of documents, xattrs or the wire. Each either does
+//! its work or leaves the value as it was; a request of several operations works on
+//! a copy, so a failure half-way loses nothing.
+
+use serde_json::{Map, Value};
+
+use super::SubdocError;
+use super::path::{Component, Path};
+
+/// How deep a value to insert may be nested.
+const MAX_VALUE_DEPTH: usize = 32;
+
+/// Finds what is at a path.
+pub fn find<'a>(root: &'a Value, path: &Path) -> Result<&'a Value, SubdocError> {
+    path.components()
+        .iter()
+        .try_fold(root, |value, component| match (component, value) {
+            (Component::Key(key), Value::Object(object)) => {
+                object.get(key).ok_or(SubdocError::PathNotFound)
+            }
+            (Component::Index(index), Value::Array(array)) => {
+                array.get(*index).ok_or(SubdocError::PathNotFound)
+            }
+            (Component::Last, Value::Array(array)) => array.last().ok_or(SubdocError::PathNotFound),
+            _ => Err(SubdocError::PathMismatch),
+        })
+}
+
+/// The number of elements of the array, or keys of the object, at a path.
+pub fn count(root: &Value, path: &Path) -> Result<usize, SubdocError> {
+    match find(root, path)? {
+        Value::Array(array) => Ok(array.len()),
+        Value::Object(object) => Ok(object.len()),
+        _ => Err(SubdocError::PathMismatch),
+    }
+}
+
+/// Puts a value under a key of an object; `replace_existing` decides what happens if the key is taken.
+pub fn dict_set(
+    root: &mut Value,
+    path: &Path,
+    value: Value,
+    create_parents: bool,
+    replace_existing: bool,
+) -> Result<(), SubdocError> {
+    let (last, parents) = path.split_last().ok_or(SubdocError::PathInvalid)?;
+    let Component::Key(key) = last else {
+        return Err(SubdocError::PathInvalid);
+    };
+    let parent = descend(root, parents, create_parents, || Value::Object(Map::new()))?;
+    let object = parent.as_object_mut().ok_or(SubdocError::PathMismatch)?;
+    if !replace_existing && object.contains_key(key) {
+        return Err(SubdocError::PathExists);
+    }
+    object.insert(key.clone(), value);
+    Ok(())
+}
+
+/// Replaces what is at a path, which must exist.
+pub fn replace(root: &mut Value, path: &Path, value: Value) -> Result<(), SubdocError> {
+    if path.is_root() {
+        return Err(SubdocError::PathInvalid);
+    }
+    *find_mut(root, path.components())? = value;
+    Ok(())
+}
+
+/// Removes what is at a path, which must exist.
+pub fn remove(root: &mut Value, path: &Path) -> Result<(), SubdocError> {
+    let (last, parents) = path.split_last().ok_or(SubdocError::PathInvalid)?;
+    match (last, find_mut(root, parents)?) {
+        (Component::Key(key), Value::Object(object)) => {
+            // `shift_remove` keeps the order of the keys that stay.
+            object
+                .shift_remove(key)
+                .map(drop)
+                .ok_or(SubdocError::PathNotFound)
+        }
+        (Component::Index(index), Value::Array(array)) if *index < array.len() => {
+            array.remove(*index);
+            Ok(())
+        }
+        (Component::Index(_), Value::Array(_)) => Err(SubdocError::PathNotFound),
+        (Component::Last, Value::Array(array)) => {
+            array.pop().map(drop).ok_or(SubdocError::PathNotFound)
+        }
+        _ => Err(SubdocError::PathMismatch),
+    }
+}
+
+/// Which end of an array to push to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Before the first element.
+    Front,
+    /// After the last element.
+    Back,
+}
+
+/// Adds values at one end of the array at a path.
+pub fn push(
+    root: &mut Value,
+    path: &Path,
+    values: Vec<Value>,
+    end: End,
+    create_parents: bool,
+) -> Result<(), SubdocError> {
+    let array = array_at(root, path, create_parents)?;
+    match end {
+        End::Back => array.extend(values),
+        End::Front => drop(array.splice(0..0, values)),
+    }
+    Ok(())
+}
+
+/// Inserts values before the element that a path ends in; one past the end is allowed.
+pub fn insert(root: &mut Value, path: &Path, values: Vec<Value>) -> Result<(), SubdocError> {
+    let (last, parents) = path.split_last().ok_or(SubdocError::PathInvalid)?;
+    let Component::Index(index) = last else {
+        return Err(SubdocError::PathInvalid);
+    };
+    let array = find_mut(root, parents)?
+        .as_array_mut()
+        .ok_or(SubdocError::PathMismatch)?;
+    if *index > array.len() {
+        return Err(SubdocError::PathNotFound);
+    }
+    array.splice(*index..*index, values);
+    Ok(())
+}
+
+/// Adds a primitive to an array of primitives unless it is there already.
+pub fn add_unique(
+    root: &mut Value,
+    path: &Path,
+    value: Value,
+    create_parents: bool,
+) -> Result<(), SubdocError> {
+    if !is_primitive(&value) {
+        return Err(SubdocError::ValueCannotInsert);
+    }
+    let array = array_at(root, path, create_parents)?;
+    if !array.iter().all(is_primitive) {
+        return Err(SubdocError::PathMismatch);
+    }
+    if array.contains(&value) {
+        return Err(SubdocError::PathExists);
+    }
+    array.push(value);
+    Ok(())
+}
+
+/// Adds a delta to the integer at a path and says what it became; a missing one starts at zero.
+pub fn counter(
+    root: &mut Value,
+    path: &Path,
+    delta: i64,
+    create_parents: bool,
+) -> Result<i64, SubdocError> {
+    match find_mut(root, path.components()) {
+        Ok(Value::Number(number)) => {
+            let current = match (number.as_i64(), number.is_f64()) {
+                (Some(current), _) => current,
+                (None, true) => return Err(SubdocError::PathMismatch),
+                (None, false) => return Err(SubdocError::NumberRange),
+            };
+            let sum = current
+                .checked_add(delta)
+                .ok_or(SubdocError::ValueCannotInsert)?;
+            *number = sum.into();
+            Ok(sum)
+        }
+        Ok(_) => Err(SubdocError::PathMismatch),
+        Err(SubdocError::PathNotFound) => {
+            dict_set(root, path, delta.into(), create_parents, false)?;
+            Ok(delta)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads one JSON value to insert.
+pub fn parse_value(bytes: &[u8]) -> Result<Value, SubdocError> {
+    let value = serde_json::from_slice(bytes).map_err(|_| SubdocError::ValueCannotInsert)?;
+    check_depth(&value)?;
+    Ok(value)
+}
+
+/// Reads one or more JSON values with commas between, as array operations take them.
+pub fn parse_values(bytes: &[u8]) -> Result<Vec<Value>, SubdocError> {
+    let wrapped = [b"[", bytes, b"]"].concat();
+    let values: Vec<Value> =
+        serde_json::from_slice(&wrapped).map_err(|_| SubdocError::ValueCannotInsert)?;
+    if values.is_empty() {
+        return Err(SubdocError::ValueCannotInsert);
+    }
+    values.iter().try_for_each(check_depth)?;
+    Ok(values)
+}
+
+/// Reads a counter's delta: a non-zero 64-bit integer in decimal.
+pub fn parse_delta(bytes: &[u8]) -> Result<i64, SubdocError> {
+    let text = std::str::from_utf8(bytes).map_err(|_| SubdocError::DeltaInvalid)?;
+    match text.trim().parse() {
+        Ok(0) | Err(_) => Err(SubdocError::DeltaInvalid),
+        Ok(delta) => Ok(delta),
+    }
+}
+
+fn check_depth(value: &Value) -> Result<(), SubdocError> {
+    fn within(value: &Value, left: usize) -> bool {
+        match value {
+            Value::Array(array) => left > 0 && array.iter().all(|item| within(item, left - 1)),
+            Value::Object(object) => left > 0 && object.values().all(|item| within(item, left - 1)),
+            _ => true,
+        }
+    }
+    if within(value, MAX_VALUE_DEPTH) {
+        Ok(())
+    } else {
+        Err(SubdocError::ValueTooDeep)
+    }
+}
+
+fn is_primitive(value: &Value) -> bool {
+    !value.is_array() && !value.is_object()
+}
+
+fn array_at<'a>(
+    root: &'a mut Value,
+    path: &Path,
+    create_parents: bool,
+) -> Result<&'a mut Vec<Value>, SubdocError> {
+    descend(root, path.components(), create_parents, || {
+        Value::Array(Vec::new())
+    })?
+    .as_array_mut()
+    .ok_or(SubdocError::PathMismatch)
+}
+
+fn find_mut<'a>(
+    root: &'a mut Value,
+    components: &[Component],
+) -> Result<&'a mut Value, SubdocError> {
+    components.iter().try_fold(root, step_mut)
+}
+
+fn step_mut<'a>(value: &'a mut Value, component: &Component) -> Result<&'a mut Value, SubdocError> {
+    match (component, value) {
+        (Component::Key(key), Value::Object(object)) => {
+            object.get_mut(key).ok_or(SubdocError::PathNotFound)
+        }
+        (Component::Index(index), Value::Array(array)) => {
+            array.get_mut(*index).ok_or(SubdocError::PathNotFound)
+        }
+        (Component::Last, Value::Array(array)) => array.last_mut().ok_or(SubdocError::PathNotFound),
+        _ => Err(SubdocError::PathMismatch),
+    }
+}
+
+/// Follows a path; where `create` says so, missing keys become objects and the last one `leaf`.
+fn descend<'a>(
+    root: &'a mut Value,
+    components: &[Component],
+    create: bool,
+    leaf: impl Fn() -> Value,
+) -> Result<&'a mut Value, SubdocError> {
+    if !create || find_mut(root, components).err() != Some(SubdocError::PathNotFound) {
+        return find_mut(root, components);
+    }
+    // A missing array element cannot be made up, so look before creating anything.
+    let missing = first_missing(root, components)?;
+    if components[missing..]
+        .iter()
+        .any(|component| !matches!(component, Component::Key(_)))
+    {
+        return Err(SubdocError::PathNotFound);
+    }
+    let last = components.len() - 1;
+    components
+        .iter()
+        .enumerate()
+        .try_fold(root, |value, (at, component)| {
+            if at >= missing
+                && let (Component::Key(key), Value::Object(object)) = (component, &mut *value)
+            {
+                object.insert(
+                    key.clone(),
+                    if at == last {
+                        leaf()
+                    } else {
+                        Value::Object(Map::new())
+                    },
+                );
+            }
+            step_mut(value, component)
+        })
+}
+
+fn first_missing(root: &mut Value, components: &[Component]) -> Result<usize, SubdocError> {
+    let mut value = root;
+    for (at, component) in components.iter().enumerate() {
+        match step_mut(value, component) {
+            Ok(next) => value = next,
+            Err(SubdocError::PathNotFound) => return Ok(at),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(components.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn path(text: &str) -> Path {
+        Path::parse(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn reading_tells_missing_from_mismatched() {
+        let doc = json!({"a": {"b": [1, 2, {"c": true}]}});
+        assert_eq!(find(&doc, &path("a.b[-1].c")), Ok(&json!(true)));
+        assert_eq!(find(&doc, &path("a.x")), Err(SubdocError::PathNotFound));
+        assert_eq!(find(&doc, &path("a.b[3]")), Err(SubdocError::PathNotFound));
+        assert_eq!(find(&doc, &path("a[0]")), Err(SubdocError::PathMismatch));
+        assert_eq!(find(&doc, &path("a.b.c")), Err(SubdocError::PathMismatch));
+        assert_eq!(count(&doc, &path("a.b")), Ok(3));
+        assert_eq!(count(&doc, &path("")), Ok(1));
+        assert_eq!(count(&doc, &path("a.b[0]")), Err(SubdocError::PathMismatch));
+    }
+
+    #[test]
+    fn dictionary_operations_keep_their_promises() {
+        let mut doc = json!({"a": 1});
+        assert_eq!(
+            dict_set(&mut doc, &path("a"), json!(2), false, false),
+            Err(SubdocError::PathExists)
+        );
+        dict_set(&mut doc, &path("a"), json!(2), false, true).unwrap();
+        assert_eq!(
+            dict_set(&mut doc, &path("b.c"), json!(1), false, true),
+            Err(SubdocError::PathNotFound)
+        );
+        dict_set(&mut doc, &path("b.c.d"), json!(1), true, true).unwrap();
+        assert_eq!(doc, json!({"a": 2, "b": {"c": {"d": 1}}}));
+        assert_eq!(
+            dict_set(&mut doc, &path("a.x"), json!(1), true, true),
+            Err(SubdocError::PathMismatch)
+        );
+        assert_eq!(
+            dict_set(&mut doc, &path("a[0]"), json!(1), true, true),
+            Err(SubdocError::PathInvalid)
+        );
+        assert_eq!(
+            dict_set(&mut doc, &path(""), json!(1), true, true),
+            Err(SubdocError::PathInvalid)
+        );
+        assert_eq!(
+            dict_set(&mut doc, &path("z[0].y"), json!(1), true, true),
+            Err(SubdocError::PathNotFound)
+        );
+        assert_eq!(
+            doc,
+            json!({"a": 2, "b": {"c": {"d": 1}}}),
+            "a failure leaves nothing behind"
+        );
+        replace(&mut doc, &path("b.c"), json!(null)).unwrap();
+        assert_eq!(
+            replace(&mut doc, &path("x"), json!(1)),
+            Err(SubdocError::PathNotFound)
+        );
+        assert_eq!(
+            replace(&mut doc, &path(""), json!(1)),
+            Err(SubdocError::PathInvalid)
+        );
+        remove(&mut doc, &path("a")).unwrap();
+        assert_eq!(remove(&mut doc, &path("a")), Err(SubdocError::PathNotFound));
+        assert_eq!(doc, json!({"b": {"c": null}}));
+    }
+
+    #[test]
+    fn array_operations_keep_their_promises() {
+        let mut doc = json!({"l": [2]});
+        push(
+            &mut doc,
+            &path("l"),
+            vec![json!(3), json!(4)],
+            End::Back,
+            false,
+        )
+        .unwrap();
+        push(
+            &mut doc,
+            &path("l"),
+            vec![json!(0), json!(1)],
+            End::Front,
+            false,
+        )
+        .unwrap();
+        assert_eq!(doc["l"], json!([0, 1, 2, 3, 4]));
+        insert(&mut doc, &path("l[5]"), vec![json!(5)]).unwrap();
+        assert_eq!(
+            insert(&mut doc, &path("l[7]"), vec![json!(5)]),
+            Err(SubdocError::PathNotFound)
+        );
+        assert_eq!(
+            insert(&mut doc, &path("l[-1]"), vec![json!(5)]),
+            Err(SubdocError::PathInvalid)
+        );
+        assert_eq!(
+            insert(&mut doc, &path("l"), vec![json!(5)]),
+            Err(SubdocError::PathInvalid)
+        );
+        assert_eq!(
+            push(&mut doc, &path("n.m"), vec![json!(1)], End::Back, false),
+            Err(SubdocError::PathNotFound)
+        );
+        push(&mut doc, &path("n.m"), vec![json!(1)], End::Back, true).unwrap();
+        add_unique(&mut doc, &path("n.m"), json!(2), false).unwrap();
+        assert_eq!(
+            add_unique(&mut doc, &path("n.m"), json!(2), false),
+            Err(SubdocError::PathExists)
+        );
+        assert_eq!(
+            add_unique(&mut doc, &path("n.m"), json!([]), false),
+            Err(SubdocError::ValueCannotInsert)
+        );
+        remove(&mut doc, &path("l[-1]")).unwrap();
+        remove(&mut doc, &path("l[0]")).unwrap();
+        assert_eq!(
+            remove(&mut doc, &path("l[9]")),
+            Err(SubdocError::PathNotFound)
+        );
+        assert_eq!(doc, json!({"l": [1, 2, 3, 4], "n": {"m": [1, 2]}}));
+        push(&mut doc, &path("l"), vec![json!({})], End::Back, false).unwrap();
+        assert_eq!(
+            add_unique(&mut doc, &path("l"), json!(9), false),
+            Err(SubdocError::PathMismatch)
+        );
+        let mut root = json!([]);
+        push(&mut root, &path(""), vec![json!(1)], End::Back, false).unwrap();
+        assert_eq!(root, json!([1]));
+    }
+
+    #[test]
+    fn counters_start_count_and_refuse() {
+        let mut doc = json!({"n": 5, "s": "x", "big": u64::MAX, "max": i64::MAX});
+        assert_eq!(counter(&mut doc, &path("n"), -7, false), Ok(-2));
+        assert_eq!(counter(&mut doc, &path("new"), 3, false), Ok(3));
+        assert_eq!(
+            counter(&mut doc, &path("p.q"), 3, false),
+            Err(SubdocError::PathNotFound)
+        );
+        assert_eq!(counter(&mut doc, &path("p.q"), 3, true), Ok(3));
+        assert_eq!(
+            counter(&mut doc, &path("s"), 1, false),
+            Err(SubdocError::PathMismatch)
+        );
+        assert_eq!(
+            counter(&mut doc, &path("big"), 1, false),
+            Err(SubdocError::NumberRange)
+        );
+        assert_eq!(
+            counter(&mut doc, &path("max"), 1, false),
+            Err(SubdocError::ValueCannotInsert)
+        );
+        for bad in ["0", "", "1.5", "x", "9223372036854775808"] {
+            assert_eq!(
+                parse_delta(bad.as_bytes()),
+                Err(SubdocError::DeltaInvalid),
+                "{bad}"
+            );
+        }
+    }
+
+    #[test]
+    fn values_must_be_json_and_not_too_deep() {
+        assert_eq!(parse_value(b"{"), Err(SubdocError::ValueCannotInsert));
+        assert_eq!(parse_values(b"1,2"), Ok(vec![json!(1), json!(2)]));
+        assert_eq!(parse_values(b""), Err(SubdocError::ValueCannotInsert));
+        assert_eq!(parse_values(b"1],[2"), Err(SubdocError::ValueCannotInsert));
+        let deep = format!("{}{}", "[".repeat(33), "]".repeat(33));
+        assert_eq!(parse_value(deep.as_bytes()), Err(SubdocError::ValueTooDeep));
+    }
+}

@@ -1,0 +1,296 @@
+//! The cluster map as clients read it.
+//!
+//! Every change of the topology makes a new map with a greater revision, for every
+//! bucket and for the cluster as a whole. A node's own map differs from its
+//! neighbour's in one mark, `thisNode`, so a map is made once and written out per node.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+use steadfast_wire::config::ConfigVersion;
+
+use super::NodeId;
+use super::plan::Chain;
+use crate::bucket::Bucket;
+use crate::service::Service;
+
+/// Older than every map.
+pub const NO_VERSION: ConfigVersion = ConfigVersion { epoch: -1, rev: 0 };
+
+/// One map, written out for each node.
+#[derive(Debug)]
+pub struct Config {
+    /// Which one this is.
+    pub version: ConfigVersion,
+    bodies: BTreeMap<NodeId, Body>,
+}
+
+/// A map's text, plain and compressed.
+#[derive(Debug)]
+pub struct Body {
+    json: Bytes,
+    snappy: OnceLock<Bytes>,
+}
+
+impl Body {
+    /// The text.
+    pub fn json(&self) -> &Bytes {
+        &self.json
+    }
+
+    /// The text compressed, made when first asked for.
+    pub fn snappy(&self) -> &Bytes {
+        self.snappy.get_or_init(|| {
+            let packed = snap::raw::Encoder::new().compress_vec(&self.json);
+            packed
+                .expect("a cluster map is far below the four gibibytes that snappy takes")
+                .into()
+        })
+    }
+}
+
+impl Default for Config {
+    /// No map yet.
+    fn default() -> Self {
+        Self {
+            version: NO_VERSION,
+            bodies: BTreeMap::new(),
+        }
+    }
+}
+
+impl Config {
+    /// The map as this node tells it. A node that is not in it tells it without its own mark.
+    pub fn body(&self, node: NodeId) -> Option<&Body> {
+        self.bodies
+            .get(&node)
+            .or_else(|| self.bodies.values().next())
+    }
+
+    fn write(version: ConfigVersion, mut shared: Map<String, Value>, nodes: &[Member]) -> Self {
+        shared.insert("rev".into(), version.rev.into());
+        shared.insert("revEpoch".into(), version.epoch.into());
+        shared.insert("clusterCapabilitiesVer".into(), json!([1, 0]));
+        shared.insert("clusterCapabilities".into(), cluster_capabilities());
+        let bodies = nodes
+            .iter()
+            .map(|this| {
+                let entries = nodes.iter().map(|node| node.entry(node.id == this.id));
+                shared.insert("nodesExt".into(), entries.collect());
+                let json = Bytes::from(Value::Object(shared.clone()).to_string());
+                (
+                    this.id,
+                    Body {
+                        json,
+                        snappy: OnceLock::new(),
+                    },
+                )
+            })
+            .collect();
+        Self { version, bodies }
+    }
+}
+
+/// A node as a map shows it.
+#[derive(Debug, Clone)]
+pub struct Member {
+    /// The node.
+    pub id: NodeId,
+    /// The name or address that clients use.
+    pub host: String,
+    /// The ports of its services, plain and TLS.
+    pub ports: BTreeMap<Service, Ports>,
+}
+
+/// Where a service listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ports {
+    /// Without encryption.
+    pub plain: u16,
+    /// With TLS, if the cluster has it.
+    pub tls: Option<u16>,
+}
+
+impl Member {
+    /// The port of a service, plain.
+    pub fn port(&self, service: Service) -> u16 {
+        self.ports.get(&service).map_or(0, |ports| ports.plain)
+    }
+
+    fn entry(&self, this: bool) -> Value {
+        let mut services = Map::new();
+        for (service, ports) in &self.ports {
+            services.insert(service.config_name().into(), ports.plain.into());
+            if let Some(tls) = ports.tls {
+                services.insert(format!("{}SSL", service.config_name()), tls.into());
+            }
+        }
+        let mut entry = json!({"services": services, "hostname": self.host});
+        if this {
+            entry["thisNode"] = true.into();
+        }
+        entry
+    }
+}
+
+/// The map of the cluster without any bucket.
+pub fn global(version: ConfigVersion, nodes: &[Member]) -> Config {
+    Config::write(version, Map::new(), nodes)
+}
+
+/// The map of a bucket.
+pub fn of_bucket(version: ConfigVersion, bucket: &Bucket, nodes: &[Member]) -> Config {
+    let name = &bucket.name;
+    let uuid = &bucket.uuid;
+    let kv_nodes: Vec<Value> = nodes
+        .iter()
+        .map(|node| {
+            let (host, mgmt, kv) = (&node.host, node.port(Service::Mgmt), node.port(Service::Kv));
+            json!({
+                "couchApiBase": format!("http://{host}:{}/{name}%2B{uuid}", node.port(Service::Views)),
+                "hostname": format!("{host}:{mgmt}"),
+                "ports": {"direct": kv},
+            })
+        })
+        .collect();
+    let servers: Vec<Value> = nodes
+        .iter()
+        .map(|node| format!("{}:{}", node.host, node.port(Service::Kv)).into())
+        .collect();
+    let mut map = json!({
+        "hashAlgorithm": "CRC",
+        "numReplicas": bucket.settings.replicas,
+        "serverList": servers,
+        "vBucketMap": vbucket_map(&bucket.chains(), nodes),
+    });
+    if let Some(forward) = bucket.forward() {
+        map["vBucketMapForward"] = vbucket_map(&forward, nodes);
+    }
+    let shared = json!({
+        "name": &**name,
+        "uuid": uuid,
+        "nodeLocator": "vbucket",
+        "uri": format!("/pools/default/buckets/{name}?bucket_uuid={uuid}"),
+        "streamingUri": format!("/pools/default/bucketsStreaming/{name}?bucket_uuid={uuid}"),
+        "bucketCapabilitiesVer": "",
+        "bucketCapabilities": BUCKET_CAPABILITIES,
+        "collectionsManifestUid": format!("{:x}", bucket.manifest().uid),
+        "ddocs": {"uri": format!("/pools/default/buckets/{name}/ddocs")},
+        "nodes": kv_nodes,
+        "vBucketServerMap": map,
+    });
+    let Value::Object(shared) = shared else {
+        unreachable!("the macro was given an object")
+    };
+    Config::write(version, shared, nodes)
+}
+
+const BUCKET_CAPABILITIES: &[&str] = &[
+    "collections",
+    "durableWrite",
+    "tombstonedUserXAttrs",
+    "couchapi",
+    "subdoc.ReviveDocument",
+    "subdoc.DocumentMacroSupport",
+    "subdoc.AccessDeleted",
+    "subdoc.ReplicaRead",
+    "preserveExpiry",
+    "dcp",
+    "cbhello",
+    "touch",
+    "cccp",
+    "xdcrCheckpointing",
+    "nodesExt",
+    "xattr",
+];
+
+fn cluster_capabilities() -> Value {
+    json!({
+        "n1ql": ["costBasedOptimizer", "indexAdvisor", "javaScriptFunctions", "inlineFunctions",
+                 "enhancedPreparedStatements", "readFromReplica"],
+        "search": ["vectorSearch", "scopedSearchIndex"],
+    })
+}
+
+fn vbucket_map(chains: &[Chain], nodes: &[Member]) -> Value {
+    let place = |node: Option<NodeId>| -> i64 {
+        node.and_then(|node| nodes.iter().position(|member| member.id == node))
+            .map_or(-1, |at| i64::try_from(at).unwrap_or(-1))
+    };
+    chains
+        .iter()
+        .map(|chain| {
+            std::iter::once(chain.active)
+                .chain(chain.replicas.iter().copied())
+                .map(|node| Value::from(place(node)))
+                .collect::<Value>()
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bucket::BucketSettings;
+
+    fn members(count: u8) -> Vec<Member> {
+        (0..count)
+            .map(|number| Member {
+                id: NodeId::new(number * 2),
+                host: "127.0.0.1".into(),
+                ports: BTreeMap::from([(
+                    Service::Kv,
+                    Ports {
+                        plain: 1000 + u16::from(number),
+                        tls: Some(2000),
+                    },
+                )]),
+            })
+            .collect()
+    }
+
+    fn read(config: &Config, node: u8) -> Value {
+        serde_json::from_slice(config.body(NodeId::new(node)).unwrap().json()).unwrap()
+    }
+
+    #[test]
+    fn a_bucket_map_names_servers_by_place_and_marks_the_node_that_tells_it() {
+        let members = members(2);
+        let ids: Vec<NodeId> = members.iter().map(|member| member.id).collect();
+        let bucket = Bucket::new(BucketSettings::new("b").vbuckets(4).replicas(2), &ids);
+        let config = of_bucket(ConfigVersion { epoch: 1, rev: 7 }, &bucket, &members);
+        let told = read(&config, 2);
+        assert_eq!(told["rev"], 7);
+        assert_eq!(told["revEpoch"], 1);
+        let map = &told["vBucketServerMap"];
+        assert_eq!(map["serverList"][1], "127.0.0.1:1001");
+        assert_eq!(map["vBucketMap"].as_array().unwrap().len(), 4);
+        assert_eq!(map["vBucketMap"][0], json!([0, 1, -1]));
+        assert!(map.get("vBucketMapForward").is_none());
+        assert_eq!(told["nodesExt"][0].get("thisNode"), None);
+        assert_eq!(told["nodesExt"][1]["thisNode"], true);
+        assert_eq!(told["nodesExt"][1]["services"]["kvSSL"], 2000);
+        bucket.set_forward(Some(bucket.chains()));
+        let during = read(
+            &of_bucket(ConfigVersion { epoch: 1, rev: 8 }, &bucket, &members),
+            0,
+        );
+        assert_eq!(
+            during["vBucketServerMap"]["vBucketMapForward"],
+            map["vBucketMap"]
+        );
+    }
+
+    #[test]
+    fn the_compressed_map_is_the_same_map() {
+        let config = global(ConfigVersion { epoch: 1, rev: 1 }, &members(1));
+        let body = config.body(NodeId::new(0)).unwrap();
+        let inflated = snap::raw::Decoder::new()
+            .decompress_vec(body.snappy())
+            .unwrap();
+        assert_eq!(inflated, body.json()[..]);
+    }
+}

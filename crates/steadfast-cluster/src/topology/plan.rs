@@ -1,0 +1,185 @@
+//! How vbuckets are spread over nodes.
+//!
+//! A good map gives every node its share of active vbuckets and of replicas, and a
+//! good *change* of map moves few of them. The planner keeps what may stay, counts
+//! what each node lacks, and hands the rest out to whoever has least.
+
+use super::NodeId;
+
+/// The nodes of one vbucket: the active one and its replicas, with holes where nodes are too few.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chain {
+    /// Who serves it; nobody after every copy was lost.
+    pub active: Option<NodeId>,
+    /// Who holds replicas.
+    pub replicas: Vec<Option<NodeId>>,
+}
+
+/// Spreads vbuckets over nodes, keeping as much of the old spread as a fair share allows.
+///
+/// `old` may be empty, for a new bucket. `nodes` must not be.
+pub fn spread(old: &[Chain], vbuckets: u16, replicas: usize, nodes: &[NodeId]) -> Vec<Chain> {
+    let count = usize::from(vbuckets);
+    let mut shares = Shares::new(count, nodes);
+    let mut actives: Vec<Option<NodeId>> = (0..count)
+        .map(|id| {
+            old.get(id)
+                .and_then(|chain| chain.active)
+                .filter(|node| shares.keep(*node))
+        })
+        .collect();
+    for active in actives.iter_mut().filter(|active| active.is_none()) {
+        *active = shares.least(&[]);
+    }
+    let mut chains: Vec<Chain> = actives
+        .into_iter()
+        .map(|active| Chain {
+            active,
+            replicas: vec![None; replicas],
+        })
+        .collect();
+    for place in 0..replicas.min(nodes.len() - 1) {
+        let mut shares = Shares::new(count, nodes);
+        for (id, chain) in chains.iter_mut().enumerate() {
+            let before = old
+                .get(id)
+                .and_then(|chain| chain.replicas.get(place).copied().flatten());
+            chain.replicas[place] = before.filter(|node| !chain.has(*node) && shares.keep(*node));
+        }
+        for chain in chains
+            .iter_mut()
+            .filter(|chain| chain.replicas[place].is_none())
+        {
+            let taken: Vec<NodeId> = chain
+                .active
+                .iter()
+                .chain(chain.replicas.iter().flatten())
+                .copied()
+                .collect();
+            chain.replicas[place] = shares.least(&taken);
+        }
+    }
+    chains
+}
+
+impl Chain {
+    fn has(&self, node: NodeId) -> bool {
+        self.active == Some(node) || self.replicas.contains(&Some(node))
+    }
+}
+
+/// How many vbuckets each node has, and how many it should have at most.
+struct Shares<'a> {
+    nodes: &'a [NodeId],
+    held: Vec<usize>,
+    fair: usize,
+    larger_left: usize,
+}
+
+impl<'a> Shares<'a> {
+    fn new(vbuckets: usize, nodes: &'a [NodeId]) -> Self {
+        Self {
+            nodes,
+            held: vec![0; nodes.len()],
+            fair: vbuckets / nodes.len(),
+            // Where the division leaves a rest, so many nodes have one more.
+            larger_left: vbuckets % nodes.len(),
+        }
+    }
+
+    /// Takes one more for a node if that leaves the spread fair.
+    fn keep(&mut self, node: NodeId) -> bool {
+        let Some(at) = self.nodes.iter().position(|known| *known == node) else {
+            return false;
+        };
+        if self.held[at] == self.fair && self.larger_left > 0 {
+            self.larger_left -= 1;
+        } else if self.held[at] >= self.fair {
+            return false;
+        }
+        self.held[at] += 1;
+        true
+    }
+
+    /// Takes one more for the node that has least and is not excluded.
+    fn least(&mut self, excluded: &[NodeId]) -> Option<NodeId> {
+        let at = (0..self.nodes.len())
+            .filter(|&at| !excluded.contains(&self.nodes[at]))
+            .min_by_key(|&at| self.held[at])?;
+        self.held[at] += 1;
+        Some(self.nodes[at])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nodes(count: u8) -> Vec<NodeId> {
+        (0..count).map(NodeId::new).collect()
+    }
+
+    fn held(chains: &[Chain], node: NodeId) -> usize {
+        chains
+            .iter()
+            .filter(|chain| chain.active == Some(node))
+            .count()
+    }
+
+    #[test]
+    fn every_node_gets_its_share_and_no_chain_has_a_node_twice() {
+        for count in 1..=7 {
+            for replicas in 0..=3 {
+                let nodes = nodes(count);
+                let chains = spread(&[], 1024, replicas, &nodes);
+                let shares: Vec<_> = nodes.iter().map(|node| held(&chains, *node)).collect();
+                assert!(shares.iter().max().unwrap() - shares.iter().min().unwrap() <= 1);
+                for chain in &chains {
+                    let mut all: Vec<_> = chain
+                        .active
+                        .iter()
+                        .chain(chain.replicas.iter().flatten())
+                        .collect();
+                    all.sort_unstable();
+                    all.dedup();
+                    assert_eq!(all.len(), 1 + replicas.min(usize::from(count) - 1));
+                    assert_eq!(chain.replicas.len(), replicas);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_node_that_joins_takes_its_share_and_nothing_else_moves() {
+        let before = spread(&[], 1024, 1, &nodes(3));
+        let after = spread(&before, 1024, 1, &nodes(4));
+        let moved = before
+            .iter()
+            .zip(&after)
+            .filter(|(old, new)| old.active != new.active)
+            .count();
+        assert_eq!(held(&after, NodeId::new(3)), 256);
+        assert!(moved <= 257, "{moved} moved");
+    }
+
+    #[test]
+    fn a_node_that_leaves_hands_over_what_it_had() {
+        let before = spread(&[], 1024, 1, &nodes(4));
+        let left = [NodeId::new(0), NodeId::new(2), NodeId::new(3)];
+        let after = spread(&before, 1024, 1, &left);
+        let gone = NodeId::new(1);
+        assert!(after.iter().all(|chain| !chain.has(gone)));
+        let moved = before
+            .iter()
+            .zip(&after)
+            .filter(|(old, new)| old.active != new.active)
+            .count();
+        assert_eq!(moved, 256);
+    }
+
+    #[test]
+    fn the_same_nodes_give_the_same_map() {
+        let before = spread(&[], 64, 1, &nodes(3));
+        assert_eq!(spread(&before, 64, 1, &nodes(3)), before);
+    }
+}

@@ -1,0 +1,194 @@
+//! Who may come in, and what they may open.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::RwLock;
+use subtle::ConstantTimeEq;
+
+use crate::sasl::scram::{ScramHash, ScramKeys};
+
+/// What a user may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rights {
+    /// Which buckets may be opened.
+    pub buckets: BucketRights,
+    /// Whether documents may only be read.
+    pub read_only: bool,
+    /// Whether the cluster may be managed.
+    pub admin: bool,
+}
+
+/// Which buckets a user may open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BucketRights {
+    /// Every one, also those that are made later.
+    All,
+    /// These.
+    Only(BTreeSet<String>),
+}
+
+impl Rights {
+    /// Everything.
+    pub fn admin() -> Self {
+        Self {
+            buckets: BucketRights::All,
+            read_only: false,
+            admin: true,
+        }
+    }
+
+    /// Reading and writing in every bucket, and no management.
+    pub fn all_buckets() -> Self {
+        Self {
+            buckets: BucketRights::All,
+            read_only: false,
+            admin: false,
+        }
+    }
+
+    /// Reading and writing in these buckets.
+    pub fn buckets<Name: Into<String>>(names: impl IntoIterator<Item = Name>) -> Self {
+        let names = names.into_iter().map(Into::into).collect();
+        Self {
+            buckets: BucketRights::Only(names),
+            read_only: false,
+            admin: false,
+        }
+    }
+
+    /// The same, reading only.
+    #[must_use]
+    pub fn read_only(self) -> Self {
+        Self {
+            read_only: true,
+            ..self
+        }
+    }
+
+    /// Whether a bucket may be opened.
+    pub fn may_open(&self, bucket: &str) -> bool {
+        match &self.buckets {
+            BucketRights::All => true,
+            BucketRights::Only(names) => names.contains(bucket),
+        }
+    }
+}
+
+/// A user with a password.
+#[derive(Debug)]
+pub struct User {
+    /// The name.
+    pub name: String,
+    /// What may be done under it.
+    pub rights: Rights,
+    password: String,
+    salt: [u8; 16],
+    /// Deriving these takes thousands of hashes, so it is done when first asked for.
+    keys: [OnceLock<ScramKeys>; 3],
+}
+
+impl User {
+    fn new(name: String, password: String, rights: Rights) -> Self {
+        Self {
+            name,
+            rights,
+            password,
+            salt: rand::random(),
+            keys: Default::default(),
+        }
+    }
+
+    /// Whether this is the password.
+    pub fn has_password(&self, password: &[u8]) -> bool {
+        self.password.as_bytes().ct_eq(password).into()
+    }
+
+    /// What a SCRAM exchange needs to know of the password.
+    pub fn scram_keys(&self, hash: ScramHash) -> &ScramKeys {
+        self.keys[hash as usize]
+            .get_or_init(|| ScramKeys::derive(hash, self.password.as_bytes(), &self.salt))
+    }
+}
+
+/// All users of a cluster.
+#[derive(Debug, Default)]
+pub struct Users {
+    users: RwLock<BTreeMap<String, Arc<User>>>,
+    tokens: RwLock<BTreeMap<String, String>>,
+}
+
+impl Users {
+    /// Adds a user, or gives an existing one a new password and new rights.
+    pub fn put(&self, name: &str, password: &str, rights: Rights) {
+        let user = User::new(name.to_owned(), password.to_owned(), rights);
+        self.users.write().insert(name.to_owned(), Arc::new(user));
+    }
+
+    /// Removes a user; false if there was none. Connections that are open stay open.
+    pub fn remove(&self, name: &str) -> bool {
+        self.users.write().remove(name).is_some()
+    }
+
+    /// The user of this name.
+    pub fn get(&self, name: &str) -> Option<Arc<User>> {
+        self.users.read().get(name).cloned()
+    }
+
+    /// The user of this name, if the password is right.
+    pub fn check(&self, name: &str, password: &[u8]) -> Option<Arc<User>> {
+        self.get(name).filter(|user| user.has_password(password))
+    }
+
+    /// All names.
+    pub fn names(&self) -> Vec<String> {
+        self.users.read().keys().cloned().collect()
+    }
+
+    /// Accepts a bearer token for a user, instead of a password.
+    pub fn accept_token(&self, token: &str, user: &str) {
+        self.tokens
+            .write()
+            .insert(token.to_owned(), user.to_owned());
+    }
+
+    /// Accepts a bearer token no more; false if it was not accepted before.
+    pub fn revoke_token(&self, token: &str) -> bool {
+        self.tokens.write().remove(token).is_some()
+    }
+
+    /// The user that a bearer token stands for.
+    pub fn by_token(&self, token: &str) -> Option<Arc<User>> {
+        let name = self.tokens.read().get(token).cloned()?;
+        self.get(&name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_and_tokens_are_checked() {
+        let users = Users::default();
+        users.put("app", "secret", Rights::all_buckets());
+        assert!(users.check("app", b"secret").is_some());
+        assert!(users.check("app", b"wrong").is_none());
+        assert!(users.check("nobody", b"secret").is_none());
+        users.accept_token("abc", "app");
+        assert_eq!(users.by_token("abc").unwrap().name, "app");
+        assert!(users.revoke_token("abc"));
+        assert!(users.by_token("abc").is_none());
+        users.put("app", "new", Rights::all_buckets());
+        assert!(users.check("app", b"secret").is_none());
+        assert!(users.remove("app") && !users.remove("app"));
+    }
+
+    #[test]
+    fn rights_name_buckets_or_all() {
+        assert!(Rights::admin().may_open("any"));
+        let some = Rights::buckets(["a", "b"]);
+        assert!(some.may_open("a") && !some.may_open("c"));
+        assert!(some.clone().read_only().read_only && !some.read_only);
+    }
+}

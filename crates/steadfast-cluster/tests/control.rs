@@ -1,0 +1,253 @@
+//! The control endpoint, as another process would use it.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod support;
+
+use serde_json::{Value, json};
+use steadfast_cluster::{BucketSettings, Cluster};
+use steadfast_wire::{Opcode, Status};
+use support::{BUCKET, Client, VBUCKETS};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+async fn controlled() -> Cluster {
+    Cluster::builder()
+        .nodes(2)
+        .bucket(BucketSettings::new(BUCKET).vbuckets(VBUCKETS))
+        .user("app", "secret")
+        .tls(true)
+        .control(0)
+        .start()
+        .await
+        .unwrap()
+}
+
+async fn call(cluster: &Cluster, method: &str, path: &str, body: &str) -> (u16, Value) {
+    let address = cluster.control_address().unwrap();
+    let (status, body) = http(&address.to_string(), method, path, body).await;
+    (
+        status,
+        serde_json::from_str(&body).unwrap_or(Value::String(body)),
+    )
+}
+
+/// The plainest HTTP there is, so that nothing of ours is on both ends.
+async fn http(address: &str, method: &str, path: &str, body: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, body.to_owned())
+}
+
+#[tokio::test]
+async fn faults_are_added_seen_and_removed() {
+    let cluster = controlled().await;
+    let spec =
+        json!({"opcode": "SET", "key": "k", "times": 1, "verdict": "answer", "status": "EBUSY"});
+    let (status, added) = call(&cluster, "POST", "/faults", &spec.to_string()).await;
+    assert_eq!((status, added["id"].as_u64()), (201, Some(0)));
+    let mut client = Client::for_key(&cluster, "k").await;
+    assert_eq!(client.set("k", "1").await.status(), Status::Busy);
+    assert_eq!(client.set("k", "1").await.status(), Status::Success);
+    let (_, listed) = call(&cluster, "GET", "/faults", "").await;
+    assert_eq!(listed[0]["fired"], 1);
+    assert_eq!(call(&cluster, "DELETE", "/faults/0", "").await.0, 200);
+    assert_eq!(call(&cluster, "DELETE", "/faults/0", "").await.0, 404);
+    let (_, journal) = call(&cluster, "GET", "/journal?since=0&limit=10", "").await;
+    assert_eq!(journal["entries"][0]["key"], "k");
+    assert_eq!(journal["applied"], 1);
+    assert_eq!(journal["next"], 1);
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_gets_a_400_with_a_sentence() {
+    let cluster = controlled().await;
+    for (method, path, body) in [
+        ("POST", "/faults", "{"),
+        ("POST", "/faults", r#"{"verdict":"explode"}"#),
+        ("POST", "/faults", r#"{"verdict":"hold","surprise":1}"#),
+        ("DELETE", "/faults/x", ""),
+        ("POST", "/topology/crash", "{}"),
+        ("POST", "/topology/crash", r#"{"node":9}"#),
+        ("POST", "/topology/fail-over", r#"{"node":99}"#),
+        ("POST", "/topology/recover", r#"{"node":0}"#),
+        ("POST", "/buckets", r#"{"name":"b"}"#),
+        ("POST", "/buckets", r#"{"name":"x","replicas":9}"#),
+        ("POST", "/buckets/none/scopes", r#"{"name":"s"}"#),
+        ("POST", "/buckets/b/scopes", r#"{"name":"_bad"}"#),
+        ("POST", "/holds", r#"{"what":"breath","node":0}"#),
+        ("POST", "/clock", r#"{"advance_ms":-1}"#),
+        ("GET", "/journal?since=x", ""),
+        ("PUT", "/error-map/zz", "{}"),
+        ("PUT", "/error-map/fff0", "{}"),
+        ("POST", "/users", r#"{"name":"u"}"#),
+    ] {
+        let (status, answer) = call(&cluster, method, path, body).await;
+        assert_eq!(status, 400, "{method} {path} {body}");
+        assert!(
+            answer["error"].as_str().is_some_and(|text| text.len() > 8),
+            "{method} {path}: {answer}"
+        );
+    }
+    assert_eq!(call(&cluster, "GET", "/nothing", "").await.0, 404);
+    assert_eq!(
+        call(&cluster, "POST", "/topology/explode", "{}").await.0,
+        404
+    );
+}
+
+#[tokio::test]
+async fn contents_and_topology_change() {
+    let cluster = controlled().await;
+    let created = call(
+        &cluster,
+        "POST",
+        "/buckets",
+        r#"{"name":"new","vbuckets":16}"#,
+    )
+    .await;
+    assert_eq!(created.0, 201);
+    assert_eq!(
+        call(&cluster, "POST", "/buckets/new/scopes", r#"{"name":"s"}"#)
+            .await
+            .0,
+        200
+    );
+    let path = "/buckets/new/scopes/s/collections";
+    let (_, answer) = call(&cluster, "POST", path, r#"{"name":"c","max_ttl":5}"#).await;
+    assert_eq!(answer["manifest_uid"], "2");
+    assert_eq!(
+        call(&cluster, "DELETE", &format!("{path}/c"), "").await.0,
+        200
+    );
+    assert_eq!(
+        call(&cluster, "DELETE", "/buckets/new/scopes/s", "")
+            .await
+            .0,
+        200
+    );
+    assert_eq!(call(&cluster, "DELETE", "/buckets/new", "").await.0, 200);
+
+    let user = r#"{"name":"u","password":"p","buckets":["b"],"read_only":true}"#;
+    assert_eq!(call(&cluster, "POST", "/users", user).await.0, 201);
+    assert!(cluster.users().check("u", b"p").unwrap().rights.read_only);
+    assert_eq!(call(&cluster, "DELETE", "/users/u", "").await.0, 200);
+
+    let pace = r#"{"vbuckets_per_step":64,"pause_ms":0}"#;
+    let (status, joined) = call(&cluster, "POST", "/topology/rebalance-in", pace).await;
+    assert_eq!((status, joined["node"].as_u64()), (200, Some(2)));
+    let (_, shown) = call(&cluster, "GET", "/status", "").await;
+    assert_eq!(shown["nodes"].as_array().unwrap().len(), 3);
+    assert_eq!(
+        call(&cluster, "POST", "/topology/crash", r#"{"node":2}"#)
+            .await
+            .0,
+        200
+    );
+    assert_eq!(
+        call(&cluster, "POST", "/topology/restart", r#"{"node":2}"#)
+            .await
+            .0,
+        200
+    );
+    assert_eq!(
+        call(&cluster, "POST", "/topology/fail-over", r#"{"node":2}"#)
+            .await
+            .0,
+        200
+    );
+    assert_eq!(
+        call(&cluster, "POST", "/topology/recover", r#"{"node":2}"#)
+            .await
+            .0,
+        200
+    );
+    assert_eq!(
+        call(&cluster, "POST", "/topology/rebalance", pace).await.0,
+        200
+    );
+    let out = r#"{"node":0,"vbuckets_per_step":64,"pause_ms":0}"#;
+    assert_eq!(
+        call(&cluster, "POST", "/topology/rebalance-out", out)
+            .await
+            .0,
+        200
+    );
+    assert_eq!(cluster.nodes().len(), 2);
+}
+
+#[tokio::test]
+async fn holds_the_clock_and_the_error_map_are_within_reach() {
+    let cluster = controlled().await;
+    let (status, hold) = call(
+        &cluster,
+        "POST",
+        "/holds",
+        r#"{"what":"replication","node":1}"#,
+    )
+    .await;
+    assert_eq!(status, 201);
+    assert_eq!(
+        call(&cluster, "DELETE", &format!("/holds/{}", hold["id"]), "")
+            .await
+            .0,
+        200
+    );
+    assert_eq!(call(&cluster, "DELETE", "/holds/7", "").await.0, 404);
+    let mut client = Client::for_key(&cluster, "k").await;
+    client.set_with_expiry("k", "1", 60).await;
+    assert_eq!(
+        call(&cluster, "POST", "/clock", r#"{"advance_ms":61000}"#)
+            .await
+            .0,
+        200
+    );
+    assert_eq!(client.get("k").await.status(), Status::KeyNotFound);
+    let entry = r#"{"name":"X","desc":"made up","attrs":["retry-later"]}"#;
+    assert_eq!(call(&cluster, "PUT", "/error-map/fff0", entry).await.0, 200);
+    let request = steadfast_wire::FrameBuilder::request(Opcode::GetErrorMap).value([0, 2]);
+    let map = client.call(request).await;
+    assert!(String::from_utf8_lossy(map.value()).contains("\"fff0\""));
+    let (_, ca) = call(&cluster, "GET", "/ca", "").await;
+    assert!(
+        ca.as_str()
+            .unwrap()
+            .starts_with("-----BEGIN CERTIFICATE-----")
+    );
+    let (_, help) = call(&cluster, "GET", "/", "").await;
+    assert!(help.as_str().unwrap().contains("POST   /faults"));
+}
+
+#[tokio::test]
+async fn management_answers_what_bootstrap_needs_and_can_be_broken() {
+    use steadfast_cluster::Service;
+    use steadfast_cluster::fault::Fault;
+    let cluster = controlled().await;
+    let address = cluster.addresses(Service::Mgmt)[0].clone();
+    assert_eq!(http(&address, "GET", "/pools", "").await.0, 200);
+    assert_eq!(
+        http(&address, "GET", "/pools/default/nodeServices", "")
+            .await
+            .0,
+        401
+    );
+    let _fault = cluster.fault(
+        Fault::on_service(Service::Mgmt)
+            .key("/pools")
+            .answer_http(503, "later"),
+    );
+    assert_eq!(
+        http(&address, "GET", "/pools", "").await,
+        (503, "later".to_owned())
+    );
+    let query = cluster.addresses(Service::Query)[0].clone();
+    assert_eq!(http(&query, "GET", "/admin/ping", "").await.0, 404);
+}

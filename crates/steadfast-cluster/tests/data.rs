@@ -1,0 +1,739 @@
+//! Every data command against a real socket: what it does, and each way it refuses.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod support;
+
+use std::time::Duration;
+
+use bytes::BytesMut;
+use steadfast_cluster::cluster::What;
+use steadfast_cluster::users::Rights;
+use steadfast_cluster::{BucketSettings, Cluster, NodeId};
+use steadfast_wire::extras::{
+    Counter, DocumentFlags, DocumentMeta, GetMetaVersion, MutationToken, Store,
+};
+use steadfast_wire::frame_info::{
+    Durability, DurabilityLevel, DurabilityTimeout, RequestFrameInfo,
+};
+use steadfast_wire::observe::{
+    KeyState, ObserveKey, ObserveResult, ObserveSeqno, ObserveSeqnoResult,
+};
+use steadfast_wire::{
+    Datatype, Encode, Entries, ErrorBody, Feature, Frame, FrameBuilder, Opcode, Status, vbucket,
+};
+use support::{BUCKET, Client, USUAL, VBUCKETS, cluster, eventually};
+
+fn cas(frame: &Frame) -> u64 {
+    frame.header().cas
+}
+
+async fn one() -> (Cluster, Client) {
+    let cluster = cluster(1, 0).await;
+    let client = Client::for_key(&cluster, "k").await;
+    (cluster, client)
+}
+
+#[tokio::test]
+async fn get_gives_back_value_flags_and_cas_or_says_not_found() {
+    let (_cluster, mut client) = one().await;
+    assert_eq!(client.get("k").await.status(), Status::KeyNotFound);
+    let stored = client.set("k", "{\"a\":1}").await;
+    assert_eq!(stored.status(), Status::Success);
+    let found = client.get("k").await;
+    assert_eq!(found.status(), Status::Success);
+    assert_eq!(found.value(), b"{\"a\":1}");
+    assert_eq!(DocumentFlags::decode(found.extras()).unwrap().flags, 7);
+    assert_eq!(found.header().datatype, Datatype::JSON);
+    assert_eq!(cas(&found), cas(&stored));
+}
+
+#[tokio::test]
+async fn a_store_answers_with_a_mutation_token_that_counts_up() {
+    let (_cluster, mut client) = one().await;
+    let first = MutationToken::decode(client.set("k", "1").await.extras()).unwrap();
+    let second = MutationToken::decode(client.set("k", "2").await.extras()).unwrap();
+    assert_eq!(first.vbucket_uuid, second.vbucket_uuid);
+    assert_eq!((first.seqno, second.seqno), (1, 2));
+}
+
+#[tokio::test]
+async fn set_add_and_replace_look_at_what_is_there() {
+    let (_cluster, mut client) = one().await;
+    assert_eq!(
+        client.store(Opcode::Replace, "k", "1", 0).await.status(),
+        Status::KeyNotFound
+    );
+    assert_eq!(
+        client.store(Opcode::Set, "k", "1", 99).await.status(),
+        Status::KeyNotFound
+    );
+    let added = client.store(Opcode::Add, "k", "1", 0).await;
+    assert_eq!(added.status(), Status::Success);
+    assert_eq!(
+        client.store(Opcode::Add, "k", "1", 0).await.status(),
+        Status::KeyExists
+    );
+    assert_eq!(
+        client.store(Opcode::Set, "k", "1", 99).await.status(),
+        Status::KeyExists
+    );
+    assert_eq!(
+        client.store(Opcode::Replace, "k", "1", 99).await.status(),
+        Status::KeyExists
+    );
+    let replaced = client.store(Opcode::Replace, "k", "2", cas(&added)).await;
+    assert_eq!(replaced.status(), Status::Success);
+    assert!(cas(&replaced) > cas(&added));
+}
+
+#[tokio::test]
+async fn a_value_that_is_too_large_is_refused_and_the_connection_lives() {
+    let (_cluster, mut client) = one().await;
+    let large = "x".repeat(20 * 1024 * 1024 + 1);
+    assert_eq!(client.set("k", &large).await.status(), Status::TooBig);
+    assert_eq!(client.set("k", "1").await.status(), Status::Success);
+}
+
+#[tokio::test]
+async fn remove_leaves_a_tombstone_that_only_metadata_shows() {
+    let (_cluster, mut client) = one().await;
+    assert_eq!(client.remove("k", 0).await.status(), Status::KeyNotFound);
+    let stored = client.set("k", "1").await;
+    assert_eq!(client.remove("k", 99).await.status(), Status::KeyExists);
+    assert_eq!(
+        client.remove("k", cas(&stored)).await.status(),
+        Status::Success
+    );
+    assert_eq!(client.get("k").await.status(), Status::KeyNotFound);
+    let meta = client
+        .call(
+            client
+                .on(Opcode::GetMeta, "k")
+                .extras(GetMetaVersion::WithDatatype),
+        )
+        .await;
+    assert_eq!(meta.status(), Status::Success);
+    assert!(DocumentMeta::decode(meta.extras()).unwrap().deleted);
+    let meta = client.call(client.on(Opcode::GetMeta, "never")).await;
+    assert_eq!(meta.status(), Status::KeyNotFound);
+}
+
+#[tokio::test]
+async fn counters_start_count_stop_at_zero_and_refuse_text() {
+    let (_cluster, mut client) = one().await;
+    let value = |frame: &Frame| u64::from_be_bytes(frame.value().try_into().unwrap());
+    let counter = |delta, initial, expiry| Counter {
+        delta,
+        initial,
+        expiry,
+    };
+    let missing = client
+        .count(
+            Opcode::Increment,
+            "k",
+            counter(1, 5, Counter::DO_NOT_CREATE),
+        )
+        .await;
+    assert_eq!(missing.status(), Status::KeyNotFound);
+    let created = client.count(Opcode::Increment, "k", counter(1, 5, 0)).await;
+    assert_eq!(value(&created), 5);
+    assert_eq!(
+        value(&client.count(Opcode::Increment, "k", counter(3, 5, 0)).await),
+        8
+    );
+    assert_eq!(
+        value(
+            &client
+                .count(Opcode::Decrement, "k", counter(10, 5, 0))
+                .await
+        ),
+        0
+    );
+    assert_eq!(client.get("k").await.value(), b"0");
+    client.set("k", "\"text\"").await;
+    let refused = client.count(Opcode::Increment, "k", counter(1, 0, 0)).await;
+    assert_eq!(refused.status(), Status::DeltaBadValue);
+}
+
+#[tokio::test]
+async fn append_and_prepend_need_something_to_add_to() {
+    let (_cluster, mut client) = one().await;
+    let concat = |client: &Client, opcode, cas| {
+        let request = client.on(opcode, "k").cas(cas);
+        request.value("x")
+    };
+    assert_eq!(
+        client
+            .call(concat(&client, Opcode::Append, 0))
+            .await
+            .status(),
+        Status::NotStored
+    );
+    assert_eq!(
+        client
+            .call(concat(&client, Opcode::Prepend, 0))
+            .await
+            .status(),
+        Status::NotStored
+    );
+    client.set("k", "-").await;
+    assert_eq!(
+        client
+            .call(concat(&client, Opcode::Append, 0))
+            .await
+            .status(),
+        Status::Success
+    );
+    assert_eq!(
+        client
+            .call(concat(&client, Opcode::Prepend, 0))
+            .await
+            .status(),
+        Status::Success
+    );
+    assert_eq!(
+        client
+            .call(concat(&client, Opcode::Append, 9))
+            .await
+            .status(),
+        Status::KeyExists
+    );
+    assert_eq!(client.get("k").await.value(), b"x-x");
+}
+
+#[tokio::test]
+async fn expiry_is_seen_when_the_clock_gets_there() {
+    let (cluster, mut client) = one().await;
+    client.set_with_expiry("k", "1", 10).await;
+    cluster.clock().advance(Duration::from_secs(8));
+    assert_eq!(client.get("k").await.status(), Status::Success);
+    assert_eq!(
+        client.touch(Opcode::Touch, "k", 10).await.status(),
+        Status::Success
+    );
+    cluster.clock().advance(Duration::from_secs(8));
+    let touched = client.touch(Opcode::GetAndTouch, "k", 10).await;
+    assert_eq!(
+        (touched.status(), touched.value()),
+        (Status::Success, &b"1"[..])
+    );
+    cluster.clock().advance(Duration::from_secs(11));
+    assert_eq!(client.get("k").await.status(), Status::KeyNotFound);
+    assert_eq!(
+        client.touch(Opcode::Touch, "k", 10).await.status(),
+        Status::KeyNotFound
+    );
+    assert_eq!(
+        client.touch(Opcode::GetAndTouch, "k", 10).await.status(),
+        Status::KeyNotFound
+    );
+    assert_eq!(
+        client.store(Opcode::Add, "k", "2", 0).await.status(),
+        Status::Success
+    );
+}
+
+#[tokio::test]
+async fn preserve_ttl_keeps_the_expiry_and_its_absence_clears_it() {
+    let (cluster, mut client) = one().await;
+    let expiry = || cluster.document(BUCKET, ".", b"k").unwrap().unwrap().expiry;
+    client.set_with_expiry("k", "1", 100).await;
+    let before = expiry();
+    assert_ne!(before, 0);
+    let keep = client
+        .on(Opcode::Set, "k")
+        .framing(RequestFrameInfo::PreserveTtl)
+        .extras(Store {
+            flags: 0,
+            expiry: 0,
+        })
+        .value("2");
+    assert_eq!(client.call(keep).await.status(), Status::Success);
+    assert_eq!(expiry(), before);
+    client.set("k", "3").await;
+    assert_eq!(expiry(), 0);
+}
+
+#[tokio::test]
+async fn a_lock_hides_the_cas_keeps_others_out_and_ends_in_time() {
+    let (cluster, mut client) = one().await;
+    assert_eq!(client.lock("k", 5).await.status(), Status::KeyNotFound);
+    client.set("k", "1").await;
+    assert_eq!(client.unlock("k", 1).await.status(), Status::NotLocked);
+    let locked = client.lock("k", 5).await;
+    assert_eq!(
+        (locked.status(), locked.value()),
+        (Status::Success, &b"1"[..])
+    );
+    assert_eq!(client.lock("k", 5).await.status(), Status::Locked);
+    assert_eq!(client.set("k", "2").await.status(), Status::Locked);
+    assert_eq!(client.remove("k", 0).await.status(), Status::Locked);
+    assert_eq!(
+        client.touch(Opcode::Touch, "k", 1).await.status(),
+        Status::Locked
+    );
+    assert_eq!(client.unlock("k", 1).await.status(), Status::Locked);
+    assert_eq!(cas(&client.get("k").await), u64::MAX);
+    let written = client.store(Opcode::Set, "k", "2", cas(&locked)).await;
+    assert_eq!(
+        written.status(),
+        Status::Success,
+        "the right CAS writes and unlocks"
+    );
+    assert_eq!(client.set("k", "3").await.status(), Status::Success);
+
+    let again = client.lock("k", 5).await;
+    assert_eq!(
+        client.unlock("k", cas(&again)).await.status(),
+        Status::Success
+    );
+    client.lock("k", 0).await;
+    cluster.clock().advance(Duration::from_secs(14));
+    assert_eq!(
+        client.set("k", "4").await.status(),
+        Status::Locked,
+        "zero is fifteen seconds"
+    );
+    cluster.clock().advance(Duration::from_secs(2));
+    assert_eq!(client.set("k", "4").await.status(), Status::Success);
+    assert_eq!(client.unlock("gone", 1).await.status(), Status::KeyNotFound);
+}
+
+#[tokio::test]
+async fn without_extended_errors_a_lock_is_a_temporary_failure() {
+    let cluster = cluster(1, 0).await;
+    let mut client = Client::ready(&cluster, NodeId::new(0), &[Feature::SelectBucket]).await;
+    client.set("k", "1").await;
+    client.lock("k", 5).await;
+    assert_eq!(
+        client.set("k", "2").await.status(),
+        Status::TemporaryFailure
+    );
+    assert_eq!(client.get("k").await.extras().len(), 4);
+}
+
+#[tokio::test]
+async fn replicas_are_read_where_they_are_and_nowhere_else() {
+    let cluster = cluster(2, 1).await;
+    let active = cluster.active_node(BUCKET, b"k").unwrap().unwrap();
+    let other = cluster
+        .nodes()
+        .into_iter()
+        .find(|node| *node != active)
+        .unwrap();
+    let mut on_active = Client::ready(&cluster, active, USUAL).await;
+    let mut on_replica = Client::ready(&cluster, other, USUAL).await;
+    on_active.set("k", "1").await;
+    let read = on_replica
+        .call(on_replica.on(Opcode::GetReplica, "k"))
+        .await;
+    assert_eq!((read.status(), read.value()), (Status::Success, &b"1"[..]));
+    let missing = on_replica
+        .call(on_replica.on(Opcode::GetReplica, "none-x"))
+        .await;
+    assert!(matches!(
+        missing.status(),
+        Status::KeyNotFound | Status::NotMyVbucket
+    ));
+    let wrong = on_active.call(on_active.on(Opcode::GetReplica, "k")).await;
+    assert_eq!(wrong.status(), Status::NotMyVbucket);
+    assert_eq!(on_replica.get("k").await.status(), Status::NotMyVbucket);
+}
+
+#[tokio::test]
+async fn observe_tells_how_far_a_document_has_come() {
+    let cluster = cluster(1, 0).await;
+    let node = NodeId::new(0);
+    let mut client = Client::for_key(&cluster, "k").await;
+    let hold = cluster.hold(What::Persistence, node).unwrap();
+    client.set("k", "1").await;
+    let id = vbucket::of_key(b"k", VBUCKETS);
+    let asked = ObserveKey {
+        vbucket: id,
+        key: b"\0k",
+    };
+    let mut value = BytesMut::new();
+    asked.append_to(&mut value).unwrap();
+    ObserveKey {
+        vbucket: vbucket::of_key(b"none", VBUCKETS),
+        key: b"\0none",
+    }
+    .append_to(&mut value)
+    .unwrap();
+    let observe = || FrameBuilder::request(Opcode::Observe).value(value.to_vec());
+    let states = |frame: &Frame| -> Vec<KeyState> {
+        assert_eq!(frame.status(), Status::Success);
+        Entries::<ObserveResult<'_>>::new(frame.value())
+            .map(|entry| entry.unwrap().state)
+            .collect()
+    };
+    assert_eq!(
+        states(&client.call(observe()).await),
+        [KeyState::NotPersisted, KeyState::NotFound]
+    );
+    drop(hold);
+    assert_eq!(
+        states(&client.call(observe()).await),
+        [KeyState::Persisted, KeyState::NotFound]
+    );
+    client.remove("k", 0).await;
+    assert_eq!(
+        states(&client.call(observe()).await),
+        [KeyState::LogicallyDeleted, KeyState::NotFound]
+    );
+    let bad = FrameBuilder::request(Opcode::Observe).value([0, 0, 0]);
+    assert_eq!(client.call(bad).await.status(), Status::InvalidArguments);
+}
+
+#[tokio::test]
+async fn observe_seqno_notices_a_failover() {
+    let cluster = cluster(2, 1).await;
+    let active = cluster.active_node(BUCKET, b"k").unwrap().unwrap();
+    let mut client = Client::for_key(&cluster, "k").await;
+    let token = MutationToken::decode(client.set("k", "1").await.extras()).unwrap();
+    let observe = |uuid| {
+        FrameBuilder::request(Opcode::ObserveSeqno)
+            .vbucket(vbucket::of_key(b"k", VBUCKETS))
+            .value(ObserveSeqno { vbucket_uuid: uuid })
+    };
+    let answer = client.call(observe(token.vbucket_uuid)).await;
+    let result = ObserveSeqnoResult::decode(answer.value()).unwrap();
+    assert_eq!(
+        (
+            result.current_seqno,
+            result.persisted_seqno,
+            result.failover
+        ),
+        (1, 1, None)
+    );
+    assert_eq!(
+        client.call(observe(12345)).await.status(),
+        Status::KeyNotFound
+    );
+
+    cluster.fail_over(active).await.unwrap();
+    let mut client = Client::for_key(&cluster, "k").await;
+    let answer = client.call(observe(token.vbucket_uuid)).await;
+    let result = ObserveSeqnoResult::decode(answer.value()).unwrap();
+    let failover = result.failover.expect("the history ended");
+    assert_eq!(failover.old_vbucket_uuid, token.vbucket_uuid);
+    assert_eq!(failover.last_seqno_received, 1);
+    assert_ne!(result.vbucket_uuid, token.vbucket_uuid);
+}
+
+fn durably(level: u8, millis: u16) -> RequestFrameInfo<'static> {
+    RequestFrameInfo::Durability(Durability {
+        level: DurabilityLevel::from_code(level),
+        timeout: DurabilityTimeout::from_millis(millis),
+    })
+}
+
+#[tokio::test]
+async fn durable_writes_are_invalid_impossible_or_done() {
+    let lonely = cluster(1, 1).await;
+    let mut client = Client::for_key(&lonely, "k").await;
+    let write = |client: &Client, level| {
+        let request = client.on(Opcode::Set, "k").framing(durably(level, 2000));
+        request
+            .extras(Store {
+                flags: 0,
+                expiry: 0,
+            })
+            .value("1")
+    };
+    assert_eq!(
+        client.call(write(&client, 9)).await.status(),
+        Status::DurabilityInvalidLevel
+    );
+    assert_eq!(
+        client.call(write(&client, 1)).await.status(),
+        Status::DurabilityImpossible
+    );
+    assert_eq!(client.get("k").await.status(), Status::KeyNotFound);
+
+    let pair = cluster(2, 1).await;
+    let mut client = Client::for_key(&pair, "k").await;
+    for level in 1..=3 {
+        assert_eq!(
+            client.call(write(&client, level)).await.status(),
+            Status::Success
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_durable_write_that_waits_shows_the_old_value_and_closes_the_document() {
+    let cluster = cluster(2, 1).await;
+    let active = cluster.active_node(BUCKET, b"k").unwrap().unwrap();
+    let replica = cluster
+        .nodes()
+        .into_iter()
+        .find(|node| *node != active)
+        .unwrap();
+    let mut writer = Client::for_key(&cluster, "k").await;
+    let mut other = Client::for_key(&cluster, "k").await;
+    writer.set("k", "\"old\"").await;
+    let hold = cluster.hold(What::Replication, replica).unwrap();
+    let durable = |value: &'static str, millis| {
+        let request = writer.on(Opcode::Set, "k").framing(durably(1, millis));
+        request
+            .extras(Store {
+                flags: 0,
+                expiry: 0,
+            })
+            .value(value)
+    };
+    let (slow, hurried) = (durable("\"new\"", 60_000), durable("\"newer\"", 20));
+    writer.send(slow).await;
+    // The other connection cannot know when the write has begun, but soon it has.
+    let status = loop {
+        let status = other.set("k", "\"other\"").await.status();
+        if status != Status::Success {
+            break status;
+        }
+    };
+    assert_eq!(status, Status::SyncWriteInProgress);
+    let before = other.get("k").await;
+    assert_ne!(before.value(), b"\"new\"");
+    drop(hold);
+    assert_eq!(writer.receive().await.unwrap().status(), Status::Success);
+    assert_eq!(other.get("k").await.value(), b"\"new\"");
+
+    let _hold = cluster.hold(What::Replication, replica).unwrap();
+    assert_eq!(
+        writer.call(hurried).await.status(),
+        Status::SyncWriteAmbiguous
+    );
+    assert_eq!(other.get("k").await.value(), b"\"new\"");
+    assert_eq!(other.set("k", "\"other\"").await.status(), Status::Success);
+}
+
+#[tokio::test]
+async fn collections_are_resolved_used_and_missed() {
+    let cluster = cluster(1, 0).await;
+    cluster.create_scope(BUCKET, "s").unwrap();
+    cluster.create_collection(BUCKET, "s", "c", 0).unwrap();
+    let mut client = Client::for_key(&cluster, "k").await;
+    let resolve = |path: &'static str| FrameBuilder::request(Opcode::GetCollectionId).value(path);
+    let found = client.call(resolve("s.c")).await;
+    assert_eq!(found.status(), Status::Success);
+    client.collection = u32::from_be_bytes(found.extras()[8..].try_into().unwrap());
+    assert_eq!(client.set("k", "1").await.status(), Status::Success);
+    assert_eq!(
+        client.call(resolve("s.none")).await.status(),
+        Status::UnknownCollection
+    );
+    assert_eq!(
+        client.call(resolve("none.c")).await.status(),
+        Status::UnknownScope
+    );
+    assert_eq!(
+        client.call(resolve("nodot")).await.status(),
+        Status::InvalidArguments
+    );
+    let scope = FrameBuilder::request(Opcode::GetScopeId).value("s");
+    assert_eq!(client.call(scope).await.status(), Status::Success);
+    let manifest = client
+        .call(FrameBuilder::request(Opcode::GetCollectionsManifest))
+        .await;
+    assert!(String::from_utf8_lossy(manifest.value()).contains("\"uid\":\"2\""));
+
+    cluster.drop_collection(BUCKET, "s", "c").unwrap();
+    let refused = client.get("k").await;
+    assert_eq!(refused.status(), Status::UnknownCollection);
+    assert_eq!(
+        ErrorBody::of(&refused).unwrap().unwrap().manifest_uid,
+        Some(3)
+    );
+    cluster.create_collection(BUCKET, "s", "c", 0).unwrap();
+    assert_eq!(
+        client.get("k").await.status(),
+        Status::UnknownCollection,
+        "ids are not reused"
+    );
+}
+
+#[tokio::test]
+async fn a_collection_with_a_longest_life_gives_it_to_its_documents() {
+    let cluster = cluster(1, 0).await;
+    cluster
+        .create_collection(BUCKET, "_default", "short", 60)
+        .unwrap();
+    let mut client = Client::for_key(&cluster, "k").await;
+    client.collection = cluster
+        .bucket(BUCKET)
+        .unwrap()
+        .manifest()
+        .collection_id(".short")
+        .unwrap();
+    client.set("k", "1").await;
+    cluster.clock().advance(Duration::from_secs(61));
+    assert_eq!(client.get("k").await.status(), Status::KeyNotFound);
+}
+
+#[tokio::test]
+async fn compressed_values_come_back_as_the_reader_can_read_them() {
+    let cluster = cluster(1, 0).await;
+    let plain_text = format!("\"{}\"", "x".repeat(500));
+    let packed = snap::raw::Encoder::new()
+        .compress_vec(plain_text.as_bytes())
+        .unwrap();
+    let mut features = USUAL.to_vec();
+    features.push(Feature::Snappy);
+    let mut modern = Client::ready(&cluster, NodeId::new(0), &features).await;
+    let mut plain = Client::ready(&cluster, NodeId::new(0), USUAL).await;
+    let store = modern
+        .on(Opcode::Set, "k")
+        .datatype(Datatype::SNAPPY)
+        .extras(Store {
+            flags: 0,
+            expiry: 0,
+        })
+        .value(&packed[..]);
+    assert_eq!(modern.call(store).await.status(), Status::Success);
+    let read = modern.get("k").await;
+    assert_eq!(read.header().datatype, Datatype::JSON | Datatype::SNAPPY);
+    assert_eq!(read.value(), packed);
+    let read = plain.get("k").await;
+    assert_eq!(read.header().datatype, Datatype::JSON);
+    assert_eq!(read.value(), plain_text.as_bytes());
+    let broken = modern
+        .on(Opcode::Set, "k")
+        .datatype(Datatype::SNAPPY)
+        .extras(Store {
+            flags: 0,
+            expiry: 0,
+        })
+        .value("\u{ff}\u{ff}\u{ff}");
+    assert_eq!(modern.call(broken).await.status(), Status::InvalidArguments);
+}
+
+#[tokio::test]
+async fn a_full_bucket_makes_room_by_forgetting_what_has_expired() {
+    let cluster = cluster(1, 0).await;
+    let small = BucketSettings::new("small")
+        .vbuckets(VBUCKETS)
+        .quota_bytes(5_000);
+    cluster.create_bucket(small).await.unwrap();
+    let mut client = Client::for_key(&cluster, "k").await;
+    client.select("small").await;
+    let value = "x".repeat(6_000);
+    assert_eq!(
+        client.set_with_expiry("k", &value, 10).await.status(),
+        Status::Success
+    );
+    assert_eq!(client.set("l", "1").await.status(), Status::OutOfMemory);
+    cluster.clock().advance(Duration::from_secs(11));
+    assert_eq!(client.set("l", "1").await.status(), Status::Success);
+}
+
+#[tokio::test]
+async fn a_full_bucket_has_no_memory_for_more() {
+    let cluster = cluster(1, 0).await;
+    let small = BucketSettings::new("small")
+        .vbuckets(VBUCKETS)
+        .quota_bytes(10_000);
+    cluster.create_bucket(small).await.unwrap();
+    let mut client = Client::for_key(&cluster, "k").await;
+    assert_eq!(client.select("small").await, Status::Success);
+    let value = "x".repeat(1000);
+    let mut statuses = Vec::new();
+    for number in 0..20 {
+        statuses.push(client.set(&format!("k{number}"), &value).await.status());
+    }
+    assert_eq!(statuses[0], Status::Success);
+    assert_eq!(statuses[19], Status::OutOfMemory);
+    for number in 0..20 {
+        client.remove(&format!("k{number}"), 0).await;
+    }
+    assert_eq!(client.set("k0", &value).await.status(), Status::Success);
+}
+
+#[tokio::test]
+async fn a_random_key_is_one_that_is_there() {
+    let (_cluster, mut client) = one().await;
+    let random = || FrameBuilder::request(Opcode::GetRandomKey);
+    assert_eq!(client.call(random()).await.status(), Status::KeyNotFound);
+    client.set("k", "1").await;
+    let found = client.call(random()).await;
+    assert_eq!((found.key(), found.value()), (&b"\0k"[..], &b"1"[..]));
+    let unknown = random().extras(77u32.to_be_bytes());
+    assert_eq!(
+        client.call(unknown).await.status(),
+        Status::UnknownCollection
+    );
+}
+
+#[tokio::test]
+async fn requests_that_make_no_sense_are_invalid_and_unknown_commands_unknown() {
+    let (_cluster, mut client) = one().await;
+    let no_extras = client.on(Opcode::Set, "k").value("1");
+    assert_eq!(
+        client.call(no_extras).await.status(),
+        Status::InvalidArguments
+    );
+    let long_key = "k".repeat(251);
+    assert_eq!(
+        client.get(&long_key).await.status(),
+        Status::InvalidArguments
+    );
+    assert_eq!(client.get("").await.status(), Status::InvalidArguments);
+    let not_leb128 = FrameBuilder::request(Opcode::Get).key([0x80, 0x80]);
+    assert_eq!(
+        client.call(not_leb128).await.status(),
+        Status::InvalidArguments
+    );
+    let unknown = FrameBuilder::request(Opcode::from_code(0xf7));
+    assert_eq!(client.call(unknown).await.status(), Status::UnknownCommand);
+    let info = steadfast_wire::frame_info::RawFrameInfo {
+        id: 9,
+        payload: &[],
+    };
+    let framed = client.on(Opcode::Delete, "k").framing(info);
+    assert_eq!(client.call(framed).await.status(), Status::UnknownFrameInfo);
+    let noop = client.call(FrameBuilder::request(Opcode::Noop)).await;
+    assert_eq!(noop.status(), Status::Success);
+}
+
+#[tokio::test]
+async fn a_reader_may_not_write_and_a_stranger_nothing() {
+    let cluster = cluster(1, 0).await;
+    cluster
+        .users()
+        .put("reader", "r", Rights::buckets([BUCKET]).read_only());
+    let mut client = Client::connect(&cluster, NodeId::new(0)).await;
+    client.hello(USUAL).await;
+    assert_eq!(client.get("k").await.status(), Status::AccessError);
+    assert_eq!(client.authenticate("reader", "r").await, Status::Success);
+    assert_eq!(client.get("k").await.status(), Status::NoBucket);
+    client.select(BUCKET).await;
+    assert_eq!(client.get("k").await.status(), Status::KeyNotFound);
+    let refused = client.set("k", "1").await;
+    assert_eq!(refused.status(), Status::AccessError);
+    assert!(ErrorBody::of(&refused).unwrap().unwrap().context.is_some());
+}
+
+#[tokio::test]
+async fn the_journal_has_every_mutation_and_nothing_else() {
+    let (cluster, mut client) = one().await;
+    client.get("k").await;
+    let stored = client.set("k", "1").await;
+    client.store(Opcode::Add, "k", "1", 0).await;
+    let removed = client.remove("k", 0).await;
+    eventually("two entries", || cluster.journal().applied() == 2).await;
+    let entries = cluster.journal().since(0);
+    let seen: Vec<_> = entries
+        .iter()
+        .map(|entry| (entry.opcode, entry.key(), entry.receipt.cas, entry.opaque))
+        .collect();
+    assert_eq!(
+        seen[0],
+        (Opcode::Set, &b"k"[..], cas(&stored), stored.opaque())
+    );
+    assert_eq!(
+        seen[1],
+        (Opcode::Delete, &b"k"[..], cas(&removed), removed.opaque())
+    );
+    assert_eq!(cluster.journal().forgotten(), 0);
+}

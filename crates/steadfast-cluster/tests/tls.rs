@@ -1,0 +1,72 @@
+//! The same protocol under TLS, for those who trust the cluster's authority and nobody else.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod support;
+
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use steadfast_cluster::Cluster;
+use steadfast_wire::{FrameBuilder, Opcode, Status};
+use support::builder;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+async fn connect(cluster: &Cluster, ca_pem: &str) -> std::io::Result<TlsStream<TcpStream>> {
+    let mut roots = RootCertStore::empty();
+    roots
+        .add(CertificateDer::from_pem_slice(ca_pem.as_bytes()).unwrap())
+        .unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let connection_string = cluster.tls_connection_string().unwrap();
+    let address = connection_string.strip_prefix("couchbases://").unwrap();
+    let stream = TcpStream::connect(address).await?;
+    let name = ServerName::try_from("127.0.0.1").unwrap();
+    TlsConnector::from(Arc::new(config))
+        .connect(name, stream)
+        .await
+}
+
+#[tokio::test]
+async fn a_client_that_trusts_the_authority_gets_in() {
+    let cluster = builder(1, 0).tls(true).start().await.unwrap();
+    let mut stream = connect(&cluster, cluster.ca_pem().unwrap()).await.unwrap();
+    let mut request = BytesMut::new();
+    FrameBuilder::request(Opcode::SaslAuth)
+        .key("PLAIN")
+        .value("\0app\0secret")
+        .encode(&mut request)
+        .unwrap();
+    stream.write_all(&request).await.unwrap();
+    let mut header = [0; 24];
+    stream.read_exact(&mut header).await.unwrap();
+    assert_eq!(header[6..8], Status::Success.code().to_be_bytes());
+}
+
+#[tokio::test]
+async fn a_client_that_trusts_another_authority_does_not() {
+    let cluster = builder(1, 0).tls(true).start().await.unwrap();
+    let other = builder(1, 0).tls(true).start().await.unwrap();
+    let error = connect(&cluster, other.ca_pem().unwrap())
+        .await
+        .unwrap_err();
+    assert!(error.to_string().contains("certificate"), "{error}");
+}
+
+#[tokio::test]
+async fn a_cluster_without_tls_has_none() {
+    let cluster = builder(1, 0).start().await.unwrap();
+    assert_eq!(cluster.tls_connection_string(), None);
+    assert_eq!(cluster.ca_pem(), None);
+}

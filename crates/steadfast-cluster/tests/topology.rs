@@ -1,0 +1,387 @@
+//! Rebalance, failover, crash: what clients see, and that nothing acknowledged is lost.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod support;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use steadfast_cluster::cluster::{Pace, What};
+use steadfast_cluster::{BucketSettings, Cluster, NodeId, Service};
+use steadfast_wire::config::ClusterConfig;
+use steadfast_wire::extras::Store;
+use steadfast_wire::{FrameBuilder, Opcode, Status};
+use support::{BUCKET, Client, USUAL, VBUCKETS, builder, cluster};
+use tokio::task::JoinHandle;
+
+/// A client that asks the cluster itself where to go, and tries again when that was wrong.
+struct Router {
+    cluster: Cluster,
+    clients: HashMap<NodeId, Client>,
+}
+
+impl Router {
+    fn new(cluster: &Cluster) -> Self {
+        Self {
+            cluster: cluster.clone(),
+            clients: HashMap::new(),
+        }
+    }
+
+    /// Stores until it is acknowledged; says how often it was told "not mine".
+    async fn set(&mut self, key: &str, value: &str) -> usize {
+        let mut redirected = 0;
+        loop {
+            let node = self
+                .cluster
+                .active_node(BUCKET, key.as_bytes())
+                .unwrap()
+                .unwrap();
+            if !self.clients.contains_key(&node) {
+                let client = Client::ready(&self.cluster, node, USUAL).await;
+                self.clients.insert(node, client);
+            }
+            let client = self.clients.get_mut(&node).unwrap();
+            let extras = Store {
+                flags: 0,
+                expiry: 0,
+            };
+            client
+                .send(client.on(Opcode::Set, key).extras(extras).value(value))
+                .await;
+            match client.receive().await.map(|answer| answer.status()) {
+                Some(Status::Success) => return redirected,
+                Some(Status::NotMyVbucket) => redirected += 1,
+                Some(other) => panic!("{key}: {other}"),
+                // The node has gone; nothing was acknowledged.
+                None => drop(self.clients.remove(&node)),
+            }
+        }
+    }
+
+    fn value(&self, key: &str) -> Option<Vec<u8>> {
+        let document = self
+            .cluster
+            .document(BUCKET, ".", key.as_bytes())
+            .unwrap()?;
+        (!document.deleted).then(|| document.value.to_vec())
+    }
+}
+
+async fn map_of(client: &mut Client) -> ClusterConfig {
+    let answer = client
+        .call(FrameBuilder::request(Opcode::GetClusterConfig))
+        .await;
+    ClusterConfig::parse(answer.value(), "127.0.0.1").unwrap()
+}
+
+type Acknowledged = (Router, HashMap<String, String>);
+
+/// Writes from a task of its own until told to stop; says what was acknowledged.
+fn keep_writing(cluster: &Cluster) -> (Arc<AtomicBool>, JoinHandle<Acknowledged>) {
+    let stop = Arc::new(AtomicBool::new(false));
+    let (stopped, mut router) = (stop.clone(), Router::new(cluster));
+    let task = tokio::spawn(async move {
+        let mut acknowledged = HashMap::new();
+        for number in 0u32.. {
+            if stopped.load(Ordering::Relaxed) {
+                break;
+            }
+            let (key, value) = (format!("k{}", number % 500), number.to_string());
+            router.set(&key, &value).await;
+            acknowledged.insert(key, value);
+        }
+        (router, acknowledged)
+    });
+    (stop, task)
+}
+
+#[tokio::test]
+async fn a_rebalance_shows_where_it_goes_moves_step_by_step_and_loses_no_acknowledged_write() {
+    let cluster = cluster(2, 1).await;
+    let (stop, writing) = keep_writing(&cluster);
+    let mut client = Client::ready(&cluster, NodeId::new(0), USUAL).await;
+    let before = map_of(&mut client).await;
+    assert!(before.bucket.as_ref().unwrap().forward_vbuckets.is_none());
+
+    let (node, mut rebalance) = cluster.begin_rebalance_in().await.unwrap();
+    let planned = map_of(&mut client).await;
+    assert_eq!(planned.nodes.len(), 3);
+    let forward = planned
+        .bucket
+        .as_ref()
+        .unwrap()
+        .forward_vbuckets
+        .clone()
+        .unwrap();
+    let mut versions = vec![before.version, planned.version];
+    while rebalance.remaining() > 0 {
+        rebalance.step(4);
+        versions.push(map_of(&mut client).await.version);
+        tokio::task::yield_now().await;
+    }
+    assert!(
+        versions.is_sorted_by(|a, b| a < b),
+        "every step has a newer map"
+    );
+    rebalance.finish().await;
+    let after = map_of(&mut client).await;
+    let bucket = after.bucket.unwrap();
+    assert!(bucket.forward_vbuckets.is_none());
+    assert_eq!(bucket.vbuckets, forward, "it arrived where it said");
+    assert!((0..VBUCKETS).any(|id| cluster_active(&cluster, id) == node));
+
+    cluster.rebalance_out(NodeId::new(0)).await.unwrap();
+    stop.store(true, Ordering::Relaxed);
+    let (router, acknowledged) = writing.await.unwrap();
+    assert!(acknowledged.len() > 10);
+    for (key, value) in &acknowledged {
+        assert_eq!(
+            router.value(key).as_deref(),
+            Some(value.as_bytes()),
+            "{key}"
+        );
+    }
+    assert_eq!(cluster.nodes(), [NodeId::new(1), node]);
+}
+
+fn cluster_active(cluster: &Cluster, id: u16) -> NodeId {
+    cluster.bucket(BUCKET).unwrap().chains()[usize::from(id)]
+        .active
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_node_that_left_says_not_mine_for_a_while_and_is_gone() {
+    let cluster = builder(2, 1)
+        .farewell(Duration::from_secs(3))
+        .start()
+        .await
+        .unwrap();
+    let leaving = NodeId::new(1);
+    let mut client = Client::ready(&cluster, leaving, USUAL).await;
+    let address = cluster.addresses(Service::Kv)[1].clone();
+    let key = (0..)
+        .map(|number| format!("k{number}"))
+        .find(|key| cluster.active_node(BUCKET, key.as_bytes()).unwrap() == Some(leaving))
+        .unwrap();
+    assert_eq!(client.set(&key, "1").await.status(), Status::Success);
+    let rebalance = cluster.begin_rebalance_out(leaving).await.unwrap();
+    let finishing = tokio::spawn(rebalance.finish());
+    let status = loop {
+        match client.get(&key).await.status() {
+            Status::Success => {}
+            other => break other,
+        }
+    };
+    assert_eq!(status, Status::NotMyVbucket);
+    finishing.await.unwrap();
+    assert!(client.receive().await.is_none());
+    assert!(tokio::net::TcpStream::connect(address).await.is_err());
+    assert!(
+        cluster.rebalance_out(NodeId::new(0)).await.is_err(),
+        "the last node stays"
+    );
+}
+
+#[tokio::test]
+async fn a_rebalance_that_is_dropped_stops_where_it_is() {
+    let cluster = cluster(1, 0).await;
+    let (node, mut rebalance) = cluster.begin_rebalance_in().await.unwrap();
+    rebalance.step(3);
+    drop(rebalance);
+    let mut client = Client::ready(&cluster, node, USUAL).await;
+    let bucket = map_of(&mut client).await.bucket.unwrap();
+    assert!(bucket.forward_vbuckets.is_none());
+    let moved = (0..VBUCKETS)
+        .filter(|id| cluster_active(&cluster, *id) == node)
+        .count();
+    assert_eq!(moved, 3);
+    cluster.rebalance().await.unwrap();
+    let moved = (0..VBUCKETS)
+        .filter(|id| cluster_active(&cluster, *id) == node)
+        .count();
+    assert_eq!(moved, usize::from(VBUCKETS) / 2);
+}
+
+#[tokio::test]
+async fn a_failover_promotes_replicas_with_every_acknowledged_write() {
+    let cluster = cluster(3, 1).await;
+    let mut router = Router::new(&cluster);
+    for number in 0..200 {
+        router.set(&format!("k{number}"), &number.to_string()).await;
+    }
+    let lost = NodeId::new(1);
+    cluster.fail_over(lost).await.unwrap();
+    for number in 0..200 {
+        let value = router.value(&format!("k{number}"));
+        assert_eq!(value.as_deref(), Some(number.to_string().as_bytes()));
+    }
+    assert_eq!(cluster.nodes().len(), 2);
+    assert!(
+        cluster.fail_over(lost).await.is_err(),
+        "it is no member any more"
+    );
+
+    cluster.recover(lost).await.unwrap();
+    cluster.rebalance().await.unwrap();
+    assert!((0..VBUCKETS).any(|id| cluster_active(&cluster, id) == lost));
+    for number in 0..200 {
+        assert!(router.value(&format!("k{number}")).is_some());
+    }
+}
+
+#[tokio::test]
+async fn a_failover_loses_what_never_reached_a_replica() {
+    let cluster = cluster(2, 1).await;
+    let active = cluster.active_node(BUCKET, b"k").unwrap().unwrap();
+    let replica = cluster
+        .nodes()
+        .into_iter()
+        .find(|node| *node != active)
+        .unwrap();
+    let mut client = Client::for_key(&cluster, "k").await;
+    client.set("k", "\"seen\"").await;
+    let _hold = cluster.hold(What::Replication, replica).unwrap();
+    client.set("k", "\"unseen\"").await;
+    cluster.fail_over(active).await.unwrap();
+    let document = cluster.document(BUCKET, ".", b"k").unwrap().unwrap();
+    assert_eq!(document.value, "\"seen\"");
+}
+
+#[tokio::test]
+async fn without_replicas_a_failover_leaves_nobody_and_a_rebalance_begins_anew() {
+    let cluster = cluster(2, 0).await;
+    let mut client = Client::for_key(&cluster, "k").await;
+    client.set("k", "1").await;
+    let active = cluster.active_node(BUCKET, b"k").unwrap().unwrap();
+    cluster.fail_over(active).await.unwrap();
+    assert_eq!(cluster.active_node(BUCKET, b"k").unwrap(), None);
+    let left = cluster.nodes()[0];
+    let mut client = Client::ready(&cluster, left, USUAL).await;
+    assert_eq!(client.get("k").await.status(), Status::NotMyVbucket);
+    cluster.rebalance().await.unwrap();
+    assert_eq!(client.get("k").await.status(), Status::KeyNotFound);
+}
+
+#[tokio::test]
+async fn a_crash_cuts_everybody_off_and_a_restart_has_the_data() {
+    let cluster = cluster(2, 1).await;
+    let active = cluster.active_node(BUCKET, b"k").unwrap().unwrap();
+    let mut client = Client::for_key(&cluster, "k").await;
+    client.set("k", "1").await;
+    let address = cluster.addresses(Service::Kv)[active.index()].clone();
+    cluster.crash(active).await.unwrap();
+    assert!(client.receive().await.is_none());
+    assert!(tokio::net::TcpStream::connect(&address).await.is_err());
+    assert!(
+        cluster.rebalance_in().await.is_err(),
+        "not while a node is down"
+    );
+
+    let other = cluster
+        .nodes()
+        .into_iter()
+        .find(|node| *node != active)
+        .unwrap();
+    let on_other = (0..)
+        .map(|number| format!("k{number}"))
+        .find(|key| cluster.active_node(BUCKET, key.as_bytes()).unwrap() == Some(other))
+        .unwrap();
+    let mut survivor = Client::ready(&cluster, other, USUAL).await;
+    assert_eq!(survivor.set(&on_other, "2").await.status(), Status::Success);
+
+    cluster.restart(active).await.unwrap();
+    assert_eq!(cluster.addresses(Service::Kv)[active.index()], address);
+    let mut client = Client::for_key(&cluster, "k").await;
+    assert_eq!(client.get("k").await.value(), b"1");
+    let replica = client.call(client.on(Opcode::GetReplica, &on_other)).await;
+    assert_eq!(replica.value(), b"2", "it caught up");
+}
+
+#[tokio::test]
+async fn a_crashed_replica_leaves_durable_writes_ambiguous_until_it_is_failed_over() {
+    use steadfast_wire::frame_info::{
+        Durability, DurabilityLevel, DurabilityTimeout, RequestFrameInfo,
+    };
+    let cluster = cluster(2, 1).await;
+    let active = cluster.active_node(BUCKET, b"k").unwrap().unwrap();
+    let replica = cluster
+        .nodes()
+        .into_iter()
+        .find(|node| *node != active)
+        .unwrap();
+    let mut client = Client::for_key(&cluster, "k").await;
+    let durable = |client: &Client| {
+        client
+            .on(Opcode::Set, "k")
+            .framing(RequestFrameInfo::Durability(Durability {
+                level: DurabilityLevel::Majority,
+                timeout: DurabilityTimeout::from_millis(20),
+            }))
+            .extras(Store {
+                flags: 0,
+                expiry: 0,
+            })
+            .value("1")
+    };
+    cluster.crash(replica).await.unwrap();
+    assert_eq!(
+        client.call(durable(&client)).await.status(),
+        Status::SyncWriteAmbiguous
+    );
+    cluster.fail_over(replica).await.unwrap();
+    assert_eq!(
+        client.call(durable(&client)).await.status(),
+        Status::DurabilityImpossible
+    );
+}
+
+#[tokio::test]
+async fn buckets_come_and_go_and_bad_ones_are_refused() {
+    let cluster = cluster(1, 0).await;
+    cluster
+        .create_bucket(BucketSettings::new("second").vbuckets(16))
+        .await
+        .unwrap();
+    for bad in [
+        BucketSettings::new("second"),
+        BucketSettings::new(""),
+        BucketSettings::new("a b"),
+        BucketSettings::new("x").replicas(4),
+        BucketSettings::new("x").vbuckets(0),
+        BucketSettings::new("x").vbuckets(1025),
+    ] {
+        assert!(cluster.create_bucket(bad).await.is_err());
+    }
+    cluster.drop_bucket("second").await.unwrap();
+    assert!(cluster.bucket("second").is_err());
+}
+
+#[tokio::test]
+async fn a_cluster_that_is_dropped_closes_its_ports() {
+    let cluster = cluster(1, 0).await;
+    let mut client = Client::for_key(&cluster, "k").await;
+    drop(cluster);
+    assert!(client.receive().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn virtual_time_drives_a_whole_cluster() {
+    let cluster = cluster(2, 1).await;
+    let mut client = Client::for_key(&cluster, "k").await;
+    client.set_with_expiry("k", "1", 3600).await;
+    tokio::time::advance(Duration::from_secs(3601)).await;
+    assert_eq!(client.get("k").await.status(), Status::KeyNotFound);
+    let (_, rebalance) = cluster.begin_rebalance_in().await.unwrap();
+    rebalance
+        .run(Pace {
+            vbuckets_per_step: 1,
+            pause: Duration::from_secs(60),
+        })
+        .await;
+    assert_eq!(cluster.nodes().len(), 3);
+}

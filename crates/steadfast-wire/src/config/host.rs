@@ -1,0 +1,52 @@
+//! Nodes that do not know their own name.
+
+/// What stands in a config for the host that the config was fetched from.
+pub const HOST_PLACEHOLDER: &str = "$HOST";
+
+/// `text` (a host, or a host and a port) with the placeholder replaced.
+///
+/// An IPv6 address gets brackets where a port follows, which it could not be told from otherwise.
+pub(super) fn fill_in(text: &str, origin: &str) -> String {
+    let Some(rest) = text.strip_prefix(HOST_PLACEHOLDER) else {
+        return text.to_owned();
+    };
+    if rest.starts_with(':') {
+        format!("{}{rest}", bracketed(origin))
+    } else {
+        format!("{origin}{rest}")
+    }
+}
+
+/// A host and a port as one text.
+pub(super) fn with_port(host: &str, port: u16) -> String {
+    format!("{}:{port}", bracketed(host))
+}
+
+fn bracketed(host: &str) -> String {
+    if host.contains(':') && !host.starts_with('[') {
+        format!("[{host}]")
+    } else {
+        host.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_placeholder_is_replaced() {
+        assert_eq!(fill_in("$HOST:11210", "db1"), "db1:11210");
+        assert_eq!(fill_in("$HOST", "db1"), "db1");
+        assert_eq!(fill_in("db2:11210", "db1"), "db2:11210");
+    }
+
+    #[test]
+    fn an_ipv6_address_gets_brackets_before_a_port() {
+        assert_eq!(fill_in("$HOST:11210", "::1"), "[::1]:11210");
+        assert_eq!(fill_in("$HOST:11210", "[::1]"), "[::1]:11210");
+        assert_eq!(fill_in("$HOST", "::1"), "::1");
+        assert_eq!(with_port("::1", 1), "[::1]:1");
+        assert_eq!(with_port("db1", 1), "db1:1");
+    }
+}

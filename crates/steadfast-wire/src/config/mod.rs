@@ -1,0 +1,101 @@
+//! The cluster config: who the nodes are, and which of them owns which vbucket.
+//!
+//! A node hands it out in several ways: as the answer to GetClusterConfig, as the body of a
+//! not-my-vbucket answer, and as a notification. It is always the same *terse* JSON, with a bucket
+//! in it on connections that have one selected and without (the *global* config) on the others.
+//!
+//! The JSON says some things twice and leaves others to convention. [`ClusterConfig`] is what it
+//! means: parsing checks that the parts fit each other, so whoever routes by it never meets an
+//! index without a node, and puts the name of the peer where the JSON has none. Writing it gives
+//! JSON that clients of every age understand.
+//!
+//! ```
+//! use steadfast_wire::config::{ClusterConfig, ConfigVersion, Service, Transport};
+//!
+//! let json = br#"{"rev": 7, "nodesExt": [{"services": {"kv": 11210, "mgmt": 8091}}]}"#;
+//! let config = ClusterConfig::parse(json, "db1.example.com")?;
+//! assert_eq!(config.version, ConfigVersion { epoch: 0, rev: 7 });
+//! assert_eq!(
+//!     config.nodes[0].endpoint(Service::KeyValue, Transport::Plain, None),
+//!     Some(("db1.example.com", 11210))
+//! );
+//! # Ok::<(), steadfast_wire::DecodeError>(())
+//! ```
+
+mod bucket;
+mod host;
+mod json;
+mod node;
+mod vbucket_map;
+mod version;
+
+use std::collections::BTreeMap;
+
+pub use bucket::BucketConfig;
+pub use host::HOST_PLACEHOLDER;
+pub use node::{AlternateAddress, Node, Ports, Service, Transport};
+pub use vbucket_map::{MAX_COPIES, MAX_VBUCKETS, VbucketMap};
+pub use version::{ConfigNotification, ConfigVersion, NotifiedVersion};
+
+use crate::DecodeError;
+
+/// A cluster, and possibly a bucket of it, at one version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterConfig {
+    /// Which of several configs is the newer one.
+    pub version: ConfigVersion,
+    /// All nodes, `nodesExt` in the JSON. The first [`BucketConfig::node_count`] of them hold the
+    /// bucket's data, in the order that the vbucket map counts them.
+    pub nodes: Vec<Node>,
+    /// What the services can do beyond the ordinary, by the name of the service.
+    pub capabilities: BTreeMap<String, Vec<String>>,
+    /// The name that the operator gave to the cluster.
+    pub cluster_name: Option<String>,
+    /// The cluster's id.
+    pub cluster_uuid: Option<String>,
+    /// The bucket; absent in the global config.
+    pub bucket: Option<BucketConfig>,
+}
+
+impl ClusterConfig {
+    /// A config of these nodes, without a bucket.
+    pub fn new(version: ConfigVersion, nodes: Vec<Node>) -> Self {
+        Self {
+            version,
+            nodes,
+            capabilities: BTreeMap::new(),
+            cluster_name: None,
+            cluster_uuid: None,
+            bucket: None,
+        }
+    }
+
+    /// Reads the JSON that a node sent, decompressed.
+    ///
+    /// `origin` is the host that the connection goes to. A node that does not know under which
+    /// name it is reached says `$HOST`, or nothing, and means that.
+    ///
+    /// # Errors
+    /// If it is not JSON, lacks something, or contradicts itself. The error says where.
+    pub fn parse(json: &[u8], origin: &str) -> Result<Self, DecodeError> {
+        json::parse(json, origin)
+    }
+
+    /// The JSON for this config.
+    ///
+    /// A node whose hostname is [`HOST_PLACEHOLDER`] is written without one.
+    pub fn to_json(&self) -> Vec<u8> {
+        json::write(self)
+    }
+
+    /// The place of the node that sent this config, if it said so.
+    pub fn this_node(&self) -> Option<usize> {
+        self.nodes.iter().position(|node| node.this_node)
+    }
+
+    /// The nodes that hold the bucket's data; none without a bucket.
+    pub fn bucket_nodes(&self) -> &[Node] {
+        let count = self.bucket.as_ref().map_or(0, |bucket| bucket.node_count);
+        &self.nodes[..count.min(self.nodes.len())]
+    }
+}

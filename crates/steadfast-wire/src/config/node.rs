@@ -1,0 +1,203 @@
+//! A node, and where its services listen.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// A node of the cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Node {
+    /// How the nodes reach each other, and clients in the same network reach them. Without
+    /// brackets, also if it is an IPv6 address.
+    pub hostname: String,
+    /// The ports of the services that run there.
+    pub ports: Ports,
+    /// Whether this is the node that sent the config.
+    pub this_node: bool,
+    /// Where the node is found from other networks, by the name of the network: `external`.
+    pub alternate_addresses: BTreeMap<String, AlternateAddress>,
+    /// The availability zone.
+    pub server_group: Option<String>,
+    /// The node's id.
+    pub node_uuid: Option<String>,
+}
+
+/// Where a node is found from another network.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AlternateAddress {
+    /// The name it has there.
+    pub hostname: String,
+    /// The ports it has there. If absent, they are the ordinary ones; if present, a service that is
+    /// not listed cannot be reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ports: Option<Ports>,
+}
+
+/// Ports by the name of the service as the JSON has it (`kv`, `kvSSL`, …). Services that have no
+/// [`Service`] are kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Ports(BTreeMap<String, u16>);
+
+/// A service that clients talk to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Service {
+    /// Documents by key: this protocol.
+    KeyValue,
+    /// Cluster management over HTTP.
+    Management,
+    /// SQL++ queries.
+    Query,
+    /// Full-text search.
+    Search,
+    /// Analytics.
+    Analytics,
+    /// Views.
+    Views,
+}
+
+/// Whether a port is for TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// Without.
+    Plain,
+    /// With.
+    Tls,
+}
+
+impl Node {
+    /// Where a service of this node listens, as seen from `network` (`None` is the cluster's own),
+    /// if it runs there and can be reached from there.
+    pub fn endpoint(
+        &self,
+        service: Service,
+        transport: Transport,
+        network: Option<&str>,
+    ) -> Option<(&str, u16)> {
+        let (hostname, ports) = match network {
+            None => (&self.hostname, &self.ports),
+            Some(network) => {
+                let alternate = self.alternate_addresses.get(network)?;
+                (
+                    &alternate.hostname,
+                    alternate.ports.as_ref().unwrap_or(&self.ports),
+                )
+            }
+        };
+        Some((hostname, ports.get(service, transport)?))
+    }
+}
+
+impl Ports {
+    /// The port of a service.
+    pub fn get(&self, service: Service, transport: Transport) -> Option<u16> {
+        self.0.get(service.json_name(transport)).copied()
+    }
+
+    /// Sets the port of a service.
+    #[must_use]
+    pub fn with(mut self, service: Service, transport: Transport, port: u16) -> Self {
+        self.0.insert(service.json_name(transport).to_owned(), port);
+        self
+    }
+
+    /// All ports, by the names that the JSON has for the services.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, u16)> {
+        self.0.iter().map(|(name, port)| (name.as_str(), *port))
+    }
+}
+
+impl Service {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::KeyValue,
+        Self::Management,
+        Self::Query,
+        Self::Search,
+        Self::Analytics,
+        Self::Views,
+    ];
+
+    /// The name in the JSON.
+    pub const fn json_name(self, transport: Transport) -> &'static str {
+        match (self, transport) {
+            (Self::KeyValue, Transport::Plain) => "kv",
+            (Self::KeyValue, Transport::Tls) => "kvSSL",
+            (Self::Management, Transport::Plain) => "mgmt",
+            (Self::Management, Transport::Tls) => "mgmtSSL",
+            (Self::Query, Transport::Plain) => "n1ql",
+            (Self::Query, Transport::Tls) => "n1qlSSL",
+            (Self::Search, Transport::Plain) => "fts",
+            (Self::Search, Transport::Tls) => "ftsSSL",
+            (Self::Analytics, Transport::Plain) => "cbas",
+            (Self::Analytics, Transport::Tls) => "cbasSSL",
+            (Self::Views, Transport::Plain) => "capi",
+            (Self::Views, Transport::Tls) => "capiSSL",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(alternate_ports: Option<Ports>) -> Node {
+        let alternate = AlternateAddress {
+            hostname: "outside".into(),
+            ports: alternate_ports,
+        };
+        Node {
+            hostname: "inside".into(),
+            ports: Ports::default()
+                .with(Service::KeyValue, Transport::Plain, 11210)
+                .with(Service::KeyValue, Transport::Tls, 11207)
+                .with(Service::Query, Transport::Plain, 8093),
+            alternate_addresses: BTreeMap::from([("external".into(), alternate)]),
+            ..Node::default()
+        }
+    }
+
+    #[test]
+    fn a_service_that_does_not_run_there_has_no_endpoint() {
+        let node = node(None);
+        let kv_tls = node.endpoint(Service::KeyValue, Transport::Tls, None);
+        assert_eq!(kv_tls, Some(("inside", 11207)));
+        assert_eq!(node.endpoint(Service::Search, Transport::Plain, None), None);
+    }
+
+    #[test]
+    fn an_alternate_address_without_ports_has_the_ordinary_ones() {
+        let kv = node(None);
+        let kv = kv.endpoint(Service::KeyValue, Transport::Plain, Some("external"));
+        assert_eq!(kv, Some(("outside", 11210)));
+    }
+
+    #[test]
+    fn an_alternate_address_with_ports_has_no_others() {
+        let node = node(Some(Ports::default().with(
+            Service::KeyValue,
+            Transport::Plain,
+            31210,
+        )));
+        let outside = |service| node.endpoint(service, Transport::Plain, Some("external"));
+        assert_eq!(outside(Service::KeyValue), Some(("outside", 31210)));
+        assert_eq!(outside(Service::Query), None);
+    }
+
+    #[test]
+    fn an_unknown_network_has_no_endpoints() {
+        assert_eq!(
+            node(None).endpoint(Service::KeyValue, Transport::Plain, Some("mars")),
+            None
+        );
+    }
+
+    #[test]
+    fn the_names_in_the_json_are_all_different() {
+        let names: std::collections::BTreeSet<_> = Service::ALL
+            .iter()
+            .flat_map(|s| [s.json_name(Transport::Plain), s.json_name(Transport::Tls)])
+            .collect();
+        assert_eq!(names.len(), 12);
+    }
+}

@@ -1,0 +1,256 @@
+//! Which node owns a vbucket.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The most vbuckets there can be: the hash of a key has fifteen bits.
+pub const MAX_VBUCKETS: usize = 1 << 15;
+
+/// The most copies of a vbucket that a map may list. The server's own limit is four, the active
+/// one and three replicas.
+pub const MAX_COPIES: usize = 16;
+
+/// For every vbucket the nodes that have it, the active one first.
+///
+/// One flat table, because it is read for every operation and replaced for every config.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VbucketMap {
+    copies: usize,
+    nodes: Vec<i16>,
+}
+
+/// What stands for: nobody has this copy.
+const NOBODY: i16 = -1;
+
+impl VbucketMap {
+    /// A map from rows, one for each vbucket, of nodes by their place in the server list.
+    ///
+    /// # Errors
+    /// If rows differ in length, or there are too many rows, copies or nodes.
+    pub fn from_rows<R>(rows: impl IntoIterator<Item = R>) -> Result<Self, &'static str>
+    where
+        R: IntoIterator<Item = Option<u16>>,
+    {
+        let mut map = Self {
+            copies: 0,
+            nodes: Vec::new(),
+        };
+        for row in rows {
+            let start = map.nodes.len();
+            for node in row {
+                let node = match node {
+                    None => NOBODY,
+                    Some(node) => {
+                        i16::try_from(node).map_err(|_| "a node's number is too great")?
+                    }
+                };
+                map.push(start, node)?;
+            }
+            map.end_row(start)?;
+        }
+        Ok(map)
+    }
+
+    /// How many vbuckets there are; zero for a bucket that is only being made.
+    #[inline]
+    pub fn vbucket_count(&self) -> u16 {
+        // At most `MAX_VBUCKETS`, which fits.
+        self.nodes.len().checked_div(self.copies).unwrap_or(0) as u16
+    }
+
+    /// How many copies each vbucket has, the active one included.
+    pub fn copies(&self) -> usize {
+        self.copies
+    }
+
+    /// The node that has a copy of a vbucket, by its place in the server list. Copy 0 is the active
+    /// one, the others are replicas. `None` if there is no such vbucket or copy, or nobody has it.
+    #[inline]
+    pub fn node(&self, vbucket: u16, copy: usize) -> Option<usize> {
+        if copy >= self.copies {
+            return None;
+        }
+        let node = self.nodes.get(usize::from(vbucket) * self.copies + copy)?;
+        usize::try_from(*node).ok()
+    }
+
+    /// The node that has the active copy.
+    #[inline]
+    pub fn active(&self, vbucket: u16) -> Option<usize> {
+        self.node(vbucket, 0)
+    }
+
+    /// All rows, one for each vbucket.
+    pub fn rows(&self) -> impl Iterator<Item = impl Iterator<Item = Option<usize>> + '_> + '_ {
+        self.raw_rows()
+            .map(|row| row.iter().map(|node| usize::try_from(*node).ok()))
+    }
+
+    fn raw_rows(&self) -> std::slice::ChunksExact<'_, i16> {
+        self.nodes.chunks_exact(self.copies.max(1))
+    }
+
+    /// The greatest node that is mentioned.
+    pub(super) fn greatest_node(&self) -> Option<usize> {
+        self.nodes
+            .iter()
+            .max()
+            .and_then(|node| usize::try_from(*node).ok())
+    }
+
+    /// Adds a node to the row that began at `start`.
+    fn push(&mut self, start: usize, node: i16) -> Result<(), &'static str> {
+        if node < NOBODY {
+            return Err("a node's number is below -1");
+        }
+        if self.nodes.len() - start >= MAX_COPIES {
+            return Err("a vbucket has too many copies");
+        }
+        if start >= MAX_VBUCKETS * self.copies.max(1) {
+            return Err("there are too many vbuckets");
+        }
+        self.nodes.push(node);
+        Ok(())
+    }
+
+    fn end_row(&mut self, start: usize) -> Result<(), &'static str> {
+        let copies = self.nodes.len() - start;
+        if copies == 0 {
+            return Err("a vbucket has no copy at all");
+        }
+        if start != 0 && copies != self.copies {
+            return Err("vbuckets differ in their number of copies");
+        }
+        self.copies = copies;
+        Ok(())
+    }
+}
+
+impl Serialize for VbucketMap {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.raw_rows())
+    }
+}
+
+impl<'de> Deserialize<'de> for VbucketMap {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(Rows)
+    }
+}
+
+/// Reads rows straight into the flat table.
+struct Rows;
+
+impl<'de> Visitor<'de> for Rows {
+    type Value = VbucketMap;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a row of nodes for each vbucket")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<VbucketMap, A::Error> {
+        let mut map = VbucketMap {
+            copies: 0,
+            nodes: Vec::new(),
+        };
+        while rows.next_element_seed(Row(&mut map))?.is_some() {}
+        Ok(map)
+    }
+}
+
+struct Row<'a>(&'a mut VbucketMap);
+
+impl<'de> DeserializeSeed<'de> for Row<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Row<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the nodes of a vbucket")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut nodes: A) -> Result<(), A::Error> {
+        let start = self.0.nodes.len();
+        while let Some(node) = nodes.next_element()? {
+            self.0.push(start, node).map_err(A::Error::custom)?;
+        }
+        self.0.end_row(start).map_err(A::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(json: &str) -> Result<VbucketMap, String> {
+        serde_json::from_str(json).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn node_zero_is_a_node_and_minus_one_is_none() {
+        let map = parse("[[0, 1], [1, -1], [-1, 0]]").unwrap();
+        assert_eq!((map.vbucket_count(), map.copies()), (3, 2));
+        assert_eq!((map.active(0), map.node(0, 1)), (Some(0), Some(1)));
+        assert_eq!((map.active(1), map.node(1, 1)), (Some(1), None));
+        assert_eq!((map.active(2), map.node(2, 1)), (None, Some(0)));
+        assert_eq!(
+            (map.active(3), map.node(0, 2), map.node(u16::MAX, 9)),
+            (None, None, None)
+        );
+    }
+
+    #[test]
+    fn a_map_is_written_as_it_was_read() {
+        let json = "[[0,1,-1],[2,-1,-1]]";
+        assert_eq!(serde_json::to_string(&parse(json).unwrap()).unwrap(), json);
+    }
+
+    #[test]
+    fn rows_and_json_make_the_same_map() {
+        let map = VbucketMap::from_rows([[Some(0), None], [Some(1), Some(0)]]).unwrap();
+        assert_eq!(map, parse("[[0, -1], [1, 0]]").unwrap());
+        let rows: Vec<Vec<_>> = map.rows().map(Iterator::collect).collect();
+        assert_eq!(rows, [[Some(0), None], [Some(1), Some(0)]]);
+    }
+
+    #[test]
+    fn a_bucket_that_is_only_being_made_has_no_vbuckets() {
+        let map = parse("[]").unwrap();
+        assert_eq!(
+            (map.vbucket_count(), map.active(0), map.rows().count()),
+            (0, None, 0)
+        );
+    }
+
+    #[test]
+    fn a_map_that_makes_no_sense_is_refused() {
+        for (json, problem) in [
+            ("[[0],[0,1]]", "differ in their number of copies"),
+            ("[[]]", "no copy at all"),
+            ("[[-2]]", "below -1"),
+            ("[[40000]]", "invalid value"),
+            ("[[0.5]]", "invalid type"),
+            ("[0]", "the nodes of a vbucket"),
+            ("{}", "a row of nodes for each vbucket"),
+        ] {
+            let error = parse(json).unwrap_err();
+            assert!(error.contains(problem), "{json}: {error}");
+        }
+        assert!(parse(&format!("[[{}0]]", "0,".repeat(MAX_COPIES))).is_err());
+    }
+
+    #[test]
+    fn the_number_of_vbuckets_is_bounded() {
+        let rows = |count| VbucketMap::from_rows(std::iter::repeat_n([Some(0), Some(1)], count));
+        assert_eq!(rows(MAX_VBUCKETS).unwrap().vbucket_count(), 1 << 15);
+        assert_eq!(rows(MAX_VBUCKETS + 1), Err("there are too many vbuckets"));
+    }
+}

@@ -1,0 +1,170 @@
+//! How the sections of a frame are read, and what can be wrong with one.
+
+use crate::leb128::Leb128Error;
+
+/// Why a section of a frame is malformed. It is the peer's fault, but only this message's: the
+/// frame around it was sound, so the connection can go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// A section of fixed layout has another length.
+    #[error("{what} has {len} bytes instead of {expected}")]
+    Length {
+        /// The section.
+        what: &'static str,
+        /// Its length.
+        len: usize,
+        /// The lengths that there can be, in words.
+        expected: Expected,
+    },
+    /// The bytes end within a field.
+    #[error("{what} needs {needed} bytes and has {available}")]
+    Truncated {
+        /// The field.
+        what: &'static str,
+        /// How long it is, or says it is.
+        needed: usize,
+        /// How many bytes there are.
+        available: usize,
+    },
+    /// Bytes are left over where the message should end.
+    #[error("{what} is followed by {len} bytes that do not belong to it")]
+    Trailing {
+        /// The message.
+        what: &'static str,
+        /// How many bytes are left.
+        len: usize,
+    },
+    /// A field has a value that means nothing.
+    #[error("{what} cannot be {value:#x}")]
+    Value {
+        /// The field.
+        what: &'static str,
+        /// Its value.
+        value: u64,
+    },
+    /// Text that is no text, or not of the form it should have.
+    #[error("{what} {problem}")]
+    Text {
+        /// The field.
+        what: &'static str,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// A number in LEB128 that is none.
+    #[error(transparent)]
+    Leb128(#[from] Leb128Error),
+    /// JSON that is none, or of another shape.
+    #[error("{what} is malformed: {problem}")]
+    Json {
+        /// The document.
+        what: &'static str,
+        /// What is wrong, and where.
+        problem: String,
+    },
+}
+
+/// The lengths that a section of fixed layout can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expected(pub(crate) &'static [usize]);
+
+impl std::fmt::Display for Expected {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (index, len) in self.0.iter().enumerate() {
+            let separator = if index == 0 { "" } else { " or " };
+            write!(f, "{separator}{len}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads fields one after the other, each by its name so that an error can say it.
+///
+/// Public for the sake of [`Entry`](crate::Entry), and not exported.
+#[derive(Clone, Debug)]
+pub struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// Everything that was not read yet.
+    pub(crate) fn rest(self) -> &'a [u8] {
+        self.rest
+    }
+
+    pub(crate) fn bytes(
+        &mut self,
+        what: &'static str,
+        len: usize,
+    ) -> Result<&'a [u8], DecodeError> {
+        let (bytes, rest) = self
+            .rest
+            .split_at_checked(len)
+            .ok_or(DecodeError::Truncated {
+                what,
+                needed: len,
+                available: self.rest.len(),
+            })?;
+        self.rest = rest;
+        Ok(bytes)
+    }
+
+    pub(crate) fn array<const N: usize>(
+        &mut self,
+        what: &'static str,
+    ) -> Result<[u8; N], DecodeError> {
+        let (bytes, rest) = self
+            .rest
+            .split_first_chunk()
+            .ok_or(DecodeError::Truncated {
+                what,
+                needed: N,
+                available: self.rest.len(),
+            })?;
+        self.rest = rest;
+        Ok(*bytes)
+    }
+
+    pub(crate) fn u8(&mut self, what: &'static str) -> Result<u8, DecodeError> {
+        self.array::<1>(what).map(|[byte]| byte)
+    }
+
+    pub(crate) fn u16(&mut self, what: &'static str) -> Result<u16, DecodeError> {
+        self.array(what).map(u16::from_be_bytes)
+    }
+
+    pub(crate) fn u32(&mut self, what: &'static str) -> Result<u32, DecodeError> {
+        self.array(what).map(u32::from_be_bytes)
+    }
+
+    pub(crate) fn u64(&mut self, what: &'static str) -> Result<u64, DecodeError> {
+        self.array(what).map(u64::from_be_bytes)
+    }
+
+    /// Makes sure that nothing is left.
+    pub(crate) fn finish(self, what: &'static str) -> Result<(), DecodeError> {
+        if self.rest.is_empty() {
+            Ok(())
+        } else {
+            Err(DecodeError::Trailing {
+                what,
+                len: self.rest.len(),
+            })
+        }
+    }
+}
+
+/// `bytes` as text.
+pub(crate) fn text<'a>(what: &'static str, bytes: &'a [u8]) -> Result<&'a str, DecodeError> {
+    std::str::from_utf8(bytes).map_err(|_| DecodeError::Text {
+        what,
+        problem: "is not UTF-8",
+    })
+}

@@ -1,0 +1,133 @@
+//! Extras of the commands that fetch and change documents.
+
+use super::layout::layout;
+
+layout! {
+    /// What the application noted about the value's format; the server only keeps it.
+    pub struct DocumentFlags called "the document's flags" {
+        /// The flags. Couchbase clients put the common format into the top byte: `0x02000000` is
+        /// JSON.
+        pub flags: u32,
+    }
+}
+
+layout! {
+    /// What Set, Add and Replace say besides key and value.
+    pub struct Store called "the extras of a store" {
+        /// See [`DocumentFlags`].
+        pub flags: u32,
+        /// When the document goes: seconds from now up to thirty days, else seconds since 1970;
+        /// zero is never.
+        pub expiry: u32,
+    }
+}
+
+layout! {
+    /// What Touch and GetAndTouch say.
+    pub struct Expiry called "the expiry" {
+        /// As [`Store::expiry`].
+        pub expiry: u32,
+    }
+}
+
+layout! {
+    /// What GetLocked says.
+    pub struct LockTime called "the lock time" {
+        /// How long the lock holds. Zero, or more than the server's maximum, means its default.
+        pub seconds: u32,
+    }
+}
+
+layout! {
+    /// What Increment and Decrement say.
+    pub struct Counter called "the extras of a counter" {
+        /// How much to add or subtract.
+        pub delta: u64,
+        /// The value of a counter that this creates.
+        pub initial: u64,
+        /// The expiry of a counter that this creates, or [`Counter::DO_NOT_CREATE`].
+        pub expiry: u32,
+    }
+}
+
+impl Counter {
+    /// The expiry that stands for: fail if the counter is missing.
+    pub const DO_NOT_CREATE: u32 = u32::MAX;
+}
+
+layout! {
+    /// The *value* of the answer to Increment and Decrement: what the counter is now.
+    pub struct CounterValue called "the value of a counter" {
+        /// The value.
+        pub value: u64,
+    }
+}
+
+layout! {
+    /// Where in the history of its vbucket a mutation stands.
+    pub struct MutationToken called "the mutation token" {
+        /// The vbucket's history; it changes when a failover may have lost mutations.
+        pub vbucket_uuid: u64,
+        /// The mutation's place in it.
+        pub seqno: u64,
+    }
+}
+
+layout! {
+    /// Where GetRandomKey should look, on connections with collections.
+    pub struct RandomKeyCollection called "the collection of a random key" {
+        /// The collection's id, here as a plain number and not as LEB128.
+        pub collection: u32,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::BytesMut;
+
+    use super::*;
+    use crate::{DecodeError, Encode};
+
+    #[test]
+    fn fields_stand_one_after_the_other_and_big_endian() {
+        let counter = Counter {
+            delta: 1,
+            initial: 2,
+            expiry: Counter::DO_NOT_CREATE,
+        };
+        let mut out = BytesMut::new();
+        counter.append_to(&mut out).unwrap();
+        assert_eq!(
+            &out[..],
+            b"\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x02\xff\xff\xff\xff"
+        );
+        assert_eq!(Counter::decode(&out), Ok(counter));
+    }
+
+    #[test]
+    fn any_other_length_is_an_error_that_names_the_section() {
+        for len in (0..30).filter(|len| *len != Store::LEN) {
+            let error = Store::decode(&vec![0; len]).unwrap_err();
+            assert!(matches!(error, DecodeError::Length { .. }));
+            assert_eq!(
+                error.to_string(),
+                format!("the extras of a store has {len} bytes instead of 8")
+            );
+        }
+    }
+
+    #[test]
+    fn the_lengths_are_those_of_the_protocol() {
+        let lengths = [
+            DocumentFlags::LEN,
+            Store::LEN,
+            Expiry::LEN,
+            LockTime::LEN,
+            Counter::LEN,
+            CounterValue::LEN,
+            MutationToken::LEN,
+            RandomKeyCollection::LEN,
+        ];
+        assert_eq!(lengths, [4, 8, 4, 4, 20, 8, 16, 4]);
+    }
+}

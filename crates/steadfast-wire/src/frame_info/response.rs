@@ -1,0 +1,103 @@
+//! What a server says beyond its answer.
+
+use super::raw::through_raw;
+use super::{RawFrameInfo, ServerDuration};
+use crate::DecodeError;
+
+/// A frame info of a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResponseFrameInfo<'a> {
+    /// How long the server took.
+    ServerDuration(ServerDuration),
+    /// How many read units the request cost.
+    ReadUnits(u16),
+    /// How many write units the request cost.
+    WriteUnits(u16),
+    /// How long the request was throttled.
+    ThrottleDuration(ServerDuration),
+    /// One that this version does not know; a client can skip it.
+    Unknown(RawFrameInfo<'a>),
+}
+
+mod id {
+    pub(super) const SERVER_DURATION: u16 = 0;
+    pub(super) const READ_UNITS: u16 = 1;
+    pub(super) const WRITE_UNITS: u16 = 2;
+    pub(super) const THROTTLE_DURATION: u16 = 3;
+}
+
+impl<'a> ResponseFrameInfo<'a> {
+    /// Understands a frame info as one of a response.
+    ///
+    /// # Errors
+    /// If its payload is not what its id calls for.
+    pub fn interpret(raw: RawFrameInfo<'a>) -> Result<Self, DecodeError> {
+        let number = |what| raw.fixed(what, &[2]).map(u16::from_be_bytes);
+        Ok(match raw.id {
+            id::SERVER_DURATION => {
+                Self::ServerDuration(ServerDuration::from_code(number("the server duration")?))
+            }
+            id::READ_UNITS => Self::ReadUnits(number("the read units")?),
+            id::WRITE_UNITS => Self::WriteUnits(number("the write units")?),
+            id::THROTTLE_DURATION => {
+                Self::ThrottleDuration(ServerDuration::from_code(number("the throttle duration")?))
+            }
+            _ => Self::Unknown(raw),
+        })
+    }
+
+    /// Hands the common form to `f`.
+    #[inline]
+    fn with_raw<T>(&self, f: impl FnOnce(RawFrameInfo<'_>) -> T) -> T {
+        let (id, number) = match *self {
+            Self::ServerDuration(duration) => (id::SERVER_DURATION, duration.code()),
+            Self::ReadUnits(units) => (id::READ_UNITS, units),
+            Self::WriteUnits(units) => (id::WRITE_UNITS, units),
+            Self::ThrottleDuration(duration) => (id::THROTTLE_DURATION, duration.code()),
+            Self::Unknown(raw) => return f(raw),
+        };
+        f(RawFrameInfo {
+            id,
+            payload: &number.to_be_bytes(),
+        })
+    }
+}
+
+through_raw!(ResponseFrameInfo);
+
+#[cfg(test)]
+mod tests {
+    use bytes::BytesMut;
+
+    use super::*;
+    use crate::{Encode, Entries};
+
+    #[test]
+    fn every_kind_comes_back() {
+        let all = [
+            ResponseFrameInfo::ServerDuration(ServerDuration::from_code(0x0102)),
+            ResponseFrameInfo::ReadUnits(3),
+            ResponseFrameInfo::WriteUnits(4),
+            ResponseFrameInfo::ThrottleDuration(ServerDuration::from_code(5)),
+            ResponseFrameInfo::Unknown(RawFrameInfo {
+                id: 17,
+                payload: &[6; 20],
+            }),
+        ];
+        let mut out = BytesMut::new();
+        all.append_to(&mut out).unwrap();
+        assert_eq!(&out[..6], b"\x02\x01\x02\x12\x00\x03");
+        let decoded: Vec<_> = Entries::<ResponseFrameInfo<'_>>::new(&out)
+            .map(Result::unwrap)
+            .collect();
+        assert_eq!(decoded, all);
+    }
+
+    #[test]
+    fn a_payload_of_the_wrong_length_is_an_error_that_says_so() {
+        let mut infos = Entries::<ResponseFrameInfo<'_>>::new(&[0x01, 0x00, 0x12, 0x00, 0x03]);
+        let problem = infos.next().unwrap().unwrap_err().to_string();
+        assert_eq!(problem, "the server duration has 1 bytes instead of 2");
+        assert_eq!(infos.next(), None);
+    }
+}

@@ -1,0 +1,168 @@
+//! Unsigned LEB128, the form in which a collection id precedes a document key.
+//!
+//! Seven bits a byte, the lowest first, the top bit set on all but the last. Only the shortest
+//! form of a number is accepted: a key with a second spelling of its collection id would be a
+//! second key to whoever compares bytes.
+
+/// The most bytes that a 32-bit number takes.
+pub const MAX_LEN: usize = 5;
+
+/// A number in its encoded form, on the stack.
+///
+/// ```
+/// assert_eq!(steadfast_wire::leb128::encode(0x555).as_ref(), [0xd5, 0x0a]);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Encoded {
+    bytes: [u8; MAX_LEN],
+    len: u8,
+}
+
+impl AsRef<[u8]> for Encoded {
+    #[inline]
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+/// Why bytes are not a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Leb128Error {
+    /// The bytes end before the number does.
+    #[error("LEB128: the number goes on where the bytes end")]
+    Truncated,
+    /// The number has a shorter form, which is the only one allowed.
+    #[error("LEB128: the number is not in its shortest form")]
+    NotCanonical,
+    /// The number needs more than 32 bits.
+    #[error("LEB128: the number does not fit 32 bits")]
+    TooLarge,
+}
+
+/// Encodes a number.
+#[inline]
+pub const fn encode(mut value: u32) -> Encoded {
+    let mut bytes = [0; MAX_LEN];
+    let mut len = 0;
+    while value >= 0x80 {
+        bytes[len] = value as u8 | 0x80;
+        value >>= 7;
+        len += 1;
+    }
+    bytes[len] = value as u8;
+    Encoded {
+        bytes,
+        len: len as u8 + 1,
+    }
+}
+
+/// How many bytes [`encode`] gives.
+#[inline]
+pub const fn encoded_len(value: u32) -> usize {
+    // Zero has no significant bit and still takes a byte.
+    (32 - (value | 1).leading_zeros()).div_ceil(7) as usize
+}
+
+/// The number that `bytes` start with, and what follows it.
+///
+/// # Errors
+/// If there is no whole number, it is not in its shortest form, or exceeds 32 bits.
+#[inline]
+pub fn decode(bytes: &[u8]) -> Result<(u32, &[u8]), Leb128Error> {
+    let mut value = 0;
+    for (index, &byte) in bytes.iter().take(MAX_LEN).enumerate() {
+        // The fifth byte has room for the top four bits only, and nothing may follow it.
+        if index == MAX_LEN - 1 && byte > 0x0f {
+            return Err(Leb128Error::TooLarge);
+        }
+        value |= u32::from(byte & 0x7f) << (7 * index);
+        if byte & 0x80 == 0 {
+            return if byte == 0 && index > 0 {
+                Err(Leb128Error::NotCanonical)
+            } else {
+                Ok((value, &bytes[index + 1..]))
+            };
+        }
+    }
+    Err(Leb128Error::Truncated)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const VECTORS: [(u32, &[u8]); 7] = [
+        (0x00, &[0x00]),
+        (0x7f, &[0x7f]),
+        (0x80, &[0x80, 0x01]),
+        (0x555, &[0xd5, 0x0a]),
+        (0xffff, &[0xff, 0xff, 0x03]),
+        (0xcafe_f00d, &[0x8d, 0xe0, 0xfb, 0xd7, 0x0c]),
+        (0xffff_ffff, &[0xff, 0xff, 0xff, 0xff, 0x0f]),
+    ];
+
+    #[test]
+    fn the_published_vectors_hold_both_ways() {
+        for (value, bytes) in VECTORS {
+            assert_eq!(encode(value).as_ref(), bytes);
+            assert_eq!(encoded_len(value), bytes.len());
+            assert_eq!(decode(bytes), Ok((value, &[][..])));
+        }
+    }
+
+    #[test]
+    fn longer_spellings_of_a_number_are_refused() {
+        for bytes in [
+            &[0x80, 0x00][..],
+            &[0xff, 0x00],
+            &[0x81, 0x80, 0x00],
+            &[0x80; 4],
+        ] {
+            let mut padded = bytes.to_vec();
+            if padded.last() == Some(&0x80) {
+                padded.push(0x00);
+            }
+            assert_eq!(
+                decode(&padded),
+                Err(Leb128Error::NotCanonical),
+                "{padded:02x?}"
+            );
+        }
+    }
+
+    #[test]
+    fn numbers_beyond_32_bits_are_refused() {
+        for bytes in [
+            [0xff, 0xff, 0xff, 0xff, 0x1f],
+            [0x80, 0x80, 0x80, 0x80, 0x80],
+        ] {
+            assert_eq!(decode(&bytes), Err(Leb128Error::TooLarge));
+        }
+    }
+
+    #[test]
+    fn a_number_cut_off_is_refused() {
+        for bytes in [&[][..], &[0x80], &[0xff, 0xff, 0xff, 0xff]] {
+            assert_eq!(decode(bytes), Err(Leb128Error::Truncated));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_number_comes_back_and_leaves_what_follows(value: u32, rest: Vec<u8>) {
+            let mut bytes = encode(value).as_ref().to_vec();
+            prop_assert_eq!(bytes.len(), encoded_len(value));
+            bytes.extend_from_slice(&rest);
+            prop_assert_eq!(decode(&bytes), Ok((value, &rest[..])));
+        }
+
+        #[test]
+        fn what_decodes_is_the_one_spelling_of_its_number(bytes in prop::collection::vec(any::<u8>(), 0..8)) {
+            if let Ok((value, rest)) = decode(&bytes) {
+                let spelled = encode(value);
+                prop_assert_eq!(spelled.as_ref(), &bytes[..bytes.len() - rest.len()]);
+            }
+        }
+    }
+}

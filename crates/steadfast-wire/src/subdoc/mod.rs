@@ -1,0 +1,55 @@
+//! Subdocument commands: reading and changing parts of a JSON document.
+//!
+//! There are two forms. A *single-path* command has its own opcode, names its path in front of the
+//! value and says the path's length in the extras: [`SinglePath`]. A *multi-path* command has a
+//! value that is a row of specs, each with an opcode, flags and a path of its own:
+//! [`LookupSpec`]s or [`MutationSpec`]s, never mixed.
+//!
+//! The answers differ too. Lookups are answered with one [`LookupResult`] for each spec, in order.
+//! Mutations all happen or none: where they did, the answer has a [`MutationResult`] for those that
+//! have something to say, such as a counter's new value; where not, [`MutationOutcome`] has the
+//! first one that failed.
+//!
+//! ```
+//! use bytes::BytesMut;
+//! use steadfast_wire::subdoc::{LookupResult, LookupSpec, PathFlags};
+//! use steadfast_wire::{DocumentKey, Entries, FrameBuilder, Opcode, Status};
+//!
+//! let specs = [
+//!     LookupSpec { opcode: Opcode::SubdocGet, flags: PathFlags::empty(), path: b"name" },
+//!     LookupSpec { opcode: Opcode::SubdocExists, flags: PathFlags::empty(), path: b"age" },
+//! ];
+//! let mut out = BytesMut::new();
+//! FrameBuilder::request(Opcode::SubdocMultiLookup)
+//!     .key(DocumentKey::without_collection(b"u:42"))
+//!     .value(specs)
+//!     .encode(&mut out)?;
+//!
+//! // The value of an answer: the name is there, the age is not.
+//! let value = b"\x00\x00\x00\x00\x00\x05\"Ada\"\x00\xc0\x00\x00\x00\x00";
+//! let results: Vec<LookupResult<'_>> = Entries::new(value).collect::<Result<_, _>>()?;
+//! assert_eq!(results[0].value, br#""Ada""#);
+//! assert_eq!(results[1].status, Status::SubdocPathNotFound);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod flags;
+mod lookup;
+mod multi;
+mod mutation;
+mod single;
+
+pub use flags::{DocFlags, PathFlags};
+pub use lookup::{LookupResult, LookupSpec};
+pub use multi::MultiExtras;
+pub use mutation::{MutationOutcome, MutationResult, MutationSpec};
+pub use single::{SinglePath, SinglePathExtras};
+
+/// The most specs in one multi-path command.
+pub const MAX_SPECS: usize = 16;
+
+/// The longest path, in bytes.
+pub const MAX_PATH_LEN: usize = 1024;
+
+/// The most components of a path.
+pub const MAX_PATH_COMPONENTS: usize = 32;

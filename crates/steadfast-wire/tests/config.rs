@@ -1,0 +1,312 @@
+//! The cluster config, from the JSON that servers send and back to it.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use steadfast_wire::config::{
+    AlternateAddress, BucketConfig, ClusterConfig, ConfigVersion, HOST_PLACEHOLDER, Node, Ports,
+    Service, Transport, VbucketMap,
+};
+
+/// Two data nodes and one that runs queries only, in the middle of a rebalance.
+fn bucket_json() -> Value {
+    json!({
+        "rev": 1073,
+        "revEpoch": 1,
+        "name": "travel",
+        "uuid": "99ba4d1d6d1ee46e2a5c0bd9bce3b02b",
+        "nodeLocator": "vbucket",
+        "uri": "/pools/default/buckets/travel?bucket_uuid=99ba4d1d6d1ee46e2a5c0bd9bce3b02b",
+        "collectionsManifestUid": "1f",
+        "bucketCapabilities": ["collections", "durableWrite", "xattr"],
+        "something": {"new": [1, 2, 3]},
+        "nodes": [
+            {"hostname": "$HOST:8091", "couchApiBase": "http://$HOST:8092/travel", "ports": {"direct": 11210}},
+            {"hostname": "db2:8091", "ports": {"direct": 11210}}
+        ],
+        "nodesExt": [
+            {
+                "services": {"kv": 11210, "kvSSL": 11207, "mgmt": 8091, "projector": 9999},
+                "thisNode": true,
+                "alternateAddresses": {"external": {"hostname": "db1.example.com", "ports": {"kv": 31210}}}
+            },
+            {"hostname": "db2", "services": {"kv": 11210, "mgmt": 8091}, "serverGroup": "west"},
+            {"hostname": "db3", "services": {"n1ql": 8093, "mgmt": 8091}}
+        ],
+        "clusterCapabilities": {"n1ql": ["enhancedPreparedStatements"]},
+        "clusterCapabilitiesVer": [1, 0],
+        "vBucketServerMap": {
+            "hashAlgorithm": "CRC",
+            "numReplicas": 1,
+            "serverList": ["$HOST:11210", "db2:11210"],
+            "vBucketMap": [[0, 1], [0, 1], [1, 0], [1, -1]],
+            "vBucketMapForward": [[1, 0], [1, 0], [0, 1], [0, 1]]
+        }
+    })
+}
+
+fn parse(json: &Value) -> Result<ClusterConfig, String> {
+    ClusterConfig::parse(json.to_string().as_bytes(), "db1").map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_bucket_config_says_who_owns_what_now_and_later() {
+    let config = parse(&bucket_json()).unwrap();
+    assert_eq!(
+        config.version,
+        ConfigVersion {
+            epoch: 1,
+            rev: 1073
+        }
+    );
+    assert_eq!(config.this_node(), Some(0));
+    assert_eq!(config.capabilities["n1ql"], ["enhancedPreparedStatements"]);
+
+    let bucket = config.bucket.as_ref().unwrap();
+    assert_eq!(
+        (bucket.name.as_str(), bucket.manifest_uid),
+        ("travel", Some(0x1f))
+    );
+    assert!(bucket.has_capability("collections") && !bucket.has_capability("magic"));
+    assert_eq!(bucket.servers, ["db1:11210", "db2:11210"]);
+    assert_eq!(
+        (bucket.vbuckets.active(0), bucket.vbuckets.node(3, 1)),
+        (Some(0), None)
+    );
+    assert_eq!(bucket.forward_vbuckets.as_ref().unwrap().active(0), Some(1));
+}
+
+#[test]
+fn only_the_first_nodes_hold_the_data() {
+    let config = parse(&bucket_json()).unwrap();
+    let names: Vec<_> = config
+        .bucket_nodes()
+        .iter()
+        .map(|node| node.hostname.as_str())
+        .collect();
+    assert_eq!(names, ["db1", "db2"]);
+    assert_eq!(config.nodes.len(), 3);
+}
+
+#[test]
+fn a_node_without_a_name_has_the_name_it_was_reached_by() {
+    let json = bucket_json().to_string();
+    let config = ClusterConfig::parse(json.as_bytes(), "::1").unwrap();
+    assert_eq!(config.nodes[0].hostname, "::1");
+    assert_eq!(config.bucket.unwrap().servers[0], "[::1]:11210");
+}
+
+#[test]
+fn services_without_a_type_are_kept() {
+    let config = parse(&bucket_json()).unwrap();
+    assert!(
+        config.nodes[0]
+            .ports
+            .iter()
+            .any(|port| port == ("projector", 9999))
+    );
+    let outside = config.nodes[0].endpoint(Service::KeyValue, Transport::Plain, Some("external"));
+    assert_eq!(outside, Some(("db1.example.com", 31210)));
+}
+
+#[test]
+fn a_global_config_has_no_bucket_and_no_epoch_means_zero() {
+    let config = parse(&json!({"rev": 5, "nodesExt": [{"services": {"kv": 1}}]})).unwrap();
+    assert_eq!(config.version, ConfigVersion { epoch: 0, rev: 5 });
+    assert_eq!(config.bucket, None);
+    assert!(config.bucket_nodes().is_empty());
+}
+
+#[test]
+fn a_negative_epoch_is_read_as_it_is() {
+    let config = parse(&json!({"rev": 5, "revEpoch": -1, "nodesExt": []})).unwrap();
+    assert_eq!(config.version, ConfigVersion { epoch: -1, rev: 5 });
+}
+
+#[test]
+fn what_is_written_is_what_was_read() {
+    let config = parse(&bucket_json()).unwrap();
+    let written = config.to_json();
+    assert_eq!(ClusterConfig::parse(&written, "elsewhere").unwrap(), config);
+
+    let written: Value = serde_json::from_slice(&written).unwrap();
+    for field in [
+        "name",
+        "uuid",
+        "nodeLocator",
+        "uri",
+        "revEpoch",
+        "clusterCapabilitiesVer",
+    ] {
+        assert_eq!(written[field], bucket_json()[field], "{field}");
+    }
+    assert_eq!(written["nodes"][0]["hostname"], "db1:8091");
+    assert_eq!(written["nodes"][0]["ports"]["direct"], 11210);
+    assert_eq!(
+        written["streamingUri"].as_str().unwrap().split('?').next(),
+        Some("/pools/default/bucketsStreaming/travel")
+    );
+}
+
+#[test]
+fn a_node_that_leaves_its_name_open_is_written_so() {
+    let node = Node {
+        hostname: HOST_PLACEHOLDER.into(),
+        ports: Ports::default()
+            .with(Service::KeyValue, Transport::Plain, 1)
+            .with(Service::Management, Transport::Plain, 2)
+            .with(Service::Views, Transport::Plain, 3),
+        ..Node::default()
+    };
+    let mut config = ClusterConfig::new(ConfigVersion { epoch: 0, rev: 1 }, vec![node]);
+    config.bucket = Some(BucketConfig {
+        name: "50%".into(),
+        uuid: "u".into(),
+        node_count: 1,
+        capabilities: vec![],
+        manifest_uid: None,
+        replica_count: 0,
+        servers: vec!["$HOST:1".into()],
+        vbuckets: VbucketMap::from_rows([[Some(0)]]).unwrap(),
+        forward_vbuckets: None,
+    });
+    let written: Value = serde_json::from_slice(&config.to_json()).unwrap();
+    assert_eq!(written["nodesExt"][0].get("hostname"), None);
+    assert_eq!(written["nodes"][0]["hostname"], "$HOST:2");
+    assert_eq!(
+        written["nodes"][0]["couchApiBase"],
+        "http://$HOST:3/50%25%2Bu"
+    );
+    assert_eq!(written["vBucketServerMap"]["serverList"][0], "$HOST:1");
+    assert_eq!(written["vBucketServerMap"].get("vBucketMapForward"), None);
+}
+
+#[test]
+fn a_config_that_contradicts_itself_is_refused_with_the_place() {
+    let cases: [(&str, Value, &str); 11] = [
+        ("/rev", json!("x"), "invalid type"),
+        ("/nodesExt", json!(null), "invalid type"),
+        (
+            "/nodeLocator",
+            json!("ketama"),
+            "nodeLocator \"ketama\" is not supported",
+        ),
+        (
+            "/collectionsManifestUid",
+            json!("0x1f"),
+            "collectionsManifestUid is not a hexadecimal",
+        ),
+        (
+            "/nodes",
+            json!([{}, {}, {}, {}]),
+            "nodes has 4 entries and nodesExt 3",
+        ),
+        ("/nodes", json!(null), "bucket \"travel\" has no nodes"),
+        (
+            "/vBucketServerMap",
+            json!(null),
+            "bucket \"travel\" has no vBucketServerMap",
+        ),
+        (
+            "/vBucketServerMap/hashAlgorithm",
+            json!("MD5"),
+            "hashAlgorithm \"MD5\"",
+        ),
+        (
+            "/vBucketServerMap/serverList",
+            json!(["db1:1"]),
+            "vBucketMap has node 1, and serverList just 1",
+        ),
+        (
+            "/vBucketServerMap/vBucketMapForward",
+            json!([[0]]),
+            "vBucketMapForward has 1 vbuckets, and vBucketMap 4",
+        ),
+        ("/nodesExt/0/services/kv", json!(70000), "invalid value"),
+    ];
+    for (place, value, problem) in cases {
+        let mut json = bucket_json();
+        *json.pointer_mut(place).unwrap() = value;
+        let error = parse(&json).unwrap_err();
+        assert!(error.contains(problem), "{place}: {error}");
+    }
+}
+
+#[test]
+fn anything_but_json_is_refused() {
+    for bytes in [
+        &b""[..],
+        b"{",
+        b"[]",
+        b"null",
+        b"\xff\xfe",
+        &[b'['; 100_000],
+    ] {
+        assert!(ClusterConfig::parse(bytes, "db1").is_err());
+    }
+}
+
+prop_compose! {
+    fn any_ports()(ports in prop::collection::vec((0..6_usize, any::<bool>(), any::<u16>()), 0..6)) -> Ports {
+        ports.into_iter().fold(Ports::default(), |all, (service, tls, port)| {
+            let transport = if tls { Transport::Tls } else { Transport::Plain };
+            all.with(Service::ALL[service], transport, port)
+        })
+    }
+}
+
+prop_compose! {
+    fn any_node()(
+        hostname in "[a-z:.]{1,12}",
+        ports in any_ports(),
+        this_node: bool,
+        external in prop::option::of(("[a-z.]{1,9}", prop::option::of(any_ports()))),
+        server_group in prop::option::of(".{0,5}"),
+        node_uuid in prop::option::of(".{0,5}"),
+    ) -> Node {
+        let alternate_addresses = external
+            .map(|(hostname, ports)| ("external".to_owned(), AlternateAddress { hostname, ports }))
+            .into_iter()
+            .collect();
+        Node { hostname, ports, this_node, alternate_addresses, server_group, node_uuid }
+    }
+}
+
+prop_compose! {
+    fn any_map(servers: u16)(copies in 1..4_usize, count in 0..20_usize)(
+        rows in prop::collection::vec(
+            prop::collection::vec(prop::option::of(0..servers), copies), count)
+    ) -> VbucketMap {
+        VbucketMap::from_rows(rows).expect("rows of one length")
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_config_comes_back(
+        epoch: i64, rev: i64,
+        nodes in prop::collection::vec(any_node(), 1..5),
+        name in prop::option::of(".{1,8}"),
+        uuid: String,
+        manifest_uid: Option<u64>,
+        replica_count: u8,
+        vbuckets in any_map(3),
+        forward: bool,
+    ) {
+        let node_count = nodes.len() - 1;
+        let mut config = ClusterConfig::new(ConfigVersion { epoch, rev }, nodes);
+        config.bucket = name.map(|name| BucketConfig {
+            name, uuid, node_count, manifest_uid, replica_count,
+            capabilities: vec!["collections".into()],
+            servers: vec!["a:1".into(), "b:2".into(), "[::1]:3".into()],
+            forward_vbuckets: forward.then(|| vbuckets.clone()),
+            vbuckets,
+        });
+        let read = ClusterConfig::parse(&config.to_json(), "unused").unwrap();
+        prop_assert_eq!(read, config);
+    }
+
+    #[test]
+    fn arbitrary_bytes_never_panic(bytes: Vec<u8>) {
+        let _ = ClusterConfig::parse(&bytes, "db1");
+    }
+}

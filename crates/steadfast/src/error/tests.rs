@@ -1,0 +1,128 @@
+use std::time::Duration;
+
+use super::*;
+use crate::call::Call;
+use crate::failure::Failure;
+use crate::orchestrator::{Orchestrator, Step};
+use crate::reason::{NOT_AVAILABLE, OPERATION_FAILED, SOCKET_CLOSED_WHILE_IN_FLIGHT, THROTTLED};
+use crate::strategy::BestEffort;
+use crate::world::VirtualWorld;
+
+const MS: Duration = Duration::from_millis(1);
+
+/// The error of a call whose attempts fail so, 100 ms apart.
+fn error(call: Call, failures: impl IntoIterator<Item = Failure>) -> Error<&'static str> {
+    let world = VirtualWorld::new();
+    let mut request = Orchestrator::new(BestEffort::default(), call);
+    let mut step = request.begin(&world);
+    let mut failures = failures.into_iter();
+    loop {
+        step = match step {
+            Step::Attempt => {
+                world.advance(100 * MS);
+                request.handle_failure(failures.next().expect("a failure"), &world)
+            }
+            Step::Wait(delay) => {
+                world.advance(delay);
+                request.handle_waited(&world)
+            }
+            Step::GiveUp(_) => return Error::new(request.take_report(), Some("no luck")),
+            other => panic!("{other:?}"),
+        };
+    }
+}
+
+fn throttled() -> Failure {
+    Failure::responded(&THROTTLED)
+        .with_peer("127.0.0.1:11210")
+        .with_note("answered 429")
+}
+
+#[test]
+fn one_line_says_what_happened_whether_it_may_have_been_applied_and_why() {
+    let cut = Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT).with_peer("127.0.0.1:11211");
+    let error = error(Call::new("upsert"), [throttled(), throttled(), cut]);
+    assert_eq!(
+        error.to_string(),
+        "upsert failed, may have been applied: 3 attempts, THROTTLED ×2, \
+         SOCKET_CLOSED_WHILE_IN_FLIGHT; last node 127.0.0.1:11211; not retried: it may have been \
+         applied, and the request is not idempotent: no luck"
+    );
+}
+
+#[test]
+fn a_timeout_says_after_how_long_and_that_nothing_was_applied_if_that_is_sure() {
+    let call = Call::new("upsert").service("kv").timeout(250 * MS);
+    let error = error(call, std::iter::repeat(throttled()));
+    assert_eq!(
+        error.to_string(),
+        "kv upsert timed out after 303 ms, was not applied: 3 attempts, THROTTLED ×3; \
+         last node 127.0.0.1:11210; not retried: the deadline has passed: no luck"
+    );
+}
+
+#[test]
+fn an_error_answer_does_not_claim_that_nothing_was_applied() {
+    let error = error(Call::new("upsert"), [Failure::responded(&OPERATION_FAILED)]);
+    assert!(
+        error
+            .to_string()
+            .starts_with("upsert failed: 1 attempt, OPERATION_FAILED;"),
+        "{error}"
+    );
+}
+
+#[test]
+fn in_full_it_has_a_line_for_each_attempt_and_counts_those_left_out() {
+    let cut = Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT);
+    let failures = std::iter::repeat_n(throttled(), 20).chain([cut]);
+    let text = format!("{:#}", error(Call::new("upsert"), failures));
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "upsert failed, may have been applied");
+    assert_eq!(
+        lines[1],
+        "  strategy  best effort (backoff 1ms × 2ⁿ up to 500ms)   not idempotent"
+    );
+    assert_eq!(
+        lines[2],
+        "  #1       0 ms  127.0.0.1:11210  answered 429  THROTTLED  retry in 1 ms"
+    );
+    assert_eq!(lines[10], "  …     5 more");
+    assert!(
+        lines[18]
+            .ends_with("not retried: it may have been applied, and the request is not idempotent")
+    );
+    assert_eq!(lines[19], "  error     no luck");
+    assert_eq!(lines.len(), 20);
+}
+
+#[test]
+fn a_hint_stands_in_the_history() {
+    let call = Call::new("get").idempotent(true).timeout(500 * MS);
+    let error = error(
+        call,
+        [Failure::not_sent(&NOT_AVAILABLE).with_hint(Duration::from_secs(2))],
+    );
+    assert!(
+        format!("{error:#}").contains("asked for 2.00 s"),
+        "{error:#}"
+    );
+}
+
+#[cfg(feature = "json")]
+#[test]
+fn the_same_for_machines() {
+    let cut = Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT);
+    let json = error(Call::new("upsert"), [throttled(), cut]).to_json();
+    assert_eq!(json["operation"], "upsert");
+    assert_eq!(json["verdict"], "failed");
+    assert_eq!(json["ambiguous"], true);
+    assert_eq!(json["attempts"], 2);
+    assert_eq!(json["retries"], 1);
+    assert_eq!(json["retry_reasons"], serde_json::json!(["THROTTLED"]));
+    assert_eq!(json["refusal"]["cause"], "unsafe");
+    assert_eq!(json["history"][0]["decided"]["retry_after_us"], 1000);
+    assert_eq!(json["history"][0]["peer"], "127.0.0.1:11210");
+    assert_eq!(json["history"][1]["decided"]["refused"], "unsafe");
+    assert_eq!(json["error"], "no luck");
+}

@@ -1,0 +1,48 @@
+//! A world in which no time passes.
+
+use std::cell::Cell;
+use std::time::Instant;
+
+use super::{Roll, World};
+use crate::event::RetryEvent;
+
+/// One moment of another world: the clock is read when somebody first asks, and
+/// not again. Whatever is decided in it is decided at one time, and costs at
+/// most one look at the clock.
+pub(crate) struct Moment<'w> {
+    world: &'w dyn World,
+    now: Cell<Option<Instant>>,
+}
+
+impl<'w> Moment<'w> {
+    #[inline]
+    pub(crate) const fn of(world: &'w dyn World) -> Self {
+        Self {
+            world,
+            now: Cell::new(None),
+        }
+    }
+}
+
+impl World for Moment<'_> {
+    #[inline]
+    fn now(&self) -> Instant {
+        match self.now.get() {
+            Some(now) => now,
+            None => {
+                let now = self.world.now();
+                self.now.set(Some(now));
+                now
+            }
+        }
+    }
+
+    fn roll(&self) -> Roll {
+        self.world.roll()
+    }
+
+    #[inline]
+    fn observe(&self, event: &RetryEvent<'_>) {
+        self.world.observe(event);
+    }
+}

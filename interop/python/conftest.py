@@ -1,0 +1,105 @@
+"""Starts `steadfast cluster` for the tests and talks to its control endpoint.
+
+The binary is taken from STEADFAST, or from the debug build of this repository.
+"""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import urllib.error
+import urllib.request
+from datetime import timedelta
+
+import pytest
+from couchbase.auth import PasswordAuthenticator
+from couchbase.cluster import Cluster
+from couchbase.options import ClusterOptions
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY = os.environ.get("STEADFAST", str(ROOT / "target" / "debug" / "steadfast"))
+USER, PASSWORD, BUCKET = "Administrator", "password", "default"
+
+
+class Server:
+    """A running cluster, seen from outside."""
+
+    def __init__(self, *arguments):
+        self.process = subprocess.Popen(
+            [BINARY, "cluster", *arguments], stdout=subprocess.PIPE, text=True
+        )
+        facts = {}
+        for line in self.process.stdout:
+            if line.startswith("up;"):
+                break
+            name, _, value = line.partition("  ")
+            facts[name.strip()] = value.split()[0]
+        else:
+            raise RuntimeError(f"the cluster did not start: {arguments}")
+        self.connection_string = facts["connect"]
+        self.tls_connection_string = facts.get("with TLS")
+        self.authority = facts.get("authority")
+        self.control = facts["control"]
+
+    def call(self, method, path, body=None):
+        data = json.dumps(body).encode() if body is not None else None
+        request = urllib.request.Request(self.control + path, data=data, method=method)
+        with urllib.request.urlopen(request, timeout=60) as response:
+            return json.load(response)
+
+    def fault(self, **spec):
+        return self.call("POST", "/faults", spec)["id"]
+
+    def fired(self, fault):
+        return self.call("GET", f"/faults/{fault}")["fired"]
+
+    def topology(self, action, **body):
+        return self.call("POST", f"/topology/{action}", body)
+
+    def journal(self, since=0):
+        return self.call("GET", f"/journal?since={since}&limit=100000")
+
+    def connect(self, user=USER, password=PASSWORD):
+        options = ClusterOptions(PasswordAuthenticator(user, password))
+        cluster = Cluster(self.connection_string, options)
+        cluster.wait_until_ready(timedelta(seconds=10))
+        return cluster
+
+    def stop(self):
+        self.process.send_signal(signal.SIGINT)
+        try:
+            self.process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+@pytest.fixture(scope="session")
+def server():
+    """One cluster for all tests that leave it as they found it."""
+    running = Server("--nodes", "3", "--tls")
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def own_server():
+    """A cluster for a test that changes its nodes."""
+    running = Server("--nodes", "3", "--vbuckets", "64")
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def cluster(server):
+    connected = server.connect()
+    yield connected
+    connected.close()
+
+
+@pytest.fixture
+def collection(server, cluster):
+    yield cluster.bucket(BUCKET).default_collection()
+    server.call("DELETE", "/faults")
+    server.call("POST", f"/buckets/{BUCKET}/flush")
