@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use steadfast::{Call, Failure};
 
-use crate::{durations, lengths};
+use crate::durations;
 
 /// One request and the attempts that it will make. When the script has no more
 /// of them, the next attempt succeeds.
@@ -83,7 +83,7 @@ pub(crate) fn scripts(failures: BoxedStrategy<Failure>) -> BoxedStrategy<Script>
     let one = (takes, failure).prop_map(|(takes, failure)| Try { takes, failure });
     (
         any::<bool>(),
-        prop::option::weighted(0.7, lengths()),
+        prop::option::weighted(0.7, durations()),
         durations(),
         prop::collection::vec(one, 0..40),
         any::<bool>(),
