@@ -5,6 +5,7 @@
 //! Time is tokio's, and paused; calls are polled by hand.
 
 mod budget;
+mod permits;
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
