@@ -81,8 +81,75 @@ fn runs<'a>(docs: impl Iterator<Item = &'a str>) -> bool {
 /// The attributes and docs that stand directly above a line.
 fn above<'a>(lines: &'a [&'a str]) -> &'a [&'a str] {
     let apart = |line: &&str| line.is_empty() || line.ends_with(['{', '}', ';']);
-    let end = lines.iter().rposition(|line| {
-        apart(line) && !line.starts_with("///") && !line.starts_with("#[")
-    });
+    let end = lines
+        .iter()
+        .rposition(|line| apart(line) && !line.starts_with("///") && !line.starts_with("#["));
     &lines[end.map_or(0, |end| end + 1)..]
+}
+
+#[test]
+fn only_what_runs_is_a_test() {
+    let source = "
+        #[test]
+        fn plain() {}
+
+        /// Docs and further attributes do not matter.
+        #[tokio::test(
+            start_paused = true
+        )]
+        #[expect(clippy::unwrap_used, reason = \"a test\")]
+        async fn paused() {}
+
+        #[test]
+        #[ignore = \"slow\"]
+        fn ignored() {}
+
+        #[test]
+        fn above() {}
+        fn helper() {}
+
+        // #[test]
+        // fn commented_out() {}
+    ";
+    assert_eq!(test(source, "plain"), Ok(()));
+    assert_eq!(test(source, "paused"), Ok(()));
+    assert_eq!(
+        test(source, "ignored"),
+        Err("is ignored, so it pins nothing")
+    );
+    assert_eq!(test(source, "helper"), Err("is not a test"));
+    assert_eq!(test(source, "commented_out"), Err("there is no such test"));
+    assert_eq!(test(source, "plai"), Err("there is no such test"));
+}
+
+#[test]
+fn only_what_runs_is_an_example() {
+    let source = "
+        //! ```text
+        //! a drawing
+        //! ```
+
+        /// ```
+        /// assert!(true);
+        /// ```
+        #[derive(Debug)]
+        pub struct Runs;
+
+        /// ```ignore
+        /// nobody looks at this
+        /// ```
+        pub struct Rests;
+
+        /// ```compile_fail
+        /// let x: u8 = \"\";
+        /// ```
+        pub const fn fails() {}
+
+        pub struct Bare;
+    ";
+    assert!(example(source, "Runs"));
+    assert!(example(source, "fails"));
+    for item in ["Rests", "Bare", "Run", "module"] {
+        assert!(!example(source, item), "{item}");
+    }
 }
