@@ -6,11 +6,11 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use steadfast::classify::{Classifier, by_fault};
-use steadfast::{Answer, ForeignToken, Limits, Request, WorstCase};
 use steadfast::{
-    BestEffort, Call, Cause, Decided, Decision, ErrorInfo, Failure, Fault, Orchestrator, Reason,
-    Refusal, RetryAction, RetryEvent, RetryInfo, RetryStrategy, RetryToken, Roll, Safety, Stage,
-    Standard, Step, StrategyId, VirtualWorld, World, from_fn, reason,
+    Answer, Backoff, BestEffort, Call, Cause, Decided, Decision, ErrorInfo, Failure, Fault,
+    ForeignToken, Limits, Orchestrator, Outcome, Reason, Refusal, Request, RetryAction, RetryEvent,
+    RetryInfo, RetryStrategy, RetryToken, Roll, Safety, Stage, Standard, Step, StrategyId,
+    VirtualWorld, World, WorstCase, from_fn, reason,
 };
 
 static NOT_MY_PARTITION: Reason = Reason::new("NOT_MY_PARTITION")
@@ -112,6 +112,56 @@ fn fail_fast_on_everything_is_one_line_and_the_caller_gets_the_original_error() 
     assert!(error.raised().is_none());
     assert_eq!(error.last_error(), Some(&Plain(Safety::Yes)));
     assert!(error.to_string().ends_with(": plain Yes"), "{error}");
+}
+
+#[test]
+fn a_strategy_sees_the_whole_request() {
+    let world = VirtualWorld::new();
+    let began = world.now();
+    let strategy = from_fn(move |request, failure| {
+        assert_eq!((request.operation(), request.service()), ("get", "kv"));
+        assert!(request.is_idempotent());
+        assert_eq!(request.deadline(), Some(began + Duration::from_secs(9)));
+        assert_eq!(failure.reason, &reason::THROTTLED);
+        let last = request.history().last().expect("the failure asked about");
+        assert_eq!(last.failure.reason, &reason::THROTTLED);
+        assert_eq!(
+            (last.attempt, last.outcome),
+            (request.attempts(), Outcome::Undecided)
+        );
+        assert_eq!(request.reasons().len(), request.retries().min(1) as usize);
+        RetryAction::with_duration(Duration::from_secs(u64::from(request.retries()) + 1))
+    });
+    let call = Call::new("get").service("kv").idempotent(true);
+    let mut request = Orchestrator::new(strategy, call.timeout(Duration::from_secs(9)));
+    let _ = request.begin(&world);
+    for expected in 1..=3 {
+        let failure = Failure::responded(&reason::THROTTLED);
+        let Step::Wait(delay) = request.handle_failure(failure, &world) else {
+            panic!("not retried");
+        };
+        assert_eq!(delay, Duration::from_secs(expected));
+        world.advance(delay);
+        let _ = request.handle_waited(&world);
+    }
+}
+
+#[test]
+fn best_effort_takes_any_backoff() {
+    let world = VirtualWorld::new();
+    let step = Duration::from_millis(70);
+    let backoff = Backoff::linear(step, step, 3 * step).unwrap();
+    let mut request = Orchestrator::new(BestEffort::new(backoff), Call::new("get"));
+    let _ = request.begin(&world);
+    for expected in [70, 140, 210, 210] {
+        let failure = Failure::not_sent(&reason::NOT_AVAILABLE);
+        let Step::Wait(delay) = request.handle_failure(failure, &world) else {
+            panic!("not retried");
+        };
+        assert_eq!(delay, Duration::from_millis(expected));
+        world.advance(delay);
+        let _ = request.handle_waited(&world);
+    }
 }
 
 #[test]
