@@ -147,9 +147,12 @@ impl RetryToken {
         self.more.get_mut()?.state.as_mut()?.downcast_mut()
     }
 
+    /// Goes on to a retry that the strategy was not asked about. The attempt
+    /// that a permit was for was made, so none is held any more.
     #[inline]
     pub(crate) fn count_retry(&mut self) {
         self.retries = self.retries.saturating_add(1);
+        self.permits = 0;
     }
 
     /// Notes a payment into a budget; the last one into each counts.

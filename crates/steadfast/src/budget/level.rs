@@ -95,15 +95,15 @@ impl Timed {
 
     pub(crate) fn take(&self, cost: u32, elapsed: u64) -> Result<(), u32> {
         let now = self.line(elapsed);
-        let price = self.price * u64::from(cost);
+        let price = self.price.saturating_mul(cost.into());
         let mut nought = self.nought.load(Ordering::Relaxed);
         loop {
             // A budget does not fill above its capacity, however long it idles.
             let since = nought.max(now - self.full);
-            if since + price > now {
-                return Err(self.tokens(now, nought));
-            }
-            let later = since + price;
+            let later = match since.checked_add(price) {
+                Some(later) if later <= now => later,
+                Some(_) | None => return Err(self.tokens(now, nought)),
+            };
             match self.nought.compare_exchange_weak(
                 nought,
                 later,
@@ -125,12 +125,11 @@ impl Timed {
     pub(crate) fn give(&self, amount: u32) {
         let seen = self.seen.load(Ordering::Relaxed);
         let floor = seen - self.full;
+        let worth = self.price.saturating_mul(amount.into());
         let mut nought = self.nought.load(Ordering::Relaxed);
         // Full at the latest time anybody knows of, so full now.
         while nought > floor {
-            let earlier = nought
-                .saturating_sub(self.price * u64::from(amount))
-                .max(floor);
+            let earlier = nought.saturating_sub(worth).max(floor);
             match self.nought.compare_exchange_weak(
                 nought,
                 earlier,
@@ -221,5 +220,15 @@ mod tests {
         assert_eq!(level.get(0), 10);
         assert_eq!(level.take(10, 0), Ok(()));
         assert_eq!(level.take(1, 0), Err(0));
+    }
+
+    #[test]
+    fn amounts_beyond_all_measure_are_neither_paid_nor_filled_above_the_capacity() {
+        // 100 s × u32::MAX is more nanoseconds than fit.
+        let level = Timed::new(100 * SECOND, 10, 10);
+        assert_eq!(level.take(u32::MAX, 0), Err(10));
+        assert_eq!(level.take(10, 0), Ok(()));
+        level.give(u32::MAX);
+        assert_eq!(level.get(0), 10);
     }
 }

@@ -91,7 +91,8 @@ pub enum Refund {
 /// of retries is at most `burst + per_success × successes + per_second × seconds`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
-    /// Retries that a full budget pays for without any success.
+    /// Retries that a full budget pays for without any success, rounded up:
+    /// what is left over pays for one more as soon as anything comes in.
     pub burst: u64,
     /// Retries that one success can pay for.
     pub per_success: f64,
@@ -180,7 +181,7 @@ impl Budget {
         } = &*self.inner;
         // A class that is free would add load without bound; the builder has
         // made sure that there is none.
-        let cheapest = f64::from(costs.normal.min(costs.timeout).min(costs.throttling));
+        let cheapest = costs.normal.min(costs.timeout).min(costs.throttling);
         let dearest = costs.normal.max(costs.timeout).max(costs.throttling);
         let per_success = match refund {
             Refund::Fixed(amount) => *amount,
@@ -191,9 +192,9 @@ impl Budget {
             Store::Timed { level, .. } => 1e9 / level.price() as f64,
         };
         Load {
-            burst: (f64::from(*capacity) / cheapest) as u64,
-            per_success: f64::from(per_success) / cheapest,
-            per_second: per_second / cheapest,
+            burst: capacity.div_ceil(cheapest).into(),
+            per_success: f64::from(per_success) / f64::from(cheapest),
+            per_second: per_second / f64::from(cheapest),
         }
     }
 

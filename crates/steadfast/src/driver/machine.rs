@@ -12,7 +12,7 @@ use crate::world::{Roll, World};
 
 /// Time from std's clock, for the blocking driver.
 pub(super) struct Machine<'a> {
-    pub(super) observer: Option<&'a Observer>,
+    pub(super) observer: Option<&'a Observer<'a>>,
 }
 
 impl World for Machine<'_> {

@@ -52,7 +52,7 @@ pub fn retry<'a, S: RetryStrategy>(strategy: S) -> Retry<'a, S> {
     }
 }
 
-type Observer = dyn Fn(&RetryEvent<'_>) + Send + Sync;
+type Observer<'a> = dyn Fn(&RetryEvent<'_>) + Send + Sync + 'a;
 
 /// A call that is about to be made. See [`retry`].
 #[must_use = "nothing happens until it is run"]
@@ -61,7 +61,7 @@ pub struct Retry<'a, S, C = ByInfo> {
     classifier: C,
     call: Call,
     attempt_timeout: Option<Duration>,
-    observer: Option<&'a Observer>,
+    observer: Option<&'a Observer<'a>>,
 }
 
 impl<'a, S: RetryStrategy, C> Retry<'a, S, C> {
@@ -124,7 +124,7 @@ impl<'a, S: RetryStrategy, C> Retry<'a, S, C> {
 
     /// Tells `observer` of every retry and every refusal.
     #[inline]
-    pub fn observe(mut self, observer: &'a Observer) -> Self {
+    pub fn observe(mut self, observer: &'a Observer<'a>) -> Self {
         self.observer = Some(observer);
         self
     }

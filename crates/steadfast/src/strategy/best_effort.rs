@@ -118,7 +118,7 @@ impl RetryStrategy for BestEffort {
     }
 
     fn worst_case(&self, limits: &Limits) -> WorstCase {
-        WorstCase::of(&self.backoff, self.hint, None, None, limits)
+        WorstCase::of(&[&self.backoff], self.hint, None, None, limits)
     }
 
     #[inline]

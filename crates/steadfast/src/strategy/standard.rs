@@ -317,10 +317,14 @@ impl RetryStrategy for Standard {
             budget,
             ..
         } = &self.parts;
-        let load = Some(budget.load());
-        let normal = WorstCase::of(backoff, *hint, Some(*max_attempts), load, limits);
-        let throttled = WorstCase::of(throttling_backoff, *hint, Some(*max_attempts), load, limits);
-        normal.or_worse(throttled)
+        let backoffs = [backoff, throttling_backoff];
+        WorstCase::of(
+            &backoffs,
+            *hint,
+            Some(*max_attempts),
+            Some(budget.load()),
+            limits,
+        )
     }
 
     fn budget_left(&self, now: Instant) -> Option<u64> {

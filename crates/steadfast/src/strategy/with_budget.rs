@@ -1,5 +1,6 @@
 //! Any strategy, paid from one budget more.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::time::Instant;
 
@@ -52,14 +53,15 @@ impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
                 .with_budget_left(left.into())
                 .into();
         }
+        let reserved = Reserved::of(&self.budget, cost);
         match self
             .inner
             .refresh_retry_token(token, request, failure, world)
         {
-            Decision::Ready(answer) => settle(&self.budget, cost, answer).into(),
+            Decision::Ready(answer) => reserved.settle(answer).into(),
             Decision::Pending(inner) => {
-                let budget = self.budget.clone();
-                Decision::pending(async move { settle(&budget, cost, inner.await) })
+                let reserved = reserved.into_owned();
+                Decision::pending(async move { reserved.settle(inner.await) })
             }
         }
     }
@@ -113,17 +115,39 @@ impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
     }
 }
 
-/// Notes what was paid on the token, or gives it back if there is none: a retry
-/// that is refused adds no load and so costs nothing.
-fn settle(budget: &Budget, cost: u32, answer: Answer) -> Answer {
-    match answer {
-        Ok(mut token) => {
-            token.note_payment(budget.id(), cost);
-            Ok(token)
-        }
-        Err(refusal) => {
-            budget.take_back(cost);
-            Err(refusal)
+/// What was paid for a retry that is not granted yet. Given back when dropped:
+/// a retry that is refused adds no load and so costs nothing, and neither does
+/// one that nobody waits for any more, or whose decision panicked.
+struct Reserved<B: Borrow<Budget>> {
+    budget: B,
+    /// Nothing once it is settled.
+    cost: u32,
+}
+
+impl<B: Borrow<Budget>> Reserved<B> {
+    fn of(budget: B, cost: u32) -> Self {
+        Self { budget, cost }
+    }
+
+    /// The same, for a decision that outlives the strategy's own call.
+    fn into_owned(mut self) -> Reserved<Budget> {
+        let cost = std::mem::take(&mut self.cost);
+        Reserved::of(self.budget.borrow().clone(), cost)
+    }
+
+    /// Notes on the token what was paid for it, if there is one.
+    fn settle(mut self, answer: Answer) -> Answer {
+        let mut token = answer?;
+        let cost = std::mem::take(&mut self.cost);
+        token.note_payment(self.budget.borrow().id(), cost);
+        Ok(token)
+    }
+}
+
+impl<B: Borrow<Budget>> Drop for Reserved<B> {
+    fn drop(&mut self) {
+        if self.cost > 0 {
+            self.budget.borrow().take_back(self.cost);
         }
     }
 }

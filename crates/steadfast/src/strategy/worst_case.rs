@@ -71,21 +71,24 @@ impl WorstCase {
         }
     }
 
+    /// Of a strategy that waits by one of these backoffs, whichever fits the
+    /// failure.
     pub(super) fn of(
-        backoff: &Backoff,
+        backoffs: &[&Backoff],
         hint: RetryAfter,
         max_attempts: Option<u32>,
         load: Option<Load>,
         limits: &Limits,
     ) -> Self {
+        let delays = Delays { backoffs, hint };
+        let counted = [max_attempts, limits.attempts].into_iter().flatten().min();
         let fitting = limits
             .timeout
-            .and_then(|timeout| attempts_within(timeout, backoff, hint));
-        let attempts = [max_attempts, limits.attempts, fitting]
-            .into_iter()
-            .flatten()
-            .min();
-        let waits = attempts.map(|attempts| longest_wait(attempts - 1, backoff, hint));
+            .and_then(|timeout| delays.attempts_within(timeout));
+        let attempts = [counted, fitting].into_iter().flatten().min();
+        // Not by the attempts that fit: the delay that the deadline cuts short
+        // is waited for too, and followed by no attempt.
+        let waits = counted.map(|attempts| delays.longest_wait(attempts.saturating_sub(1)));
         let waiting = [waits, limits.timeout].into_iter().flatten().min();
         Self {
             attempts,
@@ -94,28 +97,20 @@ impl WorstCase {
             load,
         }
     }
-
-    /// The worse of each.
-    pub(super) fn or_worse(self, other: Self) -> Self {
-        fn worse<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
-            Some(a?.max(b?))
-        }
-        Self {
-            attempts: worse(self.attempts, other.attempts),
-            waiting: worse(self.waiting, other.waiting),
-            wall_time: worse(self.wall_time, other.wall_time),
-            load: self.load.and(other.load),
-        }
-    }
 }
 
 impl Load {
-    /// Whichever of two budgets allows less: retries must be paid from both.
+    /// One of two budgets that every retry is paid from. Either bounds the load
+    /// by itself, but the smaller numbers of both do not: a large budget that
+    /// refills slowly and a small one that refills quickly allow more than a
+    /// small one that refills slowly. This is the one that allows less in the
+    /// long run.
     pub(super) fn or_less(self, other: Self) -> Self {
-        Self {
-            burst: self.burst.min(other.burst),
-            per_success: self.per_success.min(other.per_success),
-            per_second: self.per_second.min(other.per_second),
+        let order = |load: &Self| (load.per_success, load.per_second, load.burst);
+        if order(&other) < order(&self) {
+            other
+        } else {
+            self
         }
     }
 }
@@ -148,29 +143,59 @@ impl fmt::Display for WorstCase {
     }
 }
 
-/// How many attempts fit before the timeout if every attempt fails at once and
-/// every delay is as short as it can be. `None` if there is no telling.
-fn attempts_within(timeout: Duration, backoff: &Backoff, hint: RetryAfter) -> Option<u32> {
-    let mut left = timeout;
-    for retries in 0..SETTLED {
-        let delay = shortest(backoff, hint, retries)?;
-        if delay >= left {
-            return Some(retries + 1);
-        }
-        left -= delay;
-    }
-    // Delays never shrink, so from here on none is shorter than this one.
-    let settled = shortest(backoff, hint, SETTLED)?;
-    // The delay that reaches the deadline is followed by no attempt.
-    let more = (left.as_nanos() - 1) / settled.as_nanos().max(1);
-    Some(
-        u32::try_from(more)
-            .unwrap_or(u32::MAX)
-            .saturating_add(SETTLED + 1),
-    )
+/// The delays that a strategy may come up with.
+struct Delays<'a> {
+    backoffs: &'a [&'a Backoff],
+    hint: RetryAfter,
 }
 
-/// The shortest delay before a retry; `None` if it may be nothing, or anything.
+impl Delays<'_> {
+    /// How many attempts fit before the timeout if every attempt fails at once
+    /// and every delay is as short as it can be. `None` if there is no telling.
+    fn attempts_within(&self, timeout: Duration) -> Option<u32> {
+        let mut left = timeout;
+        for retries in 0..SETTLED {
+            let delay = self.shortest(retries)?;
+            if delay >= left {
+                return Some(retries + 1);
+            }
+            left -= delay;
+        }
+        // Delays never shrink, so from here on none is shorter than this one.
+        let settled = self.shortest(SETTLED)?;
+        // The delay that reaches the deadline is followed by no attempt.
+        let more = (left.as_nanos() - 1) / settled.as_nanos().max(1);
+        Some(
+            u32::try_from(more)
+                .unwrap_or(u32::MAX)
+                .saturating_add(SETTLED + 1),
+        )
+    }
+
+    /// The most time that so many retries wait.
+    fn longest_wait(&self, retries: u32) -> Duration {
+        let unsettled: Duration = (0..retries.min(SETTLED))
+            .map(|n| self.longest(|backoff| backoff.longest(n)))
+            .fold(Duration::ZERO, Duration::saturating_add);
+        let most = self.longest(Backoff::cap);
+        unsettled.saturating_add(most.saturating_mul(retries.saturating_sub(SETTLED)))
+    }
+
+    /// The shortest delay before a retry; `None` if it may be nothing, or anything.
+    fn shortest(&self, retries: u32) -> Option<Duration> {
+        let each = self
+            .backoffs
+            .iter()
+            .map(|backoff| shortest(backoff, self.hint, retries));
+        each.min().flatten()
+    }
+
+    fn longest(&self, of: impl Fn(&Backoff) -> Duration) -> Duration {
+        let each = self.backoffs.iter().map(|backoff| of(backoff));
+        self.hint.longest(each.max().unwrap_or_default())
+    }
+}
+
 fn shortest(backoff: &Backoff, hint: RetryAfter, retries: u32) -> Option<Duration> {
     if backoff.is_custom() {
         return None;
@@ -183,13 +208,4 @@ fn shortest(backoff: &Backoff, hint: RetryAfter, retries: u32) -> Option<Duratio
         (_, Jitter::Decorrelated) => backoff.clone().with_jitter(Jitter::None).longest(0),
     };
     (!shortest.is_zero()).then_some(shortest)
-}
-
-fn longest_wait(retries: u32, backoff: &Backoff, hint: RetryAfter) -> Duration {
-    let longest = |n| hint.longest(backoff.longest(n));
-    let unsettled: Duration = (0..retries.min(SETTLED))
-        .map(longest)
-        .fold(Duration::ZERO, Duration::saturating_add);
-    let most = hint.longest(backoff.cap());
-    unsettled.saturating_add(most.saturating_mul(retries.saturating_sub(SETTLED)))
 }

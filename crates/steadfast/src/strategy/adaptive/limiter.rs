@@ -61,8 +61,7 @@ impl Limiter {
 
     /// Takes back a permit whose attempt was never made.
     pub(super) fn release(&self) {
-        let mut state = self.lock();
-        state.capacity = (state.capacity + 1.0).min(state.most);
+        self.lock().release();
     }
 
     /// Counts an attempt's outcome.
@@ -121,6 +120,14 @@ impl State {
                 self.filled_at = now + wait;
                 Permit::Granted { wait: time }
             }
+        }
+    }
+
+    /// One permit is the time that it takes to fill one. Given back as time,
+    /// it shortens the queue if there is one, and is capacity if there is none.
+    fn release(&mut self) {
+        if let Some(rate) = self.rate {
+            self.filled_at -= 1.0 / rate;
         }
     }
 
@@ -209,21 +216,32 @@ mod tests {
 
     #[test]
     fn a_released_permit_is_there_for_the_next() {
-        let limiter = Limiter::new();
+        let (limiter, now) = (Limiter::new(), crate::world::any_instant());
         *limiter.lock() = throttled_at(2.0);
-        let now = crate::world::any_instant();
-        assert_eq!(
-            limiter.acquire(now, WhenLimited::Wait),
-            Permit::Granted {
-                wait: Duration::from_millis(500)
-            }
-        );
-        limiter.release();
-        assert_eq!(
-            limiter.acquire(now, WhenLimited::Wait),
-            Permit::Granted {
-                wait: Duration::ZERO
-            }
-        );
+        for _ in 0..3 {
+            assert_eq!(limiter.acquire(now, WhenLimited::Wait), after(500));
+            limiter.release();
+        }
+    }
+
+    #[test]
+    fn a_queue_whose_members_all_left_makes_nobody_wait() {
+        let (limiter, now) = (Limiter::new(), crate::world::any_instant());
+        *limiter.lock() = throttled_at(2.0);
+        for queued in 1..=100 {
+            assert_eq!(limiter.acquire(now, WhenLimited::Wait), after(500 * queued));
+        }
+        for _ in 0..100 {
+            limiter.release();
+        }
+        for queued in 1..=3 {
+            assert_eq!(limiter.acquire(now, WhenLimited::Wait), after(500 * queued));
+        }
+    }
+
+    fn after(millis: u64) -> Permit {
+        Permit::Granted {
+            wait: Duration::from_millis(millis),
+        }
     }
 }

@@ -68,12 +68,33 @@ impl Adaptive {
         self.limiter.rate()
     }
 
-    /// Whether a permit was taken, and how long it makes the attempt wait.
-    fn permit(&self, world: &dyn World) -> Result<(bool, Duration), Refusal> {
+    /// The permit, and how long it makes the attempt wait.
+    fn permit(&self, world: &dyn World) -> Result<(Held<'_>, Duration), Refusal> {
+        let held = |limiter| Held { limiter };
         match self.limiter.acquire(world.now(), self.when_limited) {
-            Permit::NotNeeded => Ok((false, Duration::ZERO)),
-            Permit::Granted { wait } => Ok((true, wait)),
+            Permit::NotNeeded => Ok((held(None), Duration::ZERO)),
+            Permit::Granted { wait } => Ok((held(Some(&self.limiter)), wait)),
             Permit::Refused { wait } => Err(Refusal::new(Cause::RateLimited).would_wait(wait)),
+        }
+    }
+}
+
+/// A permit that no token holds yet. Given back when dropped, so that neither a
+/// refusal nor a panic of a backoff keeps it.
+struct Held<'a> {
+    limiter: Option<&'a Limiter>,
+}
+
+impl Held<'_> {
+    fn by(mut self, token: RetryToken) -> RetryToken {
+        token.holding(self.limiter.take().is_some())
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        if let Some(limiter) = self.limiter {
+            limiter.release();
         }
     }
 }
@@ -82,7 +103,7 @@ impl RetryStrategy for Adaptive {
     fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
         let token = self.standard.acquire_initial_token(request, world)?;
         let (permit, wait) = self.permit(world)?;
-        Ok(token.holding(permit).after(wait))
+        Ok(permit.by(token).after(wait))
     }
 
     fn refresh_retry_token(
@@ -110,14 +131,9 @@ impl RetryStrategy for Adaptive {
                 // Capacity accrues while the backoff runs: the longer of the
                 // two waits is enough.
                 let delay = token.delay().max(wait);
-                Ok(token.holding(permit).after(delay)).into()
+                Ok(permit.by(token).after(delay)).into()
             }
-            Err(refusal) => {
-                if permit {
-                    self.limiter.release();
-                }
-                refusal.into()
-            }
+            Err(refusal) => refusal.into(),
         }
     }
 

@@ -1,0 +1,216 @@
+//! What a dropped call has paid.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use steadfast::{
+    Answer, Attempt, Backoff, Budget, Cause, Costs, Decision, Failure, ForeignToken, Limits,
+    Refund, Refusal, Request, RetryEvent, RetryStrategy, RetryToken, Standard, StrategyExt,
+    StrategyId, VirtualWorld, World, WorstCase, reason, retry,
+};
+use tokio::time::advance;
+
+use crate::{pending_once, poll};
+
+const SECOND: Duration = Duration::from_secs(1);
+const CAPACITY: u32 = 100;
+const COST: u32 = 5;
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_call_has_paid_for_the_retries_that_were_granted_and_no_others() {
+    let places = dropped_at_each_await(|budget| {
+        Standard::builder()
+            .backoff(Backoff::constant(SECOND))
+            .budget(budget)
+            .build()
+            .expect("a possible strategy")
+    })
+    .await;
+    let expected = [
+        place("not polled", 0, 0),
+        place("first attempt", 1, 0),
+        place("first wait", 1, 1),
+        place("second attempt", 2, 1),
+        place("second wait", 2, 2),
+        place("third attempt", 3, 2),
+    ];
+    assert_eq!(places, expected.map(|(_, place)| place), "{expected:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_dropped_while_a_decision_is_awaited_has_not_paid_for_it() {
+    let places = dropped_at_each_await(|budget| Deliberate::new(1).with_budget(budget)).await;
+    let expected = [
+        place("not polled", 0, 0),
+        place("first attempt", 1, 0),
+        place("first decision", 1, 0),
+        place("first wait", 1, 1),
+        place("second attempt", 2, 1),
+        place("second decision", 2, 1),
+        place("second wait", 2, 2),
+        place("third attempt", 3, 2),
+    ];
+    assert_eq!(places, expected.map(|(_, place)| place), "{expected:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_decision_that_the_deadline_ends_costs_nothing() {
+    let budget = budget();
+    let strategy = Deliberate::new(u32::MAX).with_budget(budget.clone());
+    let error = retry(&strategy)
+        .idempotent(true)
+        .timeout(SECOND)
+        .classify(Failure::clone)
+        .run(|_| async { Err::<(), _>(Failure::not_sent(&reason::NOT_AVAILABLE)) })
+        .await
+        .expect_err("nobody decides");
+    assert!(error.is_timeout());
+    assert!(error.was_refused_for(Cause::Deadline));
+    assert_eq!(level(&budget), CAPACITY);
+}
+
+/// How many attempts were started, and how many retries granted.
+type Place = (u32, u32);
+
+fn place(name: &'static str, attempts: u32, granted: u32) -> (&'static str, Place) {
+    (name, (attempts, granted))
+}
+
+/// Makes the same call again and again, drops it each time one await later, and
+/// checks what it has paid. Ends when the call does.
+async fn dropped_at_each_await<S: RetryStrategy>(strategy: impl Fn(Budget) -> S) -> Vec<Place> {
+    let mut places = Vec::new();
+    for polls in 0..100 {
+        let budget = budget();
+        let strategy = strategy(budget.clone());
+        let (started, granted) = (Arc::new(AtomicU32::new(0)), AtomicU32::new(0));
+        let observer = |event: &RetryEvent<'_>| {
+            granted.fetch_add(u32::from(event.delay().is_some()), Ordering::Relaxed);
+        };
+        let mut call = Box::pin(
+            retry(&strategy)
+                .idempotent(true)
+                .timeout(60 * SECOND)
+                .attempt_timeout(2 * SECOND)
+                .observe(&observer)
+                .classify(Failure::clone)
+                .run(fails_twice(Arc::clone(&started))),
+        );
+        let finished = finishes_in(polls, call.as_mut()).await;
+        let (started, granted) = (
+            started.load(Ordering::Relaxed),
+            granted.load(Ordering::Relaxed),
+        );
+        drop(call);
+        let paid = CAPACITY - COST * granted;
+        if finished {
+            assert_eq!(level(&budget), paid + 1, "a success pays one back");
+            return places;
+        }
+        let dropped = format!("dropped in attempt {started}, {granted} retries granted");
+        assert_eq!(level(&budget), paid, "{dropped}");
+        places.push((started, granted));
+    }
+    panic!("the call never ends: {places:?}");
+}
+
+/// Three attempts: the first is cut by its own timeout, the second fails after
+/// a while, the third succeeds after a while.
+fn fails_twice(
+    started: Arc<AtomicU32>,
+) -> impl FnMut(Attempt) -> Pin<Box<dyn Future<Output = Result<(), Failure>>>> {
+    move |attempt| {
+        started.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async move {
+            match attempt.number() {
+                1 => std::future::pending().await,
+                2 => {
+                    pending_once().await;
+                    Err(Failure::in_flight(&reason::SOCKET_CLOSED_WHILE_IN_FLIGHT))
+                }
+                _ => {
+                    pending_once().await;
+                    Ok(())
+                }
+            }
+        })
+    }
+}
+
+/// Polls so often, with time in between for whatever it waits for.
+async fn finishes_in<F: Future>(polls: u32, mut call: Pin<&mut F>) -> bool {
+    for _ in 0..polls {
+        if poll(call.as_mut()).await.is_ready() {
+            return true;
+        }
+        advance(2 * SECOND).await;
+    }
+    false
+}
+
+fn budget() -> Budget {
+    Budget::builder()
+        .capacity(CAPACITY)
+        .costs(Costs {
+            normal: COST,
+            timeout: COST,
+            throttling: COST,
+        })
+        .refund(Refund::Fixed(1))
+        .build()
+        .expect("a possible budget")
+}
+
+fn level(budget: &Budget) -> u32 {
+    budget.level(VirtualWorld::new().now())
+}
+
+/// Grants every retry, after a second, but has to be polled so often before it
+/// says so.
+struct Deliberate {
+    id: StrategyId,
+    polls: u32,
+}
+
+impl Deliberate {
+    fn new(polls: u32) -> Self {
+        let id = StrategyId::unique();
+        Self { id, polls }
+    }
+}
+
+impl RetryStrategy for Deliberate {
+    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
+        Ok(RetryToken::initial(self.id))
+    }
+
+    fn refresh_retry_token(
+        &self,
+        token: RetryToken,
+        _: &Request<'_>,
+        _: &Failure,
+        _: &dyn World,
+    ) -> Decision {
+        if token.issuer() != self.id {
+            return Refusal::new(Cause::ForeignToken).into();
+        }
+        let polls = self.polls;
+        Decision::pending(async move {
+            for _ in 0..polls {
+                pending_once().await;
+            }
+            Ok(token.next(SECOND))
+        })
+    }
+
+    fn record_success(&self, _: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
+        Ok(())
+    }
+
+    fn worst_case(&self, limits: &Limits) -> WorstCase {
+        WorstCase::unbounded(limits)
+    }
+}

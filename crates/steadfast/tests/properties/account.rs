@@ -1,0 +1,200 @@
+//! Budgets, against an account that the test keeps for itself.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use steadfast::{Budget, Costs, Failure, Refund, VirtualWorld, World};
+
+use crate::course::run;
+use crate::failures::failures;
+use crate::policies::paid_policies;
+use crate::purse::{Purse, purses};
+use crate::scripts::scripts;
+use crate::{config, config_for_many, durations};
+
+proptest! {
+    #![proptest_config(config_for_many())]
+
+    #[test]
+    fn every_granted_retry_is_paid_every_success_refunded_and_nothing_else_happens_to_a_budget(
+        policy in paid_policies(),
+        scripts in prop::collection::vec(scripts(failures()), 1..20),
+        seed: u64,
+    ) {
+        let built = policy.build();
+        let mut accounts: Vec<(Account, Budget)> = built
+            .budgets
+            .iter()
+            .map(|(purse, budget)| (Account::new(purse.clone()), budget.clone()))
+            .collect();
+        let mut wrong = None;
+        run(&*built.strategy, &scripts, seed, |course, events, now| {
+            for (account, budget) in &mut accounts {
+                account.pass_time_until(now);
+                for event in events.iter().filter(|event| event.is_granted_retry()) {
+                    account.pay_for(course.number, &event.failure);
+                }
+                if course.succeeded() {
+                    account.refund(course.number);
+                }
+                let (level, expected) = (budget.level(now), account.level());
+                if level != expected || level > budget.capacity() {
+                    wrong.get_or_insert(format!("{level}, not {expected}: {account:?}"));
+                }
+            }
+        });
+        prop_assert_eq!(wrong, None);
+        for (account, _) in &accounts {
+            // They began full, so what came back was paid before, by somebody.
+            prop_assert!(account.refunded <= account.paid, "{:?}", account);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn a_budget_is_never_negative_nor_above_its_capacity_whatever_is_asked_of_it(
+        purse in purses(),
+        asked in prop::collection::vec(asked(), 0..100),
+    ) {
+        let world = VirtualWorld::new();
+        let budget = purse.build();
+        let mut account = Account::new(purse);
+        for ask in asked {
+            match ask {
+                Ask::Pay(cost) => {
+                    account.pass_time_until(world.now());
+                    let had = account.level();
+                    let expected = if account.pay(cost) { Ok(()) } else { Err(had) };
+                    prop_assert_eq!(budget.pay(cost, || world.now()), expected);
+                }
+                Ask::Refund(last_cost) => {
+                    // A refund is not told the time: what it finds is what was
+                    // there when somebody last looked.
+                    account.refund_of(last_cost);
+                    budget.refund(|| last_cost);
+                }
+                Ask::Wait(time) => world.advance(time),
+                Ask::Look => {}
+            }
+            if !matches!(ask, Ask::Wait(_)) {
+                account.pass_time_until(world.now());
+                prop_assert_eq!(budget.level(world.now()), account.level());
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Ask {
+    Pay(u32),
+    Refund(u32),
+    Wait(Duration),
+    Look,
+}
+
+fn asked() -> BoxedStrategy<Ask> {
+    let amount = || prop_oneof![8 => 0..50u32, 1 => any::<u32>()];
+    prop_oneof![
+        4 => amount().prop_map(Ask::Pay),
+        3 => amount().prop_map(Ask::Refund),
+        2 => durations().prop_map(Ask::Wait),
+        1 => Just(Ask::Look),
+    ]
+    .boxed()
+}
+
+/// A budget by the book: a level, and the time it was last topped up. The time
+/// that one token takes is the unit, so that nothing is rounded.
+#[derive(Debug)]
+struct Account {
+    purse: Purse,
+    /// Nanoseconds that one token takes; 1 without a refill.
+    price: u128,
+    worth: u128,
+    topped_up: Option<Instant>,
+    paid: u128,
+    refunded: u128,
+    last_cost: HashMap<usize, u32>,
+}
+
+impl Account {
+    fn new(purse: Purse) -> Self {
+        let price = purse.refill.map_or(1, |(tokens, every)| {
+            every.as_nanos().div_ceil(tokens.into())
+        });
+        Self {
+            worth: price * u128::from(purse.capacity),
+            purse,
+            price,
+            topped_up: None,
+            paid: 0,
+            refunded: 0,
+            last_cost: HashMap::new(),
+        }
+    }
+
+    fn level(&self) -> u32 {
+        u32::try_from(self.worth / self.price).expect("never above the capacity")
+    }
+
+    fn pass_time_until(&mut self, now: Instant) {
+        let since = now - *self.topped_up.get_or_insert(now);
+        self.topped_up = Some(now);
+        if self.purse.refill.is_some() {
+            self.add(since.as_nanos());
+        }
+    }
+
+    fn pay_for(&mut self, request: usize, failure: &Failure) {
+        let Costs {
+            normal,
+            timeout,
+            throttling,
+        } = self.purse.costs;
+        let cost = match (failure.throttling, failure.timeout) {
+            (true, _) => throttling,
+            (false, true) => timeout,
+            (false, false) => normal,
+        };
+        assert!(
+            self.pay(cost),
+            "a retry was granted that {self:?} cannot pay"
+        );
+        self.last_cost.insert(request, cost);
+    }
+
+    fn pay(&mut self, cost: u32) -> bool {
+        let worth = self.price * u128::from(cost);
+        let enough = worth <= self.worth;
+        if enough {
+            self.worth -= worth;
+            self.paid += worth;
+        }
+        enough
+    }
+
+    fn refund(&mut self, request: usize) {
+        let last = self.last_cost.get(&request).copied().unwrap_or(0);
+        self.refund_of(last);
+    }
+
+    fn refund_of(&mut self, last_cost: u32) {
+        let amount = match self.purse.refund {
+            Refund::Fixed(amount) => amount,
+            Refund::LastCostOr(amount) if last_cost == 0 => amount,
+            Refund::LastCostOr(_) => last_cost,
+        };
+        let before = self.worth;
+        self.add(self.price * u128::from(amount));
+        self.refunded += self.worth - before;
+    }
+
+    fn add(&mut self, worth: u128) {
+        let full = self.price * u128::from(self.purse.capacity);
+        self.worth = full.min(self.worth + worth);
+    }
+}

@@ -1,0 +1,109 @@
+//! Law 4: whoever looks, at the events, the counters, the reasons or the
+//! history, sees the same request.
+
+use proptest::prelude::*;
+use steadfast::{Outcome, ReasonSet, Verdict};
+
+use crate::config;
+use crate::course::{Course, Event, run};
+use crate::failures::failures;
+use crate::policies::policies;
+use crate::scripts::scripts;
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn attempts_retries_reasons_history_and_events_agree(
+        policy in policies(),
+        scripts in prop::collection::vec(scripts(failures()), 1..4),
+        seed: u64,
+    ) {
+        let courses = run(&*policy.build().strategy, &scripts, seed, |_, _, _| {});
+        for course in &courses {
+            the_events_tell_of_every_failure(course)?;
+            the_report_tells_the_same(course)?;
+        }
+        let mut ids: Vec<u64> =
+            courses.iter().filter_map(|course| Some(course.events.first()?.request_id)).collect();
+        let requests = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        prop_assert_eq!(ids.len(), requests, "two requests with one number");
+    }
+}
+
+fn the_events_tell_of_every_failure(course: &Course) -> Result<(), TestCaseError> {
+    let mut retries = 0;
+    for (place, event) in course.events.iter().enumerate() {
+        prop_assert_eq!(
+            event.attempt as usize,
+            place + 1,
+            "one event for each failure"
+        );
+        prop_assert_eq!(event.request_id, course.events[0].request_id);
+        retries += u32::from(event.is_retry());
+        // Counted before it is told, and told before the wait.
+        prop_assert_eq!(event.retries, retries);
+        prop_assert!(event.at >= course.attempts[place]);
+    }
+    for (event, start) in course.events.iter().zip(course.attempts.iter().skip(1)) {
+        let Outcome::Retry {
+            delay,
+            capped: false,
+        } = event.decided
+        else {
+            return Err(TestCaseError::fail(format!("an attempt after {event:?}")));
+        };
+        if !course.script.woken_early {
+            prop_assert_eq!(event.at + delay, *start);
+        }
+    }
+    Ok(())
+}
+
+fn the_report_tells_the_same(course: &Course) -> Result<(), TestCaseError> {
+    let Some(report) = course.report() else {
+        return Ok(());
+    };
+    let events = &course.events;
+    let retries: Vec<&Event> = events.iter().filter(|event| event.is_retry()).collect();
+    prop_assert_eq!(report.attempts() as usize, course.attempts.len());
+    prop_assert_eq!(report.attempts() as usize, events.len());
+    prop_assert_eq!(report.retries() as usize, retries.len());
+
+    let reasons: ReasonSet = retries.iter().map(|event| event.failure.reason).collect();
+    prop_assert_eq!(
+        report.reasons().counted().collect::<Vec<_>>(),
+        reasons.counted().collect::<Vec<_>>()
+    );
+
+    let history = report.history();
+    let omitted = history.omitted() as usize;
+    prop_assert_eq!(history.len() + omitted, events.len());
+    prop_assert_eq!(omitted, events.len().saturating_sub(16));
+    let told = events.iter().take(8).chain(events.iter().skip(8 + omitted));
+    for (record, event) in history.records().zip(told) {
+        prop_assert_eq!(record.attempt, event.attempt);
+        prop_assert_eq!(record.outcome, event.decided);
+        prop_assert_eq!(record.failure.reason, event.failure.reason);
+        prop_assert_eq!(record.failure.stage, event.failure.stage);
+        if course.deadline.is_some() {
+            prop_assert_eq!(record.at, event.at - course.script.starts);
+        }
+    }
+
+    let last = events.last().map(|event| event.decided);
+    let refused_for = report.refusal().map(|refusal| refusal.cause());
+    match last {
+        Some(Outcome::Refused(cause)) => prop_assert_eq!(refused_for, Some(cause)),
+        Some(Outcome::Retry { .. }) | Some(Outcome::Undecided) | None => {
+            prop_assert_eq!(refused_for, None);
+            prop_assert!(matches!(report.verdict(), Verdict::TimedOut(_)));
+        }
+    }
+    if let (Some(elapsed), Some(_)) = (report.elapsed(), course.deadline) {
+        prop_assert_eq!(elapsed, course.ended - course.script.starts);
+    }
+    Ok(())
+}

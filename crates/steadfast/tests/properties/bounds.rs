@@ -1,0 +1,95 @@
+//! What a strategy states as its worst case is the worst that happens.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use steadfast::{Limits, Load};
+
+use crate::course::run;
+use crate::deadline::only;
+use crate::failures::{failures, failures_that_ask};
+use crate::policies::{paid_policies, policies};
+use crate::scripts::{Script, scripts};
+use crate::{config, config_for_many};
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn one_request_stays_within_the_worst_case(
+        policy in policies(),
+        script in scripts(failures_that_ask()).prop_map(Script::unhurried),
+        seed: u64,
+    ) {
+        let built = policy.build();
+        let slowest = script.tries.iter().map(|one| one.takes).max();
+        let stated = built.strategy.worst_case(&Limits {
+            timeout: script.timeout,
+            attempt_timeout: slowest,
+            attempts: None,
+        });
+        let course = only(run(&*built.strategy, &[script], seed, |_, _, _| {}));
+        if let Some(most) = stated.attempts {
+            prop_assert!(course.attempts.len() <= most as usize, "{} attempts: {stated}", course.attempts.len());
+        }
+        if let Some(most) = stated.waiting {
+            let waited: Duration = course.waits.iter().map(|wait| wait.delay).sum();
+            prop_assert!(waited <= most, "waited {waited:?}: {stated}");
+        }
+        if let Some(most) = stated.wall_time {
+            let took = course.ended - course.script.starts;
+            prop_assert!(took <= most, "took {took:?}: {stated}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(config_for_many())]
+
+    #[test]
+    fn all_requests_together_add_no_more_load_than_stated(
+        policy in paid_policies(),
+        scripts in prop::collection::vec(scripts(failures()), 1..30),
+        seed: u64,
+    ) {
+        let built = policy.build();
+        let stated = built.strategy.worst_case(&Limits::default()).load;
+        let load = stated.expect("every retry is paid for");
+        let mut seen = Vec::new();
+        run(&*built.strategy, &scripts, seed, |course, events, now| {
+            if events.iter().any(|event| event.is_granted_retry()) {
+                seen.push((now, Seen::Retry));
+            }
+            if course.succeeded() {
+                seen.push((now, Seen::Success));
+            }
+        });
+        // Over any stretch of time, not only from the beginning.
+        for (place, (from, _)) in seen.iter().enumerate() {
+            let (mut retries, mut successes) = (0.0, 0.0);
+            for (to, what) in &seen[place..] {
+                match what {
+                    Seen::Retry => retries += 1.0,
+                    Seen::Success => successes += 1.0,
+                }
+                let most = allowed(load, successes, *to - *from);
+                prop_assert!(retries <= most, "{retries} retries, {most} allowed: {load:?}");
+            }
+        }
+    }
+}
+
+enum Seen {
+    Retry,
+    Success,
+}
+
+fn allowed(load: Load, successes: f64, time: Duration) -> f64 {
+    let Load {
+        burst,
+        per_success,
+        per_second,
+    } = load;
+    let rounding = 1e-6;
+    burst as f64 + per_success * successes + per_second * time.as_secs_f64() + rounding
+}

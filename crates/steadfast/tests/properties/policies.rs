@@ -1,0 +1,229 @@
+//! Strategies of every shape, as data that can be printed and built again.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use steadfast::{
+    Backoff, BestEffort, Budget, Jitter, MaybePolicy, RetryAfter, RetryStrategy, Standard,
+    StrategyExt,
+};
+
+use crate::purse::{Purse, purses};
+use crate::{durations, lengths};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Policy {
+    base: Base,
+    around: Vec<Around>,
+}
+
+#[derive(Clone, Debug)]
+enum Base {
+    BestEffort(Delays, RetryAfter, MaybePolicy),
+    Standard {
+        attempts: u32,
+        delays: Delays,
+        throttling: Delays,
+        hint: RetryAfter,
+        maybe: MaybePolicy,
+        purse: Purse,
+    },
+}
+
+#[derive(Clone, Debug)]
+enum Around {
+    Budget(Purse),
+    MaxAttempts(u32),
+    WhenRetries(u32),
+    WhenNotThrottled,
+}
+
+#[derive(Clone, Debug)]
+struct Delays {
+    shape: Shape,
+    jitter: Jitter,
+}
+
+#[derive(Clone, Debug)]
+enum Shape {
+    None,
+    Constant(Duration),
+    Linear(Duration, Duration, Duration),
+    Exponential(u32, Duration, Duration),
+    Controlled,
+    /// Up and down, as only a function of one's own goes.
+    Custom(Vec<Duration>),
+}
+
+/// A policy come to life, with the budgets that its retries are paid from.
+pub(crate) struct Built {
+    pub(crate) strategy: Box<dyn RetryStrategy>,
+    pub(crate) budgets: Vec<(Purse, Budget)>,
+}
+
+impl Policy {
+    pub(crate) fn build(&self) -> Built {
+        let (strategy, mut budgets) = self.base.build();
+        let mut strategy = strategy;
+        for around in &self.around {
+            strategy = match around.clone() {
+                Around::Budget(purse) => {
+                    let budget = purse.build();
+                    budgets.push((purse, budget.clone()));
+                    Box::new(strategy.with_budget(budget))
+                }
+                Around::MaxAttempts(limit) => {
+                    Box::new(strategy.max_attempts(limit).expect("at least 1"))
+                }
+                Around::WhenRetries(limit) => {
+                    Box::new(strategy.when(move |request, _| request.retries() < limit))
+                }
+                Around::WhenNotThrottled => {
+                    Box::new(strategy.when(|_, failure| !failure.throttling))
+                }
+            };
+        }
+        Built { strategy, budgets }
+    }
+}
+
+impl Base {
+    fn build(&self) -> (Box<dyn RetryStrategy>, Vec<(Purse, Budget)>) {
+        match self.clone() {
+            Base::BestEffort(delays, hint, maybe) => {
+                let strategy = BestEffort::new(delays.build())
+                    .retry_after(hint)
+                    .retry_maybe(maybe);
+                (Box::new(strategy), Vec::new())
+            }
+            Base::Standard {
+                attempts,
+                delays,
+                throttling,
+                hint,
+                maybe,
+                purse,
+            } => {
+                let budget = purse.build();
+                let strategy = Standard::builder()
+                    .max_attempts(attempts)
+                    .backoff(delays.build())
+                    .throttling_backoff(throttling.build())
+                    .retry_after(hint)
+                    .retry_maybe(maybe)
+                    .budget(budget.clone())
+                    .build()
+                    .expect("at least 1 attempt");
+                (Box::new(strategy), vec![(purse, budget)])
+            }
+        }
+    }
+}
+
+impl Delays {
+    fn build(&self) -> Backoff {
+        let possible = "drawn to be possible";
+        match self.shape.clone() {
+            Shape::None => Backoff::none(),
+            Shape::Constant(delay) => Backoff::constant(delay),
+            Shape::Linear(first, step, cap) => {
+                Backoff::linear(first, step, cap.max(first)).expect(possible)
+            }
+            Shape::Exponential(factor, base, cap) => {
+                Backoff::exponential_by(factor, base, cap.max(base)).expect(possible)
+            }
+            Shape::Controlled => Backoff::controlled(),
+            Shape::Custom(table) => Backoff::custom(move |retries| {
+                let place = retries as usize % table.len();
+                table[place]
+            }),
+        }
+        .with_jitter(self.jitter)
+    }
+}
+
+pub(crate) fn policies() -> BoxedStrategy<Policy> {
+    (bases(), prop::collection::vec(arounds(), 0..3))
+        .prop_map(|(base, around)| Policy { base, around })
+        .boxed()
+}
+
+/// Policies of which every retry is paid for.
+pub(crate) fn paid_policies() -> BoxedStrategy<Policy> {
+    (policies(), purses())
+        .prop_map(|(mut policy, purse)| {
+            if policy.build().budgets.is_empty() {
+                policy.around.push(Around::Budget(purse));
+            }
+            policy
+        })
+        .boxed()
+}
+
+fn bases() -> BoxedStrategy<Base> {
+    let best_effort = (delays(), hints(), maybes())
+        .prop_map(|(delays, hint, maybe)| Base::BestEffort(delays, hint, maybe));
+    let attempts = prop_oneof![1..6u32, 6..100u32];
+    let standard = (attempts, delays(), delays(), hints(), maybes(), purses()).prop_map(
+        |(attempts, delays, throttling, hint, maybe, purse)| Base::Standard {
+            attempts,
+            delays,
+            throttling,
+            hint,
+            maybe,
+            purse,
+        },
+    );
+    prop_oneof![best_effort, standard].boxed()
+}
+
+fn arounds() -> BoxedStrategy<Around> {
+    prop_oneof![
+        purses().prop_map(Around::Budget),
+        (1..20u32).prop_map(Around::MaxAttempts),
+        (0..20u32).prop_map(Around::WhenRetries),
+        Just(Around::WhenNotThrottled),
+    ]
+    .boxed()
+}
+
+fn delays() -> BoxedStrategy<Delays> {
+    let shape = prop_oneof![
+        Just(Shape::None),
+        durations().prop_map(Shape::Constant),
+        (durations(), durations(), durations())
+            .prop_map(|(first, step, cap)| Shape::Linear(first, step, cap)),
+        (2..5u32, lengths(), durations())
+            .prop_map(|(factor, base, cap)| Shape::Exponential(factor, base, cap)),
+        Just(Shape::Controlled),
+        prop::collection::vec(durations(), 1..5).prop_map(Shape::Custom),
+    ];
+    let jitter = prop::sample::select(vec![
+        Jitter::None,
+        Jitter::Full,
+        Jitter::Equal,
+        Jitter::Decorrelated,
+    ]);
+    (shape, jitter)
+        .prop_map(|(shape, jitter)| Delays { shape, jitter })
+        .boxed()
+}
+
+fn hints() -> BoxedStrategy<RetryAfter> {
+    prop_oneof![
+        Just(RetryAfter::Floor),
+        durations().prop_map(RetryAfter::Clamp),
+        durations().prop_map(RetryAfter::Cap),
+        Just(RetryAfter::Ignore),
+    ]
+    .boxed()
+}
+
+fn maybes() -> BoxedStrategy<MaybePolicy> {
+    prop::sample::select(vec![
+        MaybePolicy::Never,
+        MaybePolicy::UnlessClientFault,
+        MaybePolicy::Always,
+    ])
+    .boxed()
+}

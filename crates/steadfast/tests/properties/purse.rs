@@ -1,0 +1,57 @@
+//! Budgets as data, so that a test can keep its own account of them.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use steadfast::{Budget, Costs, Refund};
+
+use crate::lengths;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Purse {
+    pub(crate) capacity: u32,
+    pub(crate) costs: Costs,
+    pub(crate) refund: Refund,
+    pub(crate) refill: Option<(u32, Duration)>,
+}
+
+impl Purse {
+    pub(crate) fn build(&self) -> Budget {
+        let builder = Budget::builder()
+            .capacity(self.capacity)
+            .costs(self.costs)
+            .refund(self.refund);
+        match self.refill {
+            Some((tokens, every)) => builder.refill(tokens, every),
+            None => builder,
+        }
+        .build()
+        .expect("costs are drawn from the capacity, and refills take hours at most")
+    }
+}
+
+pub(crate) fn purses() -> BoxedStrategy<Purse> {
+    let capacities = prop_oneof![1..4u32, 4..100u32, 100..1000u32];
+    capacities
+        .prop_flat_map(|capacity| {
+            let cost = move || prop_oneof![1..=capacity.min(20), 1..=capacity];
+            let refund = prop_oneof![
+                (0..30u32).prop_map(Refund::Fixed),
+                (0..30u32).prop_map(Refund::LastCostOr),
+            ];
+            let refill = prop::option::weighted(0.4, (1..20u32, lengths()));
+            (cost(), cost(), cost(), refund, refill).prop_map(
+                move |(normal, timeout, throttling, refund, refill)| Purse {
+                    capacity,
+                    costs: Costs {
+                        normal,
+                        timeout,
+                        throttling,
+                    },
+                    refund,
+                    refill,
+                },
+            )
+        })
+        .boxed()
+}

@@ -1,0 +1,72 @@
+//! Laws 1, 6 and 7: what is not sent again, when at the earliest, and what is
+//! said of it at the end.
+
+use proptest::prelude::*;
+use steadfast::{BestEffort, Outcome, RetryAfter, Safety, Stage};
+
+use crate::config;
+use crate::course::run;
+use crate::deadline::only;
+use crate::failures::failures;
+use crate::policies::policies;
+use crate::scripts::scripts;
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn what_must_not_be_sent_again_never_is(
+        policy in policies(), script in scripts(failures()), seed: u64,
+    ) {
+        let course = only(run(&*policy.build().strategy, &[script], seed, |_, _, _| {}));
+        let idempotent = course.script.idempotent;
+        for event in course.events.iter().filter(|event| event.is_retry()) {
+            let failure = &event.failure;
+            let reason = failure.reason;
+            prop_assert!(!reason.never_retry(), "{reason} was retried");
+            prop_assert!(failure.safety != Safety::No, "an error that says no was retried");
+            let safe = match failure.stage {
+                Stage::NotSent => true,
+                Stage::InFlight => idempotent,
+                Stage::Responded => {
+                    idempotent || reason.allows_non_idempotent_retry() || reason.always_retry()
+                }
+            };
+            prop_assert!(safe, "retried: {failure:?}");
+        }
+        // Said the other way round, without the engine's own word for it: of a
+        // request that is not idempotent, only the last attempt was in flight.
+        let earlier = course.attempts.len().saturating_sub(1);
+        for one in course.script.tries.iter().take(earlier) {
+            let lost = one.failure.as_ref().is_some_and(|failure| failure.stage == Stage::InFlight);
+            prop_assert!(idempotent || !lost, "sent again after {one:?}");
+        }
+    }
+
+    #[test]
+    fn the_end_is_ambiguous_if_and_only_if_a_write_may_have_been_applied(
+        policy in policies(), script in scripts(failures()), seed: u64,
+    ) {
+        let course = only(run(&*policy.build().strategy, &[script], seed, |_, _, _| {}));
+        let Some(report) = course.report() else { return Ok(()) };
+        let lost = course.events.iter().any(|event| event.failure.stage == Stage::InFlight);
+        let ambiguous = lost && !course.script.idempotent;
+        prop_assert_eq!(report.verdict().is_ambiguous(), ambiguous);
+        prop_assert_eq!(report.request().may_have_been_applied(), lost);
+    }
+
+    #[test]
+    fn nobody_comes_back_before_the_peer_asked_them_to(
+        script in scripts(failures()), seed: u64,
+    ) {
+        let strategy = BestEffort::default().retry_after(RetryAfter::Floor);
+        let course = only(run(&strategy, &[script], seed, |_, _, _| {}));
+        for event in &course.events {
+            if let (Outcome::Retry { delay, capped: false }, Some(hint)) =
+                (event.decided, event.failure.hint)
+            {
+                prop_assert!(delay >= hint, "{delay:?} after a hint of {hint:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What befalls one request, written down beforehand.
+
+use std::fmt;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use steadfast::{Call, Failure};
+
+use crate::durations;
+
+/// One request and the attempts that it will make. When the script has no more
+/// of them, the next attempt succeeds.
+#[derive(Clone, Debug)]
+pub(crate) struct Script {
+    pub(crate) idempotent: bool,
+    pub(crate) timeout: Option<Duration>,
+    /// Counted from the beginning of the world.
+    pub(crate) starts: Duration,
+    pub(crate) tries: Vec<Try>,
+    /// Attempts that reach the deadline are cut there, as the async driver
+    /// does; else they end when they end, as under the blocking driver.
+    pub(crate) cut: bool,
+    /// Waits end early, as when what was waited for arrives.
+    pub(crate) woken_early: bool,
+    /// The caller drops the request instead of taking this step.
+    pub(crate) dropped_at_step: Option<usize>,
+}
+
+#[derive(Clone)]
+pub(crate) struct Try {
+    pub(crate) takes: Duration,
+    /// A success if there is none.
+    pub(crate) failure: Option<Failure>,
+}
+
+impl Script {
+    pub(crate) fn call(&self) -> Call {
+        let call = Call::new("op").idempotent(self.idempotent);
+        match self.timeout {
+            Some(timeout) => call.timeout(timeout),
+            None => call,
+        }
+    }
+
+    /// The same script without what a strategy cannot account for beforehand.
+    pub(crate) fn unhurried(mut self) -> Self {
+        self.cut = true;
+        self.woken_early = false;
+        self.dropped_at_step = None;
+        self
+    }
+}
+
+impl fmt::Debug for Try {
+    /// On one line: a script that fails is read as a list.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let takes = self.takes;
+        let Some(failure) = &self.failure else {
+            return write!(f, "{takes:?} success");
+        };
+        let Failure {
+            reason,
+            stage,
+            safety,
+            fault,
+            hint,
+            throttling,
+            timeout,
+            ..
+        } = failure;
+        write!(
+            f,
+            "{takes:?} {reason} {} safe: {safety:?} fault: {fault:?} hint: {hint:?} \
+             throttling: {throttling} timeout: {timeout}",
+            stage.name()
+        )
+    }
+}
+
+pub(crate) fn scripts(failures: BoxedStrategy<Failure>) -> BoxedStrategy<Script> {
+    let takes = prop_oneof![2 => Just(Duration::ZERO), 1 => durations()];
+    let failure = prop::option::weighted(0.9, failures);
+    let one = (takes, failure).prop_map(|(takes, failure)| Try { takes, failure });
+    (
+        any::<bool>(),
+        prop::option::weighted(0.7, durations()),
+        durations(),
+        prop::collection::vec(one, 0..40),
+        any::<bool>(),
+        prop::bool::weighted(0.1),
+        prop::option::weighted(0.2, 0..30usize),
+    )
+        .prop_map(
+            |(idempotent, timeout, starts, tries, cut, woken_early, dropped_at_step)| Script {
+                idempotent,
+                timeout,
+                starts,
+                tries,
+                cut,
+                woken_early,
+                dropped_at_step,
+            },
+        )
+        .boxed()
+}
