@@ -5,12 +5,11 @@ use std::cell::RefCell;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use steadfast::classify::{Classifier, by_fault};
 use steadfast::{
-    Answer, Backoff, BestEffort, Call, Cause, Decided, Decision, ErrorInfo, Failure, Fault,
-    ForeignToken, Limits, Orchestrator, Outcome, Reason, Refusal, Request, RetryAction, RetryEvent,
-    RetryInfo, RetryStrategy, RetryToken, Roll, Safety, Stage, Standard, Step, StrategyId,
-    VirtualWorld, World, WorstCase, from_fn, reason,
+    Answer, Backoff, BestEffort, Call, Cause, Decided, Decision, Failure, ForeignToken, Limits,
+    Orchestrator, Outcome, Reason, Refusal, Request, RetryAction, RetryEvent, RetryInfo,
+    RetryStrategy, RetryToken, Roll, Safety, Stage, Standard, Step, StrategyId, VirtualWorld,
+    World, WorstCase, from_fn, reason,
 };
 
 static NOT_MY_PARTITION: Reason = Reason::new("NOT_MY_PARTITION")
@@ -240,44 +239,6 @@ fn a_token_carries_state_of_the_strategys_own_from_attempt_to_attempt() {
         (token.retries(), token.delay()),
         (2, Duration::from_millis(5))
     );
-}
-
-#[test]
-fn what_an_error_does_not_say_has_the_defaults_of_the_guidance() {
-    let failure = Plain(Safety::Yes).to_failure();
-    assert!(!failure.throttling);
-    assert!(!failure.timeout);
-    assert_eq!(failure.hint, None);
-    assert_eq!(failure.fault, Fault::Other);
-    assert_eq!(failure.safety, Safety::Yes);
-}
-
-#[test]
-fn an_error_that_says_whose_fault_it_is_and_no_more_is_read_by_that() {
-    struct Status(u16);
-    impl ErrorInfo for Status {
-        fn fault(&self) -> Fault {
-            match self.0 {
-                400..=499 => Fault::Client,
-                500..=599 => Fault::Server,
-                _ => Fault::Other,
-            }
-        }
-    }
-    for (status, fault, safety) in [
-        (404, Fault::Client, Safety::No),
-        (503, Fault::Server, Safety::Maybe),
-        (302, Fault::Other, Safety::Maybe),
-    ] {
-        assert_eq!(Safety::from_fault(fault), safety);
-        let failure = by_fault.classify(&Status(status));
-        assert_eq!((failure.fault, failure.safety), (fault, safety), "{status}");
-        let world = VirtualWorld::new();
-        let mut request = Orchestrator::new(Standard::guidance(), Call::new("op").idempotent(true));
-        let _ = request.begin(&world);
-        let retried = matches!(request.handle_failure(failure, &world), Step::Wait(_));
-        assert_eq!(retried, fault != Fault::Client, "{status}");
-    }
 }
 
 #[test]
