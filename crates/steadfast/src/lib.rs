@@ -103,3 +103,8 @@ pub use strategy::{
 pub use token::{RetryToken, StrategyId};
 pub use verdict::{Certainty, Verdict};
 pub use world::{Roll, VirtualWorld, World};
+
+/// The examples of the guide for contributors are run like all others.
+#[cfg(doctest)]
+#[doc = include_str!("../../../CONTRIBUTING.md")]
+struct Contributing;
