@@ -165,6 +165,11 @@ impl Client {
         self.stream.write_all(bytes).await.unwrap();
     }
 
+    /// Sends as much as the peer takes at once; says how much that was.
+    pub async fn send_some(&mut self, bytes: &[u8]) -> usize {
+        self.stream.write(bytes).await.unwrap()
+    }
+
     /// The next frame, or nothing if the connection ended, in whatever way.
     pub async fn receive(&mut self) -> Option<Frame> {
         loop {
