@@ -21,9 +21,14 @@ pub(super) fn answer(request: &Request) -> Response {
     }
     let options = match Options::read(request) {
         Ok(options) => options,
-        Err(sentence) => return refuse(&Header::new(None), &Failure::new(400, 21_024, sentence)),
+        Err(sentence) => {
+            return refuse(
+                &Header::analytics(None),
+                &Failure::new(400, 21_024, sentence),
+            );
+        }
     };
-    let mut header = Header::new(options.text("client_context_id"));
+    let mut header = Header::analytics(options.text("client_context_id"));
     match execute(&options) {
         Ok((signature, rows)) => {
             header.signature = Some(signature);
@@ -37,7 +42,7 @@ pub(super) fn answer(request: &Request) -> Response {
 /// The answer to who is not who they say.
 pub(super) fn unauthenticated() -> Response {
     let failure = Failure::new(401, 20_000, "Unauthorized user.".into());
-    refuse(&Header::new(None), &failure)
+    refuse(&Header::analytics(None), &failure)
 }
 
 struct Failure {

@@ -120,6 +120,7 @@ async fn answer(
         Ok(request) => faults::apply(&request, &place, &cut, || dispatch(&request, &place)).await,
         Err(refusal) => refusal,
     };
+    tracing::debug!(service = %place.service, peer = %place.peer, status = response.status, "answered");
     response.into_hyper()
 }
 
@@ -200,7 +201,12 @@ fn envelope(request: &Request, service: Service, rows: usize) -> rows::Envelope 
     match service {
         Service::Query | Service::Analytics => {
             let options = query::options::Options::read(request).unwrap_or_default();
-            query::answer::Header::new(options.text("client_context_id")).around_rows()
+            let context_id = options.text("client_context_id");
+            let header = match service {
+                Service::Analytics => query::answer::Header::analytics(context_id),
+                _ => query::answer::Header::new(context_id),
+            };
+            header.around_rows()
         }
         Service::Search => search::envelope(rows),
         Service::Views => views::envelope(rows),

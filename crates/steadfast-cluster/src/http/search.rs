@@ -39,9 +39,11 @@ pub(super) fn envelope(hits: usize) -> Envelope {
         tail: Box::new(move |outcome| {
             let (failed, errors) = match &outcome.error {
                 None => (0, json!({})),
-                Some(error) => (1, json!({"partition": error})),
+                // Clients expect a sentence for each partition that failed.
+                Some(Value::String(sentence)) => (1, json!({"partition": sentence})),
+                Some(error) => (1, json!({"partition": error.to_string()})),
             };
-            let mut status = json!({"total": 1 , "failed": failed, "successful": 1 - failed});
+            let mut status = json!({"total": 1, "failed": failed, "successful": 1 - failed});
             if failed > 0 {
                 status["errors"] = errors;
             }

@@ -43,6 +43,7 @@ POST   /scripts       {\"service\":\"query\",\"matching\":\"SELECT\",\"times\":1
                        \"headers\":{\"Retry-After\":\"1\"},\"body\":{…}}, or instead of a body
                       {\"rows\":[…],\"error\":{…}}, {\"rows\":[…],\"cut\":true}, and \"pause_ms\", \"skip\", \"node\"
 DELETE /scripts, /scripts/{id}                    remove all, or one
+GET    /plans                                     how many statements are prepared
 POST   /plans/lose    {\"as\":\"forgotten\"}        4040; or unrecognizable (4050), undecodable (4070)
 GET    /journal?since=0&limit=1000                applied mutations, oldest first
 POST   /topology/rebalance-in   {\"wait\":true,\"vbuckets_per_step\":16,\"pause_ms\":10}
@@ -154,6 +155,7 @@ impl Control {
             ("POST", ["clock"]) => status::advance_clock(request, cluster),
             (method, ["faults", rest @ ..]) => faults::route(method, rest, request, cluster),
             (method, ["scripts", rest @ ..]) => scripts::route(method, rest, request, cluster),
+            ("GET", ["plans"]) => Ok(scripts::count_plans(cluster)),
             ("POST", ["plans", "lose"]) => scripts::lose_plans(request, cluster),
             (method, ["error-map", code]) => faults::error_map(method, code, request, cluster),
             ("POST", ["topology", action]) => topology::route(action, request, cluster).await,

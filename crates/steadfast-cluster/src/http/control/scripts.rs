@@ -40,6 +40,10 @@ pub(super) fn route(method: &str, rest: &[&str], request: &Request, cluster: &Cl
     }
 }
 
+pub(super) fn count_plans(cluster: &Cluster) -> Response {
+    Response::json(200, &json!({"count": cluster.plans().count()}))
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Lose {

@@ -18,6 +18,8 @@ pub(in crate::http) struct Header {
     pub signature: Option<Value>,
     /// How many documents were changed.
     pub mutations: u64,
+    /// Whether the metrics say how many objects were looked at, as those of analytics do.
+    pub counts_objects: bool,
 }
 
 impl Header {
@@ -37,6 +39,15 @@ impl Header {
             prepared: None,
             signature: None,
             mutations: 0,
+            counts_objects: false,
+        }
+    }
+
+    /// The same for analytics.
+    pub(in crate::http) fn analytics(client_context_id: Option<&str>) -> Self {
+        Self {
+            counts_objects: true,
+            ..Self::new(client_context_id)
         }
     }
 
@@ -90,6 +101,9 @@ impl Header {
             "resultCount": outcome.rows,
             "resultSize": outcome.bytes,
         });
+        if self.counts_objects {
+            metrics["processedObjects"] = 0.into();
+        }
         if self.mutations > 0 {
             metrics["mutationCount"] = self.mutations.into();
         }

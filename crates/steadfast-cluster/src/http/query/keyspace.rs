@@ -225,8 +225,7 @@ impl Keyspace {
             ..QueryError::new(
                 12_009,
                 format!(
-                    "DML Error, possible causes include CAS mismatch. Failed to perform {statement} \
-                     on key {key} of {}: {status}",
+                    "DML Error: failed to perform {statement} on key {key} of {}: {status}",
                     self.name
                 ),
             )
