@@ -14,7 +14,7 @@ from couchbase.exceptions import (
     ScopeNotFoundException,
     UserNotFoundException,
 )
-from couchbase.management.buckets import BucketType, CreateBucketSettings
+from couchbase.management.buckets import BucketSettings, BucketType, CreateBucketSettings
 from couchbase.management.collections import CreateCollectionSettings
 from couchbase.management.users import Role, User
 
@@ -35,13 +35,12 @@ def test_buckets_are_created_listed_flushed_and_dropped(cluster):
         assert (made.ram_quota_mb, made.num_replicas, made.flush_enabled) == (100, 0, True)
         assert {bucket.name for bucket in buckets.get_all_buckets()} >= {BUCKET, "made"}
         bucket = cluster.bucket("made")
-        bucket.wait_until_ready(timedelta(seconds=10))
         collection = bucket.default_collection()
         collection.upsert("k", 1)
         buckets.flush_bucket("made")
         assert not collection.exists("k").exists
-        made.flush_enabled = False
-        buckets.update_bucket(made)
+        buckets.update_bucket(BucketSettings(name="made", ram_quota_mb=128, flush_enabled=False))
+        assert buckets.get_bucket("made").ram_quota_mb == 128
         with pytest.raises(BucketNotFlushableException):
             buckets.flush_bucket("made")
     finally:
