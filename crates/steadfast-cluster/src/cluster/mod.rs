@@ -31,6 +31,8 @@ use shared::Shared;
 use crate::clock::Clock;
 use crate::error_map::ServedErrorMap;
 use crate::fault::{Fault, FaultGuard, Faults};
+use crate::http::query::Plans;
+use crate::http::script::{Script, ScriptGuard, Scripts};
 use crate::journal::Journal;
 use crate::manifest::ManifestError;
 use crate::service::Service;
@@ -144,6 +146,21 @@ impl Cluster {
     /// The rules in force.
     pub fn faults(&self) -> &Arc<Faults> {
         &self.inner.shared.faults
+    }
+
+    /// Answers as the script says for as long as the guard lives.
+    pub fn script(&self, script: Script) -> ScriptGuard {
+        self.inner.shared.scripts.guard(script)
+    }
+
+    /// The scripts in force.
+    pub fn scripts(&self) -> &Arc<Scripts> {
+        &self.inner.shared.scripts
+    }
+
+    /// Prepared statements, to count and to lose.
+    pub fn plans(&self) -> &Plans {
+        &self.inner.shared.plans
     }
 
     /// Every mutation that was applied.
