@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use super::guarded;
 use crate::call::Call;
 use crate::decision::PendingDecision;
 use crate::history::{Ended, History, Outcome};
@@ -87,7 +88,7 @@ impl Report {
             verdict,
             refusal,
             elapsed,
-            strategy: Described(strategy).to_string(),
+            strategy: described(strategy),
         }
     }
 
@@ -154,6 +155,12 @@ impl Report {
         }
         reasons
     }
+}
+
+/// A strategy that fails to describe itself must not take the error with it.
+fn described(strategy: &dyn RetryStrategy) -> String {
+    guarded(|| Described(strategy).to_string())
+        .unwrap_or_else(|_| "a strategy that failed to describe itself".to_owned())
 }
 
 impl fmt::Debug for Report {
