@@ -646,6 +646,76 @@ mod tests {
     }
 
     #[test]
+    fn no_soup_of_pieces_makes_it_panic() {
+        use rand::rngs::SmallRng;
+        use rand::seq::IndexedRandom;
+        use rand::{Rng, SeedableRng};
+        const PIECES: &[&str] = &[
+            "SELECT ",
+            "RAW ",
+            "FROM ",
+            "`b`",
+            "b ",
+            "USE KEYS ",
+            "[",
+            "]",
+            "(",
+            ")",
+            "{",
+            "}",
+            ",",
+            ".",
+            "*",
+            ":",
+            "'k'",
+            "\"",
+            "'",
+            "`",
+            "\\",
+            "$1",
+            "$",
+            "?",
+            "1",
+            "1e",
+            "-",
+            "NOT ",
+            "IS ",
+            "IN ",
+            "NULL ",
+            "META()",
+            "COUNT(*)",
+            "PREPARE ",
+            "EXECUTE ",
+            "p ",
+            "AS ",
+            "INSERT INTO ",
+            "VALUES ",
+            "DELETE ",
+            "WHERE ",
+            "LIMIT ",
+            "RETURNING ",
+            "=",
+            "||",
+            "--",
+            "/*",
+            "ü",
+            ";",
+            "\n",
+        ];
+        let seed = 4711;
+        let mut random = SmallRng::seed_from_u64(seed);
+        for round in 0..20_000 {
+            let length = random.random_range(0..24);
+            let soup: String = (0..length)
+                .filter_map(|_| PIECES.choose(&mut random))
+                .copied()
+                .collect();
+            let parsed = std::panic::catch_unwind(|| parse(&soup).is_ok());
+            assert!(parsed.is_ok(), "seed {seed}, round {round}: {soup:?}");
+        }
+    }
+
+    #[test]
     fn depth_is_bounded() {
         for open in ["(", "[", "-", "NOT ", "a["] {
             let text = format!("SELECT {}", open.repeat(100_000));
