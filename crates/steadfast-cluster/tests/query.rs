@@ -187,6 +187,18 @@ async fn readonly_refuses_what_writes_and_applies_nothing() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_returned_is_not_written() {
+    let cluster = cluster(1, 0).await;
+    for returning in ["COUNT(*)", "$1", "$name"] {
+        let statement = format!("UPSERT INTO b VALUES ('k', 1) RETURNING {returning}");
+        assert_ne!(run(&cluster, &statement).await.status, 200);
+    }
+    assert_eq!(cluster.journal().applied(), 0);
+    let counted = run(&cluster, "SELECT COUNT(*) AS c").await;
+    assert_eq!(counted.results(), json!([{"c": 1}]));
+}
+
+#[tokio::test]
 async fn mistakes_have_the_codes_of_the_real_service() {
     let cluster = cluster(1, 0).await;
     for (body, status, code) in [

@@ -30,6 +30,9 @@ pub(super) enum Break {
 /// Rows that are made as they are written.
 pub(super) type Rows = Box<dyn Iterator<Item = Result<Value, Break>> + Send>;
 
+/// Makes the end of an answer from how its rows went.
+pub(super) type Tail = Box<dyn FnOnce(&Outcome) -> String + Send>;
+
 /// How the rows went.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
@@ -46,7 +49,7 @@ pub(super) struct Envelope {
     /// Everything up to and with the opening bracket.
     pub head: String,
     /// Makes everything from the closing bracket on.
-    pub tail: Box<dyn FnOnce(&Outcome) -> String + Send>,
+    pub tail: Tail,
 }
 
 /// An answer whose rows are made and written one after the other, with a pause before each if
@@ -79,7 +82,7 @@ enum Piece {
 
 struct Writer {
     ready: VecDeque<String>,
-    tail: Option<Box<dyn FnOnce(&Outcome) -> String + Send>>,
+    tail: Option<Tail>,
     rows: Rows,
     outcome: Outcome,
     pause: Duration,

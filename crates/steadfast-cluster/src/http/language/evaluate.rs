@@ -21,7 +21,7 @@ pub(in crate::http) struct Parameters {
 }
 
 /// A document as a statement sees it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(in crate::http) struct Row {
     pub key: String,
     pub cas: u64,
@@ -349,7 +349,7 @@ mod tests {
             ("SELECT RAW 1 / 0", json!(null)),
             (
                 "SELECT RAW -(-9223372036854775807 - 1)",
-                json!(9.223372036854775807e18),
+                json!(9_223_372_036_854_775_808_f64),
             ),
             ("SELECT RAW 'a' || \"b\"", json!("ab")),
             ("SELECT RAW NOT 1 = 2 AND 'a' < 'b' OR false", json!(true)),

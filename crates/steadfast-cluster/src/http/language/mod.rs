@@ -3,7 +3,9 @@
 //! It is there so that a client's plumbing can be tested without scripting every
 //! answer: literals and parameters come back as they were sent, documents are read and
 //! written by key, and what is not understood is refused as a real service would, with
-//! a syntax error. No joins, no grouping, no functions but `META` and `COUNT(*)`.
+//! a syntax error. Without keys a keyspace is read whole, as if it had a primary index.
+//! No joins, no grouping, no order but that of the keys, no updates in place, and no
+//! functions but `META` and `COUNT(*)`.
 //!
 //! [`parse`] turns a statement into a [`Statement`]; [`Scope`] evaluates its expressions.
 

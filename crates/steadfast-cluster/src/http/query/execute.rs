@@ -117,7 +117,11 @@ impl Execution<'_> {
     fn select(&self, select: Select) -> Done {
         let signature = signature(&select.projection);
         let Some(source) = &select.source else {
-            let scope = self.scope(None);
+            // Without a keyspace there is one row, made of nothing.
+            let scope = Scope {
+                count: counts(&select.projection).then_some(1),
+                ..self.scope(None)
+            };
             let rows = if scope.holds(select.filter.as_ref())? {
                 vec![scope.project(&select.projection)?]
             } else {
@@ -172,6 +176,12 @@ impl Execution<'_> {
             return Err(QueryError::unauthorized(&what));
         }
         let keyspace = self.open(&write.source.keyspace)?;
+        if let Some(projection) = &write.returning {
+            // What cannot be returned must be found out before anything is written.
+            let row = Row::default();
+            self.scope(Some((&write.source.alias, &row)))
+                .project(projection)?;
+        }
         let changed = match &write.kind {
             WriteKind::Insert(pairs) => self.store(&keyspace, StoreMode::Add, pairs)?,
             WriteKind::Upsert(pairs) => self.store(&keyspace, StoreMode::Set, pairs)?,

@@ -1,6 +1,6 @@
 //! The query service.
 //!
-//! Statements of the small language are executed, see [`language`](super::language);
+//! Statements of the small language are executed, which is in the `language` folder;
 //! everything else is for scripts. A request names a statement or a plan that was
 //! prepared before; [`PlanLoss`] makes plans disappear, as they do when a node restarts.
 
