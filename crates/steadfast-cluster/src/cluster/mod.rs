@@ -16,6 +16,7 @@ pub mod shared;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -56,6 +57,8 @@ struct Inner {
     control: Mutex<Option<SocketAddr>>,
     /// Held by whoever changes the topology, one at a time.
     topology: Arc<tokio::sync::Mutex<()>>,
+    /// Whether the one who holds it is a rebalance, which can take as long as it likes.
+    rebalancing: AtomicBool,
     holds: Mutex<Holds>,
     stopped: CancellationToken,
 }
