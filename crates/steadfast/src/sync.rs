@@ -1,5 +1,12 @@
 //! The primitives whose use is model-checked. `--cfg loom` swaps them for
-//! loom's, which try every interleaving; see `tests/loom.rs`.
+//! loom's, which try every interleaving:
+//!
+//! ```text
+//! RUSTFLAGS="--cfg loom" cargo test -p steadfast --lib --release loom
+//! ```
+//!
+//! Loom's primitives work inside of a model only, so that under this flag no
+//! other test can run.
 
 #[cfg(loom)]
 pub(crate) use loom::sync::{

@@ -28,6 +28,8 @@
 
 mod build;
 mod level;
+#[cfg(all(test, loom))]
+mod loom_tests;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -9,6 +9,8 @@
 
 mod cubic;
 mod limiter;
+#[cfg(all(test, loom))]
+mod loom_tests;
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,0 +1,183 @@
+//! Every interleaving of payments and refunds, tried out by loom.
+//!
+//! A run is right if its results are those of some order in which the same
+//! operations are made one after the other: then no payment is lost, none is
+//! made twice, and the level is never negative nor above the capacity.
+
+use std::collections::HashSet;
+use std::fmt::Debug;
+use std::hash::Hash;
+use std::sync::OnceLock;
+
+use loom::sync::Arc;
+use loom::thread;
+
+use super::level::{Earned, Timed};
+
+const CAPACITY: u32 = 10;
+const SECOND: u64 = 1_000_000_000;
+
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    Take(u32),
+    Give(u32),
+}
+
+/// What an operation answered: `None` for a refund, which answers nothing.
+type Reply = Option<Result<(), u32>>;
+
+#[test]
+fn of_two_payments_that_fit_one_by_one_but_not_together_one_is_made() {
+    check_earned(5, &[&[Op::Take(3)], &[Op::Take(3)]]);
+}
+
+#[test]
+fn payments_and_refunds_at_once_lose_nothing() {
+    check_earned(3, &[&[Op::Take(2)], &[Op::Give(2)]]);
+    check_earned(1, &[&[Op::Take(2)], &[Op::Give(1)], &[Op::Give(1)]]);
+    check_earned(
+        6,
+        &[&[Op::Take(5), Op::Give(5)], &[Op::Take(5), Op::Give(5)]],
+    );
+}
+
+#[test]
+fn refunds_at_once_do_not_fill_above_the_capacity() {
+    check_earned(CAPACITY - 1, &[&[Op::Give(1)], &[Op::Give(1)]]);
+    check_earned(
+        CAPACITY - 3,
+        &[&[Op::Give(5)], &[Op::Give(5)], &[Op::Take(1)]],
+    );
+}
+
+#[test]
+fn a_timed_level_loses_nothing_either() {
+    check_timed(5, &[&[Op::Take(3)], &[Op::Take(3)]]);
+    check_timed(3, &[&[Op::Take(2)], &[Op::Give(2)]]);
+    check_timed(CAPACITY - 3, &[&[Op::Give(5)], &[Op::Give(5)]]);
+}
+
+#[test]
+fn threads_that_disagree_on_the_time_are_granted_no_more_than_the_latest_time_allows() {
+    loom::model(|| {
+        // Two tokens now, and one more each second.
+        let level = Arc::new(Timed::new(SECOND, CAPACITY, 2));
+        let threads = [0, 1].map(|seconds| {
+            let level = Arc::clone(&level);
+            thread::spawn(move || level.take(2, seconds * SECOND).is_ok())
+        });
+        let paid: u32 = threads
+            .into_iter()
+            .map(|one| 2 * u32::from(joined(one)))
+            .sum();
+        // Three tokens by the end of the second: one payment, whoever makes it.
+        assert_eq!(paid, 2);
+        assert_eq!(level.get(SECOND), 1);
+    });
+}
+
+fn check_earned(initial: u32, threads: &'static [&'static [Op]]) {
+    let apply = |level: &Earned, op| match op {
+        Op::Take(cost) => Some(level.take(cost)),
+        Op::Give(amount) => {
+            level.give(amount, CAPACITY);
+            None
+        }
+    };
+    check(threads, move || Earned::new(initial), apply, Earned::get);
+}
+
+fn check_timed(initial: u32, threads: &'static [&'static [Op]]) {
+    let apply = |level: &Timed, op| match op {
+        Op::Take(cost) => Some(level.take(cost, 0)),
+        Op::Give(amount) => {
+            level.give(amount);
+            None
+        }
+    };
+    check(
+        threads,
+        move || Timed::new(SECOND, CAPACITY, initial),
+        apply,
+        |level| level.get(0),
+    );
+}
+
+/// Runs each list of operations on a thread of its own, in every interleaving,
+/// and compares replies and final level with those of all orders without
+/// concurrency.
+fn check<L: Send + Sync + 'static>(
+    threads: &'static [&'static [Op]],
+    new: impl Fn() -> L + Send + Sync + Copy + 'static,
+    apply: impl Fn(&L, Op) -> Reply + Send + Sync + Copy + 'static,
+    get: impl Fn(&L) -> u32 + Send + Sync + Copy + 'static,
+) {
+    // Loom's atomics work inside of a model only, also where nothing is at once.
+    let known = std::sync::Arc::new(OnceLock::new());
+    let right = std::sync::Arc::clone(&known);
+    loom::model(move || {
+        let answers = without_concurrency(threads, new, apply, get);
+        known
+            .set(answers)
+            .expect("there is one way to do nothing at once");
+    });
+    loom::model(move || {
+        let level = Arc::new(new());
+        let running: Vec<_> = threads
+            .iter()
+            .map(|ops| {
+                let level = Arc::clone(&level);
+                thread::spawn(move || -> Vec<Reply> {
+                    ops.iter().map(|op| apply(&level, *op)).collect()
+                })
+            })
+            .collect();
+        let replies = running.into_iter().map(joined).collect();
+        let right = right.get().expect("the first model has run");
+        assert_in((replies, get(&level)), right);
+    });
+}
+
+/// The replies and the final level of every order.
+fn without_concurrency<L>(
+    threads: &[&[Op]],
+    new: impl Fn() -> L,
+    apply: impl Fn(&L, Op) -> Reply,
+    get: impl Fn(&L) -> u32,
+) -> HashSet<(Vec<Vec<Reply>>, u32)> {
+    let steps: Vec<usize> = threads.iter().map(|ops| ops.len()).collect();
+    let run = |order: Vec<usize>| {
+        let level = new();
+        let mut replies = vec![Vec::new(); threads.len()];
+        for thread in order {
+            let op = threads[thread][replies[thread].len()];
+            replies[thread].push(apply(&level, op));
+        }
+        (replies, get(&level))
+    };
+    orders(&steps).into_iter().map(run).collect()
+}
+
+/// All orders in which threads can take turns that have so many steps each.
+fn orders(steps: &[usize]) -> Vec<Vec<usize>> {
+    if steps.iter().all(|left| *left == 0) {
+        return vec![Vec::new()];
+    }
+    let mut all = Vec::new();
+    for thread in (0..steps.len()).filter(|thread| steps[*thread] > 0) {
+        let mut left = steps.to_vec();
+        left[thread] -= 1;
+        for rest in orders(&left) {
+            all.push([vec![thread], rest].concat());
+        }
+    }
+    all
+}
+
+fn assert_in<T: Debug + Eq + Hash>(seen: T, right: &HashSet<T>) {
+    assert!(right.contains(&seen), "{seen:?} is none of {right:?}");
+}
+
+fn joined<T>(thread: thread::JoinHandle<T>) -> T {
+    thread.join().expect("no thread panics")
+}
