@@ -1,6 +1,10 @@
 //! Peers that mean harm, or are broken: nothing else suffers, and the log says what happened.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that cannot go on should stop, and may say what it saw"
+)]
 
 mod support;
 

@@ -3,7 +3,11 @@
 //! One test in one process, because it looks at the memory of all of it.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that cannot go on should stop, and may say what it saw"
+)]
 
 mod support;
 

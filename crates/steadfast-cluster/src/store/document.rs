@@ -11,6 +11,8 @@ use crate::clock::Now;
 
 /// The largest value a document may have, uncompressed: twenty mebibytes.
 pub const MAX_VALUE_BYTES: usize = 20 * 1024 * 1024;
+/// The most that the xattrs of a document may have together: one mebibyte.
+pub const MAX_XATTR_BYTES: usize = 1024 * 1024;
 /// What a document costs beyond its key and value, for the bucket's quota.
 const OVERHEAD_BYTES: usize = 128;
 
@@ -62,7 +64,7 @@ impl Document {
 
     /// What the document counts for in the bucket's quota.
     pub fn cost(&self, key: &[u8]) -> usize {
-        let xattrs = self.xattrs.as_ref().map_or(0, |xattrs| 64 * xattrs.len());
+        let xattrs = self.xattrs.as_ref().map_or(0, |xattrs| weight(xattrs));
         key.len() + self.value.len() + xattrs + OVERHEAD_BYTES
     }
 
@@ -77,6 +79,23 @@ impl Document {
             .collect();
         (!kept.is_empty()).then(|| Arc::new(kept))
     }
+}
+
+/// What xattrs take up, about: their text, and something for each value.
+pub fn weight(xattrs: &Xattrs) -> usize {
+    fn of(value: &Value) -> usize {
+        OVERHEAD_BYTES / 4
+            + match value {
+                Value::String(text) => text.len(),
+                Value::Array(array) => array.iter().map(of).sum(),
+                Value::Object(object) => weight(object),
+                Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+            }
+    }
+    xattrs
+        .iter()
+        .map(|(name, value)| name.len() + of(value))
+        .sum()
 }
 
 /// A body on its way into the store: checked, and told what it is.

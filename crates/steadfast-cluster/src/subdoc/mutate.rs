@@ -15,7 +15,7 @@ use super::attributes::{self, Stamp};
 use super::lookup::{MAX_PATHS, to_bytes};
 use super::path::{Component, Path};
 use super::tree::{self, End};
-use crate::store::document::{Body, Document};
+use crate::store::document::{Body, Document, MAX_XATTR_BYTES, weight};
 
 /// What to do at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -257,6 +257,9 @@ impl State {
         }
         attributes::fill_in_checksum(&mut self.xattrs, &self.document.inflated()?);
         self.document.xattrs = match self.xattrs {
+            Value::Object(xattrs) if weight(&xattrs) > MAX_XATTR_BYTES => {
+                return Err(Status::TooBig);
+            }
             Value::Object(xattrs) if !xattrs.is_empty() => Some(Arc::new(xattrs)),
             _ => None,
         };
@@ -379,6 +382,17 @@ mod tests {
             json!({"cas": "0x1000000000000000", "crc": "0xe3069283"})
         );
         assert_eq!(mutated.document.value, "123456789");
+    }
+
+    #[test]
+    fn attributes_are_bounded_and_count_for_the_quota() {
+        let text = format!("{:?}", "x".repeat(900 * 1024));
+        let one = [xattr(MutationOp::DictAdd, "x", &text)];
+        let first = run(&one, &document("{}"), STAMP).unwrap().document;
+        assert!(first.cost(b"k") > 900 * 1024);
+        let two = [xattr(MutationOp::DictAdd, "y", &text)];
+        let error = run(&two, &first, STAMP).unwrap_err();
+        assert_eq!(error, MutateError::Whole(Status::TooBig));
     }
 
     #[test]
