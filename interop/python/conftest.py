@@ -57,12 +57,27 @@ class Server:
     def topology(self, action, **body):
         return self.call("POST", f"/topology/{action}", body)
 
-    def journal(self, since=0):
-        return self.call("GET", f"/journal?since={since}&limit=100000")
+    def advance_clock(self, seconds):
+        self.call("POST", "/clock", {"advance_ms": seconds * 1000})
 
-    def connect(self, user=USER, password=PASSWORD):
-        options = ClusterOptions(PasswordAuthenticator(user, password))
-        cluster = Cluster(self.connection_string, options)
+    def journal(self, since=0):
+        """Every applied mutation from a sequence number on, and the number after the last."""
+        entries = []
+        while True:
+            page = self.call("GET", f"/journal?since={since}&limit=50000")
+            assert page["forgotten"] <= since, "the journal has forgotten some"
+            entries += page["entries"]
+            since = page["next"]
+            if not page["entries"]:
+                return entries, since
+
+    def connect(self, user=USER, password=PASSWORD, tls=False):
+        if tls:
+            authenticator = PasswordAuthenticator(user, password, cert_path=self.authority)
+        else:
+            authenticator = PasswordAuthenticator(user, password)
+        address = self.tls_connection_string if tls else self.connection_string
+        cluster = Cluster(address, ClusterOptions(authenticator))
         cluster.wait_until_ready(timedelta(seconds=10))
         return cluster
 

@@ -5,54 +5,83 @@ from datetime import timedelta
 import pytest
 from couchbase.auth import PasswordAuthenticator
 from couchbase.cluster import Cluster
-from couchbase.exceptions import AuthenticationException, BucketNotFoundException, CouchbaseException
-from couchbase.options import ClusterOptions, GetOptions
+from couchbase.exceptions import (
+    AuthenticationException,
+    BucketNotFoundException,
+    UnAmbiguousTimeoutException,
+)
+from couchbase.options import ClusterOptions
 
 from conftest import BUCKET, PASSWORD, USER
 
 
-def test_a_wrong_password_is_refused(server):
-    with pytest.raises(AuthenticationException):
-        server.connect(password="wrong")
-
-
-def test_an_unknown_user_is_refused(server):
-    with pytest.raises(AuthenticationException):
-        server.connect(user="nobody")
-
-
-def test_tls_with_the_authority_works(server):
-    options = ClusterOptions(PasswordAuthenticator(USER, PASSWORD, cert_path=server.authority))
-    cluster = Cluster(server.tls_connection_string, options)
+@pytest.mark.parametrize("tls", [False, True])
+def test_the_right_credentials_work(server, tls):
+    cluster = server.connect(tls=tls)
     try:
-        cluster.wait_until_ready(timedelta(seconds=10))
         collection = cluster.bucket(BUCKET).default_collection()
-        collection.upsert("tls", 1)
-        assert collection.get("tls").content_as[int] == 1
+        collection.upsert("k", tls)
+        assert collection.get("k").content_as[bool] is tls
     finally:
         cluster.close()
 
 
-def test_tls_without_the_authority_does_not(server):
-    options = ClusterOptions(PasswordAuthenticator(USER, PASSWORD))
-    with pytest.raises(CouchbaseException):
-        cluster = Cluster(server.tls_connection_string, options)
-        cluster.wait_until_ready(timedelta(seconds=2))
+@pytest.mark.parametrize("tls", [False, True])
+def test_a_wrong_password_is_refused(server, tls):
+    with pytest.raises(AuthenticationException):
+        server.connect(password="wrong", tls=tls)
 
 
-def test_a_bucket_that_does_not_exist(cluster):
-    with pytest.raises((BucketNotFoundException, CouchbaseException)):
-        collection = cluster.bucket("none").default_collection()
-        collection.get("k", GetOptions(timeout=timedelta(seconds=2)))
+@pytest.mark.parametrize("tls", [False, True])
+def test_an_unknown_user_is_refused(server, tls):
+    with pytest.raises(AuthenticationException):
+        server.connect(user="nobody", tls=tls)
 
 
-def test_a_user_without_rights_on_the_bucket(server):
+def test_tls_without_the_authority_does_not_work(server):
+    options = ClusterOptions(
+        PasswordAuthenticator(USER, PASSWORD), bootstrap_timeout=timedelta(seconds=2)
+    )
+    with pytest.raises(UnAmbiguousTimeoutException):
+        Cluster(server.tls_connection_string, options)
+
+
+def test_a_bucket_that_does_not_exist_is_not_found(cluster):
+    with pytest.raises(BucketNotFoundException):
+        cluster.bucket("none")
+
+
+def test_a_user_without_rights_on_the_bucket_does_not_find_it(server):
     server.call("POST", "/users", {"name": "limited", "password": "l", "buckets": ["other"]})
+    cluster = server.connect(user="limited", password="l")
     try:
-        cluster = server.connect(user="limited", password="l")
-        with pytest.raises(CouchbaseException):
-            collection = cluster.bucket(BUCKET).default_collection()
-            collection.get("k", GetOptions(timeout=timedelta(seconds=2)))
-        cluster.close()
+        with pytest.raises(BucketNotFoundException):
+            cluster.bucket(BUCKET)
     finally:
+        cluster.close()
         server.call("DELETE", "/users/limited")
+
+
+def test_a_user_who_may_only_read_cannot_write(server, collection):
+    collection.upsert("k", 1)
+    rights = {"name": "reader", "password": "r", "buckets": [BUCKET], "read_only": True}
+    server.call("POST", "/users", rights)
+    cluster = server.connect(user="reader", password="r")
+    try:
+        reading = cluster.bucket(BUCKET).default_collection()
+        assert reading.get("k").content_as[int] == 1
+        with pytest.raises(AuthenticationException):
+            reading.upsert("k", 2)
+    finally:
+        cluster.close()
+        server.call("DELETE", "/users/reader")
+
+
+def test_a_bucket_that_comes_while_the_client_is_connected_can_be_opened(server, cluster):
+    server.call("POST", "/buckets", {"name": "new", "replicas": 0, "vbuckets": 16})
+    try:
+        collection = cluster.bucket("new").default_collection()
+        collection.upsert("k", 1)
+        assert collection.get("k").content_as[int] == 1
+    finally:
+        server.call("DELETE", "/buckets/new")

@@ -1,7 +1,8 @@
 //! A bucket: its vbuckets, its collections, its settings.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard, RwLock};
@@ -32,10 +33,12 @@ pub struct BucketSettings {
     pub replicas: usize,
     /// How many vbuckets; real servers have 1024, or 64 or 128.
     pub vbuckets: u16,
-    /// How many bytes of documents it may hold, over all nodes and replicas.
+    /// How many bytes of documents it may hold, over all nodes and replicas, at first.
     pub quota_bytes: u64,
-    /// Whether it may be emptied over the management endpoint.
+    /// Whether it may be emptied over the management endpoint, at first.
     pub flush_enabled: bool,
+    /// Whether management shows it as one that is kept in memory only.
+    pub ephemeral: bool,
 }
 
 impl BucketSettings {
@@ -47,6 +50,7 @@ impl BucketSettings {
             vbuckets: 1024,
             quota_bytes: 1024 * 1024 * 1024,
             flush_enabled: true,
+            ephemeral: false,
         }
     }
 
@@ -109,10 +113,14 @@ pub struct Bucket {
     pub uuid: String,
     /// Cancelled when the bucket is dropped; connections to it close.
     pub dropped: CancellationToken,
+    /// Design documents of views, by name.
+    pub design_documents: RwLock<BTreeMap<String, serde_json::Value>>,
     vbuckets: Vec<Mutex<Vbucket>>,
     manifest: RwLock<Arc<Manifest>>,
     forward: RwLock<Option<Vec<Chain>>>,
     config: RwLock<Arc<Config>>,
+    quota_bytes: AtomicU64,
+    flush_enabled: AtomicBool,
     used_bytes: AtomicI64,
     swept_at: AtomicU64,
 }
@@ -134,10 +142,13 @@ impl Bucket {
             name: settings.name.as_str().into(),
             uuid: format!("{:032x}", rand::random::<u128>()),
             dropped: CancellationToken::new(),
+            design_documents: RwLock::default(),
             vbuckets,
             manifest: RwLock::default(),
             forward: RwLock::default(),
             config: RwLock::default(),
+            quota_bytes: AtomicU64::new(settings.quota_bytes),
+            flush_enabled: AtomicBool::new(settings.flush_enabled),
             used_bytes: AtomicI64::new(0),
             swept_at: AtomicU64::new(0),
             settings,
@@ -267,16 +278,36 @@ impl Bucket {
         u64::try_from(self.used_bytes.load(Ordering::Relaxed)).unwrap_or(0)
     }
 
+    /// How many bytes it may hold now.
+    pub fn quota_bytes(&self) -> u64 {
+        self.quota_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Changes how many bytes it may hold.
+    pub fn set_quota_bytes(&self, bytes: u64) {
+        self.quota_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Whether it may be emptied over the management endpoint now.
+    pub fn flush_enabled(&self) -> bool {
+        self.flush_enabled.load(Ordering::Relaxed)
+    }
+
+    /// Changes whether it may be emptied over the management endpoint.
+    pub fn set_flush_enabled(&self, enabled: bool) {
+        self.flush_enabled.store(enabled, Ordering::Relaxed);
+    }
+
     /// Whether there is no room for more, even after expired documents are swept out.
     pub fn is_full(&self, now: Now) -> bool {
-        if self.used_bytes() <= self.settings.quota_bytes {
+        if self.used_bytes() <= self.quota_bytes() {
             return false;
         }
         // Going through everything is slow, and once a second is as often as documents expire.
         if self.swept_at.swap(now.seconds(), Ordering::Relaxed) != now.seconds() {
             self.for_each_vbucket(|vbucket| vbucket.sweep_expired(now));
         }
-        self.used_bytes() > self.settings.quota_bytes
+        self.used_bytes() > self.quota_bytes()
     }
 }
 

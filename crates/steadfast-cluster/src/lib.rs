@@ -5,7 +5,8 @@
 //! finds out by breaking a cluster, and a cluster that breaks exactly as asked is hard
 //! to come by. This one speaks the key-value protocol over real sockets, with TLS and
 //! SASL, keeps real documents with CAS, locks, expiry and replicas, and breaks by rule:
-//! see [`fault`]. A [`journal`] of every mutation that was applied lets a test account
+//! see [`fault`]. Management, query, analytics, search and views speak HTTP beside it,
+//! and say what a test wants them to say: see [`http::script`]. A [`journal`] of every mutation that was applied lets a test account
 //! for each write.
 //!
 //! ```

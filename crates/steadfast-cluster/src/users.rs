@@ -75,6 +75,15 @@ impl Rights {
     }
 }
 
+/// What management knows of a user beyond the rights.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Profile {
+    /// The name for people to read.
+    pub display_name: String,
+    /// The roles as they were written, if the user was made with roles instead of rights.
+    pub roles: Option<Vec<String>>,
+}
+
 /// A user with a password.
 #[derive(Debug)]
 pub struct User {
@@ -82,6 +91,8 @@ pub struct User {
     pub name: String,
     /// What may be done under it.
     pub rights: Rights,
+    /// What management shows.
+    pub profile: Profile,
     password: String,
     salt: [u8; 16],
     /// Deriving these takes thousands of hashes, so it is done when first asked for.
@@ -89,10 +100,11 @@ pub struct User {
 }
 
 impl User {
-    fn new(name: String, password: String, rights: Rights) -> Self {
+    fn new(name: String, password: String, rights: Rights, profile: Profile) -> Self {
         Self {
             name,
             rights,
+            profile,
             password,
             salt: rand::random(),
             keys: Default::default(),
@@ -121,8 +133,24 @@ pub struct Users {
 impl Users {
     /// Adds a user, or gives an existing one a new password and new rights.
     pub fn put(&self, name: &str, password: &str, rights: Rights) {
-        let user = User::new(name.to_owned(), password.to_owned(), rights);
+        self.put_with_profile(name, password, rights, Profile::default());
+    }
+
+    /// The same, with what management shows.
+    pub fn put_with_profile(&self, name: &str, password: &str, rights: Rights, profile: Profile) {
+        let user = User::new(name.to_owned(), password.to_owned(), rights, profile);
         self.users.write().insert(name.to_owned(), Arc::new(user));
+    }
+
+    /// Gives a user other rights and keeps the password; false if there is no such user.
+    pub fn change(&self, name: &str, rights: Rights, profile: Profile) -> bool {
+        let mut users = self.users.write();
+        let Some(user) = users.get_mut(name) else {
+            return false;
+        };
+        let changed = User::new(name.to_owned(), user.password.clone(), rights, profile);
+        *user = Arc::new(changed);
+        true
     }
 
     /// Removes a user; false if there was none. Connections that are open stay open.
@@ -181,6 +209,13 @@ mod tests {
         assert!(users.by_token("abc").is_none());
         users.put("app", "new", Rights::all_buckets());
         assert!(users.check("app", b"secret").is_none());
+        assert!(users.change("app", Rights::admin(), Profile::default()));
+        assert!(
+            users
+                .check("app", b"new")
+                .is_some_and(|user| user.rights.admin)
+        );
+        assert!(!users.change("nobody", Rights::admin(), Profile::default()));
         assert!(users.remove("app") && !users.remove("app"));
     }
 

@@ -203,6 +203,17 @@ async fn append_and_prepend_need_something_to_add_to() {
 }
 
 #[tokio::test]
+async fn a_touch_is_answered_with_a_cas_and_without_a_mutation_token() {
+    let (_cluster, mut client) = one().await;
+    let stored = client.set("k", "1").await;
+    assert_eq!(stored.extras().len(), 16);
+    let touched = client.touch(Opcode::Touch, "k", 10).await;
+    assert_eq!(touched.status(), Status::Success);
+    assert_ne!(touched.header().cas, stored.header().cas);
+    assert!(touched.extras().is_empty());
+}
+
+#[tokio::test]
 async fn expiry_is_seen_when_the_clock_gets_there() {
     let (cluster, mut client) = one().await;
     client.set_with_expiry("k", "1", 10).await;

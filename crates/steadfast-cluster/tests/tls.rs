@@ -64,6 +64,46 @@ async fn a_client_that_trusts_another_authority_does_not() {
     assert!(error.to_string().contains("certificate"), "{error}");
 }
 
+/// The first bytes of a handshake, and no more.
+async fn half_open(cluster: &Cluster, bytes: &[u8]) -> TcpStream {
+    let connection_string = cluster.tls_connection_string().unwrap();
+    let address = connection_string.strip_prefix("couchbases://").unwrap();
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(bytes).await.unwrap();
+    stream
+}
+
+#[tokio::test]
+async fn handshakes_that_never_end_keep_nobody_else_out() {
+    let cluster = builder(1, 0).tls(true).start().await.unwrap();
+    let mut half = Vec::new();
+    for number in 0..200 {
+        // A record that promises a long hello, as far as it goes; every other one says nothing.
+        let record = [0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc];
+        half.push(half_open(&cluster, &record[..number % 2 * number.min(9)]).await);
+    }
+    let plain = half_open(&cluster, &[0x80; 24])
+        .await
+        .read_to_end(&mut Vec::new())
+        .await;
+    assert!(
+        plain.is_ok_and(|alert| alert > 0),
+        "no frame is a handshake"
+    );
+    connect(&cluster, cluster.ca_pem().unwrap()).await.unwrap();
+}
+
+/// Time is virtual and passes when nobody has anything to do but wait.
+#[tokio::test(start_paused = true)]
+async fn a_handshake_that_never_ends_is_ended_by_the_node() {
+    let cluster = builder(1, 0).tls(true).start().await.unwrap();
+    let began = tokio::time::Instant::now();
+    let mut silent = half_open(&cluster, &[]).await;
+    assert_eq!(silent.read(&mut [0]).await.unwrap(), 0);
+    let took = began.elapsed();
+    assert!((30..40).contains(&took.as_secs()), "{took:?}");
+}
+
 #[tokio::test]
 async fn a_cluster_without_tls_has_none() {
     let cluster = builder(1, 0).start().await.unwrap();

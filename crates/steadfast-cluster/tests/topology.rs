@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use steadfast_cluster::cluster::{Pace, What};
-use steadfast_cluster::{BucketSettings, Cluster, NodeId, Service};
+use steadfast_cluster::{BucketSettings, Cluster, ClusterError, NodeId, Service};
 use steadfast_wire::config::ClusterConfig;
 use steadfast_wire::extras::Store;
 use steadfast_wire::{FrameBuilder, Opcode, Status};
@@ -338,6 +338,80 @@ async fn a_crashed_replica_leaves_durable_writes_ambiguous_until_it_is_failed_ov
         client.call(durable(&client)).await.status(),
         Status::DurabilityImpossible
     );
+}
+
+/// The sentence with which something was refused.
+#[track_caller]
+fn refused<T: std::fmt::Debug>(result: Result<T, ClusterError>) -> String {
+    result
+        .expect_err("this makes no sense at this time")
+        .to_string()
+}
+
+#[tokio::test]
+async fn what_comes_at_the_wrong_time_is_refused_with_a_sentence_and_changes_nothing() {
+    let cluster = cluster(3, 1).await;
+    let [first, second, third] = cluster.nodes()[..] else {
+        panic!("there are three nodes")
+    };
+    let mut client = Client::for_key(&cluster, "k").await;
+    client.set("k", "1").await;
+
+    // While a rebalance is under way, however long it takes.
+    let rebalance = cluster.begin_rebalance_out(third).await.unwrap();
+    let running = "a rebalance is running: try again when it is done";
+    assert_eq!(refused(cluster.rebalance_in().await), running);
+    assert_eq!(refused(cluster.rebalance_out(first).await), running);
+    assert_eq!(refused(cluster.rebalance().await), running);
+    assert_eq!(refused(cluster.fail_over(second).await), running);
+    assert_eq!(refused(cluster.recover(second).await), running);
+    let bucket = BucketSettings::new("new").vbuckets(16);
+    assert_eq!(refused(cluster.create_bucket(bucket).await), running);
+    assert_eq!(refused(cluster.drop_bucket("b").await), running);
+    drop(rebalance);
+    assert_eq!(cluster.nodes(), [first, second, third]);
+
+    // Twice, or the other way round.
+    assert_eq!(
+        refused(cluster.restart(first).await),
+        "node 0 is up already"
+    );
+    assert_eq!(
+        refused(cluster.recover(first).await),
+        "node 0 was not failed over"
+    );
+    cluster.crash(third).await.unwrap();
+    assert_eq!(
+        refused(cluster.crash(third).await),
+        "node 2 is down already"
+    );
+    let down = "node 2 is down: restart it or fail it over first";
+    assert_eq!(refused(cluster.rebalance().await), down);
+    assert_eq!(refused(cluster.rebalance_in().await), down);
+    assert_eq!(refused(cluster.rebalance_out(first).await), down);
+    cluster.fail_over(third).await.unwrap();
+    let stranger = "node 2 is not a member of the cluster";
+    assert_eq!(refused(cluster.fail_over(third).await), stranger);
+    assert_eq!(refused(cluster.restart(third).await), stranger);
+    assert_eq!(refused(cluster.rebalance_out(third).await), stranger);
+    assert_eq!(
+        refused(cluster.crash(third).await),
+        "node 2 is down already"
+    );
+    cluster.recover(third).await.unwrap();
+    cluster.rebalance().await.unwrap();
+
+    // Of the last node.
+    cluster.rebalance_out(third).await.unwrap();
+    cluster.rebalance_out(second).await.unwrap();
+    let last = "the last node cannot be removed";
+    assert_eq!(refused(cluster.rebalance_out(first).await), last);
+    let last = "the last node cannot be failed over";
+    assert_eq!(refused(cluster.fail_over(first).await), last);
+    assert_eq!(refused(cluster.crash(second).await), "there is no node 1");
+
+    let mut client = Client::for_key(&cluster, "k").await;
+    assert_eq!(client.get("k").await.value(), b"1");
 }
 
 #[tokio::test]

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use steadfast_wire::Status;
 use steadfast_wire::error_map::{
     Attributes, ErrorDefinition, ErrorMap, ErrorMapRequest, MapVersion, RetrySpec, RetryStrategy,
 };
+use steadfast_wire::{Feature, Opcode, Status};
 
 fn parse(json: &Value) -> Result<ErrorMap, String> {
     ErrorMap::parse(json.to_string().as_bytes()).map_err(|error| error.to_string())
@@ -163,6 +163,34 @@ fn a_corrupt_map_is_refused_with_the_place() {
         "1":{"name":"a","desc":"","attrs":[]},"01":{"name":"b","desc":"","attrs":[]}}}"#;
     let error = ErrorMap::parse(twice).unwrap_err().to_string();
     assert!(error.contains("status \"01\" is there twice"), "{error}");
+}
+
+#[test]
+fn a_retry_specification_needs_a_strategy_an_interval_and_an_initial_wait() {
+    for (field, required) in [
+        ("strategy", true),
+        ("interval", true),
+        ("after", true),
+        ("max-duration", false),
+        ("ceil", false),
+    ] {
+        let mut json = example();
+        let specification = json["errors"]["fff1"]["retry"].as_object_mut().unwrap();
+        specification.remove(field).unwrap();
+        match parse(&json) {
+            Err(error) if required => {
+                let problem = format!("status \"fff1\": missing field `{field}`");
+                assert!(error.contains(&problem), "{error}");
+            }
+            other => assert!(other.is_ok() && !required, "{field}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn the_codes_of_the_negotiation_are_those_of_the_rfc() {
+    assert_eq!(Feature::Xerror.code(), 0x07);
+    assert_eq!(Opcode::GetErrorMap.code(), 0xfe);
 }
 
 #[test]

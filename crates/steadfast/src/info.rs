@@ -168,3 +168,137 @@ impl RetryInfo for io::Error {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classify::{Classifier, any_error, by_fault};
+
+    /// An error that says just what it is told to.
+    struct Says {
+        safety: Safety,
+        throttle: bool,
+        timeout: bool,
+    }
+
+    impl RetryInfo for Says {
+        fn is_retry_safe(&self) -> Safety {
+            self.safety
+        }
+        fn is_throttle(&self) -> bool {
+            self.throttle
+        }
+        fn is_timeout(&self) -> bool {
+            self.timeout
+        }
+    }
+
+    fn read(safety: Safety, throttle: bool, timeout: bool) -> (Stage, &'static Reason) {
+        let failure = Says {
+            safety,
+            throttle,
+            timeout,
+        }
+        .to_failure();
+        assert_eq!(
+            (failure.safety, failure.throttling, failure.timeout),
+            (safety, throttle, timeout)
+        );
+        (failure.stage, failure.reason)
+    }
+
+    #[test]
+    fn an_error_that_says_little_is_taken_for_in_flight_and_one_that_is_sure_for_an_answer() {
+        assert_eq!(
+            read(Safety::Yes, false, false),
+            (Stage::Responded, &RETRY_SAFE)
+        );
+        assert_eq!(
+            read(Safety::No, false, false),
+            (Stage::Responded, &OPERATION_FAILED)
+        );
+        assert_eq!(
+            read(Safety::Maybe, false, false),
+            (Stage::InFlight, &OPERATION_FAILED)
+        );
+    }
+
+    #[test]
+    fn a_throttling_answer_is_an_answer_and_a_timeout_is_none_however_sure_it_is() {
+        assert_eq!(
+            read(Safety::Maybe, true, false),
+            (Stage::Responded, &THROTTLED)
+        );
+        assert_eq!(read(Safety::Yes, false, true), (Stage::InFlight, &TIMEOUT));
+    }
+
+    #[test]
+    fn what_an_error_need_not_say_is_no_throttle_no_timeout_no_hint_and_nobodys_fault() {
+        struct Little;
+        impl RetryInfo for Little {
+            fn is_retry_safe(&self) -> Safety {
+                Safety::Maybe
+            }
+        }
+        impl ErrorInfo for Little {}
+        let failure = Little.to_failure();
+        assert!(!failure.throttling && !failure.timeout && failure.hint.is_none());
+        assert_eq!(failure.fault, Fault::Other);
+        assert_eq!(Little.fault(), Fault::Other);
+    }
+
+    #[test]
+    fn an_error_that_says_only_whose_fault_it_is_is_not_retried_if_it_is_the_clients() {
+        struct Faulty(Fault);
+        impl ErrorInfo for Faulty {
+            fn fault(&self) -> Fault {
+                self.0
+            }
+        }
+        assert_eq!(by_fault(&Faulty(Fault::Client)).safety, Safety::No);
+        assert_eq!(by_fault(&Faulty(Fault::Server)).safety, Safety::Maybe);
+        assert_eq!(by_fault(&Faulty(Fault::Other)).safety, Safety::Maybe);
+    }
+
+    #[test]
+    fn only_a_refused_connection_proves_that_nothing_was_sent() {
+        for (kind, stage, safety) in [
+            (
+                io::ErrorKind::ConnectionRefused,
+                Stage::NotSent,
+                Safety::Yes,
+            ),
+            (
+                io::ErrorKind::ConnectionReset,
+                Stage::InFlight,
+                Safety::Maybe,
+            ),
+            (io::ErrorKind::BrokenPipe, Stage::InFlight, Safety::Maybe),
+            (
+                io::ErrorKind::HostUnreachable,
+                Stage::InFlight,
+                Safety::Maybe,
+            ),
+            (io::ErrorKind::TimedOut, Stage::InFlight, Safety::Maybe),
+            (io::ErrorKind::PermissionDenied, Stage::InFlight, Safety::No),
+        ] {
+            let failure = io::Error::from(kind).to_failure();
+            assert_eq!((failure.stage, failure.safety), (stage, safety), "{kind}");
+        }
+        assert!(
+            io::Error::from(io::ErrorKind::TimedOut)
+                .to_failure()
+                .timeout
+        );
+    }
+
+    #[test]
+    fn classifiers_compose_the_special_case_first() {
+        let classifier = any_error::<u16>.also(|status: &u16| {
+            (*status == 429).then(|| Failure::responded(&THROTTLED).throttling())
+        });
+        assert_eq!(classifier.classify(&429).reason, &THROTTLED);
+        assert_eq!(classifier.classify(&500).reason, &OPERATION_FAILED);
+        assert_eq!(classifier.classify(&500).stage, Stage::InFlight);
+    }
+}

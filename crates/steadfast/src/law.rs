@@ -46,7 +46,12 @@ pub fn lawful(request: &Request<'_>, failure: &Failure) -> Result<Grounds, Cause
         Stage::NotSent => Ok(Grounds::NothingSent),
         Stage::InFlight => Ok(Grounds::Idempotent),
         Stage::Responded if idempotent => Ok(Grounds::Idempotent),
-        Stage::Responded if reason.allows_non_idempotent_retry() => Ok(Grounds::ReasonAllows),
+        // An error that says "maybe" knows less than its reason claims (D35).
+        Stage::Responded
+            if reason.allows_non_idempotent_retry() && failure.safety == Safety::Yes =>
+        {
+            Ok(Grounds::ReasonAllows)
+        }
         Stage::Responded => Err(Cause::Unsafe),
     }
 }
@@ -155,6 +160,17 @@ mod tests {
             asked(false, Failure::responded(&ALWAYS)),
             Ok(Grounds::AlwaysRetry)
         );
+    }
+
+    #[test]
+    fn an_answer_that_says_maybe_is_safe_for_idempotent_requests_only_whatever_its_reason() {
+        let unsure = || {
+            Failure::responded(&THROTTLED)
+                .throttling()
+                .with_safety(Safety::Maybe)
+        };
+        assert_eq!(asked(false, unsure()), Err(Cause::Unsafe));
+        assert_eq!(asked(true, unsure()), Ok(Grounds::Idempotent));
     }
 
     #[test]

@@ -96,10 +96,15 @@ pub use refusal::{BoxError, Cause, Refusal};
 pub use request::Request;
 pub use stage::Stage;
 pub use strategy::{
-    Adaptive, BestEffort, Ending, FastFailOnTerminalError, ForeignToken, FromFn, Limits,
-    MaxAttempts, RetryAfter, RetryStrategy, Standard, StandardBuilder, StrategyExt, Terminal, When,
-    WhenLimited, WithBudget, WorstCase, from_fn,
+    Adaptive, AttemptLimit, BestEffort, Condition, Ending, FastFailOnTerminalError, ForeignToken,
+    FromFn, Gate, Gated, Limits, MaxAttempts, RetryAfter, RetryStrategy, Standard, StandardBuilder,
+    StrategyExt, Terminal, Terminals, When, WhenLimited, WithBudget, WorstCase, from_fn,
 };
 pub use token::{RetryToken, StrategyId};
 pub use verdict::{Certainty, Verdict};
 pub use world::{Roll, VirtualWorld, World};
+
+/// The examples of the guide for contributors are run like all others.
+#[cfg(doctest)]
+#[doc = include_str!("../../../CONTRIBUTING.md")]
+struct Contributing;

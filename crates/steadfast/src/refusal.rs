@@ -49,6 +49,8 @@ pub enum Cause {
     HintTooLong,
     /// The deadline has passed.
     Deadline,
+    /// Nobody waits for it any longer.
+    Cancelled,
     /// The strategy did not issue this token (Smithy guidance; D31).
     ForeignToken,
     /// The strategy issued no token at the start, so there are no retries (D38).
@@ -134,6 +136,7 @@ impl Cause {
             Cause::RateLimited => "rate_limited",
             Cause::HintTooLong => "hint_too_long",
             Cause::Deadline => "deadline",
+            Cause::Cancelled => "cancelled",
             Cause::ForeignToken => "foreign_token",
             Cause::NoToken => "no_token",
             Cause::Declined => "declined",
@@ -155,6 +158,7 @@ impl fmt::Display for Cause {
             Cause::RateLimited => "the rate limiter lets nothing through now",
             Cause::HintTooLong => "the peer asked for a longer wait than is allowed",
             Cause::Deadline => "the deadline has passed",
+            Cause::Cancelled => "nobody waits for it any longer",
             Cause::ForeignToken => "the token was issued by another strategy",
             Cause::NoToken => "the strategy issued no token, so there are no retries",
             Cause::Declined => "the strategy declined",

@@ -172,6 +172,7 @@ impl Builder {
                 farewell: self.farewell,
                 control: Default::default(),
                 topology: Default::default(),
+                rebalancing: Default::default(),
                 holds: Holds::default().into(),
                 stopped: CancellationToken::new(),
             }),

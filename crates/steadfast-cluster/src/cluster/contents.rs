@@ -15,7 +15,7 @@ impl Cluster {
     /// Dropping the future before it is done leaves the cluster without the bucket.
     pub async fn create_bucket(&self, settings: BucketSettings) -> Result<(), ClusterError> {
         settings.check().map_err(ClusterError::Invalid)?;
-        let _change = self.inner.topology.lock().await;
+        let _change = self.begin_change().await?;
         let nodes: Vec<NodeId> = self
             .shared()
             .members()
@@ -39,7 +39,7 @@ impl Cluster {
     ///
     /// Dropping the future before it is done leaves the bucket in place.
     pub async fn drop_bucket(&self, name: &str) -> Result<(), ClusterError> {
-        let _change = self.inner.topology.lock().await;
+        let _change = self.begin_change().await?;
         let bucket = self.shared().take_bucket(name);
         let bucket = bucket.ok_or_else(|| ClusterError::UnknownBucket(name.to_owned()))?;
         bucket.dropped.cancel();

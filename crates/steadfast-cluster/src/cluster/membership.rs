@@ -1,6 +1,9 @@
 //! Nodes that come, fall over, come back and go.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio::sync::OwnedMutexGuard;
 
 use super::node::{Membership, Node};
 use super::rebalance::{Pace, Rebalance};
@@ -40,7 +43,7 @@ impl Cluster {
 
     /// Adds a node and plans the moves to it, without making any.
     pub async fn begin_rebalance_in(&self) -> Result<(NodeId, Rebalance), ClusterError> {
-        let change = self.inner.topology.clone().lock_owned().await;
+        let change = self.begin_change().await?;
         let free = self.shared().free_node_id();
         let id = free.ok_or_else(|| ClusterError::Invalid("there are too many nodes".into()))?;
         self.check_members_are_up()?;
@@ -53,7 +56,7 @@ impl Cluster {
 
     /// Plans the moves off a node, without making any.
     pub async fn begin_rebalance_out(&self, node: NodeId) -> Result<Rebalance, ClusterError> {
-        let change = self.inner.topology.clone().lock_owned().await;
+        let change = self.begin_change().await?;
         self.member(node)?;
         self.check_members_are_up()?;
         if self.nodes().len() == 1 {
@@ -75,7 +78,7 @@ impl Cluster {
 
     /// Plans an even spread over the nodes as they are, without making any move.
     pub async fn begin_rebalance(&self) -> Result<Rebalance, ClusterError> {
-        let change = self.inner.topology.clone().lock_owned().await;
+        let change = self.begin_change().await?;
         self.check_members_are_up()?;
         Ok(Rebalance::begin(self.clone(), change, Vec::new()))
     }
@@ -85,7 +88,7 @@ impl Cluster {
     ///
     /// Dropping the future after the failover leaves the node running for a while, owning nothing.
     pub async fn fail_over(&self, node: NodeId) -> Result<(), ClusterError> {
-        let _change = self.inner.topology.lock().await;
+        let _change = self.begin_change().await?;
         let lost = self.member(node)?;
         if self.nodes().len() == 1 {
             return Err(ClusterError::Invalid(
@@ -106,7 +109,7 @@ impl Cluster {
     ///
     /// Dropping the future before it is done leaves the node out.
     pub async fn recover(&self, node: NodeId) -> Result<(), ClusterError> {
-        let _change = self.inner.topology.lock().await;
+        let _change = self.begin_change().await?;
         let found = self
             .shared()
             .node(node)
@@ -132,6 +135,10 @@ impl Cluster {
             .shared()
             .node(node)
             .ok_or(ClusterError::UnknownNode(node))?;
+        if !found.is_up() {
+            let text = format!("node {node} is down already");
+            return Err(ClusterError::Invalid(text));
+        }
         self.shared().set_stalled(node, true);
         found.stop().await;
         Ok(())
@@ -142,9 +149,26 @@ impl Cluster {
     /// Dropping the future before it is done leaves the node down.
     pub async fn restart(&self, node: NodeId) -> Result<(), ClusterError> {
         let found = self.member(node)?;
+        if found.is_up() {
+            let text = format!("node {node} is up already");
+            return Err(ClusterError::Invalid(text));
+        }
         found.restart(self.shared()).await?;
         self.apply_holds(node);
         Ok(())
+    }
+
+    /// Keeps others from changing the topology. Whoever is quick is waited for; a rebalance, which
+    /// may not be, is not.
+    pub(super) async fn begin_change(&self) -> Result<OwnedMutexGuard<()>, ClusterError> {
+        let topology = self.inner.topology.clone();
+        match topology.clone().try_lock_owned() {
+            Ok(change) => Ok(change),
+            Err(_) if self.inner.rebalancing.load(Ordering::SeqCst) => Err(ClusterError::Invalid(
+                "a rebalance is running: try again when it is done".into(),
+            )),
+            Err(_) => Ok(topology.lock_owned().await),
+        }
     }
 
     fn member(&self, node: NodeId) -> Result<Arc<Node>, ClusterError> {

@@ -16,6 +16,7 @@ pub mod shared;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -31,6 +32,8 @@ use shared::Shared;
 use crate::clock::Clock;
 use crate::error_map::ServedErrorMap;
 use crate::fault::{Fault, FaultGuard, Faults};
+use crate::http::query::Plans;
+use crate::http::script::{Script, ScriptGuard, Scripts};
 use crate::journal::Journal;
 use crate::manifest::ManifestError;
 use crate::service::Service;
@@ -54,6 +57,8 @@ struct Inner {
     control: Mutex<Option<SocketAddr>>,
     /// Held by whoever changes the topology, one at a time.
     topology: Arc<tokio::sync::Mutex<()>>,
+    /// Whether the one who holds it is a rebalance, which can take as long as it likes.
+    rebalancing: AtomicBool,
     holds: Mutex<Holds>,
     stopped: CancellationToken,
 }
@@ -144,6 +149,21 @@ impl Cluster {
     /// The rules in force.
     pub fn faults(&self) -> &Arc<Faults> {
         &self.inner.shared.faults
+    }
+
+    /// Answers as the script says for as long as the guard lives.
+    pub fn script(&self, script: Script) -> ScriptGuard {
+        self.inner.shared.scripts.guard(script)
+    }
+
+    /// The scripts in force.
+    pub fn scripts(&self) -> &Arc<Scripts> {
+        &self.inner.shared.scripts
+    }
+
+    /// Prepared statements, to count and to lose.
+    pub fn plans(&self) -> &Plans {
+        &self.inner.shared.plans
     }
 
     /// Every mutation that was applied.

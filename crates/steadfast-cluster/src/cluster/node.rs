@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -15,6 +17,9 @@ use crate::service::Service;
 use crate::topology::NodeId;
 use crate::topology::config::{Member, Ports};
 use crate::{http, kv};
+
+/// How long a client may take for its TLS handshake.
+const HANDSHAKE: Duration = Duration::from_secs(30);
 
 /// Where a node stands with the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -208,7 +213,7 @@ async fn accept(
             Err(error) => {
                 // Out of file descriptors, most likely: wait for some to come back.
                 tracing::warn!(%service, %error, "cannot accept a connection");
-                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }
     }
@@ -242,22 +247,27 @@ impl Connection {
             .as_ref()
             .filter(|_| self.tls)
             .map(|tls| tls.acceptor().clone());
-        let Ok(handle) = socket2::SockRef::from(&stream).try_clone() else {
-            return;
+        let handle = match socket2::SockRef::from(&stream).try_clone() {
+            Ok(handle) => handle,
+            Err(error) => {
+                tracing::warn!(peer = %self.peer, %error, "cannot serve a connection");
+                return;
+            }
         };
         match acceptor {
             None => match self.service {
                 Service::Kv => kv::serve(stream, handle, self).await,
                 _ => http::serve(stream, handle, self).await,
             },
-            Some(acceptor) => match acceptor.accept(stream).await {
-                Ok(stream) => match self.service {
+            Some(acceptor) => match timeout(HANDSHAKE, acceptor.accept(stream)).await {
+                Ok(Ok(stream)) => match self.service {
                     Service::Kv => kv::serve(stream, handle, self).await,
                     _ => http::serve(stream, handle, self).await,
                 },
-                Err(error) => {
+                Ok(Err(error)) => {
                     tracing::info!(peer = %self.peer, %error, "TLS handshake failed");
                 }
+                Err(_) => tracing::info!(peer = %self.peer, "TLS handshake never ended"),
             },
         }
     }

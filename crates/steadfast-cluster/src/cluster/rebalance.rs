@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::OwnedMutexGuard;
@@ -56,6 +57,7 @@ impl Rebalance {
         change: OwnedMutexGuard<()>,
         leaving: Vec<NodeId>,
     ) -> Self {
+        cluster.inner.rebalancing.store(true, Ordering::SeqCst);
         let staying: Vec<NodeId> = cluster
             .nodes()
             .into_iter()
@@ -153,5 +155,9 @@ impl Rebalance {
 impl Drop for Rebalance {
     fn drop(&mut self) {
         self.end();
+        self.cluster
+            .inner
+            .rebalancing
+            .store(false, Ordering::SeqCst);
     }
 }

@@ -16,6 +16,8 @@ use crate::bucket::Bucket;
 use crate::clock::Clock;
 use crate::error_map::ServedErrorMap;
 use crate::fault::Faults;
+use crate::http::query::Plans;
+use crate::http::script::Scripts;
 use crate::journal::{Journal, Origin};
 use crate::kv::OFFERED;
 use crate::store::vbucket::{NodeSet, World};
@@ -38,6 +40,10 @@ pub struct Shared {
     pub journal: Journal,
     /// Rules that break things.
     pub faults: Arc<Faults>,
+    /// Answers that tests wrote.
+    pub scripts: Arc<Scripts>,
+    /// Prepared statements.
+    pub plans: Plans,
     /// Who may come in.
     pub users: Users,
     /// What clients are told about statuses.
@@ -67,6 +73,8 @@ impl Shared {
             clock: Clock::new(),
             journal: Journal::new(journal_limit),
             faults: Arc::new(Faults::new(seed)),
+            scripts: Arc::default(),
+            plans: Plans::default(),
             users: Users::default(),
             error_map: ServedErrorMap::default(),
             tls,

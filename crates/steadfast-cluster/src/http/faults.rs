@@ -3,10 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::{StreamExt, stream};
 use hyper::body::Bytes;
+use hyper::header::{CONTENT_LENGTH, HeaderValue};
 use socket2::Socket;
 use tokio_util::sync::CancellationToken;
 
+use super::message::{Body, BrokenOff};
 use super::{Place, Request, Response};
 use crate::fault::{Event, Verdict};
 
@@ -90,34 +93,49 @@ where
             serve().await;
             cut.now(false).await
         }
-        Verdict::CutMidResponse => {
-            let response = serve().await;
-            cut.half(response).await
-        }
+        Verdict::CutMidResponse => half(serve().await).await,
         Verdict::Garble(_) => {
-            let mut response = serve().await;
-            let damaged: Vec<u8> = response.body.iter().map(|byte| !byte).collect();
-            response.body = Bytes::from(damaged);
-            response
+            let response = serve().await;
+            let damage = |piece: Bytes| piece.iter().map(|byte| !byte).collect::<Bytes>();
+            Response {
+                body: match response.body {
+                    Body::Whole(bytes) => Body::Whole(damage(bytes)),
+                    Body::Stream(pieces) => {
+                        Body::Stream(Box::pin(pieces.map(move |piece| piece.map(damage))))
+                    }
+                },
+                ..response
+            }
         }
         Verdict::Silent => std::future::pending().await,
     }
 }
 
-impl Cut {
-    /// Writes half of a response by hand, past the HTTP machinery, and ends the connection.
-    async fn half(&self, response: Response) -> Response {
-        let head = format!(
-            "HTTP/1.1 {} Cut\r\ncontent-length: {}\r\n\r\n",
-            response.status,
-            response.body.len()
-        );
-        let whole = [head.as_bytes(), &response.body].concat();
-        let half = &whole[..head.len() + response.body.len() / 2];
-        // The socket does not block; half an answer fits its buffer or is cut even shorter.
-        if let Err(error) = self.socket.send(half) {
-            tracing::debug!(%error, "cannot send half an answer");
-        }
-        self.now(false).await
+/// The first half of a response, and then the end of the connection. Of a body that streams,
+/// the first half of its first piece.
+async fn half(response: Response) -> Response {
+    let declared = match &response.body {
+        Body::Whole(bytes) => Some(bytes.len()),
+        Body::Stream(_) => None,
+    };
+    let first = response.body.into_pieces().next().await;
+    let first = first.and_then(Result::ok).unwrap_or_default();
+    let pieces = stream::iter([Ok(first.slice(..first.len() / 2))]).chain(broken_off());
+    let halved = Response {
+        body: Body::Stream(Box::pin(pieces)),
+        ..response
+    };
+    match declared {
+        Some(length) => halved.header(CONTENT_LENGTH, HeaderValue::from(length)),
+        None => halved,
     }
+}
+
+/// The end of a body that is cut. What was written before is flushed first, because a body that
+/// has nothing to give for a moment makes the connection flush.
+pub(super) fn broken_off() -> impl stream::Stream<Item = Result<Bytes, BrokenOff>> {
+    stream::once(async {
+        tokio::task::yield_now().await;
+        Err(BrokenOff)
+    })
 }

@@ -1,9 +1,17 @@
-//! Requests and responses as the services see them: whole, and without streams.
+//! Requests and responses as the services see them.
+//!
+//! A request is read whole before its service sees it, because bodies are bounded and
+//! small. A response may be long, or may never end, so its body can be a stream; and a
+//! stream can break off, which is how an answer is cut in the middle on purpose.
+
+use std::pin::Pin;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use http_body_util::Full;
-use hyper::body::Bytes;
+use futures_util::{Stream, StreamExt};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Bytes, Frame};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
@@ -16,6 +24,8 @@ pub struct Request {
     pub method: Method,
     /// The path, decoded, without the query.
     pub path: String,
+    /// The path and the query, decoded, for scripts to look at.
+    pub(super) target: String,
     /// The parameters of the query and, if it is a form, of the body; decoded.
     pub parameters: Vec<(String, String)>,
     /// The headers.
@@ -37,6 +47,10 @@ impl Request {
         Self {
             method: head.method,
             path: percent_decode(head.uri.path()),
+            target: head
+                .uri
+                .path_and_query()
+                .map_or_else(String::new, |target| percent_decode(target.as_str())),
             parameters,
             headers: head.headers,
             body,
@@ -57,6 +71,11 @@ impl Request {
             .iter()
             .find(|(key, _)| key == name)
             .map(|(_, value)| value.as_str())
+    }
+
+    /// The path and, if it has one, the query, decoded.
+    pub fn target(&self) -> &str {
+        &self.target
     }
 
     /// The name and password of basic authentication.
@@ -89,15 +108,50 @@ impl Request {
     }
 }
 
+/// The connection is to end in the middle of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the answer was broken off on purpose")]
+pub struct BrokenOff;
+
+/// The pieces of a long body, in order.
+pub type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, BrokenOff>> + Send>>;
+
+/// What a response carries.
+pub enum Body {
+    /// All of it.
+    Whole(Bytes),
+    /// Piece by piece. After a [`BrokenOff`] the connection ends without the rest.
+    Stream(Pieces),
+}
+
+impl Body {
+    /// The body as pieces, whatever it was.
+    pub(super) fn into_pieces(self) -> Pieces {
+        match self {
+            Self::Whole(bytes) => Box::pin(futures_util::stream::iter([Ok(bytes)])),
+            Self::Stream(pieces) => pieces,
+        }
+    }
+}
+
+impl std::fmt::Debug for Body {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Whole(bytes) => write!(formatter, "{} bytes", bytes.len()),
+            Self::Stream(_) => formatter.write_str("a stream"),
+        }
+    }
+}
+
 /// A response.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Response {
     /// The status.
     pub status: u16,
     /// The headers.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The body.
-    pub body: Bytes,
+    pub body: Body,
 }
 
 impl Response {
@@ -127,7 +181,15 @@ impl Response {
         Self {
             status,
             headers,
-            body: body.into(),
+            body: Body::Whole(body.into()),
+        }
+    }
+
+    /// JSON that comes in pieces.
+    pub fn stream(status: u16, pieces: Pieces) -> Self {
+        Self {
+            body: Body::Stream(pieces),
+            ..Self::new(status, "application/json", Bytes::new())
         }
     }
 
@@ -138,10 +200,21 @@ impl Response {
         self
     }
 
-    pub(super) fn into_hyper(self) -> hyper::Response<Full<Bytes>> {
-        let mut response = hyper::Response::new(Full::new(self.body));
-        *response.status_mut() =
-            StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    pub(super) fn into_hyper(self) -> hyper::Response<UnsyncBoxBody<Bytes, BrokenOff>> {
+        let body = match self.body {
+            Body::Whole(bytes) => Full::new(bytes)
+                .map_err(|never| match never {})
+                .boxed_unsync(),
+            Body::Stream(pieces) => {
+                StreamBody::new(pieces.map(|piece| piece.map(Frame::data))).boxed_unsync()
+            }
+        };
+        let mut response = hyper::Response::new(body);
+        // A status below 200 is not an answer, and one that a test made up may be none at all.
+        *response.status_mut() = StatusCode::from_u16(self.status)
+            .ok()
+            .filter(|status| !status.is_informational())
+            .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         response.headers_mut().extend(
             self.headers
                 .into_iter()

@@ -2,32 +2,41 @@
 //!
 //! One listener per service and node ends here. `serve` is the transport: it reads
 //! requests, asks the fault rules, and does to the connection what they say. What a
-//! request means is for the service's own file to say; each is a function from a
-//! [`Request`] to a [`Response`]:
+//! request means is then asked in this order: what anybody may ask is answered, who is
+//! not known is turned away, a [`script`] answers if one matches, and else the
+//! service's own module, each a function from a [`Request`] to a [`Response`]:
 //!
 //! - [`mgmt`]: what clients bootstrap from, and what creates and drops things;
+//! - [`query`]: statements on documents, and plans; `analytics`: the echo of it;
+//! - `search` and `views`: well-formed and empty, for scripts to fill;
 //! - [`control`]: the cluster's own endpoint, for tests in any language.
-//!
-//! Query, analytics, search and views listen already, so that their ports are in every
-//! map, and answer 404 until there is something to say.
 
+mod analytics;
 pub mod control;
 mod faults;
+mod language;
 mod message;
 pub mod mgmt;
+pub mod query;
+mod rows;
+pub mod script;
+mod search;
+mod views;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::{Bytes, Incoming};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Limited};
+use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use socket2::Socket;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-pub use message::{Request, Response};
+pub use hyper::header;
+pub use message::{Body, BrokenOff, Pieces, Request, Response};
 
 use crate::cluster::Cluster;
 use crate::cluster::node::{Connection, Node};
@@ -36,10 +45,13 @@ use crate::service::Service;
 use crate::users::User;
 
 /// The largest body that is read.
-const MAX_BODY: usize = 20 * 1024 * 1024;
+const MAX_BODY: u64 = 20 * 1024 * 1024;
+/// The most bytes that the names and values of headers may have together. The transport has a
+/// limit of its own behind this one, for requests that cannot even be read.
+const MAX_HEADERS: usize = 32 * 1024;
 
 /// Where a request came in.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Place {
     /// The cluster.
     pub shared: Arc<Shared>,
@@ -49,6 +61,8 @@ pub struct Place {
     pub service: Service,
     /// Who asks.
     pub peer: SocketAddr,
+    /// The number of the connection.
+    pub connection: u64,
 }
 
 impl Place {
@@ -77,6 +91,7 @@ where
         node: connection.node,
         service: connection.service,
         peer: connection.peer,
+        connection: connection.id,
     };
     let cut = faults::Cut::new(socket);
     let service = service_fn(|request: hyper::Request<Incoming>| {
@@ -100,26 +115,104 @@ async fn answer(
     request: hyper::Request<Incoming>,
     place: Place,
     cut: faults::Cut,
-) -> hyper::Response<Full<Bytes>> {
-    let (head, body) = request.into_parts();
-    let response = match Limited::new(body, MAX_BODY).collect().await {
-        Ok(body) => {
-            let request = Request::new(head, body.to_bytes());
-            faults::apply(&request, &place, &cut, || dispatch(&request, &place)).await
-        }
-        Err(error) => Response::text(413, &format!("cannot read the body: {error}")),
+) -> hyper::Response<UnsyncBoxBody<Bytes, BrokenOff>> {
+    let response = match read(request).await {
+        Ok(request) => faults::apply(&request, &place, &cut, || dispatch(&request, &place)).await,
+        Err(refusal) => refusal,
     };
+    tracing::debug!(service = %place.service, peer = %place.peer, status = response.status, "answered");
     response.into_hyper()
 }
 
-/// Sends a request to its service.
+/// Reads a request, or says why it is not read.
+async fn read(request: hyper::Request<Incoming>) -> Result<Request, Response> {
+    let (head, body) = request.into_parts();
+    let headers: usize = head
+        .headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len())
+        .sum();
+    if headers > MAX_HEADERS {
+        let sentence = format!("the headers have {headers} bytes, more than {MAX_HEADERS}");
+        return Err(Response::text(431, &sentence));
+    }
+    if body.size_hint().lower() > MAX_BODY {
+        let sentence = format!("the body has more than {MAX_BODY} bytes");
+        return Err(Response::text(413, &sentence));
+    }
+    let limit = usize::try_from(MAX_BODY).unwrap_or(usize::MAX);
+    match Limited::new(body, limit).collect().await {
+        Ok(body) => Ok(Request::new(head, body.to_bytes())),
+        Err(error) => Err(Response::text(
+            413,
+            &format!("cannot read the body: {error}"),
+        )),
+    }
+}
+
+/// Finds who answers a request.
 async fn dispatch(request: &Request, place: &Place) -> Response {
+    if let Some(response) = open_to_all(request, place) {
+        return response;
+    }
+    let Some(user) = place.user(request) else {
+        return match place.service {
+            Service::Mgmt | Service::Kv => mgmt::unauthenticated(),
+            Service::Query => query::unauthenticated(),
+            Service::Analytics => analytics::unauthenticated(),
+            Service::Search => search::unauthenticated(),
+            Service::Views => views::unauthenticated(),
+        };
+    };
+    if let Some(response) = place.shared.scripts.answer(request, place) {
+        return response;
+    }
     match place.service {
-        Service::Mgmt => mgmt::answer(request, place).await,
+        Service::Mgmt => mgmt::answer(request, place, &user).await,
+        Service::Query => query::answer(request, place, &user),
+        Service::Analytics => analytics::answer(request),
+        Service::Search => search::answer(request),
+        Service::Views => views::answer(request, place, &user),
         Service::Kv => Response::text(404, "this port does not speak HTTP"),
-        Service::Query | Service::Analytics | Service::Search | Service::Views => Response::text(
-            404,
-            &format!("the {} service has nothing here", place.service),
-        ),
+    }
+}
+
+/// What needs no credentials: pings, and the first look at a cluster.
+fn open_to_all(request: &Request, place: &Place) -> Option<Response> {
+    let path = request.path.as_str();
+    match place.service {
+        Service::Mgmt => mgmt::open(request, place),
+        Service::Query | Service::Analytics => (path == "/admin/ping")
+            .then(|| Response::new(200, "application/json", "{\"status\":\"OK\"}")),
+        Service::Search => (path == "/api/ping").then(|| Response::text(200, "")),
+        Service::Views => (path == "/").then(|| {
+            Response::new(
+                200,
+                "application/json",
+                "{\"couchdb\":\"Welcome\",\"version\":\"7.6.0\"}",
+            )
+        }),
+        Service::Kv => None,
+    }
+}
+
+/// What a service has around rows.
+fn envelope(request: &Request, service: Service, rows: usize) -> rows::Envelope {
+    match service {
+        Service::Query | Service::Analytics => {
+            let options = query::options::Options::read(request).unwrap_or_default();
+            let context_id = options.text("client_context_id");
+            let header = match service {
+                Service::Analytics => query::answer::Header::analytics(context_id),
+                _ => query::answer::Header::new(context_id),
+            };
+            header.around_rows()
+        }
+        Service::Search => search::envelope(rows),
+        Service::Views => views::envelope(rows),
+        Service::Mgmt | Service::Kv => rows::Envelope {
+            head: "[".into(),
+            tail: Box::new(|_| "]".into()),
+        },
     }
 }

@@ -4,7 +4,8 @@
 //! writes all answers at once. It reads and writes at the same time, so a client that
 //! sends a lot before it reads does not deadlock; but it stops reading while the
 //! answers that nobody collects are more than [`MAX_UNSENT`], so a slow reader slows
-//! itself down and does not make the server grow.
+//! itself down and does not make the server grow. Answers that come later, and maps
+//! that are pushed, wait in the same way.
 
 use std::time::{Duration, Instant};
 
@@ -33,6 +34,8 @@ const MAX_UNSENT: usize = 4 * 1024 * 1024;
 /// How many commands of one connection may wait before no more are read, and how many bytes.
 const MAX_WAITING: usize = 16 * 1024;
 const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
+/// The most room that is made for a frame before its bytes have come: a header can promise much.
+const MAX_PROMISED: usize = 1024 * 1024;
 /// A buffer that a large frame has stretched beyond this is given back when it is empty.
 const MAX_IDLE_BUFFER: usize = 1024 * 1024;
 /// How long the last answers may take to leave when the connection closes.
@@ -52,6 +55,7 @@ where
         outbound: BytesMut::with_capacity(READ_BYTES),
         waiting: FuturesUnordered::new(),
         waiting_bytes: 0,
+        map_is_due: false,
         silent: false,
     };
     match link.run(&mut reader, &mut writer, published).await {
@@ -96,6 +100,8 @@ struct Link {
     waiting: FuturesUnordered<BoxFuture<'static, (usize, Resume)>>,
     /// How many bytes the commands that wait hold on to.
     waiting_bytes: usize,
+    /// There is a map that the client has not been told of.
+    map_is_due: bool,
     /// A fault made this connection a black hole.
     silent: bool,
 }
@@ -118,7 +124,11 @@ impl Link {
                 }
                 return end;
             }
-            let may_read = self.may_take() && self.outbound.len() < MAX_UNSENT;
+            if self.map_is_due && self.has_room() {
+                self.map_is_due = false;
+                self.session.push_config(&mut self.outbound);
+            }
+            let (has_room, may_read) = (self.has_room(), self.may_take() && self.has_room());
             tokio::select! {
                 biased;
                 written = writer.write_buf(&mut self.outbound), if !self.outbound.is_empty() => {
@@ -141,7 +151,7 @@ impl Link {
                         self.session.now = self.session.shared.clock.now();
                     }
                 },
-                Some((bytes, resume)) = self.waiting.next(), if !self.waiting.is_empty() => {
+                Some((bytes, resume)) = self.waiting.next(), if has_room && !self.waiting.is_empty() => {
                     self.waiting_bytes -= bytes;
                     if let Err(end) = self.resume(resume) {
                         self.say_last_words(writer).await;
@@ -155,9 +165,7 @@ impl Link {
                     if changed.is_err() || self.session.bucket.as_ref().is_some_and(dropped) {
                         return End::Closed;
                     }
-                    if !self.silent {
-                        self.session.push_config(&mut self.outbound);
-                    }
+                    self.map_is_due = !self.silent;
                 }
             }
         }
@@ -169,12 +177,12 @@ impl Link {
             self.inbound.clear();
             return Ok(());
         }
-        while self.outbound.len() < MAX_UNSENT && self.may_take() {
+        while self.has_room() && self.may_take() {
             match FrameDecoder::from_client().decode(&mut self.inbound) {
                 Ok(Decoded::Frame(frame)) => self.take(frame)?,
                 Ok(Decoded::NeedMore(bytes)) => {
                     shrink(&mut self.inbound);
-                    self.inbound.reserve(bytes.max(READ_BYTES));
+                    self.inbound.reserve(bytes.clamp(READ_BYTES, MAX_PROMISED));
                     break;
                 }
                 Err(error) => return Err(End::Malformed(error)),
@@ -184,6 +192,11 @@ impl Link {
             }
         }
         Ok(())
+    }
+
+    /// Whether the client has collected enough answers to be given more.
+    fn has_room(&self) -> bool {
+        self.outbound.len() < MAX_UNSENT
     }
 
     /// Whether another command may start: in order, unless the client agreed to none.
@@ -270,7 +283,7 @@ impl Link {
             }
             Verdict::DelayAnswer(by) => {
                 let (answer, flow) = self.execute_aside(&frame);
-                self.wait(held_bytes(&frame), async move {
+                self.wait(held_bytes(&frame) + answer.len(), async move {
                     tokio::time::sleep(by).await;
                     Resume::Send(match flow {
                         Flow::Wait(later) => later.await,

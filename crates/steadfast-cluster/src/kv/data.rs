@@ -10,7 +10,7 @@ use super::reply::Reply;
 use super::session::{Flow, Handled, Session};
 use crate::bucket::Bucket;
 use crate::journal::split_key;
-use crate::store::document::{Body, inflate};
+use crate::store::document::{Body, Document, inflate};
 use crate::store::operations::{CounterChange, Side, StoreMode};
 
 impl Session {
@@ -111,21 +111,30 @@ impl Session {
         Ok(self.written(frame, written, Status::Success, Vec::new(), out))
     }
 
+    /// The answer is a CAS alone: unlike other mutations, a touch has no mutation token, and a
+    /// client may take one for a protocol error.
     pub(super) fn touch(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
-        let bucket = self.bucket_to_write()?;
-        let key = self.key(frame)?;
-        let expiry = Expiry::decode(frame.extras())
-            .map_err(|_| Status::InvalidArguments)?
-            .expiry;
-        let change = self.change(frame, &key)?;
-        let expiry = self.limit_expiry(bucket, &key, expiry);
-        let mut vbucket = bucket.vbucket(frame.vbucket())?;
-        let (written, _) = vbucket.touch(change, expiry, self.world(frame, bucket))?;
-        drop(vbucket);
-        Ok(self.written(frame, written, Status::Success, Vec::new(), out))
+        self.touch_then(frame, |session, _, cas| {
+            let reply = Reply {
+                cas,
+                ..Reply::default()
+            };
+            session.done(frame, reply, out)
+        })
     }
 
     pub(super) fn get_and_touch(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
+        self.touch_then(frame, |session, document, cas| {
+            session.style().write_document(frame, document, cas, out)?;
+            Ok(Flow::Done)
+        })
+    }
+
+    fn touch_then(
+        &self,
+        frame: &Frame,
+        answer: impl FnOnce(&Self, &Document, u64) -> Handled,
+    ) -> Handled {
         let bucket = self.bucket_to_write()?;
         let key = self.key(frame)?;
         let expiry = Expiry::decode(frame.extras())
@@ -133,7 +142,7 @@ impl Session {
             .expiry;
         let change = self.change(frame, &key)?;
         if change.durability.is_some() {
-            // The answer is a document, and has no place for a write that waits.
+            // Neither answer has a place for a write that waits.
             return Err(Status::NotSupported);
         }
         let expiry = self.limit_expiry(bucket, &key, expiry);
@@ -141,8 +150,7 @@ impl Session {
         let world = self.world(frame, bucket);
         vbucket.touch(change, expiry, world)?;
         let (document, cas) = vbucket.get_with_tombstones(&key, world)?;
-        self.style().write_document(frame, document, cas, out)?;
-        Ok(Flow::Done)
+        answer(self, document, cas)
     }
 
     pub(super) fn get_locked(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {

@@ -72,6 +72,11 @@ impl Session {
                 Ok(Flow::Done)
             }
             Step::Done(user, message) => {
+                // Whoever was here before may have opened what this user may not.
+                self.bucket = self
+                    .bucket
+                    .take()
+                    .filter(|bucket| user.rights.may_open(&bucket.name));
                 self.user = Some(user);
                 self.done(
                     frame,

@@ -188,7 +188,8 @@ pub fn of_bucket(version: ConfigVersion, bucket: &Bucket, nodes: &[Member]) -> C
     Config::write(version, shared, nodes)
 }
 
-const BUCKET_CAPABILITIES: &[&str] = &[
+/// What clients may rely on in a bucket.
+pub(crate) const BUCKET_CAPABILITIES: &[&str] = &[
     "collections",
     "durableWrite",
     "tombstonedUserXAttrs",

@@ -165,6 +165,22 @@ impl Client {
         self.stream.write_all(bytes).await.unwrap();
     }
 
+    /// Sends as much as the peer takes at once; says how much that was.
+    pub async fn send_some(&mut self, bytes: &[u8]) -> usize {
+        self.stream.write(bytes).await.unwrap()
+    }
+
+    /// Sends to a peer that may close at any time, and takes what it says meanwhile.
+    pub async fn send_what_it_takes(&mut self, bytes: &[u8]) {
+        let (mut reader, mut writer) = self.stream.split();
+        let mut answers = tokio::io::sink();
+        let writing = async {
+            let _closed_early = writer.write_all(bytes).await;
+            let _closed_already = writer.shutdown().await;
+        };
+        let (_, _closed) = tokio::join!(writing, tokio::io::copy(&mut reader, &mut answers));
+    }
+
     /// The next frame, or nothing if the connection ended, in whatever way.
     pub async fn receive(&mut self) -> Option<Frame> {
         loop {

@@ -39,6 +39,7 @@
 //! 10. No ordering is promised between requests: one that is retried may take
 //!     effect after another that was started later.
 
+mod decide;
 #[cfg(feature = "tokio")]
 mod first;
 mod guarded;
@@ -53,20 +54,15 @@ pub(crate) use guarded::guarded;
 use guarded::guarded_for;
 pub use step::{Report, Step};
 
-use crate::backoff::Backoff;
 use crate::call::Call;
 use crate::decision::{Answer, Decision};
-use crate::event::{Decided, RetryEvent};
 use crate::failure::Failure;
-use crate::history::{AttemptRecord, Ended, Outcome, Trail};
 use crate::law::{Grounds, lawful};
 use crate::reason::{TIMEOUT, UNKNOWN};
 use crate::refusal::{Cause, Refusal};
 use crate::request::{Progress, Request};
-use crate::stage::Stage;
-use crate::strategy::{Ending, RetryAfter, RetryStrategy};
+use crate::strategy::RetryStrategy;
 use crate::token::RetryToken;
-use crate::verdict::{Certainty, Verdict};
 use crate::world::{Moment, World};
 
 /// One request under one strategy, from its first attempt to its verdict.
@@ -292,6 +288,27 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
+    /// Nobody waits for the request any longer, as when a client is closed. It
+    /// fails with [`Cause::Cancelled`], and an attempt that is under way has
+    /// bytes in flight (D14). Dropping the orchestrator leaves its strategy in
+    /// order as well, but has nobody to tell.
+    pub fn handle_cancel(&mut self, world: &dyn World) -> Step {
+        let refusal = Refusal::new(Cause::Cancelled);
+        let world = &Moment::of(world);
+        match self.phase {
+            Phase::Attempting => {
+                self.note(cut_off("cancelled"), world);
+                self.refuse_unasked(refusal, world)
+            }
+            Phase::Deciding => self.refuse(refusal, world),
+            Phase::New | Phase::Waiting { .. } => {
+                let told = self.tell_abandoned(world);
+                self.give_up(Some(told.err().unwrap_or(refusal)), false, world.now())
+            }
+            Phase::Finished => Step::LeftAlone,
+        }
+    }
+
     /// Everything there is to say of a request that did not succeed.
     /// Leaves the request as if it had never been.
     #[cold]
@@ -305,195 +322,6 @@ impl<S: RetryStrategy> Orchestrator<S> {
         self.progress.attempts = self.progress.attempts.saturating_add(1);
         self.phase = Phase::Attempting;
         Step::Attempt
-    }
-
-    /// Writes the failure down, and law 7 with it.
-    #[inline]
-    fn note(&mut self, failure: Failure, world: &Moment<'_>) {
-        match failure.stage {
-            Stage::InFlight => self.progress.may_have_been_applied = true,
-            Stage::NotSent | Stage::Responded => {}
-        }
-        let started = self.request().started();
-        let at = started.map(|started| world.now().saturating_duration_since(started));
-        let attempt = self.progress.attempts;
-        let (at, outcome) = (at.unwrap_or_default(), Outcome::Undecided);
-        let record = AttemptRecord {
-            attempt,
-            at,
-            failure,
-            outcome,
-        };
-        match &mut self.progress.trail {
-            Some(trail) => trail.push(record),
-            none => *none = Some(Trail::begin(record)),
-        }
-    }
-
-    #[inline]
-    fn decide(&mut self, outcome: Outcome) {
-        if let Some(trail) = &mut self.progress.trail {
-            trail.last.outcome = outcome;
-        }
-    }
-
-    /// Without a deadline the time is counted from the first failure on, and
-    /// only if something came of it that takes time.
-    fn remember_the_time(&mut self, world: &Moment<'_>) {
-        if self.started.is_none()
-            && let Some(trail) = &mut self.progress.trail
-        {
-            trail.first_failure_at.get_or_insert_with(|| world.now());
-        }
-    }
-
-    /// The failure that is being decided about.
-    #[inline]
-    fn failure(&self) -> &Failure {
-        let trail = self.progress.trail.as_ref();
-        &trail
-            .expect("a failure is noted before anything is decided about it")
-            .last
-            .failure
-    }
-
-    /// Law 2. The peer's hint is a floor here too.
-    fn always_retry(&mut self, world: &Moment<'_>) -> Step {
-        let own = Backoff::controlled().longest(self.progress.retries);
-        match RetryAfter::Floor.apply(own, false, self.failure()) {
-            Ok(delay) => {
-                if let Some(token) = &mut self.token {
-                    token.count_retry();
-                }
-                self.retry(delay, world)
-            }
-            Err(refusal) => self.refuse_unasked(refusal, world),
-        }
-    }
-
-    #[inline]
-    fn act_on(&mut self, answer: Answer, world: &Moment<'_>) -> Step {
-        match answer {
-            Ok(token) => {
-                let delay = token.delay();
-                self.token = Some(token);
-                self.retry(delay, world)
-            }
-            Err(refusal) => self.refuse(refusal, world),
-        }
-    }
-
-    /// Laws 3 and 4.
-    #[inline]
-    fn retry(&mut self, delay: Duration, world: &Moment<'_>) -> Step {
-        let (delay, capped) = self.capped(delay, world);
-        self.progress.retries = self.progress.retries.saturating_add(1);
-        self.decide(Outcome::Retry { delay, capped });
-        self.emit(Decided::Retry { delay, capped }, world);
-        if delay.is_zero() && !capped {
-            return self.attempt();
-        }
-        self.remember_the_time(world);
-        self.phase = Phase::Waiting { capped };
-        Step::Wait(delay)
-    }
-
-    /// A refusal that the strategy did not give, and so has to be told of.
-    #[cold]
-    fn refuse_unasked(&mut self, refusal: Refusal, world: &Moment<'_>) -> Step {
-        let told = match self.token.take() {
-            Some(token) => {
-                let ending = Ending::failed(self.failure());
-                guarded(|| self.strategy.record_end(token, ending, world))
-            }
-            None => Ok(()),
-        };
-        self.refuse(told.err().unwrap_or(refusal), world)
-    }
-
-    #[cold]
-    fn refuse(&mut self, refusal: Refusal, world: &Moment<'_>) -> Step {
-        let cause = refusal.cause();
-        self.remember_the_time(world);
-        self.decide(Outcome::Refused(cause));
-        self.emit(Decided::Refused(&refusal), world);
-        self.give_up(Some(refusal), cause == Cause::Deadline, world.now())
-    }
-
-    #[cold]
-    fn time_out(&mut self, world: &dyn World) -> Step {
-        let told = match self.token.take() {
-            Some(token) => guarded(|| {
-                self.strategy
-                    .record_end(token, Ending::abandoned(false), world)
-            }),
-            None => Ok(()),
-        };
-        self.give_up(told.err(), true, world.now())
-    }
-
-    #[cold]
-    fn give_up(&mut self, refusal: Option<Refusal>, timeout: bool, at: Instant) -> Step {
-        let certainty = if self.request().is_ambiguous() {
-            Certainty::Ambiguous
-        } else {
-            Certainty::Unambiguous
-        };
-        let verdict = if timeout {
-            Verdict::TimedOut(certainty)
-        } else {
-            Verdict::Failed(certainty)
-        };
-        self.phase = Phase::Finished;
-        self.progress.ended.set(Ended {
-            verdict,
-            refusal,
-            at,
-        });
-        Step::GiveUp(verdict)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn abandon(&mut self) {
-        let attempt_made = self.phase == Phase::Attempting;
-        if let Some(token) = self.token.take() {
-            // A panic must not leave a destructor, where it could end the process.
-            let _ = guarded(|| {
-                let ending = Ending::abandoned(attempt_made);
-                self.strategy.record_end(token, ending, &Nowhere);
-            });
-        }
-    }
-
-    #[inline]
-    fn emit(&self, decided: Decided<'_>, world: &Moment<'_>) {
-        let event = RetryEvent {
-            request: self.request(),
-            failure: self.failure(),
-            decided,
-        };
-        #[cfg(feature = "tracing")]
-        event.trace();
-        world.observe(&event);
-    }
-
-    /// A delay that reaches the deadline is cut there, and is the last thing
-    /// that happens (D8, D9).
-    #[inline]
-    fn capped(&self, delay: Duration, world: &dyn World) -> (Duration, bool) {
-        let deadline = self.request().deadline();
-        match deadline.map(|deadline| deadline.saturating_duration_since(world.now())) {
-            Some(remaining) if delay >= remaining => (remaining, true),
-            Some(_) | None => (delay, false),
-        }
-    }
-
-    #[inline]
-    fn out_of_time(&self, world: &dyn World) -> bool {
-        self.request()
-            .deadline()
-            .is_some_and(|deadline| world.now() >= deadline)
     }
 }
 

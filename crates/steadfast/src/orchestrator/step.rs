@@ -78,8 +78,8 @@ impl Report {
                 refusal,
                 since.map(|since| at.saturating_duration_since(since)),
             ),
-            // Taken of a request that is still under way.
-            None => (Verdict::Failed(Certainty::Unambiguous), None, None),
+            // Taken of a request that is still under way, of which nothing is sure.
+            None => (Verdict::Failed(Certainty::Ambiguous), None, None),
         };
         Self {
             call,

@@ -4,14 +4,18 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
+use crate::event::{Decided, RetryEvent};
+use crate::history::Outcome;
 use crate::internal::FailFast;
 use crate::reason::{
     NOT_AVAILABLE, OPERATION_FAILED, Reason, SOCKET_CLOSED_WHILE_IN_FLIGHT, THROTTLED,
 };
+use crate::strategy::Ending;
 use crate::strategy::{
     BestEffort, ForeignToken, Limits, Standard, StrategyExt, WorstCase, from_fn,
 };
 use crate::token::StrategyId;
+use crate::verdict::{Certainty, Verdict};
 use crate::world::{Roll, VirtualWorld};
 use crate::{RetryAction, Safety};
 
@@ -710,4 +714,39 @@ fn a_call_without_any_time_is_over_before_its_first_attempt() {
     };
     assert_eq!(verdict, Verdict::TimedOut(Certainty::Unambiguous));
     assert_eq!(request.take_report().attempts(), 0);
+}
+
+#[test]
+fn a_cancelled_request_says_whether_it_may_have_been_applied() {
+    let world = VirtualWorld::new();
+    let cancelled = |request: &mut Orchestrator<BestEffort>| {
+        let Step::GiveUp(verdict) = request.handle_cancel(&world) else {
+            panic!()
+        };
+        assert_eq!(
+            request.take_report().refusal().map(Refusal::cause),
+            Some(Cause::Cancelled)
+        );
+        verdict
+    };
+    // In its attempt: a write may have been applied, a read does not matter.
+    let mut write = begun(BestEffort::default(), Call::new("put"), &world);
+    assert_eq!(cancelled(&mut write), Verdict::Failed(Certainty::Ambiguous));
+    let mut read = begun(
+        BestEffort::default(),
+        Call::new("get").idempotent(true),
+        &world,
+    );
+    assert_eq!(
+        cancelled(&mut read),
+        Verdict::Failed(Certainty::Unambiguous)
+    );
+    // Parked in backoff after an answer: it was not.
+    let mut parked = begun(BestEffort::default(), Call::new("put"), &world);
+    let _ = parked.handle_failure(Failure::responded(&LOCKED), &world);
+    assert_eq!(
+        cancelled(&mut parked),
+        Verdict::Failed(Certainty::Unambiguous)
+    );
+    assert!(matches!(parked.handle_waited(&world), Step::LeftAlone));
 }

@@ -77,7 +77,9 @@ impl BestEffort {
         }
         weighed(request, failure).map_err(Refusal::new)?;
         self.maybe.allows(failure).map_err(Refusal::new)?;
-        let delay = self.hint.delay(&self.backoff, &token, failure, world)?;
+        let delay = self
+            .hint
+            .delay(&self.backoff, &token, request, failure, world)?;
         Ok(token.next(delay))
     }
 }

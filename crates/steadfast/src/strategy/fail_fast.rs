@@ -16,6 +16,16 @@ use crate::world::World;
 /// (Strict)") advises against offering it to users: they would catch and retry
 /// by hand what best effort does for them. Reasons that are always retried are
 /// retried under it too, since no strategy is asked about those.
+///
+/// It is not among what the crate exports to users:
+///
+/// ```compile_fail
+/// use steadfast::FailFast;
+/// ```
+///
+/// ```
+/// use steadfast::internal::FailFast;
+/// ```
 #[derive(Clone, Debug)]
 pub struct FailFast {
     id: StrategyId,

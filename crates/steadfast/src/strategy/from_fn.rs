@@ -64,7 +64,7 @@ impl RetryStrategy for FromFn {
         }
         match (self.retry_after)(request, failure) {
             RetryAction::Retry(delay) => RetryAfter::Floor
-                .apply(delay, false, failure)
+                .apply(delay, false, request, failure)
                 .map(|delay| token.next(delay))
                 .into(),
             RetryAction::DoNotRetry { raise: None } => Refusal::new(Cause::Declined).into(),

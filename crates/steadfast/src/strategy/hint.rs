@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::backoff::{Backoff, Jitter};
 use crate::failure::Failure;
 use crate::refusal::{Cause, Refusal};
+use crate::request::Request;
 use crate::token::RetryToken;
 use crate::world::World;
 
@@ -31,29 +32,37 @@ pub enum RetryAfter {
 }
 
 impl RetryAfter {
-    /// A peer that asks to be left alone for longer than this is not asked
-    /// again: coming back sooner would be against its word, and nobody's
-    /// request is worth such a wait.
+    /// Without a deadline, a peer that asks to be left alone for longer than
+    /// this is not asked again: coming back sooner would be against its word,
+    /// and nobody's request is worth such a wait. With one, the deadline ends
+    /// the wait like any other.
     pub const LIMIT: Duration = Duration::from_secs(3600);
 
-    /// The delay for a failure, given the backoff's own and whether jitter is
-    /// in that. For strategies of one's own.
+    /// The delay after a failure of a request, given the backoff's own and
+    /// whether jitter is in that. For strategies of one's own.
     #[inline]
     pub fn apply(
         self,
         own: Duration,
         jittered: bool,
+        request: &Request<'_>,
         failure: &Failure,
     ) -> Result<Duration, Refusal> {
         match failure.hint {
             None => Ok(own),
-            Some(hint) => self.weigh(own, jittered, hint),
+            Some(hint) => self.weigh(own, jittered, request, hint),
         }
     }
 
-    fn weigh(self, own: Duration, jittered: bool, hint: Duration) -> Result<Duration, Refusal> {
+    fn weigh(
+        self,
+        own: Duration,
+        jittered: bool,
+        request: &Request<'_>,
+        hint: Duration,
+    ) -> Result<Duration, Refusal> {
         Ok(match self {
-            RetryAfter::Floor if hint > Self::LIMIT => {
+            RetryAfter::Floor if hint > Self::LIMIT && request.deadline().is_none() => {
                 return Err(Refusal::new(Cause::HintTooLong).would_wait(hint));
             }
             RetryAfter::Floor if jittered => hint.saturating_add(own),
@@ -69,11 +78,12 @@ impl RetryAfter {
         self,
         backoff: &Backoff,
         token: &RetryToken,
+        request: &Request<'_>,
         failure: &Failure,
         world: &dyn World,
     ) -> Result<Duration, Refusal> {
         let own = backoff.delay(token.retries(), token.delay(), world);
-        self.apply(own, backoff.jitter() != Jitter::None, failure)
+        self.apply(own, backoff.jitter() != Jitter::None, request, failure)
     }
 
     /// The longest that a delay can become.

@@ -16,13 +16,11 @@
 mod adaptive;
 mod best_effort;
 mod fail_fast;
-mod fast_fail;
 mod forward;
 mod from_fn;
+mod gate;
 mod hint;
-mod max_attempts;
 mod standard;
-mod when;
 mod with_budget;
 mod worst_case;
 
@@ -33,12 +31,13 @@ use std::time::Instant;
 pub use adaptive::{Adaptive, WhenLimited};
 pub use best_effort::BestEffort;
 pub use fail_fast::FailFast;
-pub use fast_fail::{FastFailOnTerminalError, Terminal};
 pub use from_fn::{FromFn, from_fn};
+pub use gate::{
+    AttemptLimit, Condition, FastFailOnTerminalError, Gate, Gated, MaxAttempts, Terminal,
+    Terminals, When,
+};
 pub use hint::RetryAfter;
-pub use max_attempts::MaxAttempts;
 pub use standard::{Standard, StandardBuilder};
-pub use when::When;
 pub use with_budget::WithBudget;
 pub use worst_case::{Limits, WorstCase};
 
@@ -155,7 +154,7 @@ impl StdError for ForeignToken {}
 pub trait StrategyExt: RetryStrategy + Sized {
     /// At most so many attempts, the first included (D32).
     fn max_attempts(self, limit: u32) -> Result<MaxAttempts<Self>, PolicyError> {
-        MaxAttempts::new(self, limit)
+        Ok(Gated::behind(AttemptLimit::new(limit)?, self))
     }
 
     /// Every retry must also be paid from this budget.
@@ -179,7 +178,7 @@ pub trait StrategyExt: RetryStrategy + Sized {
     where
         P: Fn(&Request<'_>, &Failure) -> bool + Send + Sync + 'static,
     {
-        When::new(self, predicate)
+        Gated::behind(Condition::new(predicate), self)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use super::{Ending, ForeignToken, Limits, RetryAfter, RetryStrategy, WorstCase};
+use super::{AttemptLimit, Ending, ForeignToken, Limits, RetryAfter, RetryStrategy, WorstCase};
 use crate::backoff::{Backoff, Jitter};
 use crate::budget::{Budget, Costs, Refund};
 use crate::decision::{Answer, Decision};
@@ -181,7 +181,7 @@ impl Standard {
         }
         weighed(request, failure).map_err(Refusal::new)?;
         maybe.allows(failure).map_err(Refusal::new)?;
-        let delay = hint.delay(self.backoff_for(failure), &token, failure, world)?;
+        let delay = hint.delay(self.backoff_for(failure), &token, request, failure, world)?;
         if token.retries().saturating_add(1) >= *max_attempts {
             let cause = Cause::AttemptsUsedUp {
                 limit: *max_attempts,
@@ -264,12 +264,7 @@ impl StandardBuilder {
             mut parts,
             max_backoff,
         } = self;
-        if parts.max_attempts == 0 {
-            return Err(PolicyError::new(
-                "max_attempts",
-                "is 0: the first attempt counts, so it must be at least 1",
-            ));
-        }
+        AttemptLimit::new(parts.max_attempts)?;
         if let Some(most) = max_backoff {
             parts.backoff = parts.backoff.with_cap(most);
             parts.throttling_backoff = parts.throttling_backoff.with_cap(most);

@@ -363,12 +363,22 @@ fn hints_are_a_floor_with_jitter_above_and_never_without_bound() {
         panic!()
     };
     assert_eq!(refusal.cause(), Cause::HintTooLong);
+
+    // Under a deadline, the deadline ends the wait (D36).
+    let mut request = Orchestrator::new(&strategy, Call::new("op").idempotent(true).timeout(S));
+    let _ = request.begin(&world);
+    let endless = server_error().with_hint(Duration::MAX);
+    let Step::Wait(delay) = request.handle_failure(endless, &world) else {
+        panic!()
+    };
+    assert_eq!(delay, S);
 }
 
 #[test]
 fn a_hint_gives_way_only_where_it_was_told_to() {
     let failure = server_error().with_hint(3 * S);
-    let apply = |policy: RetryAfter| policy.apply(S, false, &failure).unwrap();
+    let call = Call::new("op");
+    let apply = |policy: RetryAfter| policy.apply(S, false, &call.request(), &failure).unwrap();
     assert_eq!(apply(RetryAfter::Floor), 3 * S);
     assert_eq!(apply(RetryAfter::Clamp(S)), 2 * S);
     assert_eq!(apply(RetryAfter::Cap(2 * S)), 2 * S);

@@ -9,6 +9,7 @@
 mod contents;
 mod faults;
 mod holds;
+mod scripts;
 mod status;
 mod topology;
 
@@ -37,6 +38,13 @@ GET    /ca                                        the authority's certificate, P
 GET    /faults                                    rules in force, and how often they hit
 POST   /faults        {\"opcode\":\"SET\",\"key\":\"k\",\"times\":3,\"verdict\":\"answer\",\"status\":\"ETMPFAIL\"}
 DELETE /faults, /faults/{id}                      remove all, or one
+GET    /scripts                                   answers in force, and how often they were given
+POST   /scripts       {\"service\":\"query\",\"matching\":\"SELECT\",\"times\":1,\"status\":503,
+                       \"headers\":{\"Retry-After\":\"1\"},\"body\":{…}}, or instead of a body
+                      {\"rows\":[…],\"error\":{…}}, {\"rows\":[…],\"cut\":true}, and \"pause_ms\", \"skip\", \"node\"
+DELETE /scripts, /scripts/{id}                    remove all, or one
+GET    /plans                                     how many statements are prepared
+POST   /plans/lose    {\"as\":\"forgotten\"}        4040; or unrecognizable (4050), undecodable (4070)
 GET    /journal?since=0&limit=1000                applied mutations, oldest first
 POST   /topology/rebalance-in   {\"wait\":true,\"vbuckets_per_step\":16,\"pause_ms\":10}
 POST   /topology/rebalance-out  {\"node\":1}        both take the pace; wait is true by default
@@ -146,6 +154,9 @@ impl Control {
             ("GET", ["journal"]) => status::journal(request, cluster),
             ("POST", ["clock"]) => status::advance_clock(request, cluster),
             (method, ["faults", rest @ ..]) => faults::route(method, rest, request, cluster),
+            (method, ["scripts", rest @ ..]) => scripts::route(method, rest, request, cluster),
+            ("GET", ["plans"]) => Ok(scripts::count_plans(cluster)),
+            ("POST", ["plans", "lose"]) => scripts::lose_plans(request, cluster),
             (method, ["error-map", code]) => faults::error_map(method, code, request, cluster),
             ("POST", ["topology", action]) => topology::route(action, request, cluster).await,
             (method, ["holds", rest @ ..]) => self.holds.route(method, rest, request, cluster),

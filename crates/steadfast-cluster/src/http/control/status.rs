@@ -45,7 +45,7 @@ pub(super) fn status(cluster: &Cluster) -> Response {
                 "replicas": bucket.settings.replicas,
                 "vbuckets": bucket.settings.vbuckets,
                 "used_bytes": bucket.used_bytes(),
-                "quota_bytes": bucket.settings.quota_bytes,
+                "quota_bytes": bucket.quota_bytes(),
                 "manifest": bucket.manifest().to_json(),
             })
         })

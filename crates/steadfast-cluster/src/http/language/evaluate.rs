@@ -1,0 +1,410 @@
+//! What an expression comes to.
+//!
+//! `None` is MISSING, the value of a field that is not there; it is not null, and it
+//! disappears from objects. Comparisons with null or missing are neither true nor
+//! false, which keeps a row out as well as false does.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::LanguageError;
+use super::expression::{Expression, Operator, State};
+use super::statement::{Projection, Term};
+
+/// The arguments of a statement.
+#[derive(Debug, Clone, Default)]
+pub(in crate::http) struct Parameters {
+    pub positional: Vec<Value>,
+    pub named: BTreeMap<String, Value>,
+}
+
+/// A document as a statement sees it.
+#[derive(Debug, Clone, Default)]
+pub(in crate::http) struct Row {
+    pub key: String,
+    pub cas: u64,
+    pub flags: u32,
+    pub expiry: u32,
+    pub value: Value,
+}
+
+/// What an expression is evaluated in.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::http) struct Scope<'a> {
+    pub parameters: &'a Parameters,
+    /// The document, and the name it goes by.
+    pub row: Option<(&'a str, &'a Row)>,
+    /// How many rows there were, where they are counted.
+    pub count: Option<u64>,
+}
+
+type Evaluated = Result<Option<Value>, LanguageError>;
+
+impl Scope<'_> {
+    /// What a row of a result is.
+    pub(in crate::http) fn project(&self, projection: &Projection) -> Result<Value, LanguageError> {
+        let terms = match projection {
+            Projection::Raw(value) => return Ok(self.evaluate(value)?.unwrap_or(Value::Null)),
+            Projection::Object(terms) => terms,
+        };
+        let mut object = Map::new();
+        for term in terms {
+            match term {
+                Term::Everything => {
+                    let (alias, row) = self.row.ok_or_else(|| {
+                        LanguageError::Syntax("Ambiguous reference to field '*'.".into())
+                    })?;
+                    object.insert(alias.to_owned(), row.value.clone());
+                }
+                Term::FieldsOf(value) => {
+                    if let Some(Value::Object(fields)) = self.evaluate(value)? {
+                        object.extend(fields);
+                    }
+                }
+                Term::Value(value, name) => {
+                    if let Some(value) = self.evaluate(value)? {
+                        object.insert(name.clone(), value);
+                    }
+                }
+            }
+        }
+        Ok(Value::Object(object))
+    }
+
+    /// Whether a filter lets the row through.
+    pub(in crate::http) fn holds(
+        &self,
+        filter: Option<&Expression>,
+    ) -> Result<bool, LanguageError> {
+        match filter {
+            None => Ok(true),
+            Some(filter) => Ok(self.evaluate(filter)? == Some(Value::Bool(true))),
+        }
+    }
+
+    /// The value of an expression.
+    pub(in crate::http) fn evaluate(&self, expression: &Expression) -> Evaluated {
+        Ok(match expression {
+            Expression::Literal(value) => Some(value.clone()),
+            Expression::Missing => None,
+            Expression::Positional(number) => Some(self.positional(*number)?),
+            Expression::Named(name) => Some(self.named(name)?),
+            Expression::Name(name) => self.name(name)?,
+            Expression::Field(of, name) => field(self.evaluate(of)?, name),
+            Expression::Element(of, index) => element(self.evaluate(of)?, self.evaluate(index)?),
+            Expression::Array(items) => {
+                let items = items.iter().map(|item| {
+                    self.evaluate(item)
+                        .map(|value| value.unwrap_or(Value::Null))
+                });
+                Some(Value::Array(items.collect::<Result<_, _>>()?))
+            }
+            Expression::Object(fields) => {
+                let mut object = Map::new();
+                for (name, value) in fields {
+                    if let Some(value) = self.evaluate(value)? {
+                        object.insert(name.clone(), value);
+                    }
+                }
+                Some(Value::Object(object))
+            }
+            Expression::Not(of) => not(self.evaluate(of)?),
+            Expression::Negative(of) => {
+                arithmetic(Operator::Subtract, json!(0), self.evaluate(of)?)
+            }
+            Expression::Binary(operator, left, right) => {
+                binary(*operator, self.evaluate(left)?, self.evaluate(right)?)
+            }
+            Expression::Is(of, state, negated) => {
+                let value = self.evaluate(of)?;
+                let holds = match state {
+                    State::Null => value == Some(Value::Null),
+                    State::Missing => value.is_none(),
+                    State::Valued => value.is_some_and(|value| !value.is_null()),
+                };
+                Some(Value::Bool(holds != *negated))
+            }
+            Expression::Meta => {
+                let (_, row) = self
+                    .row
+                    .ok_or_else(|| LanguageError::Syntax("META() needs a keyspace.".into()))?;
+                Some(json!({
+                    "id": row.key,
+                    "cas": row.cas,
+                    "flags": row.flags,
+                    "expiration": row.expiry,
+                    "type": "json",
+                }))
+            }
+            Expression::Count => match self.count {
+                Some(count) => Some(count.into()),
+                None => {
+                    return Err(LanguageError::Syntax(
+                        "COUNT(*) is for projections only.".into(),
+                    ));
+                }
+            },
+        })
+    }
+
+    fn positional(&self, number: usize) -> Result<Value, LanguageError> {
+        let at = number.checked_sub(1);
+        at.and_then(|at| self.parameters.positional.get(at))
+            .cloned()
+            .ok_or_else(|| {
+                LanguageError::Evaluation(format!("No value for positional parameter ${number}."))
+            })
+    }
+
+    fn named(&self, name: &str) -> Result<Value, LanguageError> {
+        self.parameters.named.get(name).cloned().ok_or_else(|| {
+            LanguageError::Evaluation(format!("No value for named parameter ${name}."))
+        })
+    }
+
+    fn name(&self, name: &str) -> Evaluated {
+        match self.row {
+            Some((alias, row)) if alias == name => Ok(Some(row.value.clone())),
+            Some((_, row)) => Ok(row.value.get(name).cloned()),
+            // Rows are only counted, and there is no document to look into.
+            None if self.count.is_some() => Ok(None),
+            None => Err(LanguageError::Syntax(format!(
+                "Ambiguous reference to field '{name}'."
+            ))),
+        }
+    }
+}
+
+fn field(of: Option<Value>, name: &str) -> Option<Value> {
+    match of {
+        Some(Value::Object(mut object)) => object.remove(name),
+        _ => None,
+    }
+}
+
+fn element(of: Option<Value>, index: Option<Value>) -> Option<Value> {
+    match (of?, index?) {
+        (Value::Array(mut array), Value::Number(index)) => {
+            let length = i64::try_from(array.len()).ok()?;
+            let index = index.as_i64()?;
+            let index = if index < 0 {
+                length.checked_add(index)?
+            } else {
+                index
+            };
+            let index = usize::try_from(index)
+                .ok()
+                .filter(|index| *index < array.len())?;
+            Some(array.swap_remove(index))
+        }
+        (Value::Object(mut object), Value::String(name)) => object.remove(&name),
+        _ => None,
+    }
+}
+
+fn not(value: Option<Value>) -> Option<Value> {
+    match value? {
+        Value::Bool(value) => Some(Value::Bool(!value)),
+        _ => Some(Value::Null),
+    }
+}
+
+fn binary(operator: Operator, left: Option<Value>, right: Option<Value>) -> Option<Value> {
+    match operator {
+        Operator::And | Operator::Or => return Some(logic(operator, &left, &right)),
+        _ => {}
+    }
+    let (left, right) = (left?, right?);
+    if left.is_null() || right.is_null() {
+        return Some(Value::Null);
+    }
+    let ordered = || compare(&left, &right);
+    Some(Value::Bool(match operator {
+        Operator::Equal => is_equal(&left, &right),
+        Operator::Unequal => !is_equal(&left, &right),
+        Operator::Less => ordered()? == Ordering::Less,
+        Operator::LessOrEqual => ordered()? != Ordering::Greater,
+        Operator::Greater => ordered()? == Ordering::Greater,
+        Operator::GreaterOrEqual => ordered()? != Ordering::Less,
+        Operator::In => match &right {
+            Value::Array(items) => items.iter().any(|item| is_equal(&left, item)),
+            _ => return Some(Value::Null),
+        },
+        Operator::Concatenate => {
+            return match (left, right) {
+                (Value::String(left), Value::String(right)) => Some((left + &right).into()),
+                _ => Some(Value::Null),
+            };
+        }
+        Operator::Add | Operator::Subtract | Operator::Multiply | Operator::Divide => {
+            return arithmetic(operator, left, Some(right));
+        }
+        Operator::And | Operator::Or => unreachable!("logic was done above"),
+    }))
+}
+
+/// False decides an AND, true an OR, whatever the other side is.
+fn logic(operator: Operator, left: &Option<Value>, right: &Option<Value>) -> Value {
+    let deciding = Value::Bool(operator == Operator::Or);
+    let sides = [left.as_ref(), right.as_ref()];
+    if sides.contains(&Some(&deciding)) {
+        deciding
+    } else if sides
+        .iter()
+        .all(|side| matches!(side, Some(Value::Bool(_))))
+    {
+        Value::Bool(operator != Operator::Or)
+    } else {
+        Value::Null
+    }
+}
+
+fn arithmetic(operator: Operator, left: Value, right: Option<Value>) -> Option<Value> {
+    let right = right?;
+    if let (Some(left), Some(right)) = (left.as_i64(), right.as_i64()) {
+        let exact = match operator {
+            Operator::Add => left.checked_add(right),
+            Operator::Subtract => left.checked_sub(right),
+            Operator::Multiply => left.checked_mul(right),
+            _ => left
+                .checked_rem(right)
+                .filter(|rest| *rest == 0)
+                .and_then(|_| left.checked_div(right)),
+        };
+        if let Some(exact) = exact {
+            return Some(exact.into());
+        }
+    }
+    let (Some(left), Some(right)) = (left.as_f64(), right.as_f64()) else {
+        return Some(Value::Null);
+    };
+    let result = match operator {
+        Operator::Add => left + right,
+        Operator::Subtract => left - right,
+        Operator::Multiply => left * right,
+        _ => left / right,
+    };
+    // What is infinite or no number is null, as JSON has neither.
+    Some(serde_json::Number::from_f64(result).map_or(Value::Null, Value::Number))
+}
+
+fn is_equal(left: &Value, right: &Value) -> bool {
+    left == right || compare(left, right) == Some(Ordering::Equal)
+}
+
+/// The order of two numbers, strings or truth values; other pairs have none here.
+fn compare(left: &Value, right: &Value) -> Option<Ordering> {
+    match (left, right) {
+        (Value::Number(a), Value::Number(b)) => match (a.as_i64(), b.as_i64()) {
+            (Some(a), Some(b)) => Some(a.cmp(&b)),
+            _ => a.as_f64()?.partial_cmp(&b.as_f64()?),
+        },
+        (Value::String(a), Value::String(b)) => Some(a.cmp(b)),
+        (Value::Bool(a), Value::Bool(b)) => Some(a.cmp(b)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Statement, parse};
+    use super::*;
+
+    fn select(text: &str, row: Option<&Row>) -> Result<Value, LanguageError> {
+        let parameters = Parameters {
+            positional: vec![json!("one"), json!([2])],
+            named: BTreeMap::from([("name".to_owned(), json!({"a": 1}))]),
+        };
+        let Statement::Select(select) = parse(text)? else {
+            panic!("{text} is a SELECT")
+        };
+        let scope = Scope {
+            parameters: &parameters,
+            row: row.map(|row| ("b", row)),
+            count: None,
+        };
+        scope.project(&select.projection)
+    }
+
+    #[test]
+    fn literals_parameters_and_operators() {
+        for (text, wanted) in [
+            ("SELECT 1=1", json!({"$1": true})),
+            (
+                "SELECT $1 AS x, ? y, ?",
+                json!({"x": "one", "y": "one", "$1": [2]}),
+            ),
+            (
+                "SELECT $name AS n, $name.a, $2[0] z",
+                json!({"n": {"a": 1}, "a": 1, "z": 2}),
+            ),
+            (
+                "SELECT RAW {'a': [1, null, missing], 'b': missing}",
+                json!({"a": [1, null, null]}),
+            ),
+            ("SELECT RAW 1 + 2 * 3 - 4 / 2", json!(5)),
+            ("SELECT RAW 1 / 2", json!(0.5)),
+            ("SELECT RAW 1 / 0", json!(null)),
+            (
+                "SELECT RAW -(-9223372036854775807 - 1)",
+                json!(9_223_372_036_854_775_808_f64),
+            ),
+            ("SELECT RAW 'a' || \"b\"", json!("ab")),
+            ("SELECT RAW NOT 1 = 2 AND 'a' < 'b' OR false", json!(true)),
+            ("SELECT RAW 2 IN [1, 2.0]", json!(true)),
+            ("SELECT RAW 3 NOT IN [1, 2]", json!(true)),
+            ("SELECT RAW null = 1", json!(null)),
+            ("SELECT RAW null IS NULL", json!(true)),
+            ("SELECT RAW missing IS NOT MISSING", json!(false)),
+            ("SELECT RAW 1 < 'a'", json!(null)),
+        ] {
+            assert_eq!(select(text, None).unwrap(), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn documents_are_looked_into() {
+        let row = Row {
+            key: "k".into(),
+            cas: 7,
+            flags: 0,
+            expiry: 0,
+            value: json!({"a": {"x": [10, 20]}, "n": null}),
+        };
+        for (text, wanted) in [
+            ("SELECT *", json!({"b": {"a": {"x": [10, 20]}, "n": null}})),
+            ("SELECT b.*", json!({"a": {"x": [10, 20]}, "n": null})),
+            (
+                "SELECT META().id, META(b).cas AS c",
+                json!({"id": "k", "c": 7}),
+            ),
+            (
+                "SELECT a.x[-1] AS last, b.a.x[9], nope",
+                json!({"last": 20}),
+            ),
+            (
+                "SELECT RAW n IS NULL AND nope IS MISSING AND n IS NOT VALUED",
+                json!(true),
+            ),
+        ] {
+            assert_eq!(select(text, Some(&row)).unwrap(), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_value_says_why() {
+        for (text, part) in [
+            ("SELECT $3", "positional parameter $3"),
+            ("SELECT $0", "positional parameter $0"),
+            ("SELECT $other", "named parameter $other"),
+            ("SELECT field", "Ambiguous reference"),
+            ("SELECT *", "Ambiguous reference"),
+            ("SELECT META()", "needs a keyspace"),
+        ] {
+            let error = select(text, None).unwrap_err().to_string();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+}

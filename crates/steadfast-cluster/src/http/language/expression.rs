@@ -1,0 +1,97 @@
+//! What can stand where a value is wanted.
+
+use serde_json::Value;
+
+/// An expression.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::http) enum Expression {
+    /// A value that stands in the statement.
+    Literal(Value),
+    /// `MISSING`, which is not even null.
+    Missing,
+    /// `$1`, or `?` by its place: the arguments from one on.
+    Positional(usize),
+    /// `$name`
+    Named(String),
+    /// The name of a keyspace, or of a field of its documents.
+    Name(String),
+    /// `a.b`
+    Field(Box<Self>, String),
+    /// `a[0]`
+    Element(Box<Self>, Box<Self>),
+    /// `[a, b]`
+    Array(Vec<Self>),
+    /// `{"a": b}`
+    Object(Vec<(String, Self)>),
+    /// `NOT a`
+    Not(Box<Self>),
+    /// `-a`
+    Negative(Box<Self>),
+    /// `a = b` and the like.
+    Binary(Operator, Box<Self>, Box<Self>),
+    /// `a IS NULL` and the like; the flag is its NOT.
+    Is(Box<Self>, State, bool),
+    /// `META()`
+    Meta,
+    /// `COUNT(*)`
+    Count,
+}
+
+/// What joins two expressions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::http) enum Operator {
+    Or,
+    And,
+    Equal,
+    Unequal,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    In,
+    Concatenate,
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+}
+
+/// What `IS` asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::http) enum State {
+    Null,
+    Missing,
+    /// Neither null nor missing.
+    Valued,
+}
+
+impl Expression {
+    /// Whether it counts rows instead of looking at one.
+    pub(in crate::http) fn counts(&self) -> bool {
+        match self {
+            Self::Count => true,
+            Self::Literal(_)
+            | Self::Missing
+            | Self::Positional(_)
+            | Self::Named(_)
+            | Self::Name(_)
+            | Self::Meta => false,
+            Self::Field(of, _) | Self::Not(of) | Self::Negative(of) | Self::Is(of, _, _) => {
+                of.counts()
+            }
+            Self::Element(left, right) | Self::Binary(_, left, right) => {
+                left.counts() || right.counts()
+            }
+            Self::Array(items) => items.iter().any(Self::counts),
+            Self::Object(fields) => fields.iter().any(|(_, value)| value.counts()),
+        }
+    }
+
+    /// The name that a result has for it where none was given.
+    pub(in crate::http) fn usual_name(&self) -> Option<&str> {
+        match self {
+            Self::Name(name) | Self::Field(_, name) => Some(name),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! The small part of SQL++ that the cluster answers by itself.
+//!
+//! It is there so that a client's plumbing can be tested without scripting every
+//! answer: literals and parameters come back as they were sent, documents are read and
+//! written by key, and what is not understood is refused as a real service would, with
+//! a syntax error. Without keys a keyspace is read whole, as if it had a primary index.
+//! No joins, no grouping, no order but that of the keys, no updates in place, and no
+//! functions but `META` and `COUNT(*)`.
+//!
+//! [`parse`] turns a statement into a [`Statement`]; [`Scope`] evaluates its expressions.
+
+mod evaluate;
+mod expression;
+mod lexer;
+mod parser;
+mod statement;
+
+pub(super) use evaluate::{Parameters, Row, Scope};
+pub(super) use expression::Expression;
+pub(super) use parser::parse;
+pub(super) use statement::{KeyspacePath, Projection, Select, Statement, Write, WriteKind};
+
+/// Why a statement is not understood, or cannot be evaluated.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum LanguageError {
+    /// It is no statement of the part that is spoken here.
+    #[error("{0}")]
+    Syntax(String),
+    /// It is one, and its value cannot be found.
+    #[error("{0}")]
+    Evaluation(String),
+}
+
+impl LanguageError {
+    fn syntax_at(at: usize, near: &str) -> Self {
+        Self::Syntax(format!("syntax error - at or near {near:?}, offset {at}"))
+    }
+}

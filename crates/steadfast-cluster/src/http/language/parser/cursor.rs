@@ -1,0 +1,134 @@
+//! Moving through the pieces of a statement.
+
+use super::super::LanguageError;
+use super::super::lexer::Kind;
+use super::{MAX_LINKS, Parsed, Parser};
+
+impl Parser<'_> {
+    pub(super) fn link(&mut self) -> Parsed<()> {
+        self.links += 1;
+        if self.links > MAX_LINKS {
+            return Err(LanguageError::Syntax(format!(
+                "syntax error - more than {MAX_LINKS} operators"
+            )));
+        }
+        Ok(())
+    }
+
+    pub(super) fn list<T>(
+        &mut self,
+        end: &'static str,
+        mut item: impl FnMut(&mut Self) -> Parsed<T>,
+    ) -> Parsed<Vec<T>> {
+        let mut items = Vec::new();
+        if self.symbol(end) {
+            return Ok(items);
+        }
+        loop {
+            items.push(item(self)?);
+            if self.symbol(end) {
+                return Ok(items);
+            }
+            self.expect_symbol(",")?;
+        }
+    }
+
+    pub(super) fn peek(&self) -> Option<&Kind> {
+        self.tokens.get(self.at).map(|token| &token.kind)
+    }
+
+    pub(super) fn is_word(&self, at: usize, keyword: &str) -> bool {
+        matches!(self.tokens.get(at).map(|token| &token.kind),
+            Some(Kind::Word(word)) if word.eq_ignore_ascii_case(keyword))
+    }
+
+    pub(super) fn word(&mut self, keyword: &str) -> bool {
+        let found = self.is_word(self.at, keyword);
+        self.at += usize::from(found);
+        found
+    }
+
+    pub(super) fn symbol(&mut self, wanted: &str) -> bool {
+        let found = matches!(self.peek(), Some(Kind::Symbol(symbol)) if *symbol == wanted);
+        self.at += usize::from(found);
+        found
+    }
+
+    pub(super) fn expect_word(&mut self, keyword: &str) -> Parsed<()> {
+        if self.word(keyword) {
+            Ok(())
+        } else {
+            Err(self.unexpected())
+        }
+    }
+
+    pub(super) fn expect_symbol(&mut self, symbol: &str) -> Parsed<()> {
+        if self.symbol(symbol) {
+            Ok(())
+        } else {
+            Err(self.unexpected())
+        }
+    }
+
+    pub(super) fn name(&mut self) -> Parsed<String> {
+        let name = match self.peek() {
+            Some(Kind::Word(name) | Kind::Name(name)) => name.clone(),
+            _ => return Err(self.unexpected()),
+        };
+        self.at += 1;
+        Ok(name)
+    }
+
+    pub(super) fn unexpected(&self) -> LanguageError {
+        match self.tokens.get(self.at) {
+            None => LanguageError::Syntax("syntax error - unexpected end of statement".into()),
+            Some(token) => {
+                let near: String = self.text[token.at..].chars().take(20).collect();
+                LanguageError::syntax_at(token.at, &near)
+            }
+        }
+    }
+}
+
+/// Words that end a term instead of naming it.
+pub(super) fn is_reserved(word: &str) -> bool {
+    const RESERVED: &[&str] = &[
+        "ALL",
+        "AND",
+        "AS",
+        "BY",
+        "DELETE",
+        "DISTINCT",
+        "FROM",
+        "GROUP",
+        "HAVING",
+        "IN",
+        "INSERT",
+        "INTO",
+        "IS",
+        "JOIN",
+        "LET",
+        "LIMIT",
+        "NEST",
+        "NOT",
+        "OFFSET",
+        "ON",
+        "OR",
+        "ORDER",
+        "RAW",
+        "RETURNING",
+        "SELECT",
+        "SET",
+        "UNION",
+        "UNNEST",
+        "UPDATE",
+        "UPSERT",
+        "USE",
+        "USING",
+        "VALUES",
+        "WHERE",
+    ];
+    RESERVED
+        .iter()
+        .any(|known| known.eq_ignore_ascii_case(word))
+}

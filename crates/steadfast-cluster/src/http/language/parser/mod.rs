@@ -1,0 +1,415 @@
+//! From pieces to a statement, by recursive descent.
+
+mod cursor;
+mod expressions;
+
+use super::LanguageError;
+use super::expression::Expression;
+use super::lexer::{Kind, Token, split};
+use super::statement::{
+    KeyspacePath, Projection, Select, Source, Statement, Term, Write, WriteKind,
+};
+
+use cursor::is_reserved;
+
+/// How deep expressions may nest; a statement comes from the network, and a stack is finite.
+const MAX_DEPTH: usize = 64;
+/// How many operators, fields and elements a statement may have: a chain of them is as deep.
+const MAX_LINKS: usize = 200;
+
+/// Reads a statement.
+pub(in crate::http) fn parse(text: &str) -> Result<Statement, LanguageError> {
+    let mut parser = Parser {
+        text,
+        tokens: split(text)?,
+        at: 0,
+        depth: 0,
+        links: 0,
+        placeholders: 0,
+    };
+    let statement = parser.statement()?;
+    parser.symbol(";");
+    match parser.tokens.get(parser.at) {
+        None => Ok(statement),
+        Some(_) => Err(parser.unexpected()),
+    }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    tokens: Vec<Token>,
+    at: usize,
+    depth: usize,
+    links: usize,
+    /// How many `?` there have been.
+    placeholders: usize,
+}
+
+type Parsed<T> = Result<T, LanguageError>;
+
+impl Parser<'_> {
+    fn statement(&mut self) -> Parsed<Statement> {
+        if self.word("PREPARE") {
+            return self.prepare();
+        }
+        if self.word("EXECUTE") {
+            let name = match self.peek().cloned() {
+                Some(Kind::Text(name)) => {
+                    self.at += 1;
+                    name
+                }
+                _ => self.name()?,
+            };
+            let using = self.word("USING").then(|| self.expression()).transpose()?;
+            return Ok(Statement::Execute { name, using });
+        }
+        if self.word("SELECT") {
+            return self.select().map(Statement::Select);
+        }
+        self.write().map(Statement::Write)
+    }
+
+    fn prepare(&mut self) -> Parsed<Statement> {
+        self.word("FORCE");
+        let begins = |kind: Option<&Kind>| {
+            let word = match kind {
+                Some(Kind::Word(word)) => word.to_ascii_uppercase(),
+                _ => return false,
+            };
+            matches!(
+                word.as_str(),
+                "SELECT" | "INSERT" | "UPSERT" | "DELETE" | "PREPARE" | "EXECUTE"
+            )
+        };
+        let name = if begins(self.peek()) {
+            None
+        } else {
+            let name = self.name()?;
+            if !self.word("AS") {
+                self.expect_word("FROM")?;
+            }
+            Some(name)
+        };
+        let start = self
+            .tokens
+            .get(self.at)
+            .map_or(self.text.len(), |token| token.at);
+        match self.statement()? {
+            Statement::Prepare { .. } | Statement::Execute { .. } => Err(LanguageError::Syntax(
+                "syntax error - only a statement that does something can be prepared".into(),
+            )),
+            Statement::Select(_) | Statement::Write(_) => Ok(Statement::Prepare {
+                name,
+                text: self.text[start..]
+                    .trim_end_matches([';', ' ', '\n'])
+                    .to_owned(),
+            }),
+        }
+    }
+
+    fn select(&mut self) -> Parsed<Select> {
+        let projection = self.projection()?;
+        let source = if self.word("FROM") {
+            Some(self.source()?)
+        } else {
+            None
+        };
+        let filter = self.clause("WHERE")?;
+        let limit = self.clause("LIMIT")?;
+        let offset = self.clause("OFFSET")?;
+        Ok(Select {
+            projection,
+            source,
+            filter,
+            limit,
+            offset,
+        })
+    }
+
+    fn write(&mut self) -> Parsed<Write> {
+        let (source, kind) = if self.word("INSERT") {
+            let source = self.target("INTO")?;
+            (source, WriteKind::Insert(self.values()?))
+        } else if self.word("UPSERT") {
+            let source = self.target("INTO")?;
+            (source, WriteKind::Upsert(self.values()?))
+        } else if self.word("DELETE") {
+            self.expect_word("FROM")?;
+            let source = self.source()?;
+            let filter = self.clause("WHERE")?;
+            (source, WriteKind::Delete { filter })
+        } else {
+            return Err(self.unexpected());
+        };
+        let returning = self
+            .word("RETURNING")
+            .then(|| self.projection())
+            .transpose()?;
+        Ok(Write {
+            kind,
+            source,
+            returning,
+        })
+    }
+
+    fn target(&mut self, keyword: &str) -> Parsed<Source> {
+        self.expect_word(keyword)?;
+        let (keyspace, alias) = self.keyspace()?;
+        Ok(Source {
+            keyspace,
+            alias,
+            keys: None,
+        })
+    }
+
+    /// `[(KEY, VALUE)] VALUES (k, v) [, [VALUES] (k, v)]…`
+    fn values(&mut self) -> Parsed<Vec<(Expression, Expression)>> {
+        if self.symbol("(") {
+            self.expect_word("KEY")?;
+            self.expect_symbol(",")?;
+            self.expect_word("VALUE")?;
+            self.expect_symbol(")")?;
+        }
+        self.expect_word("VALUES")?;
+        let mut pairs = Vec::new();
+        loop {
+            self.expect_symbol("(")?;
+            let key = self.expression()?;
+            self.expect_symbol(",")?;
+            let value = self.expression()?;
+            self.expect_symbol(")")?;
+            pairs.push((key, value));
+            if !self.symbol(",") {
+                return Ok(pairs);
+            }
+            self.word("VALUES");
+        }
+    }
+
+    fn source(&mut self) -> Parsed<Source> {
+        let (keyspace, mut alias) = self.keyspace()?;
+        if self.word("AS") {
+            alias = self.name()?;
+        } else if let Some(Kind::Word(word)) = self.peek()
+            && !is_reserved(word)
+        {
+            alias = self.name()?;
+        } else if matches!(self.peek(), Some(Kind::Name(_))) {
+            alias = self.name()?;
+        }
+        let keys = if self.word("USE") {
+            self.word("PRIMARY");
+            self.expect_word("KEYS")?;
+            Some(self.expression()?)
+        } else {
+            None
+        };
+        Ok(Source {
+            keyspace,
+            alias,
+            keys,
+        })
+    }
+
+    fn keyspace(&mut self) -> Parsed<(KeyspacePath, String)> {
+        let mut namespace = None;
+        let mut first = self.name()?;
+        if self.symbol(":") {
+            namespace = Some(std::mem::replace(&mut first, self.name()?));
+        }
+        let mut parts = vec![first];
+        while self.symbol(".") {
+            parts.push(self.name()?);
+        }
+        let alias = parts.last().cloned().unwrap_or_default();
+        Ok((KeyspacePath { namespace, parts }, alias))
+    }
+
+    fn projection(&mut self) -> Parsed<Projection> {
+        self.word("ALL");
+        if self.word("RAW") || self.word("ELEMENT") || self.word("VALUE") {
+            return self.expression().map(Projection::Raw);
+        }
+        let mut terms = Vec::new();
+        let mut unnamed = 0;
+        loop {
+            terms.push(self.term(&mut unnamed)?);
+            if !self.symbol(",") {
+                return Ok(Projection::Object(terms));
+            }
+        }
+    }
+
+    fn term(&mut self, unnamed: &mut usize) -> Parsed<Term> {
+        if self.symbol("*") {
+            return Ok(Term::Everything);
+        }
+        let value = self.expression()?;
+        if self.symbol(".") {
+            self.expect_symbol("*")?;
+            return Ok(Term::FieldsOf(value));
+        }
+        let named = self.word("AS")
+            || match self.peek() {
+                Some(Kind::Word(word)) => !is_reserved(word),
+                Some(Kind::Name(_)) => true,
+                _ => false,
+            };
+        let name = if named {
+            self.name()?
+        } else if let Some(name) = value.usual_name() {
+            name.to_owned()
+        } else {
+            *unnamed += 1;
+            format!("${unnamed}")
+        };
+        Ok(Term::Value(value, name))
+    }
+
+    fn clause(&mut self, keyword: &str) -> Parsed<Option<Expression>> {
+        self.word(keyword).then(|| self.expression()).transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prepared_statement_keeps_its_text() {
+        for (text, wanted) in [
+            ("PREPARE SELECT 1", (None, "SELECT 1")),
+            ("prepare p AS  SELECT $1 ;", (Some("p"), "SELECT $1")),
+            ("PREPARE FORCE `p` FROM SELECT 1", (Some("p"), "SELECT 1")),
+        ] {
+            let Statement::Prepare { name, text } = parse(text).unwrap() else {
+                panic!("{text} is a PREPARE")
+            };
+            assert_eq!((name.as_deref(), text.as_str()), wanted);
+        }
+        assert!(parse("PREPARE PREPARE SELECT 1").is_err());
+    }
+
+    #[test]
+    fn keyspaces_have_namespaces_parts_and_aliases() {
+        let Statement::Select(select) =
+            parse("SELECT d.* FROM default:`a-b`.s.`c` AS d USE KEYS ['k'] WHERE d.x = 1 LIMIT 2")
+                .unwrap()
+        else {
+            panic!("it is a SELECT")
+        };
+        let source = select.source.unwrap();
+        assert_eq!(source.keyspace.to_string(), "default:a-b.s.c");
+        assert_eq!(source.alias, "d");
+        assert!(source.keys.is_some() && select.filter.is_some() && select.limit.is_some());
+    }
+
+    #[test]
+    fn what_is_not_spoken_here_is_a_syntax_error() {
+        for text in [
+            "",
+            "SELEC 1",
+            "SELECT",
+            "SELECT FROM",
+            "SELECT 1 FROM",
+            "SELECT 1 1",
+            "SELECT DISTINCT a FROM b",
+            "SELECT a FROM b JOIN c",
+            "SELECT nope(1)",
+            "SELECT (1",
+            "SELECT [1,",
+            "SELECT {\"a\" 1}",
+            "INSERT INTO b VALUES",
+            "INSERT INTO b VALUES ('k')",
+            "DELETE b",
+            "UPDATE b SET a = 1",
+            "SELECT 1; SELECT 2",
+        ] {
+            assert!(
+                matches!(parse(text), Err(LanguageError::Syntax(_))),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn no_soup_of_pieces_makes_it_panic() {
+        use rand::rngs::SmallRng;
+        use rand::seq::IndexedRandom;
+        use rand::{Rng, SeedableRng};
+        const PIECES: &[&str] = &[
+            "SELECT ",
+            "RAW ",
+            "FROM ",
+            "`b`",
+            "b ",
+            "USE KEYS ",
+            "[",
+            "]",
+            "(",
+            ")",
+            "{",
+            "}",
+            ",",
+            ".",
+            "*",
+            ":",
+            "'k'",
+            "\"",
+            "'",
+            "`",
+            "\\",
+            "$1",
+            "$",
+            "?",
+            "1",
+            "1e",
+            "-",
+            "NOT ",
+            "IS ",
+            "IN ",
+            "NULL ",
+            "META()",
+            "COUNT(*)",
+            "PREPARE ",
+            "EXECUTE ",
+            "p ",
+            "AS ",
+            "INSERT INTO ",
+            "VALUES ",
+            "DELETE ",
+            "WHERE ",
+            "LIMIT ",
+            "RETURNING ",
+            "=",
+            "||",
+            "--",
+            "/*",
+            "ü",
+            ";",
+            "\n",
+        ];
+        let seed = 4711;
+        let mut random = SmallRng::seed_from_u64(seed);
+        for round in 0..20_000 {
+            let length = random.random_range(0..24);
+            let soup: String = (0..length)
+                .filter_map(|_| PIECES.choose(&mut random))
+                .copied()
+                .collect();
+            let parsed = std::panic::catch_unwind(|| parse(&soup).is_ok());
+            assert!(parsed.is_ok(), "seed {seed}, round {round}: {soup:?}");
+        }
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        for open in ["(", "[", "-", "NOT ", "a["] {
+            let text = format!("SELECT {}", open.repeat(100_000));
+            assert!(parse(&text).is_err());
+        }
+        let chain = |length| parse(&format!("SELECT 1{}", "+1".repeat(length)));
+        assert!(chain(MAX_LINKS).is_ok() && chain(100_000).is_err());
+        assert!(parse(&format!("SELECT a{}", ".b".repeat(100_000))).is_err());
+    }
+}

@@ -1,0 +1,115 @@
+//! Scopes and collections.
+
+use serde_json::json;
+
+use super::super::{Place, Request, Response};
+use super::pools::open;
+use super::{not_found, refused};
+use crate::cluster::{Cluster, ClusterError};
+use crate::manifest::ManifestError;
+use crate::users::User;
+
+pub(super) fn manifest(place: &Place, user: &User, bucket: &str) -> Response {
+    match open(place, user, bucket) {
+        Ok(bucket) => Response::json(200, &bucket.manifest().to_json()),
+        Err(response) => response,
+    }
+}
+
+/// Creates and drops; `rest` is the path behind `scopes`.
+pub(super) fn change(
+    method: &str,
+    bucket: &str,
+    rest: &[&str],
+    request: &Request,
+    cluster: &Cluster,
+) -> Response {
+    if let Err(error) = cluster.bucket(bucket) {
+        return refuse(&error);
+    }
+    let name = || match request.parameter("name") {
+        Some(name) => Ok(name),
+        None => Err(refused(
+            400,
+            [("name", "The value must be supplied".into())],
+        )),
+    };
+    let changed = match (method, rest) {
+        ("POST", []) => match name() {
+            Ok(scope) => cluster.create_scope(bucket, scope),
+            Err(response) => return response,
+        },
+        ("DELETE", [scope]) => cluster.drop_scope(bucket, scope),
+        // Changes are everywhere at once here, so there is nothing to wait for.
+        ("POST", ["@ensureManifest", _uid]) => return Response::text(200, ""),
+        ("POST", [scope, "collections"]) => match (name(), max_ttl(request)) {
+            (Ok(name), Ok(max_ttl)) => cluster.create_collection(bucket, scope, name, max_ttl),
+            (Err(response), _) | (_, Err(response)) => return response,
+        },
+        ("DELETE", [scope, "collections", collection]) => {
+            cluster.drop_collection(bucket, scope, collection)
+        }
+        _ => return not_found(),
+    };
+    match changed {
+        Ok(uid) => Response::json(200, &json!({"uid": format!("{uid:x}")})),
+        Err(ClusterError::Manifest(ManifestError::Exists(name))) => {
+            let sentence = match rest {
+                [] => format!("Scope with name {name:?} already exists"),
+                [scope, ..] => {
+                    format!("Collection with name {name:?} in scope {scope:?} already exists")
+                }
+            };
+            refused(400, [("_", sentence)])
+        }
+        Err(error) => refuse(&error),
+    }
+}
+
+fn max_ttl(request: &Request) -> Result<u32, Response> {
+    match request.parameter("maxTTL") {
+        // Less than zero is no limit, whatever the bucket says; buckets say nothing here.
+        None | Some("-1") => Ok(0),
+        Some(text) => text
+            .parse::<i32>()
+            .ok()
+            .and_then(|ttl| ttl.try_into().ok())
+            .ok_or_else(|| {
+                let sentence = "The value must be in range from -1 to 2147483647".to_owned();
+                refused(400, [("maxTTL", sentence)])
+            }),
+    }
+}
+
+/// The sentences that clients look for.
+fn refuse(error: &ClusterError) -> Response {
+    let (status, parameter, sentence) = match error {
+        ClusterError::UnknownBucket(_) => return not_found(),
+        ClusterError::Manifest(ManifestError::UnknownScope(scope)) => {
+            (404, "_", format!("Scope with name {scope:?} is not found"))
+        }
+        ClusterError::Manifest(ManifestError::UnknownCollection(collection, scope)) => (
+            404,
+            "_",
+            format!("Collection with name {collection:?} in scope {scope:?} is not found"),
+        ),
+        ClusterError::Manifest(ManifestError::BadName(_)) => (
+            400,
+            "name",
+            "Can only contain characters A-Z, a-z, 0-9 and the following symbols _-%, and must \
+             not start with _ or %"
+                .to_owned(),
+        ),
+        ClusterError::Manifest(ManifestError::DefaultScope) => (
+            400,
+            "_",
+            "Deleting _default scope is not allowed".to_owned(),
+        ),
+        ClusterError::Io(_)
+        | ClusterError::Tls(_)
+        | ClusterError::Invalid(_)
+        | ClusterError::Manifest(ManifestError::Exists(_))
+        | ClusterError::UnknownNode(_) => (400, "_", error.to_string()),
+    };
+    refused(status, [(parameter, sentence)])
+}

@@ -1,0 +1,194 @@
+//! Roles, and what they come to here.
+//!
+//! A real server has dozens of roles with fine-grained permissions. The cluster knows
+//! three things about a user: which buckets may be opened, whether documents may be
+//! written, and whether the cluster may be managed. Roles are kept as they were
+//! written, and reduced to those three.
+
+use serde_json::{Value, json};
+
+use crate::users::{BucketRights, Rights};
+
+/// Roles without a bucket, and whether they may manage the cluster.
+const PLAIN: &[(&str, bool)] = &[
+    ("admin", true),
+    ("cluster_admin", true),
+    ("security_admin", false),
+    ("ro_admin", false),
+    ("external_stats_reader", false),
+    ("query_system_catalog", false),
+    ("query_external_access", false),
+    ("analytics_admin", false),
+    ("analytics_reader", false),
+];
+
+/// Roles of a bucket, and whether they write documents.
+const OF_BUCKETS: &[(&str, bool)] = &[
+    ("bucket_admin", true),
+    ("bucket_full_access", true),
+    ("scope_admin", true),
+    ("data_reader", false),
+    ("data_writer", true),
+    ("data_backup", true),
+    ("data_dcp_reader", false),
+    ("data_monitoring", false),
+    ("mobile_sync_gateway", true),
+    ("views_admin", false),
+    ("views_reader", false),
+    ("query_select", false),
+    ("query_insert", true),
+    ("query_update", true),
+    ("query_delete", true),
+    ("query_manage_index", false),
+    ("fts_admin", false),
+    ("fts_searcher", false),
+    ("analytics_manager", false),
+    ("analytics_select", false),
+];
+
+/// A role of a user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Role {
+    name: String,
+    /// The bucket, the scope and the collection, as many as were written.
+    target: Vec<String>,
+}
+
+impl Role {
+    /// Reads `name` or `name[bucket:scope:collection]`.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (name, target) = match text.split_once('[') {
+            None => (text, Vec::new()),
+            Some((name, rest)) => {
+                let parts = rest.strip_suffix(']')?.split(':');
+                (name, parts.map(str::to_owned).collect())
+            }
+        };
+        let known = if target.is_empty() {
+            PLAIN.iter().any(|(known, _)| *known == name)
+        } else {
+            let named = target.len() <= 3 && target.iter().all(|part: &String| !part.is_empty());
+            named && OF_BUCKETS.iter().any(|(known, _)| *known == name)
+        };
+        known.then(|| Self {
+            name: name.to_owned(),
+            target,
+        })
+    }
+
+    /// Splits a list at the commas, which never stand inside of brackets.
+    pub(super) fn parse_list(text: &str) -> Result<Vec<Self>, String> {
+        let texts = text
+            .split(',')
+            .map(str::trim)
+            .filter(|text| !text.is_empty());
+        texts
+            .map(|text| Self::parse(text).ok_or_else(|| text.to_owned()))
+            .collect()
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let mut shown = json!({"role": self.name, "origins": [{"type": "user"}]});
+        let parts = ["bucket_name", "scope_name", "collection_name"];
+        for (part, value) in parts.into_iter().zip(&self.target) {
+            shown[part] = value.as_str().into();
+        }
+        shown
+    }
+}
+
+impl std::fmt::Display for Role {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.name)?;
+        if self.target.is_empty() {
+            return Ok(());
+        }
+        write!(formatter, "[{}]", self.target.join(":"))
+    }
+}
+
+/// What roles allow together.
+pub(super) fn rights(roles: &[Role]) -> Rights {
+    let is = |role: &Role, list: &[(&str, bool)]| {
+        list.iter().any(|(name, yes)| *yes && *name == role.name)
+    };
+    if roles.iter().any(|role| is(role, PLAIN)) {
+        return Rights::admin();
+    }
+    let buckets = roles.iter().filter_map(|role| role.target.first());
+    let all = buckets.clone().any(|bucket| bucket == "*");
+    Rights {
+        buckets: if all {
+            BucketRights::All
+        } else {
+            BucketRights::Only(buckets.cloned().collect())
+        },
+        read_only: !roles.iter().any(|role| is(role, OF_BUCKETS)),
+        admin: false,
+    }
+}
+
+/// The roles of a user who was given rights and not roles.
+pub(super) fn of_rights(rights: &Rights) -> Vec<Role> {
+    if rights.admin {
+        return Role::parse("admin").into_iter().collect();
+    }
+    let name = if rights.read_only {
+        "data_reader"
+    } else {
+        "bucket_full_access"
+    };
+    let role = |bucket: &str| Role {
+        name: name.to_owned(),
+        target: vec![bucket.to_owned()],
+    };
+    match &rights.buckets {
+        BucketRights::All => vec![role("*")],
+        BucketRights::Only(buckets) => buckets.iter().map(|bucket| role(bucket)).collect(),
+    }
+}
+
+/// All roles there are.
+pub(super) fn all() -> Value {
+    let plain = PLAIN
+        .iter()
+        .map(|(name, _)| json!({"role": name, "name": name, "desc": ""}));
+    let of_buckets = OF_BUCKETS
+        .iter()
+        .map(|(name, _)| json!({"role": name, "bucket_name": "*", "name": name, "desc": ""}));
+    plain.chain(of_buckets).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_are_read_written_and_reduced_to_rights() {
+        let roles = Role::parse_list("data_reader[a], bucket_full_access[b:s:c]").unwrap();
+        assert_eq!(roles[1].to_string(), "bucket_full_access[b:s:c]");
+        assert_eq!(roles[1].to_json()["collection_name"], "c");
+        assert_eq!(rights(&roles), Rights::buckets(["a", "b"]));
+        assert_eq!(rights(&roles[..1]), Rights::buckets(["a"]).read_only());
+        let admin = Role::parse_list("admin").unwrap();
+        assert_eq!(rights(&admin), Rights::admin());
+        assert_eq!(of_rights(&Rights::admin()), admin);
+        let everywhere = Role::parse_list("data_writer[*]").unwrap();
+        assert_eq!(rights(&everywhere), Rights::all_buckets());
+        assert_eq!(Role::parse_list("").unwrap(), []);
+    }
+
+    #[test]
+    fn what_is_no_role_is_named() {
+        for text in [
+            "king",
+            "admin[b]",
+            "data_reader",
+            "data_reader[",
+            "data_reader[a:b:c:d]",
+            "data_reader[]",
+        ] {
+            assert_eq!(Role::parse_list(text), Err(text.to_owned()));
+        }
+    }
+}

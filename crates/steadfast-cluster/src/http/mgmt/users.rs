@@ -1,0 +1,112 @@
+//! Users and their roles.
+
+use serde_json::{Value, json};
+
+use super::super::{Place, Request, Response};
+use super::refused;
+use super::roles::{self, Role};
+use crate::users::{Profile, User};
+
+/// The shortest password that a real server accepts.
+const MIN_PASSWORD: usize = 6;
+
+pub(super) fn who_am_i(user: &User) -> Response {
+    Response::json(200, &describe(user))
+}
+
+pub(super) fn roles() -> Response {
+    Response::json(200, &roles::all())
+}
+
+pub(super) fn list(place: &Place) -> Response {
+    let users = &place.shared.users;
+    let names = users.names();
+    let found = names.iter().filter_map(|name| users.get(name));
+    Response::json(200, &found.map(|user| describe(&user)).collect())
+}
+
+pub(super) fn one(method: &str, name: &str, request: &Request, place: &Place) -> Response {
+    let users = &place.shared.users;
+    match method {
+        "GET" => match users.get(name) {
+            Some(user) => Response::json(200, &describe(&user)),
+            None => unknown(),
+        },
+        "PUT" => put(name, request, place),
+        "DELETE" if users.remove(name) => Response::json(200, &json!("")),
+        "DELETE" => unknown(),
+        _ => Response::text(405, "Method Not Allowed"),
+    }
+}
+
+pub(super) fn change_password(request: &Request, place: &Place, user: &User) -> Response {
+    match request.parameter("password") {
+        Some(password) if password.len() >= MIN_PASSWORD => {
+            let profile = user.profile.clone();
+            let users = &place.shared.users;
+            users.put_with_profile(&user.name, password, user.rights.clone(), profile);
+            Response::text(200, "")
+        }
+        _ => too_short(),
+    }
+}
+
+/// Makes a user, or gives one other roles; a user who exists keeps the password if there is no
+/// new one.
+fn put(name: &str, request: &Request, place: &Place) -> Response {
+    let roles = match Role::parse_list(request.parameter("roles").unwrap_or_default()) {
+        Ok(roles) => roles,
+        Err(unknown) => {
+            let sentence = format!(
+                "Cannot assign roles to user because the following roles are unknown, malformed \
+                 or role parameters are undefined: [{unknown}]"
+            );
+            return refused(400, [("roles", sentence)]);
+        }
+    };
+    if request
+        .parameter("groups")
+        .is_some_and(|groups| !groups.is_empty())
+    {
+        let sentence = "Groups do not exist: there are none here".to_owned();
+        return refused(400, [("groups", sentence)]);
+    }
+    let users = &place.shared.users;
+    let rights = roles::rights(&roles);
+    let profile = Profile {
+        display_name: request.parameter("name").unwrap_or_default().to_owned(),
+        roles: Some(roles.iter().map(Role::to_string).collect()),
+    };
+    match request.parameter("password") {
+        Some(password) if password.len() < MIN_PASSWORD => return too_short(),
+        Some(password) => users.put_with_profile(name, password, rights, profile),
+        None if users.change(name, rights, profile) => {}
+        None => return too_short(),
+    }
+    Response::json(200, &json!(""))
+}
+
+fn describe(user: &User) -> Value {
+    let roles = match &user.profile.roles {
+        Some(roles) => roles.iter().filter_map(|role| Role::parse(role)).collect(),
+        None => roles::of_rights(&user.rights),
+    };
+    let roles: Vec<Value> = roles.iter().map(Role::to_json).collect();
+    json!({
+        "id": user.name,
+        "domain": "local",
+        "name": user.profile.display_name,
+        "roles": roles,
+        "groups": [],
+        "external_groups": [],
+    })
+}
+
+fn unknown() -> Response {
+    Response::json(404, &json!("Unknown user."))
+}
+
+fn too_short() -> Response {
+    let sentence = format!("The password must be at least {MIN_PASSWORD} characters long.");
+    refused(400, [("password", sentence)])
+}

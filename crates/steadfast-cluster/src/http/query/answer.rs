@@ -1,0 +1,125 @@
+//! The shape of an answer, which query and analytics share.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::super::Response;
+use super::super::rows::{Envelope, Outcome};
+
+/// What an answer says about the request it belongs to.
+#[derive(Debug, Clone)]
+pub(in crate::http) struct Header {
+    request_id: String,
+    client_context_id: Option<String>,
+    started: Instant,
+    /// The name of a plan that the client is to learn.
+    pub prepared: Option<String>,
+    pub signature: Option<Value>,
+    /// How many documents were changed.
+    pub mutations: u64,
+    /// Whether the metrics say how many objects were looked at, as those of analytics do.
+    pub counts_objects: bool,
+}
+
+impl Header {
+    pub(in crate::http) fn new(client_context_id: Option<&str>) -> Self {
+        let id = format!("{:032x}", rand::random::<u128>());
+        Self {
+            request_id: format!(
+                "{}-{}-{}-{}-{}",
+                &id[..8],
+                &id[8..12],
+                &id[12..16],
+                &id[16..20],
+                &id[20..]
+            ),
+            client_context_id: client_context_id.map(str::to_owned),
+            started: Instant::now(),
+            prepared: None,
+            signature: None,
+            mutations: 0,
+            counts_objects: false,
+        }
+    }
+
+    /// The same for analytics.
+    pub(in crate::http) fn analytics(client_context_id: Option<&str>) -> Self {
+        Self {
+            counts_objects: true,
+            ..Self::new(client_context_id)
+        }
+    }
+
+    /// The answer around rows.
+    pub(in crate::http) fn around_rows(self) -> Envelope {
+        let mut head = self.opening();
+        if let Some(signature) = &self.signature {
+            head.push_str(&format!("\"signature\":{signature},\n"));
+        }
+        head.push_str("\"results\":[\n");
+        Envelope {
+            head,
+            tail: Box::new(move |outcome| {
+                let errors = outcome.error.iter().cloned().collect();
+                let status = if outcome.error.is_some() {
+                    "errors"
+                } else {
+                    "success"
+                };
+                format!("\n],\n{}", self.closing(status, errors, outcome))
+            }),
+        }
+    }
+
+    /// An answer that is nothing but an error.
+    pub(in crate::http) fn failed(&self, status: u16, error: Value) -> Response {
+        let closing = self.closing("fatal", vec![error], &Outcome::default());
+        Response::new(
+            status,
+            "application/json",
+            format!("{}{closing}", self.opening()),
+        )
+    }
+
+    fn opening(&self) -> String {
+        let mut text = format!("{{\n\"requestID\":{},\n", json!(self.request_id));
+        if let Some(id) = &self.client_context_id {
+            text.push_str(&format!("\"clientContextID\":{},\n", json!(id)));
+        }
+        if let Some(name) = &self.prepared {
+            text.push_str(&format!("\"prepared\":{},\n", json!(name)));
+        }
+        text
+    }
+
+    fn closing(&self, status: &str, errors: Vec<Value>, outcome: &Outcome) -> String {
+        let elapsed = milliseconds(self.started.elapsed());
+        let mut metrics = json!({
+            "elapsedTime": elapsed,
+            "executionTime": elapsed,
+            "resultCount": outcome.rows,
+            "resultSize": outcome.bytes,
+        });
+        if self.counts_objects {
+            metrics["processedObjects"] = 0.into();
+        }
+        if self.mutations > 0 {
+            metrics["mutationCount"] = self.mutations.into();
+        }
+        let mut text = String::new();
+        if !errors.is_empty() {
+            metrics["errorCount"] = errors.len().into();
+            text.push_str(&format!("\"errors\":{},\n", Value::Array(errors)));
+        }
+        text.push_str(&format!(
+            "\"status\":\"{status}\",\n\"metrics\":{metrics}\n}}\n"
+        ));
+        text
+    }
+}
+
+/// Time as the services write it, such as `1.234ms`.
+fn milliseconds(time: Duration) -> String {
+    format!("{:.3}ms", time.as_secs_f64() * 1000.0)
+}

@@ -1,0 +1,286 @@
+//! Documents, as statements reach them: through the same vbuckets as everybody else.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use steadfast_wire::{DocumentKey, Opcode, Status, leb128, vbucket};
+
+use super::super::Place;
+use super::super::language::{KeyspacePath, Row};
+use super::error::QueryError;
+use crate::bucket::Bucket;
+use crate::journal::{Origin, split_key};
+use crate::store::document::{Body, Document};
+use crate::store::operations::{Change, StoreMode};
+use crate::store::vbucket::{Vbucket, World};
+use crate::store::write::{Receipt, Written};
+use crate::topology::NodeId;
+use crate::users::User;
+
+/// The flags that SDKs give to JSON.
+const JSON_FLAGS: u32 = 0x0200_0000;
+
+/// A collection, opened for one statement.
+#[derive(Clone)]
+pub(super) struct Keyspace {
+    place: Place,
+    bucket: Arc<Bucket>,
+    collection: u32,
+    name: String,
+}
+
+impl Keyspace {
+    /// Opens a collection for a user. The context stands in front of a name of one part.
+    pub(super) fn open(
+        place: &Place,
+        user: &User,
+        path: &KeyspacePath,
+        context: Option<&str>,
+    ) -> Result<Self, QueryError> {
+        let name = path.to_string();
+        let unknown = || QueryError::unknown_keyspace(&name);
+        if path
+            .namespace
+            .as_deref()
+            .is_some_and(|namespace| namespace != "default")
+        {
+            return Err(unknown());
+        }
+        let context = context.map(context_parts).unwrap_or_default();
+        let parts: Vec<&str> = path.parts.iter().map(String::as_str).collect();
+        let (bucket, scope, collection) = match (parts.as_slice(), context.as_slice()) {
+            ([collection], [bucket, scope]) if path.namespace.is_none() => {
+                (bucket.as_str(), scope.as_str(), *collection)
+            }
+            ([bucket], _) => (*bucket, "_default", "_default"),
+            ([bucket, scope, collection], _) => (*bucket, *scope, *collection),
+            _ => return Err(unknown()),
+        };
+        if !user.rights.may_open(bucket) {
+            return Err(QueryError::unauthorized(&format!("statements on {name}")));
+        }
+        let bucket = place.shared.bucket(bucket).ok_or_else(unknown)?;
+        let manifest = bucket.manifest();
+        let collection = manifest.collection_id(&format!("{scope}.{collection}"));
+        Ok(Self {
+            place: place.clone(),
+            collection: collection.map_err(|_| unknown())?,
+            bucket,
+            name,
+        })
+    }
+
+    /// The document of a key, if it is there and is JSON or can be shown as such.
+    pub(super) fn read(&self, key: &str) -> Result<Option<Row>, QueryError> {
+        let full_key = self.full_key(key);
+        let found = self.at(key, Opcode::Get, |vbucket, world| {
+            let (document, _) = vbucket.get(&full_key, world)?;
+            to_row(key, document)
+        });
+        match found {
+            Ok(row) => Ok(Some(row)),
+            Err(Status::KeyNotFound) => Ok(None),
+            Err(status) => Err(QueryError::new(
+                12_008,
+                format!("Error performing bulk get operation - cause: {status} for key {key}"),
+            )),
+        }
+    }
+
+    /// All keys, in order.
+    pub(super) fn keys(&self) -> Result<Vec<String>, QueryError> {
+        let now = self.place.shared.clock.now();
+        let mut keys = Vec::new();
+        for id in 0..self.bucket.settings.vbuckets {
+            let Ok(vbucket) = self.bucket.vbucket(id) else {
+                continue;
+            };
+            let active = self.serving(&vbucket).map_err(|status| {
+                QueryError::new(5000, format!("Index scan failed - cause: {status}"))
+            })?;
+            let Ok(copy) = vbucket.active_copy(active) else {
+                continue;
+            };
+            keys.extend(
+                copy.iter()
+                    .filter(|(_, document)| document.is_live(now))
+                    .map(|(key, _)| split_key(key))
+                    .filter(|(collection, _)| *collection == self.collection)
+                    .map(|(_, key)| String::from_utf8_lossy(key).into_owned()),
+            );
+        }
+        keys.sort_unstable();
+        Ok(keys)
+    }
+
+    /// Writes a document.
+    pub(super) fn store(
+        &self,
+        mode: StoreMode,
+        key: &str,
+        value: &Value,
+    ) -> Result<Row, QueryError> {
+        let (statement, opcode) = match mode {
+            StoreMode::Add => ("INSERT", Opcode::Add),
+            StoreMode::Set => ("UPSERT", Opcode::Set),
+            StoreMode::Replace => ("UPDATE", Opcode::Replace),
+        };
+        let full_key = self.full_key(key);
+        let stored = self.at(key, opcode, |vbucket, world| {
+            if key.is_empty() || key.len() > DocumentKey::MAX_ID_LEN {
+                return Err(Status::InvalidArguments);
+            }
+            let body = Body::plain(value.to_string().into_bytes())?;
+            let change = unconditional(&full_key);
+            let expiry = self.bucket.manifest().max_ttl(self.collection);
+            vbucket.store(mode, change, body, JSON_FLAGS, expiry, world)
+        });
+        let receipt = self.done(stored, statement, key)?;
+        Ok(Row {
+            key: key.to_owned(),
+            cas: receipt.cas,
+            flags: JSON_FLAGS,
+            expiry: 0,
+            value: value.clone(),
+        })
+    }
+
+    /// Removes a document; false if it was not there.
+    pub(super) fn remove(&self, key: &str) -> Result<bool, QueryError> {
+        let full_key = self.full_key(key);
+        let removed = self.at(key, Opcode::Delete, |vbucket, world| {
+            vbucket.remove(unconditional(&full_key), world)
+        });
+        if matches!(removed, Err(Status::KeyNotFound)) {
+            return Ok(false);
+        }
+        self.done(removed, "DELETE", key).map(|_| true)
+    }
+
+    fn full_key(&self, key: &str) -> Vec<u8> {
+        [leb128::encode(self.collection).as_ref(), key.as_bytes()].concat()
+    }
+
+    /// Does something with the vbucket of a key, on behalf of the node that serves it.
+    fn at<T>(
+        &self,
+        key: &str,
+        opcode: Opcode,
+        action: impl FnOnce(&mut Vbucket, World<'_>) -> Result<T, Status>,
+    ) -> Result<T, Status> {
+        let id = vbucket::of_key(key.as_bytes(), self.bucket.settings.vbuckets);
+        let now = self.place.shared.clock.now();
+        // The bucket may be looked through for expired documents, which takes every lock in turn.
+        if opcode != Opcode::Get && opcode != Opcode::Delete && self.bucket.is_full(now) {
+            return Err(Status::OutOfMemory);
+        }
+        let mut vbucket = self.bucket.vbucket(id)?;
+        let origin = Origin {
+            node: self.serving(&vbucket)?,
+            bucket: &self.bucket.name,
+            opcode,
+            opaque: 0,
+            connection: self.place.connection,
+        };
+        let result = action(&mut vbucket, self.place.shared.world(now, origin));
+        self.bucket.account(&mut vbucket);
+        result
+    }
+
+    /// The node that serves a vbucket, if it is up.
+    fn serving(&self, vbucket: &Vbucket) -> Result<NodeId, Status> {
+        vbucket
+            .active()
+            .filter(|node| {
+                self.place
+                    .shared
+                    .node(*node)
+                    .is_some_and(|node| node.is_up())
+            })
+            .ok_or(Status::NotMyVbucket)
+    }
+
+    fn done(
+        &self,
+        written: Result<Written, Status>,
+        statement: &str,
+        key: &str,
+    ) -> Result<Receipt, QueryError> {
+        let status = match written {
+            Ok(Written::Done(receipt)) => return Ok(receipt),
+            // Only a durable write waits, and none is asked for.
+            Ok(Written::Pending(_)) => Status::SyncWriteInProgress,
+            Err(status) => status,
+        };
+        let reason = match status {
+            Status::KeyExists => serde_json::json!({
+                "code": 17012,
+                "key": "dml.statement.duplicatekey",
+                "message": format!("Duplicate Key: {key}"),
+            }),
+            _ => serde_json::json!({"code": 12009, "message": status.to_string()}),
+        };
+        Err(QueryError {
+            reason: Some(reason),
+            ..QueryError::new(
+                12_009,
+                format!(
+                    "DML Error: failed to perform {statement} on key {key} of {}: {status}",
+                    self.name
+                ),
+            )
+        })
+    }
+}
+
+fn unconditional(key: &[u8]) -> Change<'_> {
+    Change {
+        key,
+        cas: 0,
+        preserve_expiry: false,
+        durability: None,
+    }
+}
+
+fn to_row(key: &str, document: &Document) -> Result<Row, Status> {
+    let bytes = document.inflated()?;
+    // A document that is no JSON is shown as a real service shows it: as nothing in particular.
+    let value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
+    Ok(Row {
+        key: key.to_owned(),
+        cas: document.cas,
+        flags: document.flags,
+        expiry: document.expiry,
+        value,
+    })
+}
+
+/// The bucket and the scope of a context such as ``default:`b`.`s` ``.
+fn context_parts(context: &str) -> Vec<String> {
+    let path = context.strip_prefix("default:").unwrap_or(context);
+    let mut parts = vec![String::new()];
+    let mut quoted = false;
+    for letter in path.chars() {
+        match letter {
+            '`' => quoted = !quoted,
+            '.' if !quoted => parts.push(String::new()),
+            _ => {
+                if let Some(part) = parts.last_mut() {
+                    part.push(letter);
+                }
+            }
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_context_is_taken_apart_at_the_dots_outside_of_backticks() {
+        assert_eq!(context_parts("default:`a.b`.`s`"), ["a.b", "s"]);
+        assert_eq!(context_parts("a.s"), ["a", "s"]);
+    }
+}

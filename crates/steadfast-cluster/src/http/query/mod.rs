@@ -1,0 +1,110 @@
+//! The query service.
+//!
+//! Statements of the small language are executed, which is in the `language` folder;
+//! everything else is for scripts. A request names a statement or a plan that was
+//! prepared before; [`PlanLoss`] makes plans disappear, as they do when a node restarts.
+
+pub(super) mod answer;
+pub(super) mod error;
+mod execute;
+mod keyspace;
+pub(super) mod options;
+mod plans;
+
+use std::time::Duration;
+
+pub(super) use execute::signature;
+pub use plans::{PlanLoss, Plans};
+
+use super::rows::{Break, Rows, respond};
+use super::{Place, Request, Response};
+use crate::users::User;
+use answer::Header;
+use error::QueryError;
+use execute::{Executed, Execution};
+use options::Options;
+
+/// Answers a request to the query service.
+pub(super) fn answer(request: &Request, place: &Place, user: &User) -> Response {
+    if request.path != "/query/service" && request.path != "/query" {
+        return Response::text(404, "404 page not found");
+    }
+    let options = match Options::read(request) {
+        Ok(options) => options,
+        Err(sentence) => return refuse(None, QueryError::new(1070, sentence)),
+    };
+    let context_id = options.text("client_context_id");
+    if !matches!(request.method.as_str(), "GET" | "POST") {
+        let message = format!("Unsupported http method: {}", request.method);
+        return refuse(context_id, QueryError::new(1010, message));
+    }
+    let mut header = Header::new(context_id);
+    let executed = execute(&options, place, user).and_then(|executed| {
+        header.prepared.clone_from(&executed.prepared);
+        header.mutations = executed.mutations;
+        header.signature = Some(executed.signature);
+        first_is_good(executed.rows)
+    });
+    match executed {
+        Ok(rows) => respond(200, header.around_rows(), rows, Duration::ZERO),
+        Err(error) => header.failed(error.http_status(), error.to_json()),
+    }
+}
+
+/// The answer to who is not who they say.
+pub(super) fn unauthenticated() -> Response {
+    refuse(None, QueryError::unauthenticated())
+}
+
+/// The statement of a request, also behind a plan; for scripts to look at.
+pub(super) fn statement_of(request: &Request, place: &Place) -> Option<String> {
+    let options = Options::read(request).ok()?;
+    match (options.text("statement"), options.text("prepared")) {
+        (Some(statement), _) => Some(statement.to_owned()),
+        (None, Some(name)) => place.shared.plans.peek(name),
+        (None, None) => None,
+    }
+}
+
+fn execute(options: &Options, place: &Place, user: &User) -> Result<Executed, QueryError> {
+    let parameters = options
+        .parameters()
+        .map_err(|sentence| QueryError::new(1070, sentence))?;
+    let mut execution = Execution {
+        place,
+        user,
+        options,
+        parameters,
+    };
+    match (options.text("prepared"), options.text("statement")) {
+        (Some(name), None) => execution.run_prepared(name),
+        (None, Some(statement)) => execution.run(statement),
+        (Some(_), Some(_)) => Err(QueryError::new(
+            1060,
+            "Multiple values for statement or prepared.",
+        )),
+        (None, None) => Err(QueryError::new(1050, "No statement or prepared value")),
+    }
+}
+
+/// Rows whose first is not an error: while nothing has been written, an error can still have its
+/// own status.
+fn first_is_good(mut rows: Rows) -> Result<Rows, QueryError> {
+    match rows.next() {
+        None => Ok(rows),
+        Some(Err(Break::Error(error))) => Err(QueryError {
+            code: error["code"]
+                .as_u64()
+                .and_then(|code| code.try_into().ok())
+                .unwrap_or(5000),
+            message: error["msg"].as_str().unwrap_or_default().to_owned(),
+            retry: error["retry"].as_bool(),
+            reason: error.get("reason").cloned(),
+        }),
+        Some(first) => Ok(Box::new(std::iter::once(first).chain(rows))),
+    }
+}
+
+fn refuse(context_id: Option<&str>, error: QueryError) -> Response {
+    Header::new(context_id).failed(error.http_status(), error.to_json())
+}

@@ -1,0 +1,170 @@
+//! The scripts in force, and whose turn it is.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde::Serialize;
+
+use super::super::{Place, Request, Response, query};
+use super::Script;
+use crate::service::Service;
+
+/// All scripts of a cluster.
+#[derive(Debug, Default)]
+pub struct Scripts {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    entries: Vec<Entry>,
+    next_id: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    id: u64,
+    script: Script,
+    seen: u64,
+    answered: u64,
+}
+
+/// What became of a script so far.
+#[derive(Debug, Clone, Serialize)]
+pub struct ScriptStatus {
+    /// Names the script.
+    pub id: u64,
+    /// What it says.
+    pub script: String,
+    /// How many requests looked like it, whatever its count said.
+    pub seen: u64,
+    /// How many it answered.
+    pub answered: u64,
+}
+
+impl Scripts {
+    /// Adds a script behind those that are there, until it is removed by its id.
+    pub fn add(&self, script: Script) -> u64 {
+        let mut inner = self.inner.lock();
+        let id = inner.next_id;
+        inner.next_id += 1;
+        tracing::info!(id, %script, "script added");
+        inner.entries.push(Entry {
+            id,
+            script,
+            seen: 0,
+            answered: 0,
+        });
+        id
+    }
+
+    /// Adds a script for as long as the guard lives.
+    pub fn guard(self: &Arc<Self>, script: Script) -> ScriptGuard {
+        ScriptGuard {
+            scripts: self.clone(),
+            id: self.add(script),
+        }
+    }
+
+    /// Removes a script; false if there was none.
+    pub fn remove(&self, id: u64) -> bool {
+        let mut inner = self.inner.lock();
+        let before = inner.entries.len();
+        inner.entries.retain(|entry| entry.id != id);
+        inner.entries.len() < before
+    }
+
+    /// Removes all scripts.
+    pub fn clear(&self) {
+        self.inner.lock().entries.clear();
+    }
+
+    /// What became of each script so far.
+    pub fn list(&self) -> Vec<ScriptStatus> {
+        self.inner
+            .lock()
+            .entries
+            .iter()
+            .map(Entry::status)
+            .collect()
+    }
+
+    /// What became of one script so far.
+    pub fn status(&self, id: u64) -> Option<ScriptStatus> {
+        let inner = self.inner.lock();
+        inner
+            .entries
+            .iter()
+            .find(|entry| entry.id == id)
+            .map(Entry::status)
+    }
+
+    /// The answer of the first script that matches, if one does.
+    pub(in crate::http) fn answer(&self, request: &Request, place: &Place) -> Option<Response> {
+        if self.inner.lock().entries.is_empty() {
+            return None;
+        }
+        let statement = match place.service {
+            Service::Query | Service::Analytics => query::statement_of(request, place),
+            Service::Kv | Service::Mgmt | Service::Search | Service::Views => None,
+        };
+        let mut inner = self.inner.lock();
+        let entry = inner.entries.iter_mut().find_map(|entry| {
+            entry
+                .takes(request, place, statement.as_deref())
+                .then_some(entry)
+        })?;
+        tracing::debug!(id = entry.id, script = %entry.script, "script answers");
+        Some(entry.script.respond(request, place))
+    }
+}
+
+impl Entry {
+    fn takes(&mut self, request: &Request, place: &Place, statement: Option<&str>) -> bool {
+        if !self.script.matches(request, place, statement) {
+            return false;
+        }
+        self.seen += 1;
+        let turn = self.seen > self.script.skip
+            && self.script.times.is_none_or(|times| self.answered < times);
+        self.answered += u64::from(turn);
+        turn
+    }
+
+    fn status(&self) -> ScriptStatus {
+        ScriptStatus {
+            id: self.id,
+            script: self.script.to_string(),
+            seen: self.seen,
+            answered: self.answered,
+        }
+    }
+}
+
+/// Keeps a script in force; dropping it removes the script.
+#[derive(Debug)]
+#[must_use = "the script is removed when its guard is dropped"]
+pub struct ScriptGuard {
+    scripts: Arc<Scripts>,
+    id: u64,
+}
+
+impl ScriptGuard {
+    /// How many requests the script has answered.
+    pub fn answered(&self) -> u64 {
+        self.scripts
+            .status(self.id)
+            .map_or(0, |status| status.answered)
+    }
+
+    /// The id, as the control endpoint knows it.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+}
+
+impl Drop for ScriptGuard {
+    fn drop(&mut self) {
+        self.scripts.remove(self.id);
+    }
+}

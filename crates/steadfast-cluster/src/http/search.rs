@@ -1,0 +1,71 @@
+//! The search service.
+//!
+//! There are no indexes: a well-formed search of any index finds nothing. What it is to
+//! find instead is for scripts to say, hit by hit.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::rows::{Envelope, respond};
+use super::{Request, Response};
+use crate::service::Service;
+
+/// Answers a request to the search service.
+pub(super) fn answer(request: &Request) -> Response {
+    match (request.method.as_str(), request.segments().as_slice()) {
+        ("POST", ["api", "index", _, "query"]) => find(request),
+        ("POST", ["api", "bucket", _, "scope", _, "index", _, "query"]) => find(request),
+        ("GET", ["api", "index"] | ["api", "bucket", _, "scope", _, "index"]) => Response::json(
+            200,
+            &json!({"status": "ok", "indexDefs": {"uuid": "0", "indexDefs": {}, "implVersion": "5.7.0"}}),
+        ),
+        (_, ["api", "index", name, ..] | ["api", "bucket", _, "scope", _, "index", name, ..]) => {
+            refuse(404, &format!("rest_auth: index not found: {name}"))
+        }
+        _ => refuse(404, "page not found"),
+    }
+}
+
+/// The answer to who is not who they say.
+pub(super) fn unauthenticated() -> Response {
+    refuse(401, "rest_auth: unauthenticated")
+}
+
+/// What is around hits.
+pub(super) fn envelope(hits: usize) -> Envelope {
+    Envelope {
+        head: "{\"hits\":[\n".into(),
+        tail: Box::new(move |outcome| {
+            let (failed, errors) = match &outcome.error {
+                None => (0, json!({})),
+                // Clients expect a sentence for each partition that failed.
+                Some(Value::String(sentence)) => (1, json!({"partition": sentence})),
+                Some(error) => (1, json!({"partition": error.to_string()})),
+            };
+            let mut status = json!({"total": 1, "failed": failed, "successful": 1 - failed});
+            if failed > 0 {
+                status["errors"] = errors;
+            }
+            format!(
+                "\n],\"status\":{status},\"total_hits\":{hits},\"max_score\":{},\"took\":1000,\"facets\":{{}}}}",
+                if hits == 0 { "0" } else { "1" }
+            )
+        }),
+    }
+}
+
+fn find(request: &Request) -> Response {
+    match request.json::<Value>() {
+        Ok(Value::Object(_)) => {
+            let envelope = super::envelope(request, Service::Search, 0);
+            respond(200, envelope, Box::new(std::iter::empty()), Duration::ZERO)
+        }
+        Ok(_) => refuse(400, "rest_index: Query, could not parse the request"),
+        Err(sentence) => refuse(400, &format!("rest_index: Query, {sentence}")),
+    }
+}
+
+fn refuse(status: u16, sentence: &str) -> Response {
+    Response::json(status, &json!({"error": sentence, "status": "fail"}))
+}

@@ -1,0 +1,117 @@
+//! The views service.
+//!
+//! Design documents can be put, looked at and removed, so that a client sees the same
+//! "missing" as from a real server when it asks for one that is not there. A view of
+//! one that is there has no rows of its own, because there is no engine for its
+//! functions; scripts say what it has.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::rows::{Envelope, respond};
+use super::{Place, Request, Response};
+use crate::bucket::Bucket;
+use crate::service::Service;
+use crate::users::User;
+
+/// The most design documents that a bucket has.
+const MAX_DESIGN_DOCUMENTS: usize = 1000;
+
+/// Answers a request to the views service.
+pub(super) fn answer(request: &Request, place: &Place, user: &User) -> Response {
+    let segments = request.segments();
+    let [bucket_name, "_design", design, rest @ ..] = segments.as_slice() else {
+        return missing();
+    };
+    // Clients may name a bucket together with its uuid.
+    let bucket_name = bucket_name
+        .split_once('+')
+        .map_or(*bucket_name, |(name, _)| name);
+    let Some(bucket) = place.shared.bucket(bucket_name) else {
+        return refuse(404, "not_found", "no_db_file");
+    };
+    if !user.rights.may_open(bucket_name) {
+        return refuse(403, "forbidden", "this user may not open the bucket");
+    }
+    match (request.method.as_str(), rest) {
+        ("GET" | "POST", ["_view" | "_spatial", view]) => find(request, &bucket, design, view),
+        ("GET" | "HEAD", []) => match bucket.design_documents.read().get(*design) {
+            Some(document) => Response::json(200, document),
+            None => missing(),
+        },
+        ("PUT", []) => put(request, &bucket, design),
+        ("DELETE", []) => match bucket.design_documents.write().remove(*design) {
+            Some(_) => Response::json(200, &json!({"ok": true, "id": format!("_design/{design}")})),
+            None => missing(),
+        },
+        _ => refuse(
+            405,
+            "method_not_allowed",
+            "Only GET, PUT, DELETE and POST are allowed",
+        ),
+    }
+}
+
+/// The answer to who is not who they say.
+pub(super) fn unauthenticated() -> Response {
+    refuse(401, "unauthorized", "password required").header(
+        hyper::header::WWW_AUTHENTICATE,
+        hyper::header::HeaderValue::from_static("Basic realm=\"steadfast cluster\""),
+    )
+}
+
+/// What is around rows.
+pub(super) fn envelope(rows: usize) -> Envelope {
+    Envelope {
+        head: format!("{{\"total_rows\":{rows},\"rows\":[\n"),
+        tail: Box::new(|outcome| match &outcome.error {
+            None => "\n]\n}\n".into(),
+            Some(error) => format!("\n],\n\"errors\":[{error}]\n}}\n"),
+        }),
+    }
+}
+
+fn find(request: &Request, bucket: &Arc<Bucket>, design: &str, view: &str) -> Response {
+    if request.method == hyper::Method::POST
+        && let Err(sentence) = request.json::<Value>()
+    {
+        return refuse(400, "bad_request", &sentence);
+    }
+    let documents = bucket.design_documents.read();
+    let Some(document) = documents.get(design) else {
+        return missing();
+    };
+    if document["views"].get(view).is_none() {
+        return refuse(404, "not_found", "missing_named_view");
+    }
+    let envelope = super::envelope(request, Service::Views, 0);
+    respond(200, envelope, Box::new(std::iter::empty()), Duration::ZERO)
+}
+
+fn put(request: &Request, bucket: &Arc<Bucket>, design: &str) -> Response {
+    let document = match serde_json::from_slice::<Value>(&request.body) {
+        Ok(document) if document.is_object() => document,
+        Ok(_) => return refuse(400, "bad_request", "a design document is an object"),
+        Err(error) => return refuse(400, "bad_request", &format!("invalid JSON: {error}")),
+    };
+    let mut documents = bucket.design_documents.write();
+    if documents.len() >= MAX_DESIGN_DOCUMENTS && !documents.contains_key(design) {
+        return refuse(
+            400,
+            "bad_request",
+            "the bucket has too many design documents",
+        );
+    }
+    documents.insert(design.to_owned(), document);
+    Response::json(201, &json!({"ok": true, "id": format!("_design/{design}")}))
+}
+
+fn missing() -> Response {
+    refuse(404, "not_found", "missing")
+}
+
+fn refuse(status: u16, error: &str, reason: &str) -> Response {
+    Response::json(status, &json!({"error": error, "reason": reason}))
+}

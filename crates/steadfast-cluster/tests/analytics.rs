@@ -1,0 +1,78 @@
+//! The analytics service, over real sockets.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+#[path = "support/http.rs"]
+mod http;
+mod support;
+
+use http::{Answer, Call};
+use serde_json::{Value, json};
+use steadfast_cluster::http::script::Script;
+use steadfast_cluster::{Cluster, Service};
+use support::cluster;
+
+async fn ask(cluster: &Cluster, body: Value) -> Answer {
+    let call = Call::new("POST", "/analytics/service").json(&body);
+    call.send(cluster, Service::Analytics).await
+}
+
+#[tokio::test]
+async fn literals_and_parameters_come_back() {
+    let cluster = cluster(1, 0).await;
+    let body = json!({"statement": "SELECT $1 AS x, $name AS n", "args": [1], "$name": "y",
+                      "client_context_id": "c", "readonly": true});
+    let answer = ask(&cluster, body).await;
+    assert_eq!(answer.results(), json!([{"x": 1, "n": "y"}]));
+    assert_eq!(answer.json()["clientContextID"], "c");
+    assert_eq!(answer.json()["metrics"]["processedObjects"], 0);
+    let value = ask(
+        &cluster,
+        json!({"statement": "SELECT VALUE 1 = 1 WHERE true"}),
+    )
+    .await;
+    assert_eq!(value.results(), json!([true]));
+}
+
+#[tokio::test]
+async fn mistakes_have_the_codes_of_the_real_service() {
+    let cluster = cluster(1, 0).await;
+    for (body, status, code) in [
+        (json!({"statement": "SELEC 1"}), 400, 24000),
+        (json!({"statement": "PREPARE SELECT 1"}), 400, 24000),
+        (json!({"statement": "SELECT * FROM nope"}), 400, 24045),
+        (
+            json!({"statement": "DELETE FROM nope USE KEYS 'k'"}),
+            400,
+            24045,
+        ),
+        (json!({}), 400, 21025),
+        (json!([]), 400, 21024),
+    ] {
+        let answer = ask(&cluster, body.clone()).await;
+        assert_eq!((answer.status, answer.code()), (status, code), "{body}");
+    }
+    let stranger = Call::new("POST", "/analytics/service").by(None);
+    let refused = stranger.send(&cluster, Service::Analytics).await;
+    assert_eq!((refused.status, refused.code()), (401, 20000));
+    let ping = Call::new("GET", "/admin/ping").by(None);
+    assert_eq!(ping.send(&cluster, Service::Analytics).await.status, 200);
+    let elsewhere = Call::new("GET", "/nowhere")
+        .send(&cluster, Service::Analytics)
+        .await;
+    assert_eq!(elsewhere.status, 404);
+}
+
+#[tokio::test]
+async fn the_errors_that_clients_retry_can_be_scripted() {
+    let cluster = cluster(1, 0).await;
+    for code in [23000, 23003, 23007, 23001] {
+        let error = json!({"code": code, "msg": "not now", "retry": true});
+        let script = Script::on(Service::Analytics).answer(503, "").rows([]);
+        let _script = cluster.script(script.then_error(error).times(1));
+        let refused = ask(&cluster, json!({"statement": "SELECT 1"})).await;
+        assert_eq!((refused.status, refused.code()), (503, code));
+        let next = ask(&cluster, json!({"statement": "SELECT VALUE 1"})).await;
+        assert_eq!(next.results(), json!([1]), "it ran out");
+    }
+}

@@ -1,0 +1,398 @@
+//! The management service, over real sockets.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+#[path = "support/http.rs"]
+mod http;
+mod support;
+
+use http::{Answer, Call};
+use serde_json::{Value, json};
+use steadfast_cluster::users::Rights;
+use steadfast_cluster::{Cluster, NodeId, Service};
+use steadfast_wire::Status;
+use support::{BUCKET, Client, USUAL, VBUCKETS, builder, cluster};
+use tokio::io::AsyncReadExt;
+
+async fn get(cluster: &Cluster, path: &str) -> Answer {
+    Call::new("GET", path).send(cluster, Service::Mgmt).await
+}
+
+async fn form(cluster: &Cluster, method: &str, path: &str, form: &str) -> Answer {
+    let call = Call::new(method, path).form(form);
+    call.send(cluster, Service::Mgmt).await
+}
+
+async fn delete(cluster: &Cluster, path: &str) -> u16 {
+    form(cluster, "DELETE", path, "").await.status
+}
+
+#[tokio::test]
+async fn clients_find_the_cluster_its_services_and_its_maps() {
+    let cluster = cluster(2, 1).await;
+    let pools = Call::new("GET", "/pools")
+        .by(None)
+        .send(&cluster, Service::Mgmt)
+        .await;
+    assert_eq!(pools.json()["pools"][0]["name"], "default");
+    assert_eq!(
+        get(&cluster, "/pools/default").await.json()["nodes"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+    let services = get(&cluster, "/pools/default/nodeServices").await.json();
+    let query = cluster.addresses(Service::Query)[1]
+        .rsplit(':')
+        .next()
+        .unwrap()
+        .to_owned();
+    assert_eq!(
+        services["nodesExt"][1]["services"]["n1ql"].to_string(),
+        query
+    );
+    assert_eq!(services["nodesExt"][0]["thisNode"], true);
+    let map = get(&cluster, "/pools/default/b/b").await.json();
+    assert_eq!(map["name"], BUCKET);
+    let vbuckets = map["vBucketServerMap"]["vBucketMap"]
+        .as_array()
+        .unwrap()
+        .len();
+    assert_eq!(vbuckets, usize::from(VBUCKETS));
+    assert_eq!(get(&cluster, "/pools/default/b/nope").await.status, 404);
+    assert_eq!(get(&cluster, "/nowhere").await.status, 404);
+    assert_eq!(get(&cluster, "/").await.status, 200);
+}
+
+#[tokio::test]
+async fn strangers_are_asked_for_a_password() {
+    let cluster = cluster(1, 0).await;
+    for user in [None, Some(("app", "wrong")), Some(("nobody", "secret"))] {
+        let call = Call::new("GET", "/pools/default").by(user);
+        let refused = call.send(&cluster, Service::Mgmt).await;
+        assert_eq!(refused.status, 401);
+        assert!(
+            refused.head.contains("www-authenticate: basic realm="),
+            "{}",
+            refused.head
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_streaming_map_is_pushed_when_it_changes_and_ends_with_its_bucket() {
+    let cluster = cluster(1, 0).await;
+    let call = Call::new("GET", "/pools/default/bs/b");
+    let mut stream = call.start(&cluster, Service::Mgmt).await;
+    let mut bytes = Vec::new();
+    read_until(&mut stream, &mut bytes, 1).await;
+    cluster.create_scope(BUCKET, "s").unwrap();
+    read_until(&mut stream, &mut bytes, 2).await;
+    cluster.drop_bucket(BUCKET).await.unwrap();
+    stream.read_to_end(&mut bytes).await.unwrap();
+    let answer = http::parse(&bytes).unwrap();
+    assert!(answer.whole);
+    let maps: Vec<Value> = answer
+        .body
+        .split("\n\n\n\n")
+        .filter(|map| !map.is_empty())
+        .map(|map| serde_json::from_str(map).unwrap())
+        .collect();
+    assert!(maps[0]["rev"].as_i64() < maps[1]["rev"].as_i64());
+    assert_eq!(maps[0]["collectionsManifestUid"], "0");
+    assert_eq!(maps[1]["collectionsManifestUid"], "1");
+}
+
+async fn read_until(stream: &mut tokio::net::TcpStream, bytes: &mut Vec<u8>, maps: usize) {
+    while bytes
+        .windows(4)
+        .filter(|window| window == b"\n\n\n\n")
+        .count()
+        < maps
+    {
+        assert_ne!(stream.read_buf(bytes).await.unwrap(), 0, "it ended early");
+    }
+}
+
+#[tokio::test]
+async fn buckets_are_created_shown_changed_flushed_and_dropped() {
+    let cluster = cluster(1, 0).await;
+    let made = "name=made&ramQuotaMB=128&replicaNumber=0&flushEnabled=1&bucketType=membase";
+    assert_eq!(
+        form(&cluster, "POST", "/pools/default/buckets", made)
+            .await
+            .status,
+        202
+    );
+    let again = form(&cluster, "POST", "/pools/default/buckets", made).await;
+    assert_eq!(again.status, 400);
+    assert_eq!(
+        again.json()["errors"]["name"],
+        "Bucket with given name already exists"
+    );
+    let shown = get(&cluster, "/pools/default/buckets/made").await.json();
+    assert_eq!(shown["quota"]["ram"], 128 * 1024 * 1024);
+    assert_eq!(shown["replicaNumber"], 0);
+    assert_eq!(shown["nodes"][0]["status"], "healthy");
+    assert!(shown["controllers"]["flush"].is_string());
+    let all = get(&cluster, "/pools/default/buckets").await.json();
+    assert_eq!(all.as_array().unwrap().len(), 2);
+
+    let mut client = Client::connect(&cluster, NodeId::new(0)).await;
+    client.hello(USUAL).await;
+    client.authenticate("app", "secret").await;
+    assert_eq!(client.select("made").await, Status::Success);
+
+    let flush = "/pools/default/buckets/made/controller/doFlush";
+    assert_eq!(form(&cluster, "POST", flush, "").await.status, 200);
+    let update = form(
+        &cluster,
+        "POST",
+        "/pools/default/buckets/made",
+        "flushEnabled=0&ramQuotaMB=200",
+    );
+    assert_eq!(update.await.status, 200);
+    let refused = form(&cluster, "POST", flush, "").await;
+    assert_eq!(refused.status, 400);
+    assert!(refused.body.contains("Flush is disabled for the bucket"));
+    let shown = get(&cluster, "/pools/default/buckets/made").await.json();
+    assert_eq!(shown["quota"]["ram"], 200 * 1024 * 1024);
+    let replicas = form(
+        &cluster,
+        "POST",
+        "/pools/default/buckets/made",
+        "replicaNumber=2",
+    )
+    .await;
+    assert_eq!(replicas.status, 400);
+
+    assert_eq!(delete(&cluster, "/pools/default/buckets/made").await, 200);
+    assert_eq!(delete(&cluster, "/pools/default/buckets/made").await, 404);
+    assert_eq!(form(&cluster, "POST", flush, "").await.status, 404);
+    assert_eq!(
+        get(&cluster, "/pools/default/buckets/made").await.status,
+        404
+    );
+}
+
+#[tokio::test]
+async fn a_flush_empties_the_bucket() {
+    let cluster = cluster(1, 0).await;
+    let mut client = Client::for_key(&cluster, "k").await;
+    client.set("k", "1").await;
+    let flush = "/pools/default/buckets/b/controller/doFlush";
+    assert_eq!(form(&cluster, "POST", flush, "").await.status, 200);
+    assert_eq!(client.get("k").await.status(), Status::KeyNotFound);
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_bucket_is_said_for_each_parameter() {
+    let cluster = cluster(1, 0).await;
+    for (body, parameter) in [
+        ("ramQuotaMB=100", "name"),
+        ("name=x", "ramQuota"),
+        ("name=x&ramQuotaMB=1", "ramQuota"),
+        ("name=x&ramQuotaMB=-1", "ramQuota"),
+        ("name=x&ramQuotaMB=100&replicaNumber=4", "replicaNumber"),
+        ("name=x&ramQuotaMB=100&replicaNumber=a", "replicaNumber"),
+        ("name=x&ramQuotaMB=100&bucketType=memcached", "bucketType"),
+        ("name=a%20b&ramQuotaMB=100", "name"),
+    ] {
+        let refused = form(&cluster, "POST", "/pools/default/buckets", body).await;
+        assert_eq!(refused.status, 400, "{body}");
+        assert!(
+            refused.json()["errors"][parameter].is_string(),
+            "{body}: {}",
+            refused.body
+        );
+    }
+}
+
+#[tokio::test]
+async fn scopes_and_collections_are_created_and_dropped_with_the_sentences_clients_look_for() {
+    let cluster = cluster(1, 0).await;
+    let scopes = "/pools/default/buckets/b/scopes";
+    let collections = "/pools/default/buckets/b/scopes/s/collections";
+    assert_eq!(
+        form(&cluster, "POST", scopes, "name=s").await.json(),
+        json!({"uid": "1"})
+    );
+    let made = form(&cluster, "POST", collections, "name=c&maxTTL=60").await;
+    assert_eq!(made.json(), json!({"uid": "2"}));
+    let manifest = get(&cluster, scopes).await.json();
+    let shown = manifest["scopes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|scope| scope["name"] == "s");
+    assert_eq!(shown.unwrap()["collections"][0]["maxTTL"], 60);
+    for (method, path, body, status, sentence) in [
+        (
+            "POST",
+            scopes,
+            "name=s",
+            400,
+            r#"Scope with name "s" already exists"#,
+        ),
+        (
+            "POST",
+            collections,
+            "name=c",
+            400,
+            r#"Collection with name "c" in scope "s" already exists"#,
+        ),
+        (
+            "POST",
+            "/pools/default/buckets/b/scopes/t/collections",
+            "name=c",
+            404,
+            r#"Scope with name "t" is not found"#,
+        ),
+        (
+            "DELETE",
+            "/pools/default/buckets/b/scopes/t",
+            "",
+            404,
+            r#"Scope with name "t" is not found"#,
+        ),
+        (
+            "DELETE",
+            "/pools/default/buckets/b/scopes/s/collections/d",
+            "",
+            404,
+            r#"Collection with name "d" in scope "s" is not found"#,
+        ),
+        (
+            "DELETE",
+            "/pools/default/buckets/b/scopes/_default",
+            "",
+            400,
+            "Deleting _default scope is not allowed",
+        ),
+    ] {
+        let refused = form(&cluster, method, path, body).await;
+        assert_eq!(refused.status, status, "{method} {path}");
+        assert_eq!(refused.json()["errors"]["_"], sentence);
+    }
+    for body in ["", "name=_x", "name=a%20b"] {
+        let refused = form(&cluster, "POST", scopes, body).await;
+        assert!(
+            refused.status == 400 && refused.json()["errors"]["name"].is_string(),
+            "{body}"
+        );
+    }
+    assert_eq!(
+        form(&cluster, "POST", collections, "name=e&maxTTL=x")
+            .await
+            .status,
+        400
+    );
+    assert_eq!(
+        form(
+            &cluster,
+            "POST",
+            "/pools/default/buckets/nope/scopes",
+            "name=s"
+        )
+        .await
+        .status,
+        404
+    );
+    let ensured = form(
+        &cluster,
+        "POST",
+        "/pools/default/buckets/b/scopes/@ensureManifest/2",
+        "",
+    )
+    .await;
+    assert_eq!(ensured.status, 200);
+    assert_eq!(
+        delete(&cluster, "/pools/default/buckets/b/scopes/s/collections/c").await,
+        200
+    );
+    assert_eq!(
+        delete(&cluster, "/pools/default/buckets/b/scopes/s").await,
+        200
+    );
+}
+
+#[tokio::test]
+async fn users_are_created_log_in_and_are_dropped() {
+    let cluster = cluster(1, 0).await;
+    let user = "/settings/rbac/users/local/u";
+    let body = "name=A+user&password=secret1&roles=data_reader[b],data_writer[b]";
+    assert_eq!(form(&cluster, "PUT", user, body).await.status, 200);
+    let shown = get(&cluster, user).await.json();
+    assert_eq!(
+        (&shown["id"], &shown["name"], &shown["domain"]),
+        (&json!("u"), &json!("A user"), &json!("local"))
+    );
+    assert_eq!(shown["roles"][1]["bucket_name"], BUCKET);
+    let listed = get(&cluster, "/settings/rbac/users").await.json();
+    assert_eq!(listed.as_array().unwrap().len(), 2);
+    let whoami = Call::new("GET", "/whoami").by(Some(("u", "secret1")));
+    assert_eq!(whoami.send(&cluster, Service::Mgmt).await.json()["id"], "u");
+
+    let log_in = async |password: &str| {
+        let mut client = Client::connect(&cluster, NodeId::new(0)).await;
+        client.hello(USUAL).await;
+        client.authenticate("u", password).await
+    };
+    assert_eq!(log_in("secret1").await, Status::Success);
+    // Without a password the old one stays.
+    assert_eq!(
+        form(&cluster, "PUT", user, "roles=data_reader[b]")
+            .await
+            .status,
+        200
+    );
+    assert_eq!(log_in("secret1").await, Status::Success);
+    let change = Call::new("POST", "/controller/changePassword").form("password=secret2");
+    let change = change.by(Some(("u", "secret1")));
+    assert_eq!(change.send(&cluster, Service::Mgmt).await.status, 200);
+    assert_eq!(log_in("secret1").await, Status::AuthError);
+    assert_eq!(log_in("secret2").await, Status::Success);
+
+    assert_eq!(delete(&cluster, user).await, 200);
+    assert_eq!(delete(&cluster, user).await, 404);
+    let gone = get(&cluster, user).await;
+    assert_eq!((gone.status, gone.json()), (404, json!("Unknown user.")));
+    for (body, parameter) in [
+        ("password=secret1&roles=king", "roles"),
+        ("password=short&roles=admin", "password"),
+        ("roles=admin", "password"),
+        ("password=secret1&groups=g", "groups"),
+    ] {
+        let refused = form(&cluster, "PUT", user, body).await;
+        assert_eq!(refused.status, 400);
+        assert!(refused.json()["errors"][parameter].is_string(), "{body}");
+    }
+    assert!(get(&cluster, "/settings/rbac/roles").await.json()[0]["role"].is_string());
+}
+
+#[tokio::test]
+async fn who_is_no_administrator_looks_and_does_not_touch() {
+    let cluster = builder(1, 0)
+        .user_with_rights("one", "p", Rights::buckets([BUCKET]))
+        .user_with_rights("none", "p", Rights::buckets(["other"]))
+        .start()
+        .await
+        .unwrap();
+    let status = async |user, method, path| {
+        let call = Call::new(method, path).form("name=x").by(Some((user, "p")));
+        call.send(&cluster, Service::Mgmt).await.status
+    };
+    assert_eq!(status("one", "GET", "/pools/default/b/b").await, 200);
+    assert_eq!(status("none", "GET", "/pools/default/b/b").await, 403);
+    assert_eq!(status("none", "GET", "/pools/default/bs/b").await, 403);
+    for (method, path) in [
+        ("POST", "/pools/default/buckets"),
+        ("DELETE", "/pools/default/buckets/b"),
+        ("POST", "/pools/default/buckets/b/scopes"),
+        ("POST", "/pools/default/buckets/b/controller/doFlush"),
+        ("PUT", "/settings/rbac/users/local/x"),
+    ] {
+        assert_eq!(status("one", method, path).await, 403, "{method} {path}");
+    }
+}

@@ -1,0 +1,125 @@
+//! The search service, over real sockets.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+#[path = "support/http.rs"]
+mod http;
+mod support;
+
+use http::{Answer, Call};
+use serde_json::json;
+use steadfast_cluster::http::script::Script;
+use steadfast_cluster::{Cluster, Service};
+use support::cluster;
+
+const QUERY: &str = "/api/index/idx/query";
+
+async fn find(cluster: &Cluster, path: &str) -> Answer {
+    let body = json!({"query": {"match": "x"}, "size": 10});
+    Call::new("POST", path)
+        .json(&body)
+        .send(cluster, Service::Search)
+        .await
+}
+
+#[tokio::test]
+async fn any_index_finds_nothing_in_the_right_shape() {
+    let cluster = cluster(1, 0).await;
+    for path in [QUERY, "/api/bucket/b/scope/s/index/idx/query"] {
+        let answer = find(&cluster, path).await;
+        assert_eq!(answer.status, 200);
+        let json = answer.json();
+        assert_eq!(
+            (&json["hits"], &json["total_hits"]),
+            (&json!([]), &json!(0))
+        );
+        assert_eq!(
+            json["status"],
+            json!({"total": 1, "failed": 0, "successful": 1})
+        );
+        assert!(json["took"].is_u64() && json["max_score"].is_number());
+    }
+}
+
+#[tokio::test]
+async fn a_script_says_what_is_found_and_which_partition_failed() {
+    let cluster = cluster(1, 0).await;
+    let hits = [
+        json!({"id": "a", "score": 2.0}),
+        json!({"id": "b", "score": 1.0}),
+    ];
+    let found = Script::on(Service::Search)
+        .matching("/index/idx/")
+        .rows(hits.clone());
+    let guard = cluster.script(found);
+    let json = find(&cluster, QUERY).await.json();
+    assert_eq!(
+        (&json["hits"], &json["total_hits"]),
+        (&json!(hits), &json!(2))
+    );
+    assert_eq!(
+        find(&cluster, "/api/index/other/query").await.json()["total_hits"],
+        0
+    );
+    drop(guard);
+    let failing = Script::on(Service::Search)
+        .rows(hits)
+        .then_error(json!("it is gone"));
+    let _failing = cluster.script(failing);
+    let status = find(&cluster, QUERY).await.json()["status"].clone();
+    assert_eq!(
+        (&status["failed"], &status["errors"]["partition"]),
+        (&json!(1), &json!("it is gone"))
+    );
+}
+
+#[tokio::test]
+async fn being_turned_away_can_be_scripted_with_a_time_to_come_back() {
+    let cluster = cluster(1, 0).await;
+    for status in [429, 430] {
+        let body = json!({"error": "too many requests", "status": "fail"}).to_string();
+        let script = Script::on(Service::Search)
+            .answer(status, body)
+            .retry_after(2)
+            .times(1);
+        let _script = cluster.script(script);
+        let refused = find(&cluster, QUERY).await;
+        assert_eq!(refused.status, status);
+        assert!(refused.head.contains("retry-after: 2"));
+        assert_eq!(refused.json()["error"], "too many requests");
+        assert_eq!(find(&cluster, QUERY).await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn mistakes_are_told_in_the_services_own_shape() {
+    let cluster = cluster(1, 0).await;
+    for body in ["{", "[]", "1"] {
+        let refused = Call::new("POST", QUERY)
+            .body(body)
+            .send(&cluster, Service::Search)
+            .await;
+        assert_eq!(refused.status, 400, "{body}");
+        assert!(refused.json()["error"].is_string());
+        assert_eq!(refused.json()["status"], "fail");
+    }
+    let stranger = Call::new("POST", QUERY).by(Some(("app", "wrong")));
+    assert_eq!(stranger.send(&cluster, Service::Search).await.status, 401);
+    let status = async |path| {
+        Call::new("GET", path)
+            .by(None)
+            .send(&cluster, Service::Search)
+            .await
+            .status
+    };
+    assert_eq!(status("/api/ping").await, 200);
+    let get = async |path| {
+        Call::new("GET", path)
+            .send(&cluster, Service::Search)
+            .await
+            .status
+    };
+    assert_eq!(get("/api/index/idx").await, 404);
+    assert_eq!(get("/api/index").await, 200);
+    assert_eq!(get("/nowhere").await, 404);
+}

@@ -1,0 +1,211 @@
+//! What happens inside one decision: write down, weigh, act, tell.
+
+use std::time::{Duration, Instant};
+
+use super::{Nowhere, Orchestrator, Phase, Step, guarded};
+use crate::backoff::Backoff;
+use crate::decision::Answer;
+use crate::event::{Decided, RetryEvent};
+use crate::failure::Failure;
+use crate::history::{AttemptRecord, Ended, Outcome, Trail};
+use crate::refusal::{Cause, Refusal};
+use crate::stage::Stage;
+use crate::strategy::{Ending, RetryAfter, RetryStrategy};
+use crate::verdict::{Certainty, Verdict};
+use crate::world::{Moment, World};
+
+impl<S: RetryStrategy> Orchestrator<S> {
+    /// Writes the failure down, and law 7 with it.
+    #[inline]
+    pub(super) fn note(&mut self, failure: Failure, world: &Moment<'_>) {
+        match failure.stage {
+            Stage::InFlight => self.progress.may_have_been_applied = true,
+            Stage::NotSent | Stage::Responded => {}
+        }
+        let started = self.request().started();
+        let at = started.map(|started| world.now().saturating_duration_since(started));
+        let attempt = self.progress.attempts;
+        let (at, outcome) = (at.unwrap_or_default(), Outcome::Undecided);
+        let record = AttemptRecord {
+            attempt,
+            at,
+            failure,
+            outcome,
+        };
+        match &mut self.progress.trail {
+            Some(trail) => trail.push(record),
+            none => *none = Some(Trail::begin(record)),
+        }
+    }
+
+    #[inline]
+    pub(super) fn decide(&mut self, outcome: Outcome) {
+        if let Some(trail) = &mut self.progress.trail {
+            trail.last.outcome = outcome;
+        }
+    }
+
+    /// Without a deadline the time is counted from the first failure on, and
+    /// only if something came of it that takes time.
+    pub(super) fn remember_the_time(&mut self, world: &Moment<'_>) {
+        if self.started.is_none()
+            && let Some(trail) = &mut self.progress.trail
+        {
+            trail.first_failure_at.get_or_insert_with(|| world.now());
+        }
+    }
+
+    /// The failure that is being decided about.
+    #[inline]
+    pub(super) fn failure(&self) -> &Failure {
+        let trail = self.progress.trail.as_ref();
+        &trail
+            .expect("a failure is noted before anything is decided about it")
+            .last
+            .failure
+    }
+
+    /// Law 2. The peer's hint is a floor here too.
+    pub(super) fn always_retry(&mut self, world: &Moment<'_>) -> Step {
+        let own = Backoff::controlled().longest(self.progress.retries);
+        match RetryAfter::Floor.apply(own, false, &self.request(), self.failure()) {
+            Ok(delay) => {
+                if let Some(token) = &mut self.token {
+                    token.count_retry();
+                }
+                self.retry(delay, world)
+            }
+            Err(refusal) => self.refuse_unasked(refusal, world),
+        }
+    }
+
+    #[inline]
+    pub(super) fn act_on(&mut self, answer: Answer, world: &Moment<'_>) -> Step {
+        match answer {
+            Ok(token) => {
+                let delay = token.delay();
+                self.token = Some(token);
+                self.retry(delay, world)
+            }
+            Err(refusal) => self.refuse(refusal, world),
+        }
+    }
+
+    /// Laws 3 and 4.
+    #[inline]
+    pub(super) fn retry(&mut self, delay: Duration, world: &Moment<'_>) -> Step {
+        let (delay, capped) = self.capped(delay, world);
+        self.progress.retries = self.progress.retries.saturating_add(1);
+        self.decide(Outcome::Retry { delay, capped });
+        self.emit(Decided::Retry { delay, capped }, world);
+        if delay.is_zero() && !capped {
+            return self.attempt();
+        }
+        self.remember_the_time(world);
+        self.phase = Phase::Waiting { capped };
+        Step::Wait(delay)
+    }
+
+    /// A refusal that the strategy did not give, and so has to be told of.
+    #[cold]
+    pub(super) fn refuse_unasked(&mut self, refusal: Refusal, world: &Moment<'_>) -> Step {
+        let told = match self.token.take() {
+            Some(token) => {
+                let ending = Ending::failed(self.failure());
+                guarded(|| self.strategy.record_end(token, ending, world))
+            }
+            None => Ok(()),
+        };
+        self.refuse(told.err().unwrap_or(refusal), world)
+    }
+
+    #[cold]
+    pub(super) fn refuse(&mut self, refusal: Refusal, world: &Moment<'_>) -> Step {
+        let cause = refusal.cause();
+        self.remember_the_time(world);
+        self.decide(Outcome::Refused(cause));
+        self.emit(Decided::Refused(&refusal), world);
+        self.give_up(Some(refusal), cause == Cause::Deadline, world.now())
+    }
+
+    #[cold]
+    pub(super) fn time_out(&mut self, world: &dyn World) -> Step {
+        let told = self.tell_abandoned(world);
+        self.give_up(told.err(), true, world.now())
+    }
+
+    /// Tells the strategy that the attempt which its token was for is not made.
+    pub(super) fn tell_abandoned(&mut self, world: &dyn World) -> Result<(), Refusal> {
+        match self.token.take() {
+            Some(token) => guarded(|| {
+                self.strategy
+                    .record_end(token, Ending::abandoned(false), world)
+            }),
+            None => Ok(()),
+        }
+    }
+
+    #[cold]
+    pub(super) fn give_up(&mut self, refusal: Option<Refusal>, timeout: bool, at: Instant) -> Step {
+        let certainty = if self.request().is_ambiguous() {
+            Certainty::Ambiguous
+        } else {
+            Certainty::Unambiguous
+        };
+        let verdict = if timeout {
+            Verdict::TimedOut(certainty)
+        } else {
+            Verdict::Failed(certainty)
+        };
+        self.phase = Phase::Finished;
+        self.progress.ended.set(Ended {
+            verdict,
+            refusal,
+            at,
+        });
+        Step::GiveUp(verdict)
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn abandon(&mut self) {
+        let attempt_made = self.phase == Phase::Attempting;
+        if let Some(token) = self.token.take() {
+            // A panic must not leave a destructor, where it could end the process.
+            let _ = guarded(|| {
+                let ending = Ending::abandoned(attempt_made);
+                self.strategy.record_end(token, ending, &Nowhere);
+            });
+        }
+    }
+
+    #[inline]
+    pub(super) fn emit(&self, decided: Decided<'_>, world: &Moment<'_>) {
+        let event = RetryEvent {
+            request: self.request(),
+            failure: self.failure(),
+            decided,
+        };
+        #[cfg(feature = "tracing")]
+        event.trace();
+        world.observe(&event);
+    }
+
+    /// A delay that reaches the deadline is cut there, and is the last thing
+    /// that happens (D8, D9).
+    #[inline]
+    pub(super) fn capped(&self, delay: Duration, world: &dyn World) -> (Duration, bool) {
+        let deadline = self.request().deadline();
+        match deadline.map(|deadline| deadline.saturating_duration_since(world.now())) {
+            Some(remaining) if delay >= remaining => (remaining, true),
+            Some(_) | None => (delay, false),
+        }
+    }
+
+    #[inline]
+    pub(super) fn out_of_time(&self, world: &dyn World) -> bool {
+        self.request()
+            .deadline()
+            .is_some_and(|deadline| world.now() >= deadline)
+    }
+}

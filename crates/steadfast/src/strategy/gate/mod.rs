@@ -1,0 +1,116 @@
+//! Any strategy, with a gate before it.
+//!
+//! A limit on attempts, a condition, a list of terminal reasons: each may say
+//! no before the strategy is asked, and has no other business. So each is a
+//! [`Gate`], and what a strategy has to do besides is written once.
+
+mod attempts;
+mod terminal;
+mod when;
+
+use std::fmt;
+use std::time::Instant;
+
+pub use attempts::{AttemptLimit, MaxAttempts};
+pub use terminal::{FastFailOnTerminalError, Terminal, Terminals};
+pub use when::{Condition, When};
+
+use super::{Ending, ForeignToken, Limits, RetryStrategy, WorstCase};
+use crate::decision::{Answer, Decision};
+use crate::failure::Failure;
+use crate::refusal::Refusal;
+use crate::request::Request;
+use crate::token::RetryToken;
+use crate::world::World;
+
+/// Says no to some retries, before the strategy behind it is asked. A gate can
+/// narrow a strategy and never widen it.
+pub trait Gate: Clone + Send + Sync {
+    /// Why this failure shall not be retried, if it shall not. `retries` were
+    /// granted before.
+    fn refuses(&self, retries: u32, request: &Request<'_>, failure: &Failure) -> Option<Refusal>;
+
+    /// What bounds the strategy behind it.
+    fn narrow(&self, limits: &Limits) -> Limits {
+        *limits
+    }
+
+    /// Writes a few words on what it does, to stand behind a comma.
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+}
+
+/// A strategy behind a [`Gate`].
+#[derive(Clone, Debug)]
+pub struct Gated<S, G> {
+    strategy: S,
+    gate: G,
+}
+
+impl<S: RetryStrategy, G: Gate> Gated<S, G> {
+    /// Puts a gate before a strategy.
+    pub const fn behind(gate: G, strategy: S) -> Self {
+        Self { strategy, gate }
+    }
+}
+
+impl<S: RetryStrategy, G: Gate + 'static> RetryStrategy for Gated<S, G> {
+    #[inline]
+    fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
+        self.strategy.acquire_initial_token(request, world)
+    }
+
+    fn refresh_retry_token(
+        &self,
+        token: RetryToken,
+        request: &Request<'_>,
+        failure: &Failure,
+        world: &dyn World,
+    ) -> Decision {
+        match self.gate.refuses(token.retries(), request, failure) {
+            Some(refusal) => {
+                self.strategy
+                    .record_end(token, Ending::failed(failure), world);
+                refusal.into()
+            }
+            None => self
+                .strategy
+                .refresh_retry_token(token, request, failure, world),
+        }
+    }
+
+    #[inline]
+    fn record_success(&self, token: RetryToken, world: &dyn World) -> Result<(), ForeignToken> {
+        self.strategy.record_success(token, world)
+    }
+
+    fn record_end(&self, token: RetryToken, ending: Ending<'_>, world: &dyn World) {
+        self.strategy.record_end(token, ending, world);
+    }
+
+    fn worst_case(&self, limits: &Limits) -> WorstCase {
+        self.strategy.worst_case(&self.gate.narrow(limits))
+    }
+
+    fn budget_left(&self, now: Instant) -> Option<u64> {
+        self.strategy.budget_left(now)
+    }
+
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.strategy.is_plain()
+    }
+
+    fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
+        let strategy = self.strategy.fork(now)?;
+        Some(Box::new(Gated {
+            strategy,
+            gate: self.gate.clone(),
+        }))
+    }
+
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.strategy.describe(f)?;
+        f.write_str(", ")?;
+        self.gate.describe(f)
+    }
+}

@@ -1,0 +1,312 @@
+//! Statements of the documents that are about what a user of the crate sees,
+//! each on its own. `docs/conformance.md` says which statement each one pins.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use steadfast::{
+    Answer, Backoff, BestEffort, Call, Cause, Decided, Decision, Failure, ForeignToken, Limits,
+    Orchestrator, Outcome, Reason, Refusal, Request, RetryAction, RetryEvent, RetryInfo,
+    RetryStrategy, RetryToken, Roll, Safety, Stage, Standard, Step, StrategyId, VirtualWorld,
+    World, WorstCase, from_fn, reason,
+};
+
+static NOT_MY_PARTITION: Reason = Reason::new("NOT_MY_PARTITION")
+    .allowing_non_idempotent_retry()
+    .always_retried();
+
+/// An error of which only the least is known.
+#[derive(Debug, PartialEq)]
+struct Plain(Safety);
+
+impl RetryInfo for Plain {
+    fn is_retry_safe(&self) -> Safety {
+        self.0
+    }
+}
+
+impl fmt::Display for Plain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "plain {:?}", self.0)
+    }
+}
+
+#[test]
+fn a_request_that_waits_for_its_retry_is_overtaken_by_one_that_began_later() {
+    let world = VirtualWorld::new();
+    let strategy = BestEffort::default();
+    let mut first = Orchestrator::new(&strategy, Call::new("first"));
+    let _ = first.begin(&world);
+    let Step::Wait(delay) = first.handle_failure(Failure::responded(&NOT_MY_PARTITION), &world)
+    else {
+        panic!("not retried");
+    };
+    let mut second = Orchestrator::new(&strategy, Call::new("second"));
+    assert!(matches!(second.begin(&world), Step::Attempt));
+    second.handle_success(&world);
+    world.advance(delay);
+    assert!(matches!(first.handle_waited(&world), Step::Attempt));
+}
+
+#[test]
+fn a_call_is_not_idempotent_unless_it_says_so() {
+    assert!(!Call::new("op").request().is_idempotent());
+    let mut attempts = 0;
+    let error = steadfast::retry(&BestEffort::default())
+        .run_blocking(|_| -> Result<(), Plain> {
+            attempts += 1;
+            Err(Plain(Safety::Maybe))
+        })
+        .unwrap_err();
+    assert_eq!(attempts, 1);
+    assert!(error.was_refused_for(Cause::Unsafe));
+}
+
+#[test]
+fn the_neutral_reasons_have_the_flags_of_the_table() {
+    // Name, allows a retry of what is not idempotent, is always retried.
+    for (reason, name, allows, always) in [
+        (&reason::UNKNOWN, "UNKNOWN", false, false),
+        (
+            &reason::SOCKET_CLOSED_WHILE_IN_FLIGHT,
+            "SOCKET_CLOSED_WHILE_IN_FLIGHT",
+            false,
+            false,
+        ),
+        (
+            &reason::CIRCUIT_BREAKER_OPEN,
+            "CIRCUIT_BREAKER_OPEN",
+            true,
+            false,
+        ),
+        (
+            &reason::AUTHENTICATION_ERROR,
+            "AUTHENTICATION_ERROR",
+            true,
+            false,
+        ),
+        (&reason::TLS_ERROR, "TLS_ERROR", true, false),
+    ] {
+        assert_eq!(reason.name(), name);
+        assert_eq!(reason.allows_non_idempotent_retry(), allows, "{name}");
+        assert_eq!(reason.always_retry(), always, "{name}");
+        assert_eq!(reason.never_retry(), name == "UNKNOWN", "{name}");
+    }
+}
+
+#[test]
+fn fail_fast_on_everything_is_one_line_and_the_caller_gets_the_original_error() {
+    let fail_fast = from_fn(|_, _| RetryAction::no_retry());
+    let mut attempts = 0;
+    let error = steadfast::retry(&fail_fast)
+        .idempotent(true)
+        .run_blocking(|_| -> Result<(), Plain> {
+            attempts += 1;
+            Err(Plain(Safety::Yes))
+        })
+        .unwrap_err();
+    assert_eq!(attempts, 1);
+    assert!(error.was_refused_for(Cause::Declined));
+    assert!(error.raised().is_none());
+    assert_eq!(error.last_error(), Some(&Plain(Safety::Yes)));
+    assert!(error.to_string().ends_with(": plain Yes"), "{error}");
+}
+
+#[test]
+fn a_strategy_sees_the_whole_request() {
+    let world = VirtualWorld::new();
+    let began = world.now();
+    let strategy = from_fn(move |request, failure| {
+        assert_eq!((request.operation(), request.service()), ("get", "kv"));
+        assert!(request.is_idempotent());
+        assert_eq!(request.deadline(), Some(began + Duration::from_secs(9)));
+        assert_eq!(failure.reason, &reason::THROTTLED);
+        let last = request.history().last().expect("the failure asked about");
+        assert_eq!(last.failure.reason, &reason::THROTTLED);
+        assert_eq!(
+            (last.attempt, last.outcome),
+            (request.attempts(), Outcome::Undecided)
+        );
+        assert_eq!(request.reasons().len(), request.retries().min(1) as usize);
+        RetryAction::with_duration(Duration::from_secs(u64::from(request.retries()) + 1))
+    });
+    let call = Call::new("get").service("kv").idempotent(true);
+    let mut request = Orchestrator::new(strategy, call.timeout(Duration::from_secs(9)));
+    let _ = request.begin(&world);
+    for expected in 1..=3 {
+        let failure = Failure::responded(&reason::THROTTLED);
+        let Step::Wait(delay) = request.handle_failure(failure, &world) else {
+            panic!("not retried");
+        };
+        assert_eq!(delay, Duration::from_secs(expected));
+        world.advance(delay);
+        let _ = request.handle_waited(&world);
+    }
+}
+
+#[test]
+fn best_effort_takes_any_backoff() {
+    let world = VirtualWorld::new();
+    let step = Duration::from_millis(70);
+    let backoff = Backoff::linear(step, step, 3 * step).unwrap();
+    let mut request = Orchestrator::new(BestEffort::new(backoff), Call::new("get"));
+    let _ = request.begin(&world);
+    for expected in [70, 140, 210, 210] {
+        let failure = Failure::not_sent(&reason::NOT_AVAILABLE);
+        let Step::Wait(delay) = request.handle_failure(failure, &world) else {
+            panic!("not retried");
+        };
+        assert_eq!(delay, Duration::from_millis(expected));
+        world.advance(delay);
+        let _ = request.handle_waited(&world);
+    }
+}
+
+#[test]
+fn a_strategy_that_panics_fails_its_request_with_that_and_keeps_the_original_error() {
+    let broken = from_fn(|_, _| panic!("out of order"));
+    let error = steadfast::retry(&broken)
+        .run_blocking(|_| -> Result<(), Plain> { Err(Plain(Safety::Yes)) })
+        .unwrap_err();
+    assert!(error.was_refused_for(Cause::StrategyFailed));
+    let raised = error.raised().map(ToString::to_string).unwrap_or_default();
+    assert!(raised.ends_with("panicked: out of order"), "{raised}");
+    assert_eq!(error.last_error(), Some(&Plain(Safety::Yes)));
+}
+
+/// Asks somebody else, who is out of order as well.
+struct Asking {
+    id: StrategyId,
+    panics: bool,
+}
+
+impl RetryStrategy for Asking {
+    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
+        Ok(RetryToken::initial(self.id).with_state(7_u32))
+    }
+
+    fn refresh_retry_token(
+        &self,
+        token: RetryToken,
+        _: &Request<'_>,
+        _: &Failure,
+        _: &dyn World,
+    ) -> Decision {
+        let panics = self.panics;
+        Decision::pending(async move {
+            assert_eq!(token.state(), Some(&7_u32));
+            assert!(!panics, "nobody answers");
+            Err(Refusal::new(Cause::StrategyFailed).raising("nobody answers"))
+        })
+    }
+
+    fn record_success(&self, _: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
+        Ok(())
+    }
+
+    fn worst_case(&self, limits: &Limits) -> WorstCase {
+        WorstCase::unbounded(limits)
+    }
+}
+
+#[test]
+fn a_decision_that_fails_or_panics_later_fails_its_request_with_that() {
+    for panics in [false, true] {
+        let strategy = Asking {
+            id: StrategyId::unique(),
+            panics,
+        };
+        let error = steadfast::retry(&strategy)
+            .run_blocking(|_| -> Result<(), Plain> { Err(Plain(Safety::Yes)) })
+            .unwrap_err();
+        assert!(error.was_refused_for(Cause::StrategyFailed));
+        let raised = error.raised().map(ToString::to_string).unwrap_or_default();
+        assert!(raised.ends_with("nobody answers"), "{raised}");
+        assert_eq!(error.last_error(), Some(&Plain(Safety::Yes)));
+    }
+}
+
+#[test]
+fn a_token_carries_state_of_the_strategys_own_from_attempt_to_attempt() {
+    let token = RetryToken::initial(StrategyId::unique()).with_state(vec!["first"]);
+    let mut token = token.next(Duration::from_millis(3));
+    token.state_mut::<Vec<&str>>().unwrap().push("second");
+    let token = token.next(Duration::from_millis(5));
+    assert_eq!(token.state(), Some(&vec!["first", "second"]));
+    assert_eq!(token.state::<u32>(), None);
+    assert_eq!(
+        (token.retries(), token.delay()),
+        (2, Duration::from_millis(5))
+    );
+}
+
+#[test]
+fn the_guidance_never_waits_longer_than_twenty_seconds_by_itself() {
+    let world = VirtualWorld::new(); // rolls ones: the longest delays
+    let strategy = Standard::builder().max_attempts(8).build().unwrap();
+    let call = Call::new("op").idempotent(true);
+    let mut token = strategy
+        .acquire_initial_token(&call.request(), &world)
+        .unwrap();
+    let mut delays = Vec::new();
+    for _ in 0..7 {
+        let failure = Failure::responded(&reason::OPERATION_FAILED);
+        let decision = strategy.refresh_retry_token(token, &call.request(), &failure, &world);
+        let Decision::Ready(Ok(next)) = decision else {
+            panic!("{decision:?}");
+        };
+        delays.push(next.delay().as_secs());
+        token = next;
+    }
+    assert_eq!(delays, [1, 2, 4, 8, 16, 20, 20]);
+    strategy.record_success(token, &world).unwrap();
+}
+
+/// A virtual world that writes down what was decided.
+#[derive(Default)]
+struct Watched {
+    world: VirtualWorld,
+    events: RefCell<Vec<String>>,
+}
+
+impl World for Watched {
+    fn now(&self) -> Instant {
+        self.world.now()
+    }
+
+    fn roll(&self) -> Roll {
+        self.world.roll()
+    }
+
+    fn observe(&self, event: &RetryEvent<'_>) {
+        assert_eq!(event.stage(), Stage::Responded);
+        let (reason, attempt) = (event.reason(), event.attempt());
+        let Decided::Retry { delay, .. } = event.decided() else {
+            panic!("not retried");
+        };
+        self.events
+            .borrow_mut()
+            .push(format!("{reason} #{attempt} {delay:?}"));
+    }
+}
+
+#[test]
+fn a_retry_that_asks_no_strategy_leaves_its_event_all_the_same() {
+    let world = Watched::default();
+    let never = from_fn(|_, _| RetryAction::no_retry());
+    let mut request = Orchestrator::new(never, Call::new("op"));
+    let _ = request.begin(&world);
+    for _ in 0..2 {
+        let failure = Failure::responded(&NOT_MY_PARTITION);
+        let Step::Wait(delay) = request.handle_failure(failure, &world) else {
+            panic!("not retried");
+        };
+        world.world.advance(delay);
+        let _ = request.handle_waited(&world);
+    }
+    assert_eq!(
+        *world.events.borrow(),
+        ["NOT_MY_PARTITION #1 1ms", "NOT_MY_PARTITION #2 10ms"]
+    );
+}

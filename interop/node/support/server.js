@@ -1,0 +1,109 @@
+// Starts `steadfast cluster` for the tests and talks to its control endpoint.
+//
+// The binary is taken from STEADFAST, or from the debug build of this repository.
+'use strict';
+
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
+const path = require('node:path');
+const readline = require('node:readline');
+const couchbase = require('couchbase');
+
+const ROOT = path.resolve(__dirname, '..', '..', '..');
+const BINARY = process.env.STEADFAST || path.join(ROOT, 'target', 'debug', 'steadfast');
+const USER = 'Administrator';
+const PASSWORD = 'password';
+const BUCKET = 'default';
+
+/** A running cluster, seen from outside. */
+class Server {
+  static async start(...options) {
+    const child = spawn(BINARY, ['cluster', ...options], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const gone = once(child, 'exit');
+    // A test process that dies takes its cluster along.
+    process.on('exit', () => child.kill('SIGKILL'));
+    const facts = {};
+    for await (const line of readline.createInterface({ input: child.stdout })) {
+      if (line.startsWith('up;')) {
+        return new Server(child, gone, facts);
+      }
+      const [, name, value] = /^(.*?) {2,}(\S+)/.exec(line);
+      facts[name] = value;
+    }
+    throw new Error(`the cluster did not start: ${options}`);
+  }
+
+  constructor(child, gone, facts) {
+    this.child = child;
+    this.gone = gone;
+    this.connectionString = facts['connect'];
+    this.tlsConnectionString = facts['with TLS'];
+    this.authority = facts['authority'];
+    this.control = facts['control'];
+  }
+
+  async call(method, route, body) {
+    const response = await fetch(this.control + route, {
+      method,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal: AbortSignal.timeout(60_000),
+    });
+    const answer = await response.json();
+    if (!response.ok) {
+      throw new Error(`${method} ${route}: ${response.status} ${answer.error}`);
+    }
+    return answer;
+  }
+
+  /** Adds a fault rule and answers with its number. */
+  async fault(spec) {
+    return (await this.call('POST', '/faults', spec)).id;
+  }
+
+  /** How often a fault rule has hit. */
+  async fired(fault) {
+    return (await this.call('GET', `/faults/${fault}`)).fired;
+  }
+
+  topology(action, body = {}) {
+    return this.call('POST', `/topology/${action}`, body);
+  }
+
+  advanceClock(seconds) {
+    return this.call('POST', '/clock', { advance_ms: seconds * 1000 });
+  }
+
+  /** Every applied mutation from a sequence number on; fails if any was forgotten. */
+  async journal(since = 0) {
+    const entries = [];
+    for (;;) {
+      const page = await this.call('GET', `/journal?since=${since}&limit=50000`);
+      if (page.forgotten > since) {
+        throw new Error(`the journal has forgotten ${page.forgotten} entries`);
+      }
+      entries.push(...page.entries);
+      since = page.next;
+      if (page.entries.length === 0) {
+        return { entries, next: since };
+      }
+    }
+  }
+
+  async connect({ username = USER, password = PASSWORD, tls = false, trust = this.authority } = {}) {
+    return couchbase.connect(tls ? this.tlsConnectionString : this.connectionString, {
+      username,
+      password,
+      security: tls && trust ? { trustStorePath: trust } : undefined,
+      timeouts: { bootstrapTimeout: 10_000 },
+    });
+  }
+
+  async stop() {
+    this.child.kill('SIGINT');
+    const killer = setTimeout(() => this.child.kill('SIGKILL'), 10_000);
+    await this.gone;
+    clearTimeout(killer);
+  }
+}
+
+module.exports = { Server, BUCKET, USER, PASSWORD };

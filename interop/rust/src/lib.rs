@@ -1,0 +1,1 @@
+//! Nothing but tests: the official Rust SDK against an in-process cluster.
