@@ -59,21 +59,31 @@ impl<S: RetryStrategy, C> Retry<'_, S, C> {
                             return Ok(value);
                         }
                         Poll::Ready(Err(error)) => Setback::Failed(error),
-                        Poll::Pending => {
-                            match until(self.first_attempt().remaining(), future).await {
-                                Some(Ok(value)) => {
-                                    first.succeed(&self);
-                                    return Ok(value);
-                                }
-                                Some(Err(error)) => Setback::Failed(error),
-                                None => Setback::CutOff,
+                        Poll::Pending => match until(self.left_since(started), future).await {
+                            Some(Ok(value)) => {
+                                first.succeed(&self);
+                                return Ok(value);
                             }
-                        }
+                            Some(Err(error)) => Setback::Failed(error),
+                            None => Setback::CutOff,
+                        },
                     }
                 }
             };
             recover(&self, &mut first, started, setback, &mut operation).await
         }
+    }
+}
+
+impl<S, C> Retry<'_, S, C> {
+    /// What is left for a first attempt of a request that started then.
+    fn left_since(&self, started: Option<Instant>) -> Option<Duration> {
+        let request = Request {
+            call: &self.call,
+            started,
+            progress: Progress::NONE_YET,
+        };
+        Attempt::next(request, self.attempt_timeout, self).remaining()
     }
 }
 
@@ -134,7 +144,10 @@ where
                 let mut future = pin!(operation(attempt));
                 let outcome = match once(future.as_mut()).await {
                     Poll::Ready(outcome) => Some(outcome),
-                    Poll::Pending => until(attempt.remaining(), future).await,
+                    Poll::Pending => {
+                        let now = Attempt::next(request.request(), retry.attempt_timeout, world);
+                        until(now.remaining(), future).await
+                    }
                 };
                 match outcome {
                     Some(Ok(value)) => {
@@ -158,10 +171,12 @@ where
             }
             Step::Ask(pending) => {
                 let mut decision = pin!(surviving(pending));
-                let left = request.request().remaining(world.now());
                 let answer = match once(decision.as_mut()).await {
                     Poll::Ready(answer) => Some(answer),
-                    Poll::Pending => until(left, decision).await,
+                    Poll::Pending => {
+                        let left = request.request().remaining(world.now());
+                        until(left, decision).await
+                    }
                 };
                 match answer {
                     Some(answer) => request.handle_decision(answer, world),
@@ -182,7 +197,8 @@ fn once<F: Future>(mut future: Pin<&mut F>) -> impl Future<Output = Poll<F::Outp
     poll_fn(move |cx| Poll::Ready(future.as_mut().poll(cx)))
 }
 
-/// Awaits a future that was just found pending, for so long at most.
+/// Awaits a future that was just found pending, for so long at most. The limit
+/// is what is left after that first poll, however long it took.
 async fn until<F: Future>(limit: Option<Duration>, mut future: Pin<&mut F>) -> Option<F::Output> {
     let mut timer = pin!(limit.map(tokio::time::sleep));
     let mut just_polled = true;

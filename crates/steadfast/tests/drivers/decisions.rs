@@ -1,0 +1,132 @@
+//! Decisions that take time.
+#![expect(clippy::disallowed_methods, reason = "tokio's clock is paused")]
+
+use std::future::{pending, poll_fn, ready};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Poll, Waker};
+use std::thread;
+
+use steadfast::{Cause, Certainty, Failure, PendingDecision, Refusal, RetryToken, Verdict, retry};
+use tokio::time::{Instant, sleep};
+
+use crate::{Asking, MS, unsent};
+
+#[tokio::test(start_paused = true)]
+async fn a_decision_that_never_comes_ends_at_the_deadline() {
+    let strategy = Asking::new(|_| Box::pin(pending()));
+    let start = Instant::now();
+    let error = retry(&strategy)
+        .timeout(1000 * MS)
+        .classify(Failure::clone)
+        .run(|_| ready(Err::<(), _>(unsent())))
+        .await
+        .expect_err("nobody decides");
+    assert_eq!(start.elapsed(), 1000 * MS);
+    assert_eq!(error.verdict(), Verdict::TimedOut(Certainty::Unambiguous));
+    assert!(error.was_refused_for(Cause::Deadline));
+    assert_eq!(error.report().attempts(), 1);
+    assert!(error.last_error().is_some(), "the failure it was about");
+}
+
+#[test]
+fn a_decision_that_never_comes_ends_at_the_deadline_on_a_thread_too() {
+    let strategy = Asking::new(|_| Box::pin(pending()));
+    let error = retry(&strategy)
+        .timeout(5 * MS)
+        .classify(Failure::clone)
+        .run_blocking(|_| Err::<(), _>(unsent()))
+        .expect_err("nobody decides");
+    assert!(error.is_timeout());
+    assert!(error.was_refused_for(Cause::Deadline));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_delay_counts_from_the_decision() {
+    let strategy = Asking::new(|token: RetryToken| -> PendingDecision {
+        Box::pin(async {
+            sleep(300 * MS).await;
+            Ok(token.next(200 * MS))
+        })
+    });
+    let start = Instant::now();
+    let second_at = retry(&strategy)
+        .timeout(1000 * MS)
+        .classify(Failure::clone)
+        .run(|attempt| {
+            ready(match attempt.number() {
+                1 => Err(unsent()),
+                _ => Ok((start.elapsed(), attempt.remaining())),
+            })
+        })
+        .await;
+    let (started, left) = (500 * MS, Some(500 * MS));
+    assert_eq!(second_at.expect("it succeeds"), (started, left));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_decision_against_a_retry_ends_the_call_with_the_error_it_raises() {
+    let strategy = Asking::new(|_| {
+        Box::pin(async {
+            sleep(300 * MS).await;
+            Err(Refusal::new(Cause::Declined).raising("the oracle says no"))
+        })
+    });
+    let error = retry(&strategy)
+        .classify(Failure::clone)
+        .run(|_| ready(Err::<(), _>(unsent())))
+        .await
+        .expect_err("it is declined");
+    assert!(error.was_refused_for(Cause::Declined));
+    let raised = error.raised().map(ToString::to_string);
+    assert_eq!(raised.as_deref(), Some("the oracle says no"));
+}
+
+#[test]
+fn a_decision_made_on_another_thread_wakes_the_one_that_waits() {
+    let strategy = Asking::new(|token| {
+        let slot: Arc<Mutex<Slot>> = Arc::default();
+        let theirs = Arc::clone(&slot);
+        thread::spawn(move || lock(&theirs).answer());
+        let mut token = Some(token);
+        Box::pin(poll_fn(move |cx| {
+            if lock(&slot).is_answered(cx.waker()) {
+                let token = token.take().expect("polled no more once it is ready");
+                Poll::Ready(Ok(token.next(std::time::Duration::ZERO)))
+            } else {
+                Poll::Pending
+            }
+        }))
+    });
+    let mut attempts = 0;
+    // Without a deadline: were it not woken, it would wait for ever.
+    let answer = retry(&strategy).classify(Failure::clone).run_blocking(|_| {
+        attempts += 1;
+        if attempts < 20 { Err(unsent()) } else { Ok(42) }
+    });
+    assert_eq!(answer.expect("it succeeds"), 42);
+}
+
+/// What one thread leaves for another.
+#[derive(Default)]
+struct Slot {
+    answered: bool,
+    waker: Option<Waker>,
+}
+
+impl Slot {
+    fn answer(&mut self) {
+        self.answered = true;
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+
+    fn is_answered(&mut self, waker: &Waker) -> bool {
+        self.waker = Some(waker.clone());
+        self.answered
+    }
+}
+
+fn lock(slot: &Mutex<Slot>) -> std::sync::MutexGuard<'_, Slot> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,53 @@
+//! Timeouts beyond what any clock can tell are no timeouts, and no panics.
+
+use std::future::ready;
+use std::time::Duration;
+
+use steadfast::{Failure, retry};
+
+use crate::{MS, unsent, waiting};
+
+#[tokio::test(start_paused = true)]
+async fn a_call_with_all_the_time_in_the_world_is_made_and_retried() {
+    for longest in [Duration::MAX, Duration::from_secs(u64::MAX / 2)] {
+        let answer = retry(&waiting(MS))
+            .idempotent(true)
+            .timeout(longest)
+            .attempt_timeout(longest)
+            .classify(Failure::clone)
+            .run(async |attempt: steadfast::Attempt| {
+                tokio::task::yield_now().await;
+                match attempt.number() {
+                    1 => Err(unsent()),
+                    _ => Ok(42),
+                }
+            })
+            .await;
+        assert_eq!(answer.expect("it succeeds"), 42);
+    }
+}
+
+#[test]
+fn a_blocking_call_with_all_the_time_in_the_world_is_made_and_retried() {
+    let answer = retry(&waiting(Duration::ZERO))
+        .timeout(Duration::MAX)
+        .attempt_timeout(Duration::MAX)
+        .classify(Failure::clone)
+        .run_blocking(|attempt| match attempt.number() {
+            1 => Err(unsent()),
+            _ => Ok(42),
+        });
+    assert_eq!(answer.expect("it succeeds"), 42);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_longest_delay_is_cut_by_the_shortest_deadline() {
+    let error = retry(&waiting(Duration::MAX))
+        .timeout(MS)
+        .classify(Failure::clone)
+        .run(|_| ready(Err::<(), _>(unsent())))
+        .await
+        .expect_err("nobody waits that long");
+    assert!(error.is_timeout());
+    assert_eq!(error.report().elapsed(), Some(MS));
+}

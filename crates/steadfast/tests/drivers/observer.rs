@@ -1,0 +1,125 @@
+//! Who watches sees one event for each retry and each refusal.
+
+use std::future::ready;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use steadfast::{Decided, Failure, RetryEvent, Safety, StrategyExt, reason, retry};
+
+use crate::{MS, unsent, waiting};
+
+/// Events, in words.
+#[derive(Default)]
+struct Log(Mutex<Vec<String>>);
+
+impl Log {
+    fn write(&self, event: &RetryEvent<'_>) {
+        let (operation, attempt, reason) = (event.operation(), event.attempt(), event.reason());
+        let decided = match event.decided() {
+            Decided::Retry {
+                delay,
+                capped: false,
+            } => format!("retry in {delay:?}"),
+            Decided::Retry {
+                delay,
+                capped: true,
+            } => format!("capped at {delay:?}"),
+            Decided::Refused(refusal) => format!("refused: {}", refusal.cause().name()),
+        };
+        let line = format!("{operation} {attempt} {reason} {decided}");
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(line);
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_succeeds_at_once_emits_nothing() {
+    let log = Log::default();
+    let answer = retry(&waiting(MS))
+        .observe(&|event| log.write(event))
+        .run(|_| ready(std::io::Result::Ok(42)))
+        .await;
+    assert!(answer.is_ok());
+    assert!(log.take().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_retry_and_the_refusal_are_told_of_once() {
+    let log = Log::default();
+    let strategy = waiting(MS).max_attempts(3).expect("possible");
+    let error = retry(&strategy)
+        .operation("put")
+        .observe(&|event| log.write(event))
+        .classify(Failure::clone)
+        .run(|_| ready(Err::<(), _>(unsent())))
+        .await;
+    assert!(error.is_err());
+    let expected = [
+        "put 1 NOT_AVAILABLE retry in 1ms",
+        "put 2 NOT_AVAILABLE retry in 1ms",
+        "put 3 NOT_AVAILABLE refused: attempts_used_up",
+    ];
+    assert_eq!(log.take(), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_that_the_deadline_cuts_short_is_told_of_as_that() {
+    let log = Log::default();
+    let error = retry(&waiting(7 * MS))
+        .timeout(10 * MS)
+        .observe(&|event| log.write(event))
+        .classify(Failure::clone)
+        .run(|_| ready(Err::<(), _>(unsent())))
+        .await;
+    assert!(error.is_err());
+    let expected = [
+        "call 1 NOT_AVAILABLE retry in 7ms",
+        "call 2 NOT_AVAILABLE capped at 3ms",
+    ];
+    assert_eq!(log.take(), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_is_cut_off_is_told_of() {
+    let log = Log::default();
+    let error = retry(&waiting(MS))
+        .idempotent(true)
+        .timeout(10 * MS)
+        .attempt_timeout(6 * MS)
+        .observe(&|event| log.write(event))
+        .classify(Failure::clone)
+        .run(|_| std::future::pending::<Result<(), Failure>>())
+        .await;
+    assert!(error.is_err());
+    let expected = [
+        "call 1 TIMEOUT retry in 1ms",
+        "call 2 TIMEOUT refused: deadline",
+    ];
+    assert_eq!(log.take(), expected);
+}
+
+#[test]
+fn the_blocking_driver_tells_the_same() {
+    let log = Log::default();
+    let error = retry(&waiting(Duration::ZERO))
+        .observe(&|event| log.write(event))
+        .classify(Failure::clone)
+        .run_blocking(|attempt| {
+            Err::<(), _>(match attempt.number() {
+                1 => unsent(),
+                _ => Failure::responded(&reason::OPERATION_FAILED).with_safety(Safety::No),
+            })
+        });
+    assert!(error.is_err());
+    let expected = [
+        "call 1 NOT_AVAILABLE retry in 0ns",
+        "call 2 OPERATION_FAILED refused: not_retryable",
+    ];
+    assert_eq!(log.take(), expected);
+}
