@@ -88,6 +88,8 @@ class Server:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        if self.authority:
+            os.unlink(self.authority)
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@
 
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
+const fs = require('node:fs');
 const path = require('node:path');
 const readline = require('node:readline');
 const couchbase = require('couchbase');
@@ -103,6 +104,9 @@ class Server {
     const killer = setTimeout(() => this.child.kill('SIGKILL'), 10_000);
     await this.gone;
     clearTimeout(killer);
+    if (this.authority) {
+      fs.unlinkSync(this.authority);
+    }
   }
 }
 
