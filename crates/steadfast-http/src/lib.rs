@@ -24,6 +24,14 @@
 //! assert_eq!(failure.hint, Some(Duration::from_secs(2)));
 //! ```
 //!
+//! What a client has to say besides, a `Policy` holds; the integrations take
+//! it.
+//!
+//! # Features
+//!
+//! - `tower`: layers for tower services, among them hyper's client.
+//! - `grpc`: delay hints of gRPC's error details.
+//!
 //! # What not to do
 //!
 //! - Do not retry around a client that retries already. Three attempts of three
@@ -33,10 +41,22 @@
 //! - Do not read a 503 as "nothing was done" unless you know who sends it: a
 //!   proxy says the same when the server behind it died half-way.
 
+#[cfg(feature = "client")]
+mod attempt;
 mod classify;
+#[cfg(feature = "client")]
+mod clock;
 pub mod hint;
 mod idempotent;
+#[cfg(feature = "client")]
+mod policy;
 pub mod reason;
+#[cfg(feature = "tower")]
+pub mod tower;
 
+#[cfg(feature = "client")]
+pub use attempt::{Attempts, InAttempt, RetryReport};
 pub use classify::{HttpClassifier, Outcome, Reading};
 pub use idempotent::is_idempotent;
+#[cfg(feature = "client")]
+pub use policy::Policy;

@@ -130,6 +130,12 @@ impl HttpClassifier {
         self
     }
 
+    /// Whether it was told nothing besides.
+    #[cfg(feature = "client")]
+    pub(crate) fn is_usual(&self) -> bool {
+        self.specials.is_empty()
+    }
+
     /// What became of the attempt.
     pub fn read(&self, outcome: &Outcome<'_>) -> Reading {
         // The newest first: what was said last narrows what was said before.

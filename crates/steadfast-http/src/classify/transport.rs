@@ -4,6 +4,9 @@
 //! wrap errors in errors, so the chain of sources is searched for the first one
 //! that says something definite; if none does, bytes may have left.
 
+#[cfg(feature = "client")]
+mod hyper;
+
 use std::error::Error as StdError;
 use std::io;
 
@@ -40,6 +43,10 @@ fn behind<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError +
 }
 
 fn definite(error: &(dyn StdError + 'static)) -> Option<Failure> {
+    #[cfg(feature = "client")]
+    if let Some(failure) = hyper::read(error) {
+        return Some(failure);
+    }
     let error = error.downcast_ref::<io::Error>()?;
     // An `io::Error` that only wraps another error has that one's meaning.
     (error.kind() != io::ErrorKind::Other).then(|| error.to_failure())
