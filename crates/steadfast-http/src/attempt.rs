@@ -40,6 +40,7 @@ pub struct InAttempt {
 }
 
 impl InAttempt {
+    #[cfg(any(feature = "tower", feature = "reqwest-middleware"))]
     pub(crate) const fn new(attempt: Attempt) -> Self {
         Self { attempt }
     }
@@ -185,5 +186,20 @@ pub(crate) fn operation(method: &Method) -> &'static str {
         Method::PATCH => "PATCH",
         Method::CONNECT => "CONNECT",
         _ => "an extension method",
+    }
+}
+
+/// Host and port, for errors and for budgets: without what else an authority
+/// may hold, such as a password.
+pub(crate) fn address(host: Option<&str>, port: Option<u16>, scheme: Option<&str>) -> String {
+    let host = host.unwrap_or_default().to_ascii_lowercase();
+    let port = port.or(match scheme {
+        Some("http") => Some(80),
+        Some("https") => Some(443),
+        Some(_) | None => None,
+    });
+    match port {
+        Some(port) => format!("{host}:{port}"),
+        None => host,
     }
 }

@@ -30,6 +30,8 @@
 //! # Features
 //!
 //! - `tower`: layers for tower services, among them hyper's client.
+//! - `reqwest`: `send_with_retry` for reqwest's requests.
+//! - `reqwest-middleware`: the same as a middleware.
 //! - `grpc`: delay hints of gRPC's error details.
 //!
 //! # What not to do
@@ -51,6 +53,8 @@ mod idempotent;
 #[cfg(feature = "client")]
 mod policy;
 pub mod reason;
+#[cfg(feature = "reqwest")]
+pub mod reqwest;
 #[cfg(feature = "tower")]
 pub mod tower;
 

@@ -6,6 +6,8 @@
 
 #[cfg(feature = "client")]
 mod hyper;
+#[cfg(feature = "reqwest")]
+mod reqwest;
 
 use std::error::Error as StdError;
 use std::io;
@@ -31,8 +33,12 @@ pub(super) fn causes<'a>(
 }
 
 /// What stands behind an error. An `io::Error` names as its source what stands
-/// behind the error in it, and so passes over that one.
+/// behind the error in it, and so passes over that one; others do the same.
 fn behind<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 'static)> {
+    #[cfg(feature = "reqwest-middleware")]
+    if let Some(inner) = reqwest::in_middleware(error) {
+        return Some(inner);
+    }
     match error
         .downcast_ref::<io::Error>()
         .and_then(io::Error::get_ref)
@@ -45,6 +51,10 @@ fn behind<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError +
 fn definite(error: &(dyn StdError + 'static)) -> Option<Failure> {
     #[cfg(feature = "client")]
     if let Some(failure) = hyper::read(error) {
+        return Some(failure);
+    }
+    #[cfg(feature = "reqwest")]
+    if let Some(failure) = reqwest::read(error) {
         return Some(failure);
     }
     let error = error.downcast_ref::<io::Error>()?;

@@ -9,14 +9,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Uri;
 use steadfast::{
     Adaptive, Limits, PolicyError, RetryEvent, RetryStrategy, Standard, WhenLimited, WorstCase,
 };
 
 use crate::classify::HttpClassifier;
 use per_host::PerHost;
-pub(crate) use per_host::address;
 
 /// How HTTP requests are retried: by which strategy, within what time, read by
 /// which classifier.
@@ -197,10 +195,11 @@ impl Policy {
 
 /// What the integrations ask of it.
 impl Policy {
-    pub(crate) fn strategy_for(&self, uri: &Uri) -> Arc<dyn RetryStrategy> {
+    /// The strategy for a request to this address.
+    pub(crate) fn strategy_for(&self, address: impl FnOnce() -> String) -> Arc<dyn RetryStrategy> {
         match &self.inner.strategies {
             Strategies::Shared(strategy) => Arc::clone(strategy),
-            Strategies::PerHost(strategies) => strategies.for_host(uri),
+            Strategies::PerHost(strategies) => strategies.for_host(address()),
         }
     }
 
@@ -208,6 +207,7 @@ impl Policy {
         &self.inner.classifier
     }
 
+    #[cfg(feature = "tower")]
     pub(crate) fn body_limit_bytes(&self) -> usize {
         self.inner.body_limit
     }

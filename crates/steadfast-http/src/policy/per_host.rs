@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use http::Uri;
 use steadfast::RetryStrategy;
 
 /// Where a program's hosts come from its own users, there is no end of them.
@@ -36,9 +35,8 @@ impl PerHost {
         Arc::clone(&self.others)
     }
 
-    /// The strategy of the host that this is an address of.
-    pub(super) fn for_host(&self, uri: &Uri) -> Arc<dyn RetryStrategy> {
-        let host = address(uri);
+    /// The strategy of the host with this address.
+    pub(super) fn for_host(&self, host: String) -> Arc<dyn RetryStrategy> {
         // A panic of `make` leaves the map as it was, so poison means nothing.
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(strategy) = known.get(&host) {
@@ -53,44 +51,15 @@ impl PerHost {
     }
 }
 
-/// Host and port, without what else an authority may hold, such as a password.
-pub(crate) fn address(uri: &Uri) -> String {
-    let host = uri.host().unwrap_or_default().to_ascii_lowercase();
-    let port = uri.port_u16().or(match uri.scheme_str() {
-        Some("http") => Some(80),
-        Some("https") => Some(443),
-        Some(_) | None => None,
-    });
-    match port {
-        Some(port) => format!("{host}:{port}"),
-        None => host,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use steadfast::Standard;
 
     #[test]
-    fn an_address_is_host_and_port_and_never_a_password() {
-        for (uri, expected) in [
-            ("http://Example.com/a", "example.com:80"),
-            ("https://example.com", "example.com:443"),
-            ("http://user:secret@example.com:8080/", "example.com:8080"),
-            ("http://[::1]:9/", "[::1]:9"),
-            ("/only/a/path", ""),
-        ] {
-            assert_eq!(address(&uri.parse().unwrap()), expected);
-        }
-    }
-
-    #[test]
     fn a_host_keeps_its_strategy_and_the_hosts_without_room_share_one() {
         let strategies = PerHost::new(Standard::guidance);
-        let of = |host: usize| {
-            strategies.for_host(&format!("http://host-{host}.example").parse().unwrap())
-        };
+        let of = |host: usize| strategies.for_host(format!("host-{host}.example"));
         let first = of(0);
         for host in 1..MOST {
             assert!(!Arc::ptr_eq(&first, &of(host)));

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use ::http::{Extensions, HeaderMap, Request, Response, StatusCode, request::Parts};
+use ::http::{Extensions, HeaderMap, Request, Response, StatusCode, Uri, request::Parts};
 use http_body::Body;
 use steadfast::internal::FailFast;
 use steadfast::{Attempt, Error, Failure, RetryStrategy, Safety, reason};
@@ -15,9 +15,9 @@ use tower_service::Service;
 
 use super::generic::{never_ready, not_ready};
 use super::replay::{Lost, Replay, ReplayBody};
-use crate::attempt::{Answer, InAttempt, Unsuccessful, failure, operation, settle};
+use crate::attempt::{self, Answer, InAttempt, Unsuccessful, failure, operation, settle};
 use crate::is_idempotent;
-use crate::policy::{Policy, address};
+use crate::policy::Policy;
 
 /// Wraps services in [`HttpRetry`].
 #[derive(Clone, Debug)]
@@ -94,7 +94,7 @@ where
     // A layer around this one is in charge (see `InAttempt`).
     let strategy: Arc<dyn RetryStrategy> = match parts.extensions.get::<InAttempt>() {
         Some(_) => Arc::new(FailFast::new()),
-        None => policy.strategy_for(&parts.uri),
+        None => policy.strategy_for(|| address(&parts.uri)),
     };
     let replay = Replay::new(body, policy.body_limit_bytes());
     // The service that is ready makes the first attempt, not a clone, which is
@@ -166,6 +166,10 @@ fn again<B>(parts: &Parts, body: B, attempt: Attempt) -> Request<B> {
     request
 }
 
+fn address(uri: &Uri) -> String {
+    attempt::address(uri.host(), uri.port_u16(), uri.scheme_str())
+}
+
 fn unreplayable(failure: Failure, lost: Lost, limit: usize) -> Failure {
     let before = failure.note().unwrap_or("failed");
     let note = match lost {
@@ -188,5 +192,23 @@ impl<B> Answer for Response<B> {
 
     fn extensions_mut(&mut self) -> &mut Extensions {
         self.extensions_mut()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_host_and_port_and_never_a_password() {
+        for (uri, expected) in [
+            ("http://Example.com/a", "example.com:80"),
+            ("https://example.com", "example.com:443"),
+            ("http://user:secret@example.com:8080/", "example.com:8080"),
+            ("http://[::1]:9/", "[::1]:9"),
+            ("/only/a/path", ""),
+        ] {
+            assert_eq!(address(&uri.parse().unwrap()), expected);
+        }
     }
 }
