@@ -32,6 +32,7 @@
 //! - `tower`: layers for tower services, among them hyper's client.
 //! - `reqwest`: `send_with_retry` for reqwest's requests.
 //! - `reqwest-middleware`: the same as a middleware.
+//! - `aws`: the strategy in clients of the AWS SDK for Rust.
 //! - `grpc`: delay hints of gRPC's error details.
 //!
 //! # What not to do
@@ -43,14 +44,16 @@
 //! - Do not read a 503 as "nothing was done" unless you know who sends it: a
 //!   proxy says the same when the server behind it died half-way.
 
-#[cfg(feature = "client")]
+#[cfg(any(feature = "tower", feature = "reqwest"))]
 mod attempt;
+#[cfg(feature = "aws")]
+pub mod aws;
 mod classify;
 #[cfg(feature = "client")]
 mod clock;
 pub mod hint;
 mod idempotent;
-#[cfg(feature = "client")]
+#[cfg(any(feature = "tower", feature = "reqwest"))]
 mod policy;
 pub mod reason;
 #[cfg(feature = "reqwest")]
@@ -58,9 +61,9 @@ pub mod reqwest;
 #[cfg(feature = "tower")]
 pub mod tower;
 
-#[cfg(feature = "client")]
+#[cfg(any(feature = "tower", feature = "reqwest"))]
 pub use attempt::{Attempts, InAttempt, RetryReport};
 pub use classify::{HttpClassifier, Outcome, Reading};
 pub use idempotent::is_idempotent;
-#[cfg(feature = "client")]
+#[cfg(any(feature = "tower", feature = "reqwest"))]
 pub use policy::Policy;

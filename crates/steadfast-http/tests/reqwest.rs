@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use common::promises::quick;
 use common::server::{Server, answer};
-use common::{Ask, Client, Ended, get, promises, rows};
+use common::{Ask, Client, Ended, Rowed, get, promises, rows};
 use http::Extensions;
 use reqwest::{Request, Response};
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware, Middleware, Next};
@@ -76,12 +76,12 @@ fn ended(response: &Response) -> Ended {
 
 #[tokio::test]
 async fn the_token_bucket_is_right_row_by_row_without_middleware() {
-    rows::hold::<Plain>().await;
+    rows::hold::<Rowed<Plain>>().await;
 }
 
 #[tokio::test]
 async fn the_token_bucket_is_right_row_by_row_with_middleware() {
-    rows::hold::<Through>().await;
+    rows::hold::<Rowed<Through>>().await;
 }
 
 #[tokio::test]

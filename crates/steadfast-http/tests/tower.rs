@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use common::promises::quick;
 use common::server::{Do, Server, answer};
-use common::{Ask, Client, Ended, get, post, promises, rows};
+use common::{Ask, Client, Ended, Rowed, get, post, promises, rows};
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper_util::client::legacy;
@@ -73,7 +73,7 @@ fn ended<B, E: std::error::Error + 'static>(
 
 #[tokio::test]
 async fn the_token_bucket_is_right_row_by_row() {
-    rows::hold::<Layered>().await;
+    rows::hold::<Rowed<Layered>>().await;
 }
 
 #[tokio::test]

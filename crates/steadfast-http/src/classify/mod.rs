@@ -131,7 +131,7 @@ impl HttpClassifier {
     }
 
     /// Whether it was told nothing besides.
-    #[cfg(feature = "client")]
+    #[cfg(any(feature = "tower", feature = "reqwest"))]
     pub(crate) fn is_usual(&self) -> bool {
         self.specials.is_empty()
     }

@@ -16,8 +16,9 @@ pub mod server;
 use std::future::Future;
 use std::time::Duration;
 
-use steadfast::{Cause, Error, Report};
-use steadfast_http::Policy;
+use steadfast::reason::THROTTLED;
+use steadfast::{Cause, Error, Failure, Report, RetryEvent, Standard};
+use steadfast_http::{HttpClassifier, Policy};
 
 /// A request as a test asks for it.
 #[derive(Clone, Debug, Default)]
@@ -96,4 +97,26 @@ impl Ended {
 pub trait Client: Send + 'static {
     fn new(policy: Policy) -> Self;
     fn send(&self, ask: Ask) -> impl Future<Output = Ended> + Send;
+}
+
+/// A client of some library, as the rows want it.
+pub struct Rowed<C>(C, String);
+
+impl<C: Client + Sync> rows::UnderStrategy for Rowed<C> {
+    fn under(
+        strategy: Standard,
+        server: &server::Server,
+        observer: impl Fn(&RetryEvent<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        let classifier = HttpClassifier::default().also(|outcome| {
+            let throttled = outcome.header("x-amzn-errortype") == Some("ThrottlingException");
+            throttled.then(|| Failure::responded(&THROTTLED).throttling().into())
+        });
+        let policy = Policy::new(strategy).unwrap().classify(classifier);
+        Self(C::new(policy.observe(observer)), server.uri())
+    }
+
+    async fn succeeds(&self) -> bool {
+        self.0.send(get(&self.1)).await.status == Some(200)
+    }
 }

@@ -179,7 +179,7 @@ async fn hostile_hints<C: Client>() {
 
 /// The token is the request's, not the client's.
 async fn twenty_at_once_leave_the_bucket_where_it_was<C: Client>() {
-    let server = Server::start([Do::OncePerPath(500)]).await;
+    let server = Server::start([Do::OnceEach(Box::new(answer(500)))]).await;
     let backoff = Backoff::constant(Duration::from_millis(30));
     let builder = Standard::aws_2_1().to_builder().backoff(backoff);
     let strategy = builder.build().unwrap();

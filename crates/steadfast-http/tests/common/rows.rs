@@ -1,15 +1,26 @@
 //! The token bucket, end to end: what each answer makes of the bucket and of
 //! the delay, with the numbers of the presets.
 
+use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use steadfast::reason::THROTTLED;
-use steadfast::{Backoff, Budget, Cause, Costs, Failure, Refund, Standard};
-use steadfast_http::{HttpClassifier, Policy};
+use steadfast::{Backoff, Budget, Cause, Costs, Decided, Refund, RetryEvent, Standard};
 
 use super::server::{Do, Server, answer, with};
-use super::{Client, Ended, get};
+
+/// A client of some library under a strategy, that takes a 400 with
+/// `x-amzn-errortype: ThrottlingException` for throttling, as AWS means it.
+pub trait UnderStrategy: Send + 'static {
+    fn under(
+        strategy: Standard,
+        server: &Server,
+        observer: impl Fn(&RetryEvent<'_>) + Send + Sync + 'static,
+    ) -> Self;
+
+    /// Whether a request that may be sent twice succeeds.
+    fn succeeds(&self) -> impl Future<Output = bool> + Send;
+}
 
 struct Row {
     name: &'static str,
@@ -29,7 +40,7 @@ enum End {
 }
 
 /// Every row, all at once: they wait for their delays side by side.
-pub async fn hold<C: Client>() {
+pub async fn hold<C: UnderStrategy>() {
     let mut running = Vec::new();
     for row in rows() {
         running.push(tokio::spawn(holds::<C>(row)));
@@ -39,7 +50,13 @@ pub async fn hold<C: Client>() {
     }
 }
 
-async fn holds<C: Client>(row: Row) {
+#[derive(Default)]
+struct Log {
+    retries: Vec<(u32, Duration)>,
+    refusal: Option<(Cause, Option<Duration>)>,
+}
+
+async fn holds<C: UnderStrategy>(row: Row) {
     let Row {
         name,
         strategy,
@@ -49,48 +66,50 @@ async fn holds<C: Client>(row: Row) {
         bucket,
     } = row;
     let (asked, server) = (script.len(), Server::start(script).await);
-    let (budget, log) = (strategy.budget().clone(), Arc::new(Mutex::new(Vec::new())));
-    let policy = Policy::new(strategy).unwrap().classify(aws());
-    let client = C::new(policy.observe({
+    let (budget, log) = (
+        strategy.budget().clone(),
+        Arc::new(Mutex::new(Log::default())),
+    );
+    let observer = {
         let (budget, log) = (budget.clone(), Arc::clone(&log));
-        move |event| {
-            if let Some(delay) = event.delay() {
-                log.lock().unwrap().push((level(&budget), delay));
+        move |event: &RetryEvent<'_>| {
+            let mut log = log.lock().unwrap();
+            match event.decided() {
+                Decided::Retry { delay, .. } => log.retries.push((level(&budget), delay)),
+                Decided::Refused(refusal) => log.refusal = Some((refusal.cause(), refusal.delay())),
             }
         }
-    }));
-    let ended = client.send(get(&server.uri())).await;
+    };
+    let began = Instant::now();
+    let succeeded = C::under(strategy, &server, observer).succeeds().await;
+    let took = began.elapsed();
     let expected: Vec<_> = retries
         .iter()
         .map(|(bucket, delay)| (*bucket, Duration::from_millis(*delay)))
         .collect();
-    assert_eq!(*log.lock().unwrap(), expected, "{name}");
+    let Log { retries, refusal } = std::mem::take(&mut *log.lock().unwrap());
+    assert_eq!(retries, expected, "{name}");
+    let waited: Duration = retries.iter().map(|(_, delay)| *delay).sum();
+    assert!(
+        took >= waited,
+        "{name}: {took:?}, but the delays are {waited:?}"
+    );
     assert_eq!(level(&budget), bucket, "{name}");
     assert_eq!(server.seen().len(), asked, "{name}");
-    let attempts = retries.len() as u32 + 1;
     match end {
-        End::Ok => assert_eq!(ended, Ended::success(200, attempts), "{name}"),
+        End::Ok => assert!(succeeded && refusal.is_none(), "{name}: {refusal:?}"),
         End::Max => {
-            let limit = attempts;
-            assert_eq!(ended.cause, Some(Cause::AttemptsUsedUp { limit }), "{name}");
+            let limit = retries.len() as u32 + 1;
+            let cause = refusal.map(|(cause, _)| cause);
+            assert_eq!(cause, Some(Cause::AttemptsUsedUp { limit }), "{name}");
         }
         End::Quota => {
-            assert_eq!(ended.cause, Some(Cause::BudgetEmpty), "{name}");
+            let (cause, would_wait) = refusal.unwrap();
+            assert_eq!(cause, Cause::BudgetEmpty, "{name}");
             // A caller with a loop of its own learns how long to wait.
-            assert!(
-                ended.would_wait.is_some_and(|wait| !wait.is_zero()),
-                "{name}"
-            );
+            assert!(would_wait.is_some_and(|wait| !wait.is_zero()), "{name}");
         }
     }
-}
-
-/// AWS throttles with a 400 and names the error in a header.
-fn aws() -> HttpClassifier {
-    HttpClassifier::default().also(|outcome| {
-        let throttled = outcome.header("x-amzn-errortype") == Some("ThrottlingException");
-        throttled.then(|| Failure::responded(&THROTTLED).throttling().into())
-    })
 }
 
 fn level(budget: &Budget) -> u32 {
@@ -144,7 +163,7 @@ fn rows() -> Vec<Row> {
         script.push(answer(200));
         script
     };
-    let throttled = || with(400, "x-amzn-errortype", "ThrottlingException");
+    let throttled = |status| with(status, "x-amzn-errortype", "ThrottlingException");
     let five = || aws_2_1().max_attempts(5);
     vec![
         row(
@@ -198,7 +217,7 @@ fn rows() -> Vec<Row> {
         row(
             "2.1: throttling as a 400",
             aws_2_1(),
-            then_ok(vec![throttled()]),
+            then_ok(vec![throttled(400)]),
             &[(495, 1000)],
             End::Ok,
             500,
@@ -206,7 +225,7 @@ fn rows() -> Vec<Row> {
         row(
             "2.1: throttling as a 429",
             aws_2_1(),
-            then_ok(fails(429, 1)),
+            then_ok(vec![throttled(429)]),
             &[(495, 1000)],
             End::Ok,
             500,

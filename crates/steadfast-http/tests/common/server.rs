@@ -19,9 +19,9 @@ pub enum Do {
     CloseRead,
     /// Reads the request and never answers.
     Hang,
-    /// From here on, answers so the first time that a path is asked for, and
-    /// 200 after that.
-    OncePerPath(u16),
+    /// From here on, does this the first time that it sees a request, and
+    /// answers 200 when it sees one with the same path and body again.
+    OnceEach(Box<Do>),
 }
 
 /// A request as the server saw it.
@@ -98,7 +98,7 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
         let act = {
             let mut script = shared.script.lock().unwrap();
             match script.front() {
-                Some(last @ Do::OncePerPath(_)) => last.clone(),
+                Some(last @ Do::OnceEach(_)) => last.clone(),
                 Some(_) | None => script.pop_front().unwrap_or_else(|| answer(200)),
             }
         };
@@ -110,13 +110,14 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
         };
         let known = {
             let mut seen = shared.seen.lock().unwrap();
-            let known = seen.iter().any(|seen| seen.path() == request.path());
+            let same = |seen: &Seen| seen.path() == request.path() && seen.body == request.body;
+            let known = seen.iter().any(same);
             seen.push(request);
             known
         };
         let act = match act {
-            Do::OncePerPath(_) if known => answer(200),
-            Do::OncePerPath(status) => answer(status),
+            Do::OnceEach(_) if known => answer(200),
+            Do::OnceEach(act) => *act,
             act => act,
         };
         match act {
@@ -125,12 +126,12 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
                     .iter()
                     .map(|(name, value)| format!("{name}: {value}\r\n"))
                     .collect();
-                let head = format!("HTTP/1.1 {status} x\r\n{headers}content-length: 2\r\n\r\nok");
+                let head = format!("HTTP/1.1 {status} x\r\n{headers}content-length: 2\r\n\r\n{{}}");
                 if stream.write_all(head.as_bytes()).await.is_err() {
                     return;
                 }
             }
-            Do::CloseUnread | Do::CloseRead | Do::OncePerPath(_) => return,
+            Do::CloseUnread | Do::CloseRead | Do::OnceEach(_) => return,
             Do::Hang => std::future::pending().await,
         }
     }
