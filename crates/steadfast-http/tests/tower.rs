@@ -17,7 +17,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use common::promises::quick;
-use common::server::{Do, Server, answer};
+use common::server::{Do, Server, answer, nobody};
 use common::{Ask, Client, Ended, Rowed, get, post, promises, rows};
 use http::{Request, Response};
 use http_body_util::Full;
@@ -125,9 +125,7 @@ async fn a_layer_inside_another_makes_one_attempt_only() {
 
 #[tokio::test]
 async fn an_error_through_two_layers_still_says_that_nothing_was_sent() {
-    let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let uri = format!("http://{}/", free.local_addr().unwrap());
-    drop(free);
+    let (_held, uri) = nobody();
     let layer = HttpRetryLayer::new(Policy::new(quick()).unwrap());
     let hyper = legacy::Client::builder(TokioExecutor::new()).build_http();
     let client = layer.layer(layer.layer(hyper));

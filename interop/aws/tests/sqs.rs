@@ -16,7 +16,7 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::timeout::TimeoutConfig;
 use aws_sdk_sqs::config::{BehaviorVersion, Builder, Credentials, Region};
 use rows::UnderStrategy;
-use server::{Do, Server, answer, with};
+use server::{Do, Server, answer, nobody, with};
 use steadfast::{Backoff, Cause, RetryEvent, Standard};
 use steadfast_http::aws::{AwsOperation, AwsRetry};
 
@@ -153,9 +153,7 @@ async fn what_may_have_been_applied_is_not_sent_again_unless_said_to_be_idempote
 #[tokio::test]
 async fn a_post_to_nobody_is_tried_until_the_attempts_are_used_up() {
     let server = Server::start([]).await;
-    let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let uri = format!("http://{}/", free.local_addr().unwrap());
-    drop(free);
+    let (_held, uri) = nobody();
     let strategy = quick();
     let builder = config(&server).endpoint_url(uri);
     let config = builder.interceptor(AwsRetry::new(strategy.clone())).build();

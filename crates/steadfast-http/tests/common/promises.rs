@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use steadfast::{Backoff, Cause, Standard};
 use steadfast_http::{HttpClassifier, Policy, Reading};
 
-use super::server::{Do, Server, answer, with};
+use super::server::{Do, Server, answer, nobody, with};
 use super::{Ask, Client, Ended, get, post};
 
 /// The guidance with delays of a millisecond.
@@ -102,9 +102,7 @@ async fn a_get_survives_a_cut_connection<C: Client>() {
 
 /// Nothing was sent, so even a POST is tried until the attempts are used up.
 async fn nobody_there<C: Client>() {
-    let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let uri = format!("http://{}/", free.local_addr().unwrap());
-    drop(free);
+    let (_held, uri) = nobody();
     let ended = client::<C>().send(post(&uri, b"body")).await;
     assert_eq!(ended.cause, Some(Cause::AttemptsUsedUp { limit: 5 }));
     assert!(!ended.ambiguous);

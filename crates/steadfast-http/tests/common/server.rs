@@ -83,6 +83,14 @@ impl Server {
     }
 }
 
+/// An address at which nobody listens, and nobody will while the socket is held.
+pub fn nobody() -> (tokio::net::TcpSocket, String) {
+    let held = tokio::net::TcpSocket::new_v4().unwrap();
+    held.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let uri = format!("http://{}/", held.local_addr().unwrap());
+    (held, uri)
+}
+
 async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
     let mut buffer = Vec::new();
     loop {
