@@ -37,6 +37,21 @@ impl<E> Error<E> {
         }
     }
 
+    /// An error with this story, for those who run an [`Orchestrator`] themselves
+    /// or hand on another error than the attempt's own.
+    ///
+    /// [`Orchestrator`]: crate::Orchestrator
+    #[cold]
+    pub fn from_parts(report: Report, last: Option<E>) -> Self {
+        Self::new(report, last)
+    }
+
+    /// The whole story and the last attempt's own error.
+    pub fn into_parts(self) -> (Report, Option<E>) {
+        let Inner { report, last } = *self.inner;
+        (report, last)
+    }
+
     /// The verdict: failed or timed out, ambiguous or not.
     pub fn verdict(&self) -> Verdict {
         self.inner.report.verdict()

@@ -126,3 +126,17 @@ fn the_same_for_machines() {
     assert_eq!(json["history"][1]["decided"]["refused"], "unsafe");
     assert_eq!(json["error"], "no luck");
 }
+
+#[test]
+fn an_error_taken_apart_and_put_together_with_another_keeps_its_story() {
+    let whole = error(
+        Call::new("get"),
+        [Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT)],
+    );
+    let said = whole.to_string();
+    let (report, last) = whole.into_parts();
+    assert_eq!(last, Some("no luck"));
+    let other = Error::from_parts(report, Some(7));
+    assert_eq!(other.last_error(), Some(&7));
+    assert_eq!(other.to_string(), said.replace("no luck", "7"));
+}

@@ -1,0 +1,55 @@
+//! reqwest with retries, and what an error says.
+//!
+//! Run with `cargo run -p steadfast-http --example reqwest --features reqwest`.
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
+use std::error::Error;
+use std::time::Duration;
+
+use steadfast_http::Policy;
+use steadfast_http::reqwest::SendWithRetry;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    // One policy for the whole client: its requests share a budget.
+    let policy = Policy::aws_2_1()
+        .timeout(Duration::from_secs(5))
+        .observe(|event| println!("  {event}"));
+    let client = reqwest::Client::new();
+
+    println!("a GET that meets a 503 and then a 200:");
+    let (url, _server) = serve(&[503, 200]).await?;
+    let response = client.get(url).send_with_retry(&policy).await?;
+    println!("{}\n", response.status());
+
+    println!("a POST to nobody is tried again, since nothing was sent:");
+    let (url, server) = serve(&[]).await?;
+    server.await??;
+    let request = client.post(url).body("pay 5");
+    match request.send_with_retry(&policy).await {
+        Ok(response) => println!("{}", response.status()),
+        Err(error) => println!("{error:#}"),
+    }
+    Ok(())
+}
+
+type Server = tokio::task::JoinHandle<std::io::Result<()>>;
+
+/// A server that answers so, one request after the other, and is gone.
+async fn serve(statuses: &'static [u16]) -> std::io::Result<(String, Server)> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}/", listener.local_addr()?);
+    let server = tokio::spawn(async move {
+        for status in statuses {
+            let (mut stream, _) = listener.accept().await?;
+            let answer =
+                format!("HTTP/1.1 {status} x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+            let _request = stream.read(&mut [0; 4096]).await?;
+            stream.write_all(answer.as_bytes()).await?;
+        }
+        Ok(())
+    });
+    Ok((url, server))
+}

@@ -1,0 +1,56 @@
+//! The strategy in clients of the AWS SDK for Rust.
+//!
+//! ```text
+//! let strategy = Standard::aws_2_1();              // one for all clients of a service
+//! let config = aws_sdk_sqs::config::Builder::from(&sdk_config)
+//!     .interceptor(AwsRetry::new(strategy))
+//!     .build();
+//! let client = aws_sdk_sqs::Client::from_conf(config);
+//! ```
+//!
+//! `interop/aws/examples/sqs.rs` in the repository is that example with a server
+//! to run it against.
+//!
+//! # How it gets in charge
+//!
+//! Generated clients have a retry strategy, but offer no way to replace it: the
+//! runtime plugins that could are private to them. What they do offer is
+//! interceptors, which see every attempt's end before the SDK's own strategy
+//! does, and may change the configuration that it goes by. So [`AwsRetry`] asks
+//! the engine, and then leaves the SDK's strategy no choice: its own token bucket
+//! is unlimited, and its limit on attempts and its backoff are set, after each
+//! attempt, to what was decided. Sleeping, signing each attempt afresh and the
+//! loop around it remain the SDK's.
+//!
+//! The token is kept per request, in the request's own configuration. The SDK's
+//! strategy keeps one per client, so that requests that overlap lose each other's.
+//!
+//! # What is sent again
+//!
+//! The SDK's classifiers say what is worth a retry, also the service's modeled
+//! errors and classifiers of your own. Whether it is safe is another question,
+//! which the SDK does not ask: it sends `SendMessage` again after a 500. This
+//! strategy asks. Operations whose names say that they only read (`Get…`, `List…`,
+//! `Describe…` and the like) are taken for idempotent, others are not and are sent
+//! again only if nothing was sent or the answer was throttling.
+//! [`idempotent`](AwsRetry::idempotent) says otherwise for operations that you
+//! know; [`like_the_sdk`](AwsRetry::like_the_sdk) takes all for idempotent.
+//!
+//! The operation timeout of the client's `TimeoutConfig` is the deadline.
+//!
+//! # What not to do
+//!
+//! - Do not make a strategy for each client of one service. Clones share the
+//!   budget; clone it.
+//! - Do not set `RetryConfig` as well and expect it to count: the strategy says
+//!   how many attempts and what delays.
+//! - Do not choose `like_the_sdk` for a queue or a ledger without a
+//!   deduplication id, unless applying twice does no harm.
+
+mod interceptor;
+mod obey;
+mod read;
+mod running;
+
+pub use interceptor::AwsRetry;
+pub use running::AwsOperation;

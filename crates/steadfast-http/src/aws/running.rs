@@ -1,0 +1,142 @@
+//! One request of a client, as the engine has it.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use aws_smithy_runtime_api::client::orchestrator::Metadata;
+use aws_smithy_types::config_bag::{ConfigBag, Storable, StoreReplace};
+use aws_smithy_types::timeout::TimeoutConfig;
+use steadfast::{Call, Failure, Orchestrator, Outcome, Safety, Standard, Step, World};
+
+use super::interceptor::{AwsRetry, Inner};
+
+/// The operation of a request, as its context.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AwsOperation {
+    /// The service, such as `SQS`.
+    pub service: String,
+    /// The operation, such as `SendMessage`.
+    pub name: String,
+}
+
+/// The request, kept in its own configuration: its token goes where it goes, and
+/// is dropped with it.
+#[derive(Clone)]
+pub(super) struct Running {
+    owner: Arc<Inner>,
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    request: Orchestrator<Standard>,
+    begun: bool,
+    replayable: bool,
+}
+
+/// What the SDK is to do.
+pub(super) enum Decided {
+    Retry(Duration),
+    GiveUp,
+}
+
+impl Running {
+    pub(super) fn begin(retry: &AwsRetry, cfg: &ConfigBag, world: &dyn World) -> Self {
+        let (service, name) = match cfg.load::<Metadata>() {
+            Some(metadata) => (metadata.service(), metadata.name()),
+            None => ("", ""),
+        };
+        let idempotent = (retry.inner.idempotent)(name);
+        let mut call = Call::new("call")
+            .service("aws")
+            .idempotent(idempotent)
+            .context(AwsOperation {
+                service: service.to_owned(),
+                name: name.to_owned(),
+            });
+        let timeout = cfg.load::<TimeoutConfig>();
+        if let Some(timeout) = timeout.and_then(TimeoutConfig::operation_timeout) {
+            call = call.timeout(timeout);
+        }
+        let mut request = Orchestrator::new(retry.inner.strategy.clone(), call);
+        let begun = matches!(request.begin(world), Step::Attempt);
+        let state = State {
+            request,
+            begun,
+            replayable: true,
+        };
+        Self {
+            owner: Arc::clone(&retry.inner),
+            state: Arc::new(Mutex::new(state)),
+        }
+    }
+
+    /// The request, if it is this interceptor's.
+    pub(super) fn of(retry: &AwsRetry, cfg: &ConfigBag) -> Option<Self> {
+        let running = cfg.load::<Self>()?;
+        Arc::ptr_eq(&running.owner, &retry.inner).then(|| running.clone())
+    }
+
+    /// An attempt is about to be made, if it still may.
+    pub(super) fn attempt(&self, replayable: bool, world: &dyn World) -> Step {
+        let mut state = self.state();
+        state.replayable = replayable;
+        match std::mem::take(&mut state.begun) {
+            true => Step::Attempt,
+            false => state.request.handle_waited(world),
+        }
+    }
+
+    pub(super) fn succeed(&self, world: &dyn World) {
+        self.state().request.handle_success(world);
+    }
+
+    pub(super) fn fail(&self, failure: Failure, world: &dyn World) -> Decided {
+        let mut state = self.state();
+        let failure = match state.replayable {
+            true => failure,
+            false => {
+                let before = failure.note().unwrap_or("failed");
+                let note = format!("{before}; the body is a stream, so it cannot be sent again");
+                failure.with_safety(Safety::No).with_note(note)
+            }
+        };
+        match state.request.handle_failure(failure, world) {
+            Step::Wait(delay) => Decided::Retry(match state.request.is_capped() {
+                // The SDK's own timer ends the operation at its deadline. The
+                // sleep must not be over first, or an attempt would follow it.
+                true => delay.saturating_add(Duration::from_secs(1)),
+                false => delay,
+            }),
+            Step::Attempt => Decided::Retry(Duration::ZERO),
+            Step::Ask(_) | Step::GiveUp(_) | Step::LeftAlone => Decided::GiveUp,
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // The engine survives panics of what it calls, so there is no state
+        // that a panic could have left half-way.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+trait Capped {
+    fn is_capped(&self) -> bool;
+}
+
+impl Capped for Orchestrator<Standard> {
+    fn is_capped(&self) -> bool {
+        let last = self.request().history().last().map(|record| record.outcome);
+        matches!(last, Some(Outcome::Retry { capped: true, .. }))
+    }
+}
+
+impl Storable for Running {
+    type Storer = StoreReplace<Self>;
+}
+
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,85 @@
+//! Statuses.
+
+use std::time::SystemTime;
+
+use http::{HeaderMap, StatusCode};
+use steadfast::reason::{THROTTLED, TIMEOUT};
+use steadfast::{Failure, Fault, Safety};
+
+use super::Reading;
+use crate::hint::{self, Hint};
+use crate::reason::{BAD_GATEWAY, REJECTED, SERVER_ERROR, TOO_EARLY, UNAVAILABLE};
+
+/// What a status and the headers beside it mean.
+pub(super) fn read(status: StatusCode, headers: &HeaderMap, now: SystemTime) -> Reading {
+    let (failure, note) = match status.as_u16() {
+        ..400 => return Reading::Succeeded,
+        408 => (Failure::responded(&TIMEOUT).timed_out(), "HTTP 408"),
+        425 => (Failure::responded(&TOO_EARLY), "HTTP 425"),
+        429 => {
+            let throttled = Failure::responded(&THROTTLED).throttling();
+            (throttled.with_fault(Fault::Client), "HTTP 429")
+        }
+        500 => (inconclusive(Failure::in_flight(&SERVER_ERROR)), "HTTP 500"),
+        502 => (inconclusive(Failure::in_flight(&BAD_GATEWAY)), "HTTP 502"),
+        503 => (inconclusive(Failure::in_flight(&UNAVAILABLE)), "HTTP 503"),
+        504 => {
+            let late = Failure::in_flight(&TIMEOUT).timed_out();
+            (inconclusive(late), "HTTP 504")
+        }
+        _ => return rejected(status).into(),
+    };
+    with_hints(failure, note, headers, now).into()
+}
+
+/// Adds when the peer wants to be asked again, and notes it if that could not be
+/// read. A delay and a note that the failure has already are kept.
+pub(super) fn with_hints(
+    mut failure: Failure,
+    note: &'static str,
+    headers: &HeaderMap,
+    now: SystemTime,
+) -> Failure {
+    let remark = match hint::read(headers, now) {
+        Hint::None => None,
+        Hint::Wait(delay) => {
+            failure.hint.get_or_insert(delay);
+            None
+        }
+        Hint::Never(header) => {
+            failure.safety = Safety::No;
+            Some(("the peer asks not to be asked again", header))
+        }
+        Hint::Unreadable(header) => Some(("no readable delay", header)),
+    };
+    match (remark, failure.note()) {
+        (None, Some(_)) => failure,
+        (None, None) => failure.with_note(note),
+        (Some((remark, header)), own) => {
+            let noted = format!("{}, {remark} in {header}", own.unwrap_or(note));
+            failure.with_note(noted)
+        }
+    }
+}
+
+/// The answer does not say whether the request took effect, so as far as that
+/// goes it is none.
+fn inconclusive(failure: Failure) -> Failure {
+    failure.with_fault(Fault::Server)
+}
+
+fn rejected(status: StatusCode) -> Failure {
+    let failure = match status.as_u16() {
+        // Refused by definition: the method or the version is not known there.
+        ..=499 | 501 | 505 => Failure::responded(&REJECTED),
+        _ => Failure::in_flight(&REJECTED),
+    };
+    let fault = match status.as_u16() {
+        ..=499 => Fault::Client,
+        _ => Fault::Server,
+    };
+    failure
+        .with_safety(Safety::No)
+        .with_fault(fault)
+        .with_note(format!("HTTP {}", status.as_u16()))
+}

@@ -1,0 +1,232 @@
+use std::io;
+use std::time::{Duration, UNIX_EPOCH};
+
+use steadfast::reason::{
+    NOT_AVAILABLE, OPERATION_FAILED, SOCKET_CLOSED_WHILE_IN_FLIGHT, THROTTLED, TIMEOUT,
+};
+use steadfast::{Call, Cause, Fault, Grounds, Safety, Stage, lawful};
+
+use super::*;
+use crate::reason::{BAD_GATEWAY, REJECTED, SERVER_ERROR, TOO_EARLY, UNAVAILABLE};
+
+fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+    let pairs = pairs
+        .iter()
+        .map(|(name, value)| (http::HeaderName::from_static(name), value.parse().unwrap()));
+    pairs.collect()
+}
+
+fn read(status: u16, pairs: &[(&'static str, &str)]) -> Option<Failure> {
+    let (status, headers) = (StatusCode::from_u16(status).unwrap(), headers(pairs));
+    let outcome = Outcome::answer(status, &headers, UNIX_EPOCH);
+    match HttpClassifier::default().read(&outcome) {
+        Reading::Succeeded => None,
+        Reading::Failed(failure) => Some(failure),
+    }
+}
+
+fn error(error: &(dyn StdError + 'static)) -> Failure {
+    match HttpClassifier::default().read(&Outcome::error(error, UNIX_EPOCH)) {
+        Reading::Succeeded => panic!("an error is no success"),
+        Reading::Failed(failure) => failure,
+    }
+}
+
+fn asked(idempotent: bool, failure: &Failure) -> Result<Grounds, Cause> {
+    lawful(&Call::new("op").idempotent(idempotent).request(), failure)
+}
+
+#[test]
+fn seven_statuses_are_candidates_and_all_others_are_final() {
+    for status in 100..1000 {
+        let failure = read(status, &[]);
+        let retried = failure.as_ref().map(|failure| asked(true, failure).is_ok());
+        let expected = match status {
+            ..400 => None,
+            408 | 425 | 429 | 500 | 502 | 503 | 504 => Some(true),
+            _ => Some(false),
+        };
+        assert_eq!(retried, expected, "{status}");
+    }
+}
+
+#[test]
+fn what_is_not_idempotent_is_sent_again_only_where_the_answer_means_that_nothing_was_done() {
+    for status in [408, 500, 502, 503, 504] {
+        assert_eq!(
+            asked(false, &read(status, &[]).unwrap()),
+            Err(Cause::Unsafe),
+            "{status}"
+        );
+    }
+    for status in [425, 429] {
+        let failure = read(status, &[]).unwrap();
+        assert_eq!(
+            asked(false, &failure),
+            Ok(Grounds::ReasonAllows),
+            "{status}"
+        );
+    }
+}
+
+#[test]
+fn an_answer_that_leaves_the_effect_open_counts_as_none() {
+    for (status, stage) in [
+        (400, Stage::Responded),
+        (408, Stage::Responded),
+        (425, Stage::Responded),
+        (429, Stage::Responded),
+        (500, Stage::InFlight),
+        (501, Stage::Responded),
+        (502, Stage::InFlight),
+        (503, Stage::InFlight),
+        (504, Stage::InFlight),
+        (520, Stage::InFlight),
+    ] {
+        assert_eq!(read(status, &[]).unwrap().stage, stage, "{status}");
+    }
+}
+
+#[test]
+fn reason_throttling_timeout_and_fault_follow_from_the_status() {
+    for (status, reason, throttling, timeout, fault) in [
+        (404, &REJECTED, false, false, Fault::Client),
+        (408, &TIMEOUT, false, true, Fault::Other),
+        (425, &TOO_EARLY, false, false, Fault::Other),
+        (429, &THROTTLED, true, false, Fault::Client),
+        (500, &SERVER_ERROR, false, false, Fault::Server),
+        (502, &BAD_GATEWAY, false, false, Fault::Server),
+        (503, &UNAVAILABLE, false, false, Fault::Server),
+        (504, &TIMEOUT, false, true, Fault::Server),
+        (507, &REJECTED, false, false, Fault::Server),
+    ] {
+        let failure = read(status, &[]).unwrap();
+        assert_eq!(failure.reason, reason, "{status}");
+        assert_eq!(
+            (failure.throttling, failure.timeout),
+            (throttling, timeout),
+            "{status}"
+        );
+        assert_eq!(failure.fault, fault, "{status}");
+        assert_eq!(failure.note(), Some(&*format!("HTTP {status}")));
+    }
+}
+
+#[test]
+fn a_hint_is_taken_and_an_unreadable_one_is_noted_without_its_value() {
+    let failure = read(503, &[("retry-after", "7")]).unwrap();
+    assert_eq!(failure.hint, Some(Duration::from_secs(7)));
+    assert_eq!(failure.note(), Some("HTTP 503"));
+    let failure = read(503, &[("retry-after", "-7 secret")]).unwrap();
+    assert_eq!(failure.hint, None);
+    assert_eq!(
+        failure.note(),
+        Some("HTTP 503, no readable delay in Retry-After")
+    );
+}
+
+#[test]
+fn a_pushback_that_forbids_retries_makes_the_failure_final() {
+    let failure = read(503, &[("grpc-retry-pushback-ms", "-1")]).unwrap();
+    assert_eq!(failure.safety, Safety::No);
+    let note = "HTTP 503, the peer asks not to be asked again in grpc-retry-pushback-ms";
+    assert_eq!(failure.note(), Some(note));
+}
+
+/// What a library makes of an error.
+#[derive(Debug)]
+struct Wrapped(Option<Box<dyn StdError + Send + Sync>>);
+
+impl fmt::Display for Wrapped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("error sending request")
+    }
+}
+
+impl StdError for Wrapped {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.as_deref().map(|error| error as _)
+    }
+}
+
+#[test]
+fn a_refused_connection_proves_that_nothing_was_sent_however_it_is_wrapped() {
+    let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
+    let failure = error(&Wrapped(Some(Box::new(io::Error::other(refused)))));
+    assert_eq!(
+        (failure.stage, failure.reason),
+        (Stage::NotSent, &NOT_AVAILABLE)
+    );
+    assert_eq!(asked(false, &failure), Ok(Grounds::NothingSent));
+}
+
+#[test]
+fn a_cut_connection_and_an_error_that_says_nothing_are_in_flight() {
+    let cut = error(&Wrapped(Some(Box::new(io::Error::from(
+        io::ErrorKind::ConnectionReset,
+    )))));
+    assert_eq!(
+        (cut.stage, cut.reason),
+        (Stage::InFlight, &SOCKET_CLOSED_WHILE_IN_FLIGHT)
+    );
+    let silent = error(&Wrapped(None));
+    assert_eq!(
+        (silent.stage, silent.reason),
+        (Stage::InFlight, &OPERATION_FAILED)
+    );
+    for failure in [cut, silent] {
+        assert_eq!(asked(false, &failure), Err(Cause::Unsafe));
+        assert!(asked(true, &failure).is_ok());
+    }
+}
+
+#[test]
+fn an_endless_chain_of_errors_ends() {
+    #[derive(Debug)]
+    struct Ring;
+    impl fmt::Display for Ring {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("ring")
+        }
+    }
+    impl StdError for Ring {
+        fn source(&self) -> Option<&(dyn StdError + 'static)> {
+            Some(self)
+        }
+    }
+    assert_eq!(error(&Ring).stage, Stage::InFlight);
+}
+
+#[test]
+fn what_is_said_last_is_asked_first_and_what_nobody_speaks_of_is_as_usual() {
+    let classifier = HttpClassifier::default()
+        .also(|outcome| {
+            (outcome.status()?.as_u16() == 404).then(|| Failure::responded(&UNAVAILABLE).into())
+        })
+        .also(|outcome| {
+            let absent = outcome.status()?.as_u16() == 404 && outcome.header("x-absent").is_some();
+            absent.then_some(Reading::Succeeded)
+        });
+    let read = |status: u16, headers: &HeaderMap| {
+        let status = StatusCode::from_u16(status).unwrap();
+        match classifier.read(&Outcome::answer(status, headers, UNIX_EPOCH)) {
+            Reading::Succeeded => None,
+            Reading::Failed(failure) => Some((failure.reason, failure.hint)),
+        }
+    };
+    let hinted = headers(&[("retry-after", "3")]);
+    assert_eq!(
+        read(404, &hinted),
+        Some((&UNAVAILABLE, Some(Duration::from_secs(3))))
+    );
+    assert_eq!(read(404, &headers(&[("x-absent", "1")])), None);
+    assert_eq!(read(410, &HeaderMap::new()), Some((&REJECTED, None)));
+}
+
+#[test]
+fn a_special_case_can_look_for_an_error_of_its_own_behind_the_error() {
+    let wrapped = Wrapped(Some(Box::new(io::Error::from(io::ErrorKind::BrokenPipe))));
+    let outcome = Outcome::error(&wrapped, UNIX_EPOCH);
+    assert!(outcome.caused_by::<io::Error>().is_some());
+    assert!(outcome.caused_by::<fmt::Error>().is_none());
+}

@@ -1,0 +1,63 @@
+//! Attempts that got no answer.
+//!
+//! All that matters is how sure one can be that nothing was sent. Libraries
+//! wrap errors in errors, so the chain of sources is searched for the first one
+//! that says something definite; if none does, bytes may have left.
+
+#[cfg(feature = "client")]
+mod hyper;
+#[cfg(feature = "reqwest")]
+mod reqwest;
+
+use std::error::Error as StdError;
+use std::io;
+
+use steadfast::reason::OPERATION_FAILED;
+use steadfast::{Failure, RetryInfo};
+
+/// A chain longer than this is a loop, or says nothing more.
+const DEEPEST: usize = 16;
+
+/// What an error says of the attempt that ended with it.
+pub(super) fn read(error: &(dyn StdError + 'static)) -> Failure {
+    causes(error)
+        .find_map(definite)
+        .unwrap_or_else(|| Failure::in_flight(&OPERATION_FAILED))
+}
+
+/// The error and what stands behind it, outermost first.
+pub(super) fn causes<'a>(
+    error: &'a (dyn StdError + 'static),
+) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |&error| behind(error)).take(DEEPEST)
+}
+
+/// What stands behind an error. An `io::Error` names as its source what stands
+/// behind the error in it, and so passes over that one; others do the same.
+fn behind<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 'static)> {
+    #[cfg(feature = "reqwest-middleware")]
+    if let Some(inner) = reqwest::in_middleware(error) {
+        return Some(inner);
+    }
+    match error
+        .downcast_ref::<io::Error>()
+        .and_then(io::Error::get_ref)
+    {
+        Some(inner) => Some(inner),
+        None => error.source(),
+    }
+}
+
+fn definite(error: &(dyn StdError + 'static)) -> Option<Failure> {
+    #[cfg(feature = "client")]
+    if let Some(failure) = hyper::read(error) {
+        return Some(failure);
+    }
+    #[cfg(feature = "reqwest")]
+    if let Some(failure) = reqwest::read(error) {
+        return Some(failure);
+    }
+    let error = error.downcast_ref::<io::Error>()?;
+    // An `io::Error` that only wraps another error has that one's meaning.
+    (error.kind() != io::ErrorKind::Other).then(|| error.to_failure())
+}

@@ -1,0 +1,36 @@
+//! What hyper's errors say.
+
+use std::error::Error as StdError;
+
+use hyper_util::client::legacy;
+use steadfast::reason::{NOT_AVAILABLE, SOCKET_CLOSED_WHILE_IN_FLIGHT, TIMEOUT};
+use steadfast::{Failure, Safety};
+
+/// What this one error says, if it is hyper's and says something definite.
+pub(super) fn read(error: &(dyn StdError + 'static)) -> Option<Failure> {
+    if let Some(error) = error.downcast_ref::<legacy::Error>() {
+        let failure = Failure::not_sent(&NOT_AVAILABLE).with_note("could not connect");
+        return error.is_connect().then_some(failure);
+    }
+    let error = error.downcast_ref::<hyper::Error>()?;
+    if error.is_canceled() {
+        // hyper says this only of a request that it still holds in full: the
+        // connection was gone before its turn came.
+        let note = "the connection closed before the request was sent";
+        Some(Failure::not_sent(&NOT_AVAILABLE).with_note(note))
+    } else if error.is_timeout() {
+        Some(Failure::in_flight(&TIMEOUT).timed_out())
+    } else if error.is_user() {
+        // The request itself, or its body, is at fault.
+        let failure = Failure::in_flight(&steadfast::reason::OPERATION_FAILED);
+        Some(
+            failure
+                .with_safety(Safety::No)
+                .with_note("the request could not be written"),
+        )
+    } else if error.is_incomplete_message() || error.is_closed() {
+        Some(Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT))
+    } else {
+        None
+    }
+}

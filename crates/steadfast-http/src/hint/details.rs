@@ -1,0 +1,134 @@
+//! `google.rpc.RetryInfo`, as gRPC servers put it into their error details.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use prost::Message as _;
+
+use super::{Hint, wait};
+
+pub(super) const HEADER: &str = "grpc-status-details-bin";
+
+/// Details longer than this are not looked at. Servers and proxies allow
+/// metadata of 8 KiB or 16 KiB in all.
+const LARGEST: usize = 16 * 1024;
+
+const RETRY_INFO: &str = "google.rpc.RetryInfo";
+
+/// gRPC writes base64 without padding and accepts it with.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// What the details say. Details without a `RetryInfo` say nothing.
+pub(super) fn read(value: &[u8]) -> Hint {
+    delay(value).unwrap_or(Hint::Unreadable(HEADER))
+}
+
+fn delay(value: &[u8]) -> Option<Hint> {
+    if value.len() > LARGEST {
+        return None;
+    }
+    let bytes = BASE64.decode(value).ok()?;
+    let status = Status::decode(bytes.as_slice()).ok()?;
+    let named = |any: &&Any| any.type_url.rsplit('/').next() == Some(RETRY_INFO);
+    let Some(any) = status.details.iter().find(named) else {
+        return Some(Hint::None);
+    };
+    let info = RetryInfo::decode(any.value.as_slice()).ok()?;
+    let Some(Delay { seconds, nanos }) = info.retry_delay else {
+        return Some(Hint::None);
+    };
+    let nanos = u32::try_from(nanos)
+        .ok()
+        .filter(|nanos| *nanos < 1_000_000_000)?;
+    Some(wait(Duration::new(u64::try_from(seconds).ok()?, nanos)))
+}
+
+// The messages as far as they matter here; fields that are not named are
+// skipped.
+
+#[derive(prost::Message)]
+struct Status {
+    #[prost(message, repeated, tag = "3")]
+    details: Vec<Any>,
+}
+
+#[derive(prost::Message)]
+struct Any {
+    #[prost(string, tag = "1")]
+    type_url: String,
+    #[prost(bytes = "vec", tag = "2")]
+    value: Vec<u8>,
+}
+
+#[derive(prost::Message)]
+struct RetryInfo {
+    #[prost(message, optional, tag = "1")]
+    retry_delay: Option<Delay>,
+}
+
+/// `google.protobuf.Duration`.
+#[derive(prost::Message)]
+struct Delay {
+    #[prost(int64, tag = "1")]
+    seconds: i64,
+    #[prost(int32, tag = "2")]
+    nanos: i32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn details(type_url: &str, seconds: i64, nanos: i32) -> Vec<u8> {
+        let retry_delay = Some(Delay { seconds, nanos });
+        let any = Any {
+            type_url: type_url.to_owned(),
+            value: RetryInfo { retry_delay }.encode_to_vec(),
+        };
+        let status = Status { details: vec![any] };
+        BASE64.encode(status.encode_to_vec()).into_bytes()
+    }
+
+    /// Code 14, message "x", one `RetryInfo` of 1.5 s: put down byte by byte
+    /// from the definitions, so that a slip in the messages above shows.
+    #[test]
+    fn a_retry_info_is_read_off_the_wire() {
+        let duration = [0x08, 0x01, 0x10, 0x80, 0xca, 0xb5, 0xee, 0x01];
+        let info = [&[0x0a, duration.len() as u8][..], &duration].concat();
+        let url = b"type.googleapis.com/google.rpc.RetryInfo";
+        let any = [
+            &[0x0a, url.len() as u8][..],
+            url,
+            &[0x12, info.len() as u8],
+            &info,
+        ]
+        .concat();
+        let status = [&[0x08, 14, 0x12, 1, b'x', 0x1a, any.len() as u8][..], &any].concat();
+        let expected = Hint::Wait(Duration::from_millis(1500));
+        let unpadded = BASE64.encode(&status);
+        assert_eq!(read(unpadded.trim_end_matches('=').as_bytes()), expected);
+        assert_eq!(read(unpadded.as_bytes()), expected);
+    }
+
+    #[test]
+    fn other_details_say_nothing_and_impossible_durations_cannot_be_read() {
+        let url = "type.googleapis.com/google.rpc.RetryInfo";
+        assert_eq!(read(&details("x/google.rpc.Help", 1, 0)), Hint::None);
+        assert_eq!(read(&details(url, 0, 0)), Hint::None);
+        assert_eq!(
+            read(&details(url, i64::MAX, 0)),
+            Hint::Wait(super::super::LONGEST)
+        );
+        for (seconds, nanos) in [(-1, 0), (1, -1), (1, 1_000_000_000), (i64::MIN, 0)] {
+            let hint = read(&details(url, seconds, nanos));
+            assert_eq!(hint, Hint::Unreadable(HEADER), "{seconds} s {nanos} ns");
+        }
+        assert_eq!(read(b"not base64!"), Hint::Unreadable(HEADER));
+        assert_eq!(read(&[b'A'; LARGEST + 1]), Hint::Unreadable(HEADER));
+    }
+}

@@ -1,0 +1,181 @@
+use std::time::UNIX_EPOCH;
+
+use http::HeaderValue;
+use proptest::prelude::*;
+
+use super::*;
+
+fn hint(name: &'static str, value: impl AsRef<[u8]>) -> Hint {
+    let mut headers = HeaderMap::new();
+    headers.insert(name, HeaderValue::from_bytes(value.as_ref()).unwrap());
+    read(&headers, at(1_000_000))
+}
+
+fn at(seconds: u64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(seconds)
+}
+
+fn secs(seconds: u64) -> Hint {
+    Hint::Wait(Duration::from_secs(seconds))
+}
+
+#[test]
+fn seconds_milliseconds_and_dates_are_read() {
+    assert_eq!(hint("retry-after", "2"), secs(2));
+    assert_eq!(hint("retry-after", "0002"), secs(2));
+    assert_eq!(
+        hint("retry-after-ms", "1500"),
+        Hint::Wait(Duration::from_millis(1500))
+    );
+    assert_eq!(
+        hint("x-amz-retry-after", "1500"),
+        Hint::Wait(Duration::from_millis(1500))
+    );
+    assert_eq!(
+        hint(PUSHBACK, "1500"),
+        Hint::Wait(Duration::from_millis(1500))
+    );
+    for date in [
+        "Mon, 12 Jan 1970 13:46:50 GMT",
+        "Monday, 12-Jan-70 13:46:50 GMT",
+        "Mon Jan 12 13:46:50 1970",
+    ] {
+        assert_eq!(hint("retry-after", date), secs(10), "{date}");
+    }
+}
+
+#[test]
+fn now_and_the_past_ask_for_nothing() {
+    assert_eq!(hint("retry-after", "0"), Hint::None);
+    assert_eq!(
+        hint("retry-after", "Thu, 01 Jan 1970 00:00:00 GMT"),
+        Hint::None
+    );
+    assert_eq!(hint("x-amz-retry-after", "0"), Hint::None);
+    assert_eq!(hint(PUSHBACK, "0"), Hint::None);
+}
+
+#[test]
+fn what_is_beyond_meaning_is_cut() {
+    for value in [
+        "9".repeat(10_000),
+        u64::MAX.to_string(),
+        "31622401".to_owned(),
+    ] {
+        assert_eq!(
+            hint("retry-after", &value),
+            Hint::Wait(LONGEST),
+            "{} digits",
+            value.len()
+        );
+    }
+    assert_eq!(
+        hint("retry-after", "Fri, 31 Dec 9999 23:59:59 GMT"),
+        Hint::Wait(LONGEST)
+    );
+    assert_eq!(
+        hint("retry-after-ms", "9".repeat(10_000)),
+        Hint::Wait(LONGEST)
+    );
+}
+
+#[test]
+fn what_is_not_to_the_letter_is_no_hint_and_says_which_header() {
+    for value in [
+        "-1",
+        "+1",
+        "1.5",
+        "1e3",
+        " 1",
+        "1 s",
+        "",
+        "invalid",
+        "Mon, 32 Jan 1970 13:46:50 GMT",
+    ] {
+        assert_eq!(
+            hint("retry-after", value),
+            Hint::Unreadable("Retry-After"),
+            "{value:?}"
+        );
+    }
+    assert_eq!(
+        hint("x-amz-retry-after", "-100"),
+        Hint::Unreadable("x-amz-retry-after")
+    );
+    assert_eq!(
+        hint("x-amz-retry-after", "invalid"),
+        Hint::Unreadable("x-amz-retry-after")
+    );
+    assert_eq!(
+        hint("retry-after", "２".as_bytes()),
+        Hint::Unreadable("Retry-After")
+    );
+    assert_eq!(
+        hint("retry-after-ms", b"\xff\xfe"),
+        Hint::Unreadable("retry-after-ms")
+    );
+}
+
+#[test]
+fn a_grpc_server_that_pushes_back_for_ever_is_obeyed() {
+    assert_eq!(hint(PUSHBACK, "-1"), Hint::Never(PUSHBACK));
+    assert_eq!(hint(PUSHBACK, "soon"), Hint::Never(PUSHBACK));
+}
+
+#[test]
+fn of_several_hints_the_longest_counts_and_a_readable_one_beats_an_unreadable_one() {
+    let mut headers = HeaderMap::new();
+    headers.append("retry-after", "1".parse().unwrap());
+    headers.append("retry-after", "3".parse().unwrap());
+    headers.insert("retry-after-ms", "2500".parse().unwrap());
+    headers.insert("x-amz-retry-after", "garbage".parse().unwrap());
+    assert_eq!(read(&headers, at(0)), secs(3));
+    headers.insert(PUSHBACK, "-1".parse().unwrap());
+    assert_eq!(read(&headers, at(0)), Hint::Never(PUSHBACK));
+}
+
+const NAMES: [&str; 5] = [
+    "retry-after",
+    "retry-after-ms",
+    "x-amz-retry-after",
+    PUSHBACK,
+    "grpc-status-details-bin",
+];
+
+proptest! {
+    #[test]
+    fn no_bytes_make_it_panic_or_wait_longer_than_the_longest(
+        name in proptest::sample::select(NAMES.to_vec()),
+        bytes in prop_oneof![
+            proptest::collection::vec(any::<u8>(), 0..200),
+            "-?[0-9]{1,10000}".prop_map(String::into_bytes),
+            "[A-Za-z0-9+/]{0,300}={0,2}".prop_map(String::into_bytes),
+            "(Mon|Fri|Sunday), [0-9]{2}[ -](Jan|Feb|Foo)[ -][0-9]{2,5} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT"
+                .prop_map(String::into_bytes),
+        ],
+        now in 0..400_000_000_000_u64,
+    ) {
+        if let Ok(value) = HeaderValue::from_bytes(&bytes) {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, value);
+            if let Hint::Wait(delay) = read(&headers, at(now)) {
+                prop_assert!(!delay.is_zero() && delay <= LONGEST);
+            }
+        }
+    }
+
+    #[test]
+    fn every_number_of_seconds_is_itself_or_the_longest(seconds in any::<u64>()) {
+        let expected = Duration::from_secs(seconds).min(LONGEST);
+        let expected = if seconds == 0 { Hint::None } else { Hint::Wait(expected) };
+        prop_assert_eq!(hint("retry-after", seconds.to_string()), expected);
+    }
+
+    #[test]
+    fn every_date_ahead_is_as_far_as_it_is(ahead in 1..31_622_400_u64, now in 0..4_000_000_000_u64) {
+        let mut headers = HeaderMap::new();
+        let date = httpdate::fmt_http_date(at(now + ahead));
+        headers.insert("retry-after", date.parse().unwrap());
+        prop_assert_eq!(read(&headers, at(now)), secs(ahead));
+    }
+}

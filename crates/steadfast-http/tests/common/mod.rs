@@ -1,0 +1,122 @@
+//! What the tests of the integrations share: a server that is told what to
+//! answer, the rows that must hold through each of them, and the promises that
+//! each must keep.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "each test binary uses its part of this, and tests may panic and read the clock"
+)]
+
+pub mod promises;
+pub mod rows;
+pub mod server;
+
+use std::future::Future;
+use std::time::Duration;
+
+use steadfast::reason::THROTTLED;
+use steadfast::{Cause, Error, Failure, Report, RetryEvent, Standard};
+use steadfast_http::{HttpClassifier, Policy};
+
+/// A request as a test asks for it.
+#[derive(Clone, Debug, Default)]
+pub struct Ask {
+    pub method: &'static str,
+    pub uri: String,
+    pub headers: Vec<(&'static str, &'static str)>,
+    pub body: Vec<u8>,
+}
+
+pub fn get(uri: &str) -> Ask {
+    Ask {
+        method: "GET",
+        uri: uri.to_owned(),
+        ..Ask::default()
+    }
+}
+
+pub fn post(uri: &str, body: &[u8]) -> Ask {
+    Ask {
+        method: "POST",
+        uri: uri.to_owned(),
+        body: body.to_vec(),
+        ..Ask::default()
+    }
+}
+
+/// How a request ended, whichever the client.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Ended {
+    pub status: Option<u16>,
+    pub attempts: u32,
+    pub cause: Option<Cause>,
+    pub would_wait: Option<Duration>,
+    pub ambiguous: bool,
+    pub notes: Vec<String>,
+    pub text: String,
+}
+
+impl Ended {
+    pub fn success(status: u16, attempts: u32) -> Self {
+        Self {
+            status: Some(status),
+            attempts,
+            cause: None,
+            would_wait: None,
+            ambiguous: false,
+            notes: Vec::new(),
+            text: String::new(),
+        }
+    }
+
+    pub fn report(status: Option<u16>, report: &Report) -> Self {
+        let notes = report.history().records();
+        let notes = notes.filter_map(|record| record.failure.note().map(str::to_owned));
+        Self {
+            status,
+            attempts: report.attempts(),
+            cause: report.refusal().map(|refusal| refusal.cause()),
+            would_wait: report.refusal().and_then(|refusal| refusal.delay()),
+            ambiguous: report.verdict().is_ambiguous(),
+            notes: notes.collect(),
+            text: String::new(),
+        }
+    }
+
+    pub fn error<E: std::error::Error + 'static>(error: &Error<E>) -> Self {
+        Self {
+            text: format!("{error:#}"),
+            ..Self::report(None, error.report())
+        }
+    }
+}
+
+/// A client of some library under a policy.
+pub trait Client: Send + 'static {
+    fn new(policy: Policy) -> Self;
+    fn send(&self, ask: Ask) -> impl Future<Output = Ended> + Send;
+}
+
+/// A client of some library, as the rows want it.
+pub struct Rowed<C>(C, String);
+
+impl<C: Client + Sync> rows::UnderStrategy for Rowed<C> {
+    fn under(
+        strategy: Standard,
+        server: &server::Server,
+        observer: impl Fn(&RetryEvent<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        let classifier = HttpClassifier::default().also(|outcome| {
+            let throttled = outcome.header("x-amzn-errortype") == Some("ThrottlingException");
+            throttled.then(|| Failure::responded(&THROTTLED).throttling().into())
+        });
+        let policy = Policy::new(strategy).unwrap().classify(classifier);
+        Self(C::new(policy.observe(observer)), server.uri())
+    }
+
+    async fn succeeds(&self) -> bool {
+        self.0.send(get(&self.1)).await.status == Some(200)
+    }
+}

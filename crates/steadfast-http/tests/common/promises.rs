@@ -1,0 +1,262 @@
+//! What every integration promises, whatever the library.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use steadfast::{Backoff, Cause, Standard};
+use steadfast_http::{HttpClassifier, Policy, Reading};
+
+use super::server::{Do, Server, answer, nobody, with};
+use super::{Ask, Client, Ended, get, post};
+
+/// The guidance with delays of a millisecond.
+pub fn quick() -> Standard {
+    let backoff = Backoff::constant(Duration::from_millis(1));
+    Standard::builder().backoff(backoff).build().unwrap()
+}
+
+pub fn client<C: Client>() -> C {
+    C::new(Policy::new(quick()).unwrap())
+}
+
+/// All of them, each with a server of its own.
+pub async fn hold<C: Client>() {
+    first_try_success::<C>().await;
+    a_post_is_sent_again_only_where_nothing_was_done::<C>().await;
+    a_post_that_was_read_is_not_sent_again::<C>().await;
+    a_post_with_a_key_is_sent_again_with_the_same_body::<C>().await;
+    a_get_survives_a_cut_connection::<C>().await;
+    nobody_there::<C>().await;
+    a_final_answer_is_handed_on::<C>().await;
+    the_deadline_holds::<C>().await;
+    an_attempt_that_hangs_is_followed_by_another::<C>().await;
+    hostile_hints::<C>().await;
+    twenty_at_once_leave_the_bucket_where_it_was::<C>().await;
+    a_classifier_that_panics_ends_the_request::<C>().await;
+    one_budget_or_one_per_host::<C>().await;
+}
+
+async fn first_try_success<C: Client>() {
+    let server = Server::start([]).await;
+    let ended = client::<C>().send(post(&server.uri(), b"x")).await;
+    assert_eq!(ended, Ended::success(200, 1));
+    assert_eq!(server.seen().len(), 1);
+}
+
+async fn a_post_is_sent_again_only_where_nothing_was_done<C: Client>() {
+    for (status, again) in [
+        (425, true),
+        (429, true),
+        (408, false),
+        (500, false),
+        (503, false),
+    ] {
+        let server = Server::start([answer(status)]).await;
+        let ended = client::<C>().send(post(&server.uri(), b"body")).await;
+        let sent: Vec<_> = server.seen().into_iter().map(|seen| seen.body).collect();
+        if again {
+            assert_eq!(ended, Ended::success(200, 2), "{status}");
+            assert_eq!(sent, [b"body", b"body"], "{status}");
+        } else {
+            assert_eq!(ended.status, Some(status));
+            assert_eq!(ended.cause, Some(Cause::Unsafe), "{status}");
+            assert_eq!(ended.ambiguous, status >= 500, "{status}");
+            assert_eq!(sent, [b"body"], "{status}");
+        }
+    }
+}
+
+async fn a_post_that_was_read_is_not_sent_again<C: Client>() {
+    for act in [Do::CloseRead, Do::CloseUnread] {
+        let server = Server::start([act.clone()]).await;
+        let ended = client::<C>().send(post(&server.uri(), b"body")).await;
+        assert_eq!(ended.cause, Some(Cause::Unsafe), "{act:?}: {ended:?}");
+        assert!(ended.ambiguous, "{act:?}");
+        let read = usize::from(matches!(act, Do::CloseRead));
+        assert_eq!(server.seen().len(), read, "{act:?}");
+    }
+}
+
+async fn a_post_with_a_key_is_sent_again_with_the_same_body<C: Client>() {
+    let server = Server::start([Do::CloseRead, answer(503)]).await;
+    let ask = Ask {
+        headers: vec![("idempotency-key", "k-1")],
+        ..post(&server.uri(), b"pay 5")
+    };
+    assert_eq!(client::<C>().send(ask).await, Ended::success(200, 3));
+    let seen = server.seen();
+    assert_eq!(seen.len(), 3);
+    for request in seen {
+        assert_eq!(request.body, b"pay 5");
+        assert!(request.head.contains("idempotency-key: k-1"));
+    }
+}
+
+async fn a_get_survives_a_cut_connection<C: Client>() {
+    let server = Server::start([Do::CloseRead, Do::CloseUnread]).await;
+    assert_eq!(
+        client::<C>().send(get(&server.uri())).await,
+        Ended::success(200, 3)
+    );
+}
+
+/// Nothing was sent, so even a POST is tried until the attempts are used up.
+async fn nobody_there<C: Client>() {
+    let (_held, uri) = nobody();
+    let ended = client::<C>().send(post(&uri, b"body")).await;
+    assert_eq!(ended.cause, Some(Cause::AttemptsUsedUp { limit: 5 }));
+    assert!(!ended.ambiguous);
+    assert!(ended.text.contains("NOT_AVAILABLE"), "{}", ended.text);
+}
+
+async fn a_final_answer_is_handed_on<C: Client>() {
+    for status in [400, 401, 404, 409, 501] {
+        let server = Server::start([answer(status)]).await;
+        let ended = client::<C>().send(get(&server.uri())).await;
+        assert_eq!((ended.status, ended.attempts), (Some(status), 1));
+        assert_eq!(ended.cause, Some(Cause::NotRetryable), "{status}");
+    }
+}
+
+async fn the_deadline_holds<C: Client>() {
+    let server = Server::start([with(503, "retry-after", "3600")]).await;
+    let policy = Policy::new(quick())
+        .unwrap()
+        .timeout(Duration::from_millis(300));
+    let began = Instant::now();
+    let ended = C::new(policy).send(get(&server.uri())).await;
+    let took = began.elapsed();
+    assert!(
+        took >= Duration::from_millis(300) && took < Duration::from_secs(5),
+        "{took:?}"
+    );
+    assert_eq!(server.seen().len(), 1, "{ended:?}");
+
+    let server = Server::start([Do::Hang]).await;
+    let policy = Policy::new(quick())
+        .unwrap()
+        .timeout(Duration::from_millis(300));
+    let ended = C::new(policy).send(post(&server.uri(), b"x")).await;
+    assert_eq!((ended.status, ended.cause), (None, Some(Cause::Deadline)));
+    assert!(ended.ambiguous);
+}
+
+async fn an_attempt_that_hangs_is_followed_by_another<C: Client>() {
+    let server = Server::start([Do::Hang]).await;
+    let strategy = quick();
+    let policy = Policy::new(strategy.clone()).unwrap();
+    let policy = policy.attempt_timeout(Duration::from_millis(300));
+    let ended = C::new(policy).send(get(&server.uri())).await;
+    assert_eq!(ended, Ended::success(200, 2));
+    // A timeout costs ten, and the success gives one back.
+    assert_eq!(strategy.budget().level(Instant::now()), 491);
+}
+
+/// Whatever a server says, the request ends: at once for a wait that nobody
+/// should make, after the client's own delay where nothing was said.
+async fn hostile_hints<C: Client>() {
+    let digits = "9".repeat(10_000);
+    for (value, obeyed) in [
+        ("-1", false),
+        ("1e9", false),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", false),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", true),
+        ("18446744073709551615", true),
+        (&*digits, true),
+    ] {
+        let server = Server::start([with(503, "retry-after", value)]).await;
+        let ended = client::<C>().send(get(&server.uri())).await;
+        if obeyed {
+            assert_eq!(ended.status, Some(503));
+            assert_eq!(ended.cause, Some(Cause::HintTooLong));
+        } else {
+            assert_eq!(ended, Ended::success(200, 2), "{value}");
+        }
+    }
+}
+
+/// The token is the request's, not the client's.
+async fn twenty_at_once_leave_the_bucket_where_it_was<C: Client>() {
+    let server = Server::start([Do::OnceEach(Box::new(answer(500)))]).await;
+    let backoff = Backoff::constant(Duration::from_millis(30));
+    let builder = Standard::aws_2_1().to_builder().backoff(backoff);
+    let strategy = builder.build().unwrap();
+    let client = Arc::new(C::new(Policy::new(strategy.clone()).unwrap()));
+    let mut running = Vec::new();
+    for path in 0..20 {
+        let (client, uri) = (Arc::clone(&client), format!("{}{path}", server.uri()));
+        running.push(async move { client.send(get(&uri)).await });
+    }
+    for ended in all(running).await {
+        assert_eq!(ended, Ended::success(200, 2));
+    }
+    assert_eq!(server.seen().len(), 40);
+    assert_eq!(strategy.budget().level(Instant::now()), 500);
+}
+
+async fn a_classifier_that_panics_ends_the_request<C: Client>() {
+    let server = Server::start([answer(500)]).await;
+    let classifier = HttpClassifier::default().also(|outcome| -> Option<Reading> {
+        match outcome.status()?.as_u16() {
+            500 => std::panic::resume_unwind(Box::new("a bug")),
+            _ => None,
+        }
+    });
+    let policy = Policy::new(quick()).unwrap().classify(classifier);
+    let ended = C::new(policy).send(get(&server.uri())).await;
+    assert_eq!((ended.status, ended.attempts), (Some(500), 1));
+    assert_eq!(ended.cause, Some(Cause::StrategyFailed));
+}
+
+async fn one_budget_or_one_per_host<C: Client>() {
+    let made = Arc::new(Mutex::new(Vec::new()));
+    let policy = Policy::per_host({
+        let made = Arc::clone(&made);
+        move || {
+            let strategy = quick();
+            made.lock().unwrap().push(strategy.clone());
+            strategy
+        }
+    });
+    let client = C::new(policy.unwrap());
+    for _ in 0..2 {
+        let server = Server::start([answer(500), answer(500)]).await;
+        client.send(get(&server.uri())).await;
+    }
+    let level = |strategy: &Standard| strategy.budget().level(Instant::now());
+    let levels: Vec<_> = made.lock().unwrap().iter().map(level).collect();
+    assert_eq!(
+        levels,
+        [500, 491, 491],
+        "the first is for hosts without room"
+    );
+
+    let shared = quick();
+    for _ in 0..2 {
+        let server = Server::start([answer(500), answer(500)]).await;
+        let client = C::new(Policy::new(shared.clone()).unwrap());
+        client.send(get(&server.uri())).await;
+    }
+    assert_eq!(level(&shared), 482);
+}
+
+/// Awaits all, side by side, in this task.
+async fn all<F: Future<Output = Ended>>(futures: Vec<F>) -> Vec<Ended> {
+    let mut futures: Vec<_> = futures.into_iter().map(Box::pin).collect();
+    let mut ended: Vec<Option<Ended>> = futures.iter().map(|_| None).collect();
+    std::future::poll_fn(|cx| {
+        for (future, slot) in futures.iter_mut().zip(&mut ended) {
+            if slot.is_none()
+                && let std::task::Poll::Ready(done) = future.as_mut().poll(cx)
+            {
+                *slot = Some(done);
+            }
+        }
+        match ended.iter().all(Option::is_some) {
+            true => std::task::Poll::Ready(()),
+            false => std::task::Poll::Pending,
+        }
+    })
+    .await;
+    ended.into_iter().map(Option::unwrap).collect()
+}

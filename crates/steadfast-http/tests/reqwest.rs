@@ -1,0 +1,234 @@
+//! reqwest, plain and with middleware, over real sockets.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests may panic and read the clock"
+)]
+
+mod common;
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use common::promises::quick;
+use common::server::{Server, answer};
+use common::{Ask, Client, Ended, Rowed, get, promises, rows};
+use http::Extensions;
+use reqwest::{Request, Response};
+use reqwest_middleware::{ClientBuilder, ClientWithMiddleware, Middleware, Next};
+use steadfast::{Cause, Error};
+use steadfast_http::reqwest::{RetryMiddleware, SendWithRetry};
+use steadfast_http::{Attempts, InAttempt, Policy, RetryReport};
+
+struct Plain(reqwest::Client, Policy);
+
+impl Client for Plain {
+    fn new(policy: Policy) -> Self {
+        Self(reqwest::Client::new(), policy)
+    }
+
+    async fn send(&self, ask: Ask) -> Ended {
+        let mut request = self.0.request(ask.method.parse().unwrap(), ask.uri);
+        for (name, value) in ask.headers {
+            request = request.header(name, value);
+        }
+        match request.body(ask.body).send_with_retry(&self.1).await {
+            Ok(response) => ended(&response),
+            Err(error) => Ended::error(&error),
+        }
+    }
+}
+
+struct Through(ClientWithMiddleware);
+
+impl Client for Through {
+    fn new(policy: Policy) -> Self {
+        let builder = ClientBuilder::new(reqwest::Client::new());
+        Self(builder.with(RetryMiddleware::new(policy)).build())
+    }
+
+    async fn send(&self, ask: Ask) -> Ended {
+        let mut request = self.0.request(ask.method.parse().unwrap(), ask.uri);
+        for (name, value) in ask.headers {
+            request = request.header(name, value);
+        }
+        match request.body(ask.body).send().await {
+            Ok(response) => ended(&response),
+            Err(reqwest_middleware::Error::Middleware(error)) => {
+                let error = error.downcast_ref::<Error<reqwest_middleware::Error>>();
+                Ended::error(error.expect("every error has its story"))
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+fn ended(response: &Response) -> Ended {
+    let (status, extensions) = (response.status().as_u16(), response.extensions());
+    match extensions.get::<RetryReport>() {
+        Some(report) => Ended::report(Some(status), report),
+        None => {
+            let attempts = extensions.get().map_or(1, |Attempts(attempts)| *attempts);
+            Ended::success(status, attempts)
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_token_bucket_is_right_row_by_row_without_middleware() {
+    rows::hold::<Rowed<Plain>>().await;
+}
+
+#[tokio::test]
+async fn the_token_bucket_is_right_row_by_row_with_middleware() {
+    rows::hold::<Rowed<Through>>().await;
+}
+
+#[tokio::test]
+async fn what_every_integration_promises_holds_without_middleware() {
+    promises::hold::<Plain>().await;
+}
+
+#[tokio::test]
+async fn what_every_integration_promises_holds_with_middleware() {
+    promises::hold::<Through>().await;
+}
+
+#[tokio::test]
+async fn a_streamed_body_is_not_sent_again_and_the_history_says_why() {
+    let server = Server::start([answer(503)]).await;
+    let policy = Policy::new(quick()).unwrap();
+    let stream = Stream(Some("abc"));
+    let request = reqwest::Client::new().put(server.uri());
+    let request = request.body(reqwest::Body::wrap(http_body_util::StreamBody::new(stream)));
+    let response = request.send_with_retry(&policy).await.unwrap();
+    let ended = ended(&response);
+    assert_eq!(
+        (ended.status, ended.cause),
+        (Some(503), Some(Cause::NotRetryable))
+    );
+    let note = "HTTP 503; the body is a stream, so it cannot be sent again";
+    assert_eq!(ended.notes, [note]);
+    assert_eq!(server.seen().len(), 1);
+}
+
+#[tokio::test]
+async fn a_request_that_cannot_be_built_is_an_error_with_its_story() {
+    let policy = Policy::new(quick()).unwrap();
+    let request = reqwest::Client::new().get("not a url");
+    let error = request.send_with_retry(&policy).await.unwrap_err();
+    assert!(error.last_error().unwrap().is_builder());
+    assert!(
+        format!("{error:#}").contains("could not be built"),
+        "{error:#}"
+    );
+    assert_eq!(error.report().attempts(), 1);
+}
+
+/// Notes what it finds in the extensions, and leaves something behind.
+#[derive(Clone, Default)]
+struct Notes(Arc<Mutex<Vec<InAttempt>>>);
+
+#[derive(Clone, Debug, PartialEq)]
+struct LeftBehind(u32);
+
+#[async_trait::async_trait]
+impl Middleware for Notes {
+    async fn handle(
+        &self,
+        request: Request,
+        extensions: &mut Extensions,
+        next: Next<'_>,
+    ) -> reqwest_middleware::Result<Response> {
+        let attempt = *extensions.get::<InAttempt>().unwrap();
+        self.0.lock().unwrap().push(attempt);
+        extensions.insert(LeftBehind(attempt.number()));
+        next.run(request, extensions).await
+    }
+}
+
+#[tokio::test]
+async fn a_second_middleware_makes_one_attempt_only_and_what_is_left_behind_is_kept() {
+    let server = Server::start(vec![answer(503); 100]).await;
+    let (notes, inner) = (Notes::default(), quick());
+    let policy = |strategy| {
+        Policy::new(strategy)
+            .unwrap()
+            .timeout(Duration::from_secs(60))
+    };
+    let client = ClientBuilder::new(reqwest::Client::new())
+        .with(RetryMiddleware::new(policy(quick())))
+        .with(RetryMiddleware::new(policy(inner.clone())))
+        .with(notes.clone())
+        .build();
+    let mut extensions = Extensions::new();
+    let request = client.get(server.uri()).build().unwrap();
+    let response = client
+        .execute_with_extensions(request, &mut extensions)
+        .await
+        .unwrap();
+    assert_eq!(ended(&response).attempts, 5);
+    assert_eq!(server.seen().len(), 5, "five attempts, not twenty-five");
+    assert_eq!(inner.budget().level(Instant::now()), 500);
+    let seen = notes.0.lock().unwrap();
+    assert_eq!(seen.len(), 5);
+    assert!(seen.iter().all(|attempt| attempt.remaining().is_some()));
+    assert_eq!(
+        extensions.get(),
+        Some(&LeftBehind(1)),
+        "what the last attempt left"
+    );
+    assert!(extensions.get::<InAttempt>().is_none());
+}
+
+#[tokio::test]
+async fn the_time_limit_of_the_client_is_a_timeout_of_an_attempt() {
+    let server = Server::start([common::server::Do::Hang]).await;
+    let strategy = quick();
+    let client = reqwest::Client::builder().timeout(Duration::from_millis(500));
+    let plain = Plain(
+        client.build().unwrap(),
+        Policy::new(strategy.clone()).unwrap(),
+    );
+    assert_eq!(plain.send(get(&server.uri())).await, Ended::success(200, 2));
+    assert_eq!(
+        strategy.budget().level(Instant::now()),
+        491,
+        "ten for a timeout, one back"
+    );
+}
+
+/// One frame.
+struct Stream(Option<&'static str>);
+
+impl futures_core::Stream for Stream {
+    type Item = Result<http_body::Frame<bytes::Bytes>, std::convert::Infallible>;
+
+    fn poll_next(
+        mut self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Self::Item>> {
+        std::task::Poll::Ready(
+            self.0
+                .take()
+                .map(|text| Ok(http_body::Frame::data(text.into()))),
+        )
+    }
+}
+
+/// A failure that only reqwest's own error tells of is read through the
+/// middleware's, which hides it from those who ask for the source.
+#[tokio::test]
+async fn a_timeout_of_the_client_is_seen_through_the_middlewares_error() {
+    let server = Server::start([common::server::Do::Hang]).await;
+    let strategy = quick();
+    let policy = Policy::new(strategy.clone()).unwrap();
+    let client = reqwest::Client::builder().timeout(Duration::from_millis(500));
+    let builder = ClientBuilder::new(client.build().unwrap());
+    let through = Through(builder.with(RetryMiddleware::new(policy)).build());
+    assert_eq!(
+        through.send(get(&server.uri())).await,
+        Ended::success(200, 2)
+    );
+    assert_eq!(strategy.budget().level(Instant::now()), 491);
+}

@@ -1,0 +1,295 @@
+//! The tower layer around hyper's client, over real sockets.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests may panic and read the clock"
+)]
+
+mod common;
+
+use std::convert::Infallible;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use common::promises::quick;
+use common::server::{Do, Server, answer, nobody};
+use common::{Ask, Client, Ended, Rowed, get, post, promises, rows};
+use http::{Request, Response};
+use http_body_util::Full;
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use steadfast::{BestEffort, Cause, StrategyExt};
+use steadfast_http::tower::{HttpRetry, HttpRetryLayer, ReplayBody, RetryLayer};
+use steadfast_http::{Attempts, InAttempt, Policy, RetryReport};
+use tower::{Layer, Service, ServiceExt, service_fn};
+
+type Body = Full<bytes::Bytes>;
+type Hyper<B> = legacy::Client<HttpConnector, B>;
+
+struct Layered(HttpRetry<Hyper<ReplayBody<Body>>>);
+
+impl Client for Layered {
+    fn new(policy: Policy) -> Self {
+        let hyper = legacy::Client::builder(TokioExecutor::new()).build_http();
+        Self(HttpRetryLayer::new(policy).layer(hyper))
+    }
+
+    async fn send(&self, ask: Ask) -> Ended {
+        ended(self.0.clone().oneshot(request(ask)).await)
+    }
+}
+
+fn request(ask: Ask) -> Request<Body> {
+    let mut builder = Request::builder().method(ask.method).uri(ask.uri);
+    for (name, value) in ask.headers {
+        builder = builder.header(name, value);
+    }
+    builder.body(Full::from(ask.body)).unwrap()
+}
+
+fn ended<B, E: std::error::Error + 'static>(
+    result: Result<Response<B>, steadfast::Error<E>>,
+) -> Ended {
+    match result {
+        Err(error) => Ended::error(&error),
+        Ok(response) => {
+            let (status, extensions) = (response.status().as_u16(), response.extensions());
+            match extensions.get::<RetryReport>() {
+                Some(report) => Ended::report(Some(status), report),
+                None => {
+                    let attempts = extensions.get().map_or(1, |Attempts(attempts)| *attempts);
+                    Ended::success(status, attempts)
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_token_bucket_is_right_row_by_row() {
+    rows::hold::<Rowed<Layered>>().await;
+}
+
+#[tokio::test]
+async fn what_every_integration_promises_holds() {
+    promises::hold::<Layered>().await;
+}
+
+#[tokio::test]
+async fn a_body_beyond_the_limit_is_not_sent_again_and_the_history_says_why() {
+    let server = Server::start([answer(503)]).await;
+    let policy = Policy::new(quick()).unwrap().body_limit(3);
+    let ask = Ask {
+        method: "PUT",
+        ..post(&server.uri(), b"four")
+    };
+    let ended = Layered::new(policy.clone()).send(ask.clone()).await;
+    assert_eq!(
+        (ended.status, ended.cause),
+        (Some(503), Some(Cause::NotRetryable))
+    );
+    assert_eq!(
+        ended.notes,
+        ["HTTP 503; more than 3 bytes of the body were sent, so it cannot be sent again"]
+    );
+    assert_eq!(server.seen().len(), 1);
+
+    // One byte less, and it is.
+    let server = Server::start([answer(503)]).await;
+    let ask = Ask {
+        body: b"thr".to_vec(),
+        uri: server.uri(),
+        ..ask
+    };
+    assert_eq!(Layered::new(policy).send(ask).await, Ended::success(200, 2));
+}
+
+#[tokio::test]
+async fn a_layer_inside_another_makes_one_attempt_only() {
+    let server = Server::start(vec![answer(503); 100]).await;
+    let (inner, outer) = (quick(), quick());
+    let hyper = legacy::Client::builder(TokioExecutor::new()).build_http();
+    let inner_layer = HttpRetryLayer::new(Policy::new(inner.clone()).unwrap());
+    let client = HttpRetryLayer::new(Policy::new(outer).unwrap()).layer(inner_layer.layer(hyper));
+    let ended = ended(client.oneshot(request(get(&server.uri()))).await);
+    assert_eq!((ended.status, ended.attempts), (Some(503), 5));
+    assert_eq!(server.seen().len(), 5, "five attempts, not twenty-five");
+    assert_eq!(inner.budget().level(std::time::Instant::now()), 500);
+}
+
+#[tokio::test]
+async fn an_error_through_two_layers_still_says_that_nothing_was_sent() {
+    let (_held, uri) = nobody();
+    let layer = HttpRetryLayer::new(Policy::new(quick()).unwrap());
+    let hyper = legacy::Client::builder(TokioExecutor::new()).build_http();
+    let client = layer.layer(layer.layer(hyper));
+    let ended = ended(client.oneshot(request(post(&uri, b"x"))).await);
+    assert_eq!(ended.cause, Some(Cause::AttemptsUsedUp { limit: 5 }));
+    assert!(!ended.ambiguous);
+}
+
+#[tokio::test]
+async fn an_attempt_can_read_how_much_time_is_left() {
+    let policy = Policy::new(quick())
+        .unwrap()
+        .timeout(Duration::from_secs(60));
+    let times = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let recorded = Arc::clone(&times);
+    let service = service_fn(move |request: Request<ReplayBody<Body>>| {
+        let attempt = *request.extensions().get::<InAttempt>().unwrap();
+        let left = attempt.remaining().unwrap();
+        recorded.lock().unwrap().push((attempt.number(), left));
+        let status = if attempt.number() < 3 { 503 } else { 200 };
+        let response = Response::builder().status(status).body(()).unwrap();
+        async move { Ok::<_, Infallible>(response) }
+    });
+    let client = HttpRetryLayer::new(policy).layer(service);
+    client
+        .oneshot(request(get("http://a.example/")))
+        .await
+        .unwrap();
+    let times = times.lock().unwrap();
+    assert_eq!(
+        times.iter().map(|(number, _)| *number).collect::<Vec<_>>(),
+        [1, 2, 3]
+    );
+    assert!(
+        times.windows(2).all(|pair| pair[1].1 < pair[0].1),
+        "{times:?}"
+    );
+    assert!(times[0].1 <= Duration::from_secs(60));
+}
+
+/// A service that counts how often it is asked whether it is ready, and refuses
+/// a call for which it was not.
+struct Picky {
+    asked: Arc<AtomicUsize>,
+    calls: Arc<AtomicUsize>,
+    ready: bool,
+}
+
+impl Clone for Picky {
+    fn clone(&self) -> Self {
+        let (asked, calls) = (Arc::clone(&self.asked), Arc::clone(&self.calls));
+        // Readiness is not inherited.
+        Self {
+            asked,
+            calls,
+            ready: false,
+        }
+    }
+}
+
+impl<R> Service<R> for Picky {
+    type Response = Response<()>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Response<()>>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.ready = true;
+        match self.asked.fetch_add(1, Ordering::Relaxed) {
+            2 => Poll::Ready(Err(io::Error::other("worn out"))),
+            _ => Poll::Ready(Ok(())),
+        }
+    }
+
+    fn call(&mut self, _: R) -> Self::Future {
+        assert!(
+            std::mem::take(&mut self.ready),
+            "called without being ready"
+        );
+        let call = self.calls.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async move {
+            match call {
+                0 | 1 => Err(io::ErrorKind::ConnectionReset.into()),
+                _ => Ok(Response::new(())),
+            }
+        })
+    }
+}
+
+fn picky() -> Picky {
+    let (asked, calls) = Default::default();
+    Picky {
+        asked,
+        calls,
+        ready: false,
+    }
+}
+
+#[tokio::test]
+async fn readiness_is_asked_for_before_every_attempt_and_its_failure_is_nothing_sent() {
+    let service = picky();
+    let (asked, calls) = (Arc::clone(&service.asked), Arc::clone(&service.calls));
+    let layer = HttpRetryLayer::new(Policy::new(quick()).unwrap());
+    let ended = ended(
+        layer
+            .layer(service)
+            .oneshot(request(get("http://a.example/")))
+            .await,
+    );
+    // Two calls fail, between the second and the third readiness fails once.
+    assert_eq!(ended, Ended::success(200, 4));
+    assert_eq!(
+        (asked.load(Ordering::Relaxed), calls.load(Ordering::Relaxed)),
+        (4, 3)
+    );
+}
+
+#[tokio::test]
+async fn a_service_that_never_gets_ready_is_an_error_that_says_so() {
+    let service = picky();
+    service.asked.store(2, Ordering::Relaxed);
+    let layer = HttpRetryLayer::new(Policy::new(quick()).unwrap());
+    let error = layer
+        .layer(service)
+        .oneshot(request(get("http://a.example/")))
+        .await
+        .unwrap_err();
+    assert_eq!(error.last_error().unwrap().to_string(), "worn out");
+    assert!(
+        format!("{error:#}").contains("the service is not ready"),
+        "{error:#}"
+    );
+}
+
+#[tokio::test]
+async fn any_service_is_retried_as_its_errors_say() {
+    let layer = RetryLayer::new(quick()).unwrap().operation("lookup");
+    let error = layer.layer(picky()).oneshot(()).await.unwrap_err();
+    assert!(error.was_refused_for(Cause::Unsafe), "{error}");
+    assert!(error.is_ambiguous());
+
+    let layer = layer.idempotent(|_: &()| true);
+    let service = picky();
+    let calls = Arc::clone(&service.calls);
+    layer.layer(service).oneshot(()).await.unwrap();
+    assert_eq!(calls.load(Ordering::Relaxed), 3);
+
+    let unbounded = RetryLayer::new(BestEffort::default()).unwrap_err();
+    assert!(unbounded.to_string().contains("timeout is missing"));
+    let bounded = BestEffort::default().max_attempts(1).unwrap();
+    assert!(RetryLayer::new(bounded).is_ok());
+}
+
+#[tokio::test]
+async fn a_dropped_request_leaves_the_bucket_right() {
+    let server = Server::start([answer(500), Do::Hang]).await;
+    let strategy = quick();
+    let client = Layered::new(Policy::new(strategy.clone()).unwrap());
+    let uri = server.uri();
+    let running = tokio::spawn(async move { client.send(get(&uri)).await });
+    while server.seen().len() < 2 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    running.abort();
+    assert!(running.await.unwrap_err().is_cancelled());
+    // What was paid for the second attempt stays paid (D39).
+    assert_eq!(strategy.budget().level(std::time::Instant::now()), 495);
+}

@@ -1,0 +1,226 @@
+//! A generated client, SQS's, with the strategy in charge, against a server that
+//! is told what to answer.
+#![allow(clippy::unwrap_used, missing_docs, reason = "tests may panic")]
+
+#[path = "../../../crates/steadfast-http/tests/common/rows.rs"]
+#[allow(dead_code, unreachable_pub, reason = "shared with other tests")]
+mod rows;
+#[path = "../../../crates/steadfast-http/tests/common/server.rs"]
+#[allow(dead_code, unreachable_pub, reason = "shared with other tests")]
+mod server;
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::config::timeout::TimeoutConfig;
+use aws_sdk_sqs::config::{BehaviorVersion, Builder, Credentials, Region};
+use rows::UnderStrategy;
+use server::{Do, Server, answer, nobody, with};
+use steadfast::{Backoff, Cause, RetryEvent, Standard};
+use steadfast_http::aws::{AwsOperation, AwsRetry};
+
+fn config(server: &Server) -> Builder {
+    let http = aws_smithy_http_client::Builder::new().build_http();
+    Builder::new()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new("us-east-1"))
+        .credentials_provider(Credentials::new("id", "secret", None, None, "test"))
+        .endpoint_url(server.uri())
+        .http_client(http)
+}
+
+fn client(server: &Server, retry: AwsRetry) -> Client {
+    Client::from_conf(config(server).interceptor(retry).build())
+}
+
+/// The SDK's 2.1 numbers with delays of a few milliseconds.
+fn quick() -> Standard {
+    let backoff = Backoff::constant(Duration::from_millis(5));
+    Standard::aws_2_1()
+        .to_builder()
+        .backoff(backoff)
+        .build()
+        .unwrap()
+}
+
+fn level(strategy: &Standard) -> u32 {
+    strategy.budget().level(Instant::now())
+}
+
+fn throttled() -> Do {
+    with(400, "x-amzn-errortype", "ThrottlingException")
+}
+
+async fn send(client: &Client) -> bool {
+    let call = client
+        .send_message()
+        .queue_url("http://q/1")
+        .message_body("x");
+    call.send().await.is_ok()
+}
+
+struct Sqs(Client);
+
+impl UnderStrategy for Sqs {
+    fn under(
+        strategy: Standard,
+        server: &Server,
+        observer: impl Fn(&RetryEvent<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        Self(client(server, AwsRetry::new(strategy).observe(observer)))
+    }
+
+    async fn succeeds(&self) -> bool {
+        self.0.list_queues().send().await.is_ok()
+    }
+}
+
+#[tokio::test]
+async fn the_token_bucket_is_right_row_by_row() {
+    rows::hold::<Sqs>().await;
+}
+
+#[tokio::test]
+async fn twenty_at_once_that_each_fail_once_leave_the_bucket_where_it_was() {
+    let server = Server::start([Do::OnceEach(Box::new(throttled()))]).await;
+    let wait = Backoff::constant(Duration::from_millis(200));
+    let strategy = quick()
+        .to_builder()
+        .throttling_backoff(wait)
+        .build()
+        .unwrap();
+    let levels = Arc::new(Mutex::new(Vec::new()));
+    let retry = AwsRetry::new(strategy.clone()).observe({
+        let (levels, strategy) = (Arc::clone(&levels), strategy.clone());
+        move |_| levels.lock().unwrap().push(level(&strategy))
+    });
+    let client = client(&server, retry);
+    let mut running = Vec::new();
+    for body in 0..20 {
+        let call = client.send_message().queue_url("http://q/1");
+        let call = call.message_body(body.to_string());
+        running.push(tokio::spawn(async move { call.send().await.is_ok() }));
+    }
+    for call in running {
+        assert!(call.await.unwrap());
+    }
+    assert_eq!(server.seen().len(), 40);
+    let levels = levels.lock().unwrap();
+    assert_eq!(levels.len(), 20, "each was retried once");
+    assert!(
+        levels.iter().all(|level| *level < 500),
+        "and paid for it: {levels:?}"
+    );
+    assert_eq!(level(&strategy), 500);
+}
+
+#[tokio::test]
+async fn what_may_have_been_applied_is_not_sent_again_unless_said_to_be_idempotent() {
+    for (act, refused) in [
+        (answer(500), true),
+        (Do::CloseRead, true),
+        (throttled(), false),
+    ] {
+        let server = Server::start([act.clone()]).await;
+        let causes = Arc::new(Mutex::new(Vec::new()));
+        let retry = AwsRetry::new(quick()).observe({
+            let causes = Arc::clone(&causes);
+            move |event| {
+                let operation = event.request().context::<AwsOperation>().unwrap();
+                assert_eq!(operation.name, "SendMessage");
+                causes
+                    .lock()
+                    .unwrap()
+                    .extend(event.refusal().map(|refusal| refusal.cause()));
+            }
+        });
+        assert_eq!(send(&client(&server, retry)).await, !refused, "{act:?}");
+        let expected: &[Cause] = if refused { &[Cause::Unsafe] } else { &[] };
+        assert_eq!(*causes.lock().unwrap(), expected, "{act:?}");
+
+        let server = Server::start([act.clone()]).await;
+        assert!(
+            send(&client(&server, AwsRetry::like_the_sdk(quick()))).await,
+            "{act:?}"
+        );
+        let server = Server::start([act.clone()]).await;
+        let known = AwsRetry::new(quick()).idempotent(|operation| operation == "SendMessage");
+        assert!(send(&client(&server, known)).await, "{act:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_post_to_nobody_is_tried_until_the_attempts_are_used_up() {
+    let server = Server::start([]).await;
+    let (_held, uri) = nobody();
+    let strategy = quick();
+    let builder = config(&server).endpoint_url(uri);
+    let config = builder.interceptor(AwsRetry::new(strategy.clone())).build();
+    assert!(!send(&Client::from_conf(config)).await);
+    assert_eq!(level(&strategy), 500 - 2 * 14);
+}
+
+#[tokio::test]
+async fn what_the_client_says_of_retries_does_not_count() {
+    use aws_sdk_sqs::config::retry::RetryConfig;
+
+    for theirs in [
+        RetryConfig::disabled(),
+        RetryConfig::adaptive().with_max_attempts(9),
+    ] {
+        let server = Server::start(vec![answer(500); 10]).await;
+        let strategy = quick();
+        let config = config(&server).retry_config(theirs);
+        let config = config.interceptor(AwsRetry::new(strategy.clone())).build();
+        let call = Client::from_conf(config).list_queues().send().await;
+        assert!(call.is_err());
+        assert_eq!(server.seen().len(), 3);
+        assert_eq!(level(&strategy), 472);
+    }
+}
+
+#[tokio::test]
+async fn a_calls_own_strategy_takes_the_clients_place() {
+    let server = Server::start([answer(500), answer(500), answer(500)]).await;
+    let (theirs, own) = (
+        quick(),
+        quick().to_builder().max_attempts(2).build().unwrap(),
+    );
+    let client = client(&server, AwsRetry::new(theirs));
+    let call = client.list_queues().customize();
+    let call = call.interceptor(AwsRetry::new(own.clone())).send().await;
+    assert!(call.is_err());
+    assert_eq!(server.seen().len(), 2);
+    assert_eq!(level(&own), 486);
+}
+
+#[tokio::test]
+async fn the_operation_timeout_is_the_deadline_and_no_attempt_follows_a_capped_sleep() {
+    let server = Server::start([with(503, "retry-after", "600")]).await;
+    let floor = steadfast::RetryAfter::Floor;
+    let strategy = quick().to_builder().retry_after(floor).build().unwrap();
+    let timeout = TimeoutConfig::builder().operation_timeout(Duration::from_millis(400));
+    let config = config(&server).timeout_config(timeout.build());
+    let client = Client::from_conf(config.interceptor(AwsRetry::new(strategy)).build());
+    let began = Instant::now();
+    let error = client.list_queues().send().await.unwrap_err();
+    assert!(format!("{error:?}").contains("Timeout"), "{error:?}");
+    assert!(began.elapsed() < Duration::from_secs(5));
+    assert_eq!(server.seen().len(), 1);
+}
+
+#[tokio::test]
+async fn a_dropped_call_leaves_the_bucket_right() {
+    let server = Server::start([answer(500), Do::Hang]).await;
+    let strategy = quick();
+    let client = client(&server, AwsRetry::new(strategy.clone()));
+    let running = tokio::spawn(async move { client.list_queues().send().await.is_ok() });
+    while server.seen().len() < 2 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    running.abort();
+    assert!(running.await.unwrap_err().is_cancelled());
+    // What was paid for the second attempt stays paid.
+    assert_eq!(level(&strategy), 486);
+}
