@@ -89,6 +89,8 @@ async fn what_makes_no_sense_gets_a_400_with_a_sentence() {
         ("PUT", "/error-map/zz", "{}"),
         ("PUT", "/error-map/fff0", "{}"),
         ("POST", "/users", r#"{"name":"u"}"#),
+        ("POST", "/users", r#"{"name":"","password":"p"}"#),
+        ("POST", "/users", r#"{"name":"a:b","password":"p"}"#),
     ] {
         let (status, answer) = call(&cluster, method, path, body).await;
         assert_eq!(status, 400, "{method} {path} {body}");

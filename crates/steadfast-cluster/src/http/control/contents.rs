@@ -85,6 +85,13 @@ pub(super) fn users(method: &str, rest: &[&str], request: &Request, cluster: &Cl
     match (method, rest) {
         ("POST", []) => {
             let new: NewUser = body(request)?;
+            // Basic authentication could not tell where such a name ends.
+            if new.name.is_empty() || new.name.contains(':') {
+                return Err(Refused::Nonsense(format!(
+                    "{:?} cannot be a user's name: it must not be empty, nor contain a colon",
+                    new.name
+                )));
+            }
             let rights = match new.buckets {
                 Some(buckets) => Rights::buckets(buckets),
                 None => Rights::admin(),
