@@ -2,6 +2,7 @@
 //! that the thread makes from the moment the call is described until its
 //! future is dropped; the strategy exists before, as it does in a client, and
 //! one call was made before, so that nothing is set up for the first time.
+#![cfg(feature = "tokio")]
 #![expect(
     unsafe_code,
     reason = "an allocator can be put between the program and the system in no other way"

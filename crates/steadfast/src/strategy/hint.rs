@@ -86,10 +86,10 @@ impl RetryAfter {
         self.apply(own, backoff.jitter() != Jitter::None, request, failure)
     }
 
-    /// The longest that a delay can become.
-    pub(super) fn longest(self, own: Duration) -> Duration {
+    /// The longest that a delay can become, in a request with this timeout.
+    pub(super) fn longest(self, own: Duration, timeout: Option<Duration>) -> Duration {
         match self {
-            RetryAfter::Floor => own.saturating_add(Self::LIMIT),
+            RetryAfter::Floor => own.saturating_add(timeout.unwrap_or(Self::LIMIT)),
             RetryAfter::Clamp(above) => own.saturating_add(above),
             RetryAfter::Cap(most) => own.max(most),
             RetryAfter::Ignore => own,

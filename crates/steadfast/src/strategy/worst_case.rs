@@ -80,7 +80,11 @@ impl WorstCase {
         load: Option<Load>,
         limits: &Limits,
     ) -> Self {
-        let delays = Delays { backoffs, hint };
+        let delays = Delays {
+            backoffs,
+            hint,
+            timeout: limits.timeout,
+        };
         let counted = [max_attempts, limits.attempts].into_iter().flatten().min();
         let fitting = limits
             .timeout
@@ -147,6 +151,7 @@ impl fmt::Display for WorstCase {
 struct Delays<'a> {
     backoffs: &'a [&'a Backoff],
     hint: RetryAfter,
+    timeout: Option<Duration>,
 }
 
 impl Delays<'_> {
@@ -192,7 +197,8 @@ impl Delays<'_> {
 
     fn longest(&self, of: impl Fn(&Backoff) -> Duration) -> Duration {
         let each = self.backoffs.iter().map(|backoff| of(backoff));
-        self.hint.longest(each.max().unwrap_or_default())
+        self.hint
+            .longest(each.max().unwrap_or_default(), self.timeout)
     }
 }
 

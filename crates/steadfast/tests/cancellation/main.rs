@@ -3,6 +3,7 @@
 //! comes back, and nothing leaks.
 //!
 //! Time is tokio's, and paused; calls are polled by hand.
+#![cfg(feature = "tokio")]
 
 mod budget;
 mod permits;

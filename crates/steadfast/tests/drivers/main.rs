@@ -1,5 +1,6 @@
 //! The loops around the orchestrator: time as the attempts see it, what is cut,
 //! and what is said afterwards.
+#![cfg(feature = "tokio")]
 
 mod asynchronous;
 mod blocking;

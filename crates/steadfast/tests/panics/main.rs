@@ -1,6 +1,7 @@
 //! A panic in a user's classifier or strategy fails that one request and
 //! nothing else (D13): the strategy goes on serving other requests, budgets and
 //! permits are right, and the process lives.
+#![cfg(feature = "tokio")]
 
 mod backoff;
 mod classifier;

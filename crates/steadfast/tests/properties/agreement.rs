@@ -93,14 +93,21 @@ fn the_report_tells_the_same(course: &Course) -> Result<(), TestCaseError> {
         }
     }
 
+    if course.was_cancelled() {
+        prop_assert!(matches!(report.verdict(), Verdict::Failed(_)));
+        return Ok(());
+    }
     let last = events.last().map(|event| event.decided);
     let refused_for = report.refusal().map(|refusal| refusal.cause());
     match last {
         Some(Outcome::Refused(cause)) => prop_assert_eq!(refused_for, Some(cause)),
-        Some(Outcome::Retry { .. }) | Some(Outcome::Undecided) | None => {
+        Some(Outcome::Retry { capped, .. }) => {
+            prop_assert!(capped, "no attempt after a wait that was not cut short");
             prop_assert_eq!(refused_for, None);
-            prop_assert!(matches!(report.verdict(), Verdict::TimedOut(_)));
+            prop_assert!(report.verdict().is_timeout());
         }
+        Some(Outcome::Undecided) => prop_assert!(false, "left undecided"),
+        None => prop_assert!(report.verdict().is_timeout(), "without any time"),
     }
     if let (Some(elapsed), Some(_)) = (report.elapsed(), course.deadline) {
         prop_assert_eq!(elapsed, course.ended - course.script.starts);

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use steadfast::{Limits, Load};
+use steadfast::{
+    BestEffort, Call, Failure, Limits, Load, Orchestrator, RetryAfter, RetryStrategy, Standard,
+    Step, VirtualWorld, reason,
+};
 
 use crate::course::run;
 use crate::deadline::only;
@@ -11,6 +14,8 @@ use crate::failures::{failures, failures_that_ask};
 use crate::policies::{paid_policies, policies};
 use crate::scripts::{Script, scripts};
 use crate::{config, config_for_many};
+
+const HOUR: Duration = Duration::from_secs(3600);
 
 proptest! {
     #![proptest_config(config())]
@@ -76,6 +81,44 @@ proptest! {
                 prop_assert!(retries <= most, "{retries} retries, {most} allowed: {load:?}");
             }
         }
+    }
+}
+
+/// Too rare to be drawn: the one wait there is, longer than is allowed without
+/// a deadline, and shorter than the deadline.
+#[test]
+fn a_hint_of_hours_is_within_the_worst_case_too() {
+    let (strategy, world) = (Standard::aws_2_0(), VirtualWorld::new());
+    let strategy = strategy.to_builder().retry_after(RetryAfter::Floor);
+    let strategy = strategy.max_attempts(2).build().expect("possible");
+    let (timeout, hint) = (24 * HOUR, 23 * HOUR);
+    let stated = strategy.worst_case(&Limits {
+        timeout: Some(timeout),
+        ..Limits::default()
+    });
+
+    let mut request = Orchestrator::new(&strategy, Call::new("op").timeout(timeout));
+    assert!(matches!(request.begin(&world), Step::Attempt));
+    let failure = Failure::not_sent(&reason::NOT_AVAILABLE).with_hint(hint);
+    let Step::Wait(delay) = request.handle_failure(failure, &world) else {
+        panic!("a hint within the deadline is waited for");
+    };
+    assert!(delay >= hint);
+    assert!(stated.waiting.is_some_and(|most| delay <= most), "{stated}");
+}
+
+#[test]
+fn limits_that_leave_no_attempt_are_no_underflow() {
+    let none = Limits {
+        attempts: Some(0),
+        ..Limits::default()
+    };
+    for stated in [
+        Standard::guidance().worst_case(&none),
+        BestEffort::default().worst_case(&none),
+    ] {
+        assert_eq!(stated.attempts, Some(0));
+        assert_eq!(stated.waiting, Some(Duration::ZERO));
     }
 }
 

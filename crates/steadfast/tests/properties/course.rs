@@ -5,11 +5,11 @@ use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use steadfast::{
-    Decided, Failure, Orchestrator, Outcome, Report, RetryEvent, RetryStrategy, Roll, Step,
+    Cause, Decided, Failure, Orchestrator, Outcome, Report, RetryEvent, RetryStrategy, Roll, Step,
     Verdict, VirtualWorld, World,
 };
 
-use crate::scripts::Script;
+use crate::scripts::{Left, Script};
 
 /// What became of one request. Times count from the beginning of the world.
 #[derive(Debug)]
@@ -62,6 +62,11 @@ impl Course {
             Some(End::GaveUp(_, report)) => Some(report),
             Some(End::Succeeded | End::Dropped) | None => None,
         }
+    }
+
+    pub(crate) fn was_cancelled(&self) -> bool {
+        let refusal = self.report().and_then(Report::refusal);
+        refusal.is_some_and(|refusal| refusal.cause() == Cause::Cancelled)
     }
 
     /// What can be compared with the course of another run: all but the
@@ -142,6 +147,7 @@ enum Next {
     AttemptEnds(Option<Failure>),
     AttemptIsCut,
     WaitIsOver,
+    Cancel,
 }
 
 impl<'s> Task<'s> {
@@ -168,9 +174,13 @@ impl<'s> Task<'s> {
         let now = world.world.elapsed();
         let step_number = self.steps;
         self.steps += 1;
-        if self.course.script.dropped_at_step == Some(step_number) {
-            self.request = None;
-            return self.end(End::Dropped, now);
+        match self.course.script.left {
+            Some((step, Left::Dropped)) if step == step_number => {
+                self.request = None;
+                return self.end(End::Dropped, now);
+            }
+            Some((step, Left::Cancelled)) if step == step_number => self.next = Next::Cancel,
+            Some(_) | None => {}
         }
         let request = self.request.as_mut().expect("it has not ended");
         let step = match std::mem::replace(&mut self.next, Next::Begin) {
@@ -182,6 +192,7 @@ impl<'s> Task<'s> {
             }
             Next::AttemptIsCut => request.handle_attempt_timeout(world),
             Next::WaitIsOver => request.handle_waited(world),
+            Next::Cancel => request.handle_cancel(world),
         };
         match step {
             Step::Attempt => self.attempt(now),

@@ -1,13 +1,15 @@
 //! Law 3, and that the same seed makes the same course.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
-use steadfast::Verdict;
+use steadfast::{Backoff, BestEffort, Failure, Verdict, reason};
 
 use crate::config;
-use crate::course::{Course, End, run};
+use crate::course::{Course, End, Event, run};
 use crate::failures::failures;
 use crate::policies::policies;
-use crate::scripts::scripts;
+use crate::scripts::{Script, Try, scripts};
 
 proptest! {
     #![proptest_config(config())]
@@ -46,6 +48,7 @@ proptest! {
                 prop_assert!(report.refusal().is_none());
             }
             Some(End::Dropped) => {}
+            Some(End::GaveUp(Verdict::Failed(_), _)) if course.was_cancelled() => {}
             other => prop_assert!(false, "ended with {other:?}"),
         }
     }
@@ -62,6 +65,32 @@ proptest! {
         };
         prop_assert_eq!(outlines(), outlines());
     }
+}
+
+/// Too rare to be drawn.
+#[test]
+fn a_wait_that_ends_exactly_at_the_deadline_is_capped() {
+    let wait = Duration::from_millis(100);
+    let failure = Failure::not_sent(&reason::NOT_AVAILABLE);
+    let fails = Try {
+        takes: Duration::ZERO,
+        failure: Some(failure),
+    };
+    let script = Script {
+        idempotent: false,
+        timeout: Some(3 * wait),
+        starts: Duration::ZERO,
+        tries: vec![fails; 10],
+        cut: true,
+        woken_early: false,
+        left: None,
+    };
+    let strategy = BestEffort::new(Backoff::constant(wait));
+    let course = only(run(&strategy, &[script], 0, |_, _, _| {}));
+    let capped: Vec<bool> = course.events.iter().map(Event::is_capped).collect();
+    assert_eq!(capped, [false, false, true]);
+    assert_eq!(course.attempts, [Duration::ZERO, wait, 2 * wait]);
+    assert_eq!(course.ended, 3 * wait);
 }
 
 pub(crate) fn only(courses: Vec<Course>) -> Course {

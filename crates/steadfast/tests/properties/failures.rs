@@ -50,7 +50,7 @@ fn of_reasons(reasons: Vec<&'static Reason>) -> BoxedStrategy<Failure> {
         prop::sample::select(stages),
         safeties,
         prop::sample::select(faults),
-        prop::option::weighted(0.2, durations()),
+        prop::option::weighted(0.4, durations()),
         any::<(bool, bool)>(),
     )
         .prop_map(

@@ -163,7 +163,7 @@ pub(crate) fn paid_policies() -> BoxedStrategy<Policy> {
 fn bases() -> BoxedStrategy<Base> {
     let best_effort = (delays(), hints(), maybes())
         .prop_map(|(delays, hint, maybe)| Base::BestEffort(delays, hint, maybe));
-    let attempts = prop_oneof![1..6u32, 6..100u32];
+    let attempts = prop_oneof![2 => 1..3u32, 2 => 3..6u32, 1 => 6..100u32];
     let standard = (attempts, delays(), delays(), hints(), maybes(), purses()).prop_map(
         |(attempts, delays, throttling, hint, maybe, purse)| Base::Standard {
             attempts,

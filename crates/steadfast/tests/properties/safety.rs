@@ -28,8 +28,11 @@ proptest! {
             let safe = match failure.stage {
                 Stage::NotSent => true,
                 Stage::InFlight => idempotent,
+                Stage::Responded if reason.always_retry() => true,
+                // A "maybe" is not the reason's yes (D35).
                 Stage::Responded => {
-                    idempotent || reason.allows_non_idempotent_retry() || reason.always_retry()
+                    let says_yes = failure.safety == Safety::Yes;
+                    idempotent || reason.allows_non_idempotent_retry() && says_yes
                 }
             };
             prop_assert!(safe, "retried: {failure:?}");

@@ -22,8 +22,15 @@ pub(crate) struct Script {
     pub(crate) cut: bool,
     /// Waits end early, as when what was waited for arrives.
     pub(crate) woken_early: bool,
-    /// The caller drops the request instead of taking this step.
-    pub(crate) dropped_at_step: Option<usize>,
+    /// Nobody waits for the request any more when it would take this step.
+    pub(crate) left: Option<(usize, Left)>,
+}
+
+/// How a request is left alone before its end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Left {
+    Dropped,
+    Cancelled,
 }
 
 #[derive(Clone)]
@@ -46,7 +53,7 @@ impl Script {
     pub(crate) fn unhurried(mut self) -> Self {
         self.cut = true;
         self.woken_early = false;
-        self.dropped_at_step = None;
+        self.left = None;
         self
     }
 }
@@ -80,6 +87,7 @@ impl fmt::Debug for Try {
 pub(crate) fn scripts(failures: BoxedStrategy<Failure>) -> BoxedStrategy<Script> {
     let takes = prop_oneof![2 => Just(Duration::ZERO), 1 => durations()];
     let failure = prop::option::weighted(0.9, failures);
+    let left = prop::sample::select(vec![Left::Dropped, Left::Cancelled]);
     let one = (takes, failure).prop_map(|(takes, failure)| Try { takes, failure });
     (
         any::<bool>(),
@@ -88,17 +96,17 @@ pub(crate) fn scripts(failures: BoxedStrategy<Failure>) -> BoxedStrategy<Script>
         prop::collection::vec(one, 0..40),
         any::<bool>(),
         prop::bool::weighted(0.1),
-        prop::option::weighted(0.2, 0..30usize),
+        prop::option::weighted(0.3, (0..30usize, left)),
     )
         .prop_map(
-            |(idempotent, timeout, starts, tries, cut, woken_early, dropped_at_step)| Script {
+            |(idempotent, timeout, starts, tries, cut, woken_early, left)| Script {
                 idempotent,
                 timeout,
                 starts,
                 tries,
                 cut,
                 woken_early,
-                dropped_at_step,
+                left,
             },
         )
         .boxed()
