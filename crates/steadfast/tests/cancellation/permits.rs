@@ -69,6 +69,19 @@ async fn a_call_dropped_in_its_attempt_has_used_its_permit() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_dropped_in_an_attempt_that_it_made_at_once_has_used_its_permit() {
+    let strategy = limited();
+    advance(newcomer_waits(&strategy)).await;
+    let mut call = Box::pin(retry(&strategy).run(|_| std::future::pending::<io::Result<()>>()));
+    assert_eq!(newcomer_waits(&strategy), Duration::ZERO, "there is room");
+    assert!(poll(call.as_mut()).await.is_pending());
+    let before = newcomer_waits(&strategy);
+    assert_close(before, time_for_one(&strategy));
+    drop(call);
+    assert_close(newcomer_waits(&strategy), before);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_dropped_while_it_waits_for_a_retry_gives_the_permit_of_that_retry_back() {
     let (strategy, waited) = limited_and_dropped_before_retry(&reason::NOT_AVAILABLE).await;
     let one = time_for_one(&strategy);

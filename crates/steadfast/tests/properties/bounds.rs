@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use steadfast::{
-    BestEffort, Call, Failure, Limits, Load, Orchestrator, RetryAfter, RetryStrategy, Standard,
-    Step, VirtualWorld, reason,
+    Backoff, BestEffort, Call, Failure, Limits, Load, Orchestrator, RetryAfter, RetryStrategy,
+    Standard, Step, VirtualWorld, plan, reason,
 };
 
 use crate::course::run;
@@ -105,6 +105,34 @@ fn a_hint_of_hours_is_within_the_worst_case_too() {
     };
     assert!(delay >= hint);
     assert!(stated.waiting.is_some_and(|most| delay <= most), "{stated}");
+}
+
+/// Too rare to be drawn: delays of one backoff that are shorter at first, and
+/// of the other that are shorter later.
+#[test]
+fn failures_that_alternate_between_two_backoffs_stay_within_the_worst_case_too() {
+    let second = Duration::from_secs(1);
+    let growing = Backoff::linear(second, second, HOUR).expect("possible");
+    let strategy = Standard::builder()
+        .max_attempts(100)
+        .backoff(growing)
+        .throttling_backoff(Backoff::constant(2 * second))
+        .build()
+        .expect("possible");
+    let timeout = 10 * second;
+    let stated = strategy.worst_case(&Limits {
+        timeout: Some(timeout),
+        ..Limits::default()
+    });
+
+    let plain = Failure::not_sent(&reason::NOT_AVAILABLE);
+    let throttled = plain.clone().throttling();
+    let failures = std::iter::once(plain).chain(std::iter::repeat(throttled));
+    let call = Call::new("op").timeout(timeout);
+    let attempts = plan(&strategy, &call, failures).expect("ours can be explained");
+    // After 0, 1, 3, 5, 7 and 9 s; either backoff alone has room for fewer.
+    assert_eq!(attempts.rows().len(), 6);
+    assert_eq!(stated.attempts, Some(6));
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn asked() -> Vec<&'static Reason> {
 fn of_reasons(reasons: Vec<&'static Reason>) -> BoxedStrategy<Failure> {
     let stages = vec![Stage::NotSent, Stage::InFlight, Stage::Responded];
     let safeties =
-        prop_oneof![4 => Just(Safety::Yes), 1 => Just(Safety::No), 4 => Just(Safety::Maybe)];
+        prop_oneof![10 => Just(Safety::Yes), 1 => Just(Safety::No), 9 => Just(Safety::Maybe)];
     let faults = vec![Fault::Client, Fault::Server, Fault::Other];
     (
         prop::sample::select(reasons),

@@ -86,7 +86,7 @@ impl fmt::Debug for Try {
 
 pub(crate) fn scripts(failures: BoxedStrategy<Failure>) -> BoxedStrategy<Script> {
     let takes = prop_oneof![2 => Just(Duration::ZERO), 1 => durations()];
-    let failure = prop::option::weighted(0.9, failures);
+    let failure = prop::option::weighted(0.8, failures);
     let left = prop::sample::select(vec![Left::Dropped, Left::Cancelled]);
     let one = (takes, failure).prop_map(|(takes, failure)| Try { takes, failure });
     (
