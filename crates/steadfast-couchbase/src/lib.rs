@@ -2,4 +2,11 @@
 //! SDK RFC 0049 revision 16, RFC 0005 and RFC 0013.
 #![forbid(unsafe_code)]
 
+mod drive;
+mod error;
+mod fast_fail;
 pub mod reason;
+mod world;
+
+pub use error::{Error, ErrorContext, ErrorKind, HttpContext, KvContext, Place, Result};
+pub use fast_fail::{TERMINALS, fast_fail_on_terminal_errors, fast_fail_or};

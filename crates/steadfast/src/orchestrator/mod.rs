@@ -333,6 +333,16 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
+    /// The same, where it is known how far the attempt came that was under way.
+    pub fn handle_cancelled_attempt(&mut self, failure: Failure, world: &dyn World) -> Step {
+        if self.phase != Phase::Attempting {
+            return Step::LeftAlone;
+        }
+        let world = &Moment::of(world);
+        self.note(failure, world);
+        self.refuse_unasked(Refusal::new(Cause::Cancelled), world)
+    }
+
     /// Everything there is to say of a request that did not succeed.
     /// Leaves the request as if it had never been.
     #[cold]
