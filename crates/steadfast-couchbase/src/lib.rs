@@ -5,6 +5,7 @@
 mod drive;
 mod error;
 mod fast_fail;
+mod kv;
 pub mod reason;
 mod world;
 

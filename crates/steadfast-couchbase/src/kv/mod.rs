@@ -1,0 +1,3 @@
+//! The key-value service: connections, operations, and what answers mean.
+
+pub(crate) mod connection;
