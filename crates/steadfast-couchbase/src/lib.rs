@@ -15,6 +15,7 @@ mod fast_fail;
 mod kv;
 pub mod reason;
 mod sasl;
+mod tls;
 mod world;
 
 pub use config_error::ConfigError;
