@@ -9,8 +9,10 @@
 
 mod config_error;
 mod credentials;
+pub mod options;
 pub mod reason;
 mod sasl;
 
 pub use config_error::ConfigError;
 pub use credentials::Credentials;
+pub use options::ClusterOptions;
