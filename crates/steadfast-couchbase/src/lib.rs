@@ -8,11 +8,13 @@
 )]
 
 mod config_error;
+pub mod connection_string;
 mod credentials;
 pub mod options;
 pub mod reason;
 mod sasl;
 
 pub use config_error::ConfigError;
+pub use connection_string::ConnectionString;
 pub use credentials::Credentials;
 pub use options::ClusterOptions;
