@@ -10,11 +10,14 @@ use std::fmt;
 /// one line tells what to change:
 ///
 /// ```
-/// use steadfast_couchbase::Credentials;
+/// use steadfast_couchbase::ConnectionString;
 ///
-/// let error = Credentials::password("", "secret").validate().unwrap_err();
-/// assert_eq!(error.part(), "user");
-/// assert_eq!(error.to_string(), "cannot use this configuration: user is empty");
+/// let error = ConnectionString::parse("couchbase://db?kv_timout=2s").unwrap_err();
+/// assert_eq!(error.part(), "option kv_timout");
+/// assert_eq!(
+///     error.to_string(),
+///     "cannot use this configuration: option kv_timout is not known; did you mean kv_timeout?"
+/// );
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {

@@ -8,17 +8,21 @@
 )]
 
 mod config_error;
+mod core;
 mod credentials;
 mod drive;
 mod error;
 mod fast_fail;
 mod kv;
+pub mod options;
 pub mod reason;
 mod sasl;
 mod tls;
+mod topology;
 mod world;
 
 pub use config_error::ConfigError;
 pub use credentials::Credentials;
 pub use error::{Error, ErrorContext, ErrorKind, HttpContext, KvContext, Place, Result};
 pub use fast_fail::{TERMINALS, fast_fail_on_terminal_errors, fast_fail_or};
+pub use options::ClusterOptions;
