@@ -10,6 +10,7 @@
 mod config_error;
 pub mod connection_string;
 mod credentials;
+mod dns;
 pub mod options;
 pub mod reason;
 mod sasl;
