@@ -14,6 +14,7 @@ mod dns;
 pub mod options;
 pub mod reason;
 mod sasl;
+mod tls;
 
 pub use config_error::ConfigError;
 pub use connection_string::ConnectionString;
