@@ -7,9 +7,12 @@
     reason = "the connections that use these parts are not there yet"
 )]
 
+mod client;
+mod collections;
 mod config_error;
-mod core;
+mod connection_string;
 mod credentials;
+mod dns;
 mod drive;
 mod error;
 mod fast_fail;
@@ -22,6 +25,7 @@ mod topology;
 mod world;
 
 pub use config_error::ConfigError;
+pub use connection_string::ConnectionString;
 pub use credentials::Credentials;
 pub use error::{Error, ErrorContext, ErrorKind, HttpContext, KvContext, Place, Result};
 pub use fast_fail::{TERMINALS, fast_fail_on_terminal_errors, fast_fail_or};

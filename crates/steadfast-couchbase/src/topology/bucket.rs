@@ -4,12 +4,14 @@ use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
-use steadfast_wire::config::{ClusterConfig, ConfigNotification, ConfigVersion, Service, Transport};
+use steadfast_wire::config::{
+    ClusterConfig, ConfigNotification, ConfigVersion, Service, Transport,
+};
 use steadfast_wire::{Frame, ServerOpcode};
 
 use super::{Address, Inbox, Node, Opened, Parking, Routes, Slot, Wish, track};
+use crate::client::Core;
 use crate::collections::Collections;
-use crate::core::Core;
 use crate::kv::connection::{Connection, Events};
 use crate::kv::handshake::{Rejected, read_config};
 
@@ -233,5 +235,9 @@ pub(crate) fn host_of(peer: &str) -> &str {
 
 /// Which port is meant.
 pub(crate) const fn transport_of(tls: bool) -> Transport {
-    if tls { Transport::Tls } else { Transport::Plain }
+    if tls {
+        Transport::Tls
+    } else {
+        Transport::Plain
+    }
 }

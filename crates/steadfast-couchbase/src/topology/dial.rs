@@ -11,7 +11,7 @@ use steadfast_wire::hello::ClientIdentity;
 use tokio::net::TcpStream;
 
 use super::Address;
-use crate::core::Core;
+use crate::client::Core;
 use crate::kv::connection::{Connection, Io, Limits};
 use crate::kv::handshake::{Rejected, Terms, bootstrap, features};
 use crate::options::Compression;
@@ -87,10 +87,7 @@ async fn open(core: &Core, address: &Address, bucket: Option<&str>) -> Result<Op
         in_flight: options.max_in_flight as usize,
         ..Limits::default()
     };
-    let ends = (
-        address.to_string().into(),
-        local.unwrap_or_default().into(),
-    );
+    let ends = (address.to_string().into(), local.unwrap_or_default().into());
     let connection = Connection::new(ends, welcome.features, welcome.error_map, limits);
     Ok(Opened {
         connection,

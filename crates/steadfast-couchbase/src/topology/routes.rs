@@ -36,7 +36,10 @@ impl Routes {
     /// The vbucket of a document.
     pub(crate) fn vbucket(&self, id: &[u8]) -> u16 {
         let count = self.config.bucket.as_ref();
-        vbucket::of_key(id, count.map_or(1, |bucket| bucket.vbuckets.vbucket_count().max(1)))
+        vbucket::of_key(
+            id,
+            count.map_or(1, |bucket| bucket.vbuckets.vbucket_count().max(1)),
+        )
     }
 
     /// How many replicas a document has.

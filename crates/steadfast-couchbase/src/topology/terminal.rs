@@ -52,6 +52,12 @@ impl Terminals {
         self.states.lock().remove(slot);
     }
 
+    /// Of the connections without a bucket this is the only one.
+    pub(crate) fn forget_unless(&self, slot: &Slot) {
+        let mut states = self.states.lock();
+        states.retain(|known, _| known.0.is_some() || known == slot);
+    }
+
     /// What keeps operations on any service from being dispatched.
     pub(crate) fn of_cluster(&self) -> Option<Rejected> {
         self.first(&[&AUTHENTICATION_ERROR, &TLS_ERROR], |_| true)
@@ -109,13 +115,19 @@ mod tests {
         let terminals = Terminals::default();
         let bucket = slot(Some("travel"), 1);
         terminals.refused(&bucket, &rejected(&BUCKET_ACCESS_ERROR));
-        assert_eq!(reason(terminals.of_bucket("travel")), Some("BUCKET_ACCESS_ERROR"));
+        assert_eq!(
+            reason(terminals.of_bucket("travel")),
+            Some("BUCKET_ACCESS_ERROR")
+        );
         assert_eq!(reason(terminals.of_bucket("other")), None);
         assert_eq!(reason(terminals.of_cluster()), None);
         terminals.refused(&slot(None, 1), &rejected(&TLS_ERROR));
         assert_eq!(reason(terminals.of_bucket("travel")), Some("TLS_ERROR"));
         terminals.refused(&slot(None, 2), &rejected(&AUTHENTICATION_ERROR));
-        assert_eq!(reason(terminals.of_bucket("other")), Some("AUTHENTICATION_ERROR"));
+        assert_eq!(
+            reason(terminals.of_bucket("other")),
+            Some("AUTHENTICATION_ERROR")
+        );
     }
 
     #[test]
@@ -137,7 +149,10 @@ mod tests {
         terminals.refused(&slot(Some("b"), 1), &rejected(&BUCKET_ACCESS_ERROR));
         terminals.opened(&slot(Some("a"), 2));
         assert_eq!(reason(terminals.of_bucket("a")), None);
-        assert_eq!(reason(terminals.of_bucket("b")), Some("BUCKET_ACCESS_ERROR"));
+        assert_eq!(
+            reason(terminals.of_bucket("b")),
+            Some("BUCKET_ACCESS_ERROR")
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use steadfast_wire::{Feature, Frame, FrameBuilder, Opcode, Status};
 
 use super::bucket::{BucketCore, host_of};
 use super::{Address, Inbox, Opened, dial, redial};
-use crate::core::Core;
+use crate::client::Core;
 use crate::kv::connection::{Connection, Events, Task};
 use crate::kv::handshake::{Rejected, read_config};
 
@@ -137,7 +137,7 @@ async fn fetch(
     let known = known
         .filter(|_| connection.has(Feature::GetClusterConfigWithKnownVersion))
         .filter(|known| known.epoch >= 0);
-    steadfast::retry(&FailFast::default())
+    steadfast::retry(&FailFast::new())
         .operation("get cluster config")
         .idempotent(true)
         .timeout(PATIENCE)

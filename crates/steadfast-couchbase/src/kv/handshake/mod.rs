@@ -11,8 +11,8 @@ mod wire;
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use refusal::{bad_answer, bucket_refused, sasl_refused};
 pub(crate) use refusal::Rejected;
+use refusal::{bad_answer, bucket_refused, sasl_refused};
 use steadfast_wire::config::ClusterConfig;
 use steadfast_wire::error_map::{ErrorMap, ErrorMapRequest};
 use steadfast_wire::hello::{ClientIdentity, FeatureSet};
@@ -78,10 +78,7 @@ pub(crate) fn features(compression: bool, push: bool) -> FeatureSet {
         features.extend([Feature::Snappy, Feature::SnappyEverywhere]);
     }
     if push {
-        features.extend([
-            Feature::Duplex,
-            Feature::ClustermapChangeNotificationBrief,
-        ]);
+        features.extend([Feature::Duplex, Feature::ClustermapChangeNotificationBrief]);
     }
     features.into_iter().collect()
 }
@@ -165,7 +162,9 @@ impl Greeting {
         if answer.status() != Status::Success {
             return Ok((features, None));
         }
-        let json = answer.plain_value(MAX_CONFIG).map_err(|error| error.to_string());
+        let json = answer
+            .plain_value(MAX_CONFIG)
+            .map_err(|error| error.to_string());
         match json.and_then(|json| ErrorMap::parse(&json).map_err(|error| error.to_string())) {
             Ok(map) => Ok((features, Some(Arc::new(map)))),
             Err(problem) => {
@@ -182,7 +181,10 @@ impl Greeting {
 }
 
 fn without(features: FeatureSet, unwanted: Feature) -> FeatureSet {
-    features.iter().filter(|feature| *feature != unwanted).collect()
+    features
+        .iter()
+        .filter(|feature| *feature != unwanted)
+        .collect()
 }
 
 fn read_features(hello: &Frame) -> Result<FeatureSet, Rejected> {
@@ -250,8 +252,7 @@ async fn authenticate(
     let offered = wire.answer(list).await?;
     let mut answer = wire.answer(auth).await?;
     if is_refusal(&answer) && offered.status() == Status::Success {
-        let chosen =
-            choose(terms.credentials, terms.channel, offered.value()).map_err(refused)?;
+        let chosen = choose(terms.credentials, terms.channel, offered.value()).map_err(refused)?;
         if chosen != mechanism {
             // The server cannot do what was preferred; this is no retry, since
             // the first try had no chance. What was queued with it had none either.

@@ -54,7 +54,11 @@ impl Rejected {
         };
         Self {
             reason: &AUTHENTICATION_ERROR,
-            note: format!("{who}: the server answered {}{}", answer.status(), said(answer)),
+            note: format!(
+                "{who}: the server answered {}{}",
+                answer.status(),
+                said(answer)
+            ),
         }
     }
 
