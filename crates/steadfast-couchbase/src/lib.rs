@@ -7,7 +7,10 @@
     reason = "the connections that use these parts are not there yet"
 )]
 
+mod bucket;
 mod client;
+mod cluster;
+pub mod collection;
 mod collections;
 mod config_error;
 mod connection_string;
@@ -24,9 +27,14 @@ mod tls;
 mod topology;
 mod world;
 
+pub use bucket::Bucket;
+pub use cluster::Cluster;
+pub use collection::Collection;
 pub use config_error::ConfigError;
 pub use connection_string::ConnectionString;
 pub use credentials::Credentials;
 pub use error::{Error, ErrorContext, ErrorKind, HttpContext, KvContext, Place, Result};
 pub use fast_fail::{TERMINALS, fast_fail_on_terminal_errors, fast_fail_or};
+pub use kv::operation::KvOperation;
+pub use kv::request::DurabilityLevel;
 pub use options::ClusterOptions;
