@@ -7,6 +7,7 @@
     reason = "the connections that use these parts are not there yet"
 )]
 
+mod breaker;
 mod config_error;
 pub mod connection_string;
 mod credentials;
