@@ -8,16 +8,26 @@
 )]
 
 mod breaker;
+mod client;
+mod collections;
 mod config_error;
-pub mod connection_string;
+mod connection_string;
 mod credentials;
 mod dns;
+mod drive;
+mod error;
+mod fast_fail;
+mod kv;
 pub mod options;
 pub mod reason;
 mod sasl;
 mod tls;
+mod topology;
+mod world;
 
 pub use config_error::ConfigError;
-pub use connection_string::ConnectionString;
+pub use connection_string::{ConnectionString, Host};
 pub use credentials::Credentials;
+pub use error::{Error, ErrorContext, ErrorKind, HttpContext, KvContext, Place, Result};
+pub use fast_fail::{TERMINALS, fast_fail_on_terminal_errors, fast_fail_or};
 pub use options::ClusterOptions;

@@ -80,6 +80,9 @@ pub struct Failure {
     pub hint: Option<Duration>,
     /// Whose fault it is.
     pub fault: Fault,
+    /// For a reason that is always retried: the delay that its protocol
+    /// prescribes in place of the controlled backoff.
+    pub prescribed_delay: Option<Duration>,
     detail: Cold<Detail>,
 }
 
@@ -126,6 +129,7 @@ impl Failure {
             timeout: false,
             hint: None,
             fault: Fault::Other,
+            prescribed_delay: None,
             detail: Cold::NONE,
         }
     }
@@ -162,6 +166,14 @@ impl Failure {
     #[inline]
     pub fn with_fault(mut self, fault: Fault) -> Self {
         self.fault = fault;
+        self
+    }
+
+    /// States the delay that the protocol prescribes, if the reason is one that
+    /// is always retried; zero is at once. Strategies do not see to it.
+    #[inline]
+    pub fn with_prescribed_delay(mut self, delay: Duration) -> Self {
+        self.prescribed_delay = Some(delay);
         self
     }
 
