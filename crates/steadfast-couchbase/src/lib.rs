@@ -8,6 +8,7 @@
 )]
 
 mod bucket;
+mod breaker;
 mod client;
 mod cluster;
 pub mod collection;
@@ -31,7 +32,7 @@ pub use bucket::Bucket;
 pub use cluster::Cluster;
 pub use collection::Collection;
 pub use config_error::ConfigError;
-pub use connection_string::ConnectionString;
+pub use connection_string::{ConnectionString, Host};
 pub use credentials::Credentials;
 pub use error::{Error, ErrorContext, ErrorKind, HttpContext, KvContext, Place, Result};
 pub use fast_fail::{TERMINALS, fast_fail_on_terminal_errors, fast_fail_or};

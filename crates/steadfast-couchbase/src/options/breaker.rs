@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::positive;
+use super::interval;
 use super::settings::settings;
 use crate::config_error::ConfigError;
 
@@ -26,9 +26,9 @@ settings! {
 
 impl BreakerOptions {
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
-        positive("circuit_breaker.rolling_window", self.rolling_window)?;
-        positive("circuit_breaker.sleep_window", self.sleep_window)?;
-        positive("circuit_breaker.canary_timeout", self.canary_timeout)?;
+        interval("circuit_breaker.rolling_window", self.rolling_window)?;
+        interval("circuit_breaker.sleep_window", self.sleep_window)?;
+        interval("circuit_breaker.canary_timeout", self.canary_timeout)?;
         if self.volume_threshold == 0 {
             return Err(ConfigError::new(
                 "circuit_breaker.volume_threshold",

@@ -27,6 +27,9 @@ use settings::settings;
 /// Polling more often than this asks more of a cluster than it tells (RFC 0024).
 const POLL_FLOOR: Duration = Duration::from_millis(50);
 
+/// What waits longer than this was meant in another unit.
+const LONGEST_INTERVAL: Duration = Duration::from_secs(24 * 3600);
+
 /// More connections to each node than this are a mistake in a number.
 const MOST_KV_CONNECTIONS: u16 = 64;
 
@@ -144,8 +147,13 @@ impl ClusterOptions {
     /// If an option has a value that can only be a mistake. The error has the
     /// option's name.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        for (name, duration) in self.durations() {
-            positive(name, duration)?;
+        for (name, timeout) in self.timeouts() {
+            positive(name, timeout)?;
+        }
+        interval("idle_http_timeout", self.idle_http_timeout)?;
+        interval("config_poll_interval", self.config_poll_interval)?;
+        if let Some(keepalive) = self.tcp_keepalive {
+            interval("tcp_keepalive", keepalive)?;
         }
         if self.config_poll_interval < POLL_FLOOR {
             let problem = format!("is less than {POLL_FLOOR:?}");
@@ -177,10 +185,7 @@ impl ClusterOptions {
         }
     }
 
-    fn durations(&self) -> impl Iterator<Item = (&'static str, Duration)> {
-        let keepalive = self
-            .tcp_keepalive
-            .map(|interval| ("tcp_keepalive", interval));
+    fn timeouts(&self) -> [(&'static str, Duration); 8] {
         [
             ("kv_timeout", self.kv_timeout),
             ("kv_durable_timeout", self.kv_durable_timeout),
@@ -190,11 +195,17 @@ impl ClusterOptions {
             ("search_timeout", self.search_timeout),
             ("view_timeout", self.view_timeout),
             ("management_timeout", self.management_timeout),
-            ("idle_http_timeout", self.idle_http_timeout),
         ]
-        .into_iter()
-        .chain(keepalive)
     }
+}
+
+/// What recurs, or is added to the time, is neither nothing nor longer than a day.
+fn interval(part: &'static str, duration: Duration) -> Result<(), ConfigError> {
+    positive(part, duration)?;
+    if duration > LONGEST_INTERVAL {
+        return Err(ConfigError::new(part, "is longer than a day"));
+    }
+    Ok(())
 }
 
 /// A duration of nothing is no duration.

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::positive;
 use super::settings::settings;
+use super::{interval, positive};
 use crate::config_error::ConfigError;
 
 settings! {
@@ -35,7 +35,7 @@ impl ReportOptions {
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
         positive("reports.kv_threshold", self.kv_threshold)?;
         positive("reports.http_threshold", self.http_threshold)?;
-        positive("reports.interval", self.interval)?;
+        interval("reports.interval", self.interval)?;
         if !(1..=MOST_SAMPLES).contains(&self.sample_size) {
             let problem = format!("is not between 1 and {MOST_SAMPLES}");
             return Err(ConfigError::new("reports.sample_size", problem));

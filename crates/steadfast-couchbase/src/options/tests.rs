@@ -21,6 +21,8 @@ fn the_defaults_are_those_of_rfc_0059_and_can_work() {
     assert_eq!(options.idle_http_timeout, Duration::from_secs(1));
     assert!(options.circuit_breaker.is_none() && options.retry_strategy.is_none());
     assert_eq!(options.validate(), Ok(()));
+    let endless = options.clone().kv_timeout(Duration::MAX);
+    assert_eq!(endless.validate(), Ok(()), "no timeout at all is a wish");
     let breaker = BreakerOptions::default();
     assert_eq!(options.circuit_breaker(breaker).validate(), Ok(()));
 }
@@ -50,6 +52,15 @@ fn an_option_that_can_only_be_a_mistake_is_refused_by_its_name() {
         (
             new().config_poll_interval(Duration::from_millis(49)),
             "config_poll_interval",
+        ),
+        (
+            new().config_poll_interval(Duration::MAX),
+            "config_poll_interval",
+        ),
+        (new().tcp_keepalive(Duration::MAX), "tcp_keepalive"),
+        (
+            breaker(|it| it.sleep_window(Duration::MAX)),
+            "circuit_breaker.sleep_window",
         ),
         (new().kv_connections(0), "kv_connections"),
         (new().kv_connections(65), "kv_connections"),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::positive;
+use super::interval;
 use crate::config_error::ConfigError;
 
 /// What delays a request after "not my vbucket" (D21).
@@ -50,7 +50,7 @@ impl VbucketRetry {
     pub(super) fn validate(self) -> Result<(), ConfigError> {
         match self {
             Self::Controlled => Ok(()),
-            Self::Fixed(delay) => positive("vbucket_retry", delay),
+            Self::Fixed(delay) => interval("vbucket_retry", delay),
         }
     }
 }
