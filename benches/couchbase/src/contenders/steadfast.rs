@@ -1,0 +1,32 @@
+//! The client of this project, as its users have it.
+
+use steadfast_couchbase::{Cluster, Collection, Credentials};
+
+use super::Client;
+use crate::server::{BUCKET, PASSWORD, USER};
+
+#[derive(Clone)]
+struct Steadfast {
+    collection: Collection,
+}
+
+pub(super) async fn connect(server: &str) -> impl Client {
+    let credentials = Credentials::password(USER, PASSWORD);
+    let cluster = Cluster::connect(server, credentials)
+        .await
+        .expect("the server's own connection string is a good one");
+    let collection = cluster.bucket(BUCKET).default_collection();
+    Steadfast { collection }
+}
+
+impl Client for Steadfast {
+    async fn get(&self, key: &'static str) -> usize {
+        let found = self.collection.get(key).await;
+        found.expect("the document is there").bytes().len()
+    }
+
+    async fn upsert(&self, key: &'static str, value: &'static str) {
+        let written = self.collection.upsert(key, value).await;
+        written.expect("the document can be written");
+    }
+}
