@@ -43,6 +43,13 @@ impl Op {
     }
 }
 
+/// What is written: a string, which a client turns into JSON, or the bare one
+/// does not.
+pub struct Document {
+    pub plain: String,
+    pub json: String,
+}
+
 /// What a contender is to do.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
@@ -75,7 +82,7 @@ pub(crate) async fn run(client: impl Client, load: Load) {
                 let key = key(lane * 7919 + turn);
                 match load.op {
                     Op::Get => assert_eq!(client.get(key).await, LEN),
-                    Op::Upsert => client.upsert(key, value()).await,
+                    Op::Upsert => client.upsert(key, document()).await,
                 }
             }
         });
@@ -94,8 +101,11 @@ fn key(number: u64) -> &'static str {
     &keys[number as usize % DOCUMENTS]
 }
 
-/// A string that is as long as it should be once it has its quotes.
-fn value() -> &'static str {
-    static VALUE: OnceLock<String> = OnceLock::new();
-    VALUE.get_or_init(|| "x".repeat(LEN - 2))
+fn document() -> &'static Document {
+    static DOCUMENT: OnceLock<Document> = OnceLock::new();
+    DOCUMENT.get_or_init(|| {
+        let plain = "x".repeat(LEN - 2);
+        let json = format!("\"{plain}\"");
+        Document { plain, json }
+    })
 }

@@ -75,6 +75,9 @@ fn only(
     let worker = runtime.block_on(contender.connect(server));
     runtime.block_on(worker(load::filling()));
     let took = runtime::timed(&runtime, &worker, load);
-    eprintln!("{} ns each, {} ns of them on a processor", took.wall, took.cpu);
+    eprintln!(
+        "{} ns each, {} ns of them on a processor",
+        took.wall, took.cpu
+    );
     Ok(())
 }

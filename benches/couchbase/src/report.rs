@@ -70,7 +70,14 @@ fn connect(runtime: &Runtime, server: &Server, who: &[Contender]) -> Workers {
 /// Everybody in turns, the median of the rounds.
 fn times(runtime: &Runtime, workers: &Workers, rounds: usize) -> Table {
     let mut table = Table::new(&[
-        "", "in flight", "operations/s", "× official", "× floor", "CPU ns", "× official", "× floor",
+        "",
+        "in flight",
+        "operations/s",
+        "× official",
+        "× floor",
+        "CPU ns",
+        "× official",
+        "× floor",
         "load",
     ]);
     for op in Op::ALL {
@@ -136,15 +143,25 @@ fn busy() -> String {
 /// What does not depend on who else is busy.
 fn exactly(runtime: &Runtime, workers: &Workers, server: &Server) -> Table {
     const COUNT: u64 = 10_000;
-    let mut table = Table::new(&["", "allocations", "× official", "instructions", "× official", "× floor"]);
+    let mut table = Table::new(&[
+        "",
+        "allocations",
+        "× official",
+        "instructions",
+        "× official",
+        "× floor",
+    ]);
     for op in Op::ALL {
-        let load = |count| Load { op, depth: 64, count };
+        let load = |count| Load {
+            op,
+            depth: 64,
+            count,
+        };
         let measured: Vec<(f64, f64)> = workers
             .iter()
             .map(|(contender, worker)| {
-                let during = |count| {
-                    allocations_during(|| runtime.block_on(worker(load(count)))) as f64
-                };
+                let during =
+                    |count| allocations_during(|| runtime.block_on(worker(load(count)))) as f64;
                 // The tasks of a load are the same, whatever its length.
                 let allocations = (during(2 * COUNT) - during(COUNT)) / COUNT as f64;
                 let instructions = instructions_per_call(|calls| {

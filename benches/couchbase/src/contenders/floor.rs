@@ -23,6 +23,7 @@ use tokio::net::TcpStream;
 use tokio_util::io::poll_read_buf;
 
 use super::Client;
+use crate::load::Document;
 use crate::server::{BUCKET, PASSWORD, USER, VBUCKETS};
 
 /// How much is read at once.
@@ -100,14 +101,14 @@ impl Client for Floor {
         answer.await.into_value().len()
     }
 
-    async fn upsert(&self, key: &'static str, value: &'static str) {
+    async fn upsert(&self, key: &'static str, document: &'static Document) {
         let (flags, expiry) = (JSON_FLAGS, 0);
         let request = FrameBuilder::request(Opcode::Set)
             .vbucket(vbucket::of_key(key.as_bytes(), VBUCKETS))
             .datatype(Datatype::RAW)
             .extras(extras::Store { flags, expiry })
             .key(key.as_bytes())
-            .value(value.as_bytes());
+            .value(document.json.as_bytes());
         self.submit(|opaque, out| request.opaque(opaque).encode(out))
             .await;
     }

@@ -7,7 +7,7 @@ mod steadfast;
 use std::future::Future;
 use std::pin::Pin;
 
-use crate::load::{self, Load};
+use crate::load::{self, Document, Load};
 
 /// A client that reads and writes documents of the one bucket.
 pub trait Client: Clone + Send + Sync + 'static {
@@ -15,7 +15,11 @@ pub trait Client: Clone + Send + Sync + 'static {
     fn get(&self, key: &'static str) -> impl Future<Output = usize> + Send;
 
     /// Writes a document.
-    fn upsert(&self, key: &'static str, value: &'static str) -> impl Future<Output = ()> + Send;
+    fn upsert(
+        &self,
+        key: &'static str,
+        document: &'static Document,
+    ) -> impl Future<Output = ()> + Send;
 }
 
 /// Who is measured.

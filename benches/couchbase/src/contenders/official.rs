@@ -7,6 +7,7 @@ use couchbase::collection::Collection;
 use couchbase::options::cluster_options::{ClusterOptions, CompressionMode};
 
 use super::Client;
+use crate::load::Document;
 use crate::server::{BUCKET, PASSWORD, USER};
 
 #[derive(Clone)]
@@ -23,10 +24,6 @@ pub(super) async fn connect(server: &str) -> impl Client {
         .await
         .expect("the official client connects");
     let bucket = cluster.bucket(BUCKET);
-    bucket
-        .wait_until_ready(None)
-        .await
-        .expect("the official client opens the bucket");
     let collection = bucket.default_collection();
     Official {
         _cluster: cluster,
@@ -41,8 +38,8 @@ impl Client for Official {
         found.content_as_raw().0.len()
     }
 
-    async fn upsert(&self, key: &'static str, value: &'static str) {
-        let written = self.collection.upsert(key, value, None).await;
+    async fn upsert(&self, key: &'static str, document: &'static Document) {
+        let written = self.collection.upsert(key, &*document.plain, None).await;
         written.expect("the document can be written");
     }
 }

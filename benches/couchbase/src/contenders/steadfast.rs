@@ -3,6 +3,7 @@
 use steadfast_couchbase::{Cluster, Collection, Credentials};
 
 use super::Client;
+use crate::load::Document;
 use crate::server::{BUCKET, PASSWORD, USER};
 
 #[derive(Clone)]
@@ -25,8 +26,8 @@ impl Client for Steadfast {
         found.expect("the document is there").bytes().len()
     }
 
-    async fn upsert(&self, key: &'static str, value: &'static str) {
-        let written = self.collection.upsert(key, value).await;
+    async fn upsert(&self, key: &'static str, document: &'static Document) {
+        let written = self.collection.upsert(key, &*document.plain).await;
         written.expect("the document can be written");
     }
 }
