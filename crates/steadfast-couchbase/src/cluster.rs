@@ -48,7 +48,7 @@ impl Cluster {
     ///
     /// Returns as soon as it is known where to look; it connects in the
     /// background. Operations wait for that, and say what was wrong if it cannot
-    /// be done.
+    /// be done; [`wait_until_ready`](Self::wait_until_ready) waits for it alone.
     ///
     /// # Errors
     /// If the connection string or the credentials make no sense. Nothing was

@@ -16,6 +16,7 @@ mod collections;
 mod config_error;
 mod connection_string;
 mod credentials;
+pub mod diagnostics;
 mod dns;
 mod drive;
 mod error;
