@@ -7,8 +7,11 @@
     reason = "the connections that use these parts are not there yet"
 )]
 
+mod bucket;
 mod breaker;
 mod client;
+mod cluster;
+pub mod collection;
 mod collections;
 mod config_error;
 mod connection_string;
@@ -26,10 +29,15 @@ mod tls;
 mod topology;
 mod world;
 
+pub use bucket::Bucket;
+pub use cluster::Cluster;
+pub use collection::Collection;
 pub use config_error::ConfigError;
 pub use connection_string::{ConnectionString, Host};
 pub use credentials::Credentials;
 pub use error::{Error, ErrorContext, ErrorKind, HttpContext, KvContext, Place, Result};
 pub use fast_fail::{TERMINALS, fast_fail_on_terminal_errors, fast_fail_or};
+pub use kv::operation::KvOperation;
+pub use kv::request::DurabilityLevel;
 pub use options::ClusterOptions;
 pub use strategy::{ErrorMapDirected, RetryDirective};

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-pub(crate) use lookup::{Lookup, Unresolved};
+pub(crate) use lookup::{Lookup, Unresolved, manifest_of};
 use parking_lot::Mutex;
 use steadfast_wire::collections::DEFAULT_NAME;
 use tokio::sync::watch;

@@ -22,7 +22,7 @@ mod terminal;
 mod track;
 
 pub(crate) use address::Address;
-pub(crate) use bucket::BucketCore;
+pub(crate) use bucket::{BucketCore, host_of};
 pub(crate) use course::Course;
 pub(crate) use dial::{Opened, dial, redial};
 pub(crate) use inbox::Inbox;
