@@ -7,8 +7,8 @@
     reason = "the connections that use these parts are not there yet"
 )]
 
-mod bucket;
 mod breaker;
+mod bucket;
 mod client;
 mod cluster;
 pub mod collection;
