@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use steadfast::{Failure, reason::TIMEOUT};
+use steadfast_wire::config::ConfigVersion;
 use steadfast_wire::frame_info::ResponseFrameInfo;
 use steadfast_wire::{ErrorBody, Feature, Frame};
 
@@ -22,7 +23,7 @@ use crate::reason::{
     KV_ERROR_MAP_RETRY_INDICATED, KV_NOT_MY_VBUCKET, NODE_NOT_AVAILABLE, SCOPE_NOT_FOUND,
     SOCKET_CLOSED_WHILE_IN_FLIGHT, SOCKET_NOT_AVAILABLE, UNKNOWN,
 };
-use crate::topology::{BucketCore, Course, Node, Wish};
+use crate::topology::{BucketCore, Course, Node, NodeId, Wish};
 use crate::world::now;
 
 /// What an operation is about.
@@ -54,6 +55,7 @@ pub(crate) async fn execute(
         course: Course::default(),
         vbucket: 0,
         node: None,
+        version: None,
         blocked: false,
         permit: None,
         last: Last::default(),
@@ -69,8 +71,9 @@ struct Run<'a> {
     timeout: Duration,
     course: Course,
     vbucket: u16,
-    /// The node of the last attempt.
-    node: Option<u64>,
+    /// The node of the last attempt, and the config that named it.
+    node: Option<NodeId>,
+    version: Option<ConfigVersion>,
     /// Whether the last attempt could not be dispatched.
     blocked: bool,
     /// The right to this attempt, where there is a circuit breaker.
@@ -143,6 +146,7 @@ impl Attempts for Run<'_> {
             vbucket: self.vbucket,
             copy: self.subject.copy,
             node: self.node,
+            version: self.version,
             blocked: self.blocked,
         };
         let parked = bucket
@@ -195,6 +199,7 @@ impl Run<'_> {
             return Err(self.blocked(None, "the bucket is not open yet"));
         };
         self.vbucket = routes.vbucket(self.subject.id);
+        self.version = Some(routes.version());
         let copy = self.subject.copy;
         if usize::from(copy) > routes.replicas() {
             // Bounds may change with a config, so they are looked at each time.
@@ -252,8 +257,7 @@ impl Run<'_> {
         self.blocked = true;
         let bucket = self.subject.bucket;
         if let Some(rejected) = bucket.core.terminals.of_bucket(&bucket.name) {
-            let kind = ErrorKind::Couchbase;
-            return Box::new(Tried::Failed(rejected.failure(), kind));
+            return Box::new(Tried::Failed(rejected.failure(), rejected.kind()));
         }
         let failure = match node {
             Some(node) => {
@@ -324,11 +328,14 @@ impl Run<'_> {
     #[cold]
     fn not_taken(&mut self, not_taken: NotTaken, connection: &Connection) -> Attempt {
         let note = match not_taken {
-            NotTaken::Closed => "the connection is closed",
+            NotTaken::Closed => {
+                self.blocked = true;
+                "the connection is closed"
+            }
+            // There is a connection, so that there is one is no news.
             NotTaken::Full => "the socket does not keep up",
             NotTaken::Unencodable(_) => return Tried::Final(ErrorKind::InvalidArgument),
         };
-        self.blocked = true;
         let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE).with_peer(connection.peer.clone());
         Tried::Failed(failure.with_note(note), ErrorKind::ServiceNotAvailable)
     }

@@ -139,11 +139,16 @@ impl BucketCore {
         let Some(routes) = routes.as_ref() else {
             return false;
         };
+        let has_connection = |node: &&Arc<Node>| {
+            let connection = node.connection(wish.vbucket);
+            connection.is_some_and(|connection| connection.closed().is_none())
+        };
+        let mut nodes = routes.nodes();
         route_changed(routes, wish)
             || wish.blocked
-                && routes
-                    .current(wish.vbucket, wish.copy)
-                    .is_some_and(|node| node.connection(wish.vbucket).is_some())
+                && nodes
+                    .find(|node| Some(node.id) == wish.node)
+                    .is_some_and(|node| has_connection(&node))
     }
 
     /// A node has a connection now: those who waited for it go on.
@@ -181,9 +186,14 @@ impl BucketCore {
     }
 }
 
+/// Whether a newer config has the document at another node than the one that the
+/// operation was to go to. By the same config it may well have gone elsewhere,
+/// along the fast-forward map, and has nothing to gain from coming back (D23).
 fn route_changed(routes: &Routes, wish: &Wish) -> bool {
     let current = routes.current(wish.vbucket, wish.copy);
-    current.is_some() && current.map(|node| node.id) != wish.node
+    wish.version != Some(routes.version())
+        && current.is_some()
+        && current.map(|node| node.id) != wish.node
 }
 
 /// What connections of a bucket bring that no operation asked for.

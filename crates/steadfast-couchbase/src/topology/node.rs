@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Address, BucketCore, NodeId, Opened, dial, redial};
 use crate::breaker::Breaker;
-use crate::kv::connection::{Closing, Connection, Task};
+use crate::kv::connection::{Closing, Connection, Events, Task};
 use crate::kv::handshake::Rejected;
 use crate::world::now;
 
@@ -95,7 +95,9 @@ impl Node {
 /// Keeps one connection up for as long as the node is wanted.
 async fn keep(bucket: Arc<BucketCore>, node: Arc<Node>, lane: usize, first: Option<Opened>) {
     let first = Mutex::new(first);
-    let slot = (Some(bucket.name.clone()), node.address.clone());
+    // Held while there is a connection. Dialling and waiting are dropped as soon
+    // as the node is not wanted any more, a connection is not.
+    let alive = tokio::sync::Mutex::new(());
     while !node.retired.is_cancelled() {
         let round = steadfast::retry(redial())
             .operation("connect")
@@ -103,14 +105,18 @@ async fn keep(bucket: Arc<BucketCore>, node: Arc<Node>, lane: usize, first: Opti
             .classify(Rejected::failure)
             .run(|_| async {
                 let opened = first.lock().take();
-                live(&bucket, &node, lane, opened).await
+                live(&bucket, &node, lane, opened, &alive).await
             });
         tokio::select! {
             // A round ends well when its connection had a life of its own.
             _ = round => {}
-            () = node.retired.cancelled() => {}
+            () = async {
+                node.retired.cancelled().await;
+                drop(alive.lock().await);
+            } => {}
         }
     }
+    let slot = (Some(bucket.name.clone()), node.address.clone());
     bucket.core.terminals.forget(&slot);
 }
 
@@ -120,6 +126,7 @@ async fn live(
     node: &Arc<Node>,
     lane: usize,
     opened: Option<Opened>,
+    alive: &tokio::sync::Mutex<()>,
 ) -> Result<(), Rejected> {
     let slot = (Some(bucket.name.clone()), node.address.clone());
     let opened = match opened {
@@ -140,6 +147,7 @@ async fn live(
             return Err(rejected);
         }
     };
+    let alive = alive.lock().await;
     *node.rejected.lock() = None;
     bucket.core.terminals.opened(&slot);
     let task = Task::new(io, connection.clone(), received, bucket.events());
@@ -149,8 +157,9 @@ async fn live(
     }
     bucket.connected(node);
     let born = now();
-    let closing = run(task, &connection, node).await;
+    let closing = run(task, &connection, node, &bucket.core.closed).await;
     drop(lane);
+    drop(alive);
     tracing::debug!(node = %node.address, bucket = %bucket.name, ?closing, "connection closed");
     let died_young = now().saturating_duration_since(born) < PROVEN;
     match closing {
@@ -168,21 +177,23 @@ async fn live(
 
 /// Runs a connection. When the node is not wanted any more, it may answer what
 /// it was asked, unless the whole client is closed.
-async fn run<E: crate::kv::connection::Events>(
+async fn run<E: Events>(
     task: Task<E>,
     connection: &Arc<Connection>,
     node: &Node,
+    closed: &CancellationToken,
 ) -> Closing {
     let mut task = std::pin::pin!(task.run());
     tokio::select! {
         closing = &mut task => return closing,
-        () = node.retired.cancelled() => {}
+        () = node.retired.cancelled() => connection.drain(),
     }
-    connection.drain();
-    match tokio::time::timeout(LAST_ANSWERS, &mut task).await {
-        Ok(closing) => closing,
-        Err(_) => Closing::NotNeeded,
+    tokio::select! {
+        closing = &mut task => return closing,
+        () = closed.cancelled() => connection.close(Closing::ByUser),
+        () = tokio::time::sleep(LAST_ANSWERS) => connection.close(Closing::NotNeeded),
     }
+    task.await
 }
 
 /// A lane has a connection for as long as this lives.

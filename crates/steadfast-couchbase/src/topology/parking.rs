@@ -15,6 +15,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use steadfast_wire::config::ConfigVersion;
 
 /// How many are released at once, and how long until the next.
 const BATCH: usize = 64;
@@ -31,6 +32,8 @@ pub(crate) struct Wish {
     pub(crate) copy: u8,
     /// The node that it was to go to, as far as it was known.
     pub(crate) node: Option<NodeId>,
+    /// The config by which it was to go there.
+    pub(crate) version: Option<ConfigVersion>,
     /// Whether it could not be dispatched, so that a connection or a terminal
     /// state is news to it.
     pub(crate) blocked: bool,
@@ -164,6 +167,7 @@ mod tests {
             vbucket,
             copy: 0,
             node: Some(1),
+            version: None,
             blocked: false,
         }
     }

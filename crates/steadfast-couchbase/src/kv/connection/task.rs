@@ -95,11 +95,11 @@ impl<E: Events> Task<E> {
         if let Poll::Ready(closing) = self.poll_read(cx) {
             return Poll::Ready(closing);
         }
-        match self.poll_write(cx) {
-            Poll::Ready(Ok(())) => {}
+        let all_sent = match self.poll_write(cx) {
+            Poll::Ready(Ok(())) => true,
             Poll::Ready(Err(error)) => return Poll::Ready(lost(&error)),
-            Poll::Pending => {}
-        }
+            Poll::Pending => false,
+        };
         self.poll_deadlines(cx);
         let mut state = self.connection.state.lock();
         if let Some(closing) = &state.closing {
@@ -107,6 +107,11 @@ impl<E: Events> Task<E> {
         }
         if state.draining && state.in_flight() == 0 {
             return Poll::Ready(Closing::NotNeeded);
+        }
+        // Whoever came since the last look at the buffer found nobody asleep to
+        // wake.
+        if all_sent && state.has_unsent() {
+            cx.waker().wake_by_ref();
         }
         state.sleep(cx.waker());
         Poll::Pending
