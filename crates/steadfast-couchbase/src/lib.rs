@@ -6,7 +6,16 @@ mod drive;
 mod error;
 mod fast_fail;
 pub mod reason;
+#[allow(
+    dead_code,
+    reason = "the cluster that the services belong to is not there yet"
+)]
+mod services;
 mod world;
 
 pub use error::{Error, ErrorContext, ErrorKind, HttpContext, KvContext, Place, Result};
 pub use fast_fail::{TERMINALS, fast_fail_on_terminal_errors, fast_fail_or};
+pub use services::query::{
+    Query, QueryMeta, QueryMetrics, QueryProfile, QueryRows, QueryWarning, ScanConsistency,
+};
+pub use services::{Rows, TypedRows};
