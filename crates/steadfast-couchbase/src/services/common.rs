@@ -59,7 +59,7 @@ macro_rules! common_methods {
 
         /// Attaches a value that strategies can read.
         #[must_use]
-        pub fn context<T: std::any::Any + Send + Sync>(mut self, context: T) -> Self {
+        pub fn context<C: std::any::Any + Send + Sync>(mut self, context: C) -> Self {
             self.common.call = self.common.call.context(context);
             self
         }

@@ -12,14 +12,21 @@
 //! - a folder for each service, with its builder, and its table of answers in
 //!   `codes`.
 
+pub(crate) mod analytics;
 mod answer;
 mod common;
 pub(crate) mod host;
 mod http;
+pub(crate) mod management;
 mod operation;
+mod path;
+pub(crate) mod ping;
 pub(crate) mod query;
 mod rows;
+pub(crate) mod search;
 mod statement;
+pub(crate) mod views;
+mod whole;
 
 use std::sync::Arc;
 use std::time::Duration;

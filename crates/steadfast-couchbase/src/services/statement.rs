@@ -71,6 +71,11 @@ impl Options {
         Ok(())
     }
 
+    /// Whether an option is set.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.members.contains_key(name)
+    }
+
     /// The request's body.
     pub(crate) fn to_body(&self) -> Vec<u8> {
         let mut members: BTreeMap<&str, &RawValue> = self
@@ -88,7 +93,7 @@ impl Options {
 
 /// Encodes a value of the user's. An error names the parameter; its own words may
 /// quote the value, and so are not repeated.
-fn encode(
+pub(crate) fn encode(
     operation: &'static str,
     name: &str,
     value: &(impl Serialize + ?Sized),

@@ -90,8 +90,7 @@ impl Exchange {
         let (request, mark) = match self.request(&endpoint, outgoing) {
             Ok(request) => request,
             Err(error) => {
-                // The path is escaped and the headers are plain, so it is the
-                // node's name that makes no address.
+                // A path of the user's that is none, or a node's name.
                 let failure = Failure::not_sent(&UNKNOWN).with_note(error.to_string());
                 return Err(Setback::Failed(failure, ErrorKind::InvalidArgument));
             }

@@ -1,6 +1,6 @@
 //! SQL++ queries.
 
-mod codes;
+pub(super) mod codes;
 mod meta;
 mod plans;
 mod request;
@@ -48,6 +48,15 @@ pub enum ScanConsistency {
     NotBounded,
     /// All that was written before the query.
     RequestPlus,
+}
+
+impl ScanConsistency {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::NotBounded => "not_bounded",
+            Self::RequestPlus => "request_plus",
+        }
+    }
 }
 
 /// What a query is to report of its execution.
@@ -121,11 +130,7 @@ impl Query {
 
     /// Sets how recent what it sees must be.
     pub fn consistency(mut self, consistency: ScanConsistency) -> Self {
-        let name = match consistency {
-            ScanConsistency::NotBounded => "not_bounded",
-            ScanConsistency::RequestPlus => "request_plus",
-        };
-        self.options.set("scan_consistency", name);
+        self.options.set("scan_consistency", consistency.name());
         self
     }
 

@@ -92,6 +92,11 @@ impl TestHost {
         self.changes.send_modify(|number| *number += 1);
     }
 
+    /// The config that it has.
+    pub(super) fn config_now(&self) -> Arc<ClusterConfig> {
+        self.config.lock().clone().unwrap()
+    }
+
     /// How many plans it remembers.
     pub(super) fn plans(&self) -> usize {
         self.services.plans().count()
@@ -190,4 +195,9 @@ pub(super) async fn eventually(what: &str, condition: impl Fn() -> bool) {
     };
     let waited = tokio::time::timeout(Duration::from_secs(10), waiting).await;
     assert!(waited.is_ok(), "it never came about that {what}");
+}
+
+/// The names of the reasons on an error.
+pub(super) fn reasons(error: &crate::Error) -> Vec<&'static str> {
+    error.reasons().iter().map(|reason| reason.name()).collect()
 }
