@@ -26,6 +26,8 @@ mod observe;
 pub mod options;
 pub mod reason;
 mod sasl;
+mod scope;
+mod services;
 mod strategy;
 mod tls;
 mod topology;
@@ -42,4 +44,16 @@ pub use fast_fail::{TERMINALS, fast_fail_on_terminal_errors, fast_fail_or};
 pub use kv::operation::KvOperation;
 pub use kv::request::DurabilityLevel;
 pub use options::ClusterOptions;
+pub use scope::Scope;
+pub use services::analytics::{Analytics, AnalyticsMeta, AnalyticsMetrics, AnalyticsRows};
+pub use services::management::{
+    BucketKind, CollectionInfo, Management, ManagementRequest, ManagementResponse, NewBucket,
+    ScopeInfo,
+};
+pub use services::query::{
+    Query, QueryMeta, QueryMetrics, QueryProfile, QueryRows, QueryWarning, ScanConsistency,
+};
+pub use services::search::{Search, SearchHit, SearchMeta, SearchRows};
+pub use services::views::{View, ViewConsistency, ViewMeta, ViewRow, ViewRows};
+pub use services::{Rows, TypedRows};
 pub use strategy::{ErrorMapDirected, RetryDirective};

@@ -1,5 +1,7 @@
 //! What all parts of a client share.
 
+mod host;
+
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 

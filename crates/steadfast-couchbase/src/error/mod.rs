@@ -77,6 +77,13 @@ impl Error {
         self
     }
 
+    /// States that the operation may have been applied, where there is no report
+    /// that would say so.
+    pub(crate) fn ambiguous(mut self, ambiguous: bool) -> Self {
+        self.inner.context.ambiguous = ambiguous;
+        self
+    }
+
     /// What kind of error it is.
     pub fn kind(&self) -> ErrorKind {
         self.inner.kind
@@ -90,7 +97,12 @@ impl Error {
     /// Whether the operation may have been applied although it is not known to
     /// have been, and applying it again would not be the same (D14).
     pub fn is_ambiguous(&self) -> bool {
-        self.kind() == ErrorKind::DurabilityAmbiguous
+        let by_kind = matches!(
+            self.kind(),
+            ErrorKind::DurabilityAmbiguous | ErrorKind::AmbiguousTimeout
+        );
+        by_kind
+            || self.context().ambiguous
             || self
                 .context()
                 .report()
