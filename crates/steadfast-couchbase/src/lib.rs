@@ -1,11 +1,6 @@
 //! A Couchbase client whose retry handling follows the documents to the letter:
 //! SDK RFC 0049 revision 16, RFC 0005 and RFC 0013.
 #![forbid(unsafe_code)]
-#![allow(
-    dead_code,
-    unused_imports,
-    reason = "the connections that use these parts are not there yet"
-)]
 
 mod breaker;
 mod bucket;

@@ -203,10 +203,6 @@ impl Core {
         decided.clone()
     }
 
-    pub(crate) fn network(&self) -> Option<&str> {
-        self.network.get()?.as_deref()
-    }
-
     fn guess_network(&self, config: &ClusterConfig) -> Option<String> {
         let is_seed = |host: &str| self.seeds.iter().any(|seed| &*seed.host == host);
         if config.nodes.iter().any(|node| is_seed(&node.hostname)) {

@@ -242,12 +242,3 @@ pub(crate) fn host_of(peer: &str) -> &str {
     let host = peer.rsplit_once(':').map_or(peer, |(host, _)| host);
     host.trim_start_matches('[').trim_end_matches(']')
 }
-
-/// Which port is meant.
-pub(crate) const fn transport_of(tls: bool) -> Transport {
-    if tls {
-        Transport::Tls
-    } else {
-        Transport::Plain
-    }
-}
