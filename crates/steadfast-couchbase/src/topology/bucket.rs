@@ -4,9 +4,7 @@ use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
-use steadfast_wire::config::{
-    ClusterConfig, ConfigNotification, ConfigVersion, Service, Transport,
-};
+use steadfast_wire::config::{ClusterConfig, ConfigNotification, ConfigVersion, Service};
 use steadfast_wire::{Frame, ServerOpcode};
 
 use super::{Address, Inbox, Node, Opened, Parking, Routes, Slot, Wish, track};
