@@ -108,7 +108,10 @@ impl Core {
         }
         let name: Arc<str> = name.into();
         let bucket = BucketCore::open(self, name.clone());
-        buckets.insert(name, bucket.clone());
+        // A client that is closed has no buckets, or nobody would let go of them.
+        if !self.is_closed() {
+            buckets.insert(name, bucket.clone());
+        }
         bucket
     }
 
@@ -131,6 +134,7 @@ impl Core {
             {
                 Some(known.clone())
             }
+            known if config.version.epoch < 0 => known.clone(),
             _ => Some(config.clone()),
         });
         self.changed();

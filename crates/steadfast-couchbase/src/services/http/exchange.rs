@@ -152,6 +152,16 @@ impl Exchange {
         }
     }
 
+    /// Completes when the client is closed.
+    pub(crate) async fn closed(&self) {
+        let mut changes = self.host.changes();
+        while !self.host.is_closed() {
+            if changes.changed().await.is_err() {
+                std::future::pending().await
+            }
+        }
+    }
+
     /// Tells the client how the request ended.
     pub(crate) fn finished(&self, finished: &Finished) {
         self.host.finished(finished, &self.context);
