@@ -1,20 +1,48 @@
 //! A Couchbase client whose retry handling follows the documents to the letter:
 //! SDK RFC 0049 revision 16, RFC 0005 and RFC 0013.
 #![forbid(unsafe_code)]
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "the connections that use these parts are not there yet"
+)]
 
+mod breaker;
+mod bucket;
+mod client;
+mod cluster;
+pub mod collection;
+mod collections;
+mod config_error;
+mod connection_string;
+mod credentials;
+pub mod diagnostics;
+mod dns;
 mod drive;
 mod error;
 mod fast_fail;
+mod kv;
+mod observe;
+pub mod options;
 pub mod reason;
-#[allow(
-    dead_code,
-    reason = "the cluster that the services belong to is not there yet"
-)]
+mod sasl;
 mod services;
+mod strategy;
+mod tls;
+mod topology;
 mod world;
 
+pub use bucket::Bucket;
+pub use cluster::Cluster;
+pub use collection::Collection;
+pub use config_error::ConfigError;
+pub use connection_string::{ConnectionString, Host};
+pub use credentials::Credentials;
 pub use error::{Error, ErrorContext, ErrorKind, HttpContext, KvContext, Place, Result};
 pub use fast_fail::{TERMINALS, fast_fail_on_terminal_errors, fast_fail_or};
+pub use kv::operation::KvOperation;
+pub use kv::request::DurabilityLevel;
+pub use options::ClusterOptions;
 pub use services::analytics::{Analytics, AnalyticsMeta, AnalyticsMetrics, AnalyticsRows};
 pub use services::management::{
     BucketKind, CollectionInfo, Management, ManagementRequest, ManagementResponse, NewBucket,
@@ -26,3 +54,4 @@ pub use services::query::{
 pub use services::search::{Search, SearchHit, SearchMeta, SearchRows};
 pub use services::views::{View, ViewConsistency, ViewMeta, ViewRow, ViewRows};
 pub use services::{Rows, TypedRows};
+pub use strategy::{ErrorMapDirected, RetryDirective};

@@ -1,5 +1,6 @@
 //! What is known of a failed attempt.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -85,12 +86,13 @@ pub struct Failure {
     detail: Cold<Detail>,
 }
 
-/// What is for people to read, kept apart because most of the engine only
-/// passes it on.
+/// What is for people to read, or for one strategy only, kept apart because most
+/// of the engine only passes it on.
 #[derive(Clone, Debug, Default)]
 struct Detail {
     peer: Option<Arc<str>>,
     note: Option<Cow<'static, str>>,
+    attachment: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Failure {
@@ -188,6 +190,29 @@ impl Failure {
         self
     }
 
+    /// Attaches what a protocol knows beyond all this, for a strategy that
+    /// understands it. There is one attachment; another takes its place.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use steadfast::{Failure, reason};
+    ///
+    /// struct Quota { left: u32 }
+    ///
+    /// let failure = Failure::responded(&reason::THROTTLED).with_attachment(Arc::new(Quota { left: 7 }));
+    /// assert_eq!(failure.attachment::<Quota>().map(|quota| quota.left), Some(7));
+    /// assert!(failure.attachment::<String>().is_none());
+    /// ```
+    pub fn with_attachment<T: Any + Send + Sync>(mut self, attachment: Arc<T>) -> Self {
+        self.detail.get_or_default().attachment = Some(attachment);
+        self
+    }
+
+    /// The attachment, if there is one and it is a `T`.
+    pub fn attachment<T: Any>(&self) -> Option<&T> {
+        self.detail.get()?.attachment.as_ref()?.downcast_ref()
+    }
+
     /// The peer that the attempt went to, if it was named.
     pub fn peer(&self) -> Option<&str> {
         self.detail.get()?.peer.as_deref()
@@ -196,5 +221,24 @@ impl Failure {
     /// What happened, in a few words, if somebody said.
     pub fn note(&self) -> Option<&str> {
         self.detail.get()?.note.as_deref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reason::THROTTLED;
+
+    #[test]
+    fn an_attachment_is_found_by_its_type_and_goes_along_with_clones() {
+        let bare = Failure::responded(&THROTTLED);
+        assert_eq!(bare.attachment::<u32>(), None);
+        let failure = bare.with_attachment(Arc::new(1_u32)).with_note("busy");
+        assert_eq!(failure.clone().attachment::<u32>(), Some(&1));
+        assert_eq!(failure.attachment::<u64>(), None);
+        let failure = failure.with_attachment(Arc::new(2_u64));
+        assert_eq!(failure.attachment::<u64>(), Some(&2));
+        assert_eq!(failure.attachment::<u32>(), None, "there is one");
+        assert_eq!(failure.note(), Some("busy"));
     }
 }

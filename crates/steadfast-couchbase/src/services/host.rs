@@ -13,6 +13,7 @@ use steadfast_wire::config::{ClusterConfig, Service};
 use tokio::sync::watch;
 
 use super::Services;
+use crate::observe::Reports;
 
 /// The cluster, as its HTTP services see it.
 pub(crate) trait Host: Send + Sync {
@@ -49,4 +50,10 @@ pub(crate) trait Host: Send + Sync {
 
     /// Whether the client was closed.
     fn is_closed(&self) -> bool;
+
+    /// The name that the client introduces itself with.
+    fn agent(&self) -> &str;
+
+    /// Where slow requests are reported.
+    fn reports(&self) -> &Reports;
 }

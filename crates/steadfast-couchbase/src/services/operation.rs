@@ -11,6 +11,7 @@ use super::http::{Answer, Exchange, Outgoing};
 use super::rows::{Limits, Members, Next, Rows, Source, Splitter, Trouble};
 use crate::drive::{Attempts, Tried, drive};
 use crate::error::{Error, Place};
+use crate::observe::Finished;
 use crate::world::now;
 
 /// The most that is read of an answer whose status is no success.
@@ -177,8 +178,12 @@ impl<S: RowService> Attempts for Operation<S> {
 
     fn explain(&mut self, error: Error) -> Error {
         error
-            .with_place(std::mem::take(&mut self.place))
-            .with_http(std::mem::take(&mut self.exchange.context))
+            .with_place(self.place.clone())
+            .with_http(self.exchange.context.clone())
+    }
+
+    fn finished(&mut self, finished: &Finished) {
+        self.exchange.finished(self.name, &self.place, finished);
     }
 }
 

@@ -10,6 +10,7 @@ use super::http::{Exchange, Outgoing};
 use super::rows::Members;
 use crate::drive::{Attempts, Tried, drive};
 use crate::error::{Error, ErrorKind, Place};
+use crate::observe::Finished;
 
 /// The most that is read of an answer. The config of a cluster with a thousand
 /// buckets is far from it.
@@ -17,6 +18,7 @@ const MAX_ANSWER: usize = 64 * 1024 * 1024;
 
 /// An operation of the management service, or a ping.
 pub(super) struct Whole {
+    pub(super) name: &'static str,
     pub(super) exchange: Exchange,
     pub(super) outgoing: Outgoing,
     /// Knows more about a refusal than its status says.
@@ -88,7 +90,11 @@ impl Attempts for Whole {
 
     fn explain(&mut self, error: Error) -> Error {
         error
-            .with_place(std::mem::take(&mut self.place))
-            .with_http(std::mem::take(&mut self.exchange.context))
+            .with_place(self.place.clone())
+            .with_http(self.exchange.context.clone())
+    }
+
+    fn finished(&mut self, finished: &Finished) {
+        self.exchange.finished(self.name, &self.place, finished);
     }
 }
