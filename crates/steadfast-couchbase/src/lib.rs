@@ -7,8 +7,8 @@
     reason = "the connections that use these parts are not there yet"
 )]
 
-mod bucket;
 mod breaker;
+mod bucket;
 mod client;
 mod cluster;
 pub mod collection;
@@ -21,6 +21,7 @@ mod drive;
 mod error;
 mod fast_fail;
 mod kv;
+mod observe;
 pub mod options;
 pub mod reason;
 mod sasl;

@@ -16,6 +16,8 @@ use tokio_util::task::TaskTracker;
 use crate::credentials::Credentials;
 use crate::fast_fail::fast_fail_on_terminal_errors;
 use crate::kv::connection::Connection;
+use crate::kv::execute::server_duration;
+use crate::observe::{Orphan, Reports};
 use crate::options::{ClusterOptions, Network};
 use crate::topology::{Address, BucketCore, Slot, Terminals, track_cluster};
 
@@ -31,6 +33,7 @@ pub(crate) struct Core {
     /// Cancelled when the client is closed.
     pub(crate) closed: CancellationToken,
     pub(crate) tasks: TaskTracker,
+    pub(crate) reports: Arc<Reports>,
     pub(crate) client_id: u64,
     pub(crate) agent: String,
     credentials: ArcSwap<Credentials>,
@@ -60,7 +63,9 @@ impl Core {
             "" => concat!("steadfast/", env!("CARGO_PKG_VERSION")).to_owned(),
             extra => format!("steadfast/{} {extra}", env!("CARGO_PKG_VERSION")),
         };
+        let reports = Arc::new(Reports::new(options.reports.clone()));
         let core = Arc::new(Self {
+            reports,
             options,
             strategy,
             seeds,
@@ -78,6 +83,9 @@ impl Core {
             buckets: Mutex::default(),
         });
         core.tasks.spawn(track_cluster(core.clone()));
+        let reports = core.reports.clone().run();
+        core.tasks
+            .spawn(core.closed.clone().run_until_cancelled_owned(reports));
         core
     }
 
@@ -216,13 +224,15 @@ impl Core {
         self.terminals.forget_unless(slot);
     }
 
+    /// An answer came that nobody waits for any longer.
     pub(crate) fn orphan(&self, connection: &Connection, frame: &Frame) {
-        tracing::debug!(
-            peer = %connection.peer,
-            opcode = %frame.opcode(),
-            opaque = frame.opaque(),
-            "an answer came that nobody waits for any longer"
-        );
+        self.reports.orphan(Orphan {
+            operation: frame.opcode().to_string(),
+            opaque: frame.opaque(),
+            local: connection.local.clone(),
+            remote: connection.peer.clone(),
+            server_duration: server_duration(frame).unwrap_or_default(),
+        });
     }
 
     pub(crate) fn is_closed(&self) -> bool {

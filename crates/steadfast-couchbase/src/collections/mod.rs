@@ -19,6 +19,8 @@ use parking_lot::Mutex;
 use steadfast_wire::collections::DEFAULT_NAME;
 use tokio::sync::watch;
 
+use crate::observe::Durations;
+
 /// Set in [`Collection::known`] when the id is known.
 const KNOWN: u64 = 1 << 32;
 
@@ -35,6 +37,8 @@ pub(crate) struct Collections {
 pub(crate) struct Collection {
     pub(crate) scope: Arc<str>,
     pub(crate) name: Arc<str>,
+    /// How long operations on it took.
+    pub(crate) durations: Durations,
     known: AtomicU64,
     state: Mutex<State>,
 }
@@ -70,6 +74,7 @@ impl Collection {
         Self {
             scope,
             name,
+            durations: Durations::default(),
             known: AtomicU64::new(if is_default { KNOWN } else { 0 }),
             state: Mutex::default(),
         }

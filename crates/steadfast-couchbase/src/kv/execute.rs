@@ -4,22 +4,26 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use steadfast::{Failure, reason::TIMEOUT};
+use steadfast_wire::frame_info::ResponseFrameInfo;
 use steadfast_wire::{ErrorBody, Feature, Frame};
 
 use super::connection::{Closing, Connection, Ended, NotTaken};
 use super::meaning::{Meaning, Verdict, meaning};
 use super::operation::KvOperation;
 use super::request::{Body, Common, Target, call, remaining, timeout};
+use crate::breaker::{Outcome, Permit};
 use crate::collections::{Collection, Unresolved};
 use crate::drive::{Attempts, Tried, drive};
 use crate::error::{Error, ErrorKind, KvContext, Place};
+use crate::observe::{Finished, SlowRequest};
 use crate::options::VbucketRetry;
 use crate::reason::{
-    COLLECTION_NOT_FOUND, KV_COLLECTION_OUTDATED, KV_ERROR_MAP_RETRY_INDICATED, KV_NOT_MY_VBUCKET,
-    NODE_NOT_AVAILABLE, SCOPE_NOT_FOUND, SOCKET_CLOSED_WHILE_IN_FLIGHT, SOCKET_NOT_AVAILABLE,
-    UNKNOWN,
+    CIRCUIT_BREAKER_OPEN, COLLECTION_NOT_FOUND, KV_COLLECTION_OUTDATED,
+    KV_ERROR_MAP_RETRY_INDICATED, KV_NOT_MY_VBUCKET, NODE_NOT_AVAILABLE, SCOPE_NOT_FOUND,
+    SOCKET_CLOSED_WHILE_IN_FLIGHT, SOCKET_NOT_AVAILABLE, UNKNOWN,
 };
 use crate::topology::{BucketCore, Course, Node, Wish};
+use crate::world::now;
 
 /// What an operation is about.
 pub(crate) struct Subject<'a> {
@@ -46,10 +50,12 @@ pub(crate) async fn execute(
         operation,
         subject,
         body,
+        timeout,
         course: Course::default(),
         vbucket: 0,
         node: None,
         blocked: false,
+        permit: None,
         last: Last::default(),
     };
     drive(call(operation, common, timeout), &*strategy, &mut run).await
@@ -60,12 +66,15 @@ struct Run<'a> {
     operation: KvOperation,
     subject: Subject<'a>,
     body: Body<'a>,
+    timeout: Duration,
     course: Course,
     vbucket: u16,
     /// The node of the last attempt.
     node: Option<u64>,
     /// Whether the last attempt could not be dispatched.
     blocked: bool,
+    /// The right to this attempt, where there is a circuit breaker.
+    permit: Option<(Arc<Node>, Permit)>,
     last: Last,
 }
 
@@ -118,6 +127,9 @@ impl Attempts for Run<'_> {
         self.last.opaque = Some(ticket.opaque());
         self.last.answer = None;
         let answer = ticket.await;
+        if self.permit.is_some() {
+            self.tell_breaker(&answer);
+        }
         self.last.connection = Some(connection);
         match answer {
             Ok(answer) => self.answered(answer, collection),
@@ -155,6 +167,19 @@ impl Attempts for Run<'_> {
         };
         error.with_place(place).with_kv(self.last.context())
     }
+
+    fn finished(&mut self, finished: &Finished) {
+        let Subject {
+            bucket, collection, ..
+        } = &self.subject;
+        let place = [&*bucket.name, &*collection.scope, &*collection.name];
+        let operation = self.operation;
+        collection.durations.record(operation, finished, place);
+        let reports = &bucket.core.reports;
+        if reports.is_slow_kv(finished.elapsed) {
+            reports.slow(finished.elapsed, self.slow_request(finished));
+        }
+    }
 }
 
 impl Run<'_> {
@@ -180,10 +205,45 @@ impl Run<'_> {
             return Err(self.blocked(None, "no node has this vbucket now"));
         };
         self.node = Some(node.id);
+        if node.breaker.is_on() {
+            self.ask_breaker(node)?;
+        }
         match node.connection(self.vbucket) {
             Some(connection) => Ok(connection),
             None => Err(self.blocked(Some(node), "no connection to the node")),
         }
+    }
+
+    /// A breaker that is open is a reason like any other.
+    #[cold]
+    fn ask_breaker(&mut self, node: &Arc<Node>) -> Result<(), Box<Attempt>> {
+        match node.breaker.allow(now()) {
+            Ok(permit) => {
+                self.permit = Some((node.clone(), permit));
+                Ok(())
+            }
+            Err(_) => {
+                let failure = Failure::not_sent(&CIRCUIT_BREAKER_OPEN);
+                let failure = failure.with_peer(node.label.clone());
+                let kind = ErrorKind::ServiceNotAvailable;
+                Err(Box::new(Tried::Failed(failure, kind)))
+            }
+        }
+    }
+
+    /// Tells the breaker what became of the attempt. One that the client itself
+    /// ended says nothing.
+    #[cold]
+    fn tell_breaker(&mut self, answer: &Result<Frame, Ended>) {
+        let Some((node, permit)) = self.permit.take() else {
+            return;
+        };
+        let outcome = match answer {
+            Ok(_) => Outcome::Alive,
+            Err(Ended::Closed { by_user: true, .. }) => return,
+            Err(Ended::Closed { .. } | Ended::TimedOut { .. }) => Outcome::Failed,
+        };
+        node.breaker.record(permit, outcome, now());
     }
 
     /// It cannot be dispatched. Only now the terminal states matter (D19).
@@ -345,6 +405,21 @@ impl Run<'_> {
     }
 
     #[cold]
+    fn slow_request(&self, finished: &Finished) -> SlowRequest {
+        let connection = self.last.connection.as_ref();
+        SlowRequest {
+            operation: self.operation.name(),
+            service: "kv",
+            retries: finished.retries,
+            timeout: Some(self.timeout),
+            last_opaque: self.last.opaque,
+            last_local: connection.map(|connection| connection.local.clone()),
+            last_remote: connection.map(|connection| connection.peer.clone()),
+            last_server_duration: self.last.answer.as_ref().and_then(server_duration),
+        }
+    }
+
+    #[cold]
     fn ended(&mut self, ended: Ended) -> Attempt {
         let peer = self.last.connection.as_ref().map(|it| it.peer.clone());
         let with_peer = |failure: Failure| match peer {
@@ -391,6 +466,14 @@ impl Run<'_> {
             }
         }
     }
+}
+
+/// How long the server says that it worked on it.
+pub(crate) fn server_duration(answer: &Frame) -> Option<Duration> {
+    answer.response_frame_infos().find_map(|info| match info {
+        Ok(ResponseFrameInfo::ServerDuration(duration)) => Some(duration.duration()),
+        Ok(_) | Err(_) => None,
+    })
 }
 
 /// The client is closed, and nothing was sent.

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::{Address, BucketCore, NodeId, Opened, dial, redial};
+use crate::breaker::Breaker;
 use crate::kv::connection::{Closing, Connection, Task};
 use crate::kv::handshake::Rejected;
 use crate::world::now;
@@ -25,6 +26,7 @@ pub(crate) struct Node {
     pub(crate) address: Address,
     /// The address, as it stands in errors.
     pub(crate) label: Arc<str>,
+    pub(crate) breaker: Breaker,
     lanes: Box<[ArcSwapOption<Connection>]>,
     /// Why there is no connection, as far as that is known.
     rejected: Mutex<Option<Rejected>>,
@@ -46,6 +48,7 @@ impl Node {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             label: address.to_string().into(),
             address,
+            breaker: Breaker::new(options.circuit_breaker.clone()),
             lanes: lanes.collect(),
             rejected: Mutex::new(None),
             retired: bucket.core.closed.child_token(),
