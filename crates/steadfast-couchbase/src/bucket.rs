@@ -7,6 +7,7 @@ use steadfast_wire::collections::DEFAULT_NAME;
 
 use crate::cluster::Handle;
 use crate::collection::Collection;
+use crate::scope::Scope;
 use crate::topology::BucketCore;
 
 /// A bucket. Cheap to clone.
@@ -32,9 +33,18 @@ impl Bucket {
         Collection::new(self.handle.clone(), self.core.clone(), scope, collection)
     }
 
+    /// A scope of the bucket.
+    pub fn scope(&self, name: &str) -> Scope {
+        Scope::new(self.handle.clone(), self.core.clone(), name)
+    }
+
     /// The collection that every bucket has.
     pub fn default_collection(&self) -> Collection {
         self.collection(DEFAULT_NAME, DEFAULT_NAME)
+    }
+
+    pub(crate) fn handle(&self) -> &Arc<Handle> {
+        &self.handle
     }
 
     pub(crate) fn core(&self) -> &Arc<BucketCore> {

@@ -48,7 +48,7 @@ impl Cluster {
     ///
     /// Returns as soon as it is known where to look; it connects in the
     /// background. Operations wait for that, and say what was wrong if it cannot
-    /// be done.
+    /// be done; [`wait_until_ready`](Self::wait_until_ready) waits for it alone.
     ///
     /// # Errors
     /// If the connection string or the credentials make no sense. Nothing was
@@ -104,6 +104,7 @@ impl Cluster {
         let core = &self.handle.core;
         if let Some(connector) = &core.tls {
             let config = tls::client_config(&core.options.tls, &credentials)?;
+            core.services.set_tls(Some(config.clone()));
             connector.store(Arc::new(TlsConnector::from(config)));
         }
         core.set_credentials(credentials);
@@ -118,6 +119,10 @@ impl Cluster {
         let core = &self.handle.core;
         core.close();
         core.tasks.wait().await;
+    }
+
+    pub(crate) fn handle(&self) -> &Arc<Handle> {
+        &self.handle
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {

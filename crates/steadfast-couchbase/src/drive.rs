@@ -10,12 +10,15 @@ use std::time::{Duration, Instant};
 
 use steadfast::internal::surviving;
 use steadfast::{
-    Answer, Call, Cause, Failure, Orchestrator, PendingDecision, RetryStrategy, Step, Verdict,
+    Answer, Call, Cause, Failure, Orchestrator, PendingDecision, Request, RetryStrategy, Step,
+    Verdict,
 };
+use tracing::{Instrument, Span};
 
 use crate::error::{Error, ErrorKind};
 use crate::fast_fail::Raised;
-use crate::world::Machine;
+use crate::observe::Finished;
+use crate::world::{Machine, now};
 
 /// An operation, attempt by attempt.
 pub(crate) trait Attempts {
@@ -33,9 +36,15 @@ pub(crate) trait Attempts {
     /// a new route, a connection, or no client any more. May never complete.
     fn woken(&mut self, failure: &Failure) -> impl Future<Output = ()> + Send;
 
+    /// Completes when the client is closed.
+    fn closed(&self) -> impl Future<Output = ()> + Send;
+
     /// Adds to the error what the operation knows: where it was, what the server
     /// said last.
     fn explain(&mut self, error: Error) -> Error;
+
+    /// Told how the request ended, for metrics and reports.
+    fn finished(&mut self, finished: &Finished);
 }
 
 /// What an attempt came to.
@@ -59,14 +68,47 @@ pub(crate) async fn drive<A: Attempts + Send>(
     strategy: &dyn RetryStrategy,
     operation: &mut A,
 ) -> Result<A::Output, Error> {
-    let name = call.request().operation();
-    let world = &Machine;
+    let (name, service) = (call.request().operation(), call.request().service());
+    let span = tracing::debug_span!(
+        "request",
+        operation = name,
+        service,
+        couchbase.retries = tracing::field::Empty
+    );
     let mut request = Orchestrator::new(strategy, call);
+    let outcome = run(&mut request, operation, name, &span).await;
+    let elapsed = match request.request().started() {
+        Some(started) => now().saturating_duration_since(started),
+        None => Duration::ZERO,
+    };
+    let retries = match &outcome {
+        Ok(_) => request.request().retries(),
+        Err(error) => error
+            .context()
+            .report()
+            .map_or(0, steadfast::Report::retries),
+    };
+    span.record("couchbase.retries", retries);
+    operation.finished(&Finished {
+        elapsed,
+        retries,
+        error: outcome.as_ref().err().map(Error::kind),
+    });
+    outcome
+}
+
+async fn run<A: Attempts + Send>(
+    request: &mut Orchestrator<&dyn RetryStrategy>,
+    operation: &mut A,
+    name: &'static str,
+    span: &Span,
+) -> Result<A::Output, Error> {
+    let world = &Machine;
     let mut step = request.begin(world);
     let mut kind = ErrorKind::UnambiguousTimeout;
     loop {
         step = match step {
-            Step::Attempt => match operation.attempt(request.request().deadline()).await {
+            Step::Attempt => match attempt(request.request(), operation, span).await {
                 Tried::Done(output) => {
                     request.handle_success(world);
                     return Ok(output);
@@ -88,7 +130,7 @@ pub(crate) async fn drive<A: Attempts + Send>(
             Step::Wait(delay) => {
                 let woken = match request.request().history().last() {
                     Some(last) => wait(delay, operation.woken(&last.failure)).await,
-                    None => wait(delay, std::future::pending()).await,
+                    None => wait(delay, operation.closed()).await,
                 };
                 if woken {
                     request.handle_woken(world)
@@ -96,10 +138,19 @@ pub(crate) async fn drive<A: Attempts + Send>(
                     request.handle_waited(world)
                 }
             }
-            Step::Ask(pending) => match decided(pending, request.request().deadline()).await {
-                Some(answer) => request.handle_decision(answer, world),
-                None => request.handle_deadline(world),
-            },
+            Step::Ask(pending) => {
+                tokio::select! {
+                    biased;
+                    () = operation.closed() => {
+                        kind = ErrorKind::RequestCanceled;
+                        request.handle_cancel(world)
+                    }
+                    answer = decided(pending, request.request().deadline()) => match answer {
+                        Some(answer) => request.handle_decision(answer, world),
+                        None => request.handle_deadline(world),
+                    },
+                }
+            }
             Step::GiveUp(verdict) => {
                 let report = request.take_report();
                 let raised = report.refusal().and_then(Raised::of);
@@ -126,6 +177,21 @@ pub(crate) async fn drive<A: Attempts + Send>(
             }
         };
     }
+}
+
+/// Makes an attempt, within a span of its own if anybody looks.
+fn attempt<A: Attempts + Send>(
+    request: Request<'_>,
+    operation: &mut A,
+    span: &Span,
+) -> impl Future<Output = Tried<A::Output>> + Send {
+    let span = if span.is_disabled() {
+        Span::none()
+    } else {
+        let number = request.attempts();
+        tracing::debug_span!(parent: span, "attempt", number)
+    };
+    operation.attempt(request.deadline()).instrument(span)
 }
 
 /// What the refusal says beyond its cause.

@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use steadfast::{Roll, World};
+use steadfast::{RetryEvent, Roll, World};
+
+use crate::observe::count_decision;
 
 /// Tokio's clock, which tests can pause, and a generator for each thread.
 pub(crate) struct Machine;
@@ -14,6 +16,10 @@ impl World for Machine {
 
     fn roll(&self) -> Roll {
         Roll::from_bits(fastrand::u64(..))
+    }
+
+    fn observe(&self, event: &RetryEvent<'_>) {
+        count_decision(event);
     }
 }
 

@@ -92,6 +92,13 @@ impl Breaker {
         Self { on }
     }
 
+    /// Whether there is a breaker at all. If not, there is no need to ask, nor to
+    /// look at the clock in order to ask.
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        self.on.is_some()
+    }
+
     /// Whether an attempt may be made now.
     #[inline]
     pub(crate) fn allow(&self, now: Instant) -> Result<Permit, Refused> {

@@ -16,7 +16,10 @@ use tokio_util::task::TaskTracker;
 use crate::credentials::Credentials;
 use crate::fast_fail::fast_fail_on_terminal_errors;
 use crate::kv::connection::Connection;
+use crate::kv::execute::server_duration;
+use crate::observe::{Orphan, Reports};
 use crate::options::{ClusterOptions, Network};
+use crate::services::Services;
 use crate::topology::{Address, BucketCore, Slot, Terminals, track_cluster};
 
 /// What all parts of a client share. Owned by its handles and its tasks.
@@ -31,6 +34,9 @@ pub(crate) struct Core {
     /// Cancelled when the client is closed.
     pub(crate) closed: CancellationToken,
     pub(crate) tasks: TaskTracker,
+    pub(crate) reports: Arc<Reports>,
+    /// What query, search and the others that speak HTTP share.
+    pub(crate) services: Services,
     pub(crate) client_id: u64,
     pub(crate) agent: String,
     credentials: ArcSwap<Credentials>,
@@ -60,7 +66,11 @@ impl Core {
             "" => concat!("steadfast/", env!("CARGO_PKG_VERSION")).to_owned(),
             extra => format!("steadfast/{} {extra}", env!("CARGO_PKG_VERSION")),
         };
+        let reports = Arc::new(Reports::new(options.reports.clone()));
+        let config = tls.as_ref().map(|tls| tls.config().clone());
         let core = Arc::new(Self {
+            reports,
+            services: Services::new(&options, config),
             options,
             strategy,
             seeds,
@@ -78,6 +88,9 @@ impl Core {
             buckets: Mutex::default(),
         });
         core.tasks.spawn(track_cluster(core.clone()));
+        let reports = core.reports.clone().run();
+        core.tasks
+            .spawn(core.closed.clone().run_until_cancelled_owned(reports));
         core
     }
 
@@ -98,7 +111,10 @@ impl Core {
         }
         let name: Arc<str> = name.into();
         let bucket = BucketCore::open(self, name.clone());
-        buckets.insert(name, bucket.clone());
+        // A client that is closed has no buckets, or nobody would let go of them.
+        if !self.is_closed() {
+            buckets.insert(name, bucket.clone());
+        }
         bucket
     }
 
@@ -121,6 +137,7 @@ impl Core {
             {
                 Some(known.clone())
             }
+            known if config.version.epoch < 0 => known.clone(),
             _ => Some(config.clone()),
         });
         self.changed();
@@ -193,10 +210,6 @@ impl Core {
         decided.clone()
     }
 
-    pub(crate) fn network(&self) -> Option<&str> {
-        self.network.get()?.as_deref()
-    }
-
     fn guess_network(&self, config: &ClusterConfig) -> Option<String> {
         let is_seed = |host: &str| self.seeds.iter().any(|seed| &*seed.host == host);
         if config.nodes.iter().any(|node| is_seed(&node.hostname)) {
@@ -216,13 +229,15 @@ impl Core {
         self.terminals.forget_unless(slot);
     }
 
+    /// An answer came that nobody waits for any longer.
     pub(crate) fn orphan(&self, connection: &Connection, frame: &Frame) {
-        tracing::debug!(
-            peer = %connection.peer,
-            opcode = %frame.opcode(),
-            opaque = frame.opaque(),
-            "an answer came that nobody waits for any longer"
-        );
+        self.reports.orphan(Orphan {
+            operation: frame.opcode().to_string(),
+            opaque: frame.opaque(),
+            local: connection.local.clone(),
+            remote: connection.peer.clone(),
+            server_duration: server_duration(frame).unwrap_or_default(),
+        });
     }
 
     pub(crate) fn is_closed(&self) -> bool {

@@ -185,6 +185,14 @@ fn what_makes_no_sense_is_refused_by_the_part_that_does_not() {
 }
 
 #[test]
+fn nothing_is_suggested_for_an_option_that_is_like_none() {
+    for name in ["frobnicate", "x", &"kv_timeout".repeat(10)] {
+        let error = ConnectionString::parse(&format!("couchbase://db?{name}=1")).unwrap_err();
+        assert_eq!(error.problem(), "is not known");
+    }
+}
+
+#[test]
 fn options_are_set_and_what_is_not_named_stays() {
     let options = options(
         "couchbases://db?kv_timeout=1s&key_value_durable_timeout=3500&bootstrap_timeout=1.5s\

@@ -12,6 +12,7 @@ pub struct ErrorContext {
     pub(crate) operation: &'static str,
     pub(crate) place: Place,
     pub(crate) note: Option<String>,
+    pub(crate) ambiguous: bool,
     pub(crate) report: Option<Report>,
     pub(crate) kv: Option<KvContext>,
     pub(crate) http: Option<HttpContext>,
@@ -52,6 +53,8 @@ pub struct KvContext {
     pub dispatched_to: Option<Arc<str>>,
     /// This end of that connection.
     pub dispatched_from: Option<Arc<str>>,
+    /// The path at which an operation on parts of a document failed, from zero.
+    pub path_index: Option<usize>,
 }
 
 /// What the server said to an HTTP operation, and where.
@@ -80,6 +83,7 @@ impl ErrorContext {
             operation,
             place: Place::default(),
             note: None,
+            ambiguous: false,
             report: None,
             kv: None,
             http: None,

@@ -33,6 +33,7 @@ pub(super) fn of(error: &Error) -> Value {
         put("xerrorRef", json!(kv.reference));
         put("xerrorContext", json!(kv.server_text));
         put("lastDispatchedTo", json!(kv.dispatched_to.as_deref()));
+        put("index", json!(kv.path_index));
         put("lastDispatchedFrom", json!(kv.dispatched_from.as_deref()));
     }
     if let Some(http) = context.http() {
@@ -41,7 +42,7 @@ pub(super) fn of(error: &Error) -> Value {
         put("errorMessage", json!(http.message));
         put("statement", json!(http.statement));
         put("clientContextId", json!(http.client_context_id));
-        put("request", json!(http.request));
+        put("httpRequest", json!(http.request));
         put("lastDispatchedTo", json!(http.dispatched_to.as_deref()));
     }
     if let Some(report) = context.report() {

@@ -121,8 +121,16 @@ kinds! {
     DeltaInvalid = "delta invalid";
     /// The document has such a path already.
     PathExists = "path exists";
-    /// An extended attribute was asked for wrongly.
-    XattrInvalid = "extended attribute invalid";
+    /// The server does not know the macro.
+    XattrUnknownMacro = "unknown macro";
+    /// These extended attributes cannot be used in one operation.
+    XattrInvalidKeyCombo = "invalid combination of extended attributes";
+    /// The server does not know the virtual attribute.
+    XattrUnknownVirtualAttribute = "unknown virtual attribute";
+    /// Virtual attributes can only be read.
+    XattrCannotModifyVirtualAttribute = "cannot modify a virtual attribute";
+    /// The user has no rights on the extended attribute.
+    XattrNoAccess = "no access to the extended attribute";
     /// The query could not be planned.
     PlanningFailure = "planning failure";
     /// The index failed.
@@ -139,10 +147,22 @@ kinds! {
     DatasetNotFound = "dataset not found";
     /// There is no such analytics dataverse.
     DataverseNotFound = "dataverse not found";
+    /// There is such an analytics dataset already.
+    DatasetExists = "dataset exists";
+    /// There is such an analytics dataverse already.
+    DataverseExists = "dataverse exists";
+    /// There is no such analytics link.
+    LinkNotFound = "link not found";
     /// There is no such view.
     ViewNotFound = "view not found";
     /// There is no such design document.
     DesignDocumentNotFound = "design document not found";
+    /// There is such a bucket already.
+    BucketExists = "bucket exists";
+    /// There is such a scope already.
+    ScopeExists = "scope exists";
+    /// There is such a collection already.
+    CollectionExists = "collection exists";
     /// Something else went wrong; the context says what.
     Couchbase = "failed";
 }

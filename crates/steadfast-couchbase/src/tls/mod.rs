@@ -64,9 +64,7 @@ pub(crate) fn client_config(
 /// # Errors
 /// If a certificate cannot be for such a name.
 pub(crate) fn server_name(host: &str) -> Result<ServerName<'static>, ConfigError> {
-    // A certificate has no dot at the end, which only tells DNS where to look.
-    let name = host.strip_suffix('.').unwrap_or(host);
-    ServerName::try_from(name.to_owned())
+    ServerName::try_from(host.to_owned())
         .map_err(|_| ConfigError::new(format!("host {host}"), "cannot be a name in a certificate"))
 }
 
