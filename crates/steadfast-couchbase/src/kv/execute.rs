@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use steadfast::{Failure, reason::TIMEOUT};
+use steadfast::{Failure, RetryStrategy, reason::TIMEOUT};
 use steadfast_wire::frame_info::ResponseFrameInfo;
 use steadfast_wire::{ErrorBody, Feature, Frame};
 
@@ -67,7 +67,10 @@ pub(crate) async fn execute(
 ) -> Result<Answered, Error> {
     let core = &subject.bucket.core;
     let timeout = timeout(common, &core.options, body.durability);
-    let strategy = common.strategy.as_ref().unwrap_or(&core.strategy).clone();
+    let strategy: &dyn RetryStrategy = match &common.strategy {
+        Some(strategy) => &**strategy,
+        None => &*core.strategy,
+    };
     let mut run = Run {
         operation,
         subject,
@@ -80,7 +83,7 @@ pub(crate) async fn execute(
         permit: None,
         last: Last::default(),
     };
-    let frame = drive(call(operation, common, timeout), &*strategy, &mut run).await?;
+    let frame = drive(call(operation, common, timeout), strategy, &mut run).await?;
     let vbucket = run.vbucket;
     Ok(Answered { frame, vbucket })
 }
@@ -126,7 +129,8 @@ impl Attempts for Run<'_> {
         };
         let collection = match self.subject.collection.id() {
             Some(id) => id,
-            None => match self.resolve(&connection, deadline).await {
+            // In a box, so that the operations that follow do not carry it.
+            None => match Box::pin(self.resolve(&connection, deadline)).await {
                 Ok(id) => id,
                 Err(tried) => return *tried,
             },
