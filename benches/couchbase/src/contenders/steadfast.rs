@@ -1,6 +1,8 @@
-//! The client of this project, as its users have it.
+//! The client of this project, as its users have it but for compression, which
+//! nobody here has.
 
-use steadfast_couchbase::{Cluster, Collection, Credentials};
+use steadfast_couchbase::{Cluster, ClusterOptions, Collection, Credentials};
+use steadfast_couchbase::options::Compression;
 
 use super::Client;
 use crate::load::Document;
@@ -13,7 +15,8 @@ struct Steadfast {
 
 pub(super) async fn connect(server: &str) -> impl Client {
     let credentials = Credentials::password(USER, PASSWORD);
-    let cluster = Cluster::connect(server, credentials)
+    let options = ClusterOptions::new().compression(Compression::Off);
+    let cluster = Cluster::connect_with(server, credentials, options)
         .await
         .expect("the server's own connection string is a good one");
     let collection = cluster.bucket(BUCKET).default_collection();

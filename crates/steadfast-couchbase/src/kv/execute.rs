@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::BytesMut;
 use steadfast::{Failure, RetryStrategy, reason::TIMEOUT};
 use steadfast_wire::frame_info::ResponseFrameInfo;
 use steadfast_wire::{ErrorBody, Feature, Frame};
@@ -153,16 +154,15 @@ impl Attempts for Run<'_> {
             accepts,
         };
         let (operation, body) = (self.operation, &self.body);
-        let ticket = connection.submit(operation.opcode(), deadline, |opaque, out| {
-            body.encode(operation, &target, opaque, out)
-        });
-        let ticket = match ticket {
-            Ok(ticket) => ticket,
+        let encode = |opaque, out: &mut BytesMut| body.encode(operation, &target, opaque, out);
+        let answer = match connection.submit(operation.opcode(), deadline, encode) {
+            Ok(ticket) => {
+                self.last.opaque = Some(ticket.opaque());
+                self.last.answer = None;
+                ticket.await
+            }
             Err(not_taken) => return self.not_taken(not_taken, &connection),
         };
-        self.last.opaque = Some(ticket.opaque());
-        self.last.answer = None;
-        let answer = ticket.await;
         if self.permit.is_some() {
             self.tell_breaker(&answer);
         }
