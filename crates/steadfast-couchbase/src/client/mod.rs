@@ -252,3 +252,6 @@ impl Core {
         self.changed();
     }
 }
+
+#[cfg(test)]
+mod tests;
