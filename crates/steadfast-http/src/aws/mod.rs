@@ -49,8 +49,10 @@
 
 mod interceptor;
 mod obey;
+mod plugin;
 mod read;
+mod retry;
 mod running;
 
-pub use interceptor::AwsRetry;
+pub use retry::AwsRetry;
 pub use running::AwsOperation;

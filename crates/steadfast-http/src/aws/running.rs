@@ -2,14 +2,16 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use aws_smithy_runtime_api::client::orchestrator::Metadata;
 use aws_smithy_types::config_bag::{ConfigBag, Storable, StoreReplace};
 use aws_smithy_types::timeout::TimeoutConfig;
-use steadfast::{Call, Failure, Orchestrator, Outcome, Safety, Standard, Step, World};
+use steadfast::{
+    Call, Failure, Orchestrator, Outcome, RetryEvent, Roll, Safety, Standard, Step, World,
+};
 
-use super::interceptor::{AwsRetry, Inner};
+use super::retry::{AwsRetry, Inner};
 
 /// The operation of a request, as its context.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,9 +34,12 @@ struct State {
     request: Orchestrator<Standard>,
     begun: bool,
     replayable: bool,
+    sending: bool,
+    decided: Decided,
 }
 
 /// What the SDK is to do.
+#[derive(Clone, Copy)]
 pub(super) enum Decided {
     Retry(Duration),
     GiveUp,
@@ -59,11 +64,16 @@ impl Running {
             call = call.timeout(timeout);
         }
         let mut request = Orchestrator::new(retry.inner.strategy.clone(), call);
-        let begun = matches!(request.begin(world), Step::Attempt);
+        let begun = match cfg.load::<Started>() {
+            Some(Started(at)) => request.begin(&Began { at: *at, world }),
+            None => request.begin(world),
+        };
         let state = State {
             request,
-            begun,
+            begun: matches!(begun, Step::Attempt),
             replayable: true,
+            sending: false,
+            decided: Decided::GiveUp,
         };
         Self {
             owner: Arc::clone(&retry.inner),
@@ -81,10 +91,27 @@ impl Running {
     pub(super) fn attempt(&self, replayable: bool, world: &dyn World) -> Step {
         let mut state = self.state();
         state.replayable = replayable;
+        state.sending = false;
+        state.decided = Decided::GiveUp;
         match std::mem::take(&mut state.begun) {
             true => Step::Attempt,
             false => state.request.handle_waited(world),
         }
+    }
+
+    /// The attempt is about to be written.
+    pub(super) fn sending(&self) {
+        self.state().sending = true;
+    }
+
+    /// Whether bytes of the attempt may have left.
+    pub(super) fn is_sending(&self) -> bool {
+        self.state().sending
+    }
+
+    /// What is to come after the attempt that ended last.
+    pub(super) fn decided(&self) -> Decided {
+        self.state().decided
     }
 
     pub(super) fn succeed(&self, world: &dyn World) {
@@ -101,7 +128,7 @@ impl Running {
                 failure.with_safety(Safety::No).with_note(note)
             }
         };
-        match state.request.handle_failure(failure, world) {
+        state.decided = match state.request.handle_failure(failure, world) {
             Step::Wait(delay) => Decided::Retry(match state.request.is_capped() {
                 // The SDK's own timer ends the operation at its deadline. The
                 // sleep must not be over first, or an attempt would follow it.
@@ -110,13 +137,48 @@ impl Running {
             }),
             Step::Attempt => Decided::Retry(Duration::ZERO),
             Step::Ask(_) | Step::GiveUp(_) | Step::LeftAlone => Decided::GiveUp,
-        }
+        };
+        state.decided
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         // The engine survives panics of what it calls, so there is no state
         // that a panic could have left half-way.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// When the operation began.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Started(Instant);
+
+impl Started {
+    pub(super) fn now(world: &dyn World) -> Self {
+        Self(world.now())
+    }
+}
+
+impl Storable for Started {
+    type Storer = StoreReplace<Self>;
+}
+
+/// The world as it was when the operation began.
+struct Began<'a> {
+    at: Instant,
+    world: &'a dyn World,
+}
+
+impl World for Began<'_> {
+    fn now(&self) -> Instant {
+        self.at
+    }
+
+    fn roll(&self) -> Roll {
+        self.world.roll()
+    }
+
+    fn observe(&self, event: &RetryEvent<'_>) {
+        self.world.observe(event);
     }
 }
 
