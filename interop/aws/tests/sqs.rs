@@ -20,7 +20,7 @@ use aws_sdk_sqs::config::{
 };
 use aws_sdk_sqs::error::BoxError;
 use rows::UnderStrategy;
-use server::{Do, Server, answer, nobody, with};
+use server::{Do, Server, answer, nobody, once_each, with};
 use steadfast::{Backoff, Cause, RetryEvent, Standard};
 use steadfast_http::aws::{AwsOperation, AwsRetry};
 
@@ -87,7 +87,7 @@ async fn the_token_bucket_is_right_row_by_row() {
 
 #[tokio::test]
 async fn twenty_at_once_that_each_fail_once_leave_the_bucket_where_it_was() {
-    let server = Server::start([Do::OnceEach(Box::new(throttled()))]).await;
+    let server = Server::start([once_each(throttled())]).await;
     let wait = Backoff::constant(Duration::from_millis(200));
     let strategy = quick()
         .to_builder()

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use steadfast::{Backoff, Cause, Standard};
 use steadfast_http::{HttpClassifier, Policy, Reading};
 
-use super::server::{Do, Server, answer, nobody, with};
+use super::server::{Do, Server, answer, nobody, once_each, with};
 use super::{Ask, Client, Ended, get, post};
 
 /// The guidance with delays of a millisecond.
@@ -177,7 +177,7 @@ async fn hostile_hints<C: Client>() {
 
 /// The token is the request's, not the client's.
 async fn twenty_at_once_leave_the_bucket_where_it_was<C: Client>() {
-    let server = Server::start([Do::OnceEach(Box::new(answer(500)))]).await;
+    let server = Server::start([once_each(answer(500))]).await;
     let backoff = Backoff::constant(Duration::from_millis(30));
     let builder = Standard::aws_2_1().to_builder().backoff(backoff);
     let strategy = builder.build().unwrap();

@@ -19,9 +19,11 @@ pub enum Do {
     CloseRead,
     /// Reads the request and never answers.
     Hang,
-    /// From here on, does this the first time that it sees a request, and
-    /// answers 200 when it sees one with the same path and body again.
-    OnceEach(Box<Do>),
+    /// Has somebody else answer, and then closes the connection.
+    Forward(SocketAddr),
+    /// From here on, does the one the first time that it sees a request, and the
+    /// other when it sees one with the same path and body again.
+    OnceEach(Box<Do>, Box<Do>),
 }
 
 /// A request as the server saw it.
@@ -54,6 +56,12 @@ pub fn answer(status: u16) -> Do {
 
 pub fn with(status: u16, header: &'static str, value: impl Into<String>) -> Do {
     Do::Answer(status, vec![(header, value.into())])
+}
+
+/// From here on, does this the first time that it sees a request, and answers
+/// 200 when it sees it again.
+pub fn once_each(act: Do) -> Do {
+    Do::OnceEach(Box::new(act), Box::new(answer(200)))
 }
 
 impl Server {
@@ -106,7 +114,7 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
         let act = {
             let mut script = shared.script.lock().unwrap();
             match script.front() {
-                Some(last @ Do::OnceEach(_)) => last.clone(),
+                Some(last @ Do::OnceEach(..)) => last.clone(),
                 Some(_) | None => script.pop_front().unwrap_or_else(|| answer(200)),
             }
         };
@@ -120,12 +128,12 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
             let mut seen = shared.seen.lock().unwrap();
             let same = |seen: &Seen| seen.path() == request.path() && seen.body == request.body;
             let known = seen.iter().any(same);
-            seen.push(request);
+            seen.push(request.clone());
             known
         };
         let act = match act {
-            Do::OnceEach(_) if known => answer(200),
-            Do::OnceEach(act) => *act,
+            Do::OnceEach(_, then) if known => *then,
+            Do::OnceEach(first, _) => *first,
             act => act,
         };
         match act {
@@ -139,10 +147,25 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
                     return;
                 }
             }
-            Do::CloseUnread | Do::CloseRead | Do::OnceEach(_) => return,
+            Do::Forward(to) => {
+                let answer = forward(to, &request).await.unwrap();
+                let _ = stream.write_all(&answer).await;
+                return;
+            }
+            Do::CloseUnread | Do::CloseRead | Do::OnceEach(..) => return,
             Do::Hang => std::future::pending().await,
         }
     }
+}
+
+/// The answer of somebody else, who closes the connection after it.
+async fn forward(to: SocketAddr, request: &Seen) -> std::io::Result<Vec<u8>> {
+    let mut upstream = TcpStream::connect(to).await?;
+    upstream.write_all(request.head.as_bytes()).await?;
+    upstream.write_all(&request.body).await?;
+    let mut answer = Vec::new();
+    upstream.read_to_end(&mut answer).await?;
+    Ok(answer)
 }
 
 async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Seen> {
