@@ -11,13 +11,13 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use common::promises::quick;
-use common::server::{Server, answer};
-use common::{Ask, Client, Ended, Rowed, get, promises, rows};
+use common::server::{Server, answer, with};
+use common::{Ask, Client, Ended, Rowed, get, post, promises, rows};
 use http::Extensions;
 use reqwest::{Request, Response};
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware, Middleware, Next};
 use steadfast::{Cause, Error};
-use steadfast_http::reqwest::{RetryMiddleware, SendWithRetry};
+use steadfast_http::reqwest::{RetryMiddleware, SendWithRetry, watch_redirects};
 use steadfast_http::{Attempts, InAttempt, Policy, RetryReport};
 
 struct Plain(reqwest::Client, Policy);
@@ -231,4 +231,72 @@ async fn a_timeout_of_the_client_is_seen_through_the_middlewares_error() {
         Ended::success(200, 2)
     );
     assert_eq!(strategy.budget().level(Instant::now()), 491);
+}
+
+/// A server that was sent a `POST`, did what it asks and refers to another.
+async fn sees_other(to: &str) -> Server {
+    Server::start([with(303, "location", to), with(303, "location", to)]).await
+}
+
+#[tokio::test]
+async fn a_post_that_was_redirected_is_not_sent_again_though_the_next_server_throttles() {
+    let other = Server::start(vec![answer(429); 5]).await;
+    let server = sees_other(&other.uri()).await;
+    for ended in [
+        promises::client::<Plain>()
+            .send(post(&server.uri(), b"pay 5"))
+            .await,
+        promises::client::<Through>()
+            .send(post(&server.uri(), b"pay 5"))
+            .await,
+    ] {
+        assert_eq!(
+            (ended.status, ended.cause),
+            (Some(429), Some(Cause::Unsafe))
+        );
+        assert_eq!(ended.notes, ["HTTP 429, after a redirect"]);
+        assert!(ended.ambiguous);
+    }
+    assert_eq!((server.seen().len(), other.seen().len()), (2, 2));
+}
+
+/// An error does not say of which server it is, so the client has to be watched.
+#[tokio::test]
+async fn a_post_that_was_redirected_is_not_sent_again_though_the_next_server_is_not_there() {
+    let (_held, nobody) = common::server::nobody();
+    let server = sees_other(&nobody).await;
+    let client = || {
+        let redirects = watch_redirects(reqwest::redirect::Policy::default());
+        reqwest::Client::builder()
+            .redirect(redirects)
+            .build()
+            .unwrap()
+    };
+    let policy = Policy::new(quick()).unwrap();
+    let plain = Plain(client(), policy.clone());
+    let through = ClientBuilder::new(client()).with(RetryMiddleware::new(policy));
+    for ended in [
+        plain.send(post(&server.uri(), b"pay 5")).await,
+        Through(through.build())
+            .send(post(&server.uri(), b"pay 5"))
+            .await,
+    ] {
+        assert_eq!((ended.status, ended.cause), (None, Some(Cause::Unsafe)));
+        assert_eq!(ended.notes, ["could not connect, after a redirect"]);
+        assert!(ended.ambiguous);
+    }
+    assert_eq!(server.seen().len(), 2);
+
+    // Where nobody redirects, nothing changes.
+    let ended = plain.send(post(&nobody, b"pay 5")).await;
+    assert_eq!(ended.cause, Some(Cause::AttemptsUsedUp { limit: 5 }));
+}
+
+#[tokio::test]
+async fn a_get_that_is_redirected_is_retried_from_the_beginning() {
+    let other = Server::start([answer(503)]).await;
+    let server = sees_other(&other.uri()).await;
+    let ended = promises::client::<Plain>().send(get(&server.uri())).await;
+    assert_eq!(ended, Ended::success(200, 2));
+    assert_eq!((server.seen().len(), other.seen().len()), (2, 2));
 }

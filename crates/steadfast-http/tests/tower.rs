@@ -279,6 +279,47 @@ async fn any_service_is_retried_as_its_errors_say() {
 }
 
 #[tokio::test]
+async fn a_layer_inside_any_other_leaves_the_retries_to_it_and_learns_its_time() {
+    let server = Server::start(vec![answer(503); 100]).await;
+    let (hyper, inner) = (
+        legacy::Client::builder(TokioExecutor::new()).build_http(),
+        quick(),
+    );
+    let http = HttpRetryLayer::new(Policy::new(inner.clone()).unwrap()).layer(hyper);
+    // What is answered is an error to the outer layer.
+    let asked = service_fn(move |request: Request<Body>| {
+        let (http, left) = (
+            http.clone(),
+            request.extensions().get().and_then(InAttempt::remaining),
+        );
+        assert!(left.is_some_and(|left| left <= Duration::from_secs(60)));
+        async move {
+            let status = http.oneshot(request).await.unwrap().status();
+            Err::<(), _>(io::Error::other(status.to_string()))
+        }
+    });
+    let outer = quick().to_builder().max_attempts(3).build().unwrap();
+    let layer = RetryLayer::new(outer)
+        .unwrap()
+        .timeout(Duration::from_secs(60))
+        .idempotent(|_: &Request<Body>| true)
+        .prepare(|request: &mut Request<Body>, attempt| {
+            request.extensions_mut().insert(attempt);
+        });
+    let error = layer
+        .layer(asked)
+        .oneshot(request(get(&server.uri())))
+        .await
+        .unwrap_err();
+    assert!(
+        error.was_refused_for(Cause::AttemptsUsedUp { limit: 3 }),
+        "{error}"
+    );
+    assert_eq!(server.seen().len(), 3, "three attempts, not fifteen");
+    assert_eq!(inner.budget().level(std::time::Instant::now()), 500);
+}
+
+#[tokio::test]
 async fn a_dropped_request_leaves_the_bucket_right() {
     let server = Server::start([answer(500), Do::Hang]).await;
     let strategy = quick();

@@ -25,6 +25,7 @@ pub async fn hold<C: Client>() {
     a_post_is_sent_again_only_where_nothing_was_done::<C>().await;
     a_post_that_was_read_is_not_sent_again::<C>().await;
     a_post_with_a_key_is_sent_again_with_the_same_body::<C>().await;
+    a_post_that_is_said_to_be_idempotent_is_sent_again::<C>().await;
     a_get_survives_a_cut_connection::<C>().await;
     nobody_there::<C>().await;
     a_final_answer_is_handed_on::<C>().await;
@@ -89,6 +90,18 @@ async fn a_post_with_a_key_is_sent_again_with_the_same_body<C: Client>() {
     for request in seen {
         assert_eq!(request.body, b"pay 5");
         assert!(request.head.contains("idempotency-key: k-1"));
+    }
+}
+
+async fn a_post_that_is_said_to_be_idempotent_is_sent_again<C: Client>() {
+    let policy = Policy::new(quick()).unwrap();
+    let policy = policy.also_idempotent(|request| request.path == "/search");
+    let client = C::new(policy);
+    for (path, attempts) in [("search?q=1", 2), ("order", 1)] {
+        let server = Server::start([answer(503)]).await;
+        let ask = post(&format!("{}{path}", server.uri()), b"body");
+        assert_eq!(client.send(ask).await.attempts, attempts, "{path}");
+        assert_eq!(server.seen().len(), attempts as usize, "{path}");
     }
 }
 
