@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{JoinHandle, JoinSet};
 
 /// What the server does with one request. After the last of its script, it
 /// answers 200.
@@ -17,6 +18,8 @@ pub enum Do {
     CloseUnread,
     /// Reads the whole request, then closes the connection.
     CloseRead,
+    /// Reads the request, answers a part, and closes the connection.
+    CloseAnswering,
     /// Reads the request and never answers.
     Hang,
     /// Has somebody else answer, and then closes the connection.
@@ -43,6 +46,7 @@ impl Seen {
 pub struct Server {
     pub address: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
+    accepting: JoinHandle<()>,
 }
 
 struct Shared {
@@ -66,19 +70,36 @@ pub fn once_each(act: Do) -> Do {
 
 impl Server {
     pub async fn start(script: impl IntoIterator<Item = Do>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), script).await
+    }
+
+    pub async fn start_at(address: SocketAddr, script: impl IntoIterator<Item = Do>) -> Self {
+        let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let shared = Arc::new(Shared {
             script: Mutex::new(script.into_iter().collect()),
             seen: Arc::clone(&seen),
         });
-        tokio::spawn(async move {
+        let accepting = tokio::spawn(async move {
+            // Dropped with this task, and the connections with it.
+            let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, Arc::clone(&shared)));
+                connections.spawn(serve(stream, Arc::clone(&shared)));
             }
         });
-        Self { address, seen }
+        Self {
+            address,
+            seen,
+            accepting,
+        }
+    }
+
+    /// Goes away, with all its connections. What it saw is what it did.
+    pub async fn stop(self) -> Vec<Seen> {
+        self.accepting.abort();
+        let _ = self.accepting.await;
+        self.seen.lock().unwrap().clone()
     }
 
     pub fn uri(&self) -> String {
@@ -150,6 +171,11 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
             Do::Forward(to) => {
                 let answer = forward(to, &request).await.unwrap();
                 let _ = stream.write_all(&answer).await;
+                return;
+            }
+            Do::CloseAnswering => {
+                let part = b"HTTP/1.1 200 x\r\ncontent-length: 1000\r\n\r\nnot all of it";
+                let _ = stream.write_all(part).await;
                 return;
             }
             Do::CloseUnread | Do::CloseRead | Do::OnceEach(..) => return,
