@@ -70,3 +70,16 @@ pub use classify::{HttpClassifier, Outcome, Reading};
 pub use idempotent::{RequestHead, is_idempotent};
 #[cfg(any(feature = "tower", feature = "reqwest"))]
 pub use policy::Policy;
+
+/// The pages of the manual, whose examples are run with the tests.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../docs/http.md")]
+    struct Overview;
+    #[doc = include_str!("../../../docs/http/reqwest.md")]
+    struct Reqwest;
+    #[doc = include_str!("../../../docs/http/tonic.md")]
+    struct Tonic;
+    #[doc = include_str!("../../../docs/http/tower.md")]
+    struct Tower;
+}

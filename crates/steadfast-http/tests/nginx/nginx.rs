@@ -105,7 +105,7 @@ http {{
             proxy_pass http://server;
         }}
         location /limited-503 {{
-            limit_req zone=shared;
+            limit_req zone=shared burst=2 nodelay;
             error_page 503 = @shed;
             proxy_pass http://server;
         }}
