@@ -300,3 +300,14 @@ async fn a_get_that_is_redirected_is_retried_from_the_beginning() {
     assert_eq!(ended, Ended::success(200, 2));
     assert_eq!((server.seen().len(), other.seen().len()), (2, 2));
 }
+
+/// Some errors do say of which address they are.
+#[tokio::test]
+async fn a_post_that_was_redirected_to_where_nobody_can_go_is_in_doubt() {
+    let server = sees_other("ftp://127.0.0.1/").await;
+    let ended = promises::client::<Plain>()
+        .send(post(&server.uri(), b"pay 5"))
+        .await;
+    assert_eq!((ended.status, ended.attempts), (None, 1), "{ended:?}");
+    assert!(ended.ambiguous, "{ended:?}");
+}

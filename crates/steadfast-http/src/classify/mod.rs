@@ -7,7 +7,7 @@
 #[cfg(feature = "grpc")]
 mod grpc;
 mod status;
-mod transport;
+pub(crate) mod transport;
 
 use std::error::Error as StdError;
 use std::fmt;

@@ -30,7 +30,7 @@ pub(super) fn read(error: &(dyn StdError + 'static), now: SystemTime) -> Failure
 }
 
 /// The error and what stands behind it, outermost first.
-pub(super) fn causes<'a>(
+pub(crate) fn causes<'a>(
     error: &'a (dyn StdError + 'static),
 ) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     std::iter::successors(Some(error), |&error| behind(error)).take(DEEPEST)

@@ -6,11 +6,14 @@
 //! after a redirect an attempt counts as in flight, whatever it ended with.
 
 use std::cell::Cell;
+use std::error::Error as StdError;
 use std::future::Future;
 
 use reqwest::redirect::Policy;
 use reqwest::{Response, Url};
 use steadfast::{Failure, Stage};
+
+use crate::classify::transport::causes;
 
 tokio::task_local! {
     /// Whether the attempt that this task is polling was redirected.
@@ -45,7 +48,7 @@ pub fn watch_redirects(policy: Policy) -> Policy {
 }
 
 /// Awaits an attempt, and tells whether it was redirected.
-pub(super) async fn watched<E>(
+pub(super) async fn watched<E: StdError + 'static>(
     url: &Url,
     sending: impl Future<Output = Result<Response, E>>,
 ) -> (Result<Response, E>, bool) {
@@ -54,18 +57,26 @@ pub(super) async fn watched<E>(
         (end, REDIRECTED.with(Cell::get))
     };
     let (end, told) = REDIRECTED.scope(Cell::new(false), watching).await;
-    let redirected = told || end.as_ref().is_ok_and(|response| elsewhere(response, url));
+    let of = match &end {
+        Ok(response) => Some(response.url()),
+        // Some errors name the address that they are of.
+        Err(error) => causes(error)
+            .find_map(|cause| cause.downcast_ref::<reqwest::Error>())
+            .and_then(reqwest::Error::url),
+    };
+    let redirected = told || of.is_some_and(|of| is_another(of, url));
     (end, redirected)
 }
 
-/// Whether the answer is that of another address.
-fn elsewhere(response: &Response, url: &Url) -> bool {
-    let without_fragment = |url: &Url| {
+/// Whether these are addresses of different requests.
+fn is_another(one: &Url, other: &Url) -> bool {
+    // A fragment is not sent.
+    let sent = |url: &Url| {
         let mut url = url.clone();
         url.set_fragment(None);
         url
     };
-    response.url() != url && without_fragment(response.url()) != without_fragment(url)
+    one != other && sent(one) != sent(other)
 }
 
 /// What is known of the failure of an attempt that was redirected.

@@ -76,7 +76,6 @@ where
     let head = RequestHead::new(request.method(), request.url().path(), request.headers());
     let idempotent = policy.is_idempotent(&head);
     let operation = operation(request.method());
-    let peer: Arc<str> = address(request.url()).into();
     let url = request.url().clone();
     let mut request = Some(request);
     let result = policy
@@ -90,7 +89,7 @@ where
             let sending = copy.or_else(|| request.take());
             let gone = request.is_none();
             let sending = sending.map(|request| send(request, attempt));
-            let (classifier, peer, url) = (policy.classifier(), Arc::clone(&peer), &url);
+            let (classifier, url) = (policy.classifier(), &url);
             async move {
                 let (end, redirected) = match sending {
                     Some(sending) => {
@@ -105,7 +104,7 @@ where
                 match end {
                     Ok(response) => Ok((response, attempt.number())),
                     Err(attempt) => Err(attempt.map_failure(|failure| {
-                        let failure = failure.with_peer(peer);
+                        let failure = failure.with_peer(address(url));
                         let failure = match redirected {
                             true => after_redirect(failure),
                             false => failure,

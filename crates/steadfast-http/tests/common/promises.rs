@@ -35,6 +35,7 @@ pub async fn hold<C: Client>() {
     twenty_at_once_leave_the_bucket_where_it_was::<C>().await;
     a_classifier_that_panics_ends_the_request::<C>().await;
     one_budget_or_one_per_host::<C>().await;
+    every_preset_survives_throttling::<C>().await;
 }
 
 async fn first_try_success<C: Client>() {
@@ -251,6 +252,24 @@ async fn one_budget_or_one_per_host<C: Client>() {
         client.send(get(&server.uri())).await;
     }
     assert_eq!(level(&shared), 482);
+}
+
+async fn every_preset_survives_throttling<C: Client>() {
+    let mut running = Vec::new();
+    for preset in [
+        Policy::guidance,
+        Policy::aws_2_0,
+        Policy::aws_2_1,
+        Policy::adaptive,
+    ] {
+        running.push(async move {
+            let server = Server::start([answer(429)]).await;
+            C::new(preset()).send(post(&server.uri(), b"x")).await
+        });
+    }
+    for ended in all(running).await {
+        assert_eq!(ended, Ended::success(200, 2));
+    }
 }
 
 /// Awaits all, side by side, in this task.
