@@ -356,3 +356,26 @@ async fn hostile_hints_neither_stop_nor_hasten_a_retry() {
         assert_eq!(*causes.lock().unwrap(), [expected], "{header}");
     }
 }
+
+/// Which connections are used again after an error is the client's to say: here
+/// all of them, so that a retry comes over the same one.
+#[tokio::test]
+async fn what_the_client_says_of_connections_counts() {
+    use aws_sdk_sqs::config::retry::{ReconnectMode, RetryConfig};
+
+    for (mode, connections) in [
+        (ReconnectMode::ReuseAllConnections, 1),
+        (ReconnectMode::ReconnectOnTransientError, 2),
+    ] {
+        let server = Server::start([answer(503)]).await;
+        let theirs = RetryConfig::standard().with_reconnect_mode(mode);
+        let config = config(&server).retry_config(theirs);
+        let config = config.interceptor(AwsRetry::new(quick())).build();
+        Client::from_conf(config)
+            .list_queues()
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(server.connections(), connections, "{mode:?}");
+    }
+}

@@ -93,7 +93,11 @@ impl Intercept for AwsRetry {
         };
         let context = context.inner();
         if !context.is_failed() {
-            running.succeed(&self.world());
+            // A request that was only signed, to be sent by somebody else, did
+            // not succeed with anything.
+            if context.response().is_some() {
+                running.succeed(&self.world());
+            }
             return Ok(());
         }
         let action = run_classifiers_on_ctx(components.retry_classifiers(), context);

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -46,6 +47,7 @@ impl Seen {
 pub struct Server {
     pub address: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
+    connections: Arc<AtomicUsize>,
     accepting: JoinHandle<()>,
 }
 
@@ -81,18 +83,27 @@ impl Server {
             script: Mutex::new(script.into_iter().collect()),
             seen: Arc::clone(&seen),
         });
+        let connections = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&connections);
         let accepting = tokio::spawn(async move {
             // Dropped with this task, and the connections with it.
             let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
+                counted.fetch_add(1, Ordering::Relaxed);
                 connections.spawn(serve(stream, Arc::clone(&shared)));
             }
         });
         Self {
             address,
             seen,
+            connections,
             accepting,
         }
+    }
+
+    /// How many connections there were.
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
     }
 
     /// Goes away, with all its connections. What it saw is what it did.
