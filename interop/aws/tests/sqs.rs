@@ -133,6 +133,7 @@ async fn what_may_have_been_applied_is_not_sent_again_unless_said_to_be_idempote
             move |event| {
                 let operation = event.request().context::<AwsOperation>().unwrap();
                 assert_eq!(operation.name, "SendMessage");
+                assert!(event.to_string().starts_with("SendMessage "), "{event}");
                 causes
                     .lock()
                     .unwrap()

@@ -56,6 +56,7 @@
 //!   deduplication id, unless applying twice does no harm.
 
 mod interceptor;
+mod names;
 mod obey;
 mod plugin;
 mod read;

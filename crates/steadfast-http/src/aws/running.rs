@@ -11,6 +11,7 @@ use steadfast::{
     Call, Failure, Orchestrator, Outcome, RetryEvent, Roll, Safety, Standard, Step, World,
 };
 
+use super::names::lasting;
 use super::retry::{AwsRetry, Inner};
 
 /// The operation of a request, as its context.
@@ -52,7 +53,7 @@ impl Running {
             None => ("", ""),
         };
         let idempotent = (retry.inner.idempotent)(name);
-        let mut call = Call::new("call")
+        let mut call = Call::new(lasting(name))
             .service("aws")
             .idempotent(idempotent)
             .context(AwsOperation {
