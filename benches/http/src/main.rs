@@ -2,6 +2,7 @@
 //! as a ratio to the bare client, and beside the retries that others have.
 
 mod groups;
+mod measure;
 mod server;
 mod tower_policy;
 
@@ -9,11 +10,11 @@ use std::future::Future;
 
 use groups::Contender;
 use server::Server;
-use steadfast_benches::measure::{Timing, Workload, allocations_per_call, side_by_side};
+use steadfast_benches::measure::allocations_per_call;
 use steadfast_benches::table::Table;
 use tokio::runtime::{Builder, Runtime};
 
-const ROUNDS: usize = 301;
+const ROUNDS: usize = 401;
 
 fn main() {
     let server = Server::start();
@@ -43,29 +44,31 @@ fn main() {
 
 /// The first contender is the bare client.
 fn report(title: &str, contenders: &[Contender<'_>]) {
-    let calls: Vec<Workload<'_>> = contenders
-        .iter()
-        .map(|contender| &*contender.calls as _)
-        .collect();
-    let timings = side_by_side(&calls, ROUNDS);
-    let bare = timings.first().map_or(f64::NAN, |timing| timing.ns);
-    let bare_allocations = calls
-        .first()
-        .map_or(f64::NAN, |calls| allocations_per_call(*calls));
-    let mut table = Table::new(&["", "ns", "× bare", "ns added", "allocations added"]);
-    for ((contender, timing), calls) in contenders.iter().zip(&timings).zip(&calls) {
-        let added = allocations_per_call(*calls) - bare_allocations;
+    let costs = measure::side_by_side(contenders, ROUNDS);
+    let Some((bare, least)) = contenders.first().zip(costs.first()) else {
+        return;
+    };
+    let bare_allocations = allocations_per_call(&bare.calls);
+    let mut table = Table::new(&[
+        "",
+        "processor, µs",
+        "× bare",
+        "µs added",
+        "wall, µs",
+        "allocations added",
+    ]);
+    for (contender, cost) in contenders.iter().zip(&costs) {
+        let allocations = allocations_per_call(&contender.calls) - bare_allocations;
         table.row(vec![
             contender.name.to_owned(),
-            format!("{:.0}", timing.ns),
-            format!("{:.3}", timing.ns / bare),
-            format!("{:+.0}", timing.ns - bare),
-            format!("{added:+.1}"),
+            format!("{:.2}", cost.processor / 1000.0),
+            format!("{:.2}", cost.processor / least.processor),
+            format!("{:+.2}", (cost.processor - least.processor) / 1000.0),
+            format!("{:.1}", cost.wall / 1000.0),
+            format!("{allocations:+.0}"),
         ]);
     }
-    let quiet: usize = timings.iter().map(|timing: &Timing| timing.quiet).sum();
-    let batches: usize = timings.iter().map(|timing| timing.batches).sum();
-    println!("\n**{title} ({quiet} of {batches} batches undisturbed)**\n\n{table}");
+    println!("\n**{title}**\n\n{table}");
 }
 
 fn runtime() -> Runtime {

@@ -16,7 +16,7 @@ use aws_smithy_types::config_bag::ConfigBag;
 use steadfast::Step;
 
 use super::retry::AwsRetry;
-use super::running::{Running, Started};
+use super::running::Running;
 use super::{obey, read};
 
 impl Intercept for AwsRetry {
@@ -27,27 +27,29 @@ impl Intercept for AwsRetry {
     /// The operation's time runs from here. The SDK's own timer is started a
     /// moment later, so that the deadline is never the later of the two: an
     /// attempt that the timer cuts off must not be paid another one for.
+    ///
+    /// A call's own interceptor comes after its client's, and so takes its place.
     fn read_before_execution(
         &self,
         _: &BeforeSerializationInterceptorContextRef<'_>,
         cfg: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        let started = Started::now(&self.world());
-        cfg.interceptor_state().store_put(started);
+        let running = Running::start(self, &self.world());
+        cfg.interceptor_state().store_put(running);
         Ok(())
     }
 
-    /// Begins the request. A call's own interceptor comes after its client's, and
-    /// so takes its place.
+    /// Begins the request, of which everything is known now.
     fn read_before_serialization(
         &self,
         _: &BeforeSerializationInterceptorContextRef<'_>,
         _: &RuntimeComponents,
         cfg: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        let running = Running::begin(self, cfg, &self.world());
-        obey::take_over(cfg);
-        cfg.interceptor_state().store_put(running);
+        if let Some(running) = Running::of(self, cfg) {
+            running.begin(cfg, &self.world());
+            obey::take_over(cfg, self.inner.unlimited.clone());
+        }
         Ok(())
     }
 

@@ -16,11 +16,12 @@ use aws_smithy_types::retry::{RetryConfig, RetrySpec};
 
 use super::running::Decided;
 
-/// Switches the SDK's own bucket and its rate limiter off.
-pub(super) fn take_over(cfg: &mut ConfigBag) {
+/// Puts an unlimited bucket in the place of the SDK's own, and switches its rate
+/// limiter off.
+pub(super) fn take_over(cfg: &mut ConfigBag, unlimited: TokenBucket) {
     let config = blank(cfg);
     let state = cfg.interceptor_state();
-    state.store_put(TokenBucket::unlimited());
+    state.store_put(unlimited);
     state.store_put(config);
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use aws_smithy_runtime::client::retries::TokenBucket;
 use steadfast::{RetryEvent, Standard};
 
 use crate::clock::Machine;
@@ -27,6 +28,8 @@ type Observer = dyn Fn(&RetryEvent<'_>) + Send + Sync;
 pub(super) struct Inner {
     pub(super) strategy: Standard,
     pub(super) idempotent: Arc<Idempotent>,
+    /// What the SDK's own strategy is given in the place of its bucket.
+    pub(super) unlimited: TokenBucket,
     observer: Option<Arc<Observer>>,
 }
 
@@ -72,6 +75,7 @@ impl AwsRetry {
         let inner = Inner {
             strategy,
             idempotent: Arc::new(idempotent),
+            unlimited: TokenBucket::unlimited(),
             observer: None,
         };
         Self {

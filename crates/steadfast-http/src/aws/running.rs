@@ -15,12 +15,12 @@ use super::names::lasting;
 use super::retry::{AwsRetry, Inner};
 
 /// The operation of a request, as its context.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AwsOperation {
     /// The service, such as `SQS`.
-    pub service: String,
+    pub service: &'static str,
     /// The operation, such as `SendMessage`.
-    pub name: String,
+    pub name: &'static str,
 }
 
 /// The request, kept in its own configuration: its token goes where it goes, and
@@ -32,7 +32,10 @@ pub(super) struct Running {
 }
 
 struct State {
-    request: Orchestrator<Standard>,
+    /// When the operation was started.
+    started: Instant,
+    /// None until it is known what the operation is.
+    request: Option<Orchestrator<Standard>>,
     begun: bool,
     replayable: bool,
     sending: bool,
@@ -47,31 +50,12 @@ pub(super) enum Decided {
 }
 
 impl Running {
-    pub(super) fn begin(retry: &AwsRetry, cfg: &ConfigBag, world: &dyn World) -> Self {
-        let (service, name) = match cfg.load::<Metadata>() {
-            Some(metadata) => (metadata.service(), metadata.name()),
-            None => ("", ""),
-        };
-        let idempotent = (retry.inner.idempotent)(name);
-        let mut call = Call::new(lasting(name))
-            .service("aws")
-            .idempotent(idempotent)
-            .context(AwsOperation {
-                service: service.to_owned(),
-                name: name.to_owned(),
-            });
-        let timeout = cfg.load::<TimeoutConfig>();
-        if let Some(timeout) = timeout.and_then(TimeoutConfig::operation_timeout) {
-            call = call.timeout(timeout);
-        }
-        let mut request = Orchestrator::new(retry.inner.strategy.clone(), call);
-        let begun = match cfg.load::<Started>() {
-            Some(Started(at)) => request.begin(&Began { at: *at, world }),
-            None => request.begin(world),
-        };
+    /// An operation is started. What it is, is not known yet.
+    pub(super) fn start(retry: &AwsRetry, world: &dyn World) -> Self {
         let state = State {
-            request,
-            begun: matches!(begun, Step::Attempt),
+            started: world.now(),
+            request: None,
+            begun: false,
             replayable: true,
             sending: false,
             decided: Decided::GiveUp,
@@ -80,6 +64,30 @@ impl Running {
             owner: Arc::clone(&retry.inner),
             state: Arc::new(Mutex::new(state)),
         }
+    }
+
+    /// Begins the request, as of when the operation was started.
+    pub(super) fn begin(&self, cfg: &ConfigBag, world: &dyn World) {
+        let (service, name) = match cfg.load::<Metadata>() {
+            Some(metadata) => (metadata.service(), metadata.name()),
+            None => ("", ""),
+        };
+        let mut call = Call::new(lasting(name))
+            .service("aws")
+            .idempotent((self.owner.idempotent)(name))
+            .context(AwsOperation {
+                service: lasting(service),
+                name: lasting(name),
+            });
+        let timeout = cfg.load::<TimeoutConfig>();
+        if let Some(timeout) = timeout.and_then(TimeoutConfig::operation_timeout) {
+            call = call.timeout(timeout);
+        }
+        let mut state = self.state();
+        let at = state.started;
+        let request = Orchestrator::new(self.owner.strategy.clone(), call);
+        let step = state.request.insert(request).begin(&Began { at, world });
+        state.begun = matches!(step, Step::Attempt);
     }
 
     /// The request, if it is this interceptor's.
@@ -94,9 +102,10 @@ impl Running {
         state.replayable = replayable;
         state.sending = false;
         state.decided = Decided::GiveUp;
-        match std::mem::take(&mut state.begun) {
-            true => Step::Attempt,
-            false => state.request.handle_waited(world),
+        match (std::mem::take(&mut state.begun), &mut state.request) {
+            (true, _) => Step::Attempt,
+            (false, Some(request)) => request.handle_waited(world),
+            (false, None) => Step::LeftAlone,
         }
     }
 
@@ -116,7 +125,9 @@ impl Running {
     }
 
     pub(super) fn succeed(&self, world: &dyn World) {
-        self.state().request.handle_success(world);
+        if let Some(request) = &mut self.state().request {
+            request.handle_success(world);
+        }
     }
 
     pub(super) fn fail(&self, failure: Failure, world: &dyn World) -> Decided {
@@ -129,8 +140,11 @@ impl Running {
                 failure.with_safety(Safety::No).with_note(note)
             }
         };
-        state.decided = match state.request.handle_failure(failure, world) {
-            Step::Wait(delay) => Decided::Retry(match state.request.is_capped() {
+        let Some(request) = &mut state.request else {
+            return Decided::GiveUp;
+        };
+        let decided = match request.handle_failure(failure, world) {
+            Step::Wait(delay) => Decided::Retry(match request.is_capped() {
                 // The SDK's own timer ends the operation at its deadline. The
                 // sleep must not be over first, or an attempt would follow it.
                 true => delay.saturating_add(Duration::from_secs(1)),
@@ -139,7 +153,8 @@ impl Running {
             Step::Attempt => Decided::Retry(Duration::ZERO),
             Step::Ask(_) | Step::GiveUp(_) | Step::LeftAlone => Decided::GiveUp,
         };
-        state.decided
+        state.decided = decided;
+        decided
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -147,20 +162,6 @@ impl Running {
         // that a panic could have left half-way.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// When the operation began.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Started(Instant);
-
-impl Started {
-    pub(super) fn now(world: &dyn World) -> Self {
-        Self(world.now())
-    }
-}
-
-impl Storable for Started {
-    type Storer = StoreReplace<Self>;
 }
 
 /// The world as it was when the operation began.
