@@ -159,7 +159,7 @@ async fn an_attempt_that_hangs_is_followed_by_another<C: Client>() {
     let server = Server::start([Do::Hang]).await;
     let strategy = quick();
     let policy = Policy::new(strategy.clone()).unwrap();
-    let policy = policy.attempt_timeout(Duration::from_millis(300));
+    let policy = policy.attempt_timeout(Duration::from_secs(1));
     let ended = C::new(policy).send(get(&server.uri())).await;
     assert_eq!(ended, Ended::success(200, 2));
     // A timeout costs ten, and the success gives one back.
