@@ -25,7 +25,7 @@ use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use steadfast::{BestEffort, Cause, StrategyExt};
-use steadfast_http::tower::{HttpRetry, HttpRetryLayer, ReplayBody, RetryLayer};
+use steadfast_http::tower::{AnyError, HttpRetry, HttpRetryLayer, ReplayBody, RetryLayer};
 use steadfast_http::{Attempts, InAttempt, Policy, RetryReport};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
@@ -132,6 +132,23 @@ async fn an_error_through_two_layers_still_says_that_nothing_was_sent() {
     let ended = ended(client.oneshot(request(post(&uri, b"x"))).await);
     assert_eq!(ended.cause, Some(Cause::AttemptsUsedUp { limit: 5 }));
     assert!(!ended.ambiguous);
+}
+
+/// Layers of tower's have boxed errors, behind which one has to look.
+#[tokio::test]
+async fn a_boxed_error_still_says_that_nothing_was_sent() {
+    let (_held, uri) = nobody();
+    let hyper = legacy::Client::builder(TokioExecutor::new()).build_http();
+    let boxed = hyper.map_err(|error| AnyError::from(tower::BoxError::from(error)));
+    let client = HttpRetryLayer::new(Policy::new(quick()).unwrap()).layer(boxed);
+    let ended = ended(client.oneshot(request(post(&uri, b"x"))).await);
+    assert_eq!(ended.cause, Some(Cause::AttemptsUsedUp { limit: 5 }));
+    assert!(!ended.ambiguous);
+    assert!(
+        ended.text.contains("client error (Connect)"),
+        "{}",
+        ended.text
+    );
 }
 
 #[tokio::test]

@@ -43,6 +43,10 @@ fn behind<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError +
     if let Some(inner) = reqwest::in_middleware(error) {
         return Some(inner);
     }
+    #[cfg(feature = "tower")]
+    if let Some(any) = error.downcast_ref::<crate::tower::AnyError>() {
+        return Some(any.get_ref());
+    }
     match error
         .downcast_ref::<io::Error>()
         .and_then(io::Error::get_ref)

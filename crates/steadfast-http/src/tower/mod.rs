@@ -49,10 +49,12 @@
 //! - Do not count on the layer once the answer's head is there: a body that
 //!   breaks off is the reader's to notice.
 
+mod any_error;
 mod generic;
 mod http;
 mod replay;
 
+pub use any_error::AnyError;
 pub use generic::{AsItIs, Idempotency, NotIdempotent, Prepare, Retry, RetryLayer};
 pub use http::{HttpRetry, HttpRetryLayer};
 pub use replay::{ReplayBody, ReplayError};
