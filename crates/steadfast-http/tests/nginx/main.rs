@@ -7,7 +7,8 @@
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
-    reason = "tests may panic and read the clock"
+    clippy::print_stdout,
+    reason = "tests may panic, read the clock and say what they saw"
 )]
 
 mod clients;
