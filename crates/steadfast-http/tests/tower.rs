@@ -16,60 +16,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use common::clients::{Body, Layered, ended, request};
 use common::promises::quick;
 use common::server::{Do, Server, answer, nobody};
 use common::{Ask, Client, Ended, Rowed, get, post, promises, rows};
 use http::{Request, Response};
-use http_body_util::Full;
 use hyper_util::client::legacy;
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use steadfast::{BestEffort, Cause, StrategyExt};
-use steadfast_http::tower::{AnyError, HttpRetry, HttpRetryLayer, ReplayBody, RetryLayer};
-use steadfast_http::{Attempts, InAttempt, Policy, RetryReport};
+use steadfast_http::tower::{AnyError, HttpRetryLayer, ReplayBody, RetryLayer};
+use steadfast_http::{InAttempt, Policy};
 use tower::{Layer, Service, ServiceExt, service_fn};
-
-type Body = Full<bytes::Bytes>;
-type Hyper<B> = legacy::Client<HttpConnector, B>;
-
-struct Layered(HttpRetry<Hyper<ReplayBody<Body>>>);
-
-impl Client for Layered {
-    fn new(policy: Policy) -> Self {
-        let hyper = legacy::Client::builder(TokioExecutor::new()).build_http();
-        Self(HttpRetryLayer::new(policy).layer(hyper))
-    }
-
-    async fn send(&self, ask: Ask) -> Ended {
-        ended(self.0.clone().oneshot(request(ask)).await)
-    }
-}
-
-fn request(ask: Ask) -> Request<Body> {
-    let mut builder = Request::builder().method(ask.method).uri(ask.uri);
-    for (name, value) in ask.headers {
-        builder = builder.header(name, value);
-    }
-    builder.body(Full::from(ask.body)).unwrap()
-}
-
-fn ended<B, E: std::error::Error + 'static>(
-    result: Result<Response<B>, steadfast::Error<E>>,
-) -> Ended {
-    match result {
-        Err(error) => Ended::error(&error),
-        Ok(response) => {
-            let (status, extensions) = (response.status().as_u16(), response.extensions());
-            match extensions.get::<RetryReport>() {
-                Some(report) => Ended::report(Some(status), report),
-                None => {
-                    let attempts = extensions.get().map_or(1, |Attempts(attempts)| *attempts);
-                    Ended::success(status, attempts)
-                }
-            }
-        }
-    }
-}
 
 #[tokio::test]
 async fn the_token_bucket_is_right_row_by_row() {

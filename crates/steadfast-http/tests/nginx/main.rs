@@ -11,7 +11,6 @@
     reason = "tests may panic, read the clock and say what they saw"
 )]
 
-mod clients;
 #[path = "../common/mod.rs"]
 mod common;
 mod nginx;
@@ -21,13 +20,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use clients::{Hyper, Middleware, Reqwest};
+use bytes::Bytes;
+use common::clients::{Layered, Plain, Through};
 use common::server::{Do, Seen, Server};
 use common::{Client, Ended, get, post};
+use http::Request;
+use http_body_util::{BodyExt, Full};
 use nginx::Nginx;
 use steadfast::reason::THROTTLED;
 use steadfast::{Backoff, Budget, Cause, Decided, Failure, Standard};
+use steadfast_http::reqwest::SendWithRetry;
 use steadfast_http::{HttpClassifier, Policy};
+use tower::ServiceExt;
 
 /// So many read, and so many write.
 const WORKERS: usize = 2;
@@ -285,19 +289,19 @@ async fn holds<C: Client + Sync>() {
 #[tokio::test]
 #[ignore = "needs nginx"]
 async fn no_request_is_lost_and_no_post_repeated_with_tower() {
-    holds::<Hyper>().await;
+    holds::<Layered>().await;
 }
 
 #[tokio::test]
 #[ignore = "needs nginx"]
 async fn no_request_is_lost_and_no_post_repeated_with_reqwest() {
-    holds::<Reqwest>().await;
+    holds::<Plain>().await;
 }
 
 #[tokio::test]
 #[ignore = "needs nginx"]
 async fn no_request_is_lost_and_no_post_repeated_with_middleware() {
-    holds::<Middleware>().await;
+    holds::<Through>().await;
 }
 
 /// Once the head is there the client's part is done. Whoever reads the body
@@ -309,8 +313,8 @@ async fn an_answer_that_is_cut_is_an_error_to_its_reader_and_no_second_write() {
     let nginx = Nginx::start(server.address).await;
     let uri = format!("{}plain", nginx.uri());
     for read in [
-        clients::read_with_hyper(patient(), &uri).await,
-        clients::read_with_reqwest(patient(), &uri).await,
+        read_with_hyper(patient(), &uri).await,
+        read_with_reqwest(patient(), &uri).await,
     ] {
         assert!(read.is_err(), "{read:?}");
     }
@@ -321,4 +325,22 @@ async fn an_answer_that_is_cut_is_an_error_to_its_reader_and_no_second_write() {
         .map(|seen| seen.body)
         .collect();
     assert_eq!(bodies, [b"hyper".to_vec(), b"reqwest".to_vec()]);
+}
+
+/// Writes, and reads the whole answer.
+async fn read_with_hyper(policy: Policy, uri: &str) -> Result<Bytes, String> {
+    let request = Request::post(uri).body(Full::from("hyper")).unwrap();
+    let response = Layered::new(policy).0.oneshot(request).await.unwrap();
+    assert_eq!(response.status(), 200);
+    let body = response.into_body().collect().await;
+    body.map(|body| body.to_bytes())
+        .map_err(|error| error.to_string())
+}
+
+/// Writes, and reads the whole answer.
+async fn read_with_reqwest(policy: Policy, uri: &str) -> Result<Bytes, String> {
+    let request = reqwest::Client::new().post(uri).body("reqwest");
+    let response = request.send_with_retry(&policy).await.unwrap();
+    assert_eq!(response.status(), 200);
+    response.bytes().await.map_err(|error| error.to_string())
 }

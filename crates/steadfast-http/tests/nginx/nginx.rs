@@ -1,7 +1,7 @@
 //! nginx, with a configuration of its own, in a folder of its own.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -38,7 +38,13 @@ impl Nginx {
     }
 
     pub(crate) async fn run(mut self) -> Self {
-        let nginx = Command::new("/usr/sbin/nginx")
+        // Where Debian has it, which is not on everybody's path.
+        let debian = Path::new("/usr/sbin/nginx");
+        let nginx = match debian.exists() {
+            true => debian,
+            false => Path::new("nginx"),
+        };
+        let nginx = Command::new(nginx)
             .arg("-p")
             .arg(&self.folder)
             .args(["-e", "stderr", "-c", "nginx.conf"])
