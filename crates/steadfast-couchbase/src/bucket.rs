@@ -7,6 +7,7 @@ use steadfast_wire::collections::DEFAULT_NAME;
 
 use crate::cluster::Handle;
 use crate::collection::Collection;
+use crate::scope::Scope;
 use crate::topology::BucketCore;
 
 /// A bucket. Cheap to clone.
@@ -30,6 +31,11 @@ impl Bucket {
     /// A collection of a scope. Keep it: its id is looked up once.
     pub fn collection(&self, scope: &str, collection: &str) -> Collection {
         Collection::new(self.handle.clone(), self.core.clone(), scope, collection)
+    }
+
+    /// A scope of the bucket.
+    pub fn scope(&self, name: &str) -> Scope {
+        Scope::new(self.handle.clone(), self.core.clone(), name)
     }
 
     /// The collection that every bucket has.

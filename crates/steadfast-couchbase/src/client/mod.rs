@@ -111,7 +111,10 @@ impl Core {
         }
         let name: Arc<str> = name.into();
         let bucket = BucketCore::open(self, name.clone());
-        buckets.insert(name, bucket.clone());
+        // A client that is closed has no buckets, or nobody would let go of them.
+        if !self.is_closed() {
+            buckets.insert(name, bucket.clone());
+        }
         bucket
     }
 
@@ -134,6 +137,7 @@ impl Core {
             {
                 Some(known.clone())
             }
+            known if config.version.epoch < 0 => known.clone(),
             _ => Some(config.clone()),
         });
         self.changed();
@@ -204,10 +208,6 @@ impl Core {
             Network::Auto => self.guess_network(config),
         });
         decided.clone()
-    }
-
-    pub(crate) fn network(&self) -> Option<&str> {
-        self.network.get()?.as_deref()
     }
 
     fn guess_network(&self, config: &ClusterConfig) -> Option<String> {

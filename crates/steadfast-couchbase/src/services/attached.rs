@@ -75,32 +75,6 @@ impl Bucket {
         let host: Arc<dyn Host> = self.handle().clone();
         super::views::view(host, &self.core().name, design_document, view)
     }
-
-    /// A query within a scope, so that its collections need no longer names.
-    pub fn query(&self, scope: &str, statement: impl Into<String>) -> Query {
-        let host: Arc<dyn Host> = self.handle().clone();
-        super::query::query(host, statement).within(&self.core().name, &scope.into())
-    }
-
-    /// An analytics query within a scope.
-    pub fn analytics(&self, scope: &str, statement: impl Into<String>) -> Analytics {
-        let host: Arc<dyn Host> = self.handle().clone();
-        super::analytics::analytics(host, statement).within(&self.core().name, &scope.into())
-    }
-
-    /// A search of an index of a scope.
-    ///
-    /// # Errors
-    /// If the query cannot be written as JSON.
-    pub fn search(
-        &self,
-        scope: &str,
-        index: &str,
-        query: &(impl Serialize + ?Sized),
-    ) -> Result<Search, Error> {
-        let host: Arc<dyn Host> = self.handle().clone();
-        super::search::search_within(host, &self.core().name, &scope.into(), index, query)
-    }
 }
 
 impl Host for Handle {

@@ -176,6 +176,10 @@ impl<S: RowService> Attempts for Operation<S> {
         self.exchange.woken(failure).await
     }
 
+    async fn closed(&self) {
+        self.exchange.closed().await
+    }
+
     fn explain(&mut self, error: Error) -> Error {
         error
             .with_place(self.place.clone())

@@ -88,6 +88,10 @@ impl Attempts for Whole {
         self.exchange.woken(failure).await
     }
 
+    async fn closed(&self) {
+        self.exchange.closed().await
+    }
+
     fn explain(&mut self, error: Error) -> Error {
         error
             .with_place(self.place.clone())

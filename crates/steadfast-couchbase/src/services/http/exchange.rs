@@ -177,6 +177,16 @@ impl Exchange {
         }
     }
 
+    /// Completes when the client is closed.
+    pub(crate) async fn closed(&self) {
+        let mut changes = self.host.changes();
+        while !self.host.is_closed() {
+            if changes.changed().await.is_err() {
+                std::future::pending().await
+            }
+        }
+    }
+
     /// Completes when waiting on after this failure has become pointless: an
     /// attempt that could not be sent waits until it could go elsewhere, or would
     /// fail for another reason (D24); one that was answered waits for its time.

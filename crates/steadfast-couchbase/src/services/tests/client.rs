@@ -27,7 +27,9 @@ async fn every_service_is_reached_from_the_client() {
     let created = client.management().create_collection(BUCKET, "s", "c");
     created.await.unwrap();
     let bucket = client.bucket(BUCKET);
-    let written = bucket.query("s", "UPSERT INTO c VALUES ('k', {'n': 1})");
+    let written = bucket
+        .scope("s")
+        .query("UPSERT INTO c VALUES ('k', {'n': 1})");
     written.await.unwrap();
     let asked = client.query("SELECT RAW c.n FROM b.s.c USE KEYS $1");
     let mut rows = asked
@@ -42,12 +44,19 @@ async fn every_service_is_reached_from_the_client() {
     let everything = json!({"match_all": {}});
     let mut hits = client.search("i", &everything).unwrap().await.unwrap();
     assert!(hits.all::<Value>().await.unwrap().is_empty());
-    assert!(bucket.search("s", "i", &everything).unwrap().await.is_ok());
+    assert!(
+        bucket
+            .scope("s")
+            .search("i", &everything)
+            .unwrap()
+            .await
+            .is_ok()
+    );
     let none = bucket
         .view("d", "v")
         .retry(steadfast::internal::FailFast::new());
     assert_eq!(none.await.unwrap_err().kind(), ErrorKind::ViewNotFound);
-    assert!(bucket.analytics("s", "SELECT VALUE 1").await.is_ok());
+    assert!(bucket.scope("s").analytics("SELECT VALUE 1").await.is_ok());
 }
 
 #[tokio::test]
