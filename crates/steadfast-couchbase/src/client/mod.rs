@@ -1,5 +1,7 @@
 //! What all parts of a client share.
 
+mod host;
+
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -106,7 +108,10 @@ impl Core {
         }
         let name: Arc<str> = name.into();
         let bucket = BucketCore::open(self, name.clone());
-        buckets.insert(name, bucket.clone());
+        // A client that is closed has no buckets, or nobody would let go of them.
+        if !self.is_closed() {
+            buckets.insert(name, bucket.clone());
+        }
         bucket
     }
 
@@ -129,6 +134,7 @@ impl Core {
             {
                 Some(known.clone())
             }
+            known if config.version.epoch < 0 => known.clone(),
             _ => Some(config.clone()),
         });
         self.changed();
@@ -199,10 +205,6 @@ impl Core {
             Network::Auto => self.guess_network(config),
         });
         decided.clone()
-    }
-
-    pub(crate) fn network(&self) -> Option<&str> {
-        self.network.get()?.as_deref()
     }
 
     fn guess_network(&self, config: &ClusterConfig) -> Option<String> {

@@ -27,11 +27,14 @@ const KNOWN: u64 = 1 << 32;
 /// The collections of a bucket that somebody asked for.
 #[derive(Default)]
 pub(crate) struct Collections {
-    entries: Mutex<HashMap<(Arc<str>, Arc<str>), Arc<Collection>>>,
+    entries: Mutex<HashMap<Names, Arc<Collection>>>,
     /// Whether the server ever said what is in the map, and be it that
     /// something is not (D11).
     fetched: AtomicBool,
 }
+
+/// The name of a scope, and of a collection in it.
+type Names = (Arc<str>, Arc<str>);
 
 /// A collection and what is known of its id.
 pub(crate) struct Collection {
@@ -56,7 +59,7 @@ impl Collections {
         let mut entries = self.entries.lock();
         let key = (scope.into(), name.into());
         let entry = entries.entry(key);
-        let (scope, name): &(Arc<str>, Arc<str>) = entry.key();
+        let (scope, name): &Names = entry.key();
         let collection = Collection::new(scope.clone(), name.clone());
         entry.or_insert_with(|| Arc::new(collection)).clone()
     }
@@ -64,6 +67,13 @@ impl Collections {
     /// The collection that is always there, for what is about none.
     pub(crate) fn default_collection(&self) -> Arc<Collection> {
         self.get(DEFAULT_NAME, DEFAULT_NAME)
+    }
+
+    /// Nothing that is known of ids, or of their manifests, counts any longer.
+    pub(crate) fn forget(&self) {
+        for collection in self.entries.lock().values() {
+            collection.forget();
+        }
     }
 
     /// The server said what is in the map. True if it had done so before.
@@ -74,15 +84,21 @@ impl Collections {
 
 impl Collection {
     fn new(scope: Arc<str>, name: Arc<str>) -> Self {
-        // The default collection has the same id everywhere and always.
-        let is_default = &*scope == DEFAULT_NAME && &*name == DEFAULT_NAME;
+        let known = known_from_the_start(&scope, &name);
         Self {
             scope,
             name,
             durations: Durations::default(),
-            known: AtomicU64::new(if is_default { KNOWN } else { 0 }),
+            known: AtomicU64::new(known),
             state: Mutex::default(),
         }
+    }
+
+    fn forget(&self) {
+        let mut state = self.state.lock();
+        state.manifest = 0;
+        let known = known_from_the_start(&self.scope, &self.name);
+        self.known.store(known, Ordering::Relaxed);
     }
 
     /// The id, if it is known.
@@ -109,6 +125,15 @@ impl Collection {
             state.manifest = manifest;
             self.known.store(KNOWN | u64::from(id), Ordering::Relaxed);
         }
+    }
+}
+
+/// The default collection has the same id everywhere and always.
+fn known_from_the_start(scope: &str, name: &str) -> u64 {
+    if scope == DEFAULT_NAME && name == DEFAULT_NAME {
+        KNOWN
+    } else {
+        0
     }
 }
 

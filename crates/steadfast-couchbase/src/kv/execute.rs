@@ -23,7 +23,7 @@ use crate::reason::{
     SOCKET_CLOSED_WHILE_IN_FLIGHT, SOCKET_NOT_AVAILABLE, UNKNOWN,
 };
 use crate::strategy::RetryDirective;
-use crate::topology::{BucketCore, Course, Node, Wish};
+use crate::topology::{BucketCore, Course, Node, NodeId, Wish};
 use crate::world::now;
 
 /// What an operation is about.
@@ -36,17 +36,8 @@ pub(crate) struct Subject<'a> {
     /// Whether a copy that no node has is one to do without, instead of one to
     /// wait for.
     pub(crate) dispensable: bool,
-    /// What is asked, if not the node that has the document.
-    pub(crate) instead: Option<Instead<'a>>,
-}
-
-/// Where an operation goes that is not about a document.
-#[derive(Clone, Copy)]
-pub(crate) enum Instead<'a> {
-    /// To the node that has this vbucket.
-    Vbucket(u16),
-    /// To this node.
-    Node(&'a Arc<Node>),
+    /// The vbucket, if that is known and not the document.
+    pub(crate) vbucket: Option<u16>,
 }
 
 /// An answer that means success.
@@ -93,8 +84,8 @@ struct Run<'a> {
     timeout: Duration,
     course: Course,
     vbucket: u16,
-    /// The node of the last attempt.
-    node: Option<u64>,
+    /// The node of the last attempt; after a refusal, that of the next.
+    node: Option<NodeId>,
     /// Whether the last attempt could not be dispatched.
     blocked: bool,
     /// The right to this attempt, where there is a circuit breaker.
@@ -171,20 +162,22 @@ impl Attempts for Run<'_> {
 
     async fn woken(&mut self, _: &Failure) {
         let bucket = self.subject.bucket;
-        if let Some(Instead::Node(_)) = self.subject.instead {
-            // No config sends it elsewhere.
-            return bucket.core.closed.cancelled().await;
-        }
         let wish = Wish {
             vbucket: self.vbucket,
             copy: self.subject.copy,
             node: self.node,
+            course: self.course,
             blocked: self.blocked,
         };
         let parked = bucket
             .parking
             .park(wish, |wish| bucket.core.is_closed() || bucket.is_news(wish));
         parked.await;
+        self.course.woken();
+    }
+
+    async fn closed(&self) {
+        self.subject.bucket.core.closed.cancelled().await
     }
 
     fn explain(&mut self, error: Error) -> Error {
@@ -242,18 +235,9 @@ impl Run<'_> {
             // Bounds may change with a config, so they are looked at each time.
             return Err(self.no_copy("the bucket has fewer replicas"));
         }
-        let node = match self.subject.instead {
-            Some(Instead::Node(node)) => Some(node),
-            Some(Instead::Vbucket(vbucket)) => {
-                self.vbucket = vbucket;
-                self.course.node(routes, vbucket, copy)
-            }
-            None => {
-                self.vbucket = routes.vbucket(self.subject.id);
-                self.course.node(routes, self.vbucket, copy)
-            }
-        };
-        let Some(node) = node else {
+        let known = self.subject.vbucket;
+        self.vbucket = known.unwrap_or_else(|| routes.vbucket(self.subject.id));
+        let Some(node) = self.course.node(routes, self.vbucket, copy) else {
             self.node = None;
             return Err(if self.subject.dispensable {
                 self.no_copy("no node has this copy now")
@@ -316,8 +300,7 @@ impl Run<'_> {
         self.blocked = true;
         let bucket = self.subject.bucket;
         if let Some(rejected) = bucket.core.terminals.of_bucket(&bucket.name) {
-            let kind = ErrorKind::Couchbase;
-            return Box::new(Tried::Failed(rejected.failure(), kind));
+            return Box::new(Tried::Failed(rejected.failure(), rejected.kind()));
         }
         let failure = match node {
             Some(node) => {
@@ -370,9 +353,12 @@ impl Run<'_> {
             Ok(Err(Unresolved::NoCollection)) => {
                 not_found(&COLLECTION_NOT_FOUND, ErrorKind::CollectionNotFound)
             }
-            Ok(Err(Unresolved::Failed(failure))) => {
-                let kind = ErrorKind::ServiceNotAvailable;
+            Ok(Err(Unresolved::Failed(failure, kind))) => {
                 Err(Box::new(Tried::Failed(failure, kind)))
+            }
+            Ok(Err(Unresolved::Refused(kind))) => {
+                self.last.connection = Some(connection.clone());
+                Err(Box::new(Tried::Final(kind)))
             }
             Err(_) => {
                 let failure = Failure::not_sent(&TIMEOUT).timed_out();
@@ -388,14 +374,17 @@ impl Run<'_> {
     #[cold]
     fn not_taken(&mut self, not_taken: NotTaken, connection: &Connection) -> Attempt {
         let note = match not_taken {
-            NotTaken::Closed => "the connection is closed",
+            NotTaken::Closed => {
+                self.blocked = true;
+                "the connection is closed"
+            }
+            // Another connection would be no news: there is one.
             NotTaken::Full => "the socket does not keep up",
             NotTaken::Unencodable(error) => {
                 self.last.note = Some(error.to_string());
                 return Tried::Final(ErrorKind::InvalidArgument);
             }
         };
-        self.blocked = true;
         let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE).with_peer(connection.peer.clone());
         Tried::Failed(failure.with_note(note), ErrorKind::ServiceNotAvailable)
     }
@@ -484,7 +473,11 @@ impl Run<'_> {
         let routes = bucket.routes();
         let at_once = routes.as_ref().is_some_and(|routes| {
             let copy = self.subject.copy;
-            self.course.refused(refused_by, routes, self.vbucket, copy)
+            let at_once = self.course.refused(refused_by, routes, self.vbucket, copy);
+            // What is known now of where it goes next is no news while it waits.
+            let next = self.course.node(routes, self.vbucket, copy);
+            self.node = next.map(|node| node.id);
+            at_once
         });
         match (at_once, bucket.core.options.vbucket_retry) {
             (true, _) => failure.with_prescribed_delay(Duration::ZERO),

@@ -4,9 +4,7 @@ use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
-use steadfast_wire::config::{
-    ClusterConfig, ConfigNotification, ConfigVersion, Service, Transport,
-};
+use steadfast_wire::config::{ClusterConfig, ConfigNotification, ConfigVersion, Service};
 use steadfast_wire::{Frame, ServerOpcode};
 
 use super::{Address, Inbox, Node, Opened, Parking, Routes, Slot, Wish, track};
@@ -92,7 +90,17 @@ impl BucketCore {
         if *bucket.name != *self.name || self.core.closed.is_cancelled() {
             return false;
         }
+        if config.version.epoch < 0 {
+            // The node has not learnt yet where it is.
+            return false;
+        }
         let before = self.routes.load_full();
+        if let Some(before) = before.as_ref().and_then(|it| it.bucket())
+            && before.uuid != bucket.uuid
+        {
+            // Another bucket of the same name, whose manifests start again.
+            self.collections.forget();
+        }
         if let Some(before) = &before
             && !config.version.supersedes(before.version())
         {
@@ -139,17 +147,24 @@ impl BucketCore {
         let Some(routes) = routes.as_ref() else {
             return false;
         };
+        let connected = |node: &Arc<Node>| {
+            let connection = node.connection(wish.vbucket);
+            // One that is closing is still there for a moment, and no news.
+            connection.is_some_and(|connection| connection.is_open())
+        };
         route_changed(routes, wish)
             || wish.blocked
-                && routes
-                    .current(wish.vbucket, wish.copy)
-                    .is_some_and(|node| node.connection(wish.vbucket).is_some())
+                && wish.course.heeds_news()
+                && wish
+                    .course
+                    .node(routes, wish.vbucket, wish.copy)
+                    .is_some_and(connected)
     }
 
     /// A node has a connection now: those who waited for it go on.
     pub(crate) fn connected(&self, node: &Arc<Node>) {
         self.parking
-            .release(|wish| wish.blocked && wish.node == Some(node.id));
+            .release(|wish| wish.blocked && wish.course.heeds_news() && wish.node == Some(node.id));
         self.core.changed();
     }
 
@@ -181,9 +196,10 @@ impl BucketCore {
     }
 }
 
+/// Whether the operation would go to another node than it is about to (D24).
 fn route_changed(routes: &Routes, wish: &Wish) -> bool {
-    let current = routes.current(wish.vbucket, wish.copy);
-    current.is_some() && current.map(|node| node.id) != wish.node
+    let next = wish.course.node(routes, wish.vbucket, wish.copy);
+    next.is_some() && next.map(|node| node.id) != wish.node && wish.course.heeds_news()
 }
 
 /// What connections of a bucket bring that no operation asked for.
@@ -231,13 +247,4 @@ impl Events for BucketEvents {
 pub(crate) fn host_of(peer: &str) -> &str {
     let host = peer.rsplit_once(':').map_or(peer, |(host, _)| host);
     host.trim_start_matches('[').trim_end_matches(']')
-}
-
-/// Which port is meant.
-pub(crate) const fn transport_of(tls: bool) -> Transport {
-    if tls {
-        Transport::Tls
-    } else {
-        Transport::Plain
-    }
 }

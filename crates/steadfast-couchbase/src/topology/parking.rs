@@ -16,6 +16,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use super::Course;
+
 /// How many are released at once, and how long until the next.
 const BATCH: usize = 64;
 const PACE: Duration = Duration::from_millis(1);
@@ -29,8 +31,10 @@ pub(crate) struct Wish {
     /// Its vbucket, and which copy of it.
     pub(crate) vbucket: u16,
     pub(crate) copy: u8,
-    /// The node that it was to go to, as far as it was known.
+    /// The node that it is to go to next, as far as that is known.
     pub(crate) node: Option<NodeId>,
+    /// How it goes through the maps.
+    pub(crate) course: Course,
     /// Whether it could not be dispatched, so that a connection or a terminal
     /// state is news to it.
     pub(crate) blocked: bool,
@@ -98,6 +102,7 @@ impl Parking {
         self.wake(&all);
     }
 
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.lot.lock().waiting.len()
     }
@@ -164,6 +169,7 @@ mod tests {
             vbucket,
             copy: 0,
             node: Some(1),
+            course: Course::default(),
             blocked: false,
         }
     }

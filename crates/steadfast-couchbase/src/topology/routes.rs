@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use steadfast_wire::config::{ClusterConfig, ConfigVersion};
+use steadfast_wire::config::{BucketConfig, ClusterConfig, ConfigVersion};
 use steadfast_wire::vbucket;
 
 use super::Node;
@@ -25,8 +25,9 @@ impl Routes {
         self.config.version
     }
 
-    pub(crate) fn config(&self) -> &Arc<ClusterConfig> {
-        &self.config
+    /// The bucket's share of the config.
+    pub(crate) fn bucket(&self) -> Option<&BucketConfig> {
+        self.config.bucket.as_ref()
     }
 
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {

@@ -95,11 +95,11 @@ impl<E: Events> Task<E> {
         if let Poll::Ready(closing) = self.poll_read(cx) {
             return Poll::Ready(closing);
         }
-        match self.poll_write(cx) {
-            Poll::Ready(Ok(())) => {}
+        let all_sent = match self.poll_write(cx) {
+            Poll::Ready(Ok(())) => true,
             Poll::Ready(Err(error)) => return Poll::Ready(lost(&error)),
-            Poll::Pending => {}
-        }
+            Poll::Pending => false,
+        };
         self.poll_deadlines(cx);
         let mut state = self.connection.state.lock();
         if let Some(closing) = &state.closing {
@@ -107,6 +107,11 @@ impl<E: Events> Task<E> {
         }
         if state.draining && state.in_flight() == 0 {
             return Poll::Ready(Closing::NotNeeded);
+        }
+        // Whoever came since the last look at the buffer found nobody asleep to
+        // wake.
+        if all_sent && state.has_unsent() {
+            cx.waker().wake_by_ref();
         }
         state.sleep(cx.waker());
         Poll::Pending
@@ -138,6 +143,7 @@ impl<E: Events> Task<E> {
 
     /// Hands on the frames that were received.
     fn deliver(&mut self) -> Result<(), Closing> {
+        let mut broken = None;
         loop {
             match self.decoder.decode(&mut self.received) {
                 Ok(Decoded::Frame(frame)) => self.frames.push(frame),
@@ -147,13 +153,16 @@ impl<E: Events> Task<E> {
                     }
                     break;
                 }
-                Err(error) => return Err(Closing::Invalid(format!("a bad frame: {error}"))),
+                // What came before it is an answer all the same.
+                Err(error) => {
+                    broken = Some(format!("a bad frame: {error}"));
+                    break;
+                }
             }
         }
         if self.frames.is_empty() {
-            return Ok(());
+            return broken.map_or(Ok(()), |text| Err(Closing::Invalid(text)));
         }
-        let mut unknown = None;
         let mut aside = Vec::new();
         let mut state = self.connection.state.lock();
         for frame in self.frames.drain(..) {
@@ -163,7 +172,11 @@ impl<E: Events> Task<E> {
                     match state.deliver(frame) {
                         Delivered::ToCaller(waker) => self.wakers.extend(waker),
                         Delivered::ToNobody(frame) => aside.push(frame),
-                        Delivered::Unknown => unknown = Some((opaque, opcode)),
+                        Delivered::Unknown => {
+                            broken.get_or_insert_with(|| {
+                                format!("an answer to {opcode} with the opaque {opaque:#x}, which nobody sent")
+                            });
+                        }
                     }
                 }
                 Magic::ServerRequest => aside.push(frame),
@@ -182,12 +195,7 @@ impl<E: Events> Task<E> {
                 _ => self.events.orphan(&self.connection, frame),
             }
         }
-        match unknown {
-            None => Ok(()),
-            Some((opaque, opcode)) => Err(Closing::Invalid(format!(
-                "an answer to {opcode} with the opaque {opaque:#x}, which nobody sent"
-            ))),
-        }
+        broken.map_or(Ok(()), |text| Err(Closing::Invalid(text)))
     }
 
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

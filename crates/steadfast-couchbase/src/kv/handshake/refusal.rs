@@ -7,6 +7,7 @@ use steadfast::{Failure, Reason};
 use steadfast_wire::{ErrorBody, Frame, Status};
 
 use crate::credentials::Credentials;
+use crate::error::ErrorKind;
 use crate::reason::{
     AUTHENTICATION_ERROR, BUCKET_ACCESS_ERROR, NODE_NOT_AVAILABLE, SOCKET_NOT_AVAILABLE, TLS_ERROR,
 };
@@ -59,6 +60,17 @@ impl Rejected {
                 answer.status(),
                 said(answer)
             ),
+        }
+    }
+
+    /// The error that it becomes where a strategy does not wait.
+    pub(crate) fn kind(&self) -> ErrorKind {
+        if self.reason == &AUTHENTICATION_ERROR {
+            ErrorKind::AuthenticationFailure
+        } else if self.reason == &TLS_ERROR || self.reason == &BUCKET_ACCESS_ERROR {
+            ErrorKind::Couchbase
+        } else {
+            ErrorKind::ServiceNotAvailable
         }
     }
 

@@ -1,0 +1,9 @@
+//! Whether the client is ready, and how its endpoints are.
+
+mod ping;
+mod ready;
+mod report;
+
+pub use ping::{PingReport, PingResult};
+pub use ready::Readiness;
+pub use report::{DiagnosticsReport, EndpointDiagnostics, EndpointState};
