@@ -15,6 +15,7 @@ pub mod diagnostics;
 mod dns;
 mod drive;
 mod error;
+pub mod explain;
 mod fast_fail;
 mod kv;
 mod observe;

@@ -31,6 +31,7 @@ mod whole;
 use std::sync::Arc;
 use std::time::Duration;
 
+use answer::{Judged, Refused};
 use http::{Connector, HttpClient, Turns};
 use query::Plans;
 pub use rows::{Rows, TypedRows};
@@ -77,6 +78,34 @@ impl Services {
 
     fn turns(&self) -> &Turns {
         &self.turns
+    }
+}
+
+/// What an answer of a service means, if it is no success: what operations are
+/// told, asked without one.
+pub(crate) fn refusal_of(
+    service: Service,
+    status: u16,
+    body: &str,
+    idempotent: bool,
+) -> Option<Refused> {
+    let limits = rows::Limits::default();
+    let mut splitter = rows::Splitter::new("", limits);
+    splitter.push(bytes::Bytes::copy_from_slice(body.as_bytes()));
+    while let Ok(Some(_)) = splitter.next_row() {}
+    let success = answer::is_success(status);
+    let judged = Judged {
+        status,
+        members: splitter.members(),
+        text: (!success).then_some(body),
+        idempotent,
+    };
+    match service {
+        Service::Query => query::codes::judge(&judged),
+        Service::Analytics => analytics::codes::judge(&judged),
+        Service::Search => search::codes::judge(&judged),
+        Service::Views => views::codes::judge(&judged),
+        Service::Management | Service::KeyValue => (!success).then(|| judged.by_status()),
     }
 }
 
