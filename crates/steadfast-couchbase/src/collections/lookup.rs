@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use super::Collection;
 use crate::error::ErrorKind;
 use crate::kv::connection::{Closing, Connection, Ended, NotTaken};
-use crate::kv::meaning::{Verdict, meaning};
+use crate::kv::meaning::{Asked, Verdict, meaning};
 use crate::kv::operation::KvOperation;
 use crate::reason::SOCKET_NOT_AVAILABLE;
 use crate::topology::BucketCore;
@@ -140,8 +140,11 @@ async fn ask(
 
 /// What any other answer means is what it means to any operation.
 fn answered(status: Status, connection: &Connection) -> Unresolved {
-    let operation = KvOperation::GetCollectionId;
-    let meaning = meaning(operation, status, connection.error_map.as_deref());
+    let asked = Asked {
+        operation: KvOperation::GetCollectionId,
+        with_cas: false,
+    };
+    let meaning = meaning(asked, status, connection.error_map.as_deref());
     if meaning.closes_connection {
         connection.close(Closing::Invalid(format!("the server answered {status}")));
     }
@@ -154,7 +157,7 @@ fn answered(status: Status, connection: &Connection) -> Unresolved {
             Unresolved::Failed(failure, kind)
         }
         Verdict::Final(kind) => Unresolved::Refused(kind),
-        Verdict::Done => Unresolved::Refused(ErrorKind::DecodingFailure),
+        Verdict::Done | Verdict::FailedAtPath => Unresolved::Refused(ErrorKind::DecodingFailure),
     }
 }
 
