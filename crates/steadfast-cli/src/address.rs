@@ -92,7 +92,11 @@ mod tests {
 
     fn parts(text: &str) -> (String, Option<String>, Option<String>) {
         let address: Address = text.parse().unwrap();
-        (address.string.to_string(), address.scope, address.collection)
+        (
+            address.string.to_string(),
+            address.scope,
+            address.collection,
+        )
     }
 
     #[test]
@@ -109,7 +113,11 @@ mod tests {
                 Some("c"),
             ),
         ] {
-            let expected = (string.to_owned(), scope.map(str::to_owned), collection.map(str::to_owned));
+            let expected = (
+                string.to_owned(),
+                scope.map(str::to_owned),
+                collection.map(str::to_owned),
+            );
             assert_eq!(parts(text), expected, "{text}");
         }
     }

@@ -102,7 +102,8 @@ impl Connection {
         if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
             let prompt = format!("Password of {user}: ");
             let password = rpassword::prompt_password(prompt);
-            return password.map_err(|error| usage(format_args!("cannot read a password: {error}")));
+            return password
+                .map_err(|error| usage(format_args!("cannot read a password: {error}")));
         }
         Err(usage(
             "no password: give --password-file FILE or set STEADFAST_PASSWORD; \

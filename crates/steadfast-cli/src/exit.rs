@@ -9,16 +9,23 @@ use crate::output::{BAD, aside, styled};
 
 /// What each exit status means; the help of every command that talks to a cluster
 /// ends with it.
-pub(crate) const STATUSES: &str = "\
+macro_rules! statuses {
+    () => {
+        "\
 Exit status:
   0  done
   1  failed; it was not applied
   2  the command line makes no sense
   3  there is no such document
   4  failed, and may have been applied all the same
-  5  the document is there already, or changed meanwhile";
+  5  the document is there already, or changed meanwhile"
+    };
+}
+
+pub(crate) use statuses;
 
 const FAILED: u8 = 1;
+const USAGE: u8 = 2;
 const NOT_FOUND: u8 = 3;
 const AMBIGUOUS: u8 = 4;
 const PRECONDITION: u8 = 5;
@@ -50,11 +57,37 @@ impl fmt::Display for Ended {
 
 impl std::error::Error for Ended {}
 
+/// What was asked for makes no sense.
+#[derive(Debug)]
+struct Usage(String);
+
+/// An error that ends the command as a wrong option does.
+pub(crate) fn usage(problem: impl fmt::Display) -> anyhow::Error {
+    Usage(problem.to_string()).into()
+}
+
+/// Ends a function with such an error.
+macro_rules! refuse {
+    ($($problem:tt)*) => {
+        return Err($crate::exit::usage(format_args!($($problem)*)))
+    };
+}
+
+pub(crate) use refuse;
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
 /// Says what went wrong, unless that was done, and with which status to end.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     if let Some(Ended(status)) = error.downcast_ref() {
         return ExitCode::from(*status);
     }
     aside(format_args!("{} {error:#}", styled(BAD, "error:")));
-    ExitCode::from(FAILED)
+    ExitCode::from(if error.is::<Usage>() { USAGE } else { FAILED })
 }

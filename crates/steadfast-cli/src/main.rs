@@ -3,11 +3,14 @@
 //! Each subcommand is a file under `command`, and none has logic of its own: what they
 //! do is in the crates.
 
+mod address;
 mod command;
+mod connection;
 mod control;
 mod duration;
 mod exit;
 mod output;
+mod scenario;
 mod strategy;
 
 use std::process::ExitCode;
@@ -36,6 +39,13 @@ enum Command {
     Fault(command::fault::Arguments),
     Topology(command::topology::Arguments),
     Explain(command::explain::Arguments),
+    Doctor(command::doctor::Arguments),
+    Get(command::document::get::Arguments),
+    Upsert(command::document::store::Upsert),
+    Insert(command::document::store::Insert),
+    Replace(command::document::store::Replace),
+    Remove(command::document::remove::Arguments),
+    Query(command::query::Arguments),
     Completions(command::completions::Arguments),
 }
 
@@ -61,6 +71,13 @@ fn run(command: Command) -> anyhow::Result<()> {
             Command::Fault(arguments) => command::fault::run(arguments).await,
             Command::Topology(arguments) => command::topology::run(arguments).await,
             Command::Explain(arguments) => command::explain::run(arguments),
+            Command::Doctor(arguments) => command::doctor::run(arguments).await,
+            Command::Get(arguments) => command::document::get::run(arguments).await,
+            Command::Upsert(arguments) => command::document::store::upsert(arguments).await,
+            Command::Insert(arguments) => command::document::store::insert(arguments).await,
+            Command::Replace(arguments) => command::document::store::replace(arguments).await,
+            Command::Remove(arguments) => command::document::remove::run(arguments).await,
+            Command::Query(arguments) => command::query::run(arguments).await,
             Command::Completions(arguments) => command::completions::run(arguments),
         }
     })

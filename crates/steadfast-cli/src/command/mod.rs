@@ -2,6 +2,9 @@
 
 pub(crate) mod cluster;
 pub(crate) mod completions;
+pub(crate) mod doctor;
+pub(crate) mod document;
 pub(crate) mod explain;
 pub(crate) mod fault;
+pub(crate) mod query;
 pub(crate) mod topology;

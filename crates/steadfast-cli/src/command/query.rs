@@ -68,7 +68,10 @@ async fn print(query: Query, connection: &Connection) -> Result<(), steadfast_co
         return Ok(());
     };
     for warning in &meta.warnings {
-        aside(format_args!("warning {}: {}", warning.code, warning.message));
+        aside(format_args!(
+            "warning {}: {}",
+            warning.code, warning.message
+        ));
     }
     if let (true, Some(metrics)) = (connection.verbose, &meta.metrics) {
         let took = crate::duration::show(metrics.elapsed_time);

@@ -33,7 +33,7 @@ pub use http::{HttpService, answered_http};
 
 use crate::error::ErrorKind;
 use crate::kv::handshake::Rejected;
-use crate::kv::meaning::{Verdict, meaning};
+use crate::kv::meaning::{Asked, Verdict, meaning};
 use crate::kv::operation::KvOperation;
 use crate::reason::{
     COLLECTION_NOT_FOUND, KV_ERROR_MAP_RETRY_INDICATED, SCOPE_NOT_FOUND,
@@ -53,11 +53,18 @@ pub enum Meaning {
     Failed(Failure, ErrorKind),
 }
 
-/// What a status means to a key-value operation, on a connection with this error
-/// map. The map is asked only about statuses that the client does not know (D27).
+/// What a status means to a key-value operation that asks for no certain version of
+/// the document, on a connection with this error map. The map is asked only about
+/// statuses that the client does not know (D27).
 pub fn answered_kv(operation: KvOperation, status: Status, map: Option<&ErrorMap>) -> Meaning {
-    match meaning(operation, status, map).verdict {
+    let asked = Asked {
+        operation,
+        with_cas: false,
+    };
+    match meaning(asked, status, map).verdict {
         Verdict::Done => Meaning::Done,
+        // Which kind of error it is, the path's own status says.
+        Verdict::FailedAtPath => Meaning::Final(ErrorKind::Couchbase),
         Verdict::Final(kind) => Meaning::Final(kind),
         Verdict::Retry(reason, kind) => {
             let failure = Failure::responded(reason);

@@ -37,9 +37,7 @@ impl Terms {
     fn level(&self) -> Option<DurabilityLevel> {
         self.durability.map(|durability| match durability {
             Durability::Majority => DurabilityLevel::Majority,
-            Durability::MajorityAndPersistToActive => {
-                DurabilityLevel::MajorityAndPersistOnMaster
-            }
+            Durability::MajorityAndPersistToActive => DurabilityLevel::MajorityAndPersistToActive,
             Durability::PersistToMajority => DurabilityLevel::PersistToMajority,
         })
     }
@@ -54,6 +52,7 @@ fn done(what: &str, result: &MutationResult, json: bool) {
     // Versions have 64 bits, of which many a reader of JSON would lose some.
     let mut fields = json!({"cas": cas.to_string()});
     if let Some(token) = result.token() {
+        fields["vbucket"] = json!(token.vbucket);
         fields["vbucket_uuid"] = json!(token.vbucket_uuid.to_string());
         fields["seqno"] = json!(token.seqno);
     }

@@ -17,6 +17,8 @@ use super::ending::Ending;
 use super::subject::{Kind, Subject};
 use crate::output::{BAD, FAINT, GOOD, STRONG, styled};
 
+const APPLIED: &str = ", may have been applied";
+
 /// What is decided.
 pub(super) struct Decision {
     operation: &'static str,
@@ -242,14 +244,14 @@ impl fmt::Display for Decision {
         row("verdict", &styled(colour, self.verdict()))?;
         match &self.outcome {
             Outcome::Done => {}
-            Outcome::Final(kind) => row("error", &format_args!("{} ({kind})", kind.name()))?,
+            Outcome::Final(kind) => {
+                let ambiguous = *kind == ErrorKind::DurabilityAmbiguous;
+                let applied = if ambiguous { APPLIED } else { "" };
+                row("error", &format_args!("{} ({kind}){applied}", kind.name()))?;
+            }
             Outcome::Decided(decided) if !self.would_retry() => {
                 let kind = decided.kind;
-                let applied = if decided.ambiguous {
-                    ", may have been applied"
-                } else {
-                    ""
-                };
+                let applied = if decided.ambiguous { APPLIED } else { "" };
                 row("error", &format_args!("{} ({kind}){applied}", kind.name()))?;
             }
             Outcome::Decided(_) => {}

@@ -1,6 +1,5 @@
 //! How an attempt can end.
 
-use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::json;
 use steadfast::Reason;
@@ -9,6 +8,7 @@ use steadfast_wire::Status;
 use steadfast_wire::error_map::ErrorMap;
 
 use super::subject::{Kind, Subject};
+use crate::exit::{refuse, usage};
 
 /// How the attempt ended, of which there is one.
 #[derive(Args)]
@@ -60,12 +60,12 @@ impl EndingArguments {
         match (subject.kind, &self.status, self.code, self.http) {
             (Kind::Kv(_), Some(status), ..) => Ok(Ending::Status(find_status(status)?)),
             (Kind::Kv(_), None, None, None) => {
-                bail!(
+                refuse!(
                     "how did the attempt end? --status, --not-sent or --in-flight; or --table for all"
                 )
             }
-            (Kind::Kv(_), ..) => bail!("kv answers with a --status, not over HTTP"),
-            (Kind::Http(_), Some(_), ..) => bail!("--status is for kv; give --http or --code"),
+            (Kind::Kv(_), ..) => refuse!("kv answers with a --status, not over HTTP"),
+            (Kind::Http(_), Some(_), ..) => refuse!("--status is for kv; give --http or --code"),
             (Kind::Http(_), None, Some(code), http) => {
                 let message = self.message.as_deref().unwrap_or_default();
                 Ok(Ending::code(http.unwrap_or(200), code, message))
@@ -75,7 +75,7 @@ impl EndingArguments {
                 self.body.as_deref().unwrap_or_default(),
             )),
             (Kind::Http(_), None, None, None) => {
-                bail!(
+                refuse!(
                     "how did the attempt end? --code, --http, --not-sent or --in-flight; \
                      or --table for all"
                 )
@@ -176,9 +176,12 @@ fn find_reason(name: &str) -> anyhow::Result<&'static Reason> {
     let known = reason::ALL
         .into_iter()
         .find(|reason| reason.name().eq_ignore_ascii_case(&name.replace('-', "_")));
-    known.with_context(|| {
+    known.ok_or_else(|| {
         let names: Vec<_> = reason::ALL.iter().map(|reason| reason.name()).collect();
-        format!("{name:?} is no reason; there are {}", names.join(", "))
+        usage(format_args!(
+            "{name:?} is no reason; there are {}",
+            names.join(", ")
+        ))
     })
 }
 
@@ -196,8 +199,10 @@ fn find_status(text: &str) -> anyhow::Result<Status> {
         Some(hex) => u16::from_str_radix(hex, 16),
         None => text.parse(),
     };
-    let code = code.ok().with_context(|| {
-        format!("{text:?} is no status: give a name such as ETMPFAIL, or a number such as 0x86")
+    let code = code.map_err(|_| {
+        usage(format_args!(
+            "{text:?} is no status: give a name such as ETMPFAIL, or a number such as 0x86"
+        ))
     })?;
     Ok(Status::from_code(code))
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use anyhow::bail;
 use clap::ValueEnum;
 use steadfast::Call;
 use steadfast_couchbase::explain::HttpService;
 use steadfast_couchbase::{ClusterOptions, KvOperation};
+
+use crate::exit::refuse;
 
 /// A service, by the name that it has everywhere else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -51,7 +52,9 @@ impl Subject {
         let options = ClusterOptions::default();
         let takes_readonly = matches!(service, ServiceName::Query | ServiceName::Analytics);
         if readonly && !takes_readonly {
-            bail!("--readonly is for query and analytics; whether others may be repeated is known");
+            refuse!(
+                "--readonly is for query and analytics; whether others may be repeated is known"
+            );
         }
         let (kind, operation, service, idempotent, usual) = match service {
             ServiceName::Kv => {
@@ -132,17 +135,17 @@ fn kv(name: Option<&str>) -> anyhow::Result<KvOperation> {
         None => {
             let names: Vec<_> = KvOperation::ALL.iter().map(|each| each.name()).collect();
             let problem = match name {
-                Some(name) => format!("{name:?} is no operation of kv"),
-                None => "which operation of kv?".to_owned(),
+                Some(name) => format!("{name:?} is no operation of kv; which"),
+                None => "which operation of kv".to_owned(),
             };
-            bail!("{problem}; there are {}", names.join(", "))
+            refuse!("{problem}? there are {}", names.join(", "))
         }
     }
 }
 
 fn verb(name: Option<&str>) -> anyhow::Result<&'static str> {
     let Some(name) = name else {
-        bail!("which kind of management call? GET, POST, PUT or DELETE");
+        refuse!("which kind of management call? GET, POST, PUT or DELETE");
     };
     let verbs = ["GET", "POST", "PUT", "DELETE"];
     match verbs
@@ -150,7 +153,7 @@ fn verb(name: Option<&str>) -> anyhow::Result<&'static str> {
         .find(|verb| verb.eq_ignore_ascii_case(name))
     {
         Some(verb) => Ok(verb),
-        None => bail!("{name:?} is no kind of management call; there are GET, POST, PUT, DELETE"),
+        None => refuse!("{name:?} is no kind of management call; there are GET, POST, PUT, DELETE"),
     }
 }
 
@@ -158,7 +161,7 @@ fn verb(name: Option<&str>) -> anyhow::Result<&'static str> {
 fn only(service: &str, operation: Option<&str>) -> anyhow::Result<()> {
     match operation {
         Some(other) if other != service => {
-            bail!("{service} has one operation; leave {other:?} out")
+            refuse!("{service} has one operation; leave {other:?} out")
         }
         _ => Ok(()),
     }

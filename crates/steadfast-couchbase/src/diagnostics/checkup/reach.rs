@@ -92,7 +92,9 @@ fn refused(error: &io::Error) -> String {
             "nothing listens there: is the server running, and is that its key-value port? \
              Servers have 11210, and 11207 for TLS"
         }
-        io::ErrorKind::TimedOut => "the host is down, or a firewall drops what is sent to that port",
+        io::ErrorKind::TimedOut => {
+            "the host is down, or a firewall drops what is sent to that port"
+        }
         _ => "check that the host can be reached from here",
     }
     .to_owned()

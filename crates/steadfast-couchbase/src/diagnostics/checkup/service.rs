@@ -30,7 +30,9 @@ pub(super) async fn examine(checkup: &Checkup, opened: bool) -> Result<Vec<Findi
             findings.push(nodes(&cluster, &bucket, patience).await);
             findings.extend(data(checkup, &bucket).await);
         }
-        None => findings.extend(asked_for(checkup).map(|step| Finding::not_tried(step, "not tried"))),
+        None => {
+            findings.extend(asked_for(checkup).map(|step| Finding::not_tried(step, "not tried")))
+        }
     }
     // Without a bucket nothing has waited for the config yet.
     match cluster.wait_until_ready(patience).await {
@@ -79,7 +81,10 @@ async fn nodes(cluster: &Cluster, bucket: &Bucket, patience: Duration) -> Findin
 }
 
 fn asked_for(checkup: &Checkup) -> impl Iterator<Item = &'static str> {
-    let named = [("scope", &checkup.scope), ("collection", &checkup.collection)];
+    let named = [
+        ("scope", &checkup.scope),
+        ("collection", &checkup.collection),
+    ];
     named
         .into_iter()
         .filter(|(_, name)| name.is_some())
@@ -99,7 +104,11 @@ async fn data(checkup: &Checkup, bucket: &Bucket) -> Vec<Finding> {
     match kind {
         Some(ErrorKind::ScopeNotFound) => {
             let text = format!("the bucket has no scope \"{scope}\"");
-            findings.push(Finding::fails("scope", text, "create it, or mind its spelling"));
+            findings.push(Finding::fails(
+                "scope",
+                text,
+                "create it, or mind its spelling",
+            ));
             if checkup.collection.is_some() {
                 findings.push(Finding::not_tried("collection", "not tried"));
             }
@@ -107,7 +116,11 @@ async fn data(checkup: &Checkup, bucket: &Bucket) -> Vec<Finding> {
         Some(ErrorKind::CollectionNotFound) if checkup.collection.is_some() => {
             findings.push(has_scope);
             let text = format!("the scope has no collection \"{name}\"");
-            findings.push(Finding::fails("collection", text, "create it, or mind its spelling"));
+            findings.push(Finding::fails(
+                "collection",
+                text,
+                "create it, or mind its spelling",
+            ));
         }
         // Only the scope `_default` has a collection `_default`, so an answer about
         // the collection is an answer about the scope.
@@ -162,7 +175,10 @@ fn answers(report: &PingReport) -> impl Iterator<Item = Finding> + '_ {
 fn answer(step: &'static str, endpoints: &[&PingResult]) -> Finding {
     let count = endpoints.len();
     let nodes = if count == 1 { "node" } else { "nodes" };
-    let slowest = endpoints.iter().filter_map(|endpoint| endpoint.latency).max();
+    let slowest = endpoints
+        .iter()
+        .filter_map(|endpoint| endpoint.latency)
+        .max();
     let silent: Vec<String> = endpoints
         .iter()
         .filter_map(|endpoint| {
@@ -175,7 +191,10 @@ fn answer(step: &'static str, endpoints: &[&PingResult]) -> Finding {
         return Finding::works(step, format!("{count} {nodes}, in {millis:.1} ms"));
     }
     let answered = count - silent.len();
-    let text = format!("{answered} of {count} {nodes} answered; {}", silent.join("; "));
+    let text = format!(
+        "{answered} of {count} {nodes} answered; {}",
+        silent.join("; ")
+    );
     let advice = "is the service up on that node, and is its port open from here?";
     Finding::fails(step, text, advice)
 }
