@@ -5,8 +5,11 @@ use std::sync::Arc;
 
 use steadfast_wire::collections::DEFAULT_NAME;
 
+use crate::View;
 use crate::cluster::Handle;
 use crate::collection::Collection;
+use crate::scope::Scope;
+use crate::services::views;
 use crate::topology::BucketCore;
 
 /// A bucket. Cheap to clone.
@@ -30,6 +33,16 @@ impl Bucket {
     /// A collection of a scope. Keep it: its id is looked up once.
     pub fn collection(&self, scope: &str, collection: &str) -> Collection {
         Collection::new(self.handle.clone(), self.core.clone(), scope, collection)
+    }
+
+    /// A scope of the bucket.
+    pub fn scope(&self, name: &str) -> Scope {
+        Scope::new(self.handle.clone(), self.core.clone(), name)
+    }
+
+    /// The rows of a view.
+    pub fn view(&self, design_document: &str, view: &str) -> View {
+        views::view(self.handle.clone(), &self.core.name, design_document, view)
     }
 
     /// The collection that every bucket has.

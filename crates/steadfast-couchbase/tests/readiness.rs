@@ -34,7 +34,13 @@ async fn a_bucket_is_ready_when_all_its_nodes_are_connected() {
     assert!(report.endpoints.iter().all(|it| connected(it.state)));
     let ping = cluster.ping().await;
     assert!(ping.is_ok(), "{ping:?}");
-    assert_eq!(ping.endpoints.len(), 3);
+    let of = |service| {
+        ping.endpoints
+            .iter()
+            .filter(|it| it.service == service)
+            .count()
+    };
+    assert_eq!((of("kv"), of("query"), of("management")), (3, 3, 3));
 }
 
 #[tokio::test]

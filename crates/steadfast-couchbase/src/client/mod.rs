@@ -1,5 +1,7 @@
 //! What all parts of a client share.
 
+mod host;
+
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -199,10 +201,6 @@ impl Core {
             Network::Auto => self.guess_network(config),
         });
         decided.clone()
-    }
-
-    pub(crate) fn network(&self) -> Option<&str> {
-        self.network.get()?.as_deref()
     }
 
     fn guess_network(&self, config: &ClusterConfig) -> Option<String> {

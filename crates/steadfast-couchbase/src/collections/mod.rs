@@ -27,11 +27,14 @@ const KNOWN: u64 = 1 << 32;
 /// The collections of a bucket that somebody asked for.
 #[derive(Default)]
 pub(crate) struct Collections {
-    entries: Mutex<HashMap<(Arc<str>, Arc<str>), Arc<Collection>>>,
+    entries: Mutex<HashMap<Names, Arc<Collection>>>,
     /// Whether the server ever said what is in the map, and be it that
     /// something is not (D11).
     fetched: AtomicBool,
 }
+
+/// The name of a scope, and of a collection in it.
+type Names = (Arc<str>, Arc<str>);
 
 /// A collection and what is known of its id.
 pub(crate) struct Collection {
@@ -56,7 +59,7 @@ impl Collections {
         let mut entries = self.entries.lock();
         let key = (scope.into(), name.into());
         let entry = entries.entry(key);
-        let (scope, name): &(Arc<str>, Arc<str>) = entry.key();
+        let (scope, name): &Names = entry.key();
         let collection = Collection::new(scope.clone(), name.clone());
         entry.or_insert_with(|| Arc::new(collection)).clone()
     }

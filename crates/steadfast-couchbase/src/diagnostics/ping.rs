@@ -7,6 +7,7 @@ use serde::Serialize;
 use steadfast::reason::TIMEOUT;
 use steadfast::{Call, Failure};
 use steadfast_wire::FrameBuilder;
+use steadfast_wire::config::Service;
 
 use crate::Cluster;
 use crate::drive::{Attempts, Tried, drive};
@@ -15,6 +16,7 @@ use crate::kv::connection::{Ended, NotTaken};
 use crate::kv::operation::KvOperation;
 use crate::observe::Finished;
 use crate::reason::{SOCKET_CLOSED_WHILE_IN_FLIGHT, SOCKET_NOT_AVAILABLE, UNKNOWN};
+use crate::services;
 use crate::topology::{BucketCore, Node};
 use crate::world::now;
 
@@ -52,8 +54,9 @@ impl PingReport {
 }
 
 impl Cluster {
-    /// Asks every node of every bucket that was opened whether it answers. The
-    /// client's strategy decides about retries.
+    /// Asks every node of every bucket that was opened whether it answers, and
+    /// every service of the cluster that is spoken to over HTTP. For the former
+    /// the client's strategy decides about retries; the latter are asked once.
     pub async fn ping(&self) -> PingReport {
         let mut pings = Vec::new();
         for bucket in self.core().buckets() {
@@ -65,8 +68,40 @@ impl Cluster {
                 pings.push(ping_node(bucket.clone(), node));
             }
         }
-        let endpoints = futures_util::future::join_all(pings).await;
+        let (mut endpoints, services) =
+            futures_util::future::join(futures_util::future::join_all(pings), self.ping_services())
+                .await;
+        endpoints.extend(services);
         PingReport { endpoints }
+    }
+
+    async fn ping_services(&self) -> Vec<PingResult> {
+        let handle = self.handle();
+        let Some(config) = self.core().config() else {
+            return Vec::new();
+        };
+        let mut pings = Vec::new();
+        for service in Service::ALL {
+            if service == Service::KeyValue {
+                continue;
+            }
+            for endpoint in services::ping::endpoints(&**handle, &config, service) {
+                let remote = endpoint.authority.to_string();
+                let timeout = self.core().options.connect_timeout;
+                let ping = services::ping::ping(handle.clone(), service, endpoint, timeout);
+                pings.push(async move {
+                    let outcome = ping.await;
+                    PingResult {
+                        service: services::name(service),
+                        bucket: None,
+                        remote,
+                        latency: outcome.as_ref().ok().copied(),
+                        error: outcome.err().map(|error| error.to_string()),
+                    }
+                });
+            }
+        }
+        futures_util::future::join_all(pings).await
     }
 
     fn nodes_of(&self, bucket: &BucketCore) -> Option<Vec<Arc<Node>>> {

@@ -41,7 +41,7 @@ pub(super) fn of(error: &Error) -> Value {
         put("errorMessage", json!(http.message));
         put("statement", json!(http.statement));
         put("clientContextId", json!(http.client_context_id));
-        put("request", json!(http.request));
+        put("httpRequest", json!(http.request));
         put("lastDispatchedTo", json!(http.dispatched_to.as_deref()));
     }
     if let Some(report) = context.report() {

@@ -139,10 +139,22 @@ kinds! {
     DatasetNotFound = "dataset not found";
     /// There is no such analytics dataverse.
     DataverseNotFound = "dataverse not found";
+    /// There is such an analytics dataset already.
+    DatasetExists = "dataset exists";
+    /// There is such an analytics dataverse already.
+    DataverseExists = "dataverse exists";
+    /// There is no such analytics link.
+    LinkNotFound = "link not found";
     /// There is no such view.
     ViewNotFound = "view not found";
     /// There is no such design document.
     DesignDocumentNotFound = "design document not found";
+    /// There is such a bucket already.
+    BucketExists = "bucket exists";
+    /// There is such a scope already.
+    ScopeExists = "scope exists";
+    /// There is such a collection already.
+    CollectionExists = "collection exists";
     /// Something else went wrong; the context says what.
     Couchbase = "failed";
 }

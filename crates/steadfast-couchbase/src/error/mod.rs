@@ -26,7 +26,6 @@ pub struct Error {
 struct Inner {
     kind: ErrorKind,
     context: ErrorContext,
-    source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
 /// The result of an operation.
@@ -40,7 +39,6 @@ impl Error {
             inner: Box::new(Inner {
                 kind,
                 context: ErrorContext::new(operation),
-                source: None,
             }),
         }
     }
@@ -49,11 +47,6 @@ impl Error {
     /// credentials.
     pub(crate) fn because(mut self, note: impl Into<String>) -> Self {
         self.inner.context.note = Some(note.into());
-        self
-    }
-
-    pub(crate) fn with_source(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
-        self.inner.source = Some(Box::new(source));
         self
     }
 
@@ -77,6 +70,13 @@ impl Error {
         self
     }
 
+    /// States that the operation may have been applied, where there is no report
+    /// that would say so.
+    pub(crate) fn ambiguous(mut self, ambiguous: bool) -> Self {
+        self.inner.context.ambiguous = ambiguous;
+        self
+    }
+
     /// What kind of error it is.
     pub fn kind(&self) -> ErrorKind {
         self.inner.kind
@@ -90,7 +90,12 @@ impl Error {
     /// Whether the operation may have been applied although it is not known to
     /// have been, and applying it again would not be the same (D14).
     pub fn is_ambiguous(&self) -> bool {
-        self.kind() == ErrorKind::DurabilityAmbiguous
+        let by_kind = matches!(
+            self.kind(),
+            ErrorKind::DurabilityAmbiguous | ErrorKind::AmbiguousTimeout
+        );
+        by_kind
+            || self.context().ambiguous
             || self
                 .context()
                 .report()
@@ -127,15 +132,15 @@ impl fmt::Debug for Error {
         f.debug_struct("Error")
             .field("kind", &self.kind())
             .field("context", &self.inner.context)
-            .field("source", &self.inner.source)
             .finish()
     }
 }
 
 impl StdError for Error {
+    /// The error that the strategy raised, if it raised one.
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        let source = self.inner.source.as_deref();
-        source.map(|source| source as &(dyn StdError + 'static))
+        let raised = self.context().report()?.refusal()?.raised()?;
+        Some(raised as &(dyn StdError + 'static))
     }
 }
 

@@ -36,20 +36,15 @@ impl Durations {
             None => self.of_operation[operation as usize]
                 .get_or_init(|| histogram!(DURATION, labels("kv", operation.name(), place)))
                 .record(seconds),
-            Some(_) => record_failure("kv", operation.name(), place, finished),
+            Some(_) => record(finished, place),
         }
     }
 }
 
-/// Records a request that failed, of any service. An empty name is none.
+/// Records a request of any service, however it ended. An empty name is none.
 #[cold]
-pub(crate) fn record_failure(
-    service: &'static str,
-    operation: &'static str,
-    place: [&str; 3],
-    finished: &Finished,
-) {
-    let mut labels = labels(service, operation, place);
+pub(crate) fn record(finished: &Finished, place: [&str; 3]) {
+    let mut labels = labels(finished.service, finished.operation, place);
     if let Some(kind) = finished.error {
         labels.push(Label::from_static_parts("error.type", kind.name()));
     }

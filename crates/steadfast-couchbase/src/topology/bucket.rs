@@ -4,9 +4,7 @@ use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
-use steadfast_wire::config::{
-    ClusterConfig, ConfigNotification, ConfigVersion, Service, Transport,
-};
+use steadfast_wire::config::{ClusterConfig, ConfigNotification, ConfigVersion, Service};
 use steadfast_wire::{Frame, ServerOpcode};
 
 use super::{Address, Inbox, Node, Opened, Parking, Routes, Slot, Wish, track};
@@ -241,13 +239,4 @@ impl Events for BucketEvents {
 pub(crate) fn host_of(peer: &str) -> &str {
     let host = peer.rsplit_once(':').map_or(peer, |(host, _)| host);
     host.trim_start_matches('[').trim_end_matches(']')
-}
-
-/// Which port is meant.
-pub(crate) const fn transport_of(tls: bool) -> Transport {
-    if tls {
-        Transport::Tls
-    } else {
-        Transport::Plain
-    }
 }

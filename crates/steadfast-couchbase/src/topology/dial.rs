@@ -4,7 +4,6 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::BytesMut;
-use rustls::pki_types::ServerName;
 use steadfast::{Backoff, BestEffort, Jitter};
 use steadfast_wire::config::ClusterConfig;
 use steadfast_wire::hello::ClientIdentity;
@@ -16,6 +15,7 @@ use crate::kv::connection::{Connection, Io, Limits};
 use crate::kv::handshake::{Rejected, Terms, bootstrap, features};
 use crate::options::Compression;
 use crate::sasl::Channel;
+use crate::tls::server_name;
 
 /// A connection whose task does not run yet.
 pub(crate) struct Opened {
@@ -60,8 +60,7 @@ async fn open(core: &Core, address: &Address, bucket: Option<&str>) -> Result<Op
     let mut io = match &core.tls {
         None => Io::Plain(socket),
         Some(tls) => {
-            let name = ServerName::try_from(address.host.to_string())
-                .map_err(|error| Rejected::tls(&error))?;
+            let name = server_name(&address.host).map_err(|error| Rejected::tls(&error))?;
             let tls = tls.load().connect(name, socket).await;
             Io::Tls(Box::new(tls.map_err(Rejected::io)?))
         }

@@ -101,6 +101,7 @@ impl Parking {
         self.wake(&all);
     }
 
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.lot.lock().waiting.len()
     }

@@ -25,10 +25,6 @@ impl Routes {
         self.config.version
     }
 
-    pub(crate) fn config(&self) -> &Arc<ClusterConfig> {
-        &self.config
-    }
-
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
         self.nodes.iter().flatten()
     }

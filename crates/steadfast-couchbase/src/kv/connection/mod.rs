@@ -49,8 +49,6 @@ pub(crate) struct Connection {
     pub(crate) features: FeatureSet,
     /// What the server says of statuses, for this connection alone (D26).
     pub(crate) error_map: Option<Arc<ErrorMap>>,
-    /// Tells connections apart in logs.
-    pub(crate) id: u64,
     state: Mutex<State>,
     limits: Limits,
 }
@@ -105,14 +103,11 @@ impl Connection {
         error_map: Option<Arc<ErrorMap>>,
         limits: Limits,
     ) -> Arc<Self> {
-        use std::sync::atomic::{AtomicU64, Ordering};
-        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         Arc::new(Self {
             peer,
             local,
             features,
             error_map,
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             state: Mutex::new(State::default()),
             limits,
         })

@@ -40,10 +40,6 @@ impl Ticket {
     pub(crate) fn opaque(&self) -> u32 {
         self.opaque
     }
-
-    pub(crate) fn connection(&self) -> &Arc<Connection> {
-        &self.connection
-    }
 }
 
 impl Future for Ticket {

@@ -1,0 +1,265 @@
+//! One request to one node, and what became of it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use hyper::header::{AUTHORIZATION, HeaderMap, USER_AGENT};
+use hyper::{Request, Uri};
+use steadfast::reason::TIMEOUT;
+use steadfast::{Failure, Stage};
+use steadfast_wire::config::Service;
+use tokio::sync::watch;
+
+use super::outgoing::{Mark, Marked};
+use super::reader::{Unread, chain};
+use super::watch::{Interrupted, Watch};
+use super::{Endpoint, Outgoing, Reader};
+use crate::drive::Tried;
+use crate::error::{ErrorKind, HttpContext};
+use crate::observe::Finished;
+use crate::reason::{
+    SERVICE_NOT_AVAILABLE, SOCKET_CLOSED_WHILE_IN_FLIGHT, SOCKET_NOT_AVAILABLE, UNKNOWN,
+};
+use crate::services::host::Host;
+
+/// Sends the attempts of one operation, and remembers what the next should know.
+pub(crate) struct Exchange {
+    host: Arc<dyn Host>,
+    service: Service,
+    changes: watch::Receiver<u64>,
+    /// The only node that may be asked, if the operation is about it.
+    only: Option<Endpoint>,
+    /// The node that was asked last: if there is a next attempt, that one failed.
+    last: Option<Endpoint>,
+    /// What the error is to say.
+    pub(crate) context: HttpContext,
+}
+
+/// An answer whose body is still to be read.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Reader,
+}
+
+/// An attempt that came to nothing.
+pub(crate) enum Setback {
+    /// It failed; if it is not retried, with an error of this kind.
+    Failed(Failure, ErrorKind),
+    /// The client was closed.
+    Closed(Failure),
+}
+
+impl Exchange {
+    pub(crate) fn new(host: Arc<dyn Host>, service: Service) -> Self {
+        let changes = host.changes();
+        Self {
+            host,
+            service,
+            changes,
+            only: None,
+            last: None,
+            context: HttpContext::default(),
+        }
+    }
+
+    /// Asks this node and no other.
+    pub(crate) fn only(mut self, endpoint: Endpoint) -> Self {
+        self.only = Some(endpoint);
+        self
+    }
+
+    pub(crate) fn host(&self) -> &Arc<dyn Host> {
+        &self.host
+    }
+
+    /// Sends a request to a node, and waits for the head of its answer. Dropping
+    /// the future closes the connection if the request was under way.
+    pub(crate) async fn send(
+        &mut self,
+        outgoing: Outgoing,
+        deadline: Option<Instant>,
+    ) -> Result<Answer, Setback> {
+        // From here on a change is one that this attempt did not know of.
+        self.changes.borrow_and_update();
+        if self.host.is_closed() {
+            return Err(Setback::Closed(Failure::not_sent(&SOCKET_NOT_AVAILABLE)));
+        }
+        let endpoint = self.pick()?;
+        self.context.dispatched_to = Some(endpoint.authority.clone());
+        self.last = Some(endpoint.clone());
+        let (request, mark) = match self.request(&endpoint, outgoing) {
+            Ok(request) => request,
+            Err(error) => {
+                // A path of the user's that is none, or a node's name.
+                let failure = Failure::not_sent(&UNKNOWN).with_note(error.to_string());
+                return Err(Setback::Failed(failure, ErrorKind::InvalidArgument));
+            }
+        };
+        let mut watch = Watch::new(&self.host, deadline);
+        let response = self.host.services().client().request(request);
+        match watch.over(response).await {
+            Ok(Ok(response)) => {
+                let (head, body) = response.into_parts();
+                self.context.status = Some(head.status.as_u16());
+                Ok(Answer {
+                    status: head.status.as_u16(),
+                    headers: head.headers,
+                    body: Reader::new(body, watch),
+                })
+            }
+            Ok(Err(error)) => Err(self.unanswered(&error, &mark)),
+            Err(interrupted) => Err(self.interrupted(interrupted, mark.is_set())),
+        }
+    }
+
+    /// The body of an answer was not read to its end.
+    pub(crate) fn unread(&mut self, unread: &Unread) -> Setback {
+        match unread {
+            Unread::Interrupted(interrupted) => self.interrupted(*interrupted, true),
+            Unread::Cut(_) => self.in_flight(unread.to_string()),
+        }
+    }
+
+    /// The node answered something that nobody can make sense of. It may have
+    /// done what it was asked, and asking again would not make it clearer.
+    pub(crate) fn senseless(&self, what: impl std::fmt::Display) -> Setback {
+        let failure = Failure::in_flight(&UNKNOWN).with_note(what.to_string());
+        Setback::Failed(self.at_peer(failure), ErrorKind::DecodingFailure)
+    }
+
+    /// Names the peer on a failure.
+    pub(crate) fn at_peer(&self, failure: Failure) -> Failure {
+        match &self.context.dispatched_to {
+            Some(peer) => failure.with_peer(peer.clone()),
+            None => failure,
+        }
+    }
+
+    /// Completes when waiting on after this failure has become pointless: an
+    /// attempt that could not be sent waits for any change, one that was answered
+    /// only for the end of the client.
+    pub(crate) async fn woken(&mut self, failure: &Failure) {
+        loop {
+            if self.changes.changed().await.is_err() {
+                std::future::pending().await
+            }
+            match failure.stage {
+                Stage::NotSent => return,
+                Stage::InFlight | Stage::Responded if self.host.is_closed() => return,
+                Stage::InFlight | Stage::Responded => {}
+            }
+        }
+    }
+
+    /// Tells the client how the request ended.
+    pub(crate) fn finished(&self, finished: &Finished) {
+        self.host.finished(finished, &self.context);
+    }
+
+    fn pick(&mut self) -> Result<Endpoint, Setback> {
+        if let Some(only) = &self.only {
+            return Ok(only.clone());
+        }
+        let Some(config) = self.host.config() else {
+            let note = "there is no cluster config yet";
+            return Err(self.undispatched(Failure::not_sent(&SERVICE_NOT_AVAILABLE), note.into()));
+        };
+        let endpoints = Endpoint::all(&config, self.service, &*self.host);
+        let turns = self.host.services().turns();
+        turns
+            .pick(self.service, endpoints, self.last.as_ref())
+            .ok_or_else(|| {
+                let note = format!(
+                    "no node has the service {}",
+                    super::super::name(self.service)
+                );
+                let setback = self.undispatched(Failure::not_sent(&SERVICE_NOT_AVAILABLE), note);
+                match setback {
+                    Setback::Failed(failure, _) => {
+                        Setback::Failed(failure, ErrorKind::ServiceNotAvailable)
+                    }
+                    closed @ Setback::Closed(_) => closed,
+                }
+            })
+    }
+
+    /// An operation that cannot be dispatched. If the client knows why, and
+    /// waiting will not mend it, that is the reason (D19).
+    fn undispatched(&self, failure: Failure, note: String) -> Setback {
+        let failure = match self.host.terminal() {
+            Some((reason, note)) => Failure::not_sent(reason).with_note(note),
+            None => failure.with_note(note),
+        };
+        Setback::Failed(self.at_peer(failure), ErrorKind::RequestCanceled)
+    }
+
+    fn request(
+        &self,
+        endpoint: &Endpoint,
+        outgoing: Outgoing,
+    ) -> Result<(Request<Marked>, Mark), hyper::http::Error> {
+        let uri = Uri::builder()
+            .scheme(if endpoint.tls { "https" } else { "http" })
+            .authority(&*endpoint.authority)
+            .path_and_query(outgoing.path)
+            .build()?;
+        let mut request = Request::builder().method(outgoing.method).uri(uri);
+        for (name, value) in &outgoing.headers {
+            request = request.header(*name, value);
+        }
+        request = request.header(USER_AGENT, concat!("steadfast/", env!("CARGO_PKG_VERSION")));
+        if let Some(authorization) = self.host.authorization() {
+            request = request.header(AUTHORIZATION, authorization);
+        }
+        let (body, mark) = Marked::new(outgoing.body);
+        Ok((request.body(body)?, mark))
+    }
+
+    /// No answer came, and it is not for want of time.
+    fn unanswered(&self, error: &hyper_util::client::legacy::Error, mark: &Mark) -> Setback {
+        let note = chain(error);
+        if mark.is_set() {
+            return self.in_flight(note);
+        }
+        self.undispatched(Failure::not_sent(&SOCKET_NOT_AVAILABLE), note)
+    }
+
+    /// The connection ended after bytes may have left.
+    fn in_flight(&self, note: String) -> Setback {
+        let failure = Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT).with_note(note);
+        Setback::Failed(self.at_peer(failure), ErrorKind::RequestCanceled)
+    }
+
+    fn interrupted(&self, interrupted: Interrupted, sent: bool) -> Setback {
+        match (interrupted, sent) {
+            (Interrupted::Closed, true) => {
+                let failure = Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT);
+                Setback::Closed(self.at_peer(failure))
+            }
+            (Interrupted::Closed, false) => {
+                Setback::Closed(self.at_peer(Failure::not_sent(&SOCKET_NOT_AVAILABLE)))
+            }
+            (Interrupted::Deadline, true) => {
+                let failure = Failure::in_flight(&TIMEOUT).with_note("no answer in time");
+                Setback::Failed(
+                    self.at_peer(failure.timed_out()),
+                    ErrorKind::AmbiguousTimeout,
+                )
+            }
+            (Interrupted::Deadline, false) => {
+                let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE).timed_out();
+                self.undispatched(failure, "no connection in time".into())
+            }
+        }
+    }
+}
+
+impl<T> From<Setback> for Tried<T> {
+    fn from(setback: Setback) -> Self {
+        match setback {
+            Setback::Failed(failure, kind) => Self::Failed(failure, kind),
+            Setback::Closed(failure) => Self::Closed(failure),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Query, analytics, search, views and management: what is asked over HTTP.
+//!
+//! All of them go the same way: a builder collects what is asked, an exchange
+//! sends it to a node that has the service, a table says what the answer means,
+//! and the one loop around the orchestrator decides whether there is another
+//! attempt.
+//!
+//! - [`host`]: what they need of the cluster.
+//! - [`http`]: requests, and how far they came.
+//! - [`rows`]: answers that are read row by row.
+//! - [`operation`]: an operation with rows, attempt by attempt.
+//! - a folder for each service, with its builder, and its table of answers in
+//!   `codes`.
+
+pub(crate) mod analytics;
+mod answer;
+mod common;
+pub(crate) mod host;
+mod http;
+pub(crate) mod management;
+mod operation;
+mod path;
+pub(crate) mod ping;
+pub(crate) mod query;
+mod rows;
+pub(crate) mod search;
+mod statement;
+pub(crate) mod views;
+mod whole;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Connector, HttpClient, Turns};
+use query::Plans;
+pub use rows::{Rows, TypedRows};
+use steadfast_wire::config::Service;
+
+/// What the HTTP services of one cluster share: connections, prepared plans, and
+/// whose turn it is.
+pub(crate) struct Services {
+    client: HttpClient,
+    connector: Connector,
+    turns: Turns,
+    plans: Plans,
+}
+
+impl Services {
+    /// With TLS where there is a configuration for it. Connections that nobody
+    /// uses are closed after `idle`.
+    pub(crate) fn new(
+        tls: Option<Arc<rustls::ClientConfig>>,
+        connect_timeout: Duration,
+        idle: Duration,
+    ) -> Self {
+        let (client, connector) = http::client(tls, connect_timeout, idle);
+        Self {
+            client,
+            connector,
+            turns: Turns::new(),
+            plans: Plans::new(),
+        }
+    }
+
+    /// Uses this configuration for the connections to come.
+    pub(crate) fn set_tls(&self, tls: Option<Arc<rustls::ClientConfig>>) {
+        self.connector.set_tls(tls);
+    }
+
+    pub(crate) fn plans(&self) -> &Plans {
+        &self.plans
+    }
+
+    fn client(&self) -> &HttpClient {
+        &self.client
+    }
+
+    fn turns(&self) -> &Turns {
+        &self.turns
+    }
+}
+
+/// The name of a service, as errors, spans and metrics have it.
+pub(crate) const fn name(service: Service) -> &'static str {
+    match service {
+        Service::KeyValue => "kv",
+        Service::Management => "management",
+        Service::Query => "query",
+        Service::Search => "search",
+        Service::Analytics => "analytics",
+        Service::Views => "views",
+    }
+}
+
+#[cfg(test)]
+mod tests;

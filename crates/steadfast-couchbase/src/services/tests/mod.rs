@@ -1,0 +1,9 @@
+//! The services against a real cluster, over real sockets.
+
+mod hostile;
+mod management;
+mod query;
+mod services;
+mod stage;
+mod support;
+mod tls;
