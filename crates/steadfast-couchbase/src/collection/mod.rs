@@ -16,16 +16,47 @@
 //! # }
 //! ```
 
+mod check;
+mod concatenate;
+mod counter;
+mod exists;
 mod expiry;
 mod get;
+mod get_and_lock;
+mod get_and_touch;
+mod lookup_in;
+mod mutate_in;
+mod observe_seqno;
 mod options;
+mod paths;
+mod remove;
+mod replicas;
+mod result;
 mod store;
+mod touch;
+mod unlock;
+mod value;
 
 use std::fmt;
 use std::sync::Arc;
 
+pub use concatenate::Concatenate;
+pub use counter::{Count, CounterResult};
+pub use exists::{Exists, ExistsResult};
+pub use expiry::Expiry;
 pub use get::{Get, GetResult};
-pub use store::{MutationResult, MutationToken, Store};
+pub use get_and_lock::GetAndLock;
+pub use get_and_touch::GetAndTouch;
+pub use lookup_in::{LookupIn, LookupInResult, LookupInSpec};
+pub use mutate_in::{MutateIn, MutateInResult, MutateInSpec, MutationMacro, StoreSemantics};
+pub use observe_seqno::{ObserveSeqno, ObserveSeqnoResult};
+pub use remove::Remove;
+pub use replicas::{GetAllReplicas, GetAnyReplica, GetReplica, GetReplicaResult};
+pub use result::{MutationResult, MutationToken};
+pub use store::Store;
+pub use touch::Touch;
+pub use unlock::Unlock;
+pub use value::{Format, Raw};
 
 use crate::cluster::Handle;
 use crate::collections;
@@ -77,6 +108,8 @@ impl Collection {
             collection: &self.collection,
             id: id.as_bytes(),
             copy: 0,
+            dispensable: false,
+            instead: None,
         }
     }
 }

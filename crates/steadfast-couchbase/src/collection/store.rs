@@ -1,21 +1,18 @@
 //! Writing a document.
 
-use std::time::Duration;
-
-use bytes::Bytes;
 use serde::Serialize;
-use steadfast_wire::extras::{self, MutationToken as WireToken};
-use steadfast_wire::{Datatype, Frame};
+use steadfast_wire::extras;
 
-use super::Collection;
-use super::options::{awaitable, common_options};
-use crate::error::{Error, ErrorKind, Result};
+use super::options::{
+    awaitable, cas_option, common_options, durability_option, expiry_option, preserve_expiry_option,
+};
+use super::value::{Encoded, unencodable};
+use super::{Collection, Expiry, MutationResult, Raw, check};
+use crate::error::Result;
 use crate::kv::execute::execute;
 use crate::kv::operation::KvOperation;
-use crate::kv::request::{Body, Common, DurabilityLevel, Extras, check_key};
-
-/// The flags of a JSON document, by which all SDKs know one.
-pub(super) const JSON_FLAGS: u32 = 0x0200_0000;
+use crate::kv::packing::Packing;
+use crate::kv::request::{Body, Common, DurabilityLevel, Extras};
 
 /// Writes a document; see [`Collection::upsert`].
 #[must_use = "nothing happens until it is awaited"]
@@ -23,140 +20,150 @@ pub struct Store<'a> {
     on: &'a Collection,
     operation: KvOperation,
     id: &'a str,
-    value: Result<Bytes, serde_json::Error>,
-    flags: u32,
-    expiry: u32,
-    cas: u64,
+    value: Encoded,
+    expiry: Expiry,
+    cas: Option<u64>,
     durability: Option<DurabilityLevel>,
     preserve_expiry: bool,
     common: Common,
 }
 
-/// What a write came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MutationResult {
-    cas: u64,
-    token: Option<MutationToken>,
-}
-
-/// Which write it was, for whoever must see it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct MutationToken {
-    /// The history that the number belongs to.
-    pub vbucket_uuid: u64,
-    /// The number of the write in its vbucket.
-    pub seqno: u64,
-}
-
 impl Collection {
-    /// Writes a document, whether it exists or not.
+    /// Writes a document as JSON, whether it exists or not.
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use steadfast_couchbase::DurabilityLevel;
+    /// # async fn example(users: steadfast_couchbase::Collection) -> Result<(), steadfast_couchbase::Error> {
+    /// let written = users
+    ///     .upsert("u:42", &"Ada")
+    ///     .durability(DurabilityLevel::Majority)
+    ///     .expiry(Duration::from_secs(3600))
+    ///     .await?;
+    /// println!("version {}", written.cas());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn upsert<'a, T: Serialize + ?Sized>(&'a self, id: &'a str, value: &T) -> Store<'a> {
-        let value = serde_json::to_vec(value).map(Bytes::from);
-        Store::new(self, KvOperation::Upsert, id, value)
+        Store::new(self, KvOperation::Upsert, id, Raw::encoded(value))
     }
 
-    /// Writes a document that must not exist.
+    /// Writes a document as JSON that must not exist. If it does, it is a
+    /// [`DocumentExists`](crate::ErrorKind::DocumentExists).
+    ///
+    /// ```no_run
+    /// # use steadfast_couchbase::ErrorKind;
+    /// # async fn example(users: steadfast_couchbase::Collection) -> Result<(), steadfast_couchbase::Error> {
+    /// match users.insert("u:42", &"Ada").await {
+    ///     Err(error) if error.kind() == ErrorKind::DocumentExists => println!("was there"),
+    ///     inserted => println!("version {}", inserted?.cas()),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn insert<'a, T: Serialize + ?Sized>(&'a self, id: &'a str, value: &T) -> Store<'a> {
-        let value = serde_json::to_vec(value).map(Bytes::from);
-        Store::new(self, KvOperation::Insert, id, value)
+        Store::new(self, KvOperation::Insert, id, Raw::encoded(value))
     }
 
-    /// Writes a document that must exist.
+    /// Writes a document as JSON that must exist, and with [`Store::cas`] must
+    /// have a certain version.
+    ///
+    /// ```no_run
+    /// # async fn example(users: steadfast_couchbase::Collection) -> Result<(), steadfast_couchbase::Error> {
+    /// let found = users.get("u:42").await?;
+    /// let name: String = found.content()?;
+    /// users.replace("u:42", &name.to_uppercase()).cas(found.cas()).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn replace<'a, T: Serialize + ?Sized>(&'a self, id: &'a str, value: &T) -> Store<'a> {
-        let value = serde_json::to_vec(value).map(Bytes::from);
-        Store::new(self, KvOperation::Replace, id, value)
+        Store::new(self, KvOperation::Replace, id, Raw::encoded(value))
+    }
+
+    /// [`upsert`](Self::upsert) with bytes.
+    ///
+    /// ```no_run
+    /// # use steadfast_couchbase::collection::Raw;
+    /// # async fn example(pictures: steadfast_couchbase::Collection) -> Result<(), steadfast_couchbase::Error> {
+    /// pictures.upsert_raw("p:42", Raw::binary(vec![0x89, b'P', b'N', b'G'])).await?;
+    /// let picture = pictures.get("p:42").await?;
+    /// assert_eq!(picture.bytes()[0], 0x89);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn upsert_raw<'a>(&'a self, id: &'a str, value: Raw) -> Store<'a> {
+        Store::new(self, KvOperation::Upsert, id, Ok(value))
+    }
+
+    /// [`insert`](Self::insert) with bytes.
+    pub fn insert_raw<'a>(&'a self, id: &'a str, value: Raw) -> Store<'a> {
+        Store::new(self, KvOperation::Insert, id, Ok(value))
+    }
+
+    /// [`replace`](Self::replace) with bytes.
+    pub fn replace_raw<'a>(&'a self, id: &'a str, value: Raw) -> Store<'a> {
+        Store::new(self, KvOperation::Replace, id, Ok(value))
     }
 }
 
 common_options!(Store);
+durability_option!(Store);
+cas_option!(Store);
+expiry_option!(Store);
+preserve_expiry_option!(Store);
 awaitable!(Store => MutationResult);
 
 impl<'a> Store<'a> {
-    fn new(
-        on: &'a Collection,
-        operation: KvOperation,
-        id: &'a str,
-        value: Result<Bytes, serde_json::Error>,
-    ) -> Self {
+    fn new(on: &'a Collection, operation: KvOperation, id: &'a str, value: Encoded) -> Self {
         Self {
             on,
             operation,
             id,
             value,
-            flags: JSON_FLAGS,
-            expiry: 0,
-            cas: 0,
+            expiry: Expiry::NEVER,
+            cas: None,
             durability: None,
             preserve_expiry: false,
             common: Common::default(),
         }
     }
 
-    /// Waits until the write is as safe as this.
-    pub fn durability(mut self, level: DurabilityLevel) -> Self {
-        self.durability = Some(level);
-        self
-    }
-
-    /// Lets the document vanish after this time.
-    pub fn expiry(mut self, after: Duration) -> Self {
-        self.expiry = super::expiry::after(after);
-        self
-    }
-
-    /// Writes only if the document has still this version.
-    pub fn cas(mut self, cas: u64) -> Self {
-        self.cas = cas;
-        self
-    }
-
-    /// Keeps the document's expiry.
-    pub fn preserve_expiry(mut self) -> Self {
-        self.preserve_expiry = true;
-        self
-    }
-
     async fn run(self) -> Result<MutationResult> {
         let operation = self.operation;
-        check_key(operation, self.id.as_bytes())?;
-        let value = self.value.map_err(|error| {
-            Error::new(ErrorKind::EncodingFailure, operation.name()).because(error.to_string())
-        })?;
-        let (flags, expiry) = (self.flags, self.expiry);
+        check::key(operation, &self.on.collection, self.id)?;
+        self.check_options()?;
+        let value = self.value.map_err(|error| unencodable(operation, &error))?;
+        check::value(operation, &value.bytes)?;
+        let (flags, expiry) = (value.flags, check::expiry(operation, self.expiry)?);
         let body = Body {
-            extras: Extras::new(extras::Store { flags, expiry }).unwrap_or_default(),
-            value: &value,
-            datatype: Datatype::JSON,
-            cas: self.cas,
+            extras: Extras::of(&extras::Store { flags, expiry }.to_bytes()),
+            value: &value.bytes,
+            datatype: value.datatype(),
+            cas: check::cas(operation, self.cas)?,
             durability: self.durability,
             preserve_expiry: self.preserve_expiry,
+            packing: Packing::Possible,
             ..Body::default()
         };
         let answer = execute(operation, self.on.subject(self.id), body, &self.common).await?;
-        Ok(MutationResult::read(&answer))
-    }
-}
-
-impl MutationResult {
-    pub(super) fn read(answer: &Frame) -> Self {
-        Self {
-            cas: answer.header().cas,
-            token: WireToken::decode(answer.extras())
-                .ok()
-                .map(|token| MutationToken {
-                    vbucket_uuid: token.vbucket_uuid,
-                    seqno: token.seqno,
-                }),
-        }
+        Ok(MutationResult::read(&answer, &self.on.bucket.name))
     }
 
-    /// The document's version now.
-    pub fn cas(&self) -> u64 {
-        self.cas
-    }
-
-    /// Which write it was, if the server said so.
-    pub fn token(&self) -> Option<MutationToken> {
-        self.token
+    /// Options that make no sense together.
+    fn check_options(&self) -> Result<()> {
+        let is_insert = self.operation == KvOperation::Insert;
+        let problem = if is_insert && self.cas.is_some() {
+            "a document that must not exist has no CAS"
+        } else if is_insert && self.preserve_expiry {
+            "a document that must not exist has no expiry to keep"
+        } else if self.operation == KvOperation::Replace
+            && self.preserve_expiry
+            && !self.expiry.is_never()
+        {
+            "the expiry of the document is to be kept, and to be another"
+        } else {
+            return Ok(());
+        };
+        Err(check::invalid(self.operation, problem))
     }
 }

@@ -64,6 +64,11 @@ impl Collections {
         entry.or_insert_with(|| Arc::new(collection)).clone()
     }
 
+    /// The collection that is always there, for what is about none.
+    pub(crate) fn default_collection(&self) -> Arc<Collection> {
+        self.get(DEFAULT_NAME, DEFAULT_NAME)
+    }
+
     /// The server said what is in the map. True if it had done so before.
     pub(crate) fn fetched(&self) -> bool {
         self.fetched.swap(true, Ordering::Relaxed)

@@ -53,6 +53,8 @@ pub struct KvContext {
     pub dispatched_to: Option<Arc<str>>,
     /// This end of that connection.
     pub dispatched_from: Option<Arc<str>>,
+    /// The path at which an operation on parts of a document failed, from zero.
+    pub path_index: Option<usize>,
 }
 
 /// What the server said to an HTTP operation, and where.

@@ -33,6 +33,7 @@ pub(super) fn of(error: &Error) -> Value {
         put("xerrorRef", json!(kv.reference));
         put("xerrorContext", json!(kv.server_text));
         put("lastDispatchedTo", json!(kv.dispatched_to.as_deref()));
+        put("index", json!(kv.path_index));
         put("lastDispatchedFrom", json!(kv.dispatched_from.as_deref()));
     }
     if let Some(http) = context.http() {

@@ -121,8 +121,16 @@ kinds! {
     DeltaInvalid = "delta invalid";
     /// The document has such a path already.
     PathExists = "path exists";
-    /// An extended attribute was asked for wrongly.
-    XattrInvalid = "extended attribute invalid";
+    /// The server does not know the macro.
+    XattrUnknownMacro = "unknown macro";
+    /// These extended attributes cannot be used in one operation.
+    XattrInvalidKeyCombo = "invalid combination of extended attributes";
+    /// The server does not know the virtual attribute.
+    XattrUnknownVirtualAttribute = "unknown virtual attribute";
+    /// Virtual attributes can only be read.
+    XattrCannotModifyVirtualAttribute = "cannot modify a virtual attribute";
+    /// The user has no rights on the extended attribute.
+    XattrNoAccess = "no access to the extended attribute";
     /// The query could not be planned.
     PlanningFailure = "planning failure";
     /// The index failed.

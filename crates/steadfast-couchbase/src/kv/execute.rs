@@ -9,9 +9,9 @@ use steadfast_wire::frame_info::ResponseFrameInfo;
 use steadfast_wire::{ErrorBody, Feature, Frame};
 
 use super::connection::{Closing, Connection, Ended, NotTaken};
-use super::meaning::{Meaning, Verdict, meaning};
+use super::meaning::{Asked, Meaning, Verdict, failed_path, meaning, path_error};
 use super::operation::KvOperation;
-use super::request::{Body, Common, Target, call, remaining, timeout};
+use super::request::{Accepts, Body, Common, KeyPlace, Target, call, remaining, timeout};
 use crate::breaker::{Outcome, Permit};
 use crate::collections::{Collection, Unresolved};
 use crate::drive::{Attempts, Tried, drive};
@@ -23,6 +23,7 @@ use crate::reason::{
     KV_ERROR_MAP_RETRY_INDICATED, KV_NOT_MY_VBUCKET, NODE_NOT_AVAILABLE, SCOPE_NOT_FOUND,
     SOCKET_CLOSED_WHILE_IN_FLIGHT, SOCKET_NOT_AVAILABLE, UNKNOWN,
 };
+use crate::strategy::RetryDirective;
 use crate::topology::{BucketCore, Course, Node, NodeId, Wish};
 use crate::world::now;
 
@@ -33,6 +34,27 @@ pub(crate) struct Subject<'a> {
     pub(crate) id: &'a [u8],
     /// Which copy is meant; 0 is the active one.
     pub(crate) copy: u8,
+    /// Whether a copy that no node has is one to do without, instead of one to
+    /// wait for.
+    pub(crate) dispensable: bool,
+    /// What is asked, if not the node that has the document.
+    pub(crate) instead: Option<Instead<'a>>,
+}
+
+/// Where an operation goes that is not about a document.
+#[derive(Clone, Copy)]
+pub(crate) enum Instead<'a> {
+    /// To the node that has this vbucket.
+    Vbucket(u16),
+    /// To this node.
+    Node(&'a Arc<Node>),
+}
+
+/// An answer that means success.
+pub(crate) struct Answered {
+    pub(crate) frame: Frame,
+    /// The vbucket that was asked.
+    pub(crate) vbucket: u16,
 }
 
 /// Runs an operation to its end. The answer is one that means success.
@@ -43,7 +65,7 @@ pub(crate) async fn execute(
     subject: Subject<'_>,
     body: Body<'_>,
     common: &Common,
-) -> Result<Frame, Error> {
+) -> Result<Answered, Error> {
     let core = &subject.bucket.core;
     let timeout = timeout(common, &core.options, body.durability);
     let strategy = common.strategy.as_ref().unwrap_or(&core.strategy).clone();
@@ -60,7 +82,9 @@ pub(crate) async fn execute(
         permit: None,
         last: Last::default(),
     };
-    drive(call(operation, common, timeout), &*strategy, &mut run).await
+    let frame = drive(call(operation, common, timeout), &*strategy, &mut run).await?;
+    let vbucket = run.vbucket;
+    Ok(Answered { frame, vbucket })
 }
 
 /// An operation under way.
@@ -87,6 +111,10 @@ struct Last {
     connection: Option<Arc<Connection>>,
     opaque: Option<u32>,
     answer: Option<Frame>,
+    /// The path at which it failed, by the place that the user gave it.
+    path: Option<usize>,
+    /// What there is to say beyond the kind of the error.
+    note: Option<String>,
 }
 
 type Attempt = Tried<Frame>;
@@ -106,9 +134,13 @@ impl Attempts for Run<'_> {
                 Err(tried) => return *tried,
             },
         };
-        if let Err(kind) = self.body.fits(&connection, collection) {
-            return Tried::Final(kind);
+        if let Err(lacking) = self.body.fits(&connection, collection) {
+            self.last.note = Some(lacking.to_owned());
+            return Tried::Final(ErrorKind::FeatureNotAvailable);
         }
+        let accepts = Accepts::of(&connection);
+        let compression = self.subject.bucket.core.options.compression;
+        self.body.pack(accepts, compression);
         let target = Target {
             vbucket: self.vbucket,
             collection,
@@ -117,11 +149,11 @@ impl Attempts for Run<'_> {
                 Some(_) => remaining(deadline),
                 None => None,
             },
+            accepts,
         };
-        let collections = connection.has(Feature::Collections);
         let (operation, body) = (self.operation, &self.body);
         let ticket = connection.submit(operation.opcode(), deadline, |opaque, out| {
-            body.encode(operation, &target, collections, opaque, out)
+            body.encode(operation, &target, opaque, out)
         });
         let ticket = match ticket {
             Ok(ticket) => ticket,
@@ -142,6 +174,10 @@ impl Attempts for Run<'_> {
 
     async fn woken(&mut self, _: &Failure) {
         let bucket = self.subject.bucket;
+        if let Some(Instead::Node(_)) = self.subject.instead {
+            // No config sends it elsewhere.
+            return bucket.core.closed.cancelled().await;
+        }
         let wish = Wish {
             vbucket: self.vbucket,
             copy: self.subject.copy,
@@ -163,13 +199,20 @@ impl Attempts for Run<'_> {
             ..
         } = &self.subject;
         let shown = bucket.core.options.unredacted_keys;
-        let place = Place {
-            bucket: Some(bucket.name.clone()),
-            scope: Some(collection.scope.clone()),
-            collection: Some(collection.name.clone()),
-            key: shown.then(|| String::from_utf8_lossy(id).into_owned()),
+        let place = match self.body.key {
+            KeyPlace::Nowhere => Place::of_bucket(&bucket.name),
+            KeyPlace::InFrame | KeyPlace::InValue => Place {
+                bucket: Some(bucket.name.clone()),
+                scope: Some(collection.scope.clone()),
+                collection: Some(collection.name.clone()),
+                key: shown.then(|| String::from_utf8_lossy(id).into_owned()),
+            },
         };
-        error.with_place(place).with_kv(self.last.context())
+        let error = error.with_place(place).with_kv(self.last.context());
+        match self.last.note.take() {
+            Some(note) => error.because(note),
+            None => error,
+        }
     }
 
     fn finished(&mut self, finished: &Finished) {
@@ -198,16 +241,30 @@ impl Run<'_> {
         let Some(routes) = routes.as_ref() else {
             return Err(self.blocked(None, "the bucket is not open yet"));
         };
-        self.vbucket = routes.vbucket(self.subject.id);
         self.version = Some(routes.version());
         let copy = self.subject.copy;
         if usize::from(copy) > routes.replicas() {
             // Bounds may change with a config, so they are looked at each time.
-            return Err(Box::new(Tried::Final(ErrorKind::DocumentUnretrievable)));
+            return Err(self.no_copy("the bucket has fewer replicas"));
         }
-        let Some(node) = self.course.node(routes, self.vbucket, copy) else {
+        let node = match self.subject.instead {
+            Some(Instead::Node(node)) => Some(node),
+            Some(Instead::Vbucket(vbucket)) => {
+                self.vbucket = vbucket;
+                self.course.node(routes, vbucket, copy)
+            }
+            None => {
+                self.vbucket = routes.vbucket(self.subject.id);
+                self.course.node(routes, self.vbucket, copy)
+            }
+        };
+        let Some(node) = node else {
             self.node = None;
-            return Err(self.blocked(None, "no node has this vbucket now"));
+            return Err(if self.subject.dispensable {
+                self.no_copy("no node has this copy now")
+            } else {
+                self.blocked(None, "no node has this vbucket now")
+            });
         };
         self.node = Some(node.id);
         if node.breaker.is_on() {
@@ -217,6 +274,13 @@ impl Run<'_> {
             Some(connection) => Ok(connection),
             None => Err(self.blocked(Some(node), "no connection to the node")),
         }
+    }
+
+    /// There is no such copy to read.
+    #[cold]
+    fn no_copy(&mut self, note: &str) -> Box<Attempt> {
+        self.last.note = Some(note.to_owned());
+        Box::new(Tried::Final(ErrorKind::DocumentUnretrievable))
     }
 
     /// A breaker that is open is a reason like any other.
@@ -334,7 +398,10 @@ impl Run<'_> {
             }
             // There is a connection, so that there is one is no news.
             NotTaken::Full => "the socket does not keep up",
-            NotTaken::Unencodable(_) => return Tried::Final(ErrorKind::InvalidArgument),
+            NotTaken::Unencodable(error) => {
+                self.last.note = Some(error.to_string());
+                return Tried::Final(ErrorKind::InvalidArgument);
+            }
         };
         let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE).with_peer(connection.peer.clone());
         Tried::Failed(failure.with_note(note), ErrorKind::ServiceNotAvailable)
@@ -354,7 +421,11 @@ impl Run<'_> {
             return Tried::Final(ErrorKind::Couchbase);
         };
         let status = answer.status();
-        let meaning = meaning(self.operation, status, connection.error_map.as_deref());
+        let asked = Asked {
+            operation: self.operation,
+            with_cas: self.body.cas != 0,
+        };
+        let meaning = meaning(asked, status, connection.error_map.as_deref());
         let Meaning {
             verdict,
             closes_connection,
@@ -370,6 +441,11 @@ impl Run<'_> {
         match verdict {
             Verdict::Done => Tried::Done(answer),
             Verdict::Final(kind) => {
+                self.last.answer = Some(answer);
+                Tried::Final(kind)
+            }
+            Verdict::FailedAtPath => {
+                let kind = self.failed_at(&answer);
                 self.last.answer = Some(answer);
                 Tried::Final(kind)
             }
@@ -389,6 +465,19 @@ impl Run<'_> {
                 Tried::Failed(failure, kind)
             }
         }
+    }
+
+    /// One of the paths cannot be changed as asked: which, and why.
+    fn failed_at(&mut self, answer: &Frame) -> ErrorKind {
+        let Some((sent_as, status)) = failed_path(answer) else {
+            self.last.note = Some("the server does not say which path it was".to_owned());
+            return ErrorKind::DecodingFailure;
+        };
+        let named_as = self.body.paths.get(usize::from(sent_as)).copied();
+        let index = usize::from(named_as.unwrap_or(sent_as));
+        self.last.path = Some(index);
+        self.last.note = Some(format!("path {index} was answered {status}"));
+        path_error(status)
     }
 
     /// Not my vbucket: where to, and when (D21 to D23).
@@ -490,12 +579,10 @@ fn closed() -> Failure {
 
 /// What the error map says of retrying, for strategies that obey it (D28).
 fn directed(failure: Failure, connection: &Connection, status: steadfast_wire::Status) -> Failure {
-    let definition = connection
-        .error_map
-        .as_ref()
-        .and_then(|map| map.get(status));
-    match definition.and_then(|definition| definition.retry.as_ref()) {
-        Some(_) => failure,
+    let map = connection.error_map.as_ref();
+    let definition = map.and_then(|map| map.get(status));
+    match definition.and_then(|definition| RetryDirective::of(status, definition)) {
+        Some(directive) => directive.attach_to(failure),
         None => failure,
     }
 }
@@ -522,6 +609,7 @@ impl Last {
             server_text: body.and_then(|body| body.context),
             dispatched_to: connection.map(|it| it.peer.clone()),
             dispatched_from: connection.map(|it| it.local.clone()),
+            path_index: self.path,
         }
     }
 }

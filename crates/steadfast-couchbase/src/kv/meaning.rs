@@ -4,10 +4,19 @@
 //! unless it is on the list. What the client does not know itself, the server's
 //! error map explains (RFC 0013; D27), and what the map does not explain either
 //! is final too.
+//!
+//! Known are the statuses of the list and those for which SDK RFC 0058 has a kind
+//! of error: the kind says more to a caller than any attribute, so the map is not
+//! asked about them. A few more mean the same as one of those kinds
+//! (`EINVAL`, `NOT_STORED`, `DELTA_BADVAL`, `NO_BUCKET`, `NOT_LOCKED`,
+//! `UNKNOWN_FRAME_INFO`) and count as known too. The rest, named by the protocol
+//! or not, is the map's to explain: among them `EWOULD_THROTTLE`, `ECONFIG_ONLY`
+//! and `CANCELLED`, which the maps that servers ship want retried.
 
 use steadfast::Reason;
-use steadfast_wire::Status;
 use steadfast_wire::error_map::{Attributes, ErrorDefinition, ErrorMap};
+use steadfast_wire::subdoc::MutationOutcome;
+use steadfast_wire::{Frame, Status};
 
 use super::operation::KvOperation;
 use crate::error::ErrorKind;
@@ -16,6 +25,14 @@ use crate::reason::{
     KV_SYNC_WRITE_IN_PROGRESS, KV_SYNC_WRITE_RE_COMMIT_IN_PROGRESS, KV_TEMPORARY_FAILURE,
 };
 
+/// What was asked, as far as the meaning of an answer depends on it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    pub(crate) operation: KvOperation,
+    /// Whether the document had to have a certain version.
+    pub(crate) with_cas: bool,
+}
+
 /// What an answer means to the operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
@@ -23,6 +40,9 @@ pub(crate) enum Verdict {
     Done,
     /// It was not, and that is final.
     Final(ErrorKind),
+    /// It was not, because of one of its paths, and that is final. The body says
+    /// which path, and why: see [`failed_path`].
+    FailedAtPath,
     /// It was not, and may be tried again; an error of this kind if it is not.
     Retry(&'static Reason, ErrorKind),
 }
@@ -58,8 +78,8 @@ impl Meaning {
 }
 
 /// What a status means to an operation, on a connection with this error map.
-pub(crate) fn meaning(operation: KvOperation, status: Status, map: Option<&ErrorMap>) -> Meaning {
-    match known(operation, status) {
+pub(crate) fn meaning(asked: Asked, status: Status, map: Option<&ErrorMap>) -> Meaning {
+    match known(asked, status) {
         Some(meaning) => meaning,
         None => match map.and_then(|map| map.get(status)) {
             Some(definition) => explained(definition),
@@ -69,11 +89,11 @@ pub(crate) fn meaning(operation: KvOperation, status: Status, map: Option<&Error
 }
 
 /// What the client knows itself.
-fn known(operation: KvOperation, status: Status) -> Option<Meaning> {
+fn known(asked: Asked, status: Status) -> Option<Meaning> {
     use KvOperation as Op;
     let retry = |reason, kind| Some(Meaning::of(Verdict::Retry(reason, kind)));
     let is = |kind| Some(Meaning::of(Verdict::Final(kind)));
-    match (status, operation) {
+    match (status, asked.operation) {
         (Status::Success, _) => Some(Meaning::of(Verdict::Done)),
 
         // The list.
@@ -101,18 +121,18 @@ fn known(operation: KvOperation, status: Status) -> Option<Meaning> {
 
         // Known and final.
         (Status::KeyNotFound, _) => is(ErrorKind::DocumentNotFound),
-        (Status::KeyExists, Op::Insert) => is(ErrorKind::DocumentExists),
-        (Status::KeyExists, _) => is(ErrorKind::CasMismatch),
+        // "When replace or remove with CAS", and the same of all that take one;
+        // else the document was not to exist (RFC 0058, 9 and 105).
+        (Status::KeyExists, _) if asked.with_cas => is(ErrorKind::CasMismatch),
+        (Status::KeyExists, _) => is(ErrorKind::DocumentExists),
         (Status::NotStored, Op::Insert) => is(ErrorKind::DocumentExists),
         (Status::NotStored, Op::Append | Op::Prepend | Op::Replace) => {
             is(ErrorKind::DocumentNotFound)
         }
-        (Status::CasInvalid, _) => is(ErrorKind::CasMismatch),
         (Status::NotLocked, _) => is(ErrorKind::DocumentNotLocked),
         (Status::TooBig, _) => is(ErrorKind::ValueTooLarge),
         (Status::InvalidArguments, _) => is(ErrorKind::InvalidArgument),
         (Status::DeltaBadValue, _) => is(ErrorKind::DeltaInvalid),
-        (Status::OutOfRange, _) => is(ErrorKind::InvalidArgument),
         (Status::AccessError | Status::AuthError, _) => is(ErrorKind::AuthenticationFailure),
         (Status::OutOfMemory | Status::Busy, _) => is(ErrorKind::TemporaryFailure),
         (Status::UnknownScope, _) => is(ErrorKind::ScopeNotFound),
@@ -144,20 +164,24 @@ fn known(operation: KvOperation, status: Status) -> Option<Meaning> {
             Some(Meaning::of(Verdict::Final(ErrorKind::AuthenticationFailure)).closing())
         }
 
-        // Subdocuments. Within one answer each path has its own status; these
-        // are for the whole.
+        // Subdocuments. A lookup has an outcome for each path, and fails for
+        // none of them; a mutation is done as a whole or not at all.
         (
             Status::SubdocMultiPathFailure
             | Status::SubdocMultiPathFailureDeleted
             | Status::SubdocSuccessDeleted,
-            Op::LookupIn | Op::MutateIn,
-        ) => Some(Meaning::of(Verdict::Done)),
+            Op::LookupIn | Op::GetWithExpiry,
+        )
+        | (Status::SubdocSuccessDeleted, Op::MutateIn) => Some(Meaning::of(Verdict::Done)),
+        (Status::SubdocMultiPathFailure | Status::SubdocMultiPathFailureDeleted, Op::MutateIn) => {
+            Some(Meaning::of(Verdict::FailedAtPath))
+        }
         (status, _) => subdocument(status).map(|kind| Meaning::of(Verdict::Final(kind))),
     }
 }
 
-/// The kind of error that a status of a path is.
-pub(crate) fn subdocument(status: Status) -> Option<ErrorKind> {
+/// The kinds that only paths have (RFC 0058, 113 to 128, and 3).
+fn subdocument(status: Status) -> Option<ErrorKind> {
     Some(match status {
         Status::SubdocPathNotFound => ErrorKind::PathNotFound,
         Status::SubdocPathMismatch => ErrorKind::PathMismatch,
@@ -171,17 +195,35 @@ pub(crate) fn subdocument(status: Status) -> Option<ErrorKind> {
         Status::SubdocPathExists => ErrorKind::PathExists,
         Status::SubdocValueTooDeep => ErrorKind::ValueTooDeep,
         Status::SubdocInvalidCombo => ErrorKind::InvalidArgument,
-        Status::XattrInvalid
-        | Status::SubdocXattrInvalidFlagCombo
-        | Status::SubdocXattrInvalidKeyCombo
-        | Status::SubdocXattrUnknownMacro
-        | Status::SubdocXattrUnknownVattr
-        | Status::SubdocXattrCannotModifyVattr
-        | Status::SubdocInvalidXattrOrder
-        | Status::SubdocXattrUnknownVattrMacro
-        | Status::SubdocFieldNotBinaryValue => ErrorKind::XattrInvalid,
+        Status::SubdocXattrInvalidKeyCombo => ErrorKind::XattrInvalidKeyCombo,
+        Status::SubdocXattrUnknownMacro => ErrorKind::XattrUnknownMacro,
+        Status::SubdocXattrUnknownVattr => ErrorKind::XattrUnknownVirtualAttribute,
+        Status::SubdocXattrCannotModifyVattr => ErrorKind::XattrCannotModifyVirtualAttribute,
         _ => return None,
     })
+}
+
+/// The kind of error that the status of one path is.
+pub(crate) fn path_error(status: Status) -> ErrorKind {
+    match status {
+        // Of a document it is a matter of who the user is; of a path, of an
+        // attribute that is not for this user (RFC 0058, 130).
+        Status::AccessError => ErrorKind::XattrNoAccess,
+        Status::InvalidArguments => ErrorKind::InvalidArgument,
+        Status::TooBig => ErrorKind::ValueTooLarge,
+        status => subdocument(status).unwrap_or(ErrorKind::Couchbase),
+    }
+}
+
+/// The path at which a mutation failed, by its place among those that were sent,
+/// and its status. `None` if the answer does not say.
+pub(crate) fn failed_path(answer: &Frame) -> Option<(u8, Status)> {
+    // Three bytes, which no server compresses; but nothing keeps one from it.
+    let value = answer.plain_value(64).ok()?;
+    match MutationOutcome::decode(answer.status(), &value).ok()?? {
+        MutationOutcome::Failed { index, status } => Some((index, status)),
+        MutationOutcome::Done(_) => None,
+    }
 }
 
 /// What the error map says of a status that the client does not know (D27).

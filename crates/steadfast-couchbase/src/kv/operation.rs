@@ -58,6 +58,8 @@ operations! {
     GetAndTouch = "get_and_touch", GetAndTouch, once, reads;
     /// Reads a document and locks it.
     GetAndLock = "get_and_lock", GetLocked, once, reads;
+    /// Reads a document and when it expires, which only a lookup can tell.
+    GetWithExpiry = "get_with_expiry", SubdocMultiLookup, idempotent, reads;
     /// Reads a document from a replica.
     GetReplica = "get_replica", GetReplica, idempotent, reads;
     /// Unlocks a document.
@@ -115,6 +117,7 @@ mod tests {
             .collect();
         let list = [
             "get",
+            "get_with_expiry",
             "get_replica",
             "exists",
             "lookup_in",

@@ -13,7 +13,9 @@ use steadfast_wire::{
 
 use super::connection::Connection;
 use super::operation::KvOperation;
-use crate::error::{Error, ErrorKind, Result};
+use super::packing::Packing;
+use crate::error::ErrorKind;
+use crate::options::Compression;
 
 /// How long the server has for a durable write, of what the operation has
 /// (protocol: 90 %), and the least that it needs.
@@ -28,8 +30,24 @@ pub(crate) struct Body<'a> {
     pub(crate) cas: u64,
     pub(crate) durability: Option<DurabilityLevel>,
     pub(crate) preserve_expiry: bool,
-    /// The place of the key: in the frame, or within the value, as observes have it.
-    pub(crate) key_in_value: bool,
+    pub(crate) key: KeyPlace,
+    /// Whether the value may be compressed, and whether it was.
+    pub(crate) packing: Packing,
+    /// Of paths, the place that each had where the user named it; empty if they
+    /// are sent as they were named.
+    pub(crate) paths: &'a [u8],
+}
+
+/// Where the key stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum KeyPlace {
+    /// In the frame.
+    #[default]
+    InFrame,
+    /// Within the value, as observes have it.
+    InValue,
+    /// Nowhere: it is not about a document.
+    Nowhere,
 }
 
 pub use steadfast_wire::frame_info::DurabilityLevel;
@@ -42,21 +60,20 @@ pub(crate) struct Extras {
 }
 
 impl Extras {
-    pub(crate) fn new(extras: impl Encode) -> Result<Self, EncodeError> {
+    /// Extras whose parts are there or not.
+    pub(crate) fn new(extras: &impl Encode) -> Self {
         let mut out = BytesMut::with_capacity(24);
-        extras.append_to(&mut out)?;
-        Self::from_bytes(&out)
+        // Numbers always fit their fields.
+        let _ = extras.append_to(&mut out);
+        Self::of(&out)
     }
 
-    pub(crate) fn from_bytes(from: &[u8]) -> Result<Self, EncodeError> {
+    /// These bytes, of which there are never more.
+    pub(crate) fn of(extras: &[u8]) -> Self {
         let mut bytes = [0; 24];
-        let Some(place) = bytes.get_mut(..from.len()) else {
-            let (what, len, max) = ("extras", from.len(), 24);
-            return Err(EncodeError::TooLong { what, len, max });
-        };
-        place.copy_from_slice(from);
-        let len = from.len() as u8;
-        Ok(Self { bytes, len })
+        bytes[..extras.len()].copy_from_slice(extras);
+        let len = extras.len() as u8;
+        Self { bytes, len }
     }
 
     pub(crate) fn as_slice(&self) -> &[u8] {
@@ -73,7 +90,9 @@ impl Default for Body<'_> {
             cas: 0,
             durability: None,
             preserve_expiry: false,
-            key_in_value: false,
+            key: KeyPlace::default(),
+            packing: Packing::default(),
+            paths: &[],
         }
     }
 }
@@ -92,20 +111,57 @@ pub(crate) struct Target<'a> {
     pub(crate) collection: u32,
     pub(crate) id: &'a [u8],
     pub(crate) remaining: Option<Duration>,
+    pub(crate) accepts: Accepts,
+}
+
+/// What the connection of an attempt takes, as far as frames differ by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Accepts {
+    pub(crate) collections: bool,
+    pub(crate) json: bool,
+    pub(crate) snappy: bool,
+}
+
+impl Accepts {
+    pub(crate) fn of(connection: &Connection) -> Self {
+        Self {
+            collections: connection.has(Feature::Collections),
+            json: connection.has(Feature::Json),
+            snappy: connection.has(Feature::Snappy),
+        }
+    }
 }
 
 impl Body<'_> {
-    /// Whether the connection can carry it.
-    pub(crate) fn fits(&self, connection: &Connection, collection: u32) -> Result<(), ErrorKind> {
+    /// Whether the connection can carry it; if not, what is missing.
+    pub(crate) fn fits(
+        &self,
+        connection: &Connection,
+        collection: u32,
+    ) -> Result<(), &'static str> {
         let lacks = |needed, feature| needed && !connection.has(feature);
         if lacks(self.durability.is_some(), Feature::SyncReplication)
             || lacks(self.durability.is_some(), Feature::AltRequest)
-            || lacks(self.preserve_expiry, Feature::PreserveTtl)
-            || lacks(collection != 0, Feature::Collections)
         {
-            return Err(ErrorKind::FeatureNotAvailable);
+            Err("the server has no durable writes")
+        } else if lacks(self.preserve_expiry, Feature::PreserveTtl)
+            || lacks(self.preserve_expiry, Feature::AltRequest)
+        {
+            Err("the server cannot keep an expiry")
+        } else if lacks(collection != 0, Feature::Collections) {
+            Err("the server has no collections")
+        } else {
+            Ok(())
         }
-        Ok(())
+    }
+
+    /// Compresses the value for a connection that takes it so, if that is worth
+    /// it. Does so once, however many attempts there are; to be done before
+    /// anybody waits for this frame to be written.
+    pub(crate) fn pack(&mut self, accepts: Accepts, compression: Compression) {
+        if accepts.snappy {
+            self.packing.pack(self.value, compression);
+        }
     }
 
     /// Appends the frame.
@@ -113,28 +169,35 @@ impl Body<'_> {
         &self,
         operation: KvOperation,
         target: &Target<'_>,
-        collections: bool,
         opaque: u32,
         out: &mut BytesMut,
     ) -> Result<(), EncodeError> {
-        let key = if collections {
+        let key = if target.accepts.collections {
             DocumentKey::new(CollectionId(target.collection), target.id)
         } else {
             DocumentKey::without_collection(target.id)
         };
         let mut datatype = self.datatype;
-        // A connection without the feature takes no datatype at all; whoever
-        // made the body compressed it only for connections that have it.
-        if !collections && datatype == Datatype::JSON {
-            datatype = Datatype::RAW;
+        if !target.accepts.json {
+            datatype -= Datatype::JSON;
         }
+        let value = match self.packing.packed() {
+            Some(packed) if target.accepts.snappy => {
+                datatype |= Datatype::SNAPPY;
+                packed
+            }
+            _ => self.value,
+        };
         let frame = FrameBuilder::request(operation.opcode())
             .vbucket(target.vbucket)
             .opaque(opaque)
             .cas(self.cas)
             .datatype(datatype)
             .extras(self.extras.as_slice());
-        if self.key_in_value {
+        if self.key == KeyPlace::Nowhere {
+            return frame.value(value).encode(out);
+        }
+        if self.key == KeyPlace::InValue {
             let mut observed = BytesMut::with_capacity(target.id.len() + 16);
             observed.put_u16(target.vbucket);
             let len = key.measure()?;
@@ -143,7 +206,7 @@ impl Body<'_> {
             key.write(&mut observed);
             return frame.value(&observed[..]).encode(out);
         }
-        let frame = frame.key(key).value(self.value);
+        let frame = frame.key(key).value(value);
         match (self.durability, self.preserve_expiry) {
             (None, false) => frame.encode(out),
             (Some(level), false) => frame.framing(durable(level, target)).encode(out),
@@ -196,14 +259,4 @@ pub(crate) fn call(operation: KvOperation, common: &Common, timeout: Duration) -
 /// What is left until then.
 pub(crate) fn remaining(deadline: Option<Instant>) -> Option<Duration> {
     deadline.map(|deadline| deadline.saturating_duration_since(crate::world::now()))
-}
-
-/// Refuses keys that no server takes, before anything is sent.
-pub(crate) fn check_key(operation: KvOperation, id: &[u8]) -> Result<()> {
-    let problem = match id.len() {
-        0 => "the key is empty",
-        len if len > DocumentKey::MAX_ID_LEN - 4 => "the key is longer than 246 bytes",
-        _ => return Ok(()),
-    };
-    Err(Error::new(ErrorKind::InvalidArgument, operation.name()).because(problem))
 }
