@@ -22,6 +22,7 @@ struct Arguments {
 enum Command {
     Cluster(command::cluster::Arguments),
     Fault(command::fault::Arguments),
+    Load(command::load::Arguments),
     Topology(command::topology::Arguments),
 }
 
@@ -39,6 +40,7 @@ fn main() -> anyhow::Result<()> {
         match arguments.command {
             Command::Cluster(arguments) => command::cluster::run(arguments).await,
             Command::Fault(arguments) => command::fault::run(arguments).await,
+            Command::Load(arguments) => command::load::run_load(arguments).await,
             Command::Topology(arguments) => command::topology::run(arguments).await,
         }
     })

@@ -2,4 +2,5 @@
 
 pub(crate) mod cluster;
 pub(crate) mod fault;
+pub(crate) mod load;
 pub(crate) mod topology;
