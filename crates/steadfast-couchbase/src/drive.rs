@@ -36,6 +36,9 @@ pub(crate) trait Attempts {
     /// a new route, a connection, or no client any more. May never complete.
     fn woken(&mut self, failure: &Failure) -> impl Future<Output = ()> + Send;
 
+    /// Completes when the client is closed.
+    fn closed(&self) -> impl Future<Output = ()> + Send;
+
     /// Adds to the error what the operation knows: where it was, what the server
     /// said last.
     fn explain(&mut self, error: Error) -> Error;
@@ -87,8 +90,6 @@ pub(crate) async fn drive<A: Attempts + Send>(
     };
     span.record("couchbase.retries", retries);
     operation.finished(&Finished {
-        service,
-        operation: name,
         elapsed,
         retries,
         error: outcome.as_ref().err().map(Error::kind),
@@ -129,7 +130,7 @@ async fn run<A: Attempts + Send>(
             Step::Wait(delay) => {
                 let woken = match request.request().history().last() {
                     Some(last) => wait(delay, operation.woken(&last.failure)).await,
-                    None => wait(delay, std::future::pending()).await,
+                    None => wait(delay, operation.closed()).await,
                 };
                 if woken {
                     request.handle_woken(world)
@@ -137,10 +138,19 @@ async fn run<A: Attempts + Send>(
                     request.handle_waited(world)
                 }
             }
-            Step::Ask(pending) => match decided(pending, request.request().deadline()).await {
-                Some(answer) => request.handle_decision(answer, world),
-                None => request.handle_deadline(world),
-            },
+            Step::Ask(pending) => {
+                tokio::select! {
+                    biased;
+                    () = operation.closed() => {
+                        kind = ErrorKind::RequestCanceled;
+                        request.handle_cancel(world)
+                    }
+                    answer = decided(pending, request.request().deadline()) => match answer {
+                        Some(answer) => request.handle_decision(answer, world),
+                        None => request.handle_deadline(world),
+                    },
+                }
+            }
             Step::GiveUp(verdict) => {
                 let report = request.take_report();
                 let raised = report.refusal().and_then(Raised::of);

@@ -1,7 +1,5 @@
 //! What all parts of a client share.
 
-mod host;
-
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -21,6 +19,7 @@ use crate::kv::connection::Connection;
 use crate::kv::execute::server_duration;
 use crate::observe::{Orphan, Reports};
 use crate::options::{ClusterOptions, Network};
+use crate::services::Services;
 use crate::topology::{Address, BucketCore, Slot, Terminals, track_cluster};
 
 /// What all parts of a client share. Owned by its handles and its tasks.
@@ -36,6 +35,8 @@ pub(crate) struct Core {
     pub(crate) closed: CancellationToken,
     pub(crate) tasks: TaskTracker,
     pub(crate) reports: Arc<Reports>,
+    /// What query, search and the others that speak HTTP share.
+    pub(crate) services: Services,
     pub(crate) client_id: u64,
     pub(crate) agent: String,
     credentials: ArcSwap<Credentials>,
@@ -66,8 +67,10 @@ impl Core {
             extra => format!("steadfast/{} {extra}", env!("CARGO_PKG_VERSION")),
         };
         let reports = Arc::new(Reports::new(options.reports.clone()));
+        let config = tls.as_ref().map(|tls| tls.config().clone());
         let core = Arc::new(Self {
             reports,
+            services: Services::new(&options, config),
             options,
             strategy,
             seeds,
@@ -108,7 +111,10 @@ impl Core {
         }
         let name: Arc<str> = name.into();
         let bucket = BucketCore::open(self, name.clone());
-        buckets.insert(name, bucket.clone());
+        // A client that is closed has no buckets, or nobody would let go of them.
+        if !self.is_closed() {
+            buckets.insert(name, bucket.clone());
+        }
         bucket
     }
 
@@ -131,6 +137,7 @@ impl Core {
             {
                 Some(known.clone())
             }
+            known if config.version.epoch < 0 => known.clone(),
             _ => Some(config.clone()),
         });
         self.changed();

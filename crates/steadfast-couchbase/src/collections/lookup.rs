@@ -9,8 +9,11 @@ use steadfast_wire::{ErrorBody, Frame, FrameBuilder, Opcode, Status};
 use tokio::sync::watch;
 
 use super::Collection;
-use crate::kv::connection::{Connection, Ended, NotTaken};
-use crate::reason::{KV_TEMPORARY_FAILURE, SOCKET_NOT_AVAILABLE};
+use crate::error::ErrorKind;
+use crate::kv::connection::{Closing, Connection, Ended, NotTaken};
+use crate::kv::meaning::{Asked, Verdict, meaning};
+use crate::kv::operation::KvOperation;
+use crate::reason::SOCKET_NOT_AVAILABLE;
 use crate::topology::BucketCore;
 
 /// What came of a lookup.
@@ -23,8 +26,11 @@ pub(crate) enum Unresolved {
     NoScope,
     /// The map does not have the collection.
     NoCollection,
-    /// The lookup failed, and with it the attempt that needed it.
-    Failed(Failure),
+    /// The lookup failed, and with it the attempt that needed it; an error of
+    /// this kind if it is not retried.
+    Failed(Failure, ErrorKind),
+    /// The server's answer is final.
+    Refused(ErrorKind),
 }
 
 impl Collection {
@@ -70,7 +76,8 @@ impl Collection {
 /// The task went away without a result, as when the runtime is shut down.
 fn cut_short() -> Unresolved {
     let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE);
-    Unresolved::Failed(failure.with_note("the lookup of the collection was cut short"))
+    let failure = failure.with_note("the lookup of the collection was cut short");
+    Unresolved::Failed(failure, ErrorKind::ServiceNotAvailable)
 }
 
 async fn look_up(
@@ -110,7 +117,8 @@ async fn ask(
     });
     let unavailable = |note: String| {
         let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE).with_peer(connection.peer.clone());
-        Unresolved::Failed(failure.with_note(format!("looking the collection up: {note}")))
+        let failure = failure.with_note(format!("looking the collection up: {note}"));
+        Unresolved::Failed(failure, ErrorKind::ServiceNotAvailable)
     };
     let ticket = ticket.map_err(|not_taken| match not_taken {
         NotTaken::Closed => unavailable("the connection is closed".to_owned()),
@@ -125,12 +133,32 @@ async fn ask(
         // These two never reach the orchestrator as what they are (D10).
         Status::UnknownScope => Unresolved::NoScope,
         Status::UnknownCollection => Unresolved::NoCollection,
-        Status::TemporaryFailure => {
-            let failure = Failure::not_sent(&KV_TEMPORARY_FAILURE);
-            Unresolved::Failed(failure.with_peer(connection.peer.clone()))
-        }
-        status => unavailable(format!("the server answered {status}")),
+        Status::Success => unavailable("the answer cannot be read".to_owned()),
+        status => answered(status, connection),
     })
+}
+
+/// What any other answer means is what it means to any operation.
+fn answered(status: Status, connection: &Connection) -> Unresolved {
+    let asked = Asked {
+        operation: KvOperation::GetCollectionId,
+        with_cas: false,
+    };
+    let meaning = meaning(asked, status, connection.error_map.as_deref());
+    if meaning.closes_connection {
+        connection.close(Closing::Invalid(format!("the server answered {status}")));
+    }
+    match meaning.verdict {
+        // Nothing of the operation itself was sent.
+        Verdict::Retry(reason, kind) => {
+            let failure = Failure::not_sent(reason)
+                .with_peer(connection.peer.clone())
+                .with_note(format!("looking the collection up: answered {status}"));
+            Unresolved::Failed(failure, kind)
+        }
+        Verdict::Final(kind) => Unresolved::Refused(kind),
+        Verdict::Done | Verdict::FailedAtPath => Unresolved::Refused(ErrorKind::DecodingFailure),
+    }
 }
 
 fn read(answer: &Frame) -> Option<(u32, u64)> {

@@ -64,6 +64,13 @@ impl Collections {
         entry.or_insert_with(|| Arc::new(collection)).clone()
     }
 
+    /// Nothing that is known of ids, or of their manifests, counts any longer.
+    pub(crate) fn forget(&self) {
+        for collection in self.entries.lock().values() {
+            collection.forget();
+        }
+    }
+
     /// The collection that is always there, for what is about none.
     pub(crate) fn default_collection(&self) -> Arc<Collection> {
         self.get(DEFAULT_NAME, DEFAULT_NAME)
@@ -77,15 +84,21 @@ impl Collections {
 
 impl Collection {
     fn new(scope: Arc<str>, name: Arc<str>) -> Self {
-        // The default collection has the same id everywhere and always.
-        let is_default = &*scope == DEFAULT_NAME && &*name == DEFAULT_NAME;
+        let known = known_from_the_start(&scope, &name);
         Self {
             scope,
             name,
             durations: Durations::default(),
-            known: AtomicU64::new(if is_default { KNOWN } else { 0 }),
+            known: AtomicU64::new(known),
             state: Mutex::default(),
         }
+    }
+
+    fn forget(&self) {
+        let mut state = self.state.lock();
+        state.manifest = 0;
+        let known = known_from_the_start(&self.scope, &self.name);
+        self.known.store(known, Ordering::Relaxed);
     }
 
     /// The id, if it is known.
@@ -112,6 +125,15 @@ impl Collection {
             state.manifest = manifest;
             self.known.store(KNOWN | u64::from(id), Ordering::Relaxed);
         }
+    }
+}
+
+/// The default collection has the same id everywhere and always.
+fn known_from_the_start(scope: &str, name: &str) -> u64 {
+    if scope == DEFAULT_NAME && name == DEFAULT_NAME {
+        KNOWN
+    } else {
+        0
     }
 }
 

@@ -183,7 +183,11 @@ impl Attempts for Ping<'_> {
     }
 
     async fn woken(&mut self, _: &Failure) {
-        std::future::pending().await
+        self.closed().await
+    }
+
+    async fn closed(&self) {
+        self.bucket.core.closed.cancelled().await
     }
 
     fn explain(&mut self, error: Error) -> Error {

@@ -106,6 +106,10 @@ impl Attempts for Waiting<'_> {
         }
     }
 
+    async fn closed(&self) {
+        self.core.closed.cancelled().await
+    }
+
     fn explain(&mut self, error: Error) -> Error {
         match self.bucket {
             Some(bucket) => error.with_place(Place::of_bucket(&bucket.name)),

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use steadfast::{Failure, reason::TIMEOUT};
-use steadfast_wire::config::ConfigVersion;
 use steadfast_wire::frame_info::ResponseFrameInfo;
 use steadfast_wire::{ErrorBody, Feature, Frame};
 
@@ -77,7 +76,6 @@ pub(crate) async fn execute(
         course: Course::default(),
         vbucket: 0,
         node: None,
-        version: None,
         blocked: false,
         permit: None,
         last: Last::default(),
@@ -95,9 +93,8 @@ struct Run<'a> {
     timeout: Duration,
     course: Course,
     vbucket: u16,
-    /// The node of the last attempt, and the config that named it.
+    /// The node of the last attempt; after a refusal, that of the next.
     node: Option<NodeId>,
-    version: Option<ConfigVersion>,
     /// Whether the last attempt could not be dispatched.
     blocked: bool,
     /// The right to this attempt, where there is a circuit breaker.
@@ -182,13 +179,18 @@ impl Attempts for Run<'_> {
             vbucket: self.vbucket,
             copy: self.subject.copy,
             node: self.node,
-            version: self.version,
+            course: self.course,
             blocked: self.blocked,
         };
         let parked = bucket
             .parking
             .park(wish, |wish| bucket.core.is_closed() || bucket.is_news(wish));
         parked.await;
+        self.course.woken();
+    }
+
+    async fn closed(&self) {
+        self.subject.bucket.core.closed.cancelled().await
     }
 
     fn explain(&mut self, error: Error) -> Error {
@@ -241,7 +243,6 @@ impl Run<'_> {
         let Some(routes) = routes.as_ref() else {
             return Err(self.blocked(None, "the bucket is not open yet"));
         };
-        self.version = Some(routes.version());
         let copy = self.subject.copy;
         if usize::from(copy) > routes.replicas() {
             // Bounds may change with a config, so they are looked at each time.
@@ -374,9 +375,12 @@ impl Run<'_> {
             Ok(Err(Unresolved::NoCollection)) => {
                 not_found(&COLLECTION_NOT_FOUND, ErrorKind::CollectionNotFound)
             }
-            Ok(Err(Unresolved::Failed(failure))) => {
-                let kind = ErrorKind::ServiceNotAvailable;
+            Ok(Err(Unresolved::Failed(failure, kind))) => {
                 Err(Box::new(Tried::Failed(failure, kind)))
+            }
+            Ok(Err(Unresolved::Refused(kind))) => {
+                self.last.connection = Some(connection.clone());
+                Err(Box::new(Tried::Final(kind)))
             }
             Err(_) => {
                 let failure = Failure::not_sent(&TIMEOUT).timed_out();
@@ -396,7 +400,7 @@ impl Run<'_> {
                 self.blocked = true;
                 "the connection is closed"
             }
-            // There is a connection, so that there is one is no news.
+            // Another connection would be no news: there is one.
             NotTaken::Full => "the socket does not keep up",
             NotTaken::Unencodable(error) => {
                 self.last.note = Some(error.to_string());
@@ -491,7 +495,11 @@ impl Run<'_> {
         let routes = bucket.routes();
         let at_once = routes.as_ref().is_some_and(|routes| {
             let copy = self.subject.copy;
-            self.course.refused(refused_by, routes, self.vbucket, copy)
+            let at_once = self.course.refused(refused_by, routes, self.vbucket, copy);
+            // What is known now of where it goes next is no news while it waits.
+            let next = self.course.node(routes, self.vbucket, copy);
+            self.node = next.map(|node| node.id);
+            at_once
         });
         match (at_once, bucket.core.options.vbucket_retry) {
             (true, _) => failure.with_prescribed_delay(Duration::ZERO),

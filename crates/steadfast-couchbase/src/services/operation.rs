@@ -176,14 +176,18 @@ impl<S: RowService> Attempts for Operation<S> {
         self.exchange.woken(failure).await
     }
 
+    async fn closed(&self) {
+        self.exchange.closed().await
+    }
+
     fn explain(&mut self, error: Error) -> Error {
         error
-            .with_place(std::mem::take(&mut self.place))
-            .with_http(std::mem::take(&mut self.exchange.context))
+            .with_place(self.place.clone())
+            .with_http(self.exchange.context.clone())
     }
 
     fn finished(&mut self, finished: &Finished) {
-        self.exchange.finished(finished);
+        self.exchange.finished(self.name, &self.place, finished);
     }
 }
 

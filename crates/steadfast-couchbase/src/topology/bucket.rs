@@ -90,7 +90,17 @@ impl BucketCore {
         if *bucket.name != *self.name || self.core.closed.is_cancelled() {
             return false;
         }
+        if config.version.epoch < 0 {
+            // The node has not learnt yet where it is.
+            return false;
+        }
         let before = self.routes.load_full();
+        if let Some(before) = before.as_ref().and_then(|it| it.bucket())
+            && before.uuid != bucket.uuid
+        {
+            // Another bucket of the same name, whose manifests start again.
+            self.collections.forget();
+        }
         if let Some(before) = &before
             && !config.version.supersedes(before.version())
         {
@@ -137,22 +147,24 @@ impl BucketCore {
         let Some(routes) = routes.as_ref() else {
             return false;
         };
-        let has_connection = |node: &&Arc<Node>| {
+        let connected = |node: &Arc<Node>| {
             let connection = node.connection(wish.vbucket);
-            connection.is_some_and(|connection| connection.closed().is_none())
+            // One that is closing is still there for a moment, and no news.
+            connection.is_some_and(|connection| connection.is_open())
         };
-        let mut nodes = routes.nodes();
         route_changed(routes, wish)
             || wish.blocked
-                && nodes
-                    .find(|node| Some(node.id) == wish.node)
-                    .is_some_and(|node| has_connection(&node))
+                && wish.course.heeds_news()
+                && wish
+                    .course
+                    .node(routes, wish.vbucket, wish.copy)
+                    .is_some_and(connected)
     }
 
     /// A node has a connection now: those who waited for it go on.
     pub(crate) fn connected(&self, node: &Arc<Node>) {
         self.parking
-            .release(|wish| wish.blocked && wish.node == Some(node.id));
+            .release(|wish| wish.blocked && wish.course.heeds_news() && wish.node == Some(node.id));
         self.core.changed();
     }
 
@@ -184,14 +196,10 @@ impl BucketCore {
     }
 }
 
-/// Whether a newer config has the document at another node than the one that the
-/// operation was to go to. By the same config it may well have gone elsewhere,
-/// along the fast-forward map, and has nothing to gain from coming back (D23).
+/// Whether the operation would go to another node than it is about to (D24).
 fn route_changed(routes: &Routes, wish: &Wish) -> bool {
-    let current = routes.current(wish.vbucket, wish.copy);
-    wish.version != Some(routes.version())
-        && current.is_some()
-        && current.map(|node| node.id) != wish.node
+    let next = wish.course.node(routes, wish.vbucket, wish.copy);
+    next.is_some() && next.map(|node| node.id) != wish.node && wish.course.heeds_news()
 }
 
 /// What connections of a bucket bring that no operation asked for.

@@ -14,7 +14,8 @@ use steadfast_wire::config::ConfigVersion;
 use super::{Node, NodeId, Routes};
 
 /// Every revision lets an operation go on at once, and a hostile server can have
-/// as many revisions as it likes.
+/// as many revisions as it likes. After so many hops and early wakes an operation
+/// waits its delays out.
 const MOST_HOPS: u8 = 16;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,8 +66,18 @@ impl Course {
         next.is_some_and(|node| node.id != refused_by) && self.hop(version)
     }
 
+    /// It was woken before its delay was over.
+    pub(crate) fn woken(&mut self) {
+        self.hops = self.hops.saturating_add(1);
+    }
+
+    /// Whether news may still wake it early.
+    pub(crate) fn heeds_news(&self) -> bool {
+        self.hops < MOST_HOPS
+    }
+
     fn hop(&mut self, version: ConfigVersion) -> bool {
-        if self.hopped == Some(version) || self.hops == MOST_HOPS {
+        if self.hopped == Some(version) || !self.heeds_news() {
             return false;
         }
         self.hopped = Some(version);

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
+use steadfast_wire::config::ClusterConfig;
 use tokio_util::sync::CancellationToken;
 
+use super::bucket::BucketEvents;
 use super::{Address, BucketCore, NodeId, Opened, dial, redial};
 use crate::breaker::Breaker;
 use crate::kv::connection::{Closing, Connection, Events, Task};
@@ -55,10 +57,10 @@ impl Node {
         });
         // Published before its task runs, so that who just got the config can
         // use it at once.
-        if let Some(opened) = &first {
-            node.lanes[0].store(Some(opened.connection.clone()));
+        let mut first = first.map(|opened| Fresh::new(opened, bucket));
+        if let Some(fresh) = &first {
+            node.lanes[0].store(Some(fresh.connection.clone()));
         }
-        let mut first = first;
         for lane in 0..node.lanes.len() {
             let keeper = keep(bucket.clone(), node.clone(), lane, first.take());
             bucket.core.tasks.spawn(keeper);
@@ -93,27 +95,23 @@ impl Node {
 }
 
 /// Keeps one connection up for as long as the node is wanted.
-async fn keep(bucket: Arc<BucketCore>, node: Arc<Node>, lane: usize, first: Option<Opened>) {
+///
+/// Dropping the future leaves the connection that there is to its own task.
+async fn keep(bucket: Arc<BucketCore>, node: Arc<Node>, lane: usize, first: Option<Fresh>) {
     let first = Mutex::new(first);
-    // Held while there is a connection. Dialling and waiting are dropped as soon
-    // as the node is not wanted any more, a connection is not.
-    let alive = tokio::sync::Mutex::new(());
     while !node.retired.is_cancelled() {
         let round = steadfast::retry(redial())
             .operation("connect")
             .idempotent(true)
             .classify(Rejected::failure)
             .run(|_| async {
-                let opened = first.lock().take();
-                live(&bucket, &node, lane, opened, &alive).await
+                let fresh = first.lock().take();
+                live(&bucket, &node, lane, fresh).await
             });
         tokio::select! {
             // A round ends well when its connection had a life of its own.
             _ = round => {}
-            () = async {
-                node.retired.cancelled().await;
-                drop(alive.lock().await);
-            } => {}
+            () = node.retired.cancelled() => {}
         }
     }
     let slot = (Some(bucket.name.clone()), node.address.clone());
@@ -125,21 +123,21 @@ async fn live(
     bucket: &Arc<BucketCore>,
     node: &Arc<Node>,
     lane: usize,
-    opened: Option<Opened>,
-    alive: &tokio::sync::Mutex<()>,
+    fresh: Option<Fresh>,
 ) -> Result<(), Rejected> {
     let slot = (Some(bucket.name.clone()), node.address.clone());
-    let opened = match opened {
-        Some(opened) => Ok(opened),
-        None => dial(&bucket.core, &node.address, Some(&bucket.name)).await,
+    let fresh = match fresh {
+        Some(fresh) => Ok(fresh),
+        None => dial(&bucket.core, &node.address, Some(&bucket.name))
+            .await
+            .map(|opened| Fresh::new(opened, bucket)),
     };
-    let Opened {
+    let Fresh {
         connection,
-        io,
-        received,
+        task,
         config,
-    } = match opened {
-        Ok(opened) => opened,
+    } = match fresh {
+        Ok(fresh) => fresh,
         Err(rejected) => {
             tracing::debug!(node = %node.address, bucket = %bucket.name, %rejected, "no connection");
             *node.rejected.lock() = Some(rejected.clone());
@@ -147,19 +145,25 @@ async fn live(
             return Err(rejected);
         }
     };
-    let alive = alive.lock().await;
     *node.rejected.lock() = None;
     bucket.core.terminals.opened(&slot);
-    let task = Task::new(io, connection.clone(), received, bucket.events());
     let lane = Occupied::new(&node.lanes[lane], connection.clone());
     if let Some(config) = config {
         bucket.learn(config, None);
     }
     bucket.connected(node);
     let born = now();
-    let closing = run(task, &connection, node, &bucket.core.closed).await;
+    // A task of its own: when the node is not wanted any more and this future is
+    // dropped, what is in flight is still answered.
+    let core = &bucket.core;
+    let task = core
+        .tasks
+        .spawn(run(task, connection, node.clone(), core.closed.clone()));
+    let closing = match task.await {
+        Ok(closing) => closing,
+        Err(error) => Closing::Lost(error.to_string()),
+    };
     drop(lane);
-    drop(alive);
     tracing::debug!(node = %node.address, bucket = %bucket.name, ?closing, "connection closed");
     let died_young = now().saturating_duration_since(born) < PROVEN;
     match closing {
@@ -179,21 +183,48 @@ async fn live(
 /// it was asked, unless the whole client is closed.
 async fn run<E: Events>(
     task: Task<E>,
-    connection: &Arc<Connection>,
-    node: &Node,
-    closed: &CancellationToken,
+    connection: Arc<Connection>,
+    node: Arc<Node>,
+    closed: CancellationToken,
 ) -> Closing {
     let mut task = std::pin::pin!(task.run());
     tokio::select! {
+        biased;
         closing = &mut task => return closing,
         () = node.retired.cancelled() => connection.drain(),
     }
     tokio::select! {
+        biased;
         closing = &mut task => return closing,
         () = closed.cancelled() => connection.close(Closing::ByUser),
         () = tokio::time::sleep(LAST_ANSWERS) => connection.close(Closing::NotNeeded),
     }
     task.await
+}
+
+/// A connection whose task exists, so that what it is given ends with it in any
+/// case, but does not run yet.
+struct Fresh {
+    connection: Arc<Connection>,
+    task: Task<BucketEvents>,
+    config: Option<ClusterConfig>,
+}
+
+impl Fresh {
+    fn new(opened: Opened, bucket: &BucketCore) -> Self {
+        let Opened {
+            connection,
+            io,
+            received,
+            config,
+        } = opened;
+        let task = Task::new(io, connection.clone(), received, bucket.events());
+        Self {
+            connection,
+            task,
+            config,
+        }
+    }
 }
 
 /// A lane has a connection for as long as this lives.

@@ -15,7 +15,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use steadfast_wire::config::ConfigVersion;
+
+use super::Course;
 
 /// How many are released at once, and how long until the next.
 const BATCH: usize = 64;
@@ -30,10 +31,10 @@ pub(crate) struct Wish {
     /// Its vbucket, and which copy of it.
     pub(crate) vbucket: u16,
     pub(crate) copy: u8,
-    /// The node that it was to go to, as far as it was known.
+    /// The node that it is to go to next, as far as that is known.
     pub(crate) node: Option<NodeId>,
-    /// The config by which it was to go there.
-    pub(crate) version: Option<ConfigVersion>,
+    /// How it goes through the maps.
+    pub(crate) course: Course,
     /// Whether it could not be dispatched, so that a connection or a terminal
     /// state is news to it.
     pub(crate) blocked: bool,
@@ -168,7 +169,7 @@ mod tests {
             vbucket,
             copy: 0,
             node: Some(1),
-            version: None,
+            course: Course::default(),
             blocked: false,
         }
     }

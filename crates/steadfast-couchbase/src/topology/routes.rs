@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use steadfast_wire::config::{ClusterConfig, ConfigVersion};
+use steadfast_wire::config::{BucketConfig, ClusterConfig, ConfigVersion};
 use steadfast_wire::vbucket;
 
 use super::Node;
@@ -23,6 +23,11 @@ impl Routes {
 
     pub(crate) fn version(&self) -> ConfigVersion {
         self.config.version
+    }
+
+    /// The bucket's share of the config.
+    pub(crate) fn bucket(&self) -> Option<&BucketConfig> {
+        self.config.bucket.as_ref()
     }
 
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {

@@ -58,6 +58,13 @@ impl Terminals {
         states.retain(|known, _| known.0.is_some() || known == slot);
     }
 
+    /// A bucket was found at this slot: of its other slots only those count that
+    /// are its nodes'.
+    pub(crate) fn forget_seeds(&self, slot: &Slot, is_node: impl Fn(&Address) -> bool) {
+        let mut states = self.states.lock();
+        states.retain(|known, _| known.0 != slot.0 || is_node(&known.1));
+    }
+
     /// What keeps operations on any service from being dispatched.
     pub(crate) fn of_cluster(&self) -> Option<Rejected> {
         self.first(&[&AUTHENTICATION_ERROR, &TLS_ERROR], |_| true)

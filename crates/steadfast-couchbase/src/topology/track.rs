@@ -63,6 +63,15 @@ async fn find_at(bucket: &Arc<BucketCore>, seed: &Address) -> Result<(), Rejecte
                 return Err(Rejected::lost(format!("{seed} gives no config")));
             };
             bucket.learn(config, Some((seed, opened)));
+            let routes = bucket.routes();
+            let Some(routes) = routes.as_ref() else {
+                return Err(Rejected::lost(format!("the config of {seed} is of no use")));
+            };
+            // What other seeds said before is of no account, unless they are
+            // nodes under the same address.
+            bucket.core.terminals.forget_seeds(&slot, |address| {
+                routes.nodes().any(|node| node.address == *address)
+            });
             Ok(())
         }
         Err(rejected) => {

@@ -152,9 +152,9 @@ impl Connection {
         }
     }
 
-    /// Why it was closed, if it was.
-    pub(crate) fn closed(&self) -> Option<Closing> {
-        self.state.lock().closing.clone()
+    /// Whether it takes operations.
+    pub(crate) fn is_open(&self) -> bool {
+        self.state.lock().is_open()
     }
 
     /// How many operations are without an answer, those included whose callers

@@ -79,7 +79,7 @@ impl State {
         limits: &Limits,
         encode: impl FnOnce(u32, &mut BytesMut) -> Result<(), EncodeError>,
     ) -> Result<u32, NotTaken> {
-        if self.closing.is_some() || self.draining {
+        if !self.is_open() {
             return Err(NotTaken::Closed);
         }
         if self.slots.len() >= limits.in_flight.min(PLACES as usize)
@@ -297,6 +297,10 @@ impl State {
                 self.cut(place);
             }
         }
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.closing.is_none() && !self.draining
     }
 
     pub(super) fn close(&mut self, why: Closing) {

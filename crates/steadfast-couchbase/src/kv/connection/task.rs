@@ -143,6 +143,7 @@ impl<E: Events> Task<E> {
 
     /// Hands on the frames that were received.
     fn deliver(&mut self) -> Result<(), Closing> {
+        let mut broken = None;
         loop {
             match self.decoder.decode(&mut self.received) {
                 Ok(Decoded::Frame(frame)) => self.frames.push(frame),
@@ -152,13 +153,16 @@ impl<E: Events> Task<E> {
                     }
                     break;
                 }
-                Err(error) => return Err(Closing::Invalid(format!("a bad frame: {error}"))),
+                // What came before it is an answer all the same.
+                Err(error) => {
+                    broken = Some(format!("a bad frame: {error}"));
+                    break;
+                }
             }
         }
         if self.frames.is_empty() {
-            return Ok(());
+            return broken.map_or(Ok(()), |text| Err(Closing::Invalid(text)));
         }
-        let mut unknown = None;
         let mut aside = Vec::new();
         let mut state = self.connection.state.lock();
         for frame in self.frames.drain(..) {
@@ -168,7 +172,11 @@ impl<E: Events> Task<E> {
                     match state.deliver(frame) {
                         Delivered::ToCaller(waker) => self.wakers.extend(waker),
                         Delivered::ToNobody(frame) => aside.push(frame),
-                        Delivered::Unknown => unknown = Some((opaque, opcode)),
+                        Delivered::Unknown => {
+                            broken.get_or_insert_with(|| {
+                                format!("an answer to {opcode} with the opaque {opaque:#x}, which nobody sent")
+                            });
+                        }
                     }
                 }
                 Magic::ServerRequest => aside.push(frame),
@@ -187,12 +195,7 @@ impl<E: Events> Task<E> {
                 _ => self.events.orphan(&self.connection, frame),
             }
         }
-        match unknown {
-            None => Ok(()),
-            Some((opaque, opcode)) => Err(Closing::Invalid(format!(
-                "an answer to {opcode} with the opaque {opaque:#x}, which nobody sent"
-            ))),
-        }
+        broken.map_or(Ok(()), |text| Err(Closing::Invalid(text)))
     }
 
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -63,6 +63,11 @@ impl<'a> Wire<'a> {
                             "an answer to something that nobody asked".to_owned(),
                         ));
                     }
+                    // Nor is there an end to answers that come twice.
+                    let twice = |early: &Frame| early.opaque() == frame.opaque();
+                    if self.early.iter().any(twice) {
+                        return Err(Rejected::lost("the same answer twice".to_owned()));
+                    }
                     self.early.push(frame);
                 }
                 // Whatever the server has to say by itself, the config that

@@ -14,13 +14,16 @@ use super::outgoing::{Mark, Marked};
 use super::reader::{Unread, chain};
 use super::watch::{Interrupted, Watch};
 use super::{Endpoint, Outgoing, Reader};
+use crate::breaker::{Breaker, Outcome, Permit};
 use crate::drive::Tried;
-use crate::error::{ErrorKind, HttpContext};
-use crate::observe::Finished;
+use crate::error::{ErrorKind, HttpContext, Place};
+use crate::observe::{Finished, SlowRequest, record_request};
 use crate::reason::{
-    SERVICE_NOT_AVAILABLE, SOCKET_CLOSED_WHILE_IN_FLIGHT, SOCKET_NOT_AVAILABLE, UNKNOWN,
+    CIRCUIT_BREAKER_OPEN, SERVICE_NOT_AVAILABLE, SOCKET_CLOSED_WHILE_IN_FLIGHT,
+    SOCKET_NOT_AVAILABLE, UNKNOWN,
 };
 use crate::services::host::Host;
+use crate::world::now;
 
 /// Sends the attempts of one operation, and remembers what the next should know.
 pub(crate) struct Exchange {
@@ -96,9 +99,20 @@ impl Exchange {
                 return Err(Setback::Failed(failure, ErrorKind::InvalidArgument));
             }
         };
+        let permit = self.permit(&endpoint)?;
         let mut watch = Watch::new(&self.host, deadline);
         let response = self.host.services().client().request(request);
-        match watch.over(response).await {
+        let response = watch.over(response).await;
+        let outcome = match &response {
+            Ok(Ok(_)) => Some(Outcome::Alive),
+            Ok(Err(_)) | Err(Interrupted::Deadline) => Some(Outcome::Failed),
+            // The client itself ended it, which says nothing of the node.
+            Err(Interrupted::Closed) => None,
+        };
+        if let (Some((breaker, permit)), Some(outcome)) = (permit, outcome) {
+            breaker.record(permit, outcome, now());
+        }
+        match response {
             Ok(Ok(response)) => {
                 let (head, body) = response.into_parts();
                 self.context.status = Some(head.status.as_u16());
@@ -128,11 +142,43 @@ impl Exchange {
         Setback::Failed(self.at_peer(failure), ErrorKind::DecodingFailure)
     }
 
+    /// Told how the request ended, for metrics and reports.
+    pub(crate) fn finished(&self, operation: &'static str, place: &Place, finished: &Finished) {
+        let service = super::super::name(self.service);
+        let names = [&place.bucket, &place.scope, &place.collection];
+        let names = names.map(|name| name.as_deref().unwrap_or_default());
+        record_request(service, operation, names, finished);
+        let reports = self.host.reports();
+        if reports.is_slow_http(finished.elapsed) {
+            let slow = SlowRequest {
+                operation,
+                service,
+                retries: finished.retries,
+                timeout: None,
+                last_opaque: None,
+                last_local: None,
+                last_remote: self.context.dispatched_to.clone(),
+                last_server_duration: None,
+            };
+            reports.slow(finished.elapsed, slow);
+        }
+    }
+
     /// Names the peer on a failure.
     pub(crate) fn at_peer(&self, failure: Failure) -> Failure {
         match &self.context.dispatched_to {
             Some(peer) => failure.with_peer(peer.clone()),
             None => failure,
+        }
+    }
+
+    /// Completes when the client is closed.
+    pub(crate) async fn closed(&self) {
+        let mut changes = self.host.changes();
+        while !self.host.is_closed() {
+            if changes.changed().await.is_err() {
+                std::future::pending().await
+            }
         }
     }
 
@@ -150,11 +196,6 @@ impl Exchange {
                 Stage::InFlight | Stage::Responded => {}
             }
         }
-    }
-
-    /// Tells the client how the request ended.
-    pub(crate) fn finished(&self, finished: &Finished) {
-        self.host.finished(finished, &self.context);
     }
 
     fn pick(&mut self) -> Result<Endpoint, Setback> {
@@ -184,6 +225,20 @@ impl Exchange {
             })
     }
 
+    /// Leave to ask a node. A breaker that is open is a reason like any other.
+    fn permit(&self, endpoint: &Endpoint) -> Result<Option<(Arc<Breaker>, Permit)>, Setback> {
+        let Some(breaker) = self.host.services().breakers().of(endpoint) else {
+            return Ok(None);
+        };
+        match breaker.allow(now()) {
+            Ok(permit) => Ok(Some((breaker, permit))),
+            Err(_) => {
+                let failure = self.at_peer(Failure::not_sent(&CIRCUIT_BREAKER_OPEN));
+                Err(Setback::Failed(failure, ErrorKind::ServiceNotAvailable))
+            }
+        }
+    }
+
     /// An operation that cannot be dispatched. If the client knows why, and
     /// waiting will not mend it, that is the reason (D19).
     fn undispatched(&self, failure: Failure, note: String) -> Setback {
@@ -208,7 +263,7 @@ impl Exchange {
         for (name, value) in &outgoing.headers {
             request = request.header(*name, value);
         }
-        request = request.header(USER_AGENT, concat!("steadfast/", env!("CARGO_PKG_VERSION")));
+        request = request.header(USER_AGENT, self.host.agent());
         if let Some(authorization) = self.host.authorization() {
             request = request.header(AUTHORIZATION, authorization);
         }

@@ -192,7 +192,7 @@ async fn silence_until_the_deadline_is_ambiguous_for_writes_only() {
     let cluster = cluster(1).await;
     let host = TestHost::of(&cluster);
     let _silent = cluster.fault(on_query().silent());
-    let timeout = Duration::from_millis(50);
+    let timeout = Duration::from_millis(500);
     let started = Instant::now();
     let error = write(&host).timeout(timeout).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::AmbiguousTimeout, "{error}");
@@ -331,7 +331,7 @@ async fn the_timeout_holds_for_rows_too() {
         (false, ErrorKind::AmbiguousTimeout),
     ] {
         let asked = query(host.clone(), WRITE).readonly(readonly);
-        let mut rows = asked.timeout(Duration::from_millis(100)).await.unwrap();
+        let mut rows = asked.timeout(Duration::from_millis(600)).await.unwrap();
         let error = rows.all::<u8>().await.unwrap_err();
         assert_eq!((error.kind(), error.is_ambiguous()), (kind, !readonly));
     }
