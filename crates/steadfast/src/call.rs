@@ -76,6 +76,13 @@ impl Call {
         self
     }
 
+    /// The same for a value that is shared with others.
+    #[must_use]
+    pub fn shared_context(mut self, context: Arc<dyn Any + Send + Sync>) -> Self {
+        self.context.set(context);
+        self
+    }
+
     /// Whether it would be over before it began.
     #[inline]
     pub(crate) fn has_no_time(&self) -> bool {

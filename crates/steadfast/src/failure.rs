@@ -1,5 +1,6 @@
 //! What is known of a failed attempt.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -79,15 +80,19 @@ pub struct Failure {
     pub hint: Option<Duration>,
     /// Whose fault it is.
     pub fault: Fault,
+    /// For a reason that is always retried: the delay that its protocol
+    /// prescribes in place of the controlled backoff.
+    pub prescribed_delay: Option<Duration>,
     detail: Cold<Detail>,
 }
 
-/// What is for people to read, kept apart because most of the engine only
-/// passes it on.
+/// What is for people to read, or for one strategy only, kept apart because most
+/// of the engine only passes it on.
 #[derive(Clone, Debug, Default)]
 struct Detail {
     peer: Option<Arc<str>>,
     note: Option<Cow<'static, str>>,
+    attachment: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Failure {
@@ -124,6 +129,7 @@ impl Failure {
             timeout: false,
             hint: None,
             fault: Fault::Other,
+            prescribed_delay: None,
             detail: Cold::NONE,
         }
     }
@@ -163,6 +169,14 @@ impl Failure {
         self
     }
 
+    /// States the delay that the protocol prescribes, if the reason is one that
+    /// is always retried; zero is at once. Strategies do not see to it.
+    #[inline]
+    pub fn with_prescribed_delay(mut self, delay: Duration) -> Self {
+        self.prescribed_delay = Some(delay);
+        self
+    }
+
     /// Names the peer that the attempt went to.
     pub fn with_peer(mut self, peer: impl Into<Arc<str>>) -> Self {
         self.detail.get_or_default().peer = Some(peer.into());
@@ -176,6 +190,29 @@ impl Failure {
         self
     }
 
+    /// Attaches what a protocol knows beyond all this, for a strategy that
+    /// understands it. There is one attachment; another takes its place.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use steadfast::{Failure, reason};
+    ///
+    /// struct Quota { left: u32 }
+    ///
+    /// let failure = Failure::responded(&reason::THROTTLED).with_attachment(Arc::new(Quota { left: 7 }));
+    /// assert_eq!(failure.attachment::<Quota>().map(|quota| quota.left), Some(7));
+    /// assert!(failure.attachment::<String>().is_none());
+    /// ```
+    pub fn with_attachment<T: Any + Send + Sync>(mut self, attachment: Arc<T>) -> Self {
+        self.detail.get_or_default().attachment = Some(attachment);
+        self
+    }
+
+    /// The attachment, if there is one and it is a `T`.
+    pub fn attachment<T: Any>(&self) -> Option<&T> {
+        self.detail.get()?.attachment.as_ref()?.downcast_ref()
+    }
+
     /// The peer that the attempt went to, if it was named.
     pub fn peer(&self) -> Option<&str> {
         self.detail.get()?.peer.as_deref()
@@ -184,5 +221,24 @@ impl Failure {
     /// What happened, in a few words, if somebody said.
     pub fn note(&self) -> Option<&str> {
         self.detail.get()?.note.as_deref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reason::THROTTLED;
+
+    #[test]
+    fn an_attachment_is_found_by_its_type_and_goes_along_with_clones() {
+        let bare = Failure::responded(&THROTTLED);
+        assert_eq!(bare.attachment::<u32>(), None);
+        let failure = bare.with_attachment(Arc::new(1_u32)).with_note("busy");
+        assert_eq!(failure.clone().attachment::<u32>(), Some(&1));
+        assert_eq!(failure.attachment::<u64>(), None);
+        let failure = failure.with_attachment(Arc::new(2_u64));
+        assert_eq!(failure.attachment::<u64>(), Some(&2));
+        assert_eq!(failure.attachment::<u32>(), None, "there is one");
+        assert_eq!(failure.note(), Some("busy"));
     }
 }

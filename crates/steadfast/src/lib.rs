@@ -74,6 +74,8 @@ mod world;
 
 /// For the crates of this project and for client authors; see each item.
 pub mod internal {
+    #[cfg(feature = "tokio")]
+    pub use crate::driver::surviving;
     pub use crate::strategy::FailFast;
 }
 

@@ -62,7 +62,8 @@ struct Payment {
 #[derive(Default)]
 struct More {
     payments: Vec<Payment>,
-    state: Option<Box<dyn Any + Send>>,
+    /// One of each type: strategies that are put around each other share a token.
+    states: Vec<Box<dyn Any + Send>>,
 }
 
 /// Tells strategies apart, so that each knows its own tokens.
@@ -130,21 +131,27 @@ impl RetryToken {
         self.retries
     }
 
-    /// Attaches state of a strategy's own. This allocates; the strategies that
-    /// ship do without.
+    /// Attaches state of a strategy's own; it takes the place of one that has the
+    /// same type, so that strategies around each other do not lose theirs. This
+    /// allocates; most strategies that ship do without.
     pub fn with_state<T: Any + Send>(mut self, state: T) -> Self {
-        self.more.get_or_default().state = Some(Box::new(state));
+        match self.state_mut::<T>() {
+            Some(known) => *known = state,
+            None => self.more.get_or_default().states.push(Box::new(state)),
+        }
         self
     }
 
-    /// The strategy's own state, if it is a `T`.
+    /// The strategy's own state, if it has one that is a `T`.
     pub fn state<T: Any>(&self) -> Option<&T> {
-        self.more.get()?.state.as_ref()?.downcast_ref()
+        let states = &self.more.get()?.states;
+        states.iter().find_map(|state| state.downcast_ref())
     }
 
-    /// The strategy's own state, to change, if it is a `T`.
+    /// The strategy's own state, to change, if it has one that is a `T`.
     pub fn state_mut<T: Any>(&mut self) -> Option<&mut T> {
-        self.more.get_mut()?.state.as_mut()?.downcast_mut()
+        let states = &mut self.more.get_mut()?.states;
+        states.iter_mut().find_map(|state| state.downcast_mut())
     }
 
     /// Goes on to a retry that the strategy was not asked about. The attempt

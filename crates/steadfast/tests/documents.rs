@@ -235,6 +235,9 @@ fn a_token_carries_state_of_the_strategys_own_from_attempt_to_attempt() {
     let token = token.next(Duration::from_millis(5));
     assert_eq!(token.state(), Some(&vec!["first", "second"]));
     assert_eq!(token.state::<u32>(), None);
+    let token = token.with_state(7_u32).with_state(vec!["third"]);
+    assert_eq!(token.state::<u32>(), Some(&7), "one state of each type");
+    assert_eq!(token.state(), Some(&vec!["third"]));
     assert_eq!(
         (token.retries(), token.delay()),
         (2, Duration::from_millis(5))

@@ -216,8 +216,11 @@ async fn until<F: Future>(limit: Option<Duration>, mut future: Pin<&mut F>) -> O
     .await
 }
 
-/// A decision whose panic is an answer like any other (D13).
-async fn surviving(mut pending: PendingDecision) -> Answer {
+/// A decision whose panic is an answer like any other (D13). For those who
+/// drive an [`Orchestrator`](crate::Orchestrator) themselves.
+///
+/// Dropping the future drops the decision.
+pub async fn surviving(mut pending: PendingDecision) -> Answer {
     poll_fn(|cx| {
         let mut pending = AssertUnwindSafe(&mut pending);
         match guarded(move || pending.as_mut().poll(cx)) {

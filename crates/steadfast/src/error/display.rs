@@ -161,6 +161,19 @@ fn tail(f: &mut fmt::Formatter<'_>, error: &dyn fmt::Display) -> fmt::Result {
     }
 }
 
+impl Report {
+    /// For an error of one's own that has said what happened: attempts,
+    /// reasons, the last peer, in the rest of its line.
+    pub fn in_short(&self) -> impl fmt::Display + '_ {
+        fmt::from_fn(|f| summary(f, self))
+    }
+
+    /// The same as lines: the strategy, and what became of each attempt.
+    pub fn in_full(&self) -> impl fmt::Display + '_ {
+        fmt::from_fn(|f| history(f, self))
+    }
+}
+
 /// A duration as people write it: `2.50 s`, `3 ms`.
 pub(crate) struct Time(pub(crate) Duration);
 

@@ -67,7 +67,10 @@ impl<S: RetryStrategy> Orchestrator<S> {
 
     /// Law 2. The peer's hint is a floor here too.
     pub(super) fn always_retry(&mut self, world: &Moment<'_>) -> Step {
-        let own = Backoff::controlled().longest(self.progress.retries);
+        let own = match self.failure().prescribed_delay {
+            Some(prescribed) => prescribed,
+            None => Backoff::controlled().longest(self.progress.retries),
+        };
         match RetryAfter::Floor.apply(own, false, &self.request(), self.failure()) {
             Ok(delay) => {
                 if let Some(token) = &mut self.token {

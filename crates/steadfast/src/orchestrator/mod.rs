@@ -196,6 +196,18 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
+    /// The peer answered conclusively, but not what was hoped for: there is no
+    /// such document, another CAS. The peer works, so for the strategy this is
+    /// a success; for the caller the request failed, and
+    /// [`take_report`](Self::take_report) says so. Answers like these never
+    /// come up for a retry (RFC 0049, "Response Code Retry List").
+    pub fn handle_answer(&mut self, world: &dyn World) {
+        if self.phase == Phase::Attempting {
+            self.handle_success(world);
+            let _ = self.give_up(None, false, world.now());
+        }
+    }
+
     /// An attempt failed. Says what to do next.
     #[inline]
     pub fn handle_failure(&mut self, failure: Failure, world: &dyn World) -> Step {
@@ -238,7 +250,8 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
-    /// The time of [`Step::Wait`] is over, or what was waited for came early.
+    /// The time of [`Step::Wait`] is over. A wait that the deadline cut short
+    /// ends in the timeout, whatever the clock says (D9).
     pub fn handle_waited(&mut self, world: &dyn World) -> Step {
         match self.phase {
             Phase::Waiting { capped: true } => self.time_out(world),
@@ -247,6 +260,17 @@ impl<S: RetryStrategy> Orchestrator<S> {
             }
             Phase::Waiting { capped: false } if self.out_of_time(world) => self.time_out(world),
             Phase::Waiting { capped: false } => self.attempt(),
+            Phase::New | Phase::Attempting | Phase::Deciding | Phase::Finished => Step::LeftAlone,
+        }
+    }
+
+    /// What [`Step::Wait`] waits for came before its time was over, as when a
+    /// new route arrives (D24). The attempt is made now, also if the deadline
+    /// would have cut the wait short; only the deadline itself is too late.
+    pub fn handle_woken(&mut self, world: &dyn World) -> Step {
+        match self.phase {
+            Phase::Waiting { .. } if self.out_of_time(world) => self.time_out(world),
+            Phase::Waiting { .. } => self.attempt(),
             Phase::New | Phase::Attempting | Phase::Deciding | Phase::Finished => Step::LeftAlone,
         }
     }
@@ -309,6 +333,16 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
+    /// The same, where it is known how far the attempt came that was under way.
+    pub fn handle_cancelled_attempt(&mut self, failure: Failure, world: &dyn World) -> Step {
+        if self.phase != Phase::Attempting {
+            return Step::LeftAlone;
+        }
+        let world = &Moment::of(world);
+        self.note(failure, world);
+        self.refuse_unasked(Refusal::new(Cause::Cancelled), world)
+    }
+
     /// Everything there is to say of a request that did not succeed.
     /// Leaves the request as if it had never been.
     #[cold]
@@ -354,5 +388,7 @@ impl World for Nowhere {
     }
 }
 
+#[cfg(test)]
+mod protocol_tests;
 #[cfg(test)]
 mod tests;

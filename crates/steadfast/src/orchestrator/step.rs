@@ -143,7 +143,7 @@ impl Report {
     }
 
     /// The reasons of all failed attempts, also the one that was not retried.
-    pub(crate) fn all_reasons(&self) -> ReasonSet {
+    pub fn all_reasons(&self) -> ReasonSet {
         let mut reasons = self.reasons();
         if let Some(last) = self.history().last() {
             match last.outcome {

@@ -1,0 +1,182 @@
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// A breaker, and a clock that is moved by hand.
+struct Scene {
+    breaker: Breaker,
+    now: Instant,
+}
+
+impl Scene {
+    fn new() -> Self {
+        Self {
+            breaker: Breaker::new(Some(BreakerOptions::default())),
+            now: Instant::now(),
+        }
+    }
+
+    fn pass(&mut self, seconds: u64) {
+        self.now += Duration::from_secs(seconds);
+    }
+
+    fn allow(&self) -> Result<Permit, Refused> {
+        self.breaker.allow(self.now)
+    }
+
+    fn attempt(&self, outcome: Outcome) -> bool {
+        match self.allow() {
+            Ok(permit) => {
+                self.breaker.record(permit, outcome, self.now);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    fn attempts(&self, count: usize, outcome: Outcome) -> usize {
+        (0..count).filter(|_| self.attempt(outcome)).count()
+    }
+
+    fn opened() -> Self {
+        let scene = Self::new();
+        assert_eq!(scene.attempts(100, Outcome::Failed), 20);
+        scene
+    }
+
+    fn is_closed(&self) -> bool {
+        self.attempts(100, Outcome::Alive) == 100
+    }
+}
+
+use Outcome::{Alive, Failed};
+
+#[test]
+fn it_opens_at_the_volume_and_share_that_are_set_and_not_before() {
+    let scene = Scene::new();
+    assert_eq!(scene.attempts(19, Failed), 19);
+    assert!(scene.attempt(Failed), "the twentieth is still allowed");
+    assert_eq!(
+        scene.allow(),
+        Err(Refused {
+            until: scene.now + Duration::from_secs(5)
+        })
+    );
+
+    let scene = Scene::new();
+    scene.attempts(51, Alive);
+    assert_eq!(scene.attempts(50, Failed), 50, "50 of 101 are not half");
+    assert!(scene.attempt(Failed), "51 of 102 are");
+    assert!(scene.allow().is_err());
+}
+
+#[test]
+fn old_failures_are_forgotten() {
+    let mut scene = Scene::new();
+    scene.attempts(19, Failed);
+    scene.pass(61);
+    assert_eq!(scene.attempts(19, Failed), 19);
+    scene.pass(30);
+    assert!(scene.attempt(Failed), "those of half a window ago count");
+    assert!(scene.allow().is_err());
+}
+
+#[test]
+fn a_canary_that_succeeds_closes_it_with_a_clean_slate() {
+    let mut scene = Scene::opened();
+    scene.pass(4);
+    assert!(scene.allow().is_err() && scene.breaker.is_open(scene.now));
+    scene.pass(1);
+    let canary = scene.allow().unwrap();
+    assert!(scene.allow().is_err(), "one canary at a time");
+    scene.breaker.record(canary, Alive, scene.now);
+    assert!(!scene.breaker.is_open(scene.now));
+    assert_eq!(
+        scene.attempts(19, Failed),
+        19,
+        "the failures of before are gone"
+    );
+    assert!(scene.attempt(Failed) && scene.allow().is_err());
+}
+
+#[test]
+fn a_canary_that_fails_keeps_it_open_for_another_window() {
+    let mut scene = Scene::opened();
+    scene.pass(5);
+    assert!(scene.attempt(Failed));
+    scene.pass(4);
+    assert!(scene.allow().is_err());
+    scene.pass(1);
+    assert!(scene.attempt(Alive));
+    assert!(scene.is_closed());
+}
+
+#[test]
+fn a_canary_that_is_never_heard_of_again_is_followed_by_another() {
+    let mut scene = Scene::opened();
+    scene.pass(5);
+    let lost = scene.allow().unwrap();
+    scene.pass(4);
+    assert!(scene.allow().is_err());
+    scene.pass(1);
+    let second = scene.allow().unwrap();
+    // The first one's outcome, should it come after all, decides nothing.
+    scene.breaker.record(lost, Alive, scene.now);
+    assert!(scene.allow().is_err());
+    scene.breaker.record(second, Alive, scene.now);
+    assert!(scene.is_closed());
+}
+
+#[test]
+fn what_was_begun_before_it_opened_says_nothing_afterwards() {
+    let mut scene = Scene::new();
+    let early: Vec<Permit> = (0..50).map(|_| scene.allow().unwrap()).collect();
+    scene.attempts(20, Failed);
+    scene.pass(5);
+    let canary = scene.allow().unwrap();
+    for permit in early {
+        scene.breaker.record(permit, Failed, scene.now);
+    }
+    scene.breaker.record(canary, Alive, scene.now);
+    assert!(scene.is_closed());
+}
+
+#[test]
+fn off_it_allows_everything() {
+    let breaker = Breaker::new(None);
+    let now = Instant::now();
+    for _ in 0..1000 {
+        let permit = breaker.allow(now).unwrap();
+        breaker.record(permit, Failed, now);
+    }
+    assert!(!breaker.is_open(now));
+}
+
+proptest! {
+    /// Whatever happens, and however many permits are lost, an endpoint that has
+    /// recovered is found to have within the sleep window and a canary's time.
+    #[test]
+    fn it_never_stays_open_for_ever(
+        steps in proptest::collection::vec((0_u8..4, 0_u64..70), 0..200),
+    ) {
+        let mut scene = Scene::new();
+        let mut held = Vec::new();
+        for (step, seconds) in steps {
+            match step {
+                0 => held.extend(scene.allow()),
+                1 => held.pop().into_iter().for_each(|permit| {
+                    scene.breaker.record(permit, Failed, scene.now);
+                }),
+                2 => { scene.attempts(30, Failed); }
+                _ => scene.pass(seconds % 7),
+            }
+        }
+        scene.pass(10);
+        prop_assert!(scene.attempt(Alive));
+        // In the closed state old failures may be counted still, but one success
+        // never opens it.
+        prop_assert!(scene.allow().is_ok());
+    }
+}

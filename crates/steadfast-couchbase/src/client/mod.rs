@@ -1,0 +1,260 @@
+//! What all parts of a client share.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use parking_lot::Mutex;
+use steadfast::RetryStrategy;
+use steadfast_wire::Frame;
+use steadfast_wire::config::{ClusterConfig, ConfigVersion, Service, Transport};
+use tokio::sync::watch;
+use tokio_rustls::TlsConnector;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::credentials::Credentials;
+use crate::fast_fail::fast_fail_on_terminal_errors;
+use crate::kv::connection::Connection;
+use crate::kv::execute::server_duration;
+use crate::observe::{Orphan, Reports};
+use crate::options::{ClusterOptions, Network};
+use crate::services::Services;
+use crate::topology::{Address, BucketCore, Slot, Terminals, track_cluster};
+
+/// What all parts of a client share. Owned by its handles and its tasks.
+pub(crate) struct Core {
+    pub(crate) options: ClusterOptions,
+    pub(crate) strategy: Arc<dyn RetryStrategy>,
+    /// Where to start.
+    pub(crate) seeds: Vec<Address>,
+    /// `None` without TLS. Swapped when a client certificate is.
+    pub(crate) tls: Option<ArcSwap<TlsConnector>>,
+    pub(crate) terminals: Terminals,
+    /// Cancelled when the client is closed.
+    pub(crate) closed: CancellationToken,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) reports: Arc<Reports>,
+    /// What query, search and the others that speak HTTP share.
+    pub(crate) services: Services,
+    pub(crate) client_id: u64,
+    pub(crate) agent: String,
+    credentials: ArcSwap<Credentials>,
+    /// The newest config without a bucket, and the newest with one.
+    global: ArcSwapOption<ClusterConfig>,
+    of_bucket: ArcSwapOption<ClusterConfig>,
+    /// Which addresses are used, once a config has shown which fit (`None` are
+    /// the nodes' own).
+    network: OnceLock<Option<String>>,
+    changes: watch::Sender<u64>,
+    buckets: Mutex<HashMap<Arc<str>, Arc<BucketCore>>>,
+}
+
+impl Core {
+    /// A client that starts to look for its cluster now. Needs a tokio runtime.
+    pub(crate) fn start(
+        options: ClusterOptions,
+        credentials: Credentials,
+        seeds: Vec<Address>,
+        tls: Option<TlsConnector>,
+    ) -> Arc<Self> {
+        let strategy = match &options.retry_strategy {
+            Some(strategy) => strategy.clone(),
+            None => Arc::new(fast_fail_on_terminal_errors()),
+        };
+        let agent = match options.user_agent_extra.as_str() {
+            "" => concat!("steadfast/", env!("CARGO_PKG_VERSION")).to_owned(),
+            extra => format!("steadfast/{} {extra}", env!("CARGO_PKG_VERSION")),
+        };
+        let reports = Arc::new(Reports::new(options.reports.clone()));
+        let config = tls.as_ref().map(|tls| tls.config().clone());
+        let core = Arc::new(Self {
+            reports,
+            services: Services::new(&options, config),
+            options,
+            strategy,
+            seeds,
+            tls: tls.map(ArcSwap::from_pointee),
+            terminals: Terminals::default(),
+            closed: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            client_id: fastrand::u64(..),
+            agent,
+            credentials: ArcSwap::from_pointee(credentials),
+            global: ArcSwapOption::empty(),
+            of_bucket: ArcSwapOption::empty(),
+            network: OnceLock::new(),
+            changes: watch::Sender::new(0),
+            buckets: Mutex::default(),
+        });
+        core.tasks.spawn(track_cluster(core.clone()));
+        let reports = core.reports.clone().run();
+        core.tasks
+            .spawn(core.closed.clone().run_until_cancelled_owned(reports));
+        core
+    }
+
+    pub(crate) fn credentials(&self) -> Arc<Credentials> {
+        self.credentials.load_full()
+    }
+
+    /// New connections use these from now on.
+    pub(crate) fn set_credentials(&self, credentials: Credentials) {
+        self.credentials.store(Arc::new(credentials));
+    }
+
+    /// The bucket, which is opened if it is not yet.
+    pub(crate) fn bucket(self: &Arc<Self>, name: &str) -> Arc<BucketCore> {
+        let mut buckets = self.buckets.lock();
+        if let Some(bucket) = buckets.get(name) {
+            return bucket.clone();
+        }
+        let name: Arc<str> = name.into();
+        let bucket = BucketCore::open(self, name.clone());
+        // A client that is closed has no buckets, or nobody would let go of them.
+        if !self.is_closed() {
+            buckets.insert(name, bucket.clone());
+        }
+        bucket
+    }
+
+    pub(crate) fn buckets(&self) -> Vec<Arc<BucketCore>> {
+        self.buckets.lock().values().cloned().collect()
+    }
+
+    /// Uses a config if it is newer than what is known of its kind. The
+    /// revisions of the cluster and of a bucket are not those of each other.
+    pub(crate) fn learn(&self, config: Arc<ClusterConfig>) {
+        let place = match &config.bucket {
+            None => &self.global,
+            Some(_) => &self.of_bucket,
+        };
+        place.rcu(|known| match known {
+            Some(known)
+                if known.bucket.as_ref().map(|bucket| &bucket.name)
+                    == config.bucket.as_ref().map(|bucket| &bucket.name)
+                    && !config.version.supersedes(known.version) =>
+            {
+                Some(known.clone())
+            }
+            known if config.version.epoch < 0 => known.clone(),
+            _ => Some(config.clone()),
+        });
+        self.changed();
+    }
+
+    /// The newest config there is, for services that need no bucket.
+    pub(crate) fn config(&self) -> Option<Arc<ClusterConfig>> {
+        self.global
+            .load_full()
+            .or_else(|| self.of_bucket.load_full())
+    }
+
+    pub(crate) fn global_version(&self) -> Option<ConfigVersion> {
+        self.global.load().as_ref().map(|config| config.version)
+    }
+
+    /// Counts up whenever something changed that an operation may wait for.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    pub(crate) fn changed(&self) {
+        self.changes
+            .send_modify(|changes| *changes = changes.wrapping_add(1));
+    }
+
+    /// Those who could not be dispatched have news, on every bucket.
+    pub(crate) fn release_blocked(&self) {
+        for bucket in self.buckets() {
+            bucket.parking.release(|wish| wish.blocked);
+        }
+    }
+
+    /// The node to ask next, if there is no connection: those of the last
+    /// config and the seeds in turn.
+    pub(crate) fn candidate(&self, turn: usize) -> Address {
+        let mut candidates = Vec::new();
+        if let Some(config) = self.config() {
+            let network = self.network_of(&config);
+            for node in &config.nodes {
+                let endpoint =
+                    node.endpoint(Service::KeyValue, self.transport(), network.as_deref());
+                candidates.extend(endpoint.map(|(host, port)| Address::new(host, port)));
+            }
+        }
+        for seed in &self.seeds {
+            if !candidates.contains(seed) {
+                candidates.push(seed.clone());
+            }
+        }
+        candidates.swap_remove(turn % candidates.len())
+    }
+
+    pub(crate) fn transport(&self) -> Transport {
+        if self.tls.is_some() {
+            Transport::Tls
+        } else {
+            Transport::Plain
+        }
+    }
+
+    /// Which of the nodes' addresses are used. Decided once, by the first config:
+    /// by the option, or by where the seeds are found.
+    pub(crate) fn network_of(&self, config: &ClusterConfig) -> Option<String> {
+        let decided = self.network.get_or_init(|| match &self.options.network {
+            Network::Default => None,
+            Network::Named(name) => Some(name.clone()),
+            Network::Auto => self.guess_network(config),
+        });
+        decided.clone()
+    }
+
+    fn guess_network(&self, config: &ClusterConfig) -> Option<String> {
+        let is_seed = |host: &str| self.seeds.iter().any(|seed| &*seed.host == host);
+        if config.nodes.iter().any(|node| is_seed(&node.hostname)) {
+            return None;
+        }
+        config.nodes.iter().find_map(|node| {
+            let mut alternates = node.alternate_addresses.iter();
+            alternates
+                .find(|(_, alternate)| is_seed(&alternate.hostname))
+                .map(|(name, _)| name.clone())
+        })
+    }
+
+    /// There is one connection without a bucket at a time; what others were told
+    /// before is of no account.
+    pub(crate) fn keep_only_tracking(&self, slot: &Slot) {
+        self.terminals.forget_unless(slot);
+    }
+
+    /// An answer came that nobody waits for any longer.
+    pub(crate) fn orphan(&self, connection: &Connection, frame: &Frame) {
+        self.reports.orphan(Orphan {
+            operation: frame.opcode().to_string(),
+            opaque: frame.opaque(),
+            local: connection.local.clone(),
+            remote: connection.peer.clone(),
+            server_duration: server_duration(frame).unwrap_or_default(),
+        });
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.is_cancelled()
+    }
+
+    /// Ends everything. Operations under way end with an error that says so.
+    pub(crate) fn close(&self) {
+        self.closed.cancel();
+        self.tasks.close();
+        let buckets: Vec<_> = self.buckets.lock().drain().collect();
+        for (_, bucket) in buckets {
+            bucket.close();
+        }
+        self.changed();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,142 @@
+//! What was read.
+
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+use steadfast_wire::subdoc::LookupResult;
+use steadfast_wire::{Entries, Frame, Status};
+
+use super::super::result;
+use super::super::value::decode;
+use crate::error::{Error, ErrorKind, KvContext, Result};
+use crate::kv::meaning::path_error;
+use crate::kv::operation::KvOperation;
+
+/// Parts of a document, by the places of their paths, from zero.
+#[derive(Clone, Debug)]
+pub struct LookupInResult {
+    cas: u64,
+    deleted: bool,
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Debug)]
+struct Part {
+    status: Status,
+    value: Bytes,
+    asks_existence: bool,
+}
+
+impl LookupInResult {
+    pub(super) fn read(
+        operation: KvOperation,
+        answer: &Frame,
+        order: &[u8],
+        asks_existence: &[bool],
+    ) -> Result<Self> {
+        let value = result::value(operation, answer)?;
+        let mut sent = Vec::with_capacity(order.len());
+        for (part, asks_existence) in Entries::<LookupResult<'_>>::new(&value).zip(asks_existence) {
+            let part = part.map_err(|error| result::unreadable(operation, error))?;
+            sent.push(Part {
+                status: part.status,
+                value: value.slice_ref(part.value),
+                asks_existence: *asks_existence,
+            });
+        }
+        if sent.len() != order.len() {
+            let problem = format!("it has {} parts of {}", sent.len(), order.len());
+            return Err(result::unreadable(operation, problem));
+        }
+        let mut parts: Vec<_> = order.iter().zip(sent).collect();
+        parts.sort_unstable_by_key(|(place, _)| **place);
+        Ok(Self {
+            cas: answer.header().cas,
+            deleted: matches!(
+                answer.status(),
+                Status::SubdocSuccessDeleted | Status::SubdocMultiPathFailureDeleted
+            ),
+            parts: parts.into_iter().map(|(_, part)| part).collect(),
+        })
+    }
+
+    /// What is at a path, from its JSON. Of a path that was asked for its
+    /// existence, whether there is something.
+    ///
+    /// # Errors
+    /// What was wrong with that path, or that its value is not a `T`.
+    pub fn content_as<T: DeserializeOwned>(&self, index: usize) -> Result<T> {
+        if self.part(index)?.asks_existence {
+            let exists: &[u8] = if self.exists(index)? {
+                b"true"
+            } else {
+                b"false"
+            };
+            return decode(exists);
+        }
+        decode(self.bytes(index)?)
+    }
+
+    /// What is at a path, as JSON.
+    ///
+    /// # Errors
+    /// What was wrong with that path.
+    pub fn bytes(&self, index: usize) -> Result<&Bytes> {
+        let part = self.part(index)?;
+        match part.status {
+            Status::Success => Ok(&part.value),
+            status => Err(failed(index, status)),
+        }
+    }
+
+    /// Whether there is something at a path, however it was asked for.
+    ///
+    /// # Errors
+    /// What was wrong with that path, if it was something else than that it leads
+    /// nowhere.
+    pub fn exists(&self, index: usize) -> Result<bool> {
+        match self.part(index)?.status {
+            Status::Success => Ok(true),
+            Status::SubdocPathNotFound => Ok(false),
+            status => Err(failed(index, status)),
+        }
+    }
+
+    /// How many paths there were.
+    pub fn len(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Whether there were none, which is never.
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// The document's version.
+    pub fn cas(&self) -> u64 {
+        self.cas
+    }
+
+    /// Whether the document was removed.
+    pub fn is_deleted(&self) -> bool {
+        self.deleted
+    }
+
+    fn part(&self, index: usize) -> Result<&Part> {
+        self.parts.get(index).ok_or_else(|| {
+            let problem = format!("there is no path {index}: there were {}", self.parts.len());
+            Error::new(ErrorKind::InvalidArgument, "lookup_in").because(problem)
+        })
+    }
+}
+
+#[cold]
+fn failed(index: usize, status: Status) -> Error {
+    let context = KvContext {
+        status: Some(status),
+        path_index: Some(index),
+        ..KvContext::default()
+    };
+    Error::new(path_error(status), "lookup_in")
+        .because(format!("path {index} was answered {status}"))
+        .with_kv(context)
+}

@@ -1,0 +1,122 @@
+//! What operations can be told, written down once.
+
+/// Adds the options that all operations have.
+macro_rules! common_options {
+    ($Operation:ident) => {
+        impl<'a> $Operation<'a> {
+            /// Gives it so much time, all its attempts included.
+            #[must_use]
+            pub fn timeout(mut self, timeout: std::time::Duration) -> Self {
+                self.common.timeout = Some(timeout);
+                self
+            }
+
+            /// Lets this strategy decide about retries, instead of the client's.
+            #[must_use]
+            pub fn retry(mut self, strategy: impl steadfast::RetryStrategy + 'static) -> Self {
+                self.common.strategy = Some(std::sync::Arc::new(strategy));
+                self
+            }
+
+            /// The same with a strategy that is shared with other operations.
+            #[must_use]
+            pub fn retry_shared(
+                mut self,
+                strategy: std::sync::Arc<dyn steadfast::RetryStrategy>,
+            ) -> Self {
+                self.common.strategy = Some(strategy);
+                self
+            }
+
+            /// Attaches a value that the strategy can read.
+            #[must_use]
+            pub fn context<T: std::any::Any + Send + Sync>(mut self, context: T) -> Self {
+                self.common.context = Some(std::sync::Arc::new(context));
+                self
+            }
+        }
+    };
+}
+
+/// Adds the option of a write to be durable. Reads do not have it.
+macro_rules! durability_option {
+    ($Operation:ident) => {
+        impl<'a> $Operation<'a> {
+            /// Waits until the write is as safe as this. It has ten seconds for
+            /// that unless told otherwise, and 1.5 s at least.
+            #[must_use]
+            pub fn durability(mut self, level: crate::kv::request::DurabilityLevel) -> Self {
+                self.durability = Some(level);
+                self
+            }
+        }
+    };
+}
+
+/// Adds the option to write a certain version only.
+macro_rules! cas_option {
+    ($Operation:ident) => {
+        impl<'a> $Operation<'a> {
+            /// Only if the document has still this version.
+            #[must_use]
+            pub fn cas(mut self, cas: u64) -> Self {
+                self.cas = Some(cas);
+                self
+            }
+        }
+    };
+}
+
+/// Adds the option of a document to vanish.
+macro_rules! expiry_option {
+    ($Operation:ident) => {
+        impl<'a> $Operation<'a> {
+            /// Lets the document vanish: after a [`Duration`], or at a
+            /// [`SystemTime`].
+            ///
+            /// [`Duration`]: std::time::Duration
+            /// [`SystemTime`]: std::time::SystemTime
+            #[must_use]
+            pub fn expiry(mut self, expiry: impl Into<crate::collection::Expiry>) -> Self {
+                self.expiry = expiry.into();
+                self
+            }
+        }
+    };
+}
+
+/// Adds the option to leave a document's expiry alone.
+macro_rules! preserve_expiry_option {
+    ($Operation:ident) => {
+        impl<'a> $Operation<'a> {
+            /// Keeps the expiry that the document has.
+            #[must_use]
+            pub fn preserve_expiry(mut self) -> Self {
+                self.preserve_expiry = true;
+                self
+            }
+        }
+    };
+}
+
+/// Makes an operation something to await, by its `run`.
+///
+/// Dropping the future abandons the attempt under way: it is not sent if it was
+/// not yet, and its answer is ignored if it was.
+macro_rules! awaitable {
+    ($Operation:ident => $Output:ty) => {
+        impl<'a> std::future::IntoFuture for $Operation<'a> {
+            type Output = crate::error::Result<$Output>;
+            type IntoFuture =
+                std::pin::Pin<Box<dyn std::future::Future<Output = Self::Output> + Send + 'a>>;
+
+            fn into_future(self) -> Self::IntoFuture {
+                Box::pin(self.run())
+            }
+        }
+    };
+}
+
+pub(super) use {
+    awaitable, cas_option, common_options, durability_option, expiry_option, preserve_expiry_option,
+};

@@ -1,0 +1,55 @@
+//! What is wrong with a configuration, said before anything is dialled.
+
+use std::borrow::Cow;
+use std::error::Error as StdError;
+use std::fmt;
+
+/// Names the part of a configuration that makes no sense, and why.
+///
+/// Connection strings, options and credentials are all refused with it, so that
+/// one line tells what to change:
+///
+/// ```
+/// use steadfast_couchbase::ConnectionString;
+///
+/// let error = ConnectionString::parse("couchbase://db?kv_timout=2s").unwrap_err();
+/// assert_eq!(error.part(), "option kv_timout");
+/// assert_eq!(
+///     error.to_string(),
+///     "cannot use this configuration: option kv_timout is not known; did you mean kv_timeout?"
+/// );
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    part: Cow<'static, str>,
+    problem: Cow<'static, str>,
+}
+
+impl ConfigError {
+    /// An error about a part. The problem reads on from the part's name.
+    pub fn new(part: impl Into<Cow<'static, str>>, problem: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            part: part.into(),
+            problem: problem.into(),
+        }
+    }
+
+    /// The part, by the name that it has where it was set.
+    pub fn part(&self) -> &str {
+        &self.part
+    }
+
+    /// What is wrong with it.
+    pub fn problem(&self) -> &str {
+        &self.problem
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { part, problem } = self;
+        write!(f, "cannot use this configuration: {part} {problem}")
+    }
+}
+
+impl StdError for ConfigError {}

@@ -1,0 +1,165 @@
+//! The options that a connection string can have.
+
+use super::duration;
+use crate::options::{ClusterOptions, Compression, Network};
+
+/// An option, with what it does to the cluster's options.
+pub(super) struct Known {
+    /// Its name here, and then those that other clients have for it.
+    names: &'static [&'static str],
+    needs_tls: bool,
+    set: Set,
+}
+
+/// Sets an option, or reads on from its name what is wrong with the value.
+type Set = fn(&mut ClusterOptions, &str) -> Result<(), String>;
+
+impl Known {
+    /// The option with this name.
+    pub(super) fn find(name: &str) -> Result<&'static Self, String> {
+        if let Some(known) = ALL.iter().find(|known| known.names.contains(&name)) {
+            return Ok(known);
+        }
+        if matches!(
+            name,
+            "username" | "password" | "user" | "certpath" | "keypath"
+        ) {
+            return Err("does not belong here: use Credentials".into());
+        }
+        Err(match nearest(name) {
+            Some(nearest) => format!("is not known; did you mean {nearest}?"),
+            None => "is not known".into(),
+        })
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        self.names[0]
+    }
+
+    pub(super) fn needs_tls(&self) -> bool {
+        self.needs_tls
+    }
+
+    pub(super) fn set(&self, options: &mut ClusterOptions, value: &str) -> Result<(), String> {
+        (self.set)(options, value)
+    }
+}
+
+impl PartialEq for Known {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Known {}
+
+impl std::fmt::Debug for Known {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+macro_rules! known {
+    ($([$($name:literal),+] $($tls:ident)?, $set:expr;)*) => {
+        &[$(Known {
+            names: &[$($name),+],
+            needs_tls: known!(@tls $($tls)?),
+            set: $set,
+        }),*]
+    };
+    (@tls tls) => { true };
+    (@tls) => { false };
+}
+
+/// Sets a field to what a function reads from the value.
+macro_rules! set {
+    ($field:ident, $read:expr) => {
+        |options, value| {
+            options.$field = $read(value)?.into();
+            Ok(())
+        }
+    };
+}
+
+static ALL: &[Known] = known! {
+    ["kv_timeout", "key_value_timeout"], set!(kv_timeout, duration::parse);
+    ["kv_durable_timeout", "key_value_durable_timeout"], set!(kv_durable_timeout, duration::parse);
+    ["connect_timeout", "bootstrap_timeout"], set!(connect_timeout, duration::parse);
+    ["query_timeout"], set!(query_timeout, duration::parse);
+    ["analytics_timeout"], set!(analytics_timeout, duration::parse);
+    ["search_timeout"], set!(search_timeout, duration::parse);
+    ["view_timeout"], set!(view_timeout, duration::parse);
+    ["management_timeout"], set!(management_timeout, duration::parse);
+    ["idle_http_timeout", "idle_http_connection_timeout"], set!(idle_http_timeout, duration::parse);
+    ["config_poll_interval"], set!(config_poll_interval, duration::parse);
+    ["tcp_keepalive", "tcp_keep_alive_interval"], set!(tcp_keepalive, duration::parse);
+    ["config_push", "enable_clustermap_notification"], set!(config_push, switch);
+    ["dns_srv", "enable_dns_srv"], set!(dns_srv, switch);
+    ["server_durations", "enable_server_durations"], set!(server_durations, switch);
+    ["compression", "enable_compression"], set!(compression, compression);
+    ["network"], set!(network, network);
+    ["kv_connections", "num_kv_connections"], set!(kv_connections, number::<u16>);
+    ["max_in_flight"], set!(max_in_flight, number::<u32>);
+    ["user_agent_extra"], set!(user_agent_extra, text);
+    ["tls_verify"] tls, |options, value| {
+        options.tls.dangerous_skip_verification = match value {
+            "none" => true,
+            "peer" => false,
+            other => return Err(format!("is neither peer nor none: {other:?}")),
+        };
+        Ok(())
+    };
+    ["trust_certificate"] tls, |options, value| {
+        options.tls = std::mem::take(&mut options.tls).trust_file(text(value)?);
+        Ok(())
+    };
+};
+
+fn switch(value: &str) -> Result<bool, String> {
+    match value {
+        "true" | "on" | "yes" | "1" => Ok(true),
+        "false" | "off" | "no" | "0" => Ok(false),
+        other => Err(format!("is neither true nor false: {other:?}")),
+    }
+}
+
+fn compression(value: &str) -> Result<Compression, String> {
+    Ok(match switch(value)? {
+        true => Compression::default(),
+        false => Compression::Off,
+    })
+}
+
+fn network(value: &str) -> Result<Network, String> {
+    Ok(match text(value)? {
+        "auto" => Network::Auto,
+        "default" => Network::Default,
+        name => Network::Named(name.to_owned()),
+    })
+}
+
+fn number<T: std::str::FromStr>(value: &str) -> Result<T, String> {
+    Some(value)
+        .filter(|value| value.bytes().all(|byte| byte.is_ascii_digit()))
+        .and_then(|value| value.parse().ok())
+        .ok_or_else(|| format!("is not a number in its range: {value:?}"))
+}
+
+fn text(value: &str) -> Result<&str, String> {
+    match value {
+        "" => Err("is empty".into()),
+        value => Ok(value),
+    }
+}
+
+/// The known name that differs least, if it differs by little.
+fn nearest(name: &str) -> Option<&'static str> {
+    // A text of any length may have come in; a long one is like none of these.
+    if name.len() > 64 {
+        return None;
+    }
+    let names = ALL.iter().flat_map(|known| known.names.iter().copied());
+    let distances = names.map(|known| (strsim::damerau_levenshtein(name, known), known));
+    let (distance, known) = distances.min_by_key(|(distance, _)| *distance)?;
+    (distance <= 1 + known.len() / 4).then_some(known)
+}

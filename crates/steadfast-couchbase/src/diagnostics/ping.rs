@@ -1,0 +1,198 @@
+//! Asking every node whether it answers.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use steadfast::reason::TIMEOUT;
+use steadfast::{Call, Failure};
+use steadfast_wire::FrameBuilder;
+use steadfast_wire::config::Service;
+
+use crate::Cluster;
+use crate::drive::{Attempts, Tried, drive};
+use crate::error::{Error, ErrorKind, Place};
+use crate::kv::connection::{Ended, NotTaken};
+use crate::kv::operation::KvOperation;
+use crate::observe::Finished;
+use crate::reason::{SOCKET_CLOSED_WHILE_IN_FLIGHT, SOCKET_NOT_AVAILABLE, UNKNOWN};
+use crate::services;
+use crate::topology::{BucketCore, Node};
+use crate::world::now;
+
+/// What a ping of all endpoints came to.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct PingReport {
+    /// One entry for each endpoint.
+    pub endpoints: Vec<PingResult>,
+}
+
+/// What a ping of one endpoint came to.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct PingResult {
+    /// The service.
+    pub service: &'static str,
+    /// The bucket, if the endpoint has one.
+    pub bucket: Option<String>,
+    /// The node, as `host:port`.
+    pub remote: String,
+    /// How long the answer took.
+    pub latency: Option<Duration>,
+    /// Why there is none.
+    pub error: Option<String>,
+}
+
+impl PingReport {
+    /// Whether all endpoints answered.
+    pub fn is_ok(&self) -> bool {
+        self.endpoints
+            .iter()
+            .all(|endpoint| endpoint.error.is_none())
+    }
+}
+
+impl Cluster {
+    /// Asks every node of every bucket that was opened whether it answers, and
+    /// every service of the cluster that is spoken to over HTTP. For the former
+    /// the client's strategy decides about retries; the latter are asked once.
+    pub async fn ping(&self) -> PingReport {
+        let mut pings = Vec::new();
+        for bucket in self.core().buckets() {
+            let nodes: Vec<Arc<Node>> = match self.nodes_of(&bucket) {
+                Some(nodes) => nodes,
+                None => continue,
+            };
+            for node in nodes {
+                pings.push(ping_node(bucket.clone(), node));
+            }
+        }
+        let (mut endpoints, services) =
+            futures_util::future::join(futures_util::future::join_all(pings), self.ping_services())
+                .await;
+        endpoints.extend(services);
+        PingReport { endpoints }
+    }
+
+    async fn ping_services(&self) -> Vec<PingResult> {
+        let handle = self.handle();
+        let Some(config) = self.core().config() else {
+            return Vec::new();
+        };
+        let mut pings = Vec::new();
+        for service in Service::ALL {
+            if service == Service::KeyValue {
+                continue;
+            }
+            for endpoint in services::ping::endpoints(&**handle, &config, service) {
+                let remote = endpoint.authority.to_string();
+                let timeout = self.core().options.connect_timeout;
+                let ping = services::ping::ping(handle.clone(), service, endpoint, timeout);
+                pings.push(async move {
+                    let outcome = ping.await;
+                    PingResult {
+                        service: services::name(service),
+                        bucket: None,
+                        remote,
+                        latency: outcome.as_ref().ok().copied(),
+                        error: outcome.err().map(|error| error.to_string()),
+                    }
+                });
+            }
+        }
+        futures_util::future::join_all(pings).await
+    }
+
+    fn nodes_of(&self, bucket: &BucketCore) -> Option<Vec<Arc<Node>>> {
+        let routes = bucket.routes();
+        Some(routes.as_ref()?.nodes().cloned().collect())
+    }
+}
+
+async fn ping_node(bucket: Arc<BucketCore>, node: Arc<Node>) -> PingResult {
+    let operation = KvOperation::Noop;
+    let call = Call::new(operation.name())
+        .service("kv")
+        .idempotent(operation.is_idempotent())
+        .timeout(bucket.core.options.kv_timeout);
+    let strategy = bucket.core.strategy.clone();
+    let mut ping = Ping {
+        bucket: &bucket,
+        node: &node,
+    };
+    let outcome = drive(call, &*strategy, &mut ping).await;
+    PingResult {
+        service: "kv",
+        bucket: Some(bucket.name.to_string()),
+        remote: node.label.to_string(),
+        latency: outcome.as_ref().ok().copied(),
+        error: outcome.err().map(|error| error.to_string()),
+    }
+}
+
+struct Ping<'a> {
+    bucket: &'a BucketCore,
+    node: &'a Node,
+}
+
+impl Attempts for Ping<'_> {
+    type Output = Duration;
+
+    async fn attempt(&mut self, deadline: Option<Instant>) -> Tried<Duration> {
+        let kind = ErrorKind::ServiceNotAvailable;
+        let unavailable = |note: &'static str| {
+            let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE);
+            let failure = failure.with_peer(self.node.label.clone()).with_note(note);
+            Tried::Failed(failure, kind)
+        };
+        if self.bucket.core.is_closed() {
+            return Tried::Closed(Failure::not_sent(&UNKNOWN));
+        }
+        let Some(connection) = self.node.connection(0) else {
+            return match self.bucket.core.terminals.of_bucket(&self.bucket.name) {
+                Some(rejected) => Tried::Failed(rejected.failure(), kind),
+                None => unavailable("no connection to the node"),
+            };
+        };
+        let opcode = KvOperation::Noop.opcode();
+        let begun = now();
+        let ticket = connection.submit(opcode, deadline, |opaque, out| {
+            FrameBuilder::request(opcode).opaque(opaque).encode(out)
+        });
+        let ticket = match ticket {
+            Ok(ticket) => ticket,
+            Err(NotTaken::Closed) => return unavailable("the connection is closed"),
+            Err(NotTaken::Full) => return unavailable("the socket does not keep up"),
+            Err(NotTaken::Unencodable(_)) => return Tried::Final(ErrorKind::InvalidArgument),
+        };
+        match ticket.await {
+            Ok(_) => Tried::Done(now().saturating_duration_since(begun)),
+            Err(Ended::Closed { by_user: true, .. }) => {
+                Tried::Closed(Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT))
+            }
+            Err(Ended::Closed { .. }) => {
+                let failure = Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT);
+                Tried::Failed(failure.with_peer(self.node.label.clone()), kind)
+            }
+            Err(Ended::TimedOut { .. }) => {
+                let failure = Failure::in_flight(&TIMEOUT).timed_out();
+                Tried::Failed(failure.with_peer(self.node.label.clone()), kind)
+            }
+        }
+    }
+
+    async fn woken(&mut self, _: &Failure) {
+        self.closed().await
+    }
+
+    async fn closed(&self) {
+        self.bucket.core.closed.cancelled().await
+    }
+
+    fn explain(&mut self, error: Error) -> Error {
+        error.with_place(Place::of_bucket(&self.bucket.name))
+    }
+
+    fn finished(&mut self, _: &Finished) {}
+}

@@ -1,0 +1,171 @@
+//! Waiting until the client can be used.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use steadfast::{Call, Failure};
+use tokio::sync::watch;
+
+use crate::client::Core;
+use crate::drive::{Attempts, Tried, drive};
+use crate::error::{Error, ErrorKind, Place, Result};
+use crate::observe::Finished;
+use crate::reason::{NODE_NOT_AVAILABLE, SOCKET_NOT_AVAILABLE, UNKNOWN};
+use crate::topology::BucketCore;
+use crate::{Bucket, Cluster};
+
+/// How much of a bucket must be there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Readiness {
+    /// Every node has a connection.
+    #[default]
+    Online,
+    /// At least one node has a connection.
+    Degraded,
+}
+
+impl Cluster {
+    /// Waits until the cluster is found: services can be used.
+    ///
+    /// # Errors
+    /// A timeout that says what was in the way; under the default strategy wrong
+    /// credentials and certificates are told at once.
+    pub async fn wait_until_ready(&self, timeout: Duration) -> Result<()> {
+        wait(self.core(), None, Readiness::Online, timeout).await
+    }
+}
+
+impl Bucket {
+    /// Waits until every node of the bucket has a connection.
+    ///
+    /// # Errors
+    /// A timeout that says what was in the way; under the default strategy wrong
+    /// credentials, certificates and buckets are told at once.
+    pub async fn wait_until_ready(&self, timeout: Duration) -> Result<()> {
+        self.wait_until(Readiness::Online, timeout).await
+    }
+
+    /// Waits until so much of the bucket is there.
+    ///
+    /// # Errors
+    /// As [`wait_until_ready`](Self::wait_until_ready).
+    pub async fn wait_until(&self, readiness: Readiness, timeout: Duration) -> Result<()> {
+        let core = self.core();
+        wait(&core.core, Some(core), readiness, timeout).await
+    }
+}
+
+async fn wait(
+    core: &Arc<Core>,
+    bucket: Option<&Arc<BucketCore>>,
+    readiness: Readiness,
+    timeout: Duration,
+) -> Result<()> {
+    let call = Call::new("wait_until_ready")
+        .idempotent(true)
+        .timeout(timeout);
+    let mut waiting = Waiting {
+        core,
+        bucket,
+        readiness,
+        changes: core.changes(),
+    };
+    drive(call, &*core.strategy, &mut waiting).await
+}
+
+struct Waiting<'a> {
+    core: &'a Arc<Core>,
+    bucket: Option<&'a Arc<BucketCore>>,
+    readiness: Readiness,
+    changes: watch::Receiver<u64>,
+}
+
+impl Attempts for Waiting<'_> {
+    type Output = ();
+
+    async fn attempt(&mut self, _: Option<Instant>) -> Tried<()> {
+        // What changes from here on ends the wait.
+        self.changes.mark_unchanged();
+        if self.core.is_closed() {
+            return Tried::Closed(Failure::not_sent(&UNKNOWN));
+        }
+        let missing = match self.bucket {
+            None => self.missing_in_cluster(),
+            Some(bucket) => self.missing_in_bucket(bucket),
+        };
+        match missing {
+            None => Tried::Done(()),
+            Some(failure) => Tried::Failed(failure, ErrorKind::ServiceNotAvailable),
+        }
+    }
+
+    async fn woken(&mut self, _: &Failure) {
+        if self.changes.changed().await.is_err() {
+            // Nobody is left who could change anything.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    async fn closed(&self) {
+        self.core.closed.cancelled().await
+    }
+
+    fn explain(&mut self, error: Error) -> Error {
+        match self.bucket {
+            Some(bucket) => error.with_place(Place::of_bucket(&bucket.name)),
+            None => error,
+        }
+    }
+
+    fn finished(&mut self, _: &Finished) {}
+}
+
+impl Waiting<'_> {
+    fn missing_in_cluster(&self) -> Option<Failure> {
+        if self.core.config().is_some() {
+            return None;
+        }
+        let failure = match self.core.terminals.of_cluster() {
+            Some(rejected) => rejected.failure(),
+            None => Failure::not_sent(&NODE_NOT_AVAILABLE).with_note("no node has answered yet"),
+        };
+        Some(failure)
+    }
+
+    fn missing_in_bucket(&self, bucket: &BucketCore) -> Option<Failure> {
+        let terminal = || bucket.core.terminals.of_bucket(&bucket.name);
+        let routes = bucket.routes();
+        let Some(routes) = routes.as_ref() else {
+            let failure = match terminal() {
+                Some(rejected) => rejected.failure(),
+                None => {
+                    Failure::not_sent(&NODE_NOT_AVAILABLE).with_note("the bucket is not open yet")
+                }
+            };
+            return Some(failure);
+        };
+        let is_up = |node: &&Arc<crate::topology::Node>| node.connection(0).is_some();
+        let missing = routes.nodes().find(|node| !is_up(node));
+        let enough = match self.readiness {
+            Readiness::Online => missing.is_none(),
+            Readiness::Degraded => routes.nodes().any(|node| is_up(&node)),
+        };
+        if enough {
+            return None;
+        }
+        if let Some(rejected) = terminal() {
+            return Some(rejected.failure());
+        }
+        let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE);
+        Some(match missing {
+            Some(node) => {
+                let failure = failure.with_peer(node.label.clone());
+                match node.rejected() {
+                    Some(rejected) => failure.with_note(rejected.note),
+                    None => failure,
+                }
+            }
+            None => failure,
+        })
+    }
+}

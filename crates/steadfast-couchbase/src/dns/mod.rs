@@ -1,0 +1,165 @@
+//! DNS SRV: one name for a cluster whose nodes come and go.
+//!
+//! A connection string with a single name and no port may name no host at all,
+//! but a record that lists the hosts: `_couchbases._tcp.db.example.com`, or
+//! `_couchbase._tcp…` without TLS. Whether it does is only known by asking. Most
+//! names have no such record, and some networks do not even answer the question,
+//! so a lookup that fails is no error: the name is then taken as that of a host.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use hickory_resolver::TokioResolver;
+use hickory_resolver::net::NetError;
+use hickory_resolver::proto::rr::RData;
+use tracing::{debug, info};
+
+use crate::connection_string::ConnectionString;
+use crate::options::ClusterOptions;
+
+/// More hosts than this are not needed to find the others.
+const MOST_HOSTS: usize = 64;
+
+/// However patient the caller is, a name server that takes longer will not answer.
+const LONGEST_LOOKUP: Duration = Duration::from_secs(5);
+
+/// A host to start from, and its key-value port.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Seed {
+    /// A name or an address, without brackets.
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+/// One line of an SRV record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SrvTarget {
+    /// The lower come first.
+    pub(crate) priority: u16,
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+/// Somebody who can be asked for SRV records.
+pub(crate) trait SrvLookup: Send + Sync {
+    /// The lines of the record with this name, or why there are none.
+    fn lookup<'a>(&'a self, name: &'a str) -> Answer<'a>;
+}
+
+/// An answer to come.
+pub(crate) type Answer<'a> =
+    Pin<Box<dyn Future<Output = Result<Vec<SrvTarget>, NetError>> + Send + 'a>>;
+
+/// Asks the name servers that the machine is set up with.
+#[derive(Debug)]
+pub(crate) struct SystemDns;
+
+/// The hosts to start from: those of the SRV record if the string may name one
+/// and it exists, else those of the string.
+///
+/// Takes at most half of the connect timeout, so that the other half is left for
+/// connecting. Can be dropped at any time, and nothing is left of it.
+pub(crate) async fn seeds(
+    string: &ConnectionString,
+    options: &ClusterOptions,
+    dns: &dyn SrvLookup,
+) -> Vec<Seed> {
+    let written = || {
+        let seed = |(host, port): (&str, u16)| Seed {
+            host: host.to_owned(),
+            port,
+        };
+        string.addresses().map(seed).collect()
+    };
+    let Some(name) = srv_name(string).filter(|_| options.dns_srv) else {
+        return written();
+    };
+    let limit = (options.connect_timeout / 2).min(LONGEST_LOOKUP);
+    let found = match tokio::time::timeout(limit, dns.lookup(&name)).await {
+        Ok(Ok(targets)) => in_order(targets),
+        Ok(Err(error)) => {
+            debug!(name, %error, "no DNS SRV record, the name is taken as a host's");
+            return written();
+        }
+        Err(_) => {
+            debug!(
+                name,
+                ?limit,
+                "no answer to the DNS SRV lookup, the name is taken as a host's"
+            );
+            return written();
+        }
+    };
+    if found.is_empty() {
+        debug!(
+            name,
+            "the DNS SRV record has no hosts, the name is taken as a host's"
+        );
+        return written();
+    }
+    info!(name, hosts = found.len(), "hosts found by DNS SRV");
+    found
+}
+
+/// The name of the record, if the string may mean one.
+pub(crate) fn srv_name(string: &ConnectionString) -> Option<String> {
+    match string.hosts() {
+        [host] if host.port().is_none() && host.ip().is_none() => {
+            let service = if string.is_tls() {
+                "couchbases"
+            } else {
+                "couchbase"
+            };
+            Some(format!("_{service}._tcp.{}", host.name()))
+        }
+        _ => None,
+    }
+}
+
+/// The usable ones, the most preferred first. Weights are not looked at: every
+/// host that answers tells of all nodes, so there is no load to spread.
+fn in_order(mut targets: Vec<SrvTarget>) -> Vec<Seed> {
+    targets.sort_by_key(|target| target.priority);
+    let mut seeds: Vec<Seed> = Vec::new();
+    for SrvTarget { host, port, .. } in targets {
+        let host = host.strip_suffix('.').unwrap_or(&host).to_owned();
+        let seed = Seed { host, port };
+        // The host "." says that the service is decidedly not there (RFC 2782).
+        if !seed.host.is_empty() && port != 0 && !seeds.contains(&seed) {
+            seeds.push(seed);
+        }
+        if seeds.len() == MOST_HOSTS {
+            break;
+        }
+    }
+    seeds
+}
+
+impl SrvLookup for SystemDns {
+    fn lookup<'a>(&'a self, name: &'a str) -> Answer<'a> {
+        // Lookups are rare, and the machine's settings may have changed since the
+        // last one, so the resolver is not kept.
+        Box::pin(async move { ask(&TokioResolver::builder_tokio()?.build()?, name).await })
+    }
+}
+
+async fn ask(resolver: &TokioResolver, name: &str) -> Result<Vec<SrvTarget>, NetError> {
+    let lookup = resolver.srv_lookup(name).await?;
+    let target = |data: &RData| match data {
+        RData::SRV(srv) => Some(SrvTarget {
+            priority: srv.priority,
+            host: srv.target.to_ascii(),
+            port: srv.port,
+        }),
+        _ => None,
+    };
+    Ok(lookup
+        .answers()
+        .iter()
+        .filter_map(|record| target(&record.data))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests;

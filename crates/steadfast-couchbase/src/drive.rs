@@ -1,0 +1,222 @@
+//! The one loop around the orchestrator that all operations of this client go
+//! through, KV and HTTP alike.
+//!
+//! The orchestrator decides; this makes the attempts, sleeps, and wakes early
+//! when what was waited for has come (D18, D24). What an attempt is, and what
+//! may wake it, is the operation's to say ([`Attempts`]).
+
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use steadfast::internal::surviving;
+use steadfast::{
+    Answer, Call, Cause, Failure, Orchestrator, PendingDecision, Request, RetryStrategy, Step,
+    Verdict,
+};
+use tracing::{Instrument, Span};
+
+use crate::error::{Error, ErrorKind};
+use crate::fast_fail::Raised;
+use crate::observe::Finished;
+use crate::world::{Machine, now};
+
+/// An operation, attempt by attempt.
+pub(crate) trait Attempts {
+    /// What it yields.
+    type Output;
+
+    /// Makes an attempt, and ends it at the deadline. Dropping the future
+    /// abandons the attempt and leaves everything shared in order.
+    fn attempt(
+        &mut self,
+        deadline: Option<Instant>,
+    ) -> impl Future<Output = Tried<Self::Output>> + Send;
+
+    /// Completes when the wait after this failure has become pointless: there is
+    /// a new route, a connection, or no client any more. May never complete.
+    fn woken(&mut self, failure: &Failure) -> impl Future<Output = ()> + Send;
+
+    /// Completes when the client is closed.
+    fn closed(&self) -> impl Future<Output = ()> + Send;
+
+    /// Adds to the error what the operation knows: where it was, what the server
+    /// said last.
+    fn explain(&mut self, error: Error) -> Error;
+
+    /// Told how the request ended, for metrics and reports.
+    fn finished(&mut self, finished: &Finished);
+}
+
+/// What an attempt came to.
+pub(crate) enum Tried<T> {
+    /// What was asked for.
+    Done(T),
+    /// A conclusive answer that is an error of this kind. Never retried.
+    Final(ErrorKind),
+    /// It failed in a way that might be retried; an error of this kind if not.
+    Failed(Failure, ErrorKind),
+    /// The client was closed. The failure says how far the attempt came.
+    Closed(Failure),
+}
+
+/// Runs an operation to its end.
+///
+/// Dropping the future abandons the attempt under way; what was paid for it
+/// stays paid, and nothing else is left behind (D39).
+pub(crate) async fn drive<A: Attempts + Send>(
+    call: Call,
+    strategy: &dyn RetryStrategy,
+    operation: &mut A,
+) -> Result<A::Output, Error> {
+    let (name, service) = (call.request().operation(), call.request().service());
+    let span = tracing::debug_span!(
+        "request",
+        operation = name,
+        service,
+        couchbase.retries = tracing::field::Empty
+    );
+    let mut request = Orchestrator::new(strategy, call);
+    let outcome = run(&mut request, operation, name, &span).await;
+    let elapsed = match request.request().started() {
+        Some(started) => now().saturating_duration_since(started),
+        None => Duration::ZERO,
+    };
+    let retries = match &outcome {
+        Ok(_) => request.request().retries(),
+        Err(error) => error
+            .context()
+            .report()
+            .map_or(0, steadfast::Report::retries),
+    };
+    span.record("couchbase.retries", retries);
+    operation.finished(&Finished {
+        elapsed,
+        retries,
+        error: outcome.as_ref().err().map(Error::kind),
+    });
+    outcome
+}
+
+async fn run<A: Attempts + Send>(
+    request: &mut Orchestrator<&dyn RetryStrategy>,
+    operation: &mut A,
+    name: &'static str,
+    span: &Span,
+) -> Result<A::Output, Error> {
+    let world = &Machine;
+    let mut step = request.begin(world);
+    let mut kind = ErrorKind::UnambiguousTimeout;
+    loop {
+        step = match step {
+            Step::Attempt => match attempt(request.request(), operation, span).await {
+                Tried::Done(output) => {
+                    request.handle_success(world);
+                    return Ok(output);
+                }
+                Tried::Final(kind) => {
+                    request.handle_answer(world);
+                    let error = Error::new(kind, name).with_report(request.take_report());
+                    return Err(operation.explain(error));
+                }
+                Tried::Failed(failure, failed) => {
+                    kind = failed;
+                    request.handle_failure(failure, world)
+                }
+                Tried::Closed(failure) => {
+                    kind = ErrorKind::RequestCanceled;
+                    request.handle_cancelled_attempt(failure, world)
+                }
+            },
+            Step::Wait(delay) => {
+                let woken = match request.request().history().last() {
+                    Some(last) => wait(delay, operation.woken(&last.failure)).await,
+                    None => wait(delay, operation.closed()).await,
+                };
+                if woken {
+                    request.handle_woken(world)
+                } else {
+                    request.handle_waited(world)
+                }
+            }
+            Step::Ask(pending) => {
+                tokio::select! {
+                    biased;
+                    () = operation.closed() => {
+                        kind = ErrorKind::RequestCanceled;
+                        request.handle_cancel(world)
+                    }
+                    answer = decided(pending, request.request().deadline()) => match answer {
+                        Some(answer) => request.handle_decision(answer, world),
+                        None => request.handle_deadline(world),
+                    },
+                }
+            }
+            Step::GiveUp(verdict) => {
+                let report = request.take_report();
+                let raised = report.refusal().and_then(Raised::of);
+                let kind = match (verdict, raised) {
+                    (Verdict::TimedOut(_), _) if verdict.is_ambiguous() => {
+                        ErrorKind::AmbiguousTimeout
+                    }
+                    (Verdict::TimedOut(_), _) => ErrorKind::UnambiguousTimeout,
+                    (Verdict::Failed(_) | Verdict::Succeeded, Some(raised)) => raised,
+                    (Verdict::Failed(_) | Verdict::Succeeded, None) => kind,
+                };
+                let note = note(&report);
+                let mut error = operation.explain(Error::new(kind, name));
+                if let Some(note) = note {
+                    error = error.because(note);
+                }
+                return Err(error.with_report(report));
+            }
+            Step::LeftAlone => {
+                // No handler above is called in a state in which it does not apply.
+                return Err(Error::new(ErrorKind::Couchbase, name).because(
+                    "the orchestrator was asked out of turn, which is a bug in this client",
+                ));
+            }
+        };
+    }
+}
+
+/// Makes an attempt, within a span of its own if anybody looks.
+fn attempt<A: Attempts + Send>(
+    request: Request<'_>,
+    operation: &mut A,
+    span: &Span,
+) -> impl Future<Output = Tried<A::Output>> + Send {
+    let span = if span.is_disabled() {
+        Span::none()
+    } else {
+        let number = request.attempts();
+        tracing::debug_span!(parent: span, "attempt", number)
+    };
+    operation.attempt(request.deadline()).instrument(span)
+}
+
+/// What the refusal says beyond its cause.
+fn note(report: &steadfast::Report) -> Option<String> {
+    let refusal = report.refusal()?;
+    match refusal.cause() {
+        Cause::Cancelled => Some("the client was closed".to_owned()),
+        _ => refusal.raised().map(ToString::to_string),
+    }
+}
+
+/// Sleeps, unless woken before. True if woken.
+async fn wait(delay: Duration, woken: impl Future<Output = ()>) -> bool {
+    tokio::select! {
+        biased;
+        () = woken => true,
+        () = tokio::time::sleep(delay) => false,
+    }
+}
+
+/// A decision, unless the deadline comes first.
+async fn decided(pending: PendingDecision, deadline: Option<Instant>) -> Option<Answer> {
+    let answer = surviving(pending);
+    match deadline {
+        None => Some(answer.await),
+        Some(deadline) => tokio::time::timeout_at(deadline.into(), answer).await.ok(),
+    }
+}

@@ -1,0 +1,165 @@
+//! Where an error happened, and what the server said.
+
+use std::fmt;
+use std::sync::Arc;
+
+use steadfast::Report;
+use steadfast_wire::Status;
+
+/// Everything that is known about an operation that did not succeed.
+#[derive(Debug)]
+pub struct ErrorContext {
+    pub(crate) operation: &'static str,
+    pub(crate) place: Place,
+    pub(crate) note: Option<String>,
+    pub(crate) ambiguous: bool,
+    pub(crate) report: Option<Report>,
+    pub(crate) kv: Option<KvContext>,
+    pub(crate) http: Option<HttpContext>,
+}
+
+/// What an operation was about.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct Place {
+    /// The bucket.
+    pub bucket: Option<Arc<str>>,
+    /// The scope.
+    pub scope: Option<Arc<str>>,
+    /// The collection.
+    pub collection: Option<Arc<str>>,
+    /// The document's key. `None` unless asked for
+    /// ([`ClusterOptions::unredacted_keys`](crate::ClusterOptions::unredacted_keys)).
+    pub key: Option<String>,
+}
+
+/// What the server said to a key-value operation, and where.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct KvContext {
+    /// The last answer's status.
+    pub status: Option<Status>,
+    /// The last attempt's opaque.
+    pub opaque: Option<u32>,
+    /// The status's name in the server's error map.
+    pub error_map_name: Option<String>,
+    /// Its description there.
+    pub error_map_description: Option<String>,
+    /// The number under which the server's log has the event.
+    pub reference: Option<String>,
+    /// What the server said about it.
+    pub server_text: Option<String>,
+    /// The node that the last attempt went to.
+    pub dispatched_to: Option<Arc<str>>,
+    /// This end of that connection.
+    pub dispatched_from: Option<Arc<str>>,
+    /// The path at which an operation on parts of a document failed, from zero.
+    pub path_index: Option<usize>,
+}
+
+/// What the server said to an HTTP operation, and where.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct HttpContext {
+    /// The last answer's status.
+    pub status: Option<u16>,
+    /// The service's own code of the first error.
+    pub code: Option<u64>,
+    /// What the service said about it.
+    pub message: Option<String>,
+    /// The statement, without the values of its parameters.
+    pub statement: Option<String>,
+    /// The id under which the service knows the request.
+    pub client_context_id: Option<String>,
+    /// The method and the path.
+    pub request: Option<String>,
+    /// The node that the last attempt went to.
+    pub dispatched_to: Option<Arc<str>>,
+}
+
+impl ErrorContext {
+    pub(crate) fn new(operation: &'static str) -> Self {
+        Self {
+            operation,
+            place: Place::default(),
+            note: None,
+            ambiguous: false,
+            report: None,
+            kv: None,
+            http: None,
+        }
+    }
+
+    /// The operation's name.
+    pub fn operation(&self) -> &'static str {
+        self.operation
+    }
+
+    /// The service's name.
+    pub fn service(&self) -> &'static str {
+        match &self.report {
+            Some(report) => report.request().service(),
+            None => "",
+        }
+    }
+
+    /// What the operation was about.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// What happened, in a few words, if that is not clear from the rest.
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
+    /// Attempts, reasons, history and verdict. `None` if no attempt came into
+    /// question, as when an argument made no sense.
+    pub fn report(&self) -> Option<&Report> {
+        self.report.as_ref()
+    }
+
+    /// What the server said to a key-value operation.
+    pub fn kv(&self) -> Option<&KvContext> {
+        self.kv.as_ref()
+    }
+
+    /// What the server said to an HTTP operation.
+    pub fn http(&self) -> Option<&HttpContext> {
+        self.http.as_ref()
+    }
+}
+
+impl Place {
+    /// A bucket as a whole.
+    pub(crate) fn of_bucket(bucket: &Arc<str>) -> Self {
+        Self {
+            bucket: Some(bucket.clone()),
+            ..Self::default()
+        }
+    }
+}
+
+/// As `bucket.scope.collection`, as far as it is known. The key is not shown.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [&self.bucket, &self.scope, &self.collection];
+        for (index, part) in parts.into_iter().flatten().enumerate() {
+            if index > 0 {
+                f.write_str(".")?;
+            }
+            f.write_str(part)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")?;
+        match &self.key {
+            Some(key) => write!(f, "/{key}"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The error as text: one line, or the history with `{:#}`.
+
+use std::fmt;
+
+use steadfast::Report;
+
+use super::{Error, ErrorKind};
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let context = self.context();
+        f.write_str(context.operation)?;
+        let place = context.place.to_string();
+        if !place.is_empty() {
+            write!(f, " {place}")?;
+        }
+        if let Some(key) = &context.place.key {
+            write!(f, "/{key}")?;
+        }
+        match (self.kind(), &context.report) {
+            (kind, Some(report)) if kind.is_timeout() => {
+                f.write_str(" timed out")?;
+                if let Some(elapsed) = report.elapsed() {
+                    write!(f, " after {:.2} s", elapsed.as_secs_f64())?;
+                }
+            }
+            (ErrorKind::Couchbase, _) => f.write_str(" failed")?,
+            (kind, _) => write!(f, ": {kind}")?,
+        }
+        if self.is_ambiguous() {
+            f.write_str(", may have been applied")?;
+        }
+        if let Some(note) = &context.note {
+            write!(f, ": {note}")?;
+        }
+        self.server_words(f)?;
+        match &context.report {
+            Some(report) => self.story(f, report),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Error {
+    /// What the server said, as far as it said something.
+    fn server_words(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(kv) = self.context().kv() {
+            if let (Some(status), true) = (kv.status, self.says_status()) {
+                write!(f, " (status {status})")?;
+            }
+            if let Some(name) = &kv.error_map_name {
+                write!(f, " [{name}]")?;
+            }
+            if let Some(text) = &kv.server_text {
+                write!(f, "; the server says: {text}")?;
+            }
+        }
+        if let Some(http) = self.context().http() {
+            match (http.code, http.status) {
+                (Some(code), _) => write!(f, " (code {code})")?,
+                (None, Some(status)) => write!(f, " (HTTP {status})")?,
+                (None, None) => {}
+            }
+            if let Some(message) = &http.message {
+                write!(f, "; the service says: {message}")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The status says more than the kind only if the kind says nothing.
+    fn says_status(&self) -> bool {
+        matches!(
+            self.kind(),
+            ErrorKind::Couchbase | ErrorKind::InternalServerFailure
+        )
+    }
+
+    fn story(&self, f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
+        if f.alternate() {
+            write!(f, "{}", report.in_full())
+        } else {
+            write!(f, "{}", report.in_short())
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! What kinds of errors there are: those of SDK RFC 0058 that these operations
+//! raise, under its names.
+
+use std::fmt;
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
+        /// What kind of error it is, by the names of SDK RFC 0058.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum ErrorKind {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl ErrorKind {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+
+            /// The name, as it stands in metrics and in JSON.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$name => stringify!($name),)*
+                }
+            }
+
+            const fn text(self) -> &'static str {
+                match self {
+                    $(Self::$name => $text,)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// The time was up, and the operation may have been applied.
+    AmbiguousTimeout = "timed out";
+    /// The time was up, and the operation was surely not applied, or it does not
+    /// matter how often it is.
+    UnambiguousTimeout = "timed out";
+    /// The operation was under way and will not be answered: its connection was
+    /// closed, or the client was.
+    RequestCanceled = "cancelled";
+    /// What was asked for makes no sense.
+    InvalidArgument = "invalid argument";
+    /// The cluster does not have the service.
+    ServiceNotAvailable = "service not available";
+    /// The server failed in a way that is its own business.
+    InternalServerFailure = "internal server failure";
+    /// The credentials are not right, or not enough.
+    AuthenticationFailure = "authentication failure";
+    /// The server cannot do it now.
+    TemporaryFailure = "temporary failure";
+    /// The server does not understand the statement.
+    ParsingFailure = "parsing failure";
+    /// The document changed in between, or another CAS holds its lock.
+    CasMismatch = "CAS mismatch";
+    /// There is no such bucket.
+    BucketNotFound = "bucket not found";
+    /// There is no such collection.
+    CollectionNotFound = "collection not found";
+    /// There is no such scope.
+    ScopeNotFound = "scope not found";
+    /// The server does not know this operation.
+    UnsupportedOperation = "unsupported operation";
+    /// The server, the bucket or this connection lacks what the operation needs.
+    FeatureNotAvailable = "feature not available";
+    /// There is no such index.
+    IndexNotFound = "index not found";
+    /// There is such an index already.
+    IndexExists = "index exists";
+    /// The value could not be encoded.
+    EncodingFailure = "encoding failure";
+    /// The value, or the server's answer, could not be decoded.
+    DecodingFailure = "decoding failure";
+    /// More was asked for than the user's rate allows.
+    RateLimited = "rate limited";
+    /// More would be kept than the quota allows.
+    QuotaLimited = "quota limited";
+    /// There is no such document.
+    DocumentNotFound = "document not found";
+    /// No copy of the document could be read.
+    DocumentUnretrievable = "document unretrievable";
+    /// Somebody holds a lock on the document.
+    DocumentLocked = "document locked";
+    /// The document is not locked.
+    DocumentNotLocked = "document not locked";
+    /// The value is larger than the server keeps.
+    ValueTooLarge = "value too large";
+    /// There is such a document already.
+    DocumentExists = "document exists";
+    /// The server does not know the durability level.
+    DurabilityLevelNotAvailable = "durability level not available";
+    /// There are not enough nodes for this durability.
+    DurabilityImpossible = "durability impossible";
+    /// The server cannot say whether the write became durable.
+    DurabilityAmbiguous = "durability ambiguous";
+    /// A durable write to the document is not finished.
+    DurableWriteInProgress = "durable write in progress";
+    /// A durable write to the document is being committed again.
+    DurableWriteReCommitInProgress = "durable write re-commit in progress";
+    /// The document has no such path.
+    PathNotFound = "path not found";
+    /// The path does not fit the document's structure.
+    PathMismatch = "path mismatch";
+    /// The path is not a path.
+    PathInvalid = "path invalid";
+    /// The path is too long.
+    PathTooBig = "path too big";
+    /// The path has too many parts.
+    PathTooDeep = "path too deep";
+    /// The value would make the document too deep.
+    ValueTooDeep = "value too deep";
+    /// The value is not JSON, or does not fit there.
+    ValueInvalid = "value invalid";
+    /// The document is not JSON.
+    DocumentNotJson = "document not JSON";
+    /// The number is out of range.
+    NumberTooBig = "number too big";
+    /// The delta is out of range, or the document is no number.
+    DeltaInvalid = "delta invalid";
+    /// The document has such a path already.
+    PathExists = "path exists";
+    /// The server does not know the macro.
+    XattrUnknownMacro = "unknown macro";
+    /// These extended attributes cannot be used in one operation.
+    XattrInvalidKeyCombo = "invalid combination of extended attributes";
+    /// The server does not know the virtual attribute.
+    XattrUnknownVirtualAttribute = "unknown virtual attribute";
+    /// Virtual attributes can only be read.
+    XattrCannotModifyVirtualAttribute = "cannot modify a virtual attribute";
+    /// The user has no rights on the extended attribute.
+    XattrNoAccess = "no access to the extended attribute";
+    /// The query could not be planned.
+    PlanningFailure = "planning failure";
+    /// The index failed.
+    IndexFailure = "index failure";
+    /// The prepared statement cannot be used.
+    PreparedStatementFailure = "prepared statement failure";
+    /// A statement that changes documents failed.
+    DmlFailure = "DML failure";
+    /// The analytics statement could not be compiled.
+    CompilationFailure = "compilation failure";
+    /// Analytics has too much to do.
+    JobQueueFull = "job queue full";
+    /// There is no such analytics dataset.
+    DatasetNotFound = "dataset not found";
+    /// There is no such analytics dataverse.
+    DataverseNotFound = "dataverse not found";
+    /// There is such an analytics dataset already.
+    DatasetExists = "dataset exists";
+    /// There is such an analytics dataverse already.
+    DataverseExists = "dataverse exists";
+    /// There is no such analytics link.
+    LinkNotFound = "link not found";
+    /// There is no such view.
+    ViewNotFound = "view not found";
+    /// There is no such design document.
+    DesignDocumentNotFound = "design document not found";
+    /// There is such a bucket already.
+    BucketExists = "bucket exists";
+    /// There is such a scope already.
+    ScopeExists = "scope exists";
+    /// There is such a collection already.
+    CollectionExists = "collection exists";
+    /// Something else went wrong; the context says what.
+    Couchbase = "failed";
+}
+
+impl ErrorKind {
+    /// Whether the time was up.
+    pub const fn is_timeout(self) -> bool {
+        matches!(self, Self::AmbiguousTimeout | Self::UnambiguousTimeout)
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}

@@ -1,0 +1,92 @@
+//! The client's default strategy: best effort, but for five reasons that
+//! waiting will not mend (RFC 0049 revision 16, "Fail Fast (Terminal Errors)"; D1).
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use steadfast::{
+    BestEffort, BoxError, Failure, FastFailOnTerminalError, Refusal, RetryStrategy, Terminal,
+};
+
+use crate::error::ErrorKind;
+use crate::reason;
+
+/// The five reasons, in the order in which the RFC has them (D19), and the error
+/// that each becomes.
+///
+/// **Volatile**, as the RFC wants it: what counts as terminal will be widened
+/// where users are better served by it. If you depend on exactly these, copy the
+/// list.
+pub const TERMINALS: [Terminal; 5] = [
+    Terminal::new(&reason::AUTHENTICATION_ERROR, |_, _| {
+        raise(
+            ErrorKind::AuthenticationFailure,
+            "the server refused these credentials; check user and password",
+        )
+    }),
+    Terminal::new(&reason::TLS_ERROR, |_, failure| {
+        let text = "no secure connection could be made; check which certificates are trusted";
+        raise_with(ErrorKind::Couchbase, text, failure)
+    }),
+    Terminal::new(&reason::BUCKET_ACCESS_ERROR, |_, _| {
+        raise(
+            ErrorKind::Couchbase,
+            "the server does not open the bucket; check that it exists and that the user has rights on it",
+        )
+    }),
+    Terminal::new(&reason::SCOPE_NOT_FOUND, |_, _| {
+        raise(ErrorKind::ScopeNotFound, "the bucket has no such scope")
+    }),
+    Terminal::new(&reason::COLLECTION_NOT_FOUND, |_, _| {
+        raise(
+            ErrorKind::CollectionNotFound,
+            "the scope has no such collection",
+        )
+    }),
+];
+
+/// Best effort, but giving up at once on wrong credentials, certificates,
+/// buckets, scopes and collections. The default of the client.
+pub fn fast_fail_on_terminal_errors() -> FastFailOnTerminalError<BestEffort> {
+    fast_fail_or(BestEffort::default())
+}
+
+/// The same around another strategy.
+pub fn fast_fail_or<S: RetryStrategy>(otherwise: S) -> FastFailOnTerminalError<S> {
+    static LIST: [Terminal; 5] = TERMINALS;
+    FastFailOnTerminalError::new(otherwise, &LIST[..])
+}
+
+/// The error that a terminal reason becomes.
+#[derive(Debug)]
+pub(crate) struct Raised {
+    kind: ErrorKind,
+    text: String,
+}
+
+impl Raised {
+    /// The kind of error that a refusal raises, if it raises one of ours.
+    pub(crate) fn of(refusal: &Refusal) -> Option<ErrorKind> {
+        Some(refusal.raised()?.downcast_ref::<Self>()?.kind)
+    }
+}
+
+fn raise(kind: ErrorKind, text: &str) -> BoxError {
+    let text = text.to_owned();
+    Box::new(Raised { kind, text })
+}
+
+fn raise_with(kind: ErrorKind, text: &str, failure: &Failure) -> BoxError {
+    match failure.note() {
+        Some(note) => raise(kind, &format!("{text} ({note})")),
+        None => raise(kind, text),
+    }
+}
+
+impl fmt::Display for Raised {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl StdError for Raised {}

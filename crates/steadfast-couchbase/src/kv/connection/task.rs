@@ -1,0 +1,303 @@
+//! The task that owns a connection: it reads, writes and keeps deadlines.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker, ready};
+use std::time::Instant;
+
+use bytes::BytesMut;
+use steadfast_wire::{Decoded, Frame, FrameDecoder, Magic};
+use tokio::io::AsyncWrite;
+use tokio::time::Sleep;
+use tokio_util::io::poll_read_buf;
+
+use super::state::Delivered;
+use super::{Closing, Connection, Io};
+use crate::world::now;
+
+/// How much is read at once.
+const READ: usize = 64 << 10;
+/// Buffers that grew beyond this are given back when they are empty.
+const KEPT: usize = 1 << 20;
+/// From this many bytes on there is nothing to gain from waiting for more.
+const ENOUGH: usize = 32 << 10;
+
+/// Told what a connection brings that no operation asked for.
+pub(crate) trait Events: Send + Sync + 'static {
+    /// The server says something of its own accord.
+    fn server_request(&self, connection: &Arc<Connection>, frame: Frame);
+
+    /// An answer came that nobody waits for any longer.
+    fn orphan(&self, connection: &Arc<Connection>, frame: Frame);
+}
+
+/// The task that owns a connection.
+pub(crate) struct Task<E: Events> {
+    io: Io,
+    connection: Arc<Connection>,
+    events: E,
+    decoder: FrameDecoder,
+    received: BytesMut,
+    writing: Writing,
+    timer: Option<Pin<Box<Sleep>>>,
+    armed_for: Option<Instant>,
+    frames: Vec<Frame>,
+    wakers: Vec<Waker>,
+}
+
+/// The frames that are being handed to the socket.
+#[derive(Default)]
+struct Writing {
+    buffer: BytesMut,
+    done: usize,
+    /// The position in the stream of the buffer's first byte.
+    start: u64,
+    flushed: bool,
+    /// Whether others were given the chance to add to what is to be sent.
+    yielded: bool,
+}
+
+impl<E: Events> Task<E> {
+    /// `received` is what was read beyond the bootstrap.
+    pub(crate) fn new(io: Io, connection: Arc<Connection>, received: BytesMut, events: E) -> Self {
+        Self {
+            io,
+            connection,
+            events,
+            decoder: FrameDecoder::from_server(),
+            received,
+            writing: Writing {
+                flushed: true,
+                ..Writing::default()
+            },
+            timer: None,
+            armed_for: None,
+            frames: Vec::new(),
+            wakers: Vec::new(),
+        }
+    }
+
+    /// Runs until the connection is closed. Every operation that it has taken
+    /// ends then, also if the future is dropped.
+    pub(crate) async fn run(mut self) -> Closing {
+        let closing = poll_fn(|cx| self.poll(cx)).await;
+        self.connection.state.lock().close(closing.clone());
+        closing
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Closing> {
+        // What was received with the bootstrap's last answer.
+        if let Err(closing) = self.deliver() {
+            return Poll::Ready(closing);
+        }
+        if let Poll::Ready(closing) = self.poll_read(cx) {
+            return Poll::Ready(closing);
+        }
+        let all_sent = match self.poll_write(cx) {
+            Poll::Ready(Ok(())) => true,
+            Poll::Ready(Err(error)) => return Poll::Ready(lost(&error)),
+            Poll::Pending => false,
+        };
+        self.poll_deadlines(cx);
+        let mut state = self.connection.state.lock();
+        if let Some(closing) = &state.closing {
+            return Poll::Ready(closing.clone());
+        }
+        if state.draining && !state.awaits_answers() {
+            return Poll::Ready(Closing::NotNeeded);
+        }
+        // Whoever came since the last look at the buffer found nobody asleep to
+        // wake.
+        if all_sent && state.has_unsent() {
+            cx.waker().wake_by_ref();
+        }
+        state.sleep(cx.waker());
+        Poll::Pending
+    }
+
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Closing> {
+        loop {
+            match ready!(self.fill(cx)) {
+                Ok(0) => {
+                    let text = "the server closed the connection".to_owned();
+                    return Poll::Ready(Closing::Lost(text));
+                }
+                Ok(_) => {
+                    if let Err(closing) = self.deliver() {
+                        return Poll::Ready(closing);
+                    }
+                }
+                Err(error) => return Poll::Ready(lost(&error)),
+            }
+        }
+    }
+
+    fn fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        if self.received.capacity() - self.received.len() < READ / 2 {
+            self.received.reserve(READ);
+        }
+        poll_read_buf(Pin::new(&mut self.io), cx, &mut self.received)
+    }
+
+    /// Hands on the frames that were received.
+    fn deliver(&mut self) -> Result<(), Closing> {
+        let mut broken = None;
+        loop {
+            match self.decoder.decode(&mut self.received) {
+                Ok(Decoded::Frame(frame)) => self.frames.push(frame),
+                Ok(Decoded::NeedMore(missing)) => {
+                    if missing > READ {
+                        self.received.reserve(missing);
+                    }
+                    break;
+                }
+                // What came before it is an answer all the same.
+                Err(error) => {
+                    broken = Some(format!("a bad frame: {error}"));
+                    break;
+                }
+            }
+        }
+        if self.frames.is_empty() {
+            return broken.map_or(Ok(()), |text| Err(Closing::Invalid(text)));
+        }
+        let mut aside = Vec::new();
+        let mut state = self.connection.state.lock();
+        for frame in self.frames.drain(..) {
+            match frame.header().magic {
+                Magic::Response | Magic::FlexibleResponse => {
+                    let (opaque, opcode) = (frame.opaque(), frame.opcode());
+                    match state.deliver(frame) {
+                        Delivered::ToCaller(waker) => self.wakers.extend(waker),
+                        Delivered::ToNobody(frame) => aside.push(frame),
+                        Delivered::Unknown => {
+                            broken.get_or_insert_with(|| {
+                                format!("an answer to {opcode} with the opaque {opaque:#x}, which nobody sent")
+                            });
+                        }
+                    }
+                }
+                Magic::ServerRequest => aside.push(frame),
+                Magic::Request | Magic::FlexibleRequest | Magic::ClientResponse => {
+                    // The decoder takes nothing from a server that a client sends.
+                }
+            }
+        }
+        drop(state);
+        for waker in self.wakers.drain(..) {
+            waker.wake();
+        }
+        for frame in aside {
+            match frame.header().magic {
+                Magic::ServerRequest => self.events.server_request(&self.connection, frame),
+                _ => self.events.orphan(&self.connection, frame),
+            }
+        }
+        broken.map_or(Ok(()), |text| Err(Closing::Invalid(text)))
+    }
+
+    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            let writing = &mut self.writing;
+            if writing.done == writing.buffer.len() {
+                if !writing.flushed {
+                    ready!(Pin::new(&mut self.io).poll_flush(cx))?;
+                    writing.flushed = true;
+                }
+                let mut state = self.connection.state.lock();
+                if !writing.buffer.is_empty() {
+                    state.all_handed();
+                    writing.buffer.clear();
+                    writing.done = 0;
+                    if writing.buffer.capacity() > KEPT {
+                        writing.buffer = BytesMut::new();
+                    }
+                }
+                if !state.has_unsent() {
+                    return Poll::Ready(Ok(()));
+                }
+                // Whoever else is ready to run gets to add its frame first, so
+                // that one system call carries them all.
+                if !writing.yielded && state.unsent_len() < ENOUGH {
+                    writing.yielded = true;
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                writing.yielded = false;
+                writing.start = state.take_out(&mut writing.buffer);
+            }
+            ready!(self.write_piece(cx))?;
+        }
+    }
+
+    fn write_piece(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let writing = &mut self.writing;
+        let position = writing.start + writing.done as u64;
+        let end = writing.start + writing.buffer.len() as u64;
+        let (skip, len) = self.connection.state.lock().begin_piece(position, end);
+        writing.done += skip as usize;
+        let piece = &writing.buffer[writing.done..writing.done + len as usize];
+        let written = if piece.is_empty() {
+            Poll::Ready(Ok(0))
+        } else {
+            Pin::new(&mut self.io).poll_write(cx, piece)
+        };
+        if let Poll::Ready(Ok(written)) = written {
+            writing.done += written;
+            writing.flushed = false;
+        }
+        let handed = writing.start + writing.done as u64;
+        self.connection.state.lock().set_handed(handed);
+        match ready!(written) {
+            Ok(0) if len > 0 => Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+            Ok(_) => Poll::Ready(Ok(())),
+            Err(error) => Poll::Ready(Err(error)),
+        }
+    }
+
+    fn poll_deadlines(&mut self, cx: &mut Context<'_>) {
+        loop {
+            let earliest = self.connection.state.lock().earliest();
+            let Some(earliest) = earliest else {
+                return;
+            };
+            if self.armed_for != Some(earliest) {
+                self.armed_for = Some(earliest);
+                match &mut self.timer {
+                    Some(timer) => timer.as_mut().reset(earliest.into()),
+                    none => *none = Some(Box::pin(tokio::time::sleep_until(earliest.into()))),
+                }
+            }
+            let Some(timer) = &mut self.timer else {
+                return;
+            };
+            if timer.as_mut().poll(cx).is_pending() {
+                return;
+            }
+            self.armed_for = None;
+            let mut state = self.connection.state.lock();
+            state.expire(now(), &mut self.wakers);
+            drop(state);
+            for waker in self.wakers.drain(..) {
+                waker.wake();
+            }
+        }
+    }
+}
+
+impl<E: Events> Drop for Task<E> {
+    /// Whatever ends the task, a panic or the end of the runtime included, the
+    /// operations end with it.
+    fn drop(&mut self) {
+        self.connection.state.lock().end_all(&mut self.wakers);
+        for waker in self.wakers.drain(..) {
+            waker.wake();
+        }
+    }
+}
+
+fn lost(error: &io::Error) -> Closing {
+    Closing::Lost(error.to_string())
+}

@@ -1,0 +1,312 @@
+//! From a fresh socket to a connection that takes operations.
+//!
+//! HELLO, the error map, authentication, the bucket and the config go out in one
+//! batch as far as they do not depend on each other's answers (SDK RFC 0048);
+//! with SCRAM there are two. What each refusal means for operations that wait
+//! for the connection is decided here and nowhere else ([`Rejected`]).
+
+mod refusal;
+mod wire;
+
+use std::sync::Arc;
+
+use bytes::BytesMut;
+pub(crate) use refusal::Rejected;
+use refusal::{bad_answer, bucket_refused, sasl_refused};
+use steadfast_wire::config::ClusterConfig;
+use steadfast_wire::error_map::{ErrorMap, ErrorMapRequest};
+use steadfast_wire::hello::{ClientIdentity, FeatureSet};
+use steadfast_wire::sasl::Mechanism;
+use steadfast_wire::{Feature, Frame, FrameBuilder, Opcode, Status};
+use wire::Wire;
+
+use super::connection::Io;
+use crate::credentials::Credentials;
+use crate::sasl::{Channel, Exchange, choose, preferred};
+
+/// What the client wants of a connection.
+pub(crate) struct Terms<'a> {
+    pub(crate) credentials: &'a Credentials,
+    pub(crate) channel: Channel,
+    /// The bucket to open; none for a connection that only tracks the topology.
+    pub(crate) bucket: Option<&'a str>,
+    /// How the client introduces itself.
+    pub(crate) identity: ClientIdentity,
+    pub(crate) features: FeatureSet,
+    /// For servers that hang up on a HELLO before authentication (D30).
+    pub(crate) hello_after_authentication: bool,
+    /// The host that was dialled, which configs may call `$HOST`.
+    pub(crate) host: &'a str,
+}
+
+/// What both ends agreed on.
+pub(crate) struct Welcome {
+    pub(crate) features: FeatureSet,
+    pub(crate) error_map: Option<Arc<ErrorMap>>,
+    /// None if the server gives no config on such a connection.
+    pub(crate) config: Option<ClusterConfig>,
+    /// What was read beyond the last answer.
+    pub(crate) received: BytesMut,
+}
+
+/// The largest config that is unpacked.
+pub(crate) const MAX_CONFIG: usize = 20 << 20;
+
+/// The features that the client asks for.
+pub(crate) fn features(compression: bool, push: bool) -> FeatureSet {
+    let mut features = vec![
+        Feature::TcpNodelay,
+        Feature::MutationSeqno,
+        Feature::Xattr,
+        Feature::Xerror,
+        Feature::SelectBucket,
+        Feature::Json,
+        Feature::UnorderedExecution,
+        Feature::Tracing,
+        Feature::AltRequest,
+        Feature::SyncReplication,
+        Feature::Collections,
+        Feature::PreserveTtl,
+        Feature::Vattr,
+        Feature::SubdocCreateAsDeleted,
+        Feature::SubdocReplaceBodyWithXattr,
+        Feature::SubdocReplicaRead,
+        Feature::GetClusterConfigWithKnownVersion,
+        Feature::DedupeNotMyVbucketClustermap,
+    ];
+    if compression {
+        features.extend([Feature::Snappy, Feature::SnappyEverywhere]);
+    }
+    if push {
+        features.extend([Feature::Duplex, Feature::ClustermapChangeNotificationBrief]);
+    }
+    features.into_iter().collect()
+}
+
+/// Makes a connection of a socket.
+///
+/// Dropping the future leaves a socket that is of no use any more; drop it too.
+pub(crate) async fn bootstrap(io: &mut Io, terms: &Terms<'_>) -> Result<Welcome, Rejected> {
+    let mut wire = Wire::new(io);
+    let (greeting, opening);
+    if terms.hello_after_authentication {
+        authenticate(&mut wire, terms, None).await?;
+        greeting = Greeting::queue(&mut wire, terms, terms.features)?;
+        opening = Opening::queue(&mut wire, terms)?;
+    } else {
+        greeting = Greeting::queue(&mut wire, terms, terms.features)?;
+        let mut early = None;
+        authenticate(&mut wire, terms, Some(&mut early)).await?;
+        opening = match early {
+            Some(opening) => opening,
+            None => Opening::queue(&mut wire, terms)?,
+        };
+    }
+    let (features, error_map) = greeting.receive(&mut wire, terms).await?;
+    let config = opening.receive(&mut wire, terms).await?;
+    Ok(Welcome {
+        features,
+        error_map,
+        config,
+        received: wire.into_received(),
+    })
+}
+
+/// The config in an answer or a notification.
+pub(crate) fn read_config(frame: &Frame, host: &str) -> Result<ClusterConfig, Rejected> {
+    let json = frame
+        .plain_value(MAX_CONFIG)
+        .map_err(|error| bad_answer("the config", &error))?;
+    ClusterConfig::parse(&json, host).map_err(|error| bad_answer("the config", &error))
+}
+
+/// HELLO and the error map.
+struct Greeting {
+    hello: u32,
+    error_map: Option<u32>,
+}
+
+impl Greeting {
+    fn queue(
+        wire: &mut Wire<'_>,
+        terms: &Terms<'_>,
+        features: FeatureSet,
+    ) -> Result<Self, Rejected> {
+        let identity = terms.identity.to_json();
+        let list: Vec<Feature> = features.iter().collect();
+        let hello = FrameBuilder::request(Opcode::Hello)
+            .key(&identity[..])
+            .value(&list[..]);
+        let hello = wire.queue(hello)?;
+        let error_map = if features.contains(Feature::Xerror) {
+            // The newest version that the client knows; the server may answer
+            // with an older one (D26).
+            let newest = ErrorMapRequest { version: 2 };
+            Some(wire.queue(FrameBuilder::request(Opcode::GetErrorMap).value(newest))?)
+        } else {
+            None
+        };
+        Ok(Self { hello, error_map })
+    }
+
+    async fn receive(
+        self,
+        wire: &mut Wire<'_>,
+        terms: &Terms<'_>,
+    ) -> Result<(FeatureSet, Option<Arc<ErrorMap>>), Rejected> {
+        let features = read_features(&wire.answer(self.hello).await?)?;
+        let Some(error_map) = self.error_map else {
+            return Ok((features, None));
+        };
+        let answer = wire.answer(error_map).await?;
+        if answer.status() != Status::Success {
+            return Ok((features, None));
+        }
+        let json = answer
+            .plain_value(MAX_CONFIG)
+            .map_err(|error| error.to_string());
+        match json.and_then(|json| ErrorMap::parse(&json).map_err(|error| error.to_string())) {
+            Ok(map) => Ok((features, Some(Arc::new(map)))),
+            Err(problem) => {
+                // D29: a map that cannot be read is ignored, and the server is
+                // told not to use codes that only the map explains.
+                tracing::warn!(host = terms.host, problem, "the error map cannot be read");
+                let without = without(terms.features, Feature::Xerror);
+                let again = Self::queue(wire, terms, without)?;
+                let features = read_features(&wire.answer(again.hello).await?)?;
+                Ok((features, None))
+            }
+        }
+    }
+}
+
+fn without(features: FeatureSet, unwanted: Feature) -> FeatureSet {
+    features
+        .iter()
+        .filter(|feature| *feature != unwanted)
+        .collect()
+}
+
+fn read_features(hello: &Frame) -> Result<FeatureSet, Rejected> {
+    if hello.status() != Status::Success {
+        // An old server, which has none of them.
+        return Ok(FeatureSet::default());
+    }
+    FeatureSet::decode(hello.value()).map_err(|error| bad_answer("HELLO", &error))
+}
+
+/// SELECT_BUCKET and the config.
+struct Opening {
+    select: Option<u32>,
+    config: u32,
+}
+
+impl Opening {
+    fn queue(wire: &mut Wire<'_>, terms: &Terms<'_>) -> Result<Self, Rejected> {
+        let select = match terms.bucket {
+            Some(bucket) => {
+                let select = FrameBuilder::request(Opcode::SelectBucket).key(bucket.as_bytes());
+                Some(wire.queue(select)?)
+            }
+            None => None,
+        };
+        let config = wire.queue(FrameBuilder::request(Opcode::GetClusterConfig))?;
+        Ok(Self { select, config })
+    }
+
+    async fn receive(
+        self,
+        wire: &mut Wire<'_>,
+        terms: &Terms<'_>,
+    ) -> Result<Option<ClusterConfig>, Rejected> {
+        if let Some(select) = self.select {
+            let selected = wire.answer(select).await?;
+            if selected.status() != Status::Success {
+                return Err(bucket_refused(terms.bucket.unwrap_or_default(), &selected));
+            }
+        }
+        let config = wire.answer(self.config).await?;
+        match config.status() {
+            Status::Success => Ok(Some(read_config(&config, terms.host)?)),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Authenticates. What comes after is queued with the message that is probably
+/// the last, where there is a place for it: a round trip less.
+async fn authenticate(
+    wire: &mut Wire<'_>,
+    terms: &Terms<'_>,
+    mut opening: Option<&mut Option<Opening>>,
+) -> Result<(), Rejected> {
+    let refused = |error| sasl_refused(&error);
+    let Some(mut mechanism) = preferred(terms.credentials, terms.channel).map_err(refused)? else {
+        return Ok(());
+    };
+    let list = wire.queue(FrameBuilder::request(Opcode::SaslListMechs))?;
+    let (mut exchange, mut auth) = begin(wire, terms, mechanism)?;
+    if let (Mechanism::Plain | Mechanism::OauthBearer, Some(early)) = (mechanism, &mut opening) {
+        **early = Some(Opening::queue(wire, terms)?);
+    }
+    let offered = wire.answer(list).await?;
+    let mut answer = wire.answer(auth).await?;
+    if is_refusal(&answer) && offered.status() == Status::Success {
+        let chosen = choose(terms.credentials, terms.channel, offered.value()).map_err(refused)?;
+        if chosen != mechanism {
+            // The server cannot do what was preferred; this is no retry, since
+            // the first try had no chance. What was queued with it had none either.
+            mechanism = chosen;
+            (exchange, auth) = begin(wire, terms, mechanism)?;
+            if let Some(early) = &mut opening {
+                **early = None;
+            }
+            answer = wire.answer(auth).await?;
+        }
+    }
+    while answer.status() == Status::AuthContinue {
+        let value = answer.value_bytes();
+        // Deriving keys takes milliseconds, which other tasks should not wait for.
+        let derived = tokio::task::spawn_blocking(move || {
+            let next = exchange.answer(&value);
+            (exchange, next)
+        });
+        let next;
+        (exchange, next) = derived
+            .await
+            .map_err(|error| Rejected::lost(format!("authentication was cut short: {error}")))?;
+        let next = next.map_err(refused)?;
+        let step = FrameBuilder::request(Opcode::SaslStep)
+            .key(mechanism.name().as_bytes())
+            .value(&next[..]);
+        let step = wire.queue(step)?;
+        if let Some(early @ None) = opening.as_deref_mut() {
+            *early = Some(Opening::queue(wire, terms)?);
+        }
+        answer = wire.answer(step).await?;
+    }
+    match answer.status() {
+        Status::Success => exchange.finish(answer.value()).map_err(refused),
+        Status::AuthError => Err(Rejected::authentication(terms.credentials, &answer)),
+        status => Err(Rejected::lost(format!(
+            "the server answered the authentication with {status}"
+        ))),
+    }
+}
+
+fn begin(
+    wire: &mut Wire<'_>,
+    terms: &Terms<'_>,
+    mechanism: Mechanism,
+) -> Result<(Exchange, u32), Rejected> {
+    let (exchange, first) =
+        Exchange::begin(mechanism, terms.credentials).map_err(|error| sasl_refused(&error))?;
+    let auth = FrameBuilder::request(Opcode::SaslAuth)
+        .key(mechanism.name().as_bytes())
+        .value(&first[..]);
+    Ok((exchange, wire.queue(auth)?))
+}
+
+fn is_refusal(answer: &Frame) -> bool {
+    !matches!(answer.status(), Status::Success | Status::AuthContinue)
+}

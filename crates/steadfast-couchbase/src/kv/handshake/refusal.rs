@@ -1,0 +1,131 @@
+//! Why a connection did not come about, and what that means to operations.
+
+use std::fmt;
+use std::io;
+
+use steadfast::{Failure, Reason};
+use steadfast_wire::{ErrorBody, Frame, Status};
+
+use crate::credentials::Credentials;
+use crate::error::ErrorKind;
+use crate::reason::{
+    AUTHENTICATION_ERROR, BUCKET_ACCESS_ERROR, NODE_NOT_AVAILABLE, SOCKET_NOT_AVAILABLE, TLS_ERROR,
+};
+use crate::sasl::SaslError;
+
+/// A connection did not come about.
+#[derive(Clone, Debug)]
+pub(crate) struct Rejected {
+    /// The reason that operations have which wait for it.
+    pub(crate) reason: &'static Reason,
+    /// What happened. Holds no secrets.
+    pub(crate) note: String,
+}
+
+impl Rejected {
+    /// The socket, or the protocol on it, failed.
+    pub(crate) fn lost(note: String) -> Self {
+        Self {
+            reason: &SOCKET_NOT_AVAILABLE,
+            note,
+        }
+    }
+
+    pub(crate) fn io(error: io::Error) -> Self {
+        // After the handshake a peer may still say that it does not like the
+        // client's certificate (D20).
+        if crate::tls::is_tls_failure(&error) {
+            return Self::tls(&error);
+        }
+        Self::lost(error.to_string())
+    }
+
+    pub(crate) fn tls(error: &dyn fmt::Display) -> Self {
+        Self {
+            reason: &TLS_ERROR,
+            note: error.to_string(),
+        }
+    }
+
+    /// Status 0x20 at the SASL step, and nothing else (D3).
+    pub(super) fn authentication(credentials: &Credentials, answer: &Frame) -> Self {
+        let who = match credentials.user() {
+            Some(user) => format!("user \"{user}\""),
+            None => "the token".to_owned(),
+        };
+        Self {
+            reason: &AUTHENTICATION_ERROR,
+            note: format!(
+                "{who}: the server answered {}{}",
+                answer.status(),
+                said(answer)
+            ),
+        }
+    }
+
+    /// The error that it becomes where a strategy does not wait.
+    pub(crate) fn kind(&self) -> ErrorKind {
+        if self.reason == &AUTHENTICATION_ERROR {
+            ErrorKind::AuthenticationFailure
+        } else if self.reason == &TLS_ERROR || self.reason == &BUCKET_ACCESS_ERROR {
+            ErrorKind::Couchbase
+        } else {
+            ErrorKind::ServiceNotAvailable
+        }
+    }
+
+    /// The failure of an operation that waits for this connection.
+    pub(crate) fn failure(&self) -> Failure {
+        Failure::not_sent(self.reason).with_note(self.note.clone())
+    }
+}
+
+impl fmt::Display for Rejected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.reason, self.note)
+    }
+}
+
+impl std::error::Error for Rejected {}
+
+/// Any problem with SASL that is not a status 0x20 (D3).
+pub(super) fn sasl_refused(error: &SaslError) -> Rejected {
+    Rejected::lost(format!("authentication cannot go on: {error}"))
+}
+
+pub(super) fn bad_answer(what: &str, error: &dyn fmt::Display) -> Rejected {
+    Rejected::lost(format!("{what} cannot be read: {error}"))
+}
+
+/// SELECT_BUCKET was answered with something else than success (D4).
+pub(super) fn bucket_refused(bucket: &str, answer: &Frame) -> Rejected {
+    let status = answer.status();
+    let reason = match status {
+        Status::AccessError => &BUCKET_ACCESS_ERROR,
+        // The user may open the bucket, but it is not ready on this node.
+        Status::KeyNotFound => &NODE_NOT_AVAILABLE,
+        Status::NotSupported => {
+            tracing::error!(
+                bucket,
+                "the server does not support opening a bucket here, which is a bug in this client"
+            );
+            &SOCKET_NOT_AVAILABLE
+        }
+        _ => &SOCKET_NOT_AVAILABLE,
+    };
+    Rejected {
+        reason,
+        note: format!("opening the bucket \"{bucket}\": {status}{}", said(answer)),
+    }
+}
+
+/// What the server's error body says.
+fn said(answer: &Frame) -> String {
+    match ErrorBody::of(answer) {
+        Ok(Some(ErrorBody {
+            context: Some(context),
+            ..
+        })) => format!(" ({context})"),
+        Ok(_) | Err(_) => String::new(),
+    }
+}

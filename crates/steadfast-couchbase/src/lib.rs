@@ -1,0 +1,109 @@
+//! A Couchbase client whose retry handling follows the documents to the letter:
+//! SDK RFC 0049 revision 16, RFC 0005 and RFC 0013.
+//!
+//! ```
+//! use std::time::Duration;
+//! use steadfast_couchbase::{Cluster, Credentials, DurabilityLevel};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let server = steadfast_cluster::Cluster::builder()
+//! #     .nodes(2)
+//! #     .bucket(steadfast_cluster::BucketSettings::new("travel").replicas(1))
+//! #     .user("app", "secret")
+//! #     .start()
+//! #     .await?;
+//! # server.create_scope("travel", "inventory")?;
+//! # server.create_collection("travel", "inventory", "users", 0)?;
+//! # let address = server.connection_string();
+//! let cluster = Cluster::connect(&address, Credentials::password("app", "secret")).await?;
+//! let users = cluster.bucket("travel").collection("inventory", "users");
+//!
+//! users
+//!     .upsert("u:42", &"Ada")
+//!     .durability(DurabilityLevel::Majority)
+//!     .timeout(Duration::from_secs(5))
+//!     .await?;
+//! let name: String = users.get("u:42").await?.content()?;
+//! # assert_eq!(name, "Ada");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What it does about failures
+//!
+//! - **A write is not sent twice by accident.** An operation that is not
+//!   idempotent and whose bytes may have left is not sent again; the error says
+//!   that it may have been applied. How far an operation came is known to the
+//!   byte, so what was not sent is always safe to send again.
+//! - **Wrong credentials, certificates, buckets, scopes and collections are told
+//!   at once** ([`fast_fail_on_terminal_errors`], the default). Whoever wants to
+//!   wait for them to be mended takes [`BestEffort`](steadfast::BestEffort), for
+//!   the client or for one operation.
+//! - **Rebalance and failover do not surface.** An operation follows its document
+//!   to the new node, and at the worst ends in a timeout that says why.
+//! - **Every error tells its story**: the attempts, their reasons, the delays, the
+//!   nodes; on one line, in full with `{:#}`, as JSON.
+//!
+//! No order is promised between operations that are under way at the same time:
+//! one that is retried may take effect after another that was started later. Await
+//! one before you start the next, where the order matters.
+//!
+//! # Where to read on
+//!
+//! [`Collection`] has the operations on documents, [`Cluster`] the services.
+//! [`reason`] lists the 25 reasons of RFC 0049. [`ClusterOptions`] says what can be
+//! set. `steadfast-cluster` is a cluster to test against.
+#![forbid(unsafe_code)]
+
+mod breaker;
+mod bucket;
+mod client;
+mod cluster;
+pub mod collection;
+mod collections;
+mod config_error;
+mod connection_string;
+mod credentials;
+pub mod diagnostics;
+mod dns;
+mod drive;
+mod error;
+pub mod explain;
+mod fast_fail;
+mod kv;
+mod observe;
+pub mod options;
+pub mod reason;
+mod sasl;
+mod scope;
+mod services;
+mod strategy;
+mod tls;
+mod topology;
+mod world;
+
+pub use bucket::Bucket;
+pub use cluster::Cluster;
+pub use collection::Collection;
+pub use config_error::ConfigError;
+pub use connection_string::{ConnectionString, Host};
+pub use credentials::Credentials;
+pub use error::{Error, ErrorContext, ErrorKind, HttpContext, KvContext, Place, Result};
+pub use fast_fail::{TERMINALS, fast_fail_on_terminal_errors, fast_fail_or};
+pub use kv::operation::KvOperation;
+pub use kv::request::DurabilityLevel;
+pub use options::ClusterOptions;
+pub use scope::Scope;
+pub use services::analytics::{Analytics, AnalyticsMeta, AnalyticsMetrics, AnalyticsRows};
+pub use services::management::{
+    BucketKind, CollectionInfo, Management, ManagementRequest, ManagementResponse, NewBucket,
+    ScopeInfo,
+};
+pub use services::query::{
+    Query, QueryMeta, QueryMetrics, QueryProfile, QueryRows, QueryWarning, ScanConsistency,
+};
+pub use services::search::{Search, SearchHit, SearchMeta, SearchRows};
+pub use services::views::{View, ViewConsistency, ViewMeta, ViewRow, ViewRows};
+pub use services::{Rows, TypedRows};
+pub use strategy::{ErrorMapDirected, RetryDirective};

@@ -1,0 +1,101 @@
+//! The numbers, through the `metrics` facade.
+
+use std::sync::OnceLock;
+
+use metrics::{Histogram, Label, counter, histogram};
+use steadfast::{Decided, RetryEvent};
+
+use super::Finished;
+use crate::kv::operation::KvOperation;
+
+/// How long operations took, in seconds (SDK RFC 0067).
+const DURATION: &str = "db.client.operation.duration";
+/// How many retries there were.
+const RETRIES: &str = "couchbase.client.retries";
+/// How many requests were not retried although they might have been.
+const REFUSALS: &str = "couchbase.client.refusals";
+
+/// The histograms of one collection's operations that succeed, each made when
+/// it is first used: what succeeds must not look anything up.
+pub(crate) struct Durations {
+    of_operation: [OnceLock<Histogram>; KvOperation::ALL.len()],
+}
+
+impl Default for Durations {
+    fn default() -> Self {
+        Self {
+            of_operation: [const { OnceLock::new() }; KvOperation::ALL.len()],
+        }
+    }
+}
+
+impl Durations {
+    pub(crate) fn record(&self, operation: KvOperation, finished: &Finished, place: [&str; 3]) {
+        let seconds = finished.elapsed.as_secs_f64();
+        match finished.error {
+            None => self.of_operation[operation as usize]
+                .get_or_init(|| histogram!(DURATION, labels("kv", operation.name(), place)))
+                .record(seconds),
+            Some(_) => record_request("kv", operation.name(), place, finished),
+        }
+    }
+}
+
+/// Records a request of any service. An empty name is none. Looks the histogram
+/// up each time, which what succeeds on key-value does not.
+#[cold]
+pub(crate) fn record_request(
+    service: &'static str,
+    operation: &'static str,
+    place: [&str; 3],
+    finished: &Finished,
+) {
+    let mut labels = labels(service, operation, place);
+    if let Some(kind) = finished.error {
+        labels.push(Label::from_static_parts("error.type", kind.name()));
+    }
+    histogram!(DURATION, labels).record(finished.elapsed.as_secs_f64());
+}
+
+fn labels(service: &'static str, operation: &'static str, place: [&str; 3]) -> Vec<Label> {
+    let mut labels = vec![
+        Label::from_static_parts("db.system.name", "couchbase"),
+        Label::from_static_parts("couchbase.service", service),
+        Label::from_static_parts("db.operation.name", operation),
+    ];
+    let names = [
+        "db.namespace",
+        "couchbase.scope.name",
+        "couchbase.collection.name",
+    ];
+    for (name, value) in names.into_iter().zip(place) {
+        if !value.is_empty() {
+            labels.push(Label::new(name, value.to_owned()));
+        }
+    }
+    labels
+}
+
+/// Counts a retry or a refusal.
+pub(crate) fn count_decision(event: &RetryEvent<'_>) {
+    let (service, operation) = (event.request().service(), event.operation());
+    let stage = event.failure().stage.name();
+    match event.decided() {
+        Decided::Retry { .. } => counter!(
+            RETRIES,
+            "couchbase.service" => service,
+            "db.operation.name" => operation,
+            "reason" => event.reason().name(),
+            "stage" => stage
+        ),
+        Decided::Refused(refusal) => counter!(
+            REFUSALS,
+            "couchbase.service" => service,
+            "db.operation.name" => operation,
+            "reason" => event.reason().name(),
+            "stage" => stage,
+            "cause" => refusal.cause().name()
+        ),
+    }
+    .increment(1);
+}

@@ -1,0 +1,163 @@
+//! Log lines about what went slowly, and about answers that came too late.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use super::samples::Samples;
+use crate::options::ReportOptions;
+
+/// What is reported at the end of each interval (SDK RFC 0067's threshold and
+/// orphan reports).
+pub(crate) struct Reports {
+    options: ReportOptions,
+    interval: Mutex<Interval>,
+}
+
+struct Interval {
+    kv: Samples<SlowRequest>,
+    http: Samples<SlowRequest>,
+    orphans: Samples<Orphan>,
+}
+
+/// A request that took long. Has no keys and no values.
+#[derive(Debug)]
+pub(crate) struct SlowRequest {
+    pub(crate) operation: &'static str,
+    pub(crate) service: &'static str,
+    pub(crate) retries: u32,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) last_opaque: Option<u32>,
+    pub(crate) last_local: Option<Arc<str>>,
+    pub(crate) last_remote: Option<Arc<str>>,
+    pub(crate) last_server_duration: Option<Duration>,
+}
+
+/// An answer that nobody waited for any longer.
+#[derive(Debug)]
+pub(crate) struct Orphan {
+    pub(crate) operation: String,
+    pub(crate) opaque: u32,
+    pub(crate) local: Arc<str>,
+    pub(crate) remote: Arc<str>,
+    pub(crate) server_duration: Duration,
+}
+
+impl Reports {
+    pub(crate) fn new(options: ReportOptions) -> Self {
+        let most = options.sample_size;
+        Self {
+            interval: Mutex::new(Interval {
+                kv: Samples::new(most),
+                http: Samples::new(most),
+                orphans: Samples::new(most),
+            }),
+            options,
+        }
+    }
+
+    /// Whether a key-value operation took so long that it is reported.
+    #[inline]
+    pub(crate) fn is_slow_kv(&self, took: Duration) -> bool {
+        took >= self.options.kv_threshold && self.options.slow_requests
+    }
+
+    /// The same for other services.
+    pub(crate) fn is_slow_http(&self, took: Duration) -> bool {
+        took >= self.options.http_threshold && self.options.slow_requests
+    }
+
+    #[cold]
+    pub(crate) fn slow(&self, took: Duration, request: SlowRequest) {
+        let mut interval = self.interval.lock();
+        match request.service {
+            "kv" => interval.kv.add(took, request),
+            _ => interval.http.add(took, request),
+        }
+    }
+
+    #[cold]
+    pub(crate) fn orphan(&self, orphan: Orphan) {
+        if self.options.orphans {
+            let took = orphan.server_duration;
+            self.interval.lock().orphans.add(took, orphan);
+        }
+    }
+
+    /// Writes the log lines, interval after interval. Dropping it stops them.
+    pub(crate) async fn run(self: Arc<Self>) {
+        loop {
+            tokio::time::sleep(self.options.interval).await;
+            self.report();
+        }
+    }
+
+    /// Writes what there is to say now.
+    pub(crate) fn report(&self) {
+        let mut interval = self.interval.lock();
+        let (kv, http) = (interval.kv.take(), interval.http.take());
+        let orphans = interval.orphans.take();
+        drop(interval);
+        let slow = json_of([("kv", kv), ("http", http)], slow_json);
+        if let Some(slow) = slow {
+            tracing::warn!(target: "steadfast_couchbase::slow", report = %slow, "slow requests");
+        }
+        if let Some(orphans) = json_of([("kv", orphans)], orphan_json) {
+            tracing::warn!(
+                target: "steadfast_couchbase::orphans",
+                report = %orphans,
+                "answers that nobody waited for any longer"
+            );
+        }
+    }
+}
+
+type Taken<T> = Option<(u64, Vec<(Duration, T)>)>;
+
+fn json_of<T, const N: usize>(
+    services: [(&str, Taken<T>); N],
+    json_of: fn(Duration, &T) -> Value,
+) -> Option<Value> {
+    let mut report = serde_json::Map::new();
+    for (service, taken) in services {
+        if let Some((count, samples)) = taken {
+            let top: Vec<Value> = samples
+                .iter()
+                .map(|(took, it)| json_of(*took, it))
+                .collect();
+            let entry = json!({ "total_count": count, "top_requests": top });
+            report.insert(service.to_owned(), entry);
+        }
+    }
+    (!report.is_empty()).then_some(Value::Object(report))
+}
+
+fn slow_json(took: Duration, request: &SlowRequest) -> Value {
+    json!({
+        "total_duration_us": micros(took),
+        "operation_name": request.operation,
+        "service": request.service,
+        "retries": request.retries,
+        "timeout_ms": request.timeout.map(|timeout| timeout.as_millis() as u64),
+        "last_operation_id": request.last_opaque.map(|opaque| format!("{opaque:#x}")),
+        "last_local_socket": request.last_local.as_deref(),
+        "last_remote_socket": request.last_remote.as_deref(),
+        "last_server_duration_us": request.last_server_duration.map(micros),
+    })
+}
+
+fn orphan_json(_: Duration, orphan: &Orphan) -> Value {
+    json!({
+        "operation_name": orphan.operation,
+        "last_operation_id": format!("{:#x}", orphan.opaque),
+        "last_local_socket": &*orphan.local,
+        "last_remote_socket": &*orphan.remote,
+        "last_server_duration_us": micros(orphan.server_duration),
+    })
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}

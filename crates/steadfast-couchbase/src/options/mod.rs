@@ -1,0 +1,220 @@
+//! What can be set, what it is when nobody sets it, and which values make sense.
+//!
+//! Options are read from fields and set with methods of the same names, so that
+//! a configuration reads as one sentence. None of them fails on its own;
+//! [`ClusterOptions::validate`] is asked before anything is dialled and names
+//! the option that cannot work.
+
+mod breaker;
+mod reporting;
+mod settings;
+mod tls;
+mod transport;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use steadfast::RetryStrategy;
+
+pub use breaker::BreakerOptions;
+pub use reporting::ReportOptions;
+pub use tls::{Authority, TlsOptions};
+pub use transport::{Compression, Network, VbucketRetry};
+
+use crate::config_error::ConfigError;
+use settings::settings;
+
+/// Polling more often than this asks more of a cluster than it tells (RFC 0024).
+const POLL_FLOOR: Duration = Duration::from_millis(50);
+
+/// What waits longer than this was meant in another unit.
+const LONGEST_INTERVAL: Duration = Duration::from_secs(24 * 3600);
+
+/// More connections to each node than this are a mistake in a number.
+const MOST_KV_CONNECTIONS: u16 = 64;
+
+/// Opaques are 32 bits, of which the connection keeps some for itself.
+const MOST_IN_FLIGHT: u32 = 1 << 24;
+
+/// The agent is part of a JSON text that servers cut at 250 bytes.
+const LONGEST_AGENT: usize = 128;
+
+settings! {
+    /// The options of a cluster.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use steadfast::BestEffort;
+    /// use steadfast_couchbase::options::{BreakerOptions, ClusterOptions};
+    ///
+    /// let options = ClusterOptions::new()
+    ///     .kv_timeout(Duration::from_secs(1))
+    ///     .circuit_breaker(BreakerOptions::default())
+    ///     .retry_strategy(BestEffort::default());
+    /// options.validate()?;
+    ///
+    /// let error = options.kv_connections(0).validate().unwrap_err();
+    /// assert_eq!(error.part(), "kv_connections");
+    /// # Ok::<(), steadfast_couchbase::ConfigError>(())
+    /// ```
+    pub struct ClusterOptions {
+        /// How long a key-value operation may take, all its attempts included:
+        /// 2.5 s.
+        plain kv_timeout: Duration = Duration::from_millis(2500);
+        /// How long a key-value operation with a durability level may take: 10 s.
+        /// Less than 1.5 s is raised to that, as servers need it.
+        plain kv_durable_timeout: Duration = Duration::from_secs(10);
+        /// How long connecting, authenticating and opening may take on one
+        /// connection: 10 s.
+        plain connect_timeout: Duration = Duration::from_secs(10);
+        /// How long a query may take: 75 s.
+        plain query_timeout: Duration = HTTP_TIMEOUT;
+        /// How long an analytics query may take: 75 s.
+        plain analytics_timeout: Duration = HTTP_TIMEOUT;
+        /// How long a search may take: 75 s.
+        plain search_timeout: Duration = HTTP_TIMEOUT;
+        /// How long a view query may take: 75 s.
+        plain view_timeout: Duration = HTTP_TIMEOUT;
+        /// How long a management call may take: 75 s.
+        plain management_timeout: Duration = HTTP_TIMEOUT;
+
+        /// Decides about retries, unless a request brings another strategy. `None`
+        /// is the client's default: failing fast on terminal errors (D1).
+        own retry_strategy: Option<Arc<dyn RetryStrategy>> = None;
+        /// What delays a request whose vbucket the server does not have (D21).
+        plain vbucket_retry: VbucketRetry = VbucketRetry::Controlled;
+        /// Stops sending to an endpoint that keeps failing. Off: `None`.
+        into circuit_breaker: Option<BreakerOptions> = None;
+
+        /// How TLS is done where the connection string asks for it.
+        plain tls: TlsOptions = TlsOptions::default();
+        /// Lets a password or a token be sent over a connection without TLS, if the
+        /// server offers nothing better. Off: whoever listens could read it.
+        plain allow_secrets_without_tls: bool = false;
+        /// Says HELLO after authenticating instead of before. Off; some old servers
+        /// hang up on a HELLO that comes first (D30).
+        plain hello_after_authentication: bool = false;
+
+        /// How many key-value connections there are to each node, for each bucket: 1.
+        plain kv_connections: u16 = 1;
+        /// How many requests may be under way on one connection: 65536. Those beyond
+        /// wait their turn.
+        plain max_in_flight: u32 = 65_536;
+        /// How long a connection may be silent before the operating system asks
+        /// whether the peer is still there: 60 s. `None` never asks.
+        into tcp_keepalive: Option<Duration> = Some(Duration::from_secs(60));
+        /// How long an HTTP connection is kept without a request: 1 s. Servers close
+        /// theirs after 5 s, and a request should not meet that.
+        plain idle_http_timeout: Duration = Duration::from_secs(1);
+        /// Whether, and which, documents are compressed.
+        plain compression: Compression = Compression::default();
+
+        /// How often a node is asked for a newer config where it does not push them:
+        /// 2.5 s, and not less than 50 ms.
+        plain config_poll_interval: Duration = Duration::from_millis(2500);
+        /// Whether servers that can push new configs are asked to. On.
+        plain config_push: bool = true;
+        /// Which of their addresses the nodes are reached by.
+        plain network: Network = Network::Auto;
+        /// Whether a connection string with one host and no port is looked up as DNS
+        /// SRV first. On.
+        plain dns_srv: bool = true;
+
+        /// Whether servers are asked how long they worked on each request. On.
+        plain server_durations: bool = true;
+        /// What is reported of slow requests and late answers.
+        plain reports: ReportOptions = ReportOptions::default();
+        /// Shows keys in errors and logs. Off: they are often personal data.
+        plain unredacted_keys: bool = false;
+        /// Appended to the agent that the client introduces itself with.
+        into user_agent_extra: String = String::new();
+    }
+}
+
+const HTTP_TIMEOUT: Duration = Duration::from_secs(75);
+
+impl ClusterOptions {
+    /// Decides about retries, unless a request brings another strategy.
+    #[must_use]
+    pub fn retry_strategy(mut self, strategy: impl RetryStrategy + 'static) -> Self {
+        self.retry_strategy = Some(Arc::new(strategy));
+        self
+    }
+
+    /// Whether all of it can work.
+    ///
+    /// # Errors
+    /// If an option has a value that can only be a mistake. The error has the
+    /// option's name.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        for (name, timeout) in self.timeouts() {
+            positive(name, timeout)?;
+        }
+        interval("idle_http_timeout", self.idle_http_timeout)?;
+        interval("config_poll_interval", self.config_poll_interval)?;
+        if let Some(keepalive) = self.tcp_keepalive {
+            interval("tcp_keepalive", keepalive)?;
+        }
+        if self.config_poll_interval < POLL_FLOOR {
+            let problem = format!("is less than {POLL_FLOOR:?}");
+            return Err(ConfigError::new("config_poll_interval", problem));
+        }
+        if !(1..=MOST_KV_CONNECTIONS).contains(&self.kv_connections) {
+            let problem = format!("is not between 1 and {MOST_KV_CONNECTIONS}");
+            return Err(ConfigError::new("kv_connections", problem));
+        }
+        if !(1..=MOST_IN_FLIGHT).contains(&self.max_in_flight) {
+            let problem = format!("is not between 1 and {MOST_IN_FLIGHT}");
+            return Err(ConfigError::new("max_in_flight", problem));
+        }
+        if self.user_agent_extra.len() > LONGEST_AGENT {
+            let problem = format!("is longer than {LONGEST_AGENT} bytes");
+            return Err(ConfigError::new("user_agent_extra", problem));
+        }
+        if self.user_agent_extra.contains(char::is_control) {
+            let problem = "has a control character in it";
+            return Err(ConfigError::new("user_agent_extra", problem));
+        }
+        self.vbucket_retry.validate()?;
+        self.compression.validate()?;
+        self.network.validate()?;
+        self.reports.validate()?;
+        match &self.circuit_breaker {
+            Some(breaker) => breaker.validate(),
+            None => Ok(()),
+        }
+    }
+
+    fn timeouts(&self) -> [(&'static str, Duration); 8] {
+        [
+            ("kv_timeout", self.kv_timeout),
+            ("kv_durable_timeout", self.kv_durable_timeout),
+            ("connect_timeout", self.connect_timeout),
+            ("query_timeout", self.query_timeout),
+            ("analytics_timeout", self.analytics_timeout),
+            ("search_timeout", self.search_timeout),
+            ("view_timeout", self.view_timeout),
+            ("management_timeout", self.management_timeout),
+        ]
+    }
+}
+
+/// What recurs, or is added to the time, is neither nothing nor longer than a day.
+fn interval(part: &'static str, duration: Duration) -> Result<(), ConfigError> {
+    positive(part, duration)?;
+    if duration > LONGEST_INTERVAL {
+        return Err(ConfigError::new(part, "is longer than a day"));
+    }
+    Ok(())
+}
+
+/// A duration of nothing is no duration.
+fn positive(part: &'static str, duration: Duration) -> Result<(), ConfigError> {
+    if duration.is_zero() {
+        return Err(ConfigError::new(part, "is zero"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

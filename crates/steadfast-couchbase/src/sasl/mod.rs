@@ -1,0 +1,138 @@
+//! Authentication, from the client's side, without a socket.
+//!
+//! An [`Exchange`] is told what the server sent and says what to send next; who
+//! carries it is somebody else's concern:
+//!
+//! ```text
+//!   begin ──▶ first message ──▶ SASL_AUTH
+//!                                  │ 0x21, more is needed
+//!   answer ◀── the server's first ◀┘
+//!      └─────▶ next message ───▶ SASL_STEP
+//!                                  │ 0x00, welcome
+//!   finish ◀── the server's last ◀─┘
+//! ```
+//!
+//! `finish` matters as much as the rest: with SCRAM the server proves there that
+//! it knows the password too, and a server that skips its proof is not the
+//! cluster. What the server sends is not trusted before that: its messages are
+//! read with bounds and cannot make the client work for long ([`scram`]).
+//!
+//! A refusal is no error here. It is a status (0x20, D3), and whoever reads
+//! statuses knows what it means; a [`SaslError`] is an exchange that cannot go on.
+
+mod choose;
+mod error;
+mod hash;
+mod salted;
+mod scram;
+
+use steadfast_wire::Encode;
+use steadfast_wire::sasl::{Mechanism, OauthBearer, Plain};
+
+pub(crate) use choose::{Channel, choose, preferred};
+pub(crate) use error::SaslError;
+pub(crate) use salted::SaltedPasswords;
+
+use crate::credentials::{Credentials, Kind};
+use hash::Hash;
+use scram::Scram;
+
+/// What ends an OAUTHBEARER exchange that the server did not like, so that it can
+/// say so with a status (RFC 7628, section 3.2.3).
+const BEARER_GIVES_UP: &[u8] = b"\x01";
+
+/// One authentication on one connection.
+pub(crate) struct Exchange {
+    state: State,
+}
+
+enum State {
+    /// Everything was said in the first message.
+    Said(Mechanism),
+    /// The server did not like the token, and has been told that this was read.
+    TokenRefused,
+    Scram(Scram),
+}
+
+impl Exchange {
+    /// Begins one; the message is the value of SASL_AUTH.
+    ///
+    /// # Errors
+    /// If the mechanism cannot use such credentials, or the credentials cannot be
+    /// sent at all.
+    pub(crate) fn begin(
+        mechanism: Mechanism,
+        credentials: &Credentials,
+    ) -> Result<(Self, Vec<u8>), SaslError> {
+        let hash = match (mechanism, credentials.kind()) {
+            (Mechanism::ScramSha512, Kind::Password(_)) => Hash::Sha512,
+            (Mechanism::ScramSha256, Kind::Password(_)) => Hash::Sha256,
+            (Mechanism::ScramSha1, Kind::Password(_)) => Hash::Sha1,
+            (Mechanism::Plain, Kind::Password(password)) => {
+                return Self::said(mechanism, Plain::new(&password.user, &password.password));
+            }
+            (Mechanism::OauthBearer, Kind::Token(token)) => {
+                return Self::said(mechanism, OauthBearer { token });
+            }
+            (
+                Mechanism::ScramSha512
+                | Mechanism::ScramSha256
+                | Mechanism::ScramSha1
+                | Mechanism::Plain,
+                Kind::Token(_) | Kind::Certificate(_),
+            )
+            | (Mechanism::OauthBearer, Kind::Password(_) | Kind::Certificate(_)) => {
+                return Err(SaslError::Unsuited(mechanism));
+            }
+        };
+        let (scram, first) = Scram::begin(hash, credentials)?;
+        let state = State::Scram(scram);
+        Ok((Self { state }, first))
+    }
+
+    /// Answers a server that wants to hear more; the message is the value of
+    /// SASL_STEP.
+    ///
+    /// With SCRAM the keys are derived here, which takes some milliseconds of
+    /// computing the first time; see [`scram::MOST_ITERATIONS`].
+    ///
+    /// # Errors
+    /// If the server's message is none of this mechanism, or asks for something
+    /// that no honest server asks for.
+    pub(crate) fn answer(&mut self, server: &[u8]) -> Result<Vec<u8>, SaslError> {
+        match &mut self.state {
+            State::Scram(scram) => scram.answer(server),
+            State::Said(Mechanism::OauthBearer) => {
+                self.state = State::TokenRefused;
+                Ok(BEARER_GIVES_UP.to_vec())
+            }
+            State::Said(mechanism) => Err(SaslError::OutOfTurn(*mechanism)),
+            State::TokenRefused => Err(SaslError::OutOfTurn(Mechanism::OauthBearer)),
+        }
+    }
+
+    /// Checks the last message of a server that says that all is well.
+    ///
+    /// # Errors
+    /// If the server did not prove that it knows the password, although the
+    /// mechanism has it do so.
+    pub(crate) fn finish(self, server: &[u8]) -> Result<(), SaslError> {
+        match self.state {
+            State::Scram(scram) => scram.finish(server),
+            State::Said(_) => Ok(()),
+            State::TokenRefused => Err(SaslError::OutOfTurn(Mechanism::OauthBearer)),
+        }
+    }
+
+    fn said(mechanism: Mechanism, message: impl Encode) -> Result<(Self, Vec<u8>), SaslError> {
+        let mut first = bytes::BytesMut::new();
+        message
+            .append_to(&mut first)
+            .map_err(SaslError::Unsendable)?;
+        let state = State::Said(mechanism);
+        Ok((Self { state }, first.to_vec()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

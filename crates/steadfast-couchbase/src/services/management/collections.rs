@@ -1,0 +1,121 @@
+//! Scopes and collections.
+
+use hyper::Method;
+use serde::Deserialize;
+
+use super::{Management, ManagementRequest};
+use crate::error::ErrorKind;
+use crate::services::answer::limit;
+use crate::services::path::segment;
+
+/// A scope of a bucket.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[non_exhaustive]
+pub struct ScopeInfo {
+    /// Its name.
+    pub name: String,
+    /// What is in it.
+    #[serde(default)]
+    pub collections: Vec<CollectionInfo>,
+}
+
+/// A collection of a scope.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[non_exhaustive]
+pub struct CollectionInfo {
+    /// Its name.
+    pub name: String,
+    /// After how many seconds its documents expire at the latest; zero is never.
+    #[serde(default, rename = "maxTTL")]
+    pub max_ttl: i64,
+}
+
+impl Management {
+    /// The scopes of a bucket and their collections.
+    pub fn scopes(&self, bucket: &str) -> ManagementRequest<Vec<ScopeInfo>> {
+        self.request("list scopes", Method::GET, scopes_path(bucket))
+            .read(|answered| {
+                #[derive(Deserialize)]
+                struct Manifest {
+                    scopes: Vec<ScopeInfo>,
+                }
+                match serde_json::from_slice::<Manifest>(&answered.body) {
+                    Ok(manifest) => Ok(manifest.scopes),
+                    Err(_) => Err("the answer is no manifest"),
+                }
+            })
+            .kind(refusal)
+            .about([Some(bucket), None, None])
+    }
+
+    /// Creates a scope.
+    pub fn create_scope(&self, bucket: &str, scope: &str) -> ManagementRequest<()> {
+        self.request("create scope", Method::POST, scopes_path(bucket))
+            .form([("name", scope)])
+            .read(|_| Ok(()))
+            .kind(refusal)
+            .about([Some(bucket), Some(scope), None])
+    }
+
+    /// Drops a scope with all that is in it.
+    pub fn drop_scope(&self, bucket: &str, scope: &str) -> ManagementRequest<()> {
+        let path = format!("{}/{}", scopes_path(bucket), segment(scope));
+        self.request("drop scope", Method::DELETE, path)
+            .read(|_| Ok(()))
+            .kind(refusal)
+            .about([Some(bucket), Some(scope), None])
+    }
+
+    /// Creates a collection.
+    pub fn create_collection(
+        &self,
+        bucket: &str,
+        scope: &str,
+        collection: &str,
+    ) -> ManagementRequest<()> {
+        let path = format!("{}/{}/collections", scopes_path(bucket), segment(scope));
+        self.request("create collection", Method::POST, path)
+            .form([("name", collection)])
+            .read(|_| Ok(()))
+            .kind(refusal)
+            .about([Some(bucket), Some(scope), Some(collection)])
+    }
+
+    /// Drops a collection with all that is in it.
+    pub fn drop_collection(
+        &self,
+        bucket: &str,
+        scope: &str,
+        collection: &str,
+    ) -> ManagementRequest<()> {
+        let path = format!(
+            "{}/{}/collections/{}",
+            scopes_path(bucket),
+            segment(scope),
+            segment(collection)
+        );
+        self.request("drop collection", Method::DELETE, path)
+            .read(|_| Ok(()))
+            .kind(refusal)
+            .about([Some(bucket), Some(scope), Some(collection)])
+    }
+}
+
+fn scopes_path(bucket: &str) -> String {
+    format!("/pools/default/buckets/{}/scopes", segment(bucket))
+}
+
+/// The server tells these apart by sentences only.
+fn refusal(status: u16, text: &str) -> Option<ErrorKind> {
+    match (status, text) {
+        (400, _) if text.contains("already exists") && text.contains("Collection with name") => {
+            Some(ErrorKind::CollectionExists)
+        }
+        (400, _) if text.contains("already exists") => Some(ErrorKind::ScopeExists),
+        (404, _) if text.contains("Collection with name") => Some(ErrorKind::CollectionNotFound),
+        (404, _) if text.contains("Scope with name") => Some(ErrorKind::ScopeNotFound),
+        (404, _) => Some(ErrorKind::BucketNotFound),
+        (429, _) => limit(text),
+        _ => None,
+    }
+}

@@ -1,0 +1,10 @@
+//! The services against a real cluster, over real sockets.
+
+mod client;
+mod hostile;
+mod management;
+mod query;
+mod services;
+mod stage;
+mod support;
+mod tls;

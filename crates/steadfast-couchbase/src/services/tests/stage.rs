@@ -1,0 +1,439 @@
+//! How far an attempt came, and what follows from it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use steadfast::Stage;
+use steadfast_cluster::Service;
+use steadfast_cluster::fault::{Fault, When};
+use steadfast_cluster::http::script::Script;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use super::support::{TestHost, builder, cluster, config, eventually, reasons};
+use crate::error::{Error, ErrorKind};
+use crate::reason::{AUTHENTICATION_ERROR, TLS_ERROR};
+use crate::services::management::Management;
+use crate::services::query::{Query, query};
+use crate::services::search::search;
+
+/// A statement that writes, so that the journal counts how often it was applied.
+const WRITE: &str = "UPSERT INTO b VALUES ('k', 1) RETURNING META().id";
+
+fn write(host: &Arc<TestHost>) -> Query {
+    query(host.clone(), WRITE)
+}
+
+fn read(host: &Arc<TestHost>) -> Query {
+    query(host.clone(), "SELECT RAW 1").readonly(true)
+}
+
+fn on_query() -> When {
+    Fault::on_service(Service::Query)
+}
+
+fn stages(error: &Error) -> Vec<Stage> {
+    let report = error.context().report().unwrap();
+    let history = report.request().history();
+    history
+        .records()
+        .map(|record| record.failure.stage)
+        .collect()
+}
+
+/// An address where nobody listens.
+async fn nobody() -> std::net::SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    listener.local_addr().unwrap()
+}
+
+#[tokio::test]
+async fn a_refused_connection_is_not_sent_and_everybody_may_retry() {
+    let cluster = cluster(1).await;
+    let host = TestHost::at(&[nobody().await]);
+    let strict = write(&host).retry(steadfast::internal::FailFast::new());
+    let error = strict.await.unwrap_err();
+    assert_eq!(stages(&error), [Stage::NotSent]);
+    assert_eq!(reasons(&error), ["SOCKET_NOT_AVAILABLE"]);
+    assert!(!error.is_ambiguous());
+    let timeout = Duration::from_millis(40);
+    let error = write(&host).timeout(timeout).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout, "{error}");
+    // The write is parked, and goes where the new config says, at once.
+    let writing = tokio::spawn(write(&host).into_future());
+    host.set_config(config(&cluster));
+    writing.await.unwrap().unwrap();
+    assert_eq!(cluster.journal().applied(), 1);
+}
+
+#[tokio::test]
+async fn a_name_that_nobody_knows_is_not_sent_either() {
+    let host = TestHost::at(&[nobody().await]);
+    let mut unknown = (*host.config_now()).clone();
+    unknown.nodes[0].hostname = "no-such-host.invalid".to_owned();
+    host.set_config(unknown);
+    let strict = write(&host).retry(steadfast::internal::FailFast::new());
+    let error = strict.await.unwrap_err();
+    assert_eq!(stages(&error), [Stage::NotSent], "{error:#}");
+}
+
+#[tokio::test]
+async fn the_node_that_failed_is_left_for_one_that_works() {
+    let cluster = cluster(1).await;
+    let host = TestHost::of(&cluster);
+    let mut nodes = (*host.config_now()).clone();
+    let dead = (*TestHost::at(&[nobody().await]).config_now()).clone();
+    nodes.nodes.extend(dead.nodes);
+    host.set_config(nodes);
+    for _ in 0..6 {
+        let mut rows = read(&host).timeout(Duration::from_secs(5)).await.unwrap();
+        assert_eq!(rows.all::<u8>().await.unwrap(), [1]);
+    }
+}
+
+#[tokio::test]
+async fn a_connection_cut_under_way_is_retried_for_what_only_reads() {
+    let cluster = cluster(1).await;
+    let host = TestHost::of(&cluster);
+    let guard = cluster.fault(on_query().times(2).cut_before_applying());
+    let mut rows = read(&host).await.unwrap();
+    assert_eq!(rows.all::<u8>().await.unwrap(), [1]);
+    assert_eq!(guard.fired(), 2);
+    drop(guard);
+    let guard = cluster.fault(on_query().times(2).cut_mid_response());
+    assert!(read(&host).await.is_ok());
+    assert_eq!(guard.fired(), 2);
+    drop(guard);
+    let guard = cluster.fault(
+        Fault::on_service(Service::Search)
+            .times(1)
+            .cut_after_applying(),
+    );
+    let found = search(host.clone(), "i", &json!({})).unwrap();
+    assert!(found.await.is_ok());
+    assert_eq!(guard.fired(), 1);
+}
+
+#[tokio::test]
+async fn a_write_that_may_have_been_applied_is_not_sent_again() {
+    let cluster = cluster(1).await;
+    let host = TestHost::of(&cluster);
+    let applied = |after: bool| {
+        let (cluster, host) = (cluster.clone(), host.clone());
+        async move {
+            let before = cluster.journal().applied();
+            let fault = if after {
+                on_query().cut_after_applying()
+            } else {
+                on_query().cut_before_applying()
+            };
+            let guard = cluster.fault(fault);
+            let error = write(&host).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::RequestCanceled, "{error}");
+            assert!(error.is_ambiguous(), "{error}");
+            assert_eq!(stages(&error), [Stage::InFlight]);
+            assert_eq!(reasons(&error), ["SOCKET_CLOSED_WHILE_IN_FLIGHT"]);
+            assert_eq!(guard.fired(), 1);
+            cluster.journal().applied() - before
+        }
+    };
+    assert_eq!(applied(true).await, 1);
+    assert_eq!(applied(false).await, 0);
+}
+
+#[tokio::test]
+async fn what_counts_as_not_sent_never_reached_a_server_that_closes_connections() {
+    // Every connection is closed right behind its first answer, which the pool
+    // may notice before, while or after it hands out the connection.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let host = TestHost::at(&[listener.local_addr().unwrap()]);
+    let received = Arc::new(AtomicUsize::new(0));
+    let count = received.clone();
+    let server = tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let count = count.clone();
+            tokio::spawn(async move {
+                let mut request = Vec::new();
+                while !request.ends_with(b"}") {
+                    if !matches!(stream.read_buf(&mut request).await, Ok(1..)) {
+                        return;
+                    }
+                }
+                count.fetch_add(1, Ordering::Relaxed);
+                let body = r#"{"results":[1]}"#;
+                let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
+                let _ = stream.write_all(format!("{head}{body}").as_bytes()).await;
+            });
+        }
+    });
+    let (mut succeeded, mut ambiguous) = (0, 0);
+    for _ in 0..300 {
+        match write(&host).await {
+            Ok(mut rows) => {
+                rows.all::<u8>().await.unwrap();
+                succeeded += 1;
+            }
+            Err(error) => {
+                assert!(error.is_ambiguous(), "{error:#}");
+                ambiguous += 1;
+            }
+        }
+    }
+    let received = received.load(Ordering::Relaxed);
+    assert!(succeeded <= received && received <= succeeded + ambiguous);
+    assert!(succeeded > 0);
+    server.abort();
+}
+
+#[tokio::test]
+async fn silence_until_the_deadline_is_ambiguous_for_writes_only() {
+    let cluster = cluster(1).await;
+    let host = TestHost::of(&cluster);
+    let _silent = cluster.fault(on_query().silent());
+    let timeout = Duration::from_millis(500);
+    let started = Instant::now();
+    let error = write(&host).timeout(timeout).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AmbiguousTimeout, "{error}");
+    assert!(error.is_ambiguous() && error.is_timeout());
+    assert!(
+        error.to_string().contains("may have been applied"),
+        "{error}"
+    );
+    let error = read(&host).timeout(timeout).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout, "{error}");
+    assert!(!error.is_ambiguous());
+    assert!(started.elapsed() < Duration::from_secs(5));
+}
+
+#[tokio::test]
+async fn a_connection_that_is_not_made_in_time_is_not_sent() {
+    // A listener whose queue is full: connecting hangs.
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = socket.listen(1).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut held = Vec::new();
+    for _ in 0..64 {
+        let connecting = tokio::net::TcpStream::connect(address);
+        match tokio::time::timeout(Duration::from_millis(20), connecting).await {
+            Ok(Ok(stream)) => held.push(stream),
+            _ => break,
+        }
+    }
+    let host = TestHost::at(&[address]);
+    let error = write(&host)
+        .timeout(Duration::from_millis(50))
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout, "{error:#}");
+    assert_eq!(stages(&error), [Stage::NotSent], "{error:#}");
+}
+
+#[tokio::test]
+async fn without_a_config_operations_wait_and_wake_when_it_comes() {
+    let cluster = cluster(1).await;
+    let host = TestHost::unconnected();
+    let timeout = Duration::from_millis(30);
+    let error = write(&host).timeout(timeout).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout);
+    assert_eq!(reasons(&error), ["SERVICE_NOT_AVAILABLE"]);
+    let hour = steadfast::Backoff::constant(Duration::from_secs(3600));
+    let slow = steadfast::BestEffort::new(hour);
+    let waiting = tokio::spawn(write(&host).retry(slow).into_future());
+    tokio::task::yield_now().await;
+    host.set_config(config(&cluster));
+    waiting.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn only_a_change_of_where_it_could_go_wakes_what_could_not_be_sent() {
+    let cluster = cluster(1).await;
+    let host = TestHost::at(&[nobody().await]);
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let counting = steadfast::from_fn(move |_, _| {
+        count.fetch_add(1, Ordering::Relaxed);
+        steadfast::RetryAction::with_duration(Duration::from_secs(3600))
+    });
+    let waiting = tokio::spawn(write(&host).retry(counting).into_future());
+    eventually("it waits", || asked.load(Ordering::Relaxed) == 1).await;
+    for _ in 0..5 {
+        host.changed();
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    *host.terminal.lock() = Some((&TLS_ERROR, "as told".to_owned()));
+    host.changed();
+    eventually("it failed again", || asked.load(Ordering::Relaxed) == 2).await;
+    host.set_config(config(&cluster));
+    waiting.await.unwrap().unwrap();
+    assert_eq!(asked.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test]
+async fn what_was_answered_waits_for_its_time_whatever_changes() {
+    let cluster = cluster(1).await;
+    let host = TestHost::of(&cluster);
+    let body = json!({"errors": [{"code": 4040, "msg": "gone"}]}).to_string();
+    let guard = cluster.script(Script::on(Service::Query).answer(404, body));
+    let hour = steadfast::Backoff::constant(Duration::from_secs(3600));
+    let asked = write(&host).retry(steadfast::BestEffort::new(hour));
+    let waiting = tokio::spawn(asked.timeout(Duration::from_secs(1)).into_future());
+    eventually("it was answered", || guard.answered() == 1).await;
+    let mut config = config(&cluster);
+    config.nodes.extend(config.nodes.clone());
+    host.set_config(config);
+    assert!(waiting.await.unwrap().unwrap_err().is_timeout());
+    assert_eq!(guard.answered(), 1);
+}
+
+#[tokio::test]
+async fn a_service_that_no_node_has_is_said_to_be_missing() {
+    let cluster = cluster(1).await;
+    let host = TestHost::of(&cluster);
+    let mut config = config(&cluster);
+    config.nodes[0].ports = Default::default();
+    host.set_config(config);
+    let strict = write(&host).retry(steadfast::internal::FailFast::new());
+    let error = strict.await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ServiceNotAvailable);
+    assert_eq!(reasons(&error), ["SERVICE_NOT_AVAILABLE"]);
+}
+
+#[tokio::test]
+async fn terminal_reasons_are_told_when_nothing_can_be_dispatched_and_only_then() {
+    let cluster = cluster(1).await;
+    for (reason, kind) in [
+        (&AUTHENTICATION_ERROR, ErrorKind::AuthenticationFailure),
+        (&TLS_ERROR, ErrorKind::Couchbase),
+    ] {
+        let host = TestHost::unconnected();
+        *host.terminal.lock() = Some((reason, "as told".to_owned()));
+        let error = write(&host).await.unwrap_err();
+        assert_eq!((error.kind(), error.attempts()), (kind, 1), "{error}");
+        let managed = Management::new(host.clone()).delete("/x").await;
+        assert_eq!(managed.unwrap_err().kind(), kind);
+        let patient = host.clone().best_effort();
+        let timeout = Duration::from_millis(20);
+        let error = write(&patient).timeout(timeout).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout);
+        assert_eq!(reasons(&error), [reason.name()]);
+        host.set_config(config(&cluster));
+        assert!(write(&host).await.is_ok(), "it can be dispatched");
+    }
+}
+
+#[tokio::test]
+async fn closing_the_client_ends_what_is_under_way_and_what_waits() {
+    let cluster = cluster(1).await;
+    let host = TestHost::of(&cluster);
+    let silent = cluster.fault(on_query().silent());
+    let under_way = tokio::spawn(write(&host).into_future());
+    let reading = tokio::spawn(read(&host).into_future());
+    eventually("both are under way", || silent.fired() == 2).await;
+    let waits = TestHost::unconnected();
+    let waiting = tokio::spawn(write(&waits).into_future());
+    tokio::task::yield_now().await;
+    host.close();
+    waits.close();
+    for (task, ambiguous) in [(under_way, true), (reading, false), (waiting, false)] {
+        let error = task.await.unwrap().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::RequestCanceled, "{error}");
+        assert!(error.to_string().contains("closed"), "{error}");
+        assert_eq!(error.is_ambiguous(), ambiguous, "{error}");
+    }
+    let late = write(&host).await.unwrap_err();
+    assert_eq!(late.kind(), ErrorKind::RequestCanceled);
+}
+
+#[tokio::test]
+async fn closing_the_client_ends_rows_that_are_still_to_come() {
+    let cluster = cluster(1).await;
+    let host = TestHost::of(&cluster);
+    let script = Script::on(Service::Query).rows((0..100).map(|at| json!(at)));
+    let _script = cluster.script(script.pause(Duration::from_millis(50)));
+    let mut rows = read(&host).await.unwrap();
+    assert_eq!(rows.next::<u8>().await.unwrap(), Some(0));
+    host.close();
+    let error = rows.all::<u8>().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::RequestCanceled);
+    assert!(error.to_string().contains("closed"), "{error}");
+}
+
+#[tokio::test]
+async fn the_timeout_holds_for_rows_too() {
+    let cluster = cluster(1).await;
+    let host = TestHost::of(&cluster);
+    let script = Script::on(Service::Query).rows((0..100).map(|at| json!(at)));
+    let _script = cluster.script(script.pause(Duration::from_millis(20)));
+    for (readonly, kind) in [
+        (true, ErrorKind::UnambiguousTimeout),
+        (false, ErrorKind::AmbiguousTimeout),
+    ] {
+        let asked = query(host.clone(), WRITE).readonly(readonly);
+        let mut rows = asked.timeout(Duration::from_millis(600)).await.unwrap();
+        let error = rows.all::<u8>().await.unwrap_err();
+        assert_eq!((error.kind(), error.is_ambiguous()), (kind, !readonly));
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_behind_the_first_row_is_an_error() {
+    let cluster = cluster(1).await;
+    let host = TestHost::of(&cluster);
+    // A number alone could go on; an object has an end.
+    let script = Script::on(Service::Query).rows([json!({"at": 1})]);
+    let guard = cluster.script(script.then_cut());
+    for readonly in [true, false] {
+        let asked = query(host.clone(), WRITE).readonly(readonly);
+        let mut rows = asked.await.unwrap();
+        assert!(rows.next::<Value>().await.unwrap().is_some());
+        let error = rows.next::<Value>().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::RequestCanceled, "{error}");
+        assert_eq!(error.is_ambiguous(), !readonly);
+        assert!(rows.meta().is_none());
+    }
+    assert_eq!(
+        guard.answered(),
+        2,
+        "what was handed out is not asked for again"
+    );
+}
+
+#[tokio::test]
+async fn the_server_is_told_how_much_time_is_left() {
+    let cluster = builder(1).start().await.unwrap();
+    let host = TestHost::of(&cluster);
+    let script = Script::on(Service::Query).matching(r#""timeout":"1"#);
+    let guard = cluster.script(script.rows([json!(1)]));
+    read(&host)
+        .timeout(Duration::from_millis(1999))
+        .await
+        .unwrap();
+    assert_eq!(guard.answered(), 1);
+}
+
+#[tokio::test]
+async fn a_dropped_query_leaves_a_client_that_works() {
+    let cluster = cluster(1).await;
+    let host = TestHost::of(&cluster);
+    let silent = cluster.fault(on_query().silent());
+    for round in 1..=10 {
+        let task = tokio::spawn(write(&host).into_future());
+        eventually("it is under way", || silent.fired() == round).await;
+        task.abort();
+        assert!(task.await.unwrap_err().is_cancelled());
+    }
+    drop(silent);
+    let mut rows = read(&host).await.unwrap();
+    assert_eq!(rows.all::<u8>().await.unwrap(), [1]);
+    let half = Script::on(Service::Query).rows((0..1000).map(|at| json!({"at": at})));
+    let script = cluster.script(half);
+    for _ in 0..10 {
+        drop(read(&host).await.unwrap());
+    }
+    drop(script);
+    assert!(read(&host).await.is_ok());
+}

@@ -1,0 +1,46 @@
+//! What the error map says about retrying one code, to go along with a failure.
+
+use std::sync::Arc;
+
+use steadfast::Failure;
+use steadfast_wire::Status;
+use steadfast_wire::error_map::{Attributes, ErrorDefinition, RetrySpec};
+
+/// The retry specification of the code that an attempt was answered with.
+///
+/// The client attaches it to the failure, where a strategy finds it:
+///
+/// ```
+/// use steadfast::{RetryAction, from_fn};
+/// use steadfast_couchbase::RetryDirective;
+///
+/// let strategy = from_fn(|_request, failure| match failure.attachment::<RetryDirective>() {
+///     Some(directive) => RetryAction::with_duration(directive.spec.after),
+///     None => RetryAction::no_retry(),
+/// });
+/// # let _ = strategy;
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryDirective {
+    /// The code.
+    pub status: Status,
+    /// When to retry.
+    pub spec: RetrySpec,
+}
+
+impl RetryDirective {
+    /// What a definition says of its code, if it wants it retried by a
+    /// specification: it has one, and `auto-retry`, and not `no-retry` (D27).
+    pub fn of(status: Status, definition: &ErrorDefinition) -> Option<Self> {
+        let attributes = definition.attributes;
+        let asks = attributes.contains(Attributes::AUTO_RETRY)
+            && !attributes.contains(Attributes::NO_RETRY);
+        let spec = definition.retry.filter(|_| asks)?;
+        Some(Self { status, spec })
+    }
+
+    /// The failure with this attached to it.
+    pub fn attach_to(self, failure: Failure) -> Failure {
+        failure.with_attachment(Arc::new(self))
+    }
+}

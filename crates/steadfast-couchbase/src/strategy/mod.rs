@@ -1,0 +1,166 @@
+//! A strategy that only this protocol has: the server says when to retry.
+//!
+//! A server's error map may give a code a *retry specification*: how long to wait
+//! before the first retry, and how the waits grow (RFC 0013, "Retry Intervals").
+//! RFC 0049 wants the strategies that ship as defaults to leave it alone, so that
+//! delays are the client's to choose. Who trusts the server's operator more opts
+//! in with [`ErrorMapDirected`] (D28).
+
+mod directive;
+mod schedule;
+
+use std::fmt;
+use std::time::Instant;
+
+use steadfast::{
+    Answer, BestEffort, Cause, Decision, Ending, Failure, ForeignToken, Limits, Refusal, Request,
+    RetryAfter, RetryStrategy, RetryToken, World, WorstCase,
+};
+
+pub use directive::RetryDirective;
+
+use schedule::Run;
+
+/// Waits as the server's error map says where it says anything, and otherwise as
+/// the strategy inside.
+///
+/// For a code with a retry specification the first retry waits its `after`, and
+/// those that follow its `interval`: the same each time (`constant`), times the
+/// number of retries before (`linear`), or to the power of it (`exponential`);
+/// none longer than `ceil`. The count starts again when something else was
+/// retried in between. What ends before its `max-duration` ends, counted from the
+/// first answer with that code, is tried; the rest is given up at once.
+///
+/// The strategy inside is asked about every retry all the same, and may refuse
+/// it: a budget or a limit that is put into it holds for what the server asks
+/// for too.
+///
+/// ```
+/// use steadfast::{BestEffort, StrategyExt};
+/// use steadfast_couchbase::ErrorMapDirected;
+///
+/// let strategy = ErrorMapDirected::default();
+/// let limited = ErrorMapDirected::new(BestEffort::default().max_attempts(5)?);
+/// # let _ = (strategy, limited);
+/// # Ok::<(), steadfast::PolicyError>(())
+/// ```
+///
+/// # What not to do
+///
+/// - Do not use it against servers that you do not run: an operator, or a proxy
+///   that rewrites the map, sets the pace of your retries. Only whole
+///   milliseconds keep it from making the client spin.
+/// - Do not expect it to do anything by itself: the map that servers ship has no
+///   retry specifications.
+#[derive(Clone, Debug)]
+pub struct ErrorMapDirected<S = BestEffort> {
+    inner: S,
+}
+
+impl<S: RetryStrategy> ErrorMapDirected<S> {
+    /// Waits as the error map says, and where it is silent as this strategy.
+    pub const fn new(inner: S) -> Self {
+        Self { inner }
+    }
+}
+
+impl Default for ErrorMapDirected {
+    /// Around best effort.
+    fn default() -> Self {
+        Self::new(BestEffort::default())
+    }
+}
+
+impl<S: RetryStrategy> RetryStrategy for ErrorMapDirected<S> {
+    #[inline]
+    fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
+        self.inner.acquire_initial_token(request, world)
+    }
+
+    fn refresh_retry_token(
+        &self,
+        token: RetryToken,
+        request: &Request<'_>,
+        failure: &Failure,
+        world: &dyn World,
+    ) -> Decision {
+        let Some(directive) = failure.attachment::<RetryDirective>() else {
+            return self
+                .inner
+                .refresh_retry_token(token, request, failure, world);
+        };
+        let run = Run::of(&token, directive, world);
+        let delay = match run.delay(directive, world) {
+            Ok(delay) => RetryAfter::Floor.apply(delay, false, request, failure),
+            // The server's own limit. It is no timeout of the caller's, who may
+            // well have time left; the code's own error is what is to be said.
+            Err(delay) => Err(Refusal::new(Cause::Declined).would_wait(delay)),
+        };
+        let delay = match delay {
+            Ok(delay) => delay,
+            Err(refusal) => {
+                self.inner.record_end(token, Ending::failed(failure), world);
+                return refusal.into();
+            }
+        };
+        // Its answer decides; only its delay gives way.
+        let redirect = move |token: RetryToken| run.keep_on(token.after(delay));
+        match self
+            .inner
+            .refresh_retry_token(token, request, failure, world)
+        {
+            Decision::Ready(answer) => answer.map(redirect).into(),
+            Decision::Pending(answer) => {
+                Decision::pending(async move { answer.await.map(redirect) })
+            }
+        }
+    }
+
+    #[inline]
+    fn record_success(&self, token: RetryToken, world: &dyn World) -> Result<(), ForeignToken> {
+        self.inner.record_success(token, world)
+    }
+
+    fn record_end(&self, token: RetryToken, ending: Ending<'_>, world: &dyn World) {
+        self.inner.record_end(token, ending, world);
+    }
+
+    /// Of the strategy inside, that which does not come from its delays.
+    fn worst_case(&self, limits: &Limits) -> WorstCase {
+        let untimed = Limits {
+            timeout: None,
+            ..*limits
+        };
+        let inner = self.inner.worst_case(&untimed);
+        let counted = Limits {
+            attempts: inner.attempts,
+            ..*limits
+        };
+        WorstCase {
+            load: inner.load,
+            ..WorstCase::unbounded(&counted)
+        }
+    }
+
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.inner.is_plain()
+    }
+
+    fn budget_left(&self, now: Instant) -> Option<u64> {
+        self.inner.budget_left(now)
+    }
+
+    fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
+        let inner = self.inner.fork(now)?;
+        Some(Box::new(ErrorMapDirected { inner }))
+    }
+
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("as the server's error map says, else ")?;
+        self.inner.describe(f)
+    }
+}
+
+#[cfg(test)]
+mod tests;

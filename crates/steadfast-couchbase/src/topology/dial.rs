@@ -1,0 +1,109 @@
+//! From an address to a connection.
+
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use bytes::BytesMut;
+use steadfast::{Backoff, BestEffort, Jitter};
+use steadfast_wire::config::ClusterConfig;
+use steadfast_wire::hello::ClientIdentity;
+use tokio::net::TcpStream;
+
+use super::Address;
+use crate::client::Core;
+use crate::kv::connection::{Connection, Io, Limits};
+use crate::kv::handshake::{Rejected, Terms, bootstrap, features};
+use crate::options::Compression;
+use crate::sasl::Channel;
+use crate::tls::server_name;
+
+/// A connection whose task does not run yet.
+pub(crate) struct Opened {
+    pub(crate) connection: Arc<Connection>,
+    pub(crate) io: Io,
+    pub(crate) received: BytesMut,
+    pub(crate) config: Option<ClusterConfig>,
+}
+
+/// How connections are dialled again: for as long as they are wanted, at first
+/// quickly, and not in step with all the other clients that lost theirs.
+pub(crate) fn redial() -> &'static BestEffort {
+    static REDIAL: LazyLock<BestEffort> = LazyLock::new(|| {
+        let backoff = Backoff::exponential(Duration::from_millis(2), Duration::from_secs(1))
+            .expect("two milliseconds are less than a second");
+        BestEffort::new(backoff.with_jitter(Jitter::Equal))
+    });
+    &REDIAL
+}
+
+/// Connects, authenticates and opens the bucket.
+///
+/// Dropping the future drops the socket.
+pub(crate) async fn dial(
+    core: &Core,
+    address: &Address,
+    bucket: Option<&str>,
+) -> Result<Opened, Rejected> {
+    let limit = core.options.connect_timeout;
+    match tokio::time::timeout(limit, open(core, address, bucket)).await {
+        Ok(opened) => opened,
+        Err(_) => Err(Rejected::lost(format!("no connection within {limit:?}"))),
+    }
+}
+
+async fn open(core: &Core, address: &Address, bucket: Option<&str>) -> Result<Opened, Rejected> {
+    let socket = TcpStream::connect((&*address.host, address.port))
+        .await
+        .map_err(|error| Rejected::lost(error.to_string()))?;
+    let local = socket.local_addr().map(|local| local.to_string());
+    prepare(core, &socket)?;
+    let mut io = match &core.tls {
+        None => Io::Plain(socket),
+        Some(tls) => {
+            let name = server_name(&address.host).map_err(|error| Rejected::tls(&error))?;
+            let tls = tls.load().connect(name, socket).await;
+            Io::Tls(Box::new(tls.map_err(Rejected::io)?))
+        }
+    };
+    let credentials = core.credentials();
+    let options = &core.options;
+    let channel = match (&core.tls, options.allow_secrets_without_tls) {
+        (Some(_), _) => Channel::Tls,
+        (None, true) => Channel::ClearButTrusted,
+        (None, false) => Channel::Clear,
+    };
+    let terms = Terms {
+        credentials: &credentials,
+        channel,
+        bucket,
+        identity: ClientIdentity::new(&core.agent, core.client_id, fastrand::u64(..)),
+        features: features(options.compression != Compression::Off, options.config_push),
+        hello_after_authentication: options.hello_after_authentication,
+        host: &address.host,
+    };
+    let welcome = bootstrap(&mut io, &terms).await?;
+    let limits = Limits {
+        in_flight: options.max_in_flight as usize,
+        ..Limits::default()
+    };
+    let ends = (address.to_string().into(), local.unwrap_or_default().into());
+    let connection = Connection::new(ends, welcome.features, welcome.error_map, limits);
+    Ok(Opened {
+        connection,
+        io,
+        received: welcome.received,
+        config: welcome.config,
+    })
+}
+
+fn prepare(core: &Core, socket: &TcpStream) -> Result<(), Rejected> {
+    let failed = |error: std::io::Error| Rejected::lost(error.to_string());
+    socket.set_nodelay(true).map_err(failed)?;
+    if let Some(interval) = core.options.tcp_keepalive {
+        let keepalive = socket2::TcpKeepalive::new().with_time(interval);
+        socket2::SockRef::from(socket)
+            .set_tcp_keepalive(&keepalive)
+            .map_err(failed)?;
+    }
+    Ok(())
+}

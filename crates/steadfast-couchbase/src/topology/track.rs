@@ -1,0 +1,291 @@
+//! The tasks that find the first config and look for newer ones.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use steadfast::internal::FailFast;
+use steadfast_wire::config::{ConfigNotification, ConfigVersion};
+use steadfast_wire::{Feature, Frame, FrameBuilder, Opcode, Status};
+
+use super::bucket::{BucketCore, host_of};
+use super::{Address, Inbox, Opened, dial, redial};
+use crate::client::Core;
+use crate::kv::connection::{Connection, Events, Task};
+use crate::kv::handshake::{Rejected, read_config};
+
+/// A node is not asked more often than this, whatever happens (SDK RFC 0024).
+const FLOOR: Duration = Duration::from_millis(50);
+/// How long a node may take to give its config.
+const PATIENCE: Duration = Duration::from_millis(2500);
+
+/// Opens a bucket, and keeps its config new.
+pub(super) async fn track_bucket(bucket: Arc<BucketCore>) {
+    let closed = bucket.core.closed.clone();
+    tokio::select! {
+        () = closed.cancelled() => {}
+        () = async {
+            find_bucket(&bucket).await;
+            loop {
+                wait_for_reason(&bucket).await;
+                refresh(&bucket).await;
+                tokio::time::sleep(FLOOR).await;
+            }
+        } => {}
+    }
+}
+
+/// Asks seed after seed until one knows the bucket.
+async fn find_bucket(bucket: &Arc<BucketCore>) {
+    let turn = AtomicUsize::new(fastrand::usize(..0xffff));
+    let found = steadfast::retry(redial())
+        .operation("open bucket")
+        .idempotent(true)
+        .classify(Rejected::failure)
+        .run(|_| async {
+            let seed = bucket.core.candidate(turn.fetch_add(1, Ordering::Relaxed));
+            find_at(bucket, &seed).await
+        })
+        .await;
+    if let Err(error) = found {
+        // Only a reason that is never retried ends this, and there is none here.
+        tracing::error!(bucket = %bucket.name, %error, "the bucket is not looked for any more");
+    }
+}
+
+async fn find_at(bucket: &Arc<BucketCore>, seed: &Address) -> Result<(), Rejected> {
+    let slot = (Some(bucket.name.clone()), seed.clone());
+    let opened = dial(&bucket.core, seed, Some(&bucket.name)).await;
+    match opened {
+        Ok(mut opened) => {
+            bucket.core.terminals.opened(&slot);
+            let Some(config) = opened.config.take() else {
+                return Err(Rejected::lost(format!("{seed} gives no config")));
+            };
+            bucket.learn(config, Some((seed, opened)));
+            let routes = bucket.routes();
+            let Some(routes) = routes.as_ref() else {
+                return Err(Rejected::lost(format!("the config of {seed} is of no use")));
+            };
+            // What other seeds said before is of no account, unless they are
+            // nodes under the same address.
+            bucket.core.terminals.forget_seeds(&slot, |address| {
+                routes.nodes().any(|node| node.address == *address)
+            });
+            Ok(())
+        }
+        Err(rejected) => {
+            tracing::debug!(bucket = %bucket.name, %seed, %rejected, "the bucket was not opened");
+            bucket.refused(&slot, &rejected);
+            Err(rejected)
+        }
+    }
+}
+
+/// Completes when somebody asked, or when it is time to look and nobody would
+/// tell.
+async fn wait_for_reason(bucket: &BucketCore) {
+    let interval = bucket.core.options.config_poll_interval;
+    loop {
+        tokio::select! {
+            () = bucket.inbox.asked() => return,
+            () = tokio::time::sleep(interval) => {
+                let told = live(bucket).iter().any(is_told);
+                if !told {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn is_told(connection: &Arc<Connection>) -> bool {
+    connection.has(Feature::ClustermapChangeNotificationBrief)
+        || connection.has(Feature::ClustermapChangeNotification)
+}
+
+fn live(bucket: &BucketCore) -> Vec<Arc<Connection>> {
+    let routes = bucket.routes();
+    let nodes = routes.iter().flat_map(|routes| routes.nodes());
+    nodes.filter_map(|node| node.connection(0)).collect()
+}
+
+/// Asks one node after the other until one knows something newer. If there is
+/// no connection at all, the seeds may know more than the last config.
+async fn refresh(bucket: &Arc<BucketCore>) {
+    let mut connections = live(bucket);
+    if connections.is_empty() {
+        let seed = bucket.core.candidate(fastrand::usize(..0xffff));
+        if let Err(rejected) = find_at(bucket, &seed).await {
+            tracing::debug!(bucket = %bucket.name, %rejected, "nobody knows a config");
+        }
+        return;
+    }
+    fastrand::shuffle(&mut connections);
+    for connection in connections {
+        match fetch(&connection, bucket.version()).await {
+            Ok(answer) if answer.status() == Status::Success && !answer.value().is_empty() => {
+                if bucket.learn_from(&answer, host_of(&connection.peer)) {
+                    return;
+                }
+            }
+            // Nothing newer, or it gives none.
+            Ok(_) => {}
+            Err(rejected) => {
+                tracing::debug!(peer = %connection.peer, %rejected, "no config");
+            }
+        }
+    }
+}
+
+/// Asks a node once for its config, if that is newer than what is known.
+async fn fetch(
+    connection: &Arc<Connection>,
+    known: Option<ConfigVersion>,
+) -> Result<Frame, Rejected> {
+    let known = known
+        .filter(|_| connection.has(Feature::GetClusterConfigWithKnownVersion))
+        .filter(|known| known.epoch >= 0);
+    steadfast::retry(&FailFast::new())
+        .operation("get cluster config")
+        .idempotent(true)
+        .timeout(PATIENCE)
+        .classify(Rejected::failure)
+        .run(|_| async {
+            let deadline = None;
+            let opcode = Opcode::GetClusterConfig;
+            let ticket = connection.submit(opcode, deadline, |opaque, out| {
+                let request = FrameBuilder::request(opcode).opaque(opaque);
+                match known {
+                    Some(known) => request.extras(known).encode(out),
+                    None => request.encode(out),
+                }
+            });
+            let ticket = ticket.map_err(|error| Rejected::lost(format!("{error:?}")))?;
+            let answer = ticket.await;
+            answer.map_err(|ended| Rejected::lost(format!("{ended:?}")))
+        })
+        .await
+        .map_err(|error| {
+            let text = error.to_string();
+            error.into_last_error().unwrap_or(Rejected::lost(text))
+        })
+}
+
+/// Keeps a connection without a bucket, and with it the config of the cluster,
+/// for services that need no bucket (SDK RFC 0048).
+pub(crate) async fn track_cluster(core: Arc<Core>) {
+    let turn = AtomicUsize::new(fastrand::usize(..0xffff));
+    let closed = core.closed.clone();
+    let track = async {
+        loop {
+            let round = steadfast::retry(redial())
+                .operation("track cluster")
+                .idempotent(true)
+                .classify(Rejected::failure)
+                .run(|_| async {
+                    let seed = core.candidate(turn.fetch_add(1, Ordering::Relaxed));
+                    live_at(&core, &seed).await
+                })
+                .await;
+            if let Err(error) = round {
+                tracing::error!(%error, "the cluster is not tracked any more");
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        () = closed.cancelled() => {}
+        () = track => {}
+    }
+}
+
+/// Connects to a node without a bucket, and follows what it says for as long as
+/// the connection lives. Ends well if it did live.
+async fn live_at(core: &Arc<Core>, seed: &Address) -> Result<(), Rejected> {
+    let slot = (None, seed.clone());
+    let opened = dial(core, seed, None).await;
+    let Opened {
+        connection,
+        io,
+        received,
+        config,
+    } = match opened {
+        Ok(opened) => opened,
+        Err(rejected) => {
+            tracing::debug!(%seed, %rejected, "no connection");
+            if core.terminals.refused(&slot, &rejected) {
+                core.changed();
+                core.release_blocked();
+            }
+            return Err(rejected);
+        }
+    };
+    core.terminals.opened(&slot);
+    core.keep_only_tracking(&slot);
+    if let Some(config) = config {
+        core.learn(Arc::new(config));
+    }
+    let inbox = Arc::new(Inbox::default());
+    let events = ClusterEvents {
+        core: core.clone(),
+        inbox: inbox.clone(),
+    };
+    let born = crate::world::now();
+    let task = Task::new(io, connection.clone(), received, events);
+    let interval = core.options.config_poll_interval;
+    let look = async {
+        loop {
+            tokio::select! {
+                () = inbox.asked() => {}
+                () = tokio::time::sleep(interval) => {
+                    if is_told(&connection) {
+                        continue;
+                    }
+                }
+            }
+            if let Ok(answer) = fetch(&connection, core.global_version()).await
+                && answer.status() == Status::Success
+                && !answer.value().is_empty()
+                && let Ok(config) = read_config(&answer, host_of(&connection.peer))
+            {
+                core.learn(Arc::new(config));
+            }
+            tokio::time::sleep(FLOOR).await;
+        }
+    };
+    let closing = tokio::select! {
+        closing = task.run() => closing,
+        () = look => unreachable!("it looks until the connection ends"),
+    };
+    let lived = crate::world::now().saturating_duration_since(born);
+    if lived < Duration::from_secs(1) {
+        return Err(Rejected::lost(format!("{closing:?}")));
+    }
+    Ok(())
+}
+
+struct ClusterEvents {
+    core: Arc<Core>,
+    inbox: Arc<Inbox>,
+}
+
+impl Events for ClusterEvents {
+    fn server_request(&self, connection: &Arc<Connection>, frame: Frame) {
+        match ConfigNotification::decode(&frame) {
+            Ok(news) if news.bucket.is_none() => match news.config {
+                Some(_) => match read_config(&frame, host_of(&connection.peer)) {
+                    Ok(config) => self.core.learn(Arc::new(config)),
+                    Err(rejected) => tracing::warn!(%rejected, "a bad config"),
+                },
+                None => self.inbox.ask_for_config(),
+            },
+            Ok(_) => {}
+            Err(error) => tracing::warn!(peer = %connection.peer, %error, "a bad notification"),
+        }
+    }
+
+    fn orphan(&self, connection: &Arc<Connection>, frame: Frame) {
+        self.core.orphan(connection, &frame);
+    }
+}

@@ -1,0 +1,259 @@
+//! From the names of collections to their ids (D10, D11; cases: "Collection
+//! resolution").
+
+use std::time::Instant;
+
+use steadfast_cluster::Cluster as Server;
+use steadfast_cluster::fault::Fault;
+use steadfast_couchbase::{ClusterOptions, ErrorKind};
+use steadfast_wire::{Opcode, Status};
+
+use crate::support::*;
+
+async fn with_collection(nodes: usize) -> Server {
+    let server = server(nodes).await;
+    server.create_scope(BUCKET, "s").unwrap();
+    server.create_collection(BUCKET, "s", "c", 0).unwrap();
+    server
+}
+
+#[tokio::test]
+async fn many_callers_at_once_are_one_lookup_on_the_wire() {
+    let server = with_collection(2).await;
+    let cluster = client(&server).await;
+    warm(&server, &cluster).await;
+    let lookups = server.fault(Fault::on(Opcode::GetCollectionId).delay(ms(20)));
+    let documents = cluster.bucket(BUCKET).collection("s", "c");
+    let keys: Vec<_> = (0..100).map(|number| format!("k{number}")).collect();
+    let writes = keys
+        .iter()
+        .map(|key| async { documents.upsert(key, &1).await });
+    for written in futures(writes.collect()).await {
+        written.unwrap();
+    }
+    assert_eq!(lookups.fired(), 1);
+    // Another handle of the same collection knows it already.
+    let again = cluster.bucket(BUCKET).collection("s", "c");
+    again.get("k1").await.unwrap();
+    assert_eq!(lookups.fired(), 1);
+    cluster.close().await;
+}
+
+#[tokio::test]
+async fn callers_that_go_away_leave_the_lookup_to_the_next() {
+    let server = with_collection(1).await;
+    let cluster = client(&server).await;
+    warm(&server, &cluster).await;
+    let documents = cluster.bucket(BUCKET).collection("s", "c");
+    let held = server.fault(Fault::on(Opcode::GetCollectionId).hold());
+    let mut callers = Vec::new();
+    for number in 0..10 {
+        let documents = documents.clone();
+        let key = format!("k{number}");
+        callers.push(tokio::spawn(async move {
+            documents.upsert(&key, &1).timeout(LONG).await
+        }));
+    }
+    until("the lookup is on the wire", || held.fired() == 1).await;
+    // The first, which began it, and then all the others.
+    for caller in &callers {
+        caller.abort();
+    }
+    for caller in callers {
+        assert!(caller.await.unwrap_err().is_cancelled());
+    }
+    let next = tokio::spawn({
+        let documents = documents.clone();
+        async move { documents.upsert("next", &1).timeout(LONG).await }
+    });
+    tokio::time::sleep(ms(5)).await;
+    assert_eq!(held.fired(), 1);
+    drop(held);
+    next.await.unwrap().unwrap();
+    assert_eq!(
+        server
+            .journal()
+            .since(0)
+            .iter()
+            .filter(|it| it.collection() != 0)
+            .count(),
+        1
+    );
+    cluster.close().await;
+}
+
+#[tokio::test]
+async fn a_lookup_whose_connection_is_cut_is_made_again() {
+    let server = with_collection(1).await;
+    let cluster = client(&server).await;
+    warm(&server, &cluster).await;
+    let documents = cluster.bucket(BUCKET).collection("s", "c");
+    let cut = Fault::on(Opcode::GetCollectionId).times(3);
+    let cut = server.fault(cut.cut_before_applying());
+    documents.upsert("k", &1).timeout(LONG).await.unwrap();
+    assert_eq!(cut.fired(), 3);
+    cluster.close().await;
+}
+
+#[tokio::test]
+async fn a_lookup_that_is_told_not_now_is_retried_by_the_strategy() {
+    let server = with_collection(1).await;
+    let cluster = client(&server).await;
+    warm(&server, &cluster).await;
+    let documents = cluster.bucket(BUCKET).collection("s", "c");
+    let busy = Fault::on(Opcode::GetCollectionId).times(3);
+    let busy = server.fault(busy.answer(Status::TemporaryFailure));
+    documents.upsert("k", &1).timeout(LONG).await.unwrap();
+    assert_eq!(busy.fired(), 3);
+    cluster.close().await;
+}
+
+#[tokio::test]
+async fn a_lookup_that_is_forbidden_is_not_retried() {
+    let server = with_collection(1).await;
+    let cluster = client(&server).await;
+    warm(&server, &cluster).await;
+    let documents = cluster.bucket(BUCKET).collection("s", "c");
+    let refused = server.fault(Fault::on(Opcode::GetCollectionId).answer(Status::AccessError));
+    let error = documents
+        .upsert("k", &1)
+        .timeout(ms(500))
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AuthenticationFailure, "{error:#}");
+    assert_eq!(refused.fired(), 1);
+    cluster.close().await;
+}
+
+#[tokio::test]
+async fn a_lookup_s_answer_may_end_the_connection() {
+    let server = with_collection(1).await;
+    let cluster = client(&server).await;
+    let documents = warm(&server, &cluster).await;
+    let before = server.journal().since(0).last().unwrap().connection;
+    let others = cluster.bucket(BUCKET).collection("s", "c");
+    let broken = Fault::on(Opcode::GetCollectionId).times(1);
+    let _broken = server.fault(broken.answer(Status::InternalError));
+    let _ = others.upsert("k", &1).await;
+    documents.upsert("k", &1).timeout(LONG).await.unwrap();
+    let after = server.journal().since(0).last().unwrap().connection;
+    assert_ne!(before, after);
+    cluster.close().await;
+}
+
+#[tokio::test]
+async fn a_missing_scope_or_collection_fails_fast() {
+    let server = with_collection(1).await;
+    let cluster = client(&server).await;
+    for (scope, collection, kind, reason) in [
+        (
+            "s",
+            "missing",
+            ErrorKind::CollectionNotFound,
+            "COLLECTION_NOT_FOUND",
+        ),
+        ("missing", "c", ErrorKind::ScopeNotFound, "SCOPE_NOT_FOUND"),
+    ] {
+        let documents = cluster.bucket(BUCKET).collection(scope, collection);
+        let start = Instant::now();
+        let error = documents.upsert("k", &1).timeout(LONG).await.unwrap_err();
+        assert!(start.elapsed() < LONG / 3);
+        assert_eq!(error.kind(), kind, "{error:#}");
+        assert!(reasons(&error).contains(&reason), "{error:#}");
+        assert!(!error.is_ambiguous());
+    }
+    cluster.close().await;
+
+    let cluster = client_with(&server, best_effort()).await;
+    let documents = cluster.bucket(BUCKET).collection("s", "missing");
+    until_timeout_names("COLLECTION_NOT_FOUND", async |time| {
+        documents.upsert("k", &1).timeout(time).await
+    })
+    .await;
+    cluster.close().await;
+}
+
+#[tokio::test]
+async fn a_collection_that_is_created_meanwhile_is_found_under_best_effort() {
+    let server = server(2).await;
+    let cluster = client_with(&server, best_effort()).await;
+    warm(&server, &cluster).await;
+    let documents = cluster.bucket(BUCKET).collection("s", "c");
+    let lookups = server.fault(Fault::on(Opcode::GetCollectionId).pass());
+    let write = tokio::spawn({
+        let documents = documents.clone();
+        async move { documents.upsert("k", &1).timeout(LONG).await }
+    });
+    until("it was looked up", || lookups.fired() >= 2).await;
+    server.create_scope(BUCKET, "s").unwrap();
+    let before = lookups.fired();
+    until("it was looked up again", || lookups.fired() > before).await;
+    server.create_collection(BUCKET, "s", "c", 0).unwrap();
+    write.await.unwrap().unwrap();
+    cluster.close().await;
+}
+
+#[tokio::test]
+async fn a_collection_that_was_made_anew_is_looked_up_again() {
+    let server = with_collection(2).await;
+    let cluster = client(&server).await;
+    warm(&server, &cluster).await;
+    let documents = cluster.bucket(BUCKET).collection("s", "c");
+    documents.upsert("k", &1).await.unwrap();
+    let lookups = server.fault(Fault::on(Opcode::GetCollectionId).pass());
+    server.drop_collection(BUCKET, "s", "c").unwrap();
+    server.create_collection(BUCKET, "s", "c", 0).unwrap();
+    documents.upsert("k", &2).await.unwrap();
+    assert_eq!(lookups.fired(), 1);
+    server.drop_collection(BUCKET, "s", "c").unwrap();
+    let error = documents.upsert("k", &3).timeout(LONG).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CollectionNotFound, "{error:#}");
+    assert!(
+        reasons(&error).contains(&"COLLECTION_NOT_FOUND"),
+        "{error:#}"
+    );
+    cluster.close().await;
+}
+
+#[tokio::test]
+async fn an_id_that_becomes_invalid_while_it_is_looked_up_is_looked_up_again() {
+    let server = with_collection(1).await;
+    let cluster = client(&server).await;
+    warm(&server, &cluster).await;
+    let documents = cluster.bucket(BUCKET).collection("s", "c");
+    // The answer of the lookup is on its way for so long that it is wrong when it
+    // comes.
+    let slow = Fault::on(Opcode::GetCollectionId).times(1);
+    let slow = server.fault(slow.delay_answer(ms(40)));
+    let mut writes = Vec::new();
+    for number in 0..20 {
+        let documents = documents.clone();
+        let key = format!("k{number}");
+        writes.push(tokio::spawn(async move {
+            documents.upsert(&key, &1).timeout(LONG).await
+        }));
+    }
+    until("the lookup is on the wire", || slow.fired() == 1).await;
+    server.drop_collection(BUCKET, "s", "c").unwrap();
+    server.create_collection(BUCKET, "s", "c", 0).unwrap();
+    for write in writes {
+        write.await.unwrap().unwrap();
+    }
+    cluster.close().await;
+}
+
+#[tokio::test]
+async fn a_lookup_that_is_never_answered_is_an_unambiguous_timeout() {
+    let server = with_collection(1).await;
+    let options = ClusterOptions::new().kv_timeout(ms(100));
+    let cluster = client_with(&server, options).await;
+    warm(&server, &cluster).await;
+    let documents = cluster.bucket(BUCKET).collection("s", "c");
+    let held = server.fault(Fault::on(Opcode::GetCollectionId).hold());
+    let error = documents.upsert("k", &1).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout, "{error:#}");
+    assert!(!error.is_ambiguous());
+    drop(held);
+    documents.upsert("k", &1).timeout(LONG).await.unwrap();
+    cluster.close().await;
+}

@@ -1,0 +1,331 @@
+//! What the client makes of answers: RFC 0049, "Response Code Retry List", and
+//! the error map of RFC 0013.
+
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use steadfast::internal::FailFast;
+use steadfast_cluster::Cluster as Server;
+use steadfast_cluster::fault::{Fault, Garble};
+use steadfast_couchbase::{Collection, Error, ErrorKind};
+use steadfast_wire::error_map::{Attributes, ErrorDefinition, RetrySpec, RetryStrategy};
+use steadfast_wire::{Opcode, Status};
+
+use crate::support::*;
+
+const RETRIED: [(Status, &str, ErrorKind); 4] = [
+    (Status::Locked, "KV_LOCKED", ErrorKind::DocumentLocked),
+    (
+        Status::TemporaryFailure,
+        "KV_TEMPORARY_FAILURE",
+        ErrorKind::TemporaryFailure,
+    ),
+    (
+        Status::SyncWriteInProgress,
+        "KV_SYNC_WRITE_IN_PROGRESS",
+        ErrorKind::DurableWriteInProgress,
+    ),
+    (
+        Status::SyncWriteReCommitInProgress,
+        "KV_SYNC_WRITE_RE_COMMIT_IN_PROGRESS",
+        ErrorKind::DurableWriteReCommitInProgress,
+    ),
+];
+
+#[tokio::test]
+async fn statuses_that_say_not_now_are_retried_whether_idempotent_or_not() {
+    let server = server(1).await;
+    let cluster = client(&server).await;
+    let documents = warm(&server, &cluster).await;
+    for (status, _, _) in RETRIED {
+        let gets = server.fault(Fault::on(Opcode::Get).times(3).answer(status));
+        documents.upsert("k", &1).await.unwrap();
+        documents.get("k").await.unwrap();
+        assert_eq!(gets.fired(), 3, "{status}");
+        let applied = server.journal().applied();
+        let sets = server.fault(Fault::on(Opcode::Set).times(3).answer(status));
+        documents.upsert("k", &2).await.unwrap();
+        assert_eq!(sets.fired(), 3, "{status}");
+        assert_eq!(server.journal().applied(), applied + 1);
+    }
+    cluster.close().await;
+}
+
+#[tokio::test]
+async fn statuses_that_say_not_now_until_the_deadline_end_in_an_unambiguous_timeout() {
+    let server = server(1).await;
+    let cluster = client(&server).await;
+    let documents = warm(&server, &cluster).await;
+    for (status, reason, _) in RETRIED {
+        let _refused = server.fault(Fault::on(Opcode::Set).answer(status));
+        let applied = server.journal().applied();
+        let error = documents.upsert("k", &1).timeout(ms(40)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout, "{error}");
+        assert_eq!(reasons(&error), [reason]);
+        assert!(!error.is_ambiguous());
+        assert!(error.attempts() >= 3, "{error:#}");
+        assert_eq!(server.journal().applied(), applied);
+    }
+    cluster.close().await;
+}
+
+#[tokio::test]
+async fn strict_fail_fast_refuses_them_all_with_the_kind_of_the_status() {
+    let server = server(1).await;
+    let cluster = client(&server).await;
+    let documents = warm(&server, &cluster).await;
+    for (status, reason, kind) in RETRIED {
+        let refused = server.fault(Fault::on(Opcode::Set).answer(status));
+        let error = documents
+            .upsert("k", &1)
+            .retry(FailFast::new())
+            .await
+            .unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+        assert_eq!(reasons(&error), [reason]);
+        assert_eq!((error.attempts(), refused.fired()), (1, 1));
+    }
+    cluster.close().await;
+}
+
+#[tokio::test]
+async fn a_mutation_that_runs_out_of_time_in_flight_is_ambiguous_and_a_get_is_not() {
+    let server = server(1).await;
+    let cluster = client(&server).await;
+    let documents = warm(&server, &cluster).await;
+    let held = server.fault(Fault::on(Opcode::Set).key("k").hold());
+    let error = documents.upsert("k", &1).timeout(ms(40)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AmbiguousTimeout);
+    assert!(error.is_ambiguous());
+    assert_eq!(error.attempts(), 1);
+    // It was right to say so: it is applied when nobody waits any longer.
+    let applied = server.journal().applied();
+    drop(held);
+    until("the write is applied", || {
+        server.journal().applied() == applied + 1
+    })
+    .await;
+    let _held = server.fault(Fault::on(Opcode::Get).hold());
+    let error = documents.get("k").timeout(ms(40)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout);
+    assert!(!error.is_ambiguous());
+    cluster.close().await;
+}
+
+/// The connection that the last write came on.
+fn last_connection(server: &Server) -> u64 {
+    server.journal().since(0).last().unwrap().connection
+}
+
+#[tokio::test]
+async fn statuses_that_end_a_connection_end_it_and_the_next_operation_finds_another() {
+    let server = server(1).await;
+    let cluster = client(&server).await;
+    let documents = warm(&server, &cluster).await;
+    for (status, kind) in [
+        (Status::InternalError, ErrorKind::InternalServerFailure),
+        (Status::NotInitialized, ErrorKind::TemporaryFailure),
+        (Status::NoBucket, ErrorKind::BucketNotFound),
+        (Status::AuthStale, ErrorKind::AuthenticationFailure),
+    ] {
+        documents.upsert("k", &1).await.unwrap();
+        let before = last_connection(&server);
+        let refused = server.fault(Fault::on(Opcode::Get).times(1).answer(status));
+        let error = documents.get("k").await.unwrap_err();
+        assert_eq!((error.kind(), refused.fired()), (kind, 1), "{error}");
+        // At once, so that it meets the connection while it closes.
+        let (strategy, asked) = counting();
+        documents.upsert("k", &2).retry(strategy).await.unwrap();
+        assert_ne!(last_connection(&server), before, "{status}");
+        let asked = asked.load(Ordering::Relaxed);
+        assert!(asked < 20, "{status}: it was retried {asked} times");
+    }
+    cluster.close().await;
+}
+
+fn definition(name: &str, attributes: Attributes) -> ErrorDefinition {
+    ErrorDefinition {
+        name: name.into(),
+        description: "made up".into(),
+        attributes,
+        retry: None,
+    }
+}
+
+const ODD: u16 = 0x0fe0;
+
+async fn with_odd_status(definition: ErrorDefinition) -> (Server, steadfast_couchbase::Cluster) {
+    let server = server(1).await;
+    server.error_map().set(ODD, definition);
+    let cluster = client(&server).await;
+    (server, cluster)
+}
+
+fn odd(times: u64) -> Fault {
+    let when = Fault::on(Opcode::Set).times(times);
+    when.answer(Status::from_code(ODD))
+}
+
+async fn write(documents: &Collection) -> Result<(), Error> {
+    documents.upsert("k", &1).await.map(drop)
+}
+
+#[tokio::test]
+async fn an_unknown_status_is_retried_if_the_error_map_says_so() {
+    for attributes in [
+        Attributes::RETRY_LATER,
+        Attributes::RETRY_NOW,
+        Attributes::AUTO_RETRY,
+    ] {
+        let mut odd_one = definition("ODD", attributes);
+        odd_one.retry = Some(RetrySpec {
+            strategy: RetryStrategy::Constant,
+            interval: ms(1),
+            after: ms(1),
+            max_duration: None,
+            ceil: None,
+        });
+        let (server, cluster) = with_odd_status(odd_one).await;
+        let documents = warm(&server, &cluster).await;
+        let refused = server.fault(odd(3));
+        write(&documents).await.unwrap();
+        assert_eq!(refused.fired(), 3);
+        drop(refused);
+        let refused = server.fault(odd(9));
+        let error = documents
+            .upsert("k", &1)
+            .retry(FailFast::new())
+            .await
+            .unwrap_err();
+        assert_eq!(refused.fired(), 1);
+        assert_eq!(error.kind(), ErrorKind::Couchbase);
+        assert_eq!(reasons(&error), ["KV_ERROR_MAP_RETRY_INDICATED"]);
+        let kv = error.context().kv().unwrap();
+        assert_eq!(kv.error_map_name.as_deref(), Some("ODD"));
+        assert_eq!(kv.status, Some(Status::from_code(ODD)));
+        cluster.close().await;
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_status_without_a_retry_attribute_fails_at_once() {
+    let no_retry = Attributes::NO_RETRY | Attributes::RETRY_LATER;
+    for attributes in [Attributes::ITEM_ONLY, no_retry] {
+        let (server, cluster) = with_odd_status(definition("ODD", attributes)).await;
+        let documents = warm(&server, &cluster).await;
+        let refused = server.fault(odd(9));
+        let error = write(&documents).await.unwrap_err();
+        assert_eq!((refused.fired(), error.attempts()), (1, 1), "{error:#}");
+        assert_eq!(error.kind(), ErrorKind::Couchbase);
+        assert!(!error.is_ambiguous());
+        cluster.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_status_that_is_on_no_map_fails_at_once_and_keeps_the_connection() {
+    let server = server(1).await;
+    let cluster = client(&server).await;
+    let documents = warm(&server, &cluster).await;
+    let before = last_connection(&server);
+    let refused = server.fault(odd(9));
+    let error = write(&documents).await.unwrap_err();
+    assert_eq!((refused.fired(), error.attempts()), (1, 1), "{error:#}");
+    drop(refused);
+    write(&documents).await.unwrap();
+    assert_eq!(last_connection(&server), before);
+    cluster.close().await;
+}
+
+#[tokio::test]
+async fn the_map_says_which_unknown_statuses_end_the_connection() {
+    for attributes in [
+        Attributes::CONN_STATE_INVALIDATED,
+        Attributes::SPECIAL_HANDLING,
+        Attributes::CONN_STATE_INVALIDATED | Attributes::RETRY_LATER,
+    ] {
+        let (server, cluster) = with_odd_status(definition("ODD", attributes)).await;
+        let documents = warm(&server, &cluster).await;
+        let before = last_connection(&server);
+        let _refused = server.fault(odd(1));
+        let retried = attributes.contains(Attributes::RETRY_LATER);
+        assert_eq!(write(&documents).await.is_ok(), retried);
+        write(&documents).await.unwrap();
+        assert_ne!(last_connection(&server), before);
+        cluster.close().await;
+    }
+}
+
+#[tokio::test]
+async fn the_map_says_which_unknown_statuses_want_a_new_config() {
+    let attributes = Attributes::FETCH_CONFIG | Attributes::RETRY_LATER;
+    let (server, cluster) = with_odd_status(definition("ODD", attributes)).await;
+    let documents = warm(&server, &cluster).await;
+    let asked = server.fault(Fault::on(Opcode::GetClusterConfig).pass());
+    let _refused = server.fault(odd(1));
+    write(&documents).await.unwrap();
+    until("the config is asked for", || asked.fired() > 0).await;
+    cluster.close().await;
+}
+
+#[tokio::test]
+async fn statuses_that_the_client_knows_never_consult_the_map() {
+    let server = server(1).await;
+    let wrong = definition("WRONG", Attributes::RETRY_NOW);
+    server.error_map().set(Status::KeyNotFound.code(), wrong);
+    let cluster = client(&server).await;
+    let documents = warm(&server, &cluster).await;
+    let asked = server.fault(Fault::on(Opcode::Get).pass());
+    let error = documents.get("nobody").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::DocumentNotFound);
+    assert_eq!(asked.fired(), 1);
+    cluster.close().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_asked_for_closes_the_connection() {
+    for garble in [Garble::Opaque, Garble::Magic] {
+        let server = server(1).await;
+        let cluster = client(&server).await;
+        let documents = warm(&server, &cluster).await;
+        documents.upsert("k", &1).await.unwrap();
+        let before = last_connection(&server);
+        // A get that was in flight on it is retried.
+        let garbled = server.fault(Fault::on(Opcode::Get).times(1).garble(garble));
+        documents.get("k").await.unwrap();
+        assert_eq!(garbled.fired(), 1);
+        documents.upsert("k", &2).await.unwrap();
+        assert_ne!(last_connection(&server), before);
+        // A write is not, although it was applied.
+        let applied = server.journal().applied();
+        let _garbled = server.fault(Fault::on(Opcode::Set).times(1).garble(garble));
+        let error = documents.upsert("k", &3).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::RequestCanceled, "{error}");
+        assert!(error.is_ambiguous());
+        assert_eq!(reasons(&error), ["SOCKET_CLOSED_WHILE_IN_FLIGHT"]);
+        assert_eq!(server.journal().applied(), applied + 1);
+        cluster.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_answer_costs_its_operation_and_not_the_client() {
+    for garble in [Garble::Length, Garble::Body] {
+        let server = server(1).await;
+        let cluster = client(&server).await;
+        let documents = warm(&server, &cluster).await;
+        documents.upsert("k", &"some text").await.unwrap();
+        let _garbled = server.fault(Fault::on(Opcode::Get).times(1).garble(garble));
+        let start = Instant::now();
+        // A length that is wrong makes the next answers part of this one, until
+        // the stream makes no sense any more.
+        let read = || async { documents.get("k").timeout(ms(200)).await.is_ok() };
+        let mut works = false;
+        while !works {
+            assert!(start.elapsed() < LONG);
+            let reads: Vec<_> = (0..500).map(|_| read()).collect();
+            works = futures(reads).await.into_iter().all(|works| works);
+        }
+        cluster.close().await;
+    }
+}

@@ -1,0 +1,57 @@
+//! A client against a real cluster on real sockets.
+
+use steadfast_cluster::{BucketSettings, Cluster as Server};
+use steadfast_couchbase::{Cluster, Credentials, ErrorKind};
+
+#[tokio::test]
+async fn a_document_is_written_and_read() {
+    let server = Server::builder()
+        .nodes(3)
+        .bucket(BucketSettings::new("travel").replicas(1))
+        .user("app", "secret")
+        .start()
+        .await
+        .unwrap();
+    let cluster = Cluster::connect(
+        &server.connection_string(),
+        Credentials::password("app", "secret"),
+    )
+    .await
+    .unwrap();
+    let users = cluster.bucket("travel").default_collection();
+    for user in 0..50 {
+        let id = format!("u:{user}");
+        users.upsert(&id, &user).await.unwrap();
+        let found = users.get(&id).await.unwrap();
+        assert_eq!(found.content::<u32>().unwrap(), user);
+    }
+    let error = users.get("nobody").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::DocumentNotFound);
+    println!("{error}\n{error:#}\n{}", error.to_json());
+    cluster.close().await;
+}
+
+#[tokio::test]
+async fn a_query_finds_what_was_written() {
+    let server = Server::builder()
+        .nodes(2)
+        .bucket(BucketSettings::new("travel"))
+        .user("app", "secret")
+        .start()
+        .await
+        .unwrap();
+    let credentials = Credentials::password("app", "secret");
+    let cluster = Cluster::connect(&server.connection_string(), credentials)
+        .await
+        .unwrap();
+    let users = cluster.bucket("travel").default_collection();
+    users
+        .upsert("u:1", &serde_json::json!({"name": "Ada"}))
+        .await
+        .unwrap();
+    let query = cluster.query("SELECT name FROM `travel`").readonly(true);
+    let mut rows = query.await.unwrap();
+    let row: Option<serde_json::Value> = rows.next().await.unwrap();
+    assert_eq!(row, Some(serde_json::json!({"name": "Ada"})));
+    assert_eq!(rows.next::<serde_json::Value>().await.unwrap(), None);
+}

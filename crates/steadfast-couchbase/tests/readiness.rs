@@ -1,0 +1,84 @@
+//! Readiness, ping and diagnostics, against a real cluster.
+
+use std::time::Duration;
+
+use steadfast_cluster::{BucketSettings, Cluster as Server};
+use steadfast_couchbase::diagnostics::{EndpointState, Readiness};
+use steadfast_couchbase::{Cluster, Credentials, ErrorKind, reason};
+
+const SOON: Duration = Duration::from_secs(10);
+
+async fn server() -> Server {
+    let builder = Server::builder().nodes(3).user("app", "secret");
+    let bucket = BucketSettings::new("travel").replicas(1);
+    builder.bucket(bucket).start().await.unwrap()
+}
+
+async fn client(server: &Server, password: &str) -> Cluster {
+    let credentials = Credentials::password("app", password);
+    Cluster::connect(&server.connection_string(), credentials)
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_bucket_is_ready_when_all_its_nodes_are_connected() {
+    let server = server().await;
+    let cluster = client(&server, "secret").await;
+    let bucket = cluster.bucket("travel");
+    bucket.wait_until_ready(SOON).await.unwrap();
+    cluster.wait_until_ready(SOON).await.unwrap();
+    let report = cluster.diagnostics();
+    assert_eq!(report.endpoints.len(), 3);
+    let connected = |state| state == EndpointState::Connected;
+    assert!(report.endpoints.iter().all(|it| connected(it.state)));
+    let ping = cluster.ping().await;
+    assert!(ping.is_ok(), "{ping:?}");
+    let of = |service| {
+        ping.endpoints
+            .iter()
+            .filter(|it| it.service == service)
+            .count()
+    };
+    assert_eq!((of("kv"), of("query"), of("management")), (3, 3, 3));
+}
+
+#[tokio::test]
+async fn a_bucket_with_a_node_down_is_degraded_and_says_which() {
+    let server = server().await;
+    let cluster = client(&server, "secret").await;
+    let bucket = cluster.bucket("travel");
+    bucket.wait_until_ready(SOON).await.unwrap();
+    let down = server.nodes()[1];
+    server.crash(down).await.unwrap();
+    bucket.wait_until(Readiness::Degraded, SOON).await.unwrap();
+    let short = Duration::from_millis(300);
+    // The client may still have to notice.
+    let error = loop {
+        match bucket.wait_until_ready(short).await {
+            Ok(()) => tokio::task::yield_now().await,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout, "{error}");
+    assert!(error.reasons().contains(&reason::SOCKET_NOT_AVAILABLE));
+}
+
+#[tokio::test]
+async fn wrong_credentials_and_buckets_are_told_at_once() {
+    let server = server().await;
+    let cluster = client(&server, "wrong").await;
+    let error = cluster.wait_until_ready(SOON).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AuthenticationFailure, "{error}");
+    let cluster = client(&server, "secret").await;
+    let error = cluster
+        .bucket("nope")
+        .wait_until_ready(SOON)
+        .await
+        .unwrap_err();
+    assert!(
+        error.reasons().contains(&reason::BUCKET_ACCESS_ERROR),
+        "{error}"
+    );
+    assert_eq!(error.kind(), ErrorKind::Couchbase);
+}

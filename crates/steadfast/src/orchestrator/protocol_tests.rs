@@ -1,0 +1,91 @@
+//! What clients of a protocol need: early wakes, prescribed delays, answers
+//! that are final.
+
+use super::*;
+use crate::reason::Reason;
+use crate::strategy::{BestEffort, Standard};
+use crate::verdict::Certainty;
+use crate::verdict::Verdict;
+use crate::world::VirtualWorld;
+
+static MOVED: Reason = Reason::new("MOVED")
+    .allowing_non_idempotent_retry()
+    .always_retried();
+
+const MS: Duration = Duration::from_millis(1);
+
+fn failing_request(timeout: Duration, world: &VirtualWorld) -> Orchestrator<BestEffort> {
+    let mut request = Orchestrator::new(BestEffort::default(), Call::new("set").timeout(timeout));
+    assert!(matches!(request.begin(world), Step::Attempt));
+    request
+}
+
+#[test]
+fn a_capped_wait_that_is_woken_early_makes_its_attempt() {
+    let world = VirtualWorld::new();
+    let mut request = failing_request(10 * MS, &world);
+    let failure = Failure::responded(&MOVED).with_prescribed_delay(100 * MS);
+    assert!(matches!(request.handle_failure(failure, &world), Step::Wait(wait) if wait == 10 * MS));
+    world.advance(9 * MS);
+    assert!(matches!(request.handle_woken(&world), Step::Attempt));
+    request.handle_success(&world);
+}
+
+#[test]
+fn a_wait_that_is_woken_at_the_deadline_times_out() {
+    let world = VirtualWorld::new();
+    let mut request = failing_request(10 * MS, &world);
+    let failure = Failure::responded(&MOVED).with_prescribed_delay(100 * MS);
+    let _ = request.handle_failure(failure, &world);
+    world.advance(10 * MS);
+    let expected = Verdict::TimedOut(Certainty::Unambiguous);
+    assert!(matches!(request.handle_woken(&world), Step::GiveUp(verdict) if verdict == expected));
+}
+
+#[test]
+fn a_prescribed_delay_takes_the_place_of_the_controlled_backoff_and_zero_is_at_once() {
+    let world = VirtualWorld::new();
+    let mut request = failing_request(1000 * MS, &world);
+    let at_once = Failure::responded(&MOVED).with_prescribed_delay(Duration::ZERO);
+    assert!(matches!(
+        request.handle_failure(at_once, &world),
+        Step::Attempt
+    ));
+    // The next is again the controlled backoff's, of which one retry was made.
+    let step = request.handle_failure(Failure::responded(&MOVED), &world);
+    assert!(matches!(step, Step::Wait(wait) if wait == 10 * MS));
+    assert_eq!(request.request().retries(), 2);
+}
+
+#[test]
+fn a_prescribed_delay_does_not_overrule_a_strategy() {
+    static ASKED: Reason = Reason::new("ASKED").allowing_non_idempotent_retry();
+    let world = VirtualWorld::new();
+    let mut request = failing_request(1000 * MS, &world);
+    let failure = Failure::responded(&ASKED).with_prescribed_delay(100 * MS);
+    assert!(matches!(request.handle_failure(failure, &world), Step::Wait(wait) if wait == MS));
+}
+
+#[test]
+fn an_answer_that_is_final_fails_the_request_and_is_a_success_to_the_strategy() {
+    let world = VirtualWorld::new();
+    let strategy = Standard::guidance();
+    let left = || strategy.budget_left(world.now());
+    let full = left();
+    let mut request = Orchestrator::new(&strategy, Call::new("get").idempotent(true));
+    let _ = request.begin(&world);
+    let busy = Failure::responded(&crate::reason::THROTTLED);
+    let Step::Wait(delay) = request.handle_failure(busy, &world) else {
+        panic!("a wait");
+    };
+    let paid = left();
+    assert!(paid < full);
+    world.advance(delay);
+    assert!(matches!(request.handle_waited(&world), Step::Attempt));
+    request.handle_answer(&world);
+    assert!(left() > paid);
+    let report = request.take_report();
+    assert_eq!(report.verdict(), Verdict::Failed(Certainty::Unambiguous));
+    assert_eq!((report.attempts(), report.retries()), (2, 1));
+    assert!(report.refusal().is_none());
+}
