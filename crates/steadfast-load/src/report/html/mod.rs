@@ -24,7 +24,9 @@ pub(super) fn page(report: &Report) -> String {
     page += &timeline(report);
     page += "<h2>What befell the cluster</h2>\n<div class=\"scroll\"><table>\n";
     for (at, mark) in (1..).zip(&report.calamity) {
-        let until = mark.until.map_or_else(String::new, |until| format!("{until:.1} s"));
+        let until = mark
+            .until
+            .map_or_else(String::new, |until| format!("{until:.1} s"));
         page += &format!(
             "<tr><td class=\"n\">{at}<td class=\"n\">{:.1} s<td class=\"n\">{until}<td>{}\n",
             mark.from,
@@ -62,17 +64,27 @@ fn head(report: &Report) -> String {
     let retries: u64 = report.retries.iter().map(|one| one.count).sum();
     for (value, label) in [
         (grouped(counts.operations), "operations"),
-        (format!("{} op/s", grouped(report.throughput as u64)), "throughput"),
+        (
+            format!("{} op/s", grouped(report.throughput as u64)),
+            "throughput",
+        ),
         (millis(report.latency.p50_ms), "latency, median"),
         (millis(report.latency.p99_ms), "latency, p99"),
         (millis(report.latency.max_ms), "latency, max"),
         (grouped(retries), "retries"),
         (grouped(counts.failed), "failed"),
         (
-            format!("{} ({})", grouped(counts.timed_out), grouped(counts.timed_out_ambiguous)),
+            format!(
+                "{} ({})",
+                grouped(counts.timed_out),
+                grouped(counts.timed_out_ambiguous)
+            ),
             "timed out (ambiguous)",
         ),
-        (grouped(totals.ambiguous), "writes that may have been applied"),
+        (
+            grouped(totals.ambiguous),
+            "writes that may have been applied",
+        ),
     ] {
         // Writing to a string cannot fail.
         let _ = writeln!(head, "<div><b>{value}</b><span>{label}</span></div>");
@@ -86,7 +98,10 @@ fn timeline(report: &Report) -> String {
     let rate = |count: u64, sample: &Sample| count as f64 / sample.length.max(0.001);
     let throughput = chart.line(
         "op/s",
-        samples.iter().map(|sample| rate(sample.ok, sample)).collect(),
+        samples
+            .iter()
+            .map(|sample| rate(sample.ok, sample))
+            .collect(),
         "var(--c0)",
     );
     let mut reasons: Vec<String> = Vec::new();
@@ -112,7 +127,10 @@ fn timeline(report: &Report) -> String {
         .enumerate()
         .map(|(at, reason)| {
             let colour = colour(at);
-            format!("<span><i style=\"background:{colour}\"></i>{}</span>", escaped(reason))
+            format!(
+                "<span><i style=\"background:{colour}\"></i>{}</span>",
+                escaped(reason)
+            )
         })
         .collect();
     format!(
