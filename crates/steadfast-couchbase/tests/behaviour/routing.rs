@@ -174,7 +174,7 @@ async fn a_config_wakes_those_whose_route_it_changed_and_only_those() {
     let wait = every(ms(60_000));
     let waiting = tokio::spawn({
         let (documents, key, wait) = (documents.clone(), unmoved.clone(), wait.clone());
-        async move { documents.get(&key).timeout(ms(3000)).retry(wait).await }
+        async move { documents.get(&key).timeout(ms(1500)).retry(wait).await }
     });
     until("the lock was met", || locked.fired() == 1).await;
     server.crash(lost).await.unwrap();
