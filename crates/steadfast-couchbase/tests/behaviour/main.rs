@@ -13,6 +13,7 @@
 mod access;
 mod closing;
 mod collections;
+mod conformance;
 mod routing;
 mod sockets;
 mod statuses;
