@@ -55,8 +55,16 @@ fn a_short_run_meets_every_fault_and_accounts_for_every_write() {
         let list = report[list].as_array().unwrap();
         list.iter().any(|one| one["reason"] == name)
     };
-    assert!(reasons("retries", "KV_TEMPORARY_FAILURE"), "{}", report["retries"]);
-    assert!(reasons("retries", "KV_NOT_MY_VBUCKET"), "{}", report["retries"]);
+    assert!(
+        reasons("retries", "KV_TEMPORARY_FAILURE"),
+        "{}",
+        report["retries"]
+    );
+    assert!(
+        reasons("retries", "KV_NOT_MY_VBUCKET"),
+        "{}",
+        report["retries"]
+    );
     assert!(
         reasons("refusals", "SOCKET_CLOSED_WHILE_IN_FLIGHT"),
         "{}",
@@ -114,7 +122,10 @@ fn against_a_cluster_of_the_users_nothing_is_broken_and_nothing_is_left_behind()
 fn what_makes_no_sense_is_refused_with_a_sentence() {
     for (arguments, sentence) in [
         (&["--duration=soon"][..], "write 45, 45s, 10m or 1h"),
-        (&["--strategy=hope", "--duration=1s"], "there is no strategy"),
+        (
+            &["--strategy=hope", "--duration=1s"],
+            "there is no strategy",
+        ),
         (&["--nodes=0", "--duration=1s"], "nodes"),
         (&["--concurrency=0"], "concurrency"),
     ] {

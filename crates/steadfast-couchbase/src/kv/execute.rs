@@ -591,6 +591,7 @@ impl Last {
             opaque: self.opaque,
             error_map_name: definition.map(|it| it.name.clone()),
             error_map_description: definition.map(|it| it.description.clone()),
+            error_map_attributes: definition.map(|it| it.attributes),
             reference: body.as_ref().and_then(|body| body.reference.clone()),
             server_text: body.and_then(|body| body.context),
             dispatched_to: connection.map(|it| it.peer.clone()),

@@ -38,18 +38,16 @@ async fn not_my_vbucket_never_surfaces_and_is_named_by_the_timeout() {
 #[tokio::test]
 async fn the_delay_of_rfc_0005_can_be_had() {
     let server = server(1).await;
-    let options = ClusterOptions::new().vbucket_retry(VbucketRetry::Fixed(ms(150)));
+    let options = ClusterOptions::new().vbucket_retry(VbucketRetry::Fixed(ms(30)));
     let cluster = client_with(&server, options).await;
     let documents = warm(&server, &cluster).await;
-    let _refused = server.fault(Fault::on(Opcode::Get).answer(Status::NotMyVbucket));
-    let error = documents.get("k").timeout(ms(500)).await.unwrap_err();
-    assert!((2..=4).contains(&error.attempts()), "{error:#}");
-    let report = error.context().report().unwrap();
-    let first = report.history().records().next().unwrap();
-    assert!(
-        matches!(first.outcome, Outcome::Retry { delay, .. } if delay == ms(150)),
-        "{error:#}"
-    );
+    let refused = Fault::on(Opcode::Get).times(3).answer(Status::NotMyVbucket);
+    let _refused = server.fault(refused);
+    let busy = Fault::on(Opcode::Get).answer(Status::Busy);
+    let _busy = server.fault(busy);
+    let error = documents.get("k").timeout(LONG).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TemporaryFailure, "{error:#}");
+    assert_eq!(delays(&error), [ms(30); 3]);
     cluster.close().await;
 }
 
