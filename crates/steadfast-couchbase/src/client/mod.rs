@@ -262,3 +262,6 @@ impl Core {
         self.changed();
     }
 }
+
+#[cfg(test)]
+mod tests;
