@@ -25,6 +25,9 @@ const TRIES: u32 = 20;
 /// How long a document stays locked, unless its unlocking is lost.
 const LOCKED: Duration = Duration::from_millis(30);
 
+/// How long a worker rests whose credentials were refused.
+const LOCKED_OUT: Duration = Duration::from_millis(5);
+
 /// One worker.
 pub struct Worker<C> {
     number: u16,
@@ -395,6 +398,12 @@ impl<C: Client> Worker<C> {
         let began = self.lane.begin();
         let ended = operation.await;
         self.lane.end(kind, began, ended.as_ref().err());
+        if let Err(trouble) = &ended
+            && trouble.nature == Nature::Authentication
+        {
+            // Who is refused at once and tries again at once does nothing else.
+            tokio::time::sleep(LOCKED_OUT).await;
+        }
         ended
     }
 
