@@ -5,11 +5,9 @@ use std::sync::Arc;
 
 use steadfast_wire::collections::DEFAULT_NAME;
 
-use crate::View;
 use crate::cluster::Handle;
 use crate::collection::Collection;
 use crate::scope::Scope;
-use crate::services::views;
 use crate::topology::BucketCore;
 
 /// A bucket. Cheap to clone.
@@ -40,14 +38,13 @@ impl Bucket {
         Scope::new(self.handle.clone(), self.core.clone(), name)
     }
 
-    /// The rows of a view.
-    pub fn view(&self, design_document: &str, view: &str) -> View {
-        views::view(self.handle.clone(), &self.core.name, design_document, view)
-    }
-
     /// The collection that every bucket has.
     pub fn default_collection(&self) -> Collection {
         self.collection(DEFAULT_NAME, DEFAULT_NAME)
+    }
+
+    pub(crate) fn handle(&self) -> &Arc<Handle> {
+        &self.handle
     }
 
     pub(crate) fn core(&self) -> &Arc<BucketCore> {

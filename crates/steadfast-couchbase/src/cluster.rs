@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde::Serialize;
 use tokio_rustls::TlsConnector;
 
 use crate::bucket::Bucket;
@@ -12,12 +11,9 @@ use crate::config_error::ConfigError;
 use crate::connection_string::ConnectionString;
 use crate::credentials::Credentials;
 use crate::dns;
-use crate::error::Result;
 use crate::options::ClusterOptions;
-use crate::services::{Services, analytics, query, search};
 use crate::tls;
 use crate::topology::Address;
-use crate::{Analytics, Management, Query, Search};
 
 /// A client of a cluster. Cheap to clone; all clones share the connections.
 ///
@@ -39,7 +35,6 @@ pub struct Cluster {
 /// Closes the client when the last handle goes.
 pub(crate) struct Handle {
     pub(crate) core: Arc<Core>,
-    pub(crate) services: Services,
 }
 
 impl Drop for Handle {
@@ -79,59 +74,24 @@ impl Cluster {
         options.validate()?;
         credentials.validate()?;
         let tls = if string.is_tls() {
-            Some(tls::client_config(&options.tls, &credentials)?)
+            let config = tls::client_config(&options.tls, &credentials)?;
+            Some(TlsConnector::from(config))
         } else {
             None
         };
-        let connect_timeout = options.connect_timeout;
-        let services = Services::new(tls.clone(), connect_timeout, options.idle_http_timeout);
         let seeds = dns::seeds(&string, &options, &dns::SystemDns).await;
         let seeds = seeds
             .iter()
             .map(|seed| Address::new(&seed.host, seed.port))
             .collect();
-        let core = Core::start(options, credentials, seeds, tls.map(TlsConnector::from));
-        let handle = Arc::new(Handle { core, services });
+        let core = Core::start(options, credentials, seeds, tls);
+        let handle = Arc::new(Handle { core });
         Ok(Self { handle })
     }
 
     /// A bucket. It is opened in the background, unless it is already.
     pub fn bucket(&self, name: &str) -> Bucket {
         Bucket::new(self.handle.clone(), name)
-    }
-
-    /// A query. Add parameters, and say if it changes nothing:
-    ///
-    /// ```no_run
-    /// # async fn example(cluster: steadfast_couchbase::Cluster) -> Result<(), steadfast_couchbase::Error> {
-    /// let mut rows = cluster
-    ///     .query("SELECT name FROM travel WHERE type = $type")
-    ///     .named("type", "airline")?
-    ///     .readonly(true)
-    ///     .await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn query(&self, statement: impl Into<String>) -> Query {
-        query::query(self.handle.clone(), statement)
-    }
-
-    /// An analytics query.
-    pub fn analytics(&self, statement: impl Into<String>) -> Analytics {
-        analytics::analytics(self.handle.clone(), statement)
-    }
-
-    /// A search of an index. The query is the service's JSON.
-    ///
-    /// # Errors
-    /// If the query cannot be written as JSON.
-    pub fn search(&self, index: &str, query: &(impl Serialize + ?Sized)) -> Result<Search> {
-        search::search(self.handle.clone(), index, query)
-    }
-
-    /// Calls to the cluster's management.
-    pub fn management(&self) -> Management {
-        Management::new(self.handle.clone())
     }
 
     /// New connections authenticate with these from now on. Those that are up
@@ -144,8 +104,8 @@ impl Cluster {
         let core = &self.handle.core;
         if let Some(connector) = &core.tls {
             let config = tls::client_config(&core.options.tls, &credentials)?;
-            connector.store(Arc::new(TlsConnector::from(config.clone())));
-            self.handle.services.set_tls(Some(config));
+            core.services.set_tls(Some(config.clone()));
+            connector.store(Arc::new(TlsConnector::from(config)));
         }
         core.set_credentials(credentials);
         Ok(())

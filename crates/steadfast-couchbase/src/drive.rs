@@ -90,8 +90,6 @@ pub(crate) async fn drive<A: Attempts + Send>(
     };
     span.record("couchbase.retries", retries);
     operation.finished(&Finished {
-        service,
-        operation: name,
         elapsed,
         retries,
         error: outcome.as_ref().err().map(Error::kind),

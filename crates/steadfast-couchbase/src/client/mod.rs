@@ -1,7 +1,5 @@
 //! What all parts of a client share.
 
-mod host;
-
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -21,6 +19,7 @@ use crate::kv::connection::Connection;
 use crate::kv::execute::server_duration;
 use crate::observe::{Orphan, Reports};
 use crate::options::{ClusterOptions, Network};
+use crate::services::Services;
 use crate::topology::{Address, BucketCore, Slot, Terminals, track_cluster};
 
 /// What all parts of a client share. Owned by its handles and its tasks.
@@ -36,6 +35,8 @@ pub(crate) struct Core {
     pub(crate) closed: CancellationToken,
     pub(crate) tasks: TaskTracker,
     pub(crate) reports: Arc<Reports>,
+    /// What query, search and the others that speak HTTP share.
+    pub(crate) services: Services,
     pub(crate) client_id: u64,
     pub(crate) agent: String,
     credentials: ArcSwap<Credentials>,
@@ -66,8 +67,10 @@ impl Core {
             extra => format!("steadfast/{} {extra}", env!("CARGO_PKG_VERSION")),
         };
         let reports = Arc::new(Reports::new(options.reports.clone()));
+        let config = tls.as_ref().map(|tls| tls.config().clone());
         let core = Arc::new(Self {
             reports,
+            services: Services::new(&options, config),
             options,
             strategy,
             seeds,
@@ -252,3 +255,6 @@ impl Core {
         self.changed();
     }
 }
+
+#[cfg(test)]
+mod tests;

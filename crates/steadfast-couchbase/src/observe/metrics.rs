@@ -36,15 +36,21 @@ impl Durations {
             None => self.of_operation[operation as usize]
                 .get_or_init(|| histogram!(DURATION, labels("kv", operation.name(), place)))
                 .record(seconds),
-            Some(_) => record(finished, place),
+            Some(_) => record_request("kv", operation.name(), place, finished),
         }
     }
 }
 
-/// Records a request of any service, however it ended. An empty name is none.
+/// Records a request of any service. An empty name is none. Looks the histogram
+/// up each time, which what succeeds on key-value does not.
 #[cold]
-pub(crate) fn record(finished: &Finished, place: [&str; 3]) {
-    let mut labels = labels(finished.service, finished.operation, place);
+pub(crate) fn record_request(
+    service: &'static str,
+    operation: &'static str,
+    place: [&str; 3],
+    finished: &Finished,
+) {
+    let mut labels = labels(service, operation, place);
     if let Some(kind) = finished.error {
         labels.push(Label::from_static_parts("error.type", kind.name()));
     }

@@ -14,7 +14,7 @@ mod samples;
 
 use std::time::Duration;
 
-pub(crate) use metrics::{Durations, count_decision, record};
+pub(crate) use metrics::{Durations, count_decision, record_request};
 pub(crate) use reports::{Orphan, Reports, SlowRequest};
 
 use crate::error::ErrorKind;
@@ -22,8 +22,6 @@ use crate::error::ErrorKind;
 /// How a request ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Finished {
-    pub(crate) service: &'static str,
-    pub(crate) operation: &'static str,
     /// All its attempts and waits together.
     pub(crate) elapsed: Duration,
     pub(crate) retries: u32,

@@ -44,21 +44,27 @@ impl Common {
 macro_rules! common_methods {
     () => {
         /// Gives the operation so much time in all: attempts, waits and rows.
-        #[must_use]
         pub fn timeout(mut self, timeout: std::time::Duration) -> Self {
             self.common.timeout = Some(timeout);
             self
         }
 
         /// Uses this strategy instead of the client's.
-        #[must_use]
         pub fn retry(mut self, strategy: impl steadfast::RetryStrategy + 'static) -> Self {
             self.common.strategy = Some(std::sync::Arc::new(strategy));
             self
         }
 
+        /// The same with a strategy that is shared with other operations.
+        pub fn retry_shared(
+            mut self,
+            strategy: std::sync::Arc<dyn steadfast::RetryStrategy>,
+        ) -> Self {
+            self.common.strategy = Some(strategy);
+            self
+        }
+
         /// Attaches a value that strategies can read.
-        #[must_use]
         pub fn context<C: std::any::Any + Send + Sync>(mut self, context: C) -> Self {
             self.common.call = self.common.call.context(context);
             self
@@ -69,7 +75,6 @@ macro_rules! common_methods {
 
         /// Lets a row have so many bytes, 64 MiB unless told otherwise. A row that
         /// has more is an error.
-        #[must_use]
         pub fn max_row_size(mut self, bytes: usize) -> Self {
             self.common.limits.row = bytes;
             self

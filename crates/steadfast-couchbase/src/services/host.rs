@@ -13,8 +13,7 @@ use steadfast_wire::config::{ClusterConfig, Service};
 use tokio::sync::watch;
 
 use super::Services;
-use crate::error::HttpContext;
-use crate::observe::Finished;
+use crate::observe::Reports;
 
 /// The cluster, as its HTTP services see it.
 pub(crate) trait Host: Send + Sync {
@@ -52,6 +51,9 @@ pub(crate) trait Host: Send + Sync {
     /// Whether the client was closed.
     fn is_closed(&self) -> bool;
 
-    /// Told how a request ended.
-    fn finished(&self, finished: &Finished, context: &HttpContext);
+    /// The name that the client introduces itself with.
+    fn agent(&self) -> &str;
+
+    /// Where slow requests are reported.
+    fn reports(&self) -> &Reports;
 }

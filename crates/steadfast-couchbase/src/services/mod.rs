@@ -14,6 +14,7 @@
 
 pub(crate) mod analytics;
 mod answer;
+mod attached;
 mod common;
 pub(crate) mod host;
 mod http;
@@ -22,6 +23,7 @@ mod operation;
 mod path;
 pub(crate) mod ping;
 pub(crate) mod query;
+mod refusal;
 mod rows;
 pub(crate) mod search;
 mod statement;
@@ -29,12 +31,14 @@ pub(crate) mod views;
 mod whole;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use http::{Connector, HttpClient, Turns};
+use http::{Breakers, Connector, HttpClient, Turns};
 use query::Plans;
+pub(crate) use refusal::refusal_of;
 pub use rows::{Rows, TypedRows};
 use steadfast_wire::config::Service;
+
+use crate::options::ClusterOptions;
 
 /// What the HTTP services of one cluster share: connections, prepared plans, and
 /// whose turn it is.
@@ -42,22 +46,20 @@ pub(crate) struct Services {
     client: HttpClient,
     connector: Connector,
     turns: Turns,
+    breakers: Breakers,
     plans: Plans,
 }
 
 impl Services {
-    /// With TLS where there is a configuration for it. Connections that nobody
-    /// uses are closed after `idle`.
-    pub(crate) fn new(
-        tls: Option<Arc<rustls::ClientConfig>>,
-        connect_timeout: Duration,
-        idle: Duration,
-    ) -> Self {
-        let (client, connector) = http::client(tls, connect_timeout, idle);
+    /// With TLS where there is a configuration for it.
+    pub(crate) fn new(options: &ClusterOptions, tls: Option<Arc<rustls::ClientConfig>>) -> Self {
+        let (connect, idle) = (options.connect_timeout, options.idle_http_timeout);
+        let (client, connector) = http::client(tls, connect, idle);
         Self {
             client,
             connector,
             turns: Turns::new(),
+            breakers: Breakers::new(options.circuit_breaker.clone()),
             plans: Plans::new(),
         }
     }
@@ -77,6 +79,10 @@ impl Services {
 
     fn turns(&self) -> &Turns {
         &self.turns
+    }
+
+    fn breakers(&self) -> &Breakers {
+        &self.breakers
     }
 }
 

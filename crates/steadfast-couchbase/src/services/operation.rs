@@ -182,12 +182,12 @@ impl<S: RowService> Attempts for Operation<S> {
 
     fn explain(&mut self, error: Error) -> Error {
         error
-            .with_place(std::mem::take(&mut self.place))
-            .with_http(std::mem::take(&mut self.exchange.context))
+            .with_place(self.place.clone())
+            .with_http(self.exchange.context.clone())
     }
 
     fn finished(&mut self, finished: &Finished) {
-        self.exchange.finished(finished);
+        self.exchange.finished(self.name, &self.place, finished);
     }
 }
 

@@ -42,6 +42,7 @@ pub(crate) async fn ping(
         ..HttpContext::default()
     };
     let whole = Whole {
+        name: "ping",
         exchange,
         outgoing: Outgoing::new(Method::GET, path),
         kind: |_, _| None,

@@ -18,6 +18,7 @@ const MAX_ANSWER: usize = 64 * 1024 * 1024;
 
 /// An operation of the management service, or a ping.
 pub(super) struct Whole {
+    pub(super) name: &'static str,
     pub(super) exchange: Exchange,
     pub(super) outgoing: Outgoing,
     /// Knows more about a refusal than its status says.
@@ -93,11 +94,11 @@ impl Attempts for Whole {
 
     fn explain(&mut self, error: Error) -> Error {
         error
-            .with_place(std::mem::take(&mut self.place))
-            .with_http(std::mem::take(&mut self.exchange.context))
+            .with_place(self.place.clone())
+            .with_http(self.exchange.context.clone())
     }
 
     fn finished(&mut self, finished: &Finished) {
-        self.exchange.finished(finished);
+        self.exchange.finished(self.name, &self.place, finished);
     }
 }

@@ -10,23 +10,30 @@ use steadfast::{Failure, Stage};
 use steadfast_wire::config::Service;
 use tokio::sync::watch;
 
+use super::endpoint::Outlook;
 use super::outgoing::{Mark, Marked};
 use super::reader::{Unread, chain};
 use super::watch::{Interrupted, Watch};
 use super::{Endpoint, Outgoing, Reader};
+use crate::breaker::{Breaker, Outcome, Permit};
 use crate::drive::Tried;
-use crate::error::{ErrorKind, HttpContext};
-use crate::observe::Finished;
+use crate::error::{ErrorKind, HttpContext, Place};
+use crate::observe::{Finished, SlowRequest, record_request};
 use crate::reason::{
-    SERVICE_NOT_AVAILABLE, SOCKET_CLOSED_WHILE_IN_FLIGHT, SOCKET_NOT_AVAILABLE, UNKNOWN,
+    CIRCUIT_BREAKER_OPEN, SERVICE_NOT_AVAILABLE, SOCKET_CLOSED_WHILE_IN_FLIGHT,
+    SOCKET_NOT_AVAILABLE, UNKNOWN,
 };
 use crate::services::host::Host;
+use crate::services::name;
+use crate::world::now;
 
 /// Sends the attempts of one operation, and remembers what the next should know.
 pub(crate) struct Exchange {
     host: Arc<dyn Host>,
     service: Service,
     changes: watch::Receiver<u64>,
+    /// What was known when the last attempt was made.
+    outlook: Option<Outlook>,
     /// The only node that may be asked, if the operation is about it.
     only: Option<Endpoint>,
     /// The node that was asked last: if there is a next attempt, that one failed.
@@ -57,6 +64,7 @@ impl Exchange {
             host,
             service,
             changes,
+            outlook: None,
             only: None,
             last: None,
             context: HttpContext::default(),
@@ -96,9 +104,20 @@ impl Exchange {
                 return Err(Setback::Failed(failure, ErrorKind::InvalidArgument));
             }
         };
+        let permit = self.permit(&endpoint)?;
         let mut watch = Watch::new(&self.host, deadline);
         let response = self.host.services().client().request(request);
-        match watch.over(response).await {
+        let response = watch.over(response).await;
+        let outcome = match &response {
+            Ok(Ok(_)) => Some(Outcome::Alive),
+            Ok(Err(_)) | Err(Interrupted::Deadline) => Some(Outcome::Failed),
+            // The client itself ended it, which says nothing of the node.
+            Err(Interrupted::Closed) => None,
+        };
+        if let (Some((breaker, permit)), Some(outcome)) = (permit, outcome) {
+            breaker.record(permit, outcome, now());
+        }
+        match response {
             Ok(Ok(response)) => {
                 let (head, body) = response.into_parts();
                 self.context.status = Some(head.status.as_u16());
@@ -128,27 +147,33 @@ impl Exchange {
         Setback::Failed(self.at_peer(failure), ErrorKind::DecodingFailure)
     }
 
+    /// Told how the request ended, for metrics and reports.
+    pub(crate) fn finished(&self, operation: &'static str, place: &Place, finished: &Finished) {
+        let service = name(self.service);
+        let names = [&place.bucket, &place.scope, &place.collection];
+        let names = names.map(|name| name.as_deref().unwrap_or_default());
+        record_request(service, operation, names, finished);
+        let reports = self.host.reports();
+        if reports.is_slow_http(finished.elapsed) {
+            let slow = SlowRequest {
+                operation,
+                service,
+                retries: finished.retries,
+                timeout: None,
+                last_opaque: None,
+                last_local: None,
+                last_remote: self.context.dispatched_to.clone(),
+                last_server_duration: None,
+            };
+            reports.slow(finished.elapsed, slow);
+        }
+    }
+
     /// Names the peer on a failure.
     pub(crate) fn at_peer(&self, failure: Failure) -> Failure {
         match &self.context.dispatched_to {
             Some(peer) => failure.with_peer(peer.clone()),
             None => failure,
-        }
-    }
-
-    /// Completes when waiting on after this failure has become pointless: an
-    /// attempt that could not be sent waits for any change, one that was answered
-    /// only for the end of the client.
-    pub(crate) async fn woken(&mut self, failure: &Failure) {
-        loop {
-            if self.changes.changed().await.is_err() {
-                std::future::pending().await
-            }
-            match failure.stage {
-                Stage::NotSent => return,
-                Stage::InFlight | Stage::Responded if self.host.is_closed() => return,
-                Stage::InFlight | Stage::Responded => {}
-            }
         }
     }
 
@@ -162,46 +187,73 @@ impl Exchange {
         }
     }
 
-    /// Tells the client how the request ended.
-    pub(crate) fn finished(&self, finished: &Finished) {
-        self.host.finished(finished, &self.context);
+    /// Completes when waiting on after this failure has become pointless: an
+    /// attempt that could not be sent waits until it could go elsewhere, or would
+    /// fail for another reason (D24); one that was answered waits for its time.
+    /// The end of the client ends either.
+    pub(crate) async fn woken(&mut self, failure: &Failure) {
+        loop {
+            if self.changes.changed().await.is_err() {
+                std::future::pending().await
+            }
+            if self.host.is_closed() {
+                return;
+            }
+            match failure.stage {
+                Stage::NotSent if self.only.is_none() => {
+                    let outlook = Outlook::now(&*self.host, self.service);
+                    if self.outlook.as_ref() != Some(&outlook) {
+                        return;
+                    }
+                }
+                Stage::NotSent | Stage::InFlight | Stage::Responded => {}
+            }
+        }
     }
 
     fn pick(&mut self) -> Result<Endpoint, Setback> {
         if let Some(only) = &self.only {
             return Ok(only.clone());
         }
-        let Some(config) = self.host.config() else {
+        let outlook = Outlook::now(&*self.host, self.service);
+        let endpoints = self.outlook.insert(outlook).endpoints.clone();
+        let Some(endpoints) = endpoints else {
             let note = "there is no cluster config yet";
-            return Err(self.undispatched(Failure::not_sent(&SERVICE_NOT_AVAILABLE), note.into()));
+            let failure = Failure::not_sent(&SERVICE_NOT_AVAILABLE).with_note(note);
+            return Err(self.undispatched(failure, ErrorKind::RequestCanceled));
         };
-        let endpoints = Endpoint::all(&config, self.service, &*self.host);
         let turns = self.host.services().turns();
         turns
             .pick(self.service, endpoints, self.last.as_ref())
             .ok_or_else(|| {
-                let note = format!(
-                    "no node has the service {}",
-                    super::super::name(self.service)
-                );
-                let setback = self.undispatched(Failure::not_sent(&SERVICE_NOT_AVAILABLE), note);
-                match setback {
-                    Setback::Failed(failure, _) => {
-                        Setback::Failed(failure, ErrorKind::ServiceNotAvailable)
-                    }
-                    closed @ Setback::Closed(_) => closed,
-                }
+                let note = format!("no node has the service {}", name(self.service));
+                let failure = Failure::not_sent(&SERVICE_NOT_AVAILABLE).with_note(note);
+                self.undispatched(failure, ErrorKind::ServiceNotAvailable)
             })
+    }
+
+    /// Leave to ask a node. A breaker that is open is a reason like any other.
+    fn permit(&self, endpoint: &Endpoint) -> Result<Option<(Arc<Breaker>, Permit)>, Setback> {
+        let Some(breaker) = self.host.services().breakers().of(endpoint) else {
+            return Ok(None);
+        };
+        match breaker.allow(now()) {
+            Ok(permit) => Ok(Some((breaker, permit))),
+            Err(_) => {
+                let failure = self.at_peer(Failure::not_sent(&CIRCUIT_BREAKER_OPEN));
+                Err(Setback::Failed(failure, ErrorKind::ServiceNotAvailable))
+            }
+        }
     }
 
     /// An operation that cannot be dispatched. If the client knows why, and
     /// waiting will not mend it, that is the reason (D19).
-    fn undispatched(&self, failure: Failure, note: String) -> Setback {
+    fn undispatched(&self, failure: Failure, kind: ErrorKind) -> Setback {
         let failure = match self.host.terminal() {
             Some((reason, note)) => Failure::not_sent(reason).with_note(note),
-            None => failure.with_note(note),
+            None => failure,
         };
-        Setback::Failed(self.at_peer(failure), ErrorKind::RequestCanceled)
+        Setback::Failed(self.at_peer(failure), kind)
     }
 
     fn request(
@@ -218,7 +270,7 @@ impl Exchange {
         for (name, value) in &outgoing.headers {
             request = request.header(*name, value);
         }
-        request = request.header(USER_AGENT, concat!("steadfast/", env!("CARGO_PKG_VERSION")));
+        request = request.header(USER_AGENT, self.host.agent());
         if let Some(authorization) = self.host.authorization() {
             request = request.header(AUTHORIZATION, authorization);
         }
@@ -232,7 +284,8 @@ impl Exchange {
         if mark.is_set() {
             return self.in_flight(note);
         }
-        self.undispatched(Failure::not_sent(&SOCKET_NOT_AVAILABLE), note)
+        let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE).with_note(note);
+        self.undispatched(failure, ErrorKind::RequestCanceled)
     }
 
     /// The connection ended after bytes may have left.
@@ -259,7 +312,8 @@ impl Exchange {
             }
             (Interrupted::Deadline, false) => {
                 let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE).timed_out();
-                self.undispatched(failure, "no connection in time".into())
+                let failure = failure.with_note("no connection in time");
+                self.undispatched(failure, ErrorKind::RequestCanceled)
             }
         }
     }

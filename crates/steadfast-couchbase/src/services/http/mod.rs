@@ -16,6 +16,7 @@
 //! There is one retry loop, and it is not here: hyper's own repetition of
 //! requests is switched off.
 
+mod breakers;
 mod connector;
 mod endpoint;
 mod exchange;
@@ -23,6 +24,7 @@ mod outgoing;
 mod reader;
 mod watch;
 
+pub(crate) use breakers::Breakers;
 pub(crate) use connector::Connector;
 pub(crate) use endpoint::{Endpoint, Turns};
 pub(crate) use exchange::{Answer, Exchange};

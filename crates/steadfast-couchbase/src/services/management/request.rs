@@ -139,6 +139,7 @@ impl<T> ManagementRequest<T> {
         let mut exchange = Exchange::new(self.host, Service::Management);
         exchange.context = context.clone();
         let whole = Whole {
+            name: self.operation,
             exchange,
             outgoing: self.outgoing,
             kind: self.kind,

@@ -43,9 +43,7 @@ impl Liar {
 
     fn query(&self, readonly: bool) -> Query {
         let host = TestHost::at(&[self.address]);
-        query(host, "SELECT 1")
-            .readonly(readonly)
-            .timeout(Duration::from_millis(300))
+        query(host, "SELECT 1").readonly(readonly)
     }
 }
 
@@ -122,7 +120,8 @@ async fn nonsense_is_an_error_that_does_not_look_like_success() {
         assert_eq!(reasons(&error), [reason], "{shown:?}");
         assert!(error.is_ambiguous(), "{shown:?}");
         assert_eq!(liar.connections.load(Ordering::Relaxed), 1);
-        let error = liar.query(true).await.unwrap_err();
+        let timeout = Duration::from_millis(100);
+        let error = liar.query(true).timeout(timeout).await.unwrap_err();
         assert!(!error.is_ambiguous(), "{shown:?}");
     }
 }
@@ -149,7 +148,8 @@ async fn an_answer_without_an_end_ends_at_a_limit_or_at_the_deadline() {
         ),
     ] {
         let liar = Liar::new(first.clone(), Some(endless)).await;
-        let error = liar.query(false).await.unwrap_err();
+        let timeout = Duration::from_millis(500);
+        let error = liar.query(false).timeout(timeout).await.unwrap_err();
         assert!(error.is_ambiguous(), "{first:?}: {error:#}");
     }
     assert!(started.elapsed() < Duration::from_secs(20));
@@ -159,7 +159,8 @@ async fn an_answer_without_an_end_ends_at_a_limit_or_at_the_deadline() {
 async fn rows_without_an_end_end_at_the_deadline_and_a_row_without_an_end_at_its_limit() {
     let head = answer("connection: close", r#"{"results":[1"#);
     let liar = Liar::new(head, Some(b",1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1")).await;
-    let mut rows = liar.query(true).await.unwrap();
+    let timeout = Duration::from_millis(500);
+    let mut rows = liar.query(true).timeout(timeout).await.unwrap();
     let error = loop {
         match rows.next::<Value>().await {
             Ok(Some(_)) => {}

