@@ -59,7 +59,7 @@ async fn statuses_that_say_not_now_until_the_deadline_end_in_an_unambiguous_time
     for (status, reason, _) in RETRIED {
         let _refused = server.fault(Fault::on(Opcode::Set).answer(status));
         let applied = server.journal().applied();
-        let error = documents.upsert("k", &1).timeout(ms(40)).await.unwrap_err();
+        let error = documents.upsert("k", &1).timeout(ms(600)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout, "{error}");
         assert_eq!(reasons(&error), [reason]);
         assert!(!error.is_ambiguous());
@@ -261,6 +261,9 @@ async fn the_map_says_which_unknown_statuses_want_a_new_config() {
     let attributes = Attributes::FETCH_CONFIG | Attributes::RETRY_LATER;
     let (server, cluster) = with_odd_status(definition("ODD", attributes)).await;
     let documents = warm(&server, &cluster).await;
+    // All connections have their configs, and whoever is told of new ones does
+    // not poll: from here on nobody asks without a reason.
+    cluster.wait_until_ready(LONG).await.unwrap();
     let asked = server.fault(Fault::on(Opcode::GetClusterConfig).pass());
     let _refused = server.fault(odd(1));
     write(&documents).await.unwrap();
