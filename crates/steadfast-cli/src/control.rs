@@ -23,6 +23,12 @@ pub(crate) struct Control {
 }
 
 impl Control {
+    /// The cluster whose control endpoint is here.
+    pub(crate) fn at(address: std::net::SocketAddr) -> Self {
+        let control = Some(address.to_string());
+        Self { control }
+    }
+
     /// Sends a request and reads its JSON answer; a refusal becomes an error with its sentence.
     pub(crate) async fn call(
         &self,

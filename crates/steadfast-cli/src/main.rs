@@ -3,16 +3,31 @@
 //! Each subcommand is a file under `command`, and none has logic of its own: what they
 //! do is in the crates.
 
+mod address;
 mod command;
+mod connection;
 mod control;
+mod duration;
+mod exit;
 mod output;
+mod scenario;
+mod strategy;
+
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
-/// Retry handling for clients of distributed systems, and a cluster to break them on.
+/// Retry handling for clients of distributed systems, and a cluster to break them on
+///
+/// Every command explains itself: `steadfast help COMMAND`.
 #[derive(Parser)]
 #[command(name = "steadfast", version, arg_required_else_help = true)]
+#[command(after_help = "\
+First steps:
+  steadfast cluster --nodes 3                      a cluster to test against, until interrupted
+  steadfast explain kv upsert --status ETMPFAIL    what would be retried, and why
+  steadfast doctor couchbase://127.0.0.1/default   what works of a connection, and what does not")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -22,24 +37,51 @@ struct Arguments {
 enum Command {
     Cluster(command::cluster::Arguments),
     Fault(command::fault::Arguments),
+    Load(command::load::Arguments),
     Topology(command::topology::Arguments),
+    Explain(command::explain::Arguments),
+    Doctor(command::doctor::Arguments),
+    Get(command::document::get::Arguments),
+    Upsert(command::document::store::Upsert),
+    Insert(command::document::store::Insert),
+    Replace(command::document::store::Replace),
+    Remove(command::document::remove::Arguments),
+    Query(command::query::Arguments),
+    Completions(command::completions::Arguments),
 }
 
-fn main() -> anyhow::Result<()> {
-    let arguments = Arguments::parse();
+fn main() -> ExitCode {
+    match run(Arguments::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => exit::report(&error),
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<()> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(output::is_colourful(&std::io::stderr()))
         .init();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        match arguments.command {
+        match command {
             Command::Cluster(arguments) => command::cluster::run(arguments).await,
             Command::Fault(arguments) => command::fault::run(arguments).await,
+            Command::Load(arguments) => command::load::run_load(arguments).await,
             Command::Topology(arguments) => command::topology::run(arguments).await,
+            Command::Explain(arguments) => command::explain::run(arguments),
+            Command::Doctor(arguments) => command::doctor::run(arguments).await,
+            Command::Get(arguments) => command::document::get::run(arguments).await,
+            Command::Upsert(arguments) => command::document::store::upsert(arguments).await,
+            Command::Insert(arguments) => command::document::store::insert(arguments).await,
+            Command::Replace(arguments) => command::document::store::replace(arguments).await,
+            Command::Remove(arguments) => command::document::remove::run(arguments).await,
+            Command::Query(arguments) => command::query::run(arguments).await,
+            Command::Completions(arguments) => command::completions::run(arguments),
         }
     })
 }

@@ -69,6 +69,7 @@ pub mod diagnostics;
 mod dns;
 mod drive;
 mod error;
+pub mod explain;
 mod fast_fail;
 mod kv;
 mod observe;

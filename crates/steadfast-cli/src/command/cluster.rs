@@ -8,12 +8,13 @@ use clap::Args;
 use steadfast_cluster::{BucketSettings, Cluster, Service};
 
 use crate::output::line;
+use crate::scenario::{Played, Scenario};
 
 /// Start a Couchbase-protocol cluster to test against, and break
 ///
 /// Starts real nodes on loopback, in this process. Any Couchbase SDK connects to the
 /// printed connection string. It stays up until interrupted and keeps everything in
-/// memory.
+/// memory. A scenario breaks it by timetable.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -24,7 +25,17 @@ Examples:
 In another terminal, with the control address that it prints:
   export STEADFAST_CONTROL=127.0.0.1:40000
   steadfast fault add --opcode SET --times 3 answer --status ETMPFAIL
-  steadfast topology rebalance-in")]
+  steadfast topology rebalance-in
+
+A scenario is a file with a line for each event: when, counted from the start, and a
+command as it is given to steadfast, or `stop`. Events begin in this order, each when its
+time has come and the one before is done; `#` begins a comment.
+  0s    fault add --opcode SET --probability 0.01 cut-after-applying
+  5s    topology rebalance-in --no-wait
+  20s   topology crash 1
+  25s   topology fail-over 1
+  40s   fault clear
+  60s   stop")]
 pub(crate) struct Arguments {
     /// How many nodes to start
     #[arg(long, default_value_t = 1)]
@@ -65,9 +76,17 @@ pub(crate) struct Arguments {
     /// The seed of everything random, to replay a run
     #[arg(long)]
     seed: Option<u64>,
+    /// A file that says what is to happen to the cluster, and when
+    #[arg(long, value_name = "FILE")]
+    scenario: Option<PathBuf>,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
+    // Before the cluster, which should not start for a scenario that cannot be read.
+    let scenario = match &arguments.scenario {
+        Some(path) => Scenario::read(path)?,
+        None => Scenario::default(),
+    };
     let mut builder = Cluster::builder()
         .nodes(arguments.nodes)
         .tls(arguments.tls)
@@ -119,9 +138,26 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     line(format_args!("seed       {}", cluster.seed()));
     line("up; interrupt to stop");
 
+    let played = async {
+        match cluster.control_address() {
+            Some(control) => scenario.play(control).await,
+            None => Ok(Played::ToTheEnd),
+        }
+    };
+    let outcome = tokio::select! {
+        outcome = interrupted() => outcome,
+        outcome = played => match outcome {
+            Ok(Played::Stopped) => Ok(()),
+            Ok(Played::ToTheEnd) => interrupted().await,
+            Err(error) => Err(error),
+        },
+    };
+    cluster.stop().await;
+    outcome
+}
+
+async fn interrupted() -> anyhow::Result<()> {
     tokio::signal::ctrl_c()
         .await
-        .context("cannot wait for an interrupt")?;
-    cluster.stop().await;
-    Ok(())
+        .context("cannot wait for an interrupt")
 }

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use hyper::Method;
 use serde_json::{Value, json};
 use steadfast_cluster::Service;
-use steadfast_cluster::fault::FaultSpec;
+use steadfast_cluster::fault::{Fault, FaultSpec, SpecError};
 
 use crate::control::Control;
 use crate::output::line;
@@ -128,11 +128,26 @@ enum Verdict {
     Silent,
 }
 
+impl Arguments {
+    /// The same for the cluster with this control endpoint.
+    pub(crate) fn at(self, control: Control) -> Self {
+        Self { control, ..self }
+    }
+
+    /// Whether it makes sense, as far as that can be told without the cluster.
+    pub(crate) fn check(&self) -> Result<(), SpecError> {
+        match &self.action {
+            Action::Add(add) => Fault::try_from(spec(add)).map(|_| ()),
+            Action::List | Action::Remove { .. } | Action::Clear => Ok(()),
+        }
+    }
+}
+
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let control = arguments.control;
     match arguments.action {
         Action::Add(add) => {
-            let body = serde_json::to_value(spec(*add))?;
+            let body = serde_json::to_value(spec(&add))?;
             show(&control.call(Method::POST, "/faults", Some(&body)).await?);
         }
         Action::List => {
@@ -161,28 +176,28 @@ fn show(fault: &Value) {
     ));
 }
 
-fn spec(add: Add) -> FaultSpec {
+fn spec(add: &Add) -> FaultSpec {
     let mut spec = FaultSpec {
         node: add.node,
         service: add.service,
-        opcode: add.opcode,
-        key: add.key,
-        key_prefix: add.key_prefix,
-        bucket: add.bucket,
+        opcode: add.opcode.clone(),
+        key: add.key.clone(),
+        key_prefix: add.key_prefix.clone(),
+        bucket: add.bucket.clone(),
         skip: add.skip,
         times: add.times,
         probability: add.probability,
         seed: add.seed,
         ..FaultSpec::default()
     };
-    let name = match add.verdict {
+    let name = match &add.verdict {
         Verdict::Pass => "pass",
         Verdict::Delay { ms } => {
-            spec.delay_ms = Some(ms);
+            spec.delay_ms = Some(*ms);
             "delay"
         }
         Verdict::DelayAnswer { ms } => {
-            spec.delay_ms = Some(ms);
+            spec.delay_ms = Some(*ms);
             "delay-answer"
         }
         Verdict::Answer {
@@ -190,7 +205,8 @@ fn spec(add: Add) -> FaultSpec {
             body,
             context,
         } => {
-            (spec.status, spec.body, spec.context) = (Some(status), body, context);
+            spec.status = Some(status.clone());
+            (spec.body, spec.context) = (body.clone(), context.clone());
             "answer"
         }
         Verdict::Hold => "hold",
@@ -199,7 +215,7 @@ fn spec(add: Add) -> FaultSpec {
         Verdict::CutAfterApplying => "cut-after-applying",
         Verdict::CutMidResponse => "cut-mid-response",
         Verdict::Garble { what } => {
-            spec.garble = Some(what);
+            spec.garble = Some(what.clone());
             "garble"
         }
         Verdict::Silent => "silent",

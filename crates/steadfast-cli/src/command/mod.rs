@@ -1,5 +1,11 @@
-//! The subcommands, a file for each: its arguments, and `run`.
+//! The subcommands, a file or a folder for each: its arguments, and `run`.
 
 pub(crate) mod cluster;
+pub(crate) mod completions;
+pub(crate) mod doctor;
+pub(crate) mod document;
+pub(crate) mod explain;
 pub(crate) mod fault;
+pub(crate) mod load;
+pub(crate) mod query;
 pub(crate) mod topology;

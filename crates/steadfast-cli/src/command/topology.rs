@@ -80,6 +80,13 @@ struct Pace {
     no_wait: bool,
 }
 
+impl Arguments {
+    /// The same for the cluster with this control endpoint.
+    pub(crate) fn at(self, control: Control) -> Self {
+        Self { control, ..self }
+    }
+}
+
 impl Pace {
     fn body(&self, node: Option<u64>) -> Value {
         json!({

@@ -23,6 +23,7 @@ mod operation;
 mod path;
 pub(crate) mod ping;
 pub(crate) mod query;
+mod refusal;
 mod rows;
 pub(crate) mod search;
 mod statement;
@@ -33,6 +34,7 @@ use std::sync::Arc;
 
 use http::{Breakers, Connector, HttpClient, Turns};
 use query::Plans;
+pub(crate) use refusal::refusal_of;
 pub use rows::{Rows, TypedRows};
 use steadfast_wire::config::Service;
 

@@ -7,7 +7,7 @@ use crate::services::answer::{Judged, Refused, words};
 use crate::services::query::codes::{Reported, first_error, timeout, unhappy_end};
 
 /// Says whether an answer is an error, and which.
-pub(super) fn judge(answer: &Judged<'_>) -> Option<Refused> {
+pub(in crate::services) fn judge(answer: &Judged<'_>) -> Option<Refused> {
     match first_error(answer) {
         Ok(Some(error)) => Some(of(&error, answer.idempotent)),
         Ok(None) if !answer.is_success() => Some(answer.by_status()),

@@ -21,7 +21,7 @@ pub(crate) struct Reported {
 }
 
 /// Says whether an answer is an error, and which.
-pub(super) fn judge(answer: &Judged<'_>) -> Option<Refused> {
+pub(in crate::services) fn judge(answer: &Judged<'_>) -> Option<Refused> {
     match first_error(answer) {
         Ok(Some(error)) => Some(of(&error, answer.idempotent)),
         Ok(None) if !answer.is_success() => Some(answer.by_status()),

@@ -19,7 +19,7 @@ pub(super) struct Partitions {
 }
 
 /// Says whether an answer is an error, and which.
-pub(super) fn judge(answer: &Judged<'_>) -> Option<Refused> {
+pub(in crate::services) fn judge(answer: &Judged<'_>) -> Option<Refused> {
     if answer.is_success() {
         return nothing_succeeded(answer);
     }

@@ -1,6 +1,6 @@
 //! Full-text search.
 
-mod codes;
+pub(super) mod codes;
 mod meta;
 
 use std::future::{Future, IntoFuture};

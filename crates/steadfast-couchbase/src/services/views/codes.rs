@@ -17,7 +17,7 @@ struct Reported {
 }
 
 /// Says whether an answer is an error, and which.
-pub(super) fn judge(answer: &Judged<'_>) -> Option<Refused> {
+pub(in crate::services) fn judge(answer: &Judged<'_>) -> Option<Refused> {
     if answer.is_success() {
         return behind_rows(answer);
     }

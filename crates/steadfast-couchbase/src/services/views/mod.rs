@@ -1,6 +1,6 @@
 //! Map-reduce views.
 
-mod codes;
+pub(super) mod codes;
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;

@@ -1,0 +1,152 @@
+//! `steadfast upsert`, `insert` and `replace`.
+
+use std::io::{IsTerminal, Read};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::value::RawValue;
+use steadfast_couchbase::collection::Raw;
+
+use super::{Terms, done};
+use crate::connection::Connection;
+use crate::exit::{refuse, usage};
+
+/// Write a document, whether it exists or not
+#[derive(Args)]
+#[command(after_help = concat!("\
+Examples:
+  steadfast upsert couchbase://localhost/travel u:42 '{\"name\": \"Ada\"}' --user app
+  steadfast upsert couchbase://localhost/travel logo --file logo.png --binary --user app
+  curl -s https://api.example.com/user/42 | steadfast upsert couchbase://localhost/travel u:42 --user app
+
+", crate::exit::statuses!()))]
+pub(crate) struct Upsert {
+    #[command(flatten)]
+    what: What,
+}
+
+/// Write a document that must not exist yet
+#[derive(Args)]
+#[command(after_help = concat!("\
+Example:
+  steadfast insert couchbase://localhost/travel u:42 '{\"name\": \"Ada\"}' --user app
+
+", crate::exit::statuses!()))]
+pub(crate) struct Insert {
+    #[command(flatten)]
+    what: What,
+}
+
+/// Write a document that must exist already
+#[derive(Args)]
+#[command(after_help = concat!("\
+Example:
+  steadfast replace couchbase://localhost/travel u:42 '{\"name\": \"Ada\"}' --user app --cas 1783623595
+
+", crate::exit::statuses!()))]
+pub(crate) struct Replace {
+    #[command(flatten)]
+    what: What,
+}
+
+#[derive(Args)]
+struct What {
+    #[command(flatten)]
+    connection: Connection,
+    /// The document's key
+    key: String,
+    /// The document, as JSON [default: what is piped in]
+    #[arg(conflicts_with = "file", allow_hyphen_values = true)]
+    value: Option<String>,
+    /// A file with the document
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The document is not JSON
+    #[arg(long)]
+    binary: bool,
+    /// Let the document vanish after this time, as in 30m
+    #[arg(long, value_parser = crate::duration::parse)]
+    expiry: Option<Duration>,
+    #[command(flatten)]
+    terms: Terms,
+}
+
+enum How {
+    Upsert,
+    Insert,
+    Replace,
+}
+
+pub(crate) async fn upsert(arguments: Upsert) -> anyhow::Result<()> {
+    arguments.what.store(How::Upsert).await
+}
+
+pub(crate) async fn insert(arguments: Insert) -> anyhow::Result<()> {
+    if arguments.what.terms.cas.is_some() {
+        refuse!("a document that must not exist has no --cas");
+    }
+    arguments.what.store(How::Insert).await
+}
+
+pub(crate) async fn replace(arguments: Replace) -> anyhow::Result<()> {
+    arguments.what.store(How::Replace).await
+}
+
+impl What {
+    async fn store(self, how: How) -> anyhow::Result<()> {
+        // Before anything is dialled: a value that is none should not wait for a cluster.
+        let value = self.value()?;
+        let connection = &self.connection;
+        let cluster = connection.open().await?;
+        let collection = connection.collection(&cluster).await?;
+        let mut store = match how {
+            How::Upsert => collection.upsert_raw(&self.key, value),
+            How::Insert => collection.insert_raw(&self.key, value),
+            How::Replace => collection.replace_raw(&self.key, value),
+        };
+        store = store.retry_shared(connection.strategy());
+        if let Some(cas) = self.terms.cas {
+            store = store.cas(cas);
+        }
+        if let Some(level) = self.terms.level() {
+            store = store.durability(level);
+        }
+        if let Some(expiry) = self.expiry {
+            store = store.expiry(expiry);
+        }
+        let outcome = store.await;
+        cluster.close().await;
+        match outcome {
+            Ok(result) => done("stored", &result, connection.json),
+            Err(error) => return Err(connection.failed(&error)),
+        }
+        Ok(())
+    }
+
+    fn value(&self) -> anyhow::Result<Raw> {
+        let bytes = match (&self.value, &self.file) {
+            (Some(value), _) => value.clone().into_bytes(),
+            (None, Some(path)) => std::fs::read(path)
+                .map_err(|error| usage(format_args!("cannot read {}: {error}", path.display())))?,
+            (None, None) if std::io::stdin().is_terminal() => {
+                refuse!("which document? give it as an argument, with --file, or pipe it in")
+            }
+            (None, None) => {
+                let mut bytes = Vec::new();
+                std::io::stdin().lock().read_to_end(&mut bytes)?;
+                bytes
+            }
+        };
+        if self.binary {
+            return Ok(Raw::binary(bytes));
+        }
+        if let Err(error) = serde_json::from_slice::<&RawValue>(&bytes) {
+            refuse!(
+                "the document is not JSON ({error}): a text is in double quotes, as in '\"Ada\"'; \
+                 what is no JSON needs --binary"
+            );
+        }
+        Ok(Raw::json(bytes))
+    }
+}

@@ -1,0 +1,197 @@
+//! The way to a cluster that commands share: where it is, who one is, whom to trust.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use steadfast::{Outcome, RetryStrategy};
+use steadfast_couchbase::diagnostics::Readiness;
+use steadfast_couchbase::explain::about;
+use steadfast_couchbase::options::TlsOptions;
+use steadfast_couchbase::{Cluster, ClusterOptions, Collection, ConfigError, Credentials, Error};
+
+use crate::address::Address;
+use crate::exit::{Ended, usage};
+use crate::output::{BAD, aside, styled};
+use crate::strategy::StrategyName;
+
+/// How long the nodes that come last are waited for.
+const A_MOMENT: Duration = Duration::from_millis(500);
+
+/// Where the cluster is, and who one is there.
+#[derive(Args)]
+pub(crate) struct Connection {
+    /// The cluster, as couchbase://host[:port][,host…]/bucket[/scope/collection]; couchbases:// for
+    /// TLS. Options of the client may follow, as in ?kv_timeout=1s
+    #[arg(value_name = "ADDRESS")]
+    pub(crate) address: Address,
+    /// The user
+    #[arg(long, short, env = "STEADFAST_USER", value_name = "NAME")]
+    user: Option<String>,
+    /// A file with the password. Without it the variable STEADFAST_PASSWORD is used, and
+    /// without that the password is asked for
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+    /// A certificate (PEM) to authenticate with instead of a password
+    #[arg(long, value_name = "FILE", requires = "client_key", conflicts_with_all = ["user", "password_file"])]
+    client_certificate: Option<PathBuf>,
+    /// The key (PEM) of that certificate
+    #[arg(long, value_name = "FILE", requires = "client_certificate")]
+    client_key: Option<PathBuf>,
+    /// The authority (PEM) that signed the cluster's certificate, if the machine does not trust it
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// How long an operation may take, all its attempts included, as in 2.5s [default: the client's]
+    #[arg(long, value_parser = crate::duration::parse)]
+    timeout: Option<Duration>,
+    /// Who decides about retries
+    #[arg(long, value_enum, default_value_t = StrategyName::FastFail, hide_possible_values = true)]
+    strategy: StrategyName,
+    /// More about what happened: with an error, each of its attempts
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+    /// For machines: metadata with the result, and errors as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Connection {
+    /// A client of the cluster.
+    pub(crate) async fn open(&self) -> anyhow::Result<Cluster> {
+        let (credentials, options) = (self.credentials()?, self.options()?);
+        let string = self.address.string.to_string();
+        Cluster::connect_with(&string, credentials, options)
+            .await
+            .map_err(senseless)
+    }
+
+    pub(crate) fn options(&self) -> anyhow::Result<ClusterOptions> {
+        let mut options = ClusterOptions::new();
+        if let Some(timeout) = self.timeout {
+            options.kv_timeout = timeout;
+            options.kv_durable_timeout = timeout;
+            options.query_timeout = timeout;
+        }
+        if let Some(ca) = &self.ca {
+            if !self.address.string.is_tls() {
+                return Err(usage("--ca is for TLS: write couchbases:// in the address"));
+            }
+            options.tls = TlsOptions::new().trust_file(ca);
+        }
+        Ok(options)
+    }
+
+    pub(crate) fn credentials(&self) -> anyhow::Result<Credentials> {
+        if let (Some(certificate), Some(key)) = (&self.client_certificate, &self.client_key) {
+            return Ok(Credentials::certificate(read(certificate)?, read(key)?));
+        }
+        let Some(user) = &self.user else {
+            return Err(usage("which user? give --user NAME or set STEADFAST_USER"));
+        };
+        Ok(Credentials::password(user, self.password(user)?))
+    }
+
+    fn password(&self, user: &str) -> anyhow::Result<String> {
+        if let Some(path) = &self.password_file {
+            let text = String::from_utf8(read(path)?)
+                .map_err(|_| usage(format_args!("{} is not UTF-8", path.display())))?;
+            // Editors end a file with a line break, passwords do not.
+            let end = text.trim_end_matches(['\r', '\n']).len();
+            return Ok(text[..end].to_owned());
+        }
+        if let Ok(password) = std::env::var("STEADFAST_PASSWORD") {
+            return Ok(password);
+        }
+        if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+            let prompt = format!("Password of {user}: ");
+            let password = rpassword::prompt_password(prompt);
+            return password
+                .map_err(|error| usage(format_args!("cannot read a password: {error}")));
+        }
+        Err(usage(
+            "no password: give --password-file FILE or set STEADFAST_PASSWORD; \
+             on a terminal it would be asked for",
+        ))
+    }
+
+    /// The collection, once its bucket is open: what is in the way of that is not the
+    /// operation's to tell. What waiting will not mend, the operation tells all the same.
+    pub(crate) async fn collection(&self, cluster: &Cluster) -> anyhow::Result<Collection> {
+        let collection = self.address.collection(cluster)?;
+        let patience = self.patience()?;
+        let bucket = self.address.bucket(cluster)?;
+        let ready = bucket.wait_until(Readiness::Degraded, patience).await;
+        self.unless_late(ready)?;
+        // The document's node is probably one that is about to be connected; if not,
+        // the operation says so.
+        let _ = bucket.wait_until(Readiness::Online, A_MOMENT).await;
+        Ok(collection)
+    }
+
+    /// Waits until the cluster's services are known.
+    pub(crate) async fn services(&self, cluster: &Cluster) -> anyhow::Result<()> {
+        let patience = self.patience()?;
+        self.unless_late(cluster.wait_until_ready(patience).await)
+    }
+
+    /// Who decides about the operation's retries. The client itself always fails fast:
+    /// whatever is tried out, wrong credentials should be told.
+    pub(crate) fn strategy(&self) -> Arc<dyn RetryStrategy> {
+        self.strategy.build()
+    }
+
+    /// How long to wait for the cluster.
+    fn patience(&self) -> anyhow::Result<Duration> {
+        let mut options = self.options()?;
+        self.address.string.apply_to(&mut options);
+        Ok(self.timeout.unwrap_or(options.connect_timeout))
+    }
+
+    fn unless_late(&self, ready: Result<(), Error>) -> anyhow::Result<()> {
+        match ready {
+            Err(error) if error.is_timeout() => Err(self.failed(&error)),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Says that an operation failed, and what may help.
+    pub(crate) fn failed(&self, error: &Error) -> anyhow::Error {
+        if self.json {
+            aside(error.to_json());
+        } else {
+            let label = styled(BAD, "error:");
+            if self.verbose {
+                aside(format_args!("{label} {error:#}"));
+            } else {
+                aside(format_args!("{label} {error}"));
+            }
+            if let Some(advice) = advice(error) {
+                aside(format_args!("  → {advice}"));
+            }
+        }
+        Ended::of(error).into()
+    }
+}
+
+/// What may help against what the last attempt failed for. An answer that is final
+/// says itself what is wrong.
+fn advice(error: &Error) -> Option<&'static str> {
+    let last = error.context().report()?.history().last()?;
+    let refused = matches!(last.outcome, Outcome::Refused(_));
+    if !refused && !error.is_timeout() {
+        return None;
+    }
+    Some(about(last.failure.reason)?.advice)
+}
+
+/// A connection string, a credential or an option that makes no sense.
+pub(crate) fn senseless(error: ConfigError) -> anyhow::Error {
+    usage(error)
+}
+
+fn read(path: &PathBuf) -> anyhow::Result<Vec<u8>> {
+    std::fs::read(path)
+        .map_err(|error| usage(format_args!("cannot read {}: {error}", path.display())))
+}

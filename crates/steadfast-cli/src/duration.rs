@@ -1,0 +1,73 @@
+//! Durations, as people write and read them.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+/// Reads `250ms`, `2.5s`, `2m`; a unit must be there, since a number alone means
+/// milliseconds to some and seconds to others.
+pub(crate) fn parse(text: &str) -> Result<Duration, String> {
+    let wrong =
+        || format!("a duration is a number and ms, s, m or h, as in 250ms or 2.5s; not {text:?}");
+    let split = text
+        .find(|c: char| c.is_ascii_alphabetic())
+        .ok_or_else(wrong)?;
+    let (number, unit) = text.split_at(split);
+    let seconds = match unit {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(wrong()),
+    };
+    let number: f64 = number.trim().parse().map_err(|_| wrong())?;
+    Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
+}
+
+/// A duration with its unit, and no more digits than needed.
+pub(crate) fn show(duration: Duration) -> impl Display {
+    std::fmt::from_fn(move |f| match duration.as_micros() {
+        micros @ ..1_000 => write!(f, "{} ms", micros as f64 / 1e3),
+        micros @ 1_000..1_000_000 if micros % 1_000 == 0 => write!(f, "{} ms", micros / 1_000),
+        micros @ 1_000..1_000_000 => write!(f, "{:.1} ms", micros as f64 / 1e3),
+        micros => {
+            let seconds = (micros as f64 / 1e4).round() / 1e2;
+            write!(f, "{seconds} s")
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_with_their_unit_only() {
+        for (text, millis) in [
+            ("250ms", 250),
+            ("2.5s", 2500),
+            ("2m", 120_000),
+            ("1h", 3_600_000),
+        ] {
+            assert_eq!(parse(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+        for text in ["", "5", "s", "-1s", "1e400s", "nan s", "1 day", "∞s"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_are_shown_with_the_digits_that_matter() {
+        for (micros, text) in [
+            (0, "0 ms"),
+            (820, "0.82 ms"),
+            (1_000, "1 ms"),
+            (1_234, "1.2 ms"),
+            (500_000, "500 ms"),
+            (2_500_000, "2.5 s"),
+            (75_000_000, "75 s"),
+        ] {
+            let shown = show(Duration::from_micros(micros)).to_string();
+            assert_eq!(shown, text);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! How the command ends: a number for scripts, a sentence for people.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use steadfast_couchbase::{Error, ErrorKind};
+
+use crate::output::{BAD, aside, styled};
+
+/// What each exit status means; the help of every command that talks to a cluster
+/// ends with it.
+macro_rules! statuses {
+    () => {
+        "\
+Exit status:
+  0  done
+  1  failed; it was not applied
+  2  the command line makes no sense
+  3  there is no such document
+  4  failed, and may have been applied all the same
+  5  the document is there already, or changed meanwhile"
+    };
+}
+
+pub(crate) use statuses;
+
+const FAILED: u8 = 1;
+const USAGE: u8 = 2;
+const NOT_FOUND: u8 = 3;
+const AMBIGUOUS: u8 = 4;
+const PRECONDITION: u8 = 5;
+
+/// The command failed, and has said so already.
+#[derive(Debug)]
+pub(crate) struct Ended(u8);
+
+impl Ended {
+    /// Something was found wanting.
+    pub(crate) const FAILED: Self = Self(FAILED);
+
+    /// The status of an operation that did not succeed.
+    pub(crate) fn of(error: &Error) -> Self {
+        Self(match error.kind() {
+            _ if error.is_ambiguous() => AMBIGUOUS,
+            ErrorKind::DocumentNotFound => NOT_FOUND,
+            ErrorKind::DocumentExists | ErrorKind::CasMismatch => PRECONDITION,
+            _ => FAILED,
+        })
+    }
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ended with status {}", self.0)
+    }
+}
+
+impl std::error::Error for Ended {}
+
+/// What was asked for makes no sense.
+#[derive(Debug)]
+struct Usage(String);
+
+/// An error that ends the command as a wrong option does.
+pub(crate) fn usage(problem: impl fmt::Display) -> anyhow::Error {
+    Usage(problem.to_string()).into()
+}
+
+/// Ends a function with such an error.
+macro_rules! refuse {
+    ($($problem:tt)*) => {
+        return Err($crate::exit::usage(format_args!($($problem)*)))
+    };
+}
+
+pub(crate) use refuse;
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// Says what went wrong, unless that was done, and with which status to end.
+pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+    if let Some(Ended(status)) = error.downcast_ref() {
+        return ExitCode::from(*status);
+    }
+    aside(format_args!("{} {error:#}", styled(BAD, "error:")));
+    ExitCode::from(if error.is::<Usage>() { USAGE } else { FAILED })
+}

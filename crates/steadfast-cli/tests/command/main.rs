@@ -1,0 +1,12 @@
+//! The command as people and scripts run it: the real binary, real sockets, what it
+//! prints and with which status it ends.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod cluster;
+mod doctor;
+mod documents;
+mod explain;
+mod help;
+mod scenario;
+mod support;

@@ -1,0 +1,117 @@
+//! Credentials and bucket: whether one is let in.
+
+use steadfast_wire::config::ClusterConfig;
+use steadfast_wire::hello::ClientIdentity;
+use tokio::time::timeout;
+
+use super::reach::{dial, secure};
+use super::{Checkup, Finding};
+use crate::config_error::ConfigError;
+use crate::dns::Seed;
+use crate::kv::connection::Io;
+use crate::kv::handshake::{Rejected, Terms, Welcome, bootstrap, features};
+use crate::reason::{AUTHENTICATION_ERROR, BUCKET_ACCESS_ERROR, NODE_NOT_AVAILABLE, TLS_ERROR};
+use crate::sasl::Channel;
+
+/// Whether the credentials are taken.
+pub(super) async fn authenticate(checkup: &Checkup, seed: &Seed, io: Io) -> Finding {
+    let who = match checkup.credentials.user() {
+        Some(user) => format!("as user \"{user}\""),
+        None => "without a user's name".to_owned(),
+    };
+    match enter(checkup, seed, io, None).await {
+        Ok(welcome) => {
+            let nodes = welcome.config.as_ref().map(nodes).unwrap_or_default();
+            Finding::works("authenticate", format!("{who}{nodes}"))
+        }
+        Err(rejected) => {
+            let advice = if rejected.reason == &AUTHENTICATION_ERROR {
+                "check the password, or ask an administrator whether the user exists"
+            } else if rejected.reason == &TLS_ERROR {
+                "the server does not take the client's certificate: ask who issued it"
+            } else {
+                "is that the key-value port of a Couchbase server, and does it want TLS \
+                 (couchbases://)?"
+            };
+            Finding::fails("authenticate", rejected.note, advice)
+        }
+    }
+}
+
+/// Whether the bucket opens.
+pub(super) async fn bucket(checkup: &Checkup, seed: &Seed) -> Result<Finding, ConfigError> {
+    let Some(bucket) = checkup.string.bucket() else {
+        return Ok(Finding::not_tried("bucket", "none is named in the address"));
+    };
+    let lost = |note: String| Finding::fails("bucket", note, "the server went away; try again");
+    let socket = match dial(seed, checkup.options.connect_timeout).await {
+        Ok(socket) => socket,
+        Err(error) => return Ok(lost(error.to_string())),
+    };
+    let (finding, io) = secure(checkup, seed, socket).await?;
+    let Some(io) = io else {
+        return Ok(lost(finding.text));
+    };
+    Ok(match enter(checkup, seed, io, Some(bucket)).await {
+        Ok(welcome) => {
+            let size = welcome.config.as_ref().and_then(size).unwrap_or_default();
+            Finding::works("bucket", format!("{bucket}{size}"))
+        }
+        Err(rejected) => {
+            let advice = if rejected.reason == &BUCKET_ACCESS_ERROR {
+                "create the bucket, or give the user rights on it; the server says the same of both"
+            } else if rejected.reason == &NODE_NOT_AVAILABLE {
+                "the bucket is not ready on this node: wait, or look at the node"
+            } else {
+                "look at the server's log"
+            };
+            Finding::fails("bucket", rejected.note, advice)
+        }
+    })
+}
+
+/// The handshake of a client, on this socket.
+async fn enter(
+    checkup: &Checkup,
+    seed: &Seed,
+    mut io: Io,
+    bucket: Option<&str>,
+) -> Result<Welcome, Rejected> {
+    let options = &checkup.options;
+    let channel = match (checkup.string.is_tls(), options.allow_secrets_without_tls) {
+        (true, _) => Channel::Tls,
+        (false, true) => Channel::ClearButTrusted,
+        (false, false) => Channel::Clear,
+    };
+    let agent = concat!("steadfast-checkup/", env!("CARGO_PKG_VERSION"));
+    let terms = Terms {
+        credentials: &checkup.credentials,
+        channel,
+        bucket,
+        identity: ClientIdentity::new(agent, fastrand::u64(..), fastrand::u64(..)),
+        features: features(true, false),
+        hello_after_authentication: options.hello_after_authentication,
+        host: &seed.host,
+    };
+    let limit = options.connect_timeout;
+    match timeout(limit, bootstrap(&mut io, &terms)).await {
+        Ok(welcome) => welcome,
+        Err(_) => Err(Rejected::lost(format!("no answer within {limit:?}"))),
+    }
+}
+
+fn nodes(config: &ClusterConfig) -> String {
+    match config.nodes.len() {
+        1 => "; a cluster of one node".to_owned(),
+        nodes => format!("; a cluster of {nodes} nodes"),
+    }
+}
+
+fn size(config: &ClusterConfig) -> Option<String> {
+    let nodes = config.bucket_nodes().len();
+    config.bucket.as_ref()?;
+    Some(match nodes {
+        1 => " on one node".to_owned(),
+        nodes => format!(" on {nodes} nodes"),
+    })
+}

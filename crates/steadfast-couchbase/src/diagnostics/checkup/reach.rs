@@ -1,0 +1,198 @@
+//! Name, port and TLS: whether there is somebody, and whether it is the right one.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::{CertificateError, ClientConfig, Error as TlsError};
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use super::{Checkup, Finding};
+use crate::config_error::ConfigError;
+use crate::dns::Seed;
+use crate::kv::connection::Io;
+use crate::options::{ClusterOptions, TlsOptions};
+use crate::tls;
+use crate::world::now;
+
+/// Whether the hosts have addresses.
+pub(super) async fn name(seeds: &[Seed], srv: bool) -> Finding {
+    let mut found = Vec::new();
+    let mut missing = Vec::new();
+    for seed in seeds {
+        match lookup_host((seed.host.as_str(), seed.port)).await {
+            Ok(addresses) => found.extend(addresses.map(|address| address.ip().to_string())),
+            Err(error) => missing.push(format!("{}: {error}", seed.host)),
+        }
+    }
+    found.sort();
+    found.dedup();
+    if found.is_empty() {
+        let advice = "check the spelling of the name, and whether this machine can look it up";
+        return Finding::fails("name", missing.join("; "), advice);
+    }
+    let mut hosts: Vec<&str> = seeds.iter().map(|seed| seed.host.as_str()).collect();
+    hosts.dedup();
+    let hosts = hosts.join(", ");
+    let by = if srv { " (by DNS SRV)" } else { "" };
+    let found = found.join(", ");
+    let mut text = match hosts == found {
+        true => format!("{hosts}{by}"),
+        false => format!("{hosts} → {found}{by}"),
+    };
+    if !missing.is_empty() {
+        text.push_str(&format!("; without an address: {}", missing.join("; ")));
+    }
+    Finding::works("name", text)
+}
+
+/// The first host that takes a connection.
+pub(super) async fn connect(
+    seeds: &[Seed],
+    options: &ClusterOptions,
+) -> Result<(Seed, TcpStream, Finding), Finding> {
+    let mut failed = Vec::new();
+    let mut advice = String::new();
+    for seed in seeds {
+        let begun = now();
+        match dial(seed, options.connect_timeout).await {
+            Ok(socket) => {
+                let took = now().saturating_duration_since(begun);
+                let millis = took.as_secs_f64() * 1e3;
+                let mut text = format!("{}:{} in {millis:.1} ms", seed.host, seed.port);
+                if !failed.is_empty() {
+                    text.push_str(&format!("; not {}", failed.join("; ")));
+                }
+                return Ok((seed.clone(), socket, Finding::works("connect", text)));
+            }
+            Err(error) => {
+                failed.push(format!("{}:{}: {error}", seed.host, seed.port));
+                advice = refused(&error);
+            }
+        }
+    }
+    Err(Finding::fails("connect", failed.join("; "), advice))
+}
+
+pub(super) async fn dial(seed: &Seed, limit: Duration) -> io::Result<TcpStream> {
+    match timeout(limit, TcpStream::connect((seed.host.as_str(), seed.port))).await {
+        Ok(connected) => connected,
+        Err(_) => Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            format!("no answer within {limit:?}"),
+        )),
+    }
+}
+
+fn refused(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => {
+            "nothing listens there: is the server running, and is that its key-value port? \
+             Servers have 11210, and 11207 for TLS"
+        }
+        io::ErrorKind::TimedOut => {
+            "the host is down, or a firewall drops what is sent to that port"
+        }
+        _ => "check that the host can be reached from here",
+    }
+    .to_owned()
+}
+
+/// TLS, where it is asked for. No socket comes back if it fails.
+pub(super) async fn secure(
+    checkup: &Checkup,
+    seed: &Seed,
+    socket: TcpStream,
+) -> Result<(Finding, Option<Io>), ConfigError> {
+    if !checkup.string.is_tls() {
+        let why = "not asked for; who listens sees all documents (couchbases:// asks for it)";
+        return Ok((Finding::not_tried("TLS", why), Some(Io::Plain(socket))));
+    }
+    let limit = checkup.options.connect_timeout;
+    let config = tls::client_config(&checkup.options.tls, &checkup.credentials)?;
+    match handshake(config, seed, socket, limit).await {
+        Ok(stream) => {
+            let (_, session) = stream.get_ref();
+            let version = match session.protocol_version() {
+                Some(rustls::ProtocolVersion::TLSv1_3) => "1.3",
+                _ => "1.2",
+            };
+            let verified = match checkup.options.tls.dangerous_skip_verification {
+                true => "; the certificate is not verified",
+                false => "",
+            };
+            let mut finding = Finding::works("TLS", format!("{version}{verified}"));
+            finding.certificate = shown(&stream);
+            Ok((finding, Some(Io::Tls(Box::new(stream)))))
+        }
+        Err(error) => {
+            let mut finding = Finding::fails("TLS", error.to_string(), untrusted(&error));
+            finding.certificate = look(checkup, seed).await;
+            Ok((finding, None))
+        }
+    }
+}
+
+async fn handshake(
+    config: Arc<ClientConfig>,
+    seed: &Seed,
+    socket: TcpStream,
+    limit: Duration,
+) -> io::Result<TlsStream<TcpStream>> {
+    let name = tls::server_name(&seed.host).map_err(io::Error::other)?;
+    match timeout(limit, TlsConnector::from(config).connect(name, socket)).await {
+        Ok(done) => done,
+        Err(_) => Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            "the server does not answer the handshake",
+        )),
+    }
+}
+
+/// The certificate of a server that is not trusted, to see who issued it. Nothing
+/// is sent to it but the handshake.
+async fn look(checkup: &Checkup, seed: &Seed) -> Option<Vec<u8>> {
+    let limit = checkup.options.connect_timeout;
+    let options = TlsOptions::new().dangerous_skip_verification(true);
+    let config = tls::client_config(&options, &checkup.credentials).ok()?;
+    let socket = dial(seed, limit).await.ok()?;
+    let stream = handshake(config, seed, socket, limit).await.ok()?;
+    shown(&stream)
+}
+
+fn shown(stream: &TlsStream<TcpStream>) -> Option<Vec<u8>> {
+    let (_, session) = stream.get_ref();
+    Some(session.peer_certificates()?.first()?.to_vec())
+}
+
+fn untrusted(error: &io::Error) -> String {
+    let tls = error.get_ref().and_then(|inner| inner.downcast_ref());
+    match tls {
+        Some(TlsError::InvalidCertificate(certificate)) => match certificate {
+            // The signature is that of another authority which has the same name.
+            CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+                "trust the authority that issued it: name its certificate (PEM) with \
+                 trust_certificate, or --ca on the command line"
+            }
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                "connect by a name that the certificate is for"
+            }
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+                "the server needs a new certificate; is the clock of this machine right?"
+            }
+            _ => "the server's certificate cannot be used; ask who runs it",
+        },
+        Some(TlsError::InvalidMessage(_)) => {
+            "what listens there does not speak TLS: TLS has port 11207 of its own, \
+             couchbase:// goes without"
+        }
+        Some(TlsError::AlertReceived(_)) => {
+            "the server does not want this client: does it ask for a client certificate?"
+        }
+        _ => "is that the port for TLS? Servers have 11207",
+    }
+    .to_owned()
+}

@@ -1,0 +1,195 @@
+//! What the answers of the HTTP services mean.
+
+use steadfast::Failure;
+
+use super::Meaning;
+use crate::services::refusal_of;
+use steadfast_wire::config::Service;
+
+/// A service that speaks HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HttpService {
+    /// Query.
+    Query,
+    /// Analytics.
+    Analytics,
+    /// Search.
+    Search,
+    /// Views.
+    Views,
+    /// Management.
+    Management,
+}
+
+/// What an answer with this HTTP status and body means to an operation.
+pub fn answered_http(service: HttpService, status: u16, body: &str, idempotent: bool) -> Meaning {
+    match refusal_of(service.wire(), status, body, idempotent) {
+        None => Meaning::Done,
+        Some(refused) => match refused.retry {
+            None => Meaning::Final(refused.kind),
+            Some(reason) => {
+                let mut failure = Failure::responded(reason);
+                if status == 429 {
+                    failure = failure.throttling();
+                }
+                Meaning::Failed(failure, refused.kind)
+            }
+        },
+    }
+}
+
+impl HttpService {
+    const fn wire(self) -> Service {
+        match self {
+            Self::Query => Service::Query,
+            Self::Analytics => Service::Analytics,
+            Self::Search => Service::Search,
+            Self::Views => Service::Views,
+            Self::Management => Service::Management,
+        }
+    }
+
+    /// Error codes, with messages where those matter, that the client tells apart.
+    pub const fn known_codes(self) -> &'static [(u64, &'static str)] {
+        match self {
+            Self::Query => &[
+                (1080, ""),
+                (1191, ""),
+                (2120, ""),
+                (3000, ""),
+                (4000, ""),
+                (4040, ""),
+                (4050, ""),
+                (4060, ""),
+                (4070, ""),
+                (4080, ""),
+                (4090, ""),
+                (4300, "index i already exists"),
+                (5000, ""),
+                (5000, "queryport.indexNotFound"),
+                (5000, "Index i already exist"),
+                (12_004, ""),
+                (12_009, ""),
+                (12_009, "CAS mismatch"),
+                (13_014, ""),
+                (14_000, ""),
+            ],
+            Self::Analytics => &[
+                (20_000, ""),
+                (21_002, ""),
+                (23_000, ""),
+                (23_001, ""),
+                (23_003, ""),
+                (23_007, ""),
+                (24_000, ""),
+                (24_006, ""),
+                (24_025, ""),
+                (24_034, ""),
+                (25_000, ""),
+            ],
+            Self::Search | Self::Views | Self::Management => &[],
+        }
+    }
+
+    /// HTTP statuses, with bodies where those matter, that the client tells apart.
+    pub const fn known_statuses(self) -> &'static [(u16, &'static str)] {
+        match self {
+            Self::Query | Self::Analytics | Self::Management => &[
+                (400, ""),
+                (401, ""),
+                (404, ""),
+                (429, ""),
+                (500, ""),
+                (503, ""),
+            ],
+            Self::Search => &[
+                (400, ""),
+                (400, "index not found"),
+                (401, ""),
+                (404, ""),
+                (429, ""),
+                (429, "num_queries_per_min"),
+                (500, ""),
+                (503, ""),
+            ],
+            Self::Views => &[
+                (300, ""),
+                (301, ""),
+                (302, ""),
+                (303, ""),
+                (307, ""),
+                (400, ""),
+                (401, ""),
+                (404, ""),
+                (404, r#"{"error":"not_found","reason":"missing"}"#),
+                (408, ""),
+                (409, ""),
+                (412, ""),
+                (416, ""),
+                (417, ""),
+                (500, ""),
+                (500, r#"{"error":"{not_found, missing_named_view}"}"#),
+                (500, r#"{"error":"badarg"}"#),
+                (501, ""),
+                (502, ""),
+                (503, ""),
+                (504, ""),
+            ],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    fn reason(service: HttpService, status: u16, body: &str) -> Option<&'static str> {
+        match answered_http(service, status, body, false) {
+            Meaning::Failed(failure, _) => Some(failure.reason.name()),
+            Meaning::Done | Meaning::Final(_) => None,
+        }
+    }
+
+    #[test]
+    fn answers_mean_what_they_mean_to_operations() {
+        use HttpService::*;
+        let plan = r#"{"errors":[{"code":4040,"msg":"no such plan"}]}"#;
+        assert_eq!(
+            reason(Query, 404, plan),
+            Some("QUERY_PREPARED_STATEMENT_FAILURE")
+        );
+        let busy = r#"{"errors":[{"code":23007,"msg":"queue full"}]}"#;
+        assert_eq!(
+            reason(Analytics, 200, busy),
+            Some("ANALYTICS_TEMPORARY_FAILURE")
+        );
+        assert_eq!(reason(Search, 429, ""), Some("SEARCH_TOO_MANY_REQUESTS"));
+        assert_eq!(reason(Views, 302, ""), Some("VIEWS_NO_ACTIVE_PARTITION"));
+        assert_eq!(reason(Management, 503, ""), None);
+        assert!(matches!(
+            answered_http(Query, 200, r#"{"results":[]}"#, false),
+            Meaning::Done
+        ));
+        assert!(matches!(
+            answered_http(Management, 401, "", true),
+            Meaning::Final(ErrorKind::AuthenticationFailure)
+        ));
+    }
+
+    #[test]
+    fn every_code_and_status_that_is_listed_is_a_refusal() {
+        use HttpService::*;
+        for service in [Query, Analytics, Search, Views, Management] {
+            for (status, body) in service.known_statuses() {
+                let meaning = answered_http(service, *status, body, true);
+                assert!(!matches!(meaning, Meaning::Done), "{service:?} {status}");
+            }
+            for (code, message) in service.known_codes() {
+                let body = format!(r#"{{"errors":[{{"code":{code},"msg":"{message}"}}]}}"#);
+                let meaning = answered_http(service, 200, &body, true);
+                assert!(!matches!(meaning, Meaning::Done), "{service:?} {code}");
+            }
+        }
+    }
+}
