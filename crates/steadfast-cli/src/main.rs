@@ -37,6 +37,7 @@ struct Arguments {
 enum Command {
     Cluster(command::cluster::Arguments),
     Fault(command::fault::Arguments),
+    Load(command::load::Arguments),
     Topology(command::topology::Arguments),
     Explain(command::explain::Arguments),
     Doctor(command::doctor::Arguments),
@@ -70,6 +71,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         match command {
             Command::Cluster(arguments) => command::cluster::run(arguments).await,
             Command::Fault(arguments) => command::fault::run(arguments).await,
+            Command::Load(arguments) => command::load::run_load(arguments).await,
             Command::Topology(arguments) => command::topology::run(arguments).await,
             Command::Explain(arguments) => command::explain::run(arguments),
             Command::Doctor(arguments) => command::doctor::run(arguments).await,

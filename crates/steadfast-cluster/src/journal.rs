@@ -32,6 +32,8 @@ pub struct Origin<'a> {
     pub opaque: u32,
     /// The connection, numbered in the order of acceptance.
     pub connection: u64,
+    /// What the request brought along; see [`Argument`].
+    pub argument: &'a [u8],
 }
 
 impl Origin<'_> {
@@ -43,6 +45,7 @@ impl Origin<'_> {
             opcode: self.opcode,
             opaque: self.opaque,
             connection: self.connection,
+            argument: Argument::new(self.argument),
         }
     }
 }
@@ -55,6 +58,7 @@ pub struct OwnedOrigin {
     opcode: Opcode,
     opaque: u32,
     connection: u64,
+    argument: Argument,
 }
 
 impl OwnedOrigin {
@@ -66,7 +70,48 @@ impl OwnedOrigin {
             opcode: self.opcode,
             opaque: self.opaque,
             connection: self.connection,
+            argument: self.argument.as_bytes(),
         }
+    }
+}
+
+/// The beginning of what a request brought along: of its value as it was sent, or of its extras
+/// if it has no value, as counters have it.
+///
+/// A test that puts an identity there can tell its writes apart, also where the document does
+/// not: two appends to one document are the same command on the same key.
+#[derive(Clone, Copy)]
+pub struct Argument {
+    bytes: [u8; Self::MAX],
+    len: u8,
+}
+
+impl Argument {
+    /// How much of it is kept.
+    pub const MAX: usize = 47;
+
+    fn new(all: &[u8]) -> Self {
+        let len = all.len().min(Self::MAX);
+        let mut bytes = [0; Self::MAX];
+        bytes[..len].copy_from_slice(&all[..len]);
+        // At most MAX, which fits.
+        let len = len as u8;
+        Self { bytes, len }
+    }
+
+    /// The bytes that were kept.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+impl std::fmt::Debug for Argument {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            formatter,
+            "Argument(\"{}\")",
+            self.as_bytes().escape_ascii()
+        )
     }
 }
 
@@ -89,6 +134,8 @@ pub struct Entry {
     pub opaque: u32,
     /// The connection that the request came on.
     pub connection: u64,
+    /// The beginning of what the request brought along.
+    pub argument: Argument,
     collection_and_key: Bytes,
 }
 
@@ -188,6 +235,7 @@ impl Journal {
             receipt,
             opaque: origin.opaque,
             connection: origin.connection,
+            argument: Argument::new(origin.argument),
             collection_and_key,
         });
     }

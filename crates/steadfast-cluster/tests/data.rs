@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use steadfast_cluster::cluster::What;
+use steadfast_cluster::journal::Argument;
 use steadfast_cluster::users::Rights;
 use steadfast_cluster::{BucketSettings, Cluster, NodeId};
 use steadfast_wire::extras::{
@@ -747,4 +748,31 @@ async fn the_journal_has_every_mutation_and_nothing_else() {
         (Opcode::Delete, &b"k"[..], cas(&removed), removed.opaque())
     );
     assert_eq!(cluster.journal().forgotten(), 0);
+}
+
+/// Two appends to one document are the same command on the same key; what they bring along tells
+/// them apart.
+#[tokio::test]
+async fn the_journal_has_the_beginning_of_what_a_request_brought_along() {
+    let (cluster, mut client) = one().await;
+    let long = "x".repeat(300);
+    client.set("k", "first").await;
+    let second = client.on(Opcode::Append, "k").value("second");
+    client.call(second).await;
+    client.set("k", &long).await;
+    let counter = Counter {
+        delta: 7,
+        initial: 1,
+        expiry: 0,
+    };
+    client.count(Opcode::Increment, "c", counter).await;
+    eventually("four entries", || cluster.journal().applied() == 4).await;
+    let entries = cluster.journal().since(0);
+    let arguments: Vec<_> = entries
+        .iter()
+        .map(|entry| entry.argument.as_bytes())
+        .collect();
+    let kept = &long.as_bytes()[..Argument::MAX];
+    assert_eq!(arguments[..3], [b"first".as_slice(), b"second", kept]);
+    assert_eq!(arguments[3][..8], 7u64.to_be_bytes());
 }

@@ -90,3 +90,21 @@ impl fmt::Display for Raised {
 }
 
 impl StdError for Raised {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_terminal_reasons_are_in_the_order_of_the_rfc() {
+        let names = TERMINALS.map(|terminal| format!("{terminal:?}"));
+        let order = [
+            "AUTHENTICATION_ERROR",
+            "TLS_ERROR",
+            "BUCKET_ACCESS_ERROR",
+            "SCOPE_NOT_FOUND",
+            "COLLECTION_NOT_FOUND",
+        ];
+        assert_eq!(names, order.map(|name| format!("Terminal({name:?})")));
+    }
+}

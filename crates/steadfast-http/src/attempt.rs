@@ -40,11 +40,6 @@ pub struct InAttempt {
 }
 
 impl InAttempt {
-    #[cfg(any(feature = "tower", feature = "reqwest-middleware"))]
-    pub(crate) const fn new(attempt: Attempt) -> Self {
-        Self { attempt }
-    }
-
     /// Which attempt it is, the first being 1.
     pub const fn number(&self) -> u32 {
         self.attempt.number()
@@ -53,6 +48,31 @@ impl InAttempt {
     /// The time it had when it began, if there is a limit.
     pub const fn remaining(&self) -> Option<Duration> {
         self.attempt.remaining()
+    }
+}
+
+/// To mark the requests that an attempt of one's own makes:
+///
+/// ```
+/// # use steadfast::{BestEffort, StrategyExt, retry};
+/// # use steadfast_http::InAttempt;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let strategy = BestEffort::default().max_attempts(2)?;
+/// # let send = async |_: http::Request<()>| Ok::<_, std::io::Error>(());
+/// retry(&strategy)
+///     .run(|attempt| {
+///         let mut request = http::Request::new(());
+///         request.extensions_mut().insert(InAttempt::from(attempt));
+///         send(request)
+///     })
+///     .await?;
+/// # Ok(())
+/// # }
+/// ```
+impl From<Attempt> for InAttempt {
+    fn from(attempt: Attempt) -> Self {
+        Self { attempt }
     }
 }
 

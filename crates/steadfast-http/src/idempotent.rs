@@ -30,6 +30,29 @@ pub fn is_idempotent(method: &Method, headers: &HeaderMap) -> bool {
         .is_some_and(|key| !key.as_bytes().trim_ascii().is_empty())
 }
 
+/// What of a request says whether it may be sent twice.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct RequestHead<'a> {
+    /// The method.
+    pub method: &'a Method,
+    /// The path, without a query; of a gRPC call `/package.Service/Method`.
+    pub path: &'a str,
+    /// The headers.
+    pub headers: &'a HeaderMap,
+}
+
+#[cfg(any(feature = "tower", feature = "reqwest"))]
+impl<'a> RequestHead<'a> {
+    pub(crate) const fn new(method: &'a Method, path: &'a str, headers: &'a HeaderMap) -> Self {
+        Self {
+            method,
+            path,
+            headers,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

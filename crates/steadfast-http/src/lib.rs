@@ -33,7 +33,8 @@
 //! - `reqwest`: `send_with_retry` for reqwest's requests.
 //! - `reqwest-middleware`: the same as a middleware.
 //! - `aws`: the strategy in clients of the AWS SDK for Rust.
-//! - `grpc`: delay hints of gRPC's error details.
+//! - `grpc`: gRPC's statuses, and the delay hints of its error details.
+//! - `tonic`: the errors of tonic's calls.
 //!
 //! # What not to do
 //!
@@ -51,6 +52,8 @@ pub mod aws;
 mod classify;
 #[cfg(feature = "client")]
 mod clock;
+#[cfg(feature = "tonic")]
+pub mod grpc;
 pub mod hint;
 mod idempotent;
 #[cfg(any(feature = "tower", feature = "reqwest"))]
@@ -64,6 +67,19 @@ pub mod tower;
 #[cfg(any(feature = "tower", feature = "reqwest"))]
 pub use attempt::{Attempts, InAttempt, RetryReport};
 pub use classify::{HttpClassifier, Outcome, Reading};
-pub use idempotent::is_idempotent;
+pub use idempotent::{RequestHead, is_idempotent};
 #[cfg(any(feature = "tower", feature = "reqwest"))]
 pub use policy::Policy;
+
+/// The pages of the manual, whose examples are run with the tests.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../docs/http.md")]
+    struct Overview;
+    #[doc = include_str!("../../../docs/http/reqwest.md")]
+    struct Reqwest;
+    #[doc = include_str!("../../../docs/http/tonic.md")]
+    struct Tonic;
+    #[doc = include_str!("../../../docs/http/tower.md")]
+    struct Tower;
+}

@@ -10,69 +10,16 @@ mod common;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use common::clients::{Plain, Through, answered};
 use common::promises::quick;
-use common::server::{Server, answer};
-use common::{Ask, Client, Ended, Rowed, get, promises, rows};
+use common::server::{Server, answer, with};
+use common::{Client, Ended, Rowed, get, post, promises, rows};
 use http::Extensions;
 use reqwest::{Request, Response};
-use reqwest_middleware::{ClientBuilder, ClientWithMiddleware, Middleware, Next};
-use steadfast::{Cause, Error};
-use steadfast_http::reqwest::{RetryMiddleware, SendWithRetry};
-use steadfast_http::{Attempts, InAttempt, Policy, RetryReport};
-
-struct Plain(reqwest::Client, Policy);
-
-impl Client for Plain {
-    fn new(policy: Policy) -> Self {
-        Self(reqwest::Client::new(), policy)
-    }
-
-    async fn send(&self, ask: Ask) -> Ended {
-        let mut request = self.0.request(ask.method.parse().unwrap(), ask.uri);
-        for (name, value) in ask.headers {
-            request = request.header(name, value);
-        }
-        match request.body(ask.body).send_with_retry(&self.1).await {
-            Ok(response) => ended(&response),
-            Err(error) => Ended::error(&error),
-        }
-    }
-}
-
-struct Through(ClientWithMiddleware);
-
-impl Client for Through {
-    fn new(policy: Policy) -> Self {
-        let builder = ClientBuilder::new(reqwest::Client::new());
-        Self(builder.with(RetryMiddleware::new(policy)).build())
-    }
-
-    async fn send(&self, ask: Ask) -> Ended {
-        let mut request = self.0.request(ask.method.parse().unwrap(), ask.uri);
-        for (name, value) in ask.headers {
-            request = request.header(name, value);
-        }
-        match request.body(ask.body).send().await {
-            Ok(response) => ended(&response),
-            Err(reqwest_middleware::Error::Middleware(error)) => {
-                let error = error.downcast_ref::<Error<reqwest_middleware::Error>>();
-                Ended::error(error.expect("every error has its story"))
-            }
-            Err(error) => panic!("{error}"),
-        }
-    }
-}
-
-fn ended(response: &Response) -> Ended {
-    let (status, extensions) = (response.status().as_u16(), response.extensions());
-    match extensions.get::<RetryReport>() {
-        Some(report) => Ended::report(Some(status), report),
-        None => {
-            let attempts = extensions.get().map_or(1, |Attempts(attempts)| *attempts);
-            Ended::success(status, attempts)
-        }
-    }
-}
+use reqwest_middleware::{ClientBuilder, Middleware, Next};
+use steadfast::Cause;
+use steadfast_http::reqwest::{RetryMiddleware, SendWithRetry, watch_redirects};
+use steadfast_http::{InAttempt, Policy};
 
 #[tokio::test]
 async fn the_token_bucket_is_right_row_by_row_without_middleware() {
@@ -102,7 +49,7 @@ async fn a_streamed_body_is_not_sent_again_and_the_history_says_why() {
     let request = reqwest::Client::new().put(server.uri());
     let request = request.body(reqwest::Body::wrap(http_body_util::StreamBody::new(stream)));
     let response = request.send_with_retry(&policy).await.unwrap();
-    let ended = ended(&response);
+    let ended = answered(response.status().as_u16(), response.extensions());
     assert_eq!(
         (ended.status, ended.cause),
         (Some(503), Some(Cause::NotRetryable))
@@ -167,7 +114,7 @@ async fn a_second_middleware_makes_one_attempt_only_and_what_is_left_behind_is_k
         .execute_with_extensions(request, &mut extensions)
         .await
         .unwrap();
-    assert_eq!(ended(&response).attempts, 5);
+    assert_eq!(answered(503, response.extensions()).attempts, 5);
     assert_eq!(server.seen().len(), 5, "five attempts, not twenty-five");
     assert_eq!(inner.budget().level(Instant::now()), 500);
     let seen = notes.0.lock().unwrap();
@@ -231,4 +178,83 @@ async fn a_timeout_of_the_client_is_seen_through_the_middlewares_error() {
         Ended::success(200, 2)
     );
     assert_eq!(strategy.budget().level(Instant::now()), 491);
+}
+
+/// A server that was sent a `POST`, did what it asks and refers to another.
+async fn sees_other(to: &str) -> Server {
+    Server::start([with(303, "location", to), with(303, "location", to)]).await
+}
+
+#[tokio::test]
+async fn a_post_that_was_redirected_is_not_sent_again_though_the_next_server_throttles() {
+    let other = Server::start(vec![answer(429); 5]).await;
+    let server = sees_other(&other.uri()).await;
+    for ended in [
+        promises::client::<Plain>()
+            .send(post(&server.uri(), b"pay 5"))
+            .await,
+        promises::client::<Through>()
+            .send(post(&server.uri(), b"pay 5"))
+            .await,
+    ] {
+        assert_eq!(
+            (ended.status, ended.cause),
+            (Some(429), Some(Cause::Unsafe))
+        );
+        assert_eq!(ended.notes, ["HTTP 429, after a redirect"]);
+        assert!(ended.ambiguous);
+    }
+    assert_eq!((server.seen().len(), other.seen().len()), (2, 2));
+}
+
+/// An error does not say of which server it is, so the client has to be watched.
+#[tokio::test]
+async fn a_post_that_was_redirected_is_not_sent_again_though_the_next_server_is_not_there() {
+    let (_held, nobody) = common::server::nobody();
+    let server = sees_other(&nobody).await;
+    let client = || {
+        let redirects = watch_redirects(reqwest::redirect::Policy::default());
+        reqwest::Client::builder()
+            .redirect(redirects)
+            .build()
+            .unwrap()
+    };
+    let policy = Policy::new(quick()).unwrap();
+    let plain = Plain(client(), policy.clone());
+    let through = ClientBuilder::new(client()).with(RetryMiddleware::new(policy));
+    for ended in [
+        plain.send(post(&server.uri(), b"pay 5")).await,
+        Through(through.build())
+            .send(post(&server.uri(), b"pay 5"))
+            .await,
+    ] {
+        assert_eq!((ended.status, ended.cause), (None, Some(Cause::Unsafe)));
+        assert_eq!(ended.notes, ["could not connect, after a redirect"]);
+        assert!(ended.ambiguous);
+    }
+    assert_eq!(server.seen().len(), 2);
+
+    // Where nobody redirects, nothing changes.
+    let ended = plain.send(post(&nobody, b"pay 5")).await;
+    assert_eq!(ended.cause, Some(Cause::AttemptsUsedUp { limit: 5 }));
+}
+
+#[tokio::test]
+async fn a_get_that_is_redirected_is_retried_from_the_beginning() {
+    let other = Server::start([answer(503)]).await;
+    let server = sees_other(&other.uri()).await;
+    let ended = promises::client::<Plain>().send(get(&server.uri())).await;
+    assert_eq!(ended, Ended::success(200, 2));
+    assert_eq!((server.seen().len(), other.seen().len()), (2, 2));
+}
+
+/// Some errors do say of which address they are.
+#[tokio::test]
+async fn a_post_that_was_redirected_to_where_nobody_can_go_is_in_doubt() {
+    let server = sees_other("ftp://127.0.0.1/").await;
+    let ended = promises::client::<Plain>()
+        .send(post(&server.uri(), b"pay 5"))
+        .await;
+    assert_eq!((ended.status, ended.attempts), (None, 1), "{ended:?}");
+    assert!(ended.ambiguous, "{ended:?}");
 }

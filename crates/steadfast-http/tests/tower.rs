@@ -16,60 +16,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use common::clients::{Body, Layered, ended, request};
 use common::promises::quick;
 use common::server::{Do, Server, answer, nobody};
 use common::{Ask, Client, Ended, Rowed, get, post, promises, rows};
 use http::{Request, Response};
-use http_body_util::Full;
 use hyper_util::client::legacy;
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use steadfast::{BestEffort, Cause, StrategyExt};
-use steadfast_http::tower::{HttpRetry, HttpRetryLayer, ReplayBody, RetryLayer};
-use steadfast_http::{Attempts, InAttempt, Policy, RetryReport};
+use steadfast_http::tower::{AnyError, HttpRetryLayer, ReplayBody, RetryLayer};
+use steadfast_http::{InAttempt, Policy};
 use tower::{Layer, Service, ServiceExt, service_fn};
-
-type Body = Full<bytes::Bytes>;
-type Hyper<B> = legacy::Client<HttpConnector, B>;
-
-struct Layered(HttpRetry<Hyper<ReplayBody<Body>>>);
-
-impl Client for Layered {
-    fn new(policy: Policy) -> Self {
-        let hyper = legacy::Client::builder(TokioExecutor::new()).build_http();
-        Self(HttpRetryLayer::new(policy).layer(hyper))
-    }
-
-    async fn send(&self, ask: Ask) -> Ended {
-        ended(self.0.clone().oneshot(request(ask)).await)
-    }
-}
-
-fn request(ask: Ask) -> Request<Body> {
-    let mut builder = Request::builder().method(ask.method).uri(ask.uri);
-    for (name, value) in ask.headers {
-        builder = builder.header(name, value);
-    }
-    builder.body(Full::from(ask.body)).unwrap()
-}
-
-fn ended<B, E: std::error::Error + 'static>(
-    result: Result<Response<B>, steadfast::Error<E>>,
-) -> Ended {
-    match result {
-        Err(error) => Ended::error(&error),
-        Ok(response) => {
-            let (status, extensions) = (response.status().as_u16(), response.extensions());
-            match extensions.get::<RetryReport>() {
-                Some(report) => Ended::report(Some(status), report),
-                None => {
-                    let attempts = extensions.get().map_or(1, |Attempts(attempts)| *attempts);
-                    Ended::success(status, attempts)
-                }
-            }
-        }
-    }
-}
 
 #[tokio::test]
 async fn the_token_bucket_is_right_row_by_row() {
@@ -132,6 +89,23 @@ async fn an_error_through_two_layers_still_says_that_nothing_was_sent() {
     let ended = ended(client.oneshot(request(post(&uri, b"x"))).await);
     assert_eq!(ended.cause, Some(Cause::AttemptsUsedUp { limit: 5 }));
     assert!(!ended.ambiguous);
+}
+
+/// Layers of tower's have boxed errors, behind which one has to look.
+#[tokio::test]
+async fn a_boxed_error_still_says_that_nothing_was_sent() {
+    let (_held, uri) = nobody();
+    let hyper = legacy::Client::builder(TokioExecutor::new()).build_http();
+    let boxed = hyper.map_err(|error| AnyError::from(tower::BoxError::from(error)));
+    let client = HttpRetryLayer::new(Policy::new(quick()).unwrap()).layer(boxed);
+    let ended = ended(client.oneshot(request(post(&uri, b"x"))).await);
+    assert_eq!(ended.cause, Some(Cause::AttemptsUsedUp { limit: 5 }));
+    assert!(!ended.ambiguous);
+    assert!(
+        ended.text.contains("client error (Connect)"),
+        "{}",
+        ended.text
+    );
 }
 
 #[tokio::test]
@@ -276,6 +250,47 @@ async fn any_service_is_retried_as_its_errors_say() {
     assert!(unbounded.to_string().contains("timeout is missing"));
     let bounded = BestEffort::default().max_attempts(1).unwrap();
     assert!(RetryLayer::new(bounded).is_ok());
+}
+
+#[tokio::test]
+async fn a_layer_inside_any_other_leaves_the_retries_to_it_and_learns_its_time() {
+    let server = Server::start(vec![answer(503); 100]).await;
+    let (hyper, inner) = (
+        legacy::Client::builder(TokioExecutor::new()).build_http(),
+        quick(),
+    );
+    let http = HttpRetryLayer::new(Policy::new(inner.clone()).unwrap()).layer(hyper);
+    // What is answered is an error to the outer layer.
+    let asked = service_fn(move |request: Request<Body>| {
+        let (http, left) = (
+            http.clone(),
+            request.extensions().get().and_then(InAttempt::remaining),
+        );
+        assert!(left.is_some_and(|left| left <= Duration::from_secs(60)));
+        async move {
+            let status = http.oneshot(request).await.unwrap().status();
+            Err::<(), _>(io::Error::other(status.to_string()))
+        }
+    });
+    let outer = quick().to_builder().max_attempts(3).build().unwrap();
+    let layer = RetryLayer::new(outer)
+        .unwrap()
+        .timeout(Duration::from_secs(60))
+        .idempotent(|_: &Request<Body>| true)
+        .prepare(|request: &mut Request<Body>, attempt| {
+            request.extensions_mut().insert(attempt);
+        });
+    let error = layer
+        .layer(asked)
+        .oneshot(request(get(&server.uri())))
+        .await
+        .unwrap_err();
+    assert!(
+        error.was_refused_for(Cause::AttemptsUsedUp { limit: 3 }),
+        "{error}"
+    );
+    assert_eq!(server.seen().len(), 3, "three attempts, not fifteen");
+    assert_eq!(inner.budget().level(std::time::Instant::now()), 500);
 }
 
 #[tokio::test]

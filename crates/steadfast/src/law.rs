@@ -13,6 +13,11 @@ use crate::refusal::Cause;
 use crate::request::Request;
 use crate::stage::Stage;
 
+/// The law is broken on purpose: writes in flight are retried. `.ci/run` builds the
+/// command with `--cfg steadfast_broken`, to see that its accounting notices. It is
+/// no feature, so that no dependency can switch it on.
+const BROKEN: bool = cfg!(steadfast_broken);
+
 /// What makes a retry lawful.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Grounds {
@@ -39,7 +44,7 @@ pub fn lawful(request: &Request<'_>, failure: &Failure) -> Result<Grounds, Cause
     }
     let idempotent = request.is_idempotent();
     match failure.stage {
-        Stage::InFlight if !idempotent => Err(Cause::Unsafe),
+        Stage::InFlight if !idempotent && !BROKEN => Err(Cause::Unsafe),
         Stage::NotSent | Stage::InFlight | Stage::Responded if reason.always_retry() => {
             Ok(Grounds::AlwaysRetry)
         }

@@ -13,10 +13,14 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use aws_sdk_sqs::Client;
+use aws_sdk_sqs::config::interceptors::BeforeSerializationInterceptorContextMut;
 use aws_sdk_sqs::config::timeout::TimeoutConfig;
-use aws_sdk_sqs::config::{BehaviorVersion, Builder, Credentials, Region};
+use aws_sdk_sqs::config::{
+    BehaviorVersion, Builder, ConfigBag, Credentials, Intercept, Region, RuntimeComponents,
+};
+use aws_sdk_sqs::error::BoxError;
 use rows::UnderStrategy;
-use server::{Do, Server, answer, nobody, with};
+use server::{Do, Server, answer, nobody, once_each, with};
 use steadfast::{Backoff, Cause, RetryEvent, Standard};
 use steadfast_http::aws::{AwsOperation, AwsRetry};
 
@@ -83,7 +87,7 @@ async fn the_token_bucket_is_right_row_by_row() {
 
 #[tokio::test]
 async fn twenty_at_once_that_each_fail_once_leave_the_bucket_where_it_was() {
-    let server = Server::start([Do::OnceEach(Box::new(throttled()))]).await;
+    let server = Server::start([once_each(throttled())]).await;
     let wait = Backoff::constant(Duration::from_millis(200));
     let strategy = quick()
         .to_builder()
@@ -129,6 +133,7 @@ async fn what_may_have_been_applied_is_not_sent_again_unless_said_to_be_idempote
             move |event| {
                 let operation = event.request().context::<AwsOperation>().unwrap();
                 assert_eq!(operation.name, "SendMessage");
+                assert!(event.to_string().starts_with("SendMessage "), "{event}");
                 causes
                     .lock()
                     .unwrap()
@@ -223,4 +228,183 @@ async fn a_dropped_call_leaves_the_bucket_right() {
     assert!(running.await.unwrap_err().is_cancelled());
     // What was paid for the second attempt stays paid.
     assert_eq!(level(&strategy), 486);
+}
+
+/// Under an SDK whose own timer ends the attempt, no retry is paid for that will
+/// not be made.
+#[tokio::test]
+async fn an_attempt_that_the_operation_timeout_cuts_off_costs_nothing() {
+    let server = Server::start([Do::Hang]).await;
+    let strategy = quick();
+    let timeout = TimeoutConfig::builder().operation_timeout(Duration::from_secs(1));
+    let config = config(&server).timeout_config(timeout.build());
+    let causes = Arc::new(Mutex::new(Vec::new()));
+    let retry = AwsRetry::new(strategy.clone()).observe({
+        let causes = Arc::clone(&causes);
+        move |event| {
+            causes
+                .lock()
+                .unwrap()
+                .push(event.refusal().map(|refusal| refusal.cause()))
+        }
+    });
+    let config = config.interceptor(retry).interceptor(SlowToBegin).build();
+    let client = Client::from_conf(config);
+    assert!(client.list_queues().send().await.is_err());
+    assert_eq!(level(&strategy), 500);
+    assert_eq!(*causes.lock().unwrap(), [Some(Cause::Deadline)]);
+}
+
+/// Takes its time after the SDK's timer was started and before the request is.
+#[derive(Debug)]
+struct SlowToBegin;
+
+impl Intercept for SlowToBegin {
+    fn name(&self) -> &'static str {
+        "SlowToBegin"
+    }
+
+    fn modify_before_serialization(
+        &self,
+        _: &mut BeforeSerializationInterceptorContextMut<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        std::thread::sleep(Duration::from_millis(20));
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn an_attempt_that_hangs_is_followed_by_another_only_if_that_is_safe() {
+    for (idempotent, seen) in [(true, 2), (false, 1)] {
+        let server = Server::start([Do::Hang]).await;
+        let timeout = TimeoutConfig::builder().operation_attempt_timeout(Duration::from_secs(1));
+        let config = config(&server).timeout_config(timeout.build());
+        let retry = AwsRetry::new(quick()).idempotent(move |_| idempotent);
+        let client = Client::from_conf(config.interceptor(retry).build());
+        assert_eq!(send(&client).await, idempotent);
+        assert_eq!(server.seen().len(), seen);
+    }
+}
+
+/// Without credentials nothing is sent, so nothing is in doubt; and as they
+/// would be missing again, nothing is retried.
+#[tokio::test]
+async fn what_fails_before_it_is_sent_is_not_in_doubt() {
+    let server = Server::start([]).await;
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let retry = AwsRetry::new(quick()).observe({
+        let told = Arc::clone(&told);
+        move |event| {
+            let cause = event.refusal().map(|refusal| refusal.cause());
+            told.lock().unwrap().push((event.failure().stage, cause));
+        }
+    });
+    let http = aws_smithy_http_client::Builder::new().build_http();
+    let config = Builder::new()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new("us-east-1"))
+        .endpoint_url(server.uri())
+        .http_client(http)
+        .interceptor(retry);
+    assert!(!send(&Client::from_conf(config.build())).await);
+    assert_eq!(
+        *told.lock().unwrap(),
+        [(steadfast::Stage::NotSent, Some(Cause::NotRetryable))]
+    );
+    assert_eq!(server.seen().len(), 0);
+}
+
+/// Whatever a server says, the request ends: after the client's own delay where
+/// nothing was said, and at once, or five seconds later at most (2.1), for a
+/// wait that nobody should make.
+#[tokio::test]
+async fn hostile_hints_neither_stop_nor_hasten_a_retry() {
+    let digits = "9".repeat(10_000);
+    for (header, value, obeyed) in [
+        ("retry-after", "-1", false),
+        ("retry-after", "Thu, 01 Jan 1970 00:00:00 GMT", false),
+        ("retry-after", "Fri, 31 Dec 9999 23:59:59 GMT", true),
+        ("retry-after", &*digits, true),
+        ("x-amz-retry-after", "1e9", false),
+        ("x-amz-retry-after", &*digits, true),
+    ] {
+        let server = Server::start([with(503, header, value)]).await;
+        let strategy = quick()
+            .to_builder()
+            .retry_after(steadfast::RetryAfter::Floor);
+        let causes = Arc::new(Mutex::new(Vec::new()));
+        let retry = AwsRetry::new(strategy.build().unwrap()).observe({
+            let causes = Arc::clone(&causes);
+            move |event| {
+                causes
+                    .lock()
+                    .unwrap()
+                    .push(event.refusal().map(|refusal| refusal.cause()))
+            }
+        });
+        let call = client(&server, retry).list_queues().send().await;
+        assert_eq!(call.is_err(), obeyed, "{header}");
+        let expected = obeyed.then_some(Cause::HintTooLong);
+        assert_eq!(*causes.lock().unwrap(), [expected], "{header}");
+    }
+}
+
+/// Which connections are used again after an error is the client's to say: here
+/// all of them, so that a retry comes over the same one.
+#[tokio::test]
+async fn what_the_client_says_of_connections_counts() {
+    use aws_sdk_sqs::config::retry::{ReconnectMode, RetryConfig};
+
+    for (mode, connections) in [
+        (ReconnectMode::ReuseAllConnections, 1),
+        (ReconnectMode::ReconnectOnTransientError, 2),
+    ] {
+        let server = Server::start([answer(503)]).await;
+        let theirs = RetryConfig::standard().with_reconnect_mode(mode);
+        let config = config(&server).retry_config(theirs);
+        let config = config.interceptor(AwsRetry::new(quick())).build();
+        Client::from_conf(config)
+            .list_queues()
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(server.connections(), connections, "{mode:?}");
+    }
+}
+
+/// Once the service throttles, the rate is so low that there is no room: the next
+/// call is made, but is not retried.
+#[tokio::test]
+async fn a_send_rate_that_follows_throttling_has_no_room_for_retries_at_first() {
+    let server = Server::start(vec![throttled(); 100]).await;
+    let causes = Arc::new(Mutex::new(Vec::new()));
+    let no_wait = Backoff::constant(Duration::from_millis(1));
+    let strategy = quick()
+        .to_builder()
+        .throttling_backoff(no_wait)
+        .max_attempts(9);
+    let retry = AwsRetry::adaptive(strategy.build().unwrap()).observe({
+        let causes = Arc::clone(&causes);
+        move |event| {
+            causes
+                .lock()
+                .unwrap()
+                .extend(event.refusal().map(|refusal| refusal.cause()))
+        }
+    });
+    let client = client(&server, retry);
+    assert!(client.list_queues().send().await.is_err());
+    assert!(client.list_queues().send().await.is_err());
+    let seen = server.seen().len();
+    assert!(
+        seen < 6,
+        "{seen} attempts, where there was room for eighteen"
+    );
+    assert_eq!(
+        causes.lock().unwrap().len(),
+        2,
+        "each call was refused once"
+    );
 }

@@ -6,5 +6,6 @@ pub(crate) mod doctor;
 pub(crate) mod document;
 pub(crate) mod explain;
 pub(crate) mod fault;
+pub(crate) mod load;
 pub(crate) mod query;
 pub(crate) mod topology;

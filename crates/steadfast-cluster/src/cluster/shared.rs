@@ -167,6 +167,7 @@ impl Shared {
                     opcode: steadfast_wire::Opcode::Noop,
                     opaque: 0,
                     connection: 0,
+                    argument: &[],
                 };
                 vbucket.settle(self.world(self.clock.now(), origin));
             });

@@ -295,13 +295,18 @@ impl Session {
     }
 
     /// The world as an operation of this request sees it.
-    pub(super) fn world<'a>(&'a self, frame: &Frame, bucket: &'a Bucket) -> World<'a> {
+    pub(super) fn world<'a>(&'a self, frame: &'a Frame, bucket: &'a Bucket) -> World<'a> {
+        let argument = match frame.value() {
+            [] => frame.extras(),
+            value => value,
+        };
         let origin = Origin {
             node: self.node.id,
             bucket: &bucket.name,
             opcode: frame.opcode(),
             opaque: frame.opaque(),
             connection: self.id,
+            argument,
         };
         self.shared.world(self.now, origin)
     }

@@ -255,3 +255,6 @@ impl Core {
         self.changed();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -109,7 +109,7 @@ impl Collection {
             id: id.as_bytes(),
             copy: 0,
             dispensable: false,
-            instead: None,
+            vbucket: None,
         }
     }
 }

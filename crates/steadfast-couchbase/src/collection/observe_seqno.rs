@@ -5,7 +5,7 @@ use steadfast_wire::observe;
 use super::options::{awaitable, common_options};
 use super::{Collection, MutationToken, check, result};
 use crate::error::Result;
-use crate::kv::execute::{Instead, Subject, execute};
+use crate::kv::execute::{Subject, execute};
 use crate::kv::operation::KvOperation;
 use crate::kv::request::{Body, Common, KeyPlace};
 
@@ -88,7 +88,7 @@ impl ObserveSeqno<'_> {
         let collection = self.on.bucket.collections.default_collection();
         let subject = Subject {
             copy: self.copy,
-            instead: Some(Instead::Vbucket(self.token.vbucket)),
+            vbucket: Some(self.token.vbucket),
             collection: &collection,
             ..self.on.subject("")
         };

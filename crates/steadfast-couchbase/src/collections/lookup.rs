@@ -157,6 +157,7 @@ fn answered(status: Status, connection: &Connection) -> Unresolved {
             Unresolved::Failed(failure, kind)
         }
         Verdict::Final(kind) => Unresolved::Refused(kind),
+        // Neither is an answer to this question.
         Verdict::Done | Verdict::FailedAtPath => Unresolved::Refused(ErrorKind::DecodingFailure),
     }
 }

@@ -64,16 +64,16 @@ impl Collections {
         entry.or_insert_with(|| Arc::new(collection)).clone()
     }
 
+    /// The collection that is always there, for what is about none.
+    pub(crate) fn default_collection(&self) -> Arc<Collection> {
+        self.get(DEFAULT_NAME, DEFAULT_NAME)
+    }
+
     /// Nothing that is known of ids, or of their manifests, counts any longer.
     pub(crate) fn forget(&self) {
         for collection in self.entries.lock().values() {
             collection.forget();
         }
-    }
-
-    /// The collection that is always there, for what is about none.
-    pub(crate) fn default_collection(&self) -> Arc<Collection> {
-        self.get(DEFAULT_NAME, DEFAULT_NAME)
     }
 
     /// The server said what is in the map. True if it had done so before.

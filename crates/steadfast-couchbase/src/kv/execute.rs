@@ -36,17 +36,8 @@ pub(crate) struct Subject<'a> {
     /// Whether a copy that no node has is one to do without, instead of one to
     /// wait for.
     pub(crate) dispensable: bool,
-    /// What is asked, if not the node that has the document.
-    pub(crate) instead: Option<Instead<'a>>,
-}
-
-/// Where an operation goes that is not about a document.
-#[derive(Clone, Copy)]
-pub(crate) enum Instead<'a> {
-    /// To the node that has this vbucket.
-    Vbucket(u16),
-    /// To this node.
-    Node(&'a Arc<Node>),
+    /// The vbucket, if that is known and not the document.
+    pub(crate) vbucket: Option<u16>,
 }
 
 /// An answer that means success.
@@ -171,10 +162,6 @@ impl Attempts for Run<'_> {
 
     async fn woken(&mut self, _: &Failure) {
         let bucket = self.subject.bucket;
-        if let Some(Instead::Node(_)) = self.subject.instead {
-            // No config sends it elsewhere.
-            return bucket.core.closed.cancelled().await;
-        }
         let wish = Wish {
             vbucket: self.vbucket,
             copy: self.subject.copy,
@@ -248,18 +235,9 @@ impl Run<'_> {
             // Bounds may change with a config, so they are looked at each time.
             return Err(self.no_copy("the bucket has fewer replicas"));
         }
-        let node = match self.subject.instead {
-            Some(Instead::Node(node)) => Some(node),
-            Some(Instead::Vbucket(vbucket)) => {
-                self.vbucket = vbucket;
-                self.course.node(routes, vbucket, copy)
-            }
-            None => {
-                self.vbucket = routes.vbucket(self.subject.id);
-                self.course.node(routes, self.vbucket, copy)
-            }
-        };
-        let Some(node) = node else {
+        let known = self.subject.vbucket;
+        self.vbucket = known.unwrap_or_else(|| routes.vbucket(self.subject.id));
+        let Some(node) = self.course.node(routes, self.vbucket, copy) else {
             self.node = None;
             return Err(if self.subject.dispensable {
                 self.no_copy("no node has this copy now")
@@ -613,6 +591,7 @@ impl Last {
             opaque: self.opaque,
             error_map_name: definition.map(|it| it.name.clone()),
             error_map_description: definition.map(|it| it.description.clone()),
+            error_map_attributes: definition.map(|it| it.attributes),
             reference: body.as_ref().and_then(|body| body.reference.clone()),
             server_text: body.and_then(|body| body.context),
             dispatched_to: connection.map(|it| it.peer.clone()),

@@ -6,7 +6,6 @@ mod decisions;
 pub(crate) mod execute;
 pub(crate) mod handshake;
 pub(crate) mod meaning;
-pub(crate) mod noop;
 pub(crate) mod operation;
 pub(crate) mod packing;
 pub(crate) mod request;

@@ -14,7 +14,6 @@ use steadfast_wire::{
 use super::connection::Connection;
 use super::operation::KvOperation;
 use super::packing::Packing;
-use crate::error::ErrorKind;
 use crate::options::Compression;
 
 /// How long the server has for a durable write, of what the operation has

@@ -95,8 +95,16 @@ impl Host for Handle {
         self.core.tls.is_some()
     }
 
+    /// A token is not shown to whoever listens, unless that was allowed: over
+    /// HTTP it would be sent as it is. So is a password, and there is nothing
+    /// better on a connection without TLS; whoever uses one accepts that.
     fn authorization(&self) -> Option<HeaderValue> {
-        let text = self.core.credentials().authorization()?;
+        let credentials = self.core.credentials();
+        let trusted = self.is_tls() || self.core.options.allow_secrets_without_tls;
+        if credentials.user().is_none() && !trusted {
+            return None;
+        }
+        let text = credentials.authorization()?;
         // What is no header was refused when the credentials were checked.
         let mut header = HeaderValue::from_str(&text).ok()?;
         header.set_sensitive(true);

@@ -13,7 +13,13 @@
 mod access;
 mod closing;
 mod collections;
+mod configs;
+mod conformance;
+mod errors;
+mod hostile;
 mod routing;
+mod scripted;
 mod sockets;
 mod statuses;
+mod storm;
 mod support;

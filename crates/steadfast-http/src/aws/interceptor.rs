@@ -1,7 +1,8 @@
-//! Where the SDK meets the engine.
-
-use std::fmt;
-use std::sync::Arc;
+//! Where the SDK meets the engine: every attempt's beginning and end.
+//!
+//! What is decided is decided here, whichever way the client is then made to
+//! obey: by its own strategy, which is left no choice, or by one that takes the
+//! built-in's place.
 
 use aws_smithy_runtime::client::retries::classifiers::run_classifiers_on_ctx;
 use aws_smithy_runtime_api::box_error::BoxError;
@@ -12,105 +13,43 @@ use aws_smithy_runtime_api::client::interceptors::context::{
 };
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::config_bag::ConfigBag;
-use steadfast::{RetryEvent, Standard, Step};
+use steadfast::Step;
 
+use super::retry::AwsRetry;
 use super::running::Running;
 use super::{obey, read};
-use crate::clock::Machine;
-
-/// Puts a strategy in charge of a client's retries, or of one operation's. See
-/// the [module](super).
-///
-/// Add it to a client's configuration with `interceptor`, or to one call with
-/// `customize().interceptor(…)`; a call's own wins. Dropping a call's future
-/// leaves the budget right: what was paid for an attempt stays paid.
-#[derive(Clone)]
-pub struct AwsRetry {
-    pub(super) inner: Arc<Inner>,
-}
-
-type Idempotent = dyn Fn(&str) -> bool + Send + Sync;
-type Observer = dyn Fn(&RetryEvent<'_>) + Send + Sync;
-
-#[derive(Clone)]
-pub(super) struct Inner {
-    pub(super) strategy: Standard,
-    pub(super) idempotent: Arc<Idempotent>,
-    observer: Option<Arc<Observer>>,
-}
-
-/// What the names of operations that change nothing begin with.
-const READS: [&str; 9] = [
-    "BatchGet", "Describe", "Get", "Head", "List", "Lookup", "Query", "Scan", "Search",
-];
-
-impl AwsRetry {
-    /// Retries what is safe: reads by their name, other operations only where
-    /// nothing was done.
-    ///
-    /// A strategy that delays first attempts, such as `Adaptive`, has no place
-    /// here, since an interceptor cannot wait.
-    pub fn new(strategy: Standard) -> Self {
-        Self::with(strategy, |operation| {
-            READS.iter().any(|read| operation.starts_with(read))
-        })
-    }
-
-    /// Retries every operation as if it were idempotent, which is what the SDK
-    /// does by itself.
-    pub fn like_the_sdk(strategy: Standard) -> Self {
-        Self::with(strategy, |_| true)
-    }
-
-    /// States which operations may be sent twice, by name, such as
-    /// `"PutItem"`.
-    #[must_use]
-    pub fn idempotent(mut self, idempotent: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
-        Arc::make_mut(&mut self.inner).idempotent = Arc::new(idempotent);
-        self
-    }
-
-    /// Tells `observer` of every retry and every refusal. The operation is the
-    /// request's context, as [`AwsOperation`](super::AwsOperation).
-    #[must_use]
-    pub fn observe(mut self, observer: impl Fn(&RetryEvent<'_>) + Send + Sync + 'static) -> Self {
-        Arc::make_mut(&mut self.inner).observer = Some(Arc::new(observer));
-        self
-    }
-
-    fn with(strategy: Standard, idempotent: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
-        let inner = Inner {
-            strategy,
-            idempotent: Arc::new(idempotent),
-            observer: None,
-        };
-        Self {
-            inner: Arc::new(inner),
-        }
-    }
-
-    fn world(&self) -> Machine<'_> {
-        let observer = self.inner.observer.as_deref();
-        Machine { observer }
-    }
-}
 
 impl Intercept for AwsRetry {
     fn name(&self) -> &'static str {
         "AwsRetry"
     }
 
-    /// Begins the request. A call's own interceptor comes after its client's, and
-    /// so takes its place.
+    /// The operation's time runs from here. The SDK's own timer is started a
+    /// moment later, so that the deadline is never the later of the two: an
+    /// attempt that the timer cuts off must not be paid another one for.
+    ///
+    /// A call's own interceptor comes after its client's, and so takes its place.
+    fn read_before_execution(
+        &self,
+        _: &BeforeSerializationInterceptorContextRef<'_>,
+        cfg: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let running = Running::start(self, &self.world());
+        cfg.interceptor_state().store_put(running);
+        Ok(())
+    }
+
+    /// Begins the request, of which everything is known now.
     fn read_before_serialization(
         &self,
         _: &BeforeSerializationInterceptorContextRef<'_>,
         _: &RuntimeComponents,
         cfg: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        let running = Running::begin(self, cfg, &self.world());
-        obey::take_over(cfg);
-        cfg.interceptor_state().store_put(running);
+        if let Some(running) = Running::of(self, cfg) {
+            running.begin(cfg, &self.world());
+            obey::take_over(cfg, self.inner.unlimited.clone());
+        }
         Ok(())
     }
 
@@ -132,6 +71,19 @@ impl Intercept for AwsRetry {
         }
     }
 
+    /// From here on bytes may leave.
+    fn read_before_transmit(
+        &self,
+        _: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        cfg: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        if let Some(running) = Running::of(self, cfg) {
+            running.sending();
+        }
+        Ok(())
+    }
+
     fn read_after_attempt(
         &self,
         context: &FinalizerInterceptorContextRef<'_>,
@@ -143,21 +95,17 @@ impl Intercept for AwsRetry {
         };
         let context = context.inner();
         if !context.is_failed() {
-            running.succeed(&self.world());
+            // A request that was only signed, to be sent by somebody else, did
+            // not succeed with anything.
+            if context.response().is_some() {
+                running.succeed(&self.world());
+            }
             return Ok(());
         }
         let action = run_classifiers_on_ctx(components.retry_classifiers(), context);
-        let failure = read::failure(&action, context);
+        let failure = read::failure(&action, context, running.is_sending());
         let decided = running.fail(failure, &self.world());
         obey::obey(cfg, decided, &action);
         Ok(())
-    }
-}
-
-impl fmt::Debug for AwsRetry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AwsRetry")
-            .field("strategy", &self.inner.strategy)
-            .finish_non_exhaustive()
     }
 }

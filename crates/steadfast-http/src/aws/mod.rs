@@ -8,19 +8,27 @@
 //! let client = aws_sdk_sqs::Client::from_conf(config);
 //! ```
 //!
-//! `interop/aws/examples/sqs.rs` in the repository is that example with a server
-//! to run it against.
+//! `docs/http/aws.md` in the repository has an example with a server to run it
+//! against.
 //!
 //! # How it gets in charge
 //!
-//! Generated clients have a retry strategy, but offer no way to replace it: the
-//! runtime plugins that could are private to them. What they do offer is
-//! interceptors, which see every attempt's end before the SDK's own strategy
-//! does, and may change the configuration that it goes by. So [`AwsRetry`] asks
-//! the engine, and then leaves the SDK's strategy no choice: its own token bucket
-//! is unlimited, and its limit on attempts and its backoff are set, after each
-//! attempt, to what was decided. Sleeping, signing each attempt afresh and the
-//! loop around it remain the SDK's.
+//! Smithy's code generator gives clients a method `runtime_plugin`, by which their
+//! strategy can be replaced; the crates of the AWS SDK are generated without it.
+//! What those offer is interceptors, which see every attempt's end before the
+//! SDK's own strategy does, and may change the configuration that it goes by. So
+//! [`AwsRetry`] is both:
+//!
+//! - As an interceptor it asks the engine, and then leaves the SDK's strategy no
+//!   choice: its own token bucket is unlimited, and its limit on attempts and its
+//!   backoff are set, after each attempt, to what was decided.
+//! - As a runtime plugin it brings that interceptor, and a strategy in the place
+//!   of the built-in one, which says what was decided.
+//!
+//! Either way sleeping, signing each attempt afresh and the loop around it remain
+//! the SDK's. With a loop of our own around `send`, each attempt would be an
+//! operation of its own, with an idempotency token of its own: a write would be
+//! sent twice under two names.
 //!
 //! The token is kept per request, in the request's own configuration. The SDK's
 //! strategy keeps one per client, so that requests that overlap lose each other's.
@@ -48,9 +56,12 @@
 //!   deduplication id, unless applying twice does no harm.
 
 mod interceptor;
+mod names;
 mod obey;
+mod plugin;
 mod read;
+mod retry;
 mod running;
 
-pub use interceptor::AwsRetry;
+pub use retry::AwsRetry;
 pub use running::AwsOperation;

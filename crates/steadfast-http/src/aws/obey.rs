@@ -16,30 +16,42 @@ use aws_smithy_types::retry::{RetryConfig, RetrySpec};
 
 use super::running::Decided;
 
-/// Switches the SDK's own bucket and its rate limiter off.
-pub(super) fn take_over(cfg: &mut ConfigBag) {
+/// Puts an unlimited bucket in the place of the SDK's own, and switches its rate
+/// limiter off.
+pub(super) fn take_over(cfg: &mut ConfigBag, unlimited: TokenBucket) {
+    let config = blank(cfg);
     let state = cfg.interceptor_state();
-    state.store_put(TokenBucket::unlimited());
-    state.store_put(RetryConfig::standard());
+    state.store_put(unlimited);
+    state.store_put(config);
 }
 
 /// Makes the SDK's strategy come to this decision. One attempt more is allowed
 /// at a time: the SDK sums something up over all that are.
 pub(super) fn obey(cfg: &mut ConfigBag, decided: Decided, action: &RetryAction) {
     let config = match decided {
-        Decided::GiveUp => RetryConfig::standard().with_max_attempts(1),
+        Decided::GiveUp => blank(cfg).with_max_attempts(1),
         Decided::Retry(delay) => {
             let made = cfg
                 .load::<RequestAttempts>()
                 .map_or(1, RequestAttempts::attempts);
-            exactly(delay, hint(action)).with_max_attempts(made.saturating_add(1))
+            exactly(blank(cfg), delay, hint(action)).with_max_attempts(made.saturating_add(1))
         }
     };
     cfg.interceptor_state().store_put(config);
 }
 
-fn exactly(delay: Duration, hint: Option<Duration>) -> RetryConfig {
-    let config = RetryConfig::standard()
+/// A configuration that says nothing yet, but what is not about retries: which
+/// connections are used again after an error.
+fn blank(cfg: &ConfigBag) -> RetryConfig {
+    let blank = RetryConfig::standard();
+    match cfg.load::<RetryConfig>() {
+        Some(theirs) => blank.with_reconnect_mode(theirs.reconnect_mode()),
+        None => blank,
+    }
+}
+
+fn exactly(config: RetryConfig, delay: Duration, hint: Option<Duration>) -> RetryConfig {
+    let config = config
         .with_initial_backoff(delay)
         .with_max_backoff(delay)
         .with_use_static_exponential_base(true);

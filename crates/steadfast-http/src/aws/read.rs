@@ -13,8 +13,17 @@ use crate::clock;
 use crate::reason::{REJECTED, SERVER_ERROR};
 
 /// Safety and stage from what happened; worth from what the classifiers say.
-pub(super) fn failure(action: &RetryAction, context: &InterceptorContext) -> Failure {
-    let happened = happened(context);
+/// Before `sending`, whatever happened, nothing was sent: there were no
+/// credentials, or no endpoint, or it took too long to get them.
+pub(super) fn failure(
+    action: &RetryAction,
+    context: &InterceptorContext,
+    sending: bool,
+) -> Failure {
+    let mut happened = happened(context);
+    if !sending {
+        happened.stage = Stage::NotSent;
+    }
     let (kind, hint) = match action {
         RetryAction::RetryIndicated(RetryReason::RetryableError { kind, retry_after }) => {
             (kind, *retry_after)

@@ -2,22 +2,25 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use aws_smithy_runtime_api::client::orchestrator::Metadata;
 use aws_smithy_types::config_bag::{ConfigBag, Storable, StoreReplace};
 use aws_smithy_types::timeout::TimeoutConfig;
-use steadfast::{Call, Failure, Orchestrator, Outcome, Safety, Standard, Step, World};
+use steadfast::{
+    Call, Failure, Orchestrator, Outcome, RetryEvent, RetryStrategy, Roll, Safety, Step, World,
+};
 
-use super::interceptor::{AwsRetry, Inner};
+use super::names::lasting;
+use super::retry::{AwsRetry, Inner};
 
 /// The operation of a request, as its context.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AwsOperation {
     /// The service, such as `SQS`.
-    pub service: String,
+    pub service: &'static str,
     /// The operation, such as `SendMessage`.
-    pub name: String,
+    pub name: &'static str,
 }
 
 /// The request, kept in its own configuration: its token goes where it goes, and
@@ -29,46 +32,62 @@ pub(super) struct Running {
 }
 
 struct State {
-    request: Orchestrator<Standard>,
+    /// When the operation was started.
+    started: Instant,
+    /// None until it is known what the operation is.
+    request: Option<Orchestrator<Arc<dyn RetryStrategy>>>,
     begun: bool,
     replayable: bool,
+    sending: bool,
+    decided: Decided,
 }
 
 /// What the SDK is to do.
+#[derive(Clone, Copy)]
 pub(super) enum Decided {
     Retry(Duration),
     GiveUp,
 }
 
 impl Running {
-    pub(super) fn begin(retry: &AwsRetry, cfg: &ConfigBag, world: &dyn World) -> Self {
-        let (service, name) = match cfg.load::<Metadata>() {
-            Some(metadata) => (metadata.service(), metadata.name()),
-            None => ("", ""),
-        };
-        let idempotent = (retry.inner.idempotent)(name);
-        let mut call = Call::new("call")
-            .service("aws")
-            .idempotent(idempotent)
-            .context(AwsOperation {
-                service: service.to_owned(),
-                name: name.to_owned(),
-            });
-        let timeout = cfg.load::<TimeoutConfig>();
-        if let Some(timeout) = timeout.and_then(TimeoutConfig::operation_timeout) {
-            call = call.timeout(timeout);
-        }
-        let mut request = Orchestrator::new(retry.inner.strategy.clone(), call);
-        let begun = matches!(request.begin(world), Step::Attempt);
+    /// An operation is started. What it is, is not known yet.
+    pub(super) fn start(retry: &AwsRetry, world: &dyn World) -> Self {
         let state = State {
-            request,
-            begun,
+            started: world.now(),
+            request: None,
+            begun: false,
             replayable: true,
+            sending: false,
+            decided: Decided::GiveUp,
         };
         Self {
             owner: Arc::clone(&retry.inner),
             state: Arc::new(Mutex::new(state)),
         }
+    }
+
+    /// Begins the request, as of when the operation was started.
+    pub(super) fn begin(&self, cfg: &ConfigBag, world: &dyn World) {
+        let (service, name) = match cfg.load::<Metadata>() {
+            Some(metadata) => (metadata.service(), metadata.name()),
+            None => ("", ""),
+        };
+        let mut call = Call::new(lasting(name))
+            .service("aws")
+            .idempotent((self.owner.idempotent)(name))
+            .context(AwsOperation {
+                service: lasting(service),
+                name: lasting(name),
+            });
+        let timeout = cfg.load::<TimeoutConfig>();
+        if let Some(timeout) = timeout.and_then(TimeoutConfig::operation_timeout) {
+            call = call.timeout(timeout);
+        }
+        let mut state = self.state();
+        let at = state.started;
+        let request = Orchestrator::new(Arc::clone(&self.owner.strategy), call);
+        let step = state.request.insert(request).begin(&Began { at, world });
+        state.begun = matches!(step, Step::Attempt);
     }
 
     /// The request, if it is this interceptor's.
@@ -81,14 +100,34 @@ impl Running {
     pub(super) fn attempt(&self, replayable: bool, world: &dyn World) -> Step {
         let mut state = self.state();
         state.replayable = replayable;
-        match std::mem::take(&mut state.begun) {
-            true => Step::Attempt,
-            false => state.request.handle_waited(world),
+        state.sending = false;
+        state.decided = Decided::GiveUp;
+        match (std::mem::take(&mut state.begun), &mut state.request) {
+            (true, _) => Step::Attempt,
+            (false, Some(request)) => request.handle_waited(world),
+            (false, None) => Step::LeftAlone,
         }
     }
 
+    /// The attempt is about to be written.
+    pub(super) fn sending(&self) {
+        self.state().sending = true;
+    }
+
+    /// Whether bytes of the attempt may have left.
+    pub(super) fn is_sending(&self) -> bool {
+        self.state().sending
+    }
+
+    /// What is to come after the attempt that ended last.
+    pub(super) fn decided(&self) -> Decided {
+        self.state().decided
+    }
+
     pub(super) fn succeed(&self, world: &dyn World) {
-        self.state().request.handle_success(world);
+        if let Some(request) = &mut self.state().request {
+            request.handle_success(world);
+        }
     }
 
     pub(super) fn fail(&self, failure: Failure, world: &dyn World) -> Decided {
@@ -101,8 +140,11 @@ impl Running {
                 failure.with_safety(Safety::No).with_note(note)
             }
         };
-        match state.request.handle_failure(failure, world) {
-            Step::Wait(delay) => Decided::Retry(match state.request.is_capped() {
+        let Some(request) = &mut state.request else {
+            return Decided::GiveUp;
+        };
+        let decided = match request.handle_failure(failure, world) {
+            Step::Wait(delay) => Decided::Retry(match request.is_capped() {
                 // The SDK's own timer ends the operation at its deadline. The
                 // sleep must not be over first, or an attempt would follow it.
                 true => delay.saturating_add(Duration::from_secs(1)),
@@ -110,7 +152,9 @@ impl Running {
             }),
             Step::Attempt => Decided::Retry(Duration::ZERO),
             Step::Ask(_) | Step::GiveUp(_) | Step::LeftAlone => Decided::GiveUp,
-        }
+        };
+        state.decided = decided;
+        decided
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -120,11 +164,31 @@ impl Running {
     }
 }
 
+/// The world as it was when the operation began.
+struct Began<'a> {
+    at: Instant,
+    world: &'a dyn World,
+}
+
+impl World for Began<'_> {
+    fn now(&self) -> Instant {
+        self.at
+    }
+
+    fn roll(&self) -> Roll {
+        self.world.roll()
+    }
+
+    fn observe(&self, event: &RetryEvent<'_>) {
+        self.world.observe(event);
+    }
+}
+
 trait Capped {
     fn is_capped(&self) -> bool;
 }
 
-impl Capped for Orchestrator<Standard> {
+impl<S: RetryStrategy> Capped for Orchestrator<S> {
     fn is_capped(&self) -> bool {
         let last = self.request().history().last().map(|record| record.outcome);
         matches!(last, Some(Outcome::Retry { capped: true, .. }))

@@ -4,8 +4,10 @@
 //! of its own. Both are read here, once, for all integrations: a rule that the
 //! tower layer knew and the reqwest middleware did not would be a bug.
 
+#[cfg(feature = "grpc")]
+mod grpc;
 mod status;
-mod transport;
+pub(crate) mod transport;
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -116,9 +118,32 @@ type Special = dyn Fn(&Outcome<'_>) -> Option<Reading> + Send + Sync;
 #[derive(Clone, Default)]
 pub struct HttpClassifier {
     specials: Vec<Arc<Special>>,
+    #[cfg(feature = "grpc")]
+    grpc: bool,
 }
 
 impl HttpClassifier {
+    /// Reads gRPC's status where the head of an answer has one, and everything
+    /// else as usual.
+    ///
+    /// | status | sent again if |
+    /// |---|---|
+    /// | `UNAVAILABLE`, `DEADLINE_EXCEEDED` | idempotent |
+    /// | `RESOURCE_EXHAUSTED`, where the server says when | always: nothing was done |
+    /// | others | never |
+    ///
+    /// A status that comes after the head, in the trailers, is not seen: a server
+    /// that has begun to answer is not asked again. gRPC's calls are `POST`s, so
+    /// say of which it is true that they are idempotent with
+    /// `Policy::also_idempotent`.
+    #[cfg(feature = "grpc")]
+    pub fn grpc() -> Self {
+        Self {
+            grpc: true,
+            ..Self::default()
+        }
+    }
+
     /// Asks `special` first, and this one where `special` has nothing to say.
     /// The delay that the peer asks for is added to a failure that has none.
     #[must_use]
@@ -133,6 +158,10 @@ impl HttpClassifier {
     /// Whether it was told nothing besides.
     #[cfg(any(feature = "tower", feature = "reqwest"))]
     pub(crate) fn is_usual(&self) -> bool {
+        #[cfg(feature = "grpc")]
+        if self.grpc {
+            return false;
+        }
         self.specials.is_empty()
     }
 
@@ -145,9 +174,19 @@ impl HttpClassifier {
                 status::with_hints(failure, "answered", headers, outcome.now).into()
             }
             (Some(reading), _) => reading,
-            (None, End::Answer(status, headers)) => status::read(status, headers, outcome.now),
-            (None, End::Error(error)) => transport::read(error).into(),
+            (None, End::Answer(status, headers)) => self.usual(status, headers, outcome.now),
+            (None, End::Error(error)) => transport::read(error, outcome.now).into(),
         }
+    }
+
+    fn usual(&self, status: StatusCode, headers: &HeaderMap, now: SystemTime) -> Reading {
+        #[cfg(feature = "grpc")]
+        if self.grpc
+            && let Some(reading) = grpc::read(headers, now)
+        {
+            return reading;
+        }
+        status::read(status, headers, now)
     }
 }
 

@@ -35,12 +35,17 @@ pub(super) fn read(status: StatusCode, headers: &HeaderMap, now: SystemTime) -> 
 /// Adds when the peer wants to be asked again, and notes it if that could not be
 /// read. A delay and a note that the failure has already are kept.
 pub(super) fn with_hints(
-    mut failure: Failure,
+    failure: Failure,
     note: &'static str,
     headers: &HeaderMap,
     now: SystemTime,
 ) -> Failure {
-    let remark = match hint::read(headers, now) {
+    with_hint(failure, note, hint::read(headers, now))
+}
+
+/// The same, of a hint that was read already.
+pub(super) fn with_hint(mut failure: Failure, note: &'static str, hint: Hint) -> Failure {
+    let remark = match hint {
         Hint::None => None,
         Hint::Wait(delay) => {
             failure.hint.get_or_insert(delay);

@@ -8,9 +8,12 @@
 mod hyper;
 #[cfg(feature = "reqwest")]
 mod reqwest;
+#[cfg(feature = "tonic")]
+mod tonic;
 
 use std::error::Error as StdError;
 use std::io;
+use std::time::SystemTime;
 
 use steadfast::reason::OPERATION_FAILED;
 use steadfast::{Failure, RetryInfo};
@@ -18,15 +21,16 @@ use steadfast::{Failure, RetryInfo};
 /// A chain longer than this is a loop, or says nothing more.
 const DEEPEST: usize = 16;
 
-/// What an error says of the attempt that ended with it.
-pub(super) fn read(error: &(dyn StdError + 'static)) -> Failure {
+/// What an error says of the attempt that ended with it. `now` is the wall-clock
+/// time, for hints that are dates.
+pub(super) fn read(error: &(dyn StdError + 'static), now: SystemTime) -> Failure {
     causes(error)
-        .find_map(definite)
+        .find_map(|cause| definite(cause, now))
         .unwrap_or_else(|| Failure::in_flight(&OPERATION_FAILED))
 }
 
 /// The error and what stands behind it, outermost first.
-pub(super) fn causes<'a>(
+pub(crate) fn causes<'a>(
     error: &'a (dyn StdError + 'static),
 ) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     std::iter::successors(Some(error), |&error| behind(error)).take(DEEPEST)
@@ -39,6 +43,10 @@ fn behind<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError +
     if let Some(inner) = reqwest::in_middleware(error) {
         return Some(inner);
     }
+    #[cfg(feature = "tower")]
+    if let Some(any) = error.downcast_ref::<crate::tower::AnyError>() {
+        return Some(any.get_ref());
+    }
     match error
         .downcast_ref::<io::Error>()
         .and_then(io::Error::get_ref)
@@ -48,13 +56,21 @@ fn behind<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError +
     }
 }
 
-fn definite(error: &(dyn StdError + 'static)) -> Option<Failure> {
+#[cfg_attr(
+    not(feature = "tonic"),
+    expect(unused_variables, reason = "only the errors of gRPC hold hints")
+)]
+fn definite(error: &(dyn StdError + 'static), now: SystemTime) -> Option<Failure> {
     #[cfg(feature = "client")]
     if let Some(failure) = hyper::read(error) {
         return Some(failure);
     }
     #[cfg(feature = "reqwest")]
     if let Some(failure) = reqwest::read(error) {
+        return Some(failure);
+    }
+    #[cfg(feature = "tonic")]
+    if let Some(failure) = tonic::read(error, now) {
         return Some(failure);
     }
     let error = error.downcast_ref::<io::Error>()?;

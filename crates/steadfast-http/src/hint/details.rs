@@ -23,17 +23,25 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// What the details say. Details without a `RetryInfo` say nothing.
+/// What the header says. Details without a `RetryInfo` say nothing.
 pub(super) fn read(value: &[u8]) -> Hint {
-    delay(value).unwrap_or(Hint::Unreadable(HEADER))
+    let bytes = (value.len() <= LARGEST).then(|| BASE64.decode(value));
+    match bytes {
+        Some(Ok(bytes)) => read_bytes(&bytes),
+        Some(Err(_)) | None => Hint::Unreadable(HEADER),
+    }
 }
 
-fn delay(value: &[u8]) -> Option<Hint> {
-    if value.len() > LARGEST {
+/// What the details say, once they are bytes.
+pub(crate) fn read_bytes(details: &[u8]) -> Hint {
+    delay(details).unwrap_or(Hint::Unreadable(HEADER))
+}
+
+fn delay(details: &[u8]) -> Option<Hint> {
+    if details.len() > LARGEST {
         return None;
     }
-    let bytes = BASE64.decode(value).ok()?;
-    let status = Status::decode(bytes.as_slice()).ok()?;
+    let status = Status::decode(details).ok()?;
     let named = |any: &&Any| any.type_url.rsplit('/').next() == Some(RETRY_INFO);
     let Some(any) = status.details.iter().find(named) else {
         return Some(Hint::None);

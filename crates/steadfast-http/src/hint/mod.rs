@@ -19,7 +19,7 @@
 //! against somebody's word.
 
 #[cfg(feature = "grpc")]
-mod details;
+pub(crate) mod details;
 
 use std::time::{Duration, SystemTime};
 
@@ -60,7 +60,7 @@ const HEADERS: &[(&str, Parse)] = &[
     (details::HEADER, |value, _| details::read(value)),
 ];
 
-const PUSHBACK: &str = "grpc-retry-pushback-ms";
+pub(crate) const PUSHBACK: &str = "grpc-retry-pushback-ms";
 
 /// What the headers say, given the wall-clock time. Never panics, whatever they
 /// are.
@@ -87,7 +87,7 @@ pub fn read(headers: &HeaderMap, now: SystemTime) -> Hint {
 
 impl Hint {
     /// Both hints as one.
-    fn and(self, other: Hint) -> Hint {
+    pub(crate) fn and(self, other: Hint) -> Hint {
         match (self, other) {
             (never @ Hint::Never(_), _) | (_, never @ Hint::Never(_)) => never,
             (Hint::Wait(one), Hint::Wait(other)) => Hint::Wait(one.max(other)),

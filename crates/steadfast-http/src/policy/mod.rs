@@ -14,6 +14,7 @@ use steadfast::{
 };
 
 use crate::classify::HttpClassifier;
+use crate::idempotent::{RequestHead, is_idempotent};
 use per_host::PerHost;
 
 /// How HTTP requests are retried: by which strategy, within what time, read by
@@ -41,11 +42,13 @@ pub struct Policy {
 }
 
 type Observer = dyn Fn(&RetryEvent<'_>) + Send + Sync;
+type Idempotent = dyn Fn(&RequestHead<'_>) -> bool + Send + Sync;
 
 #[derive(Clone)]
 struct Inner {
     strategies: Strategies,
     classifier: HttpClassifier,
+    idempotent: Option<Arc<Idempotent>>,
     timeout: Option<Duration>,
     attempt_timeout: Option<Duration>,
     body_limit: usize,
@@ -139,6 +142,24 @@ impl Policy {
         self
     }
 
+    /// Takes these requests for idempotent besides those that
+    /// [`is_idempotent`](crate::is_idempotent) knows: a search that is a `POST`,
+    /// a call of gRPC that only reads.
+    ///
+    /// ```
+    /// # use steadfast_http::Policy;
+    /// let policy = Policy::guidance().also_idempotent(|request| request.path == "/search");
+    /// # let _ = policy;
+    /// ```
+    #[must_use]
+    pub fn also_idempotent(
+        mut self,
+        idempotent: impl Fn(&RequestHead<'_>) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.inner().idempotent = Some(Arc::new(idempotent));
+        self
+    }
+
     /// Keeps what was sent of a body up to this many bytes (64 KiB if nothing
     /// is said), to send it again. A request of which more was sent is not
     /// retried, and its history says why.
@@ -178,6 +199,7 @@ impl Policy {
         let inner = Inner {
             strategies,
             classifier: HttpClassifier::default(),
+            idempotent: None,
             timeout: None,
             attempt_timeout: None,
             body_limit: BODY_LIMIT,
@@ -205,6 +227,12 @@ impl Policy {
 
     pub(crate) fn classifier(&self) -> &HttpClassifier {
         &self.inner.classifier
+    }
+
+    /// Whether this request may be sent twice.
+    pub(crate) fn is_idempotent(&self, head: &RequestHead<'_>) -> bool {
+        let also = self.inner.idempotent.as_ref();
+        is_idempotent(head.method, head.headers) || also.is_some_and(|also| also(head))
     }
 
     #[cfg(feature = "tower")]

@@ -70,7 +70,7 @@ impl Middleware for RetryMiddleware {
             let (next, after) = (next.clone(), &after);
             let mut extensions = before.clone();
             async move {
-                extensions.insert(InAttempt::new(attempt));
+                extensions.insert(InAttempt::from(attempt));
                 let result = next.run(request, &mut extensions).await;
                 *after.lock().unwrap_or_else(PoisonError::into_inner) = Some(extensions);
                 result

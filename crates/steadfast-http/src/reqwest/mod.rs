@@ -37,14 +37,18 @@
 //!   refused to look at, is safe.
 //! - Do not call `error_for_status` inside a middleware below this one: it turns
 //!   answers into errors, and their hints are lost.
+//! - Do not send a `POST` to a server that redirects without
+//!   [`watch_redirects`]: an error does not say which of the servers it is of.
 //! - Do not make a policy for each request. Its budget would always be full.
 //! - Do not rely on `ClientBuilder::timeout` alone: it is each attempt's, and
 //!   goes on until the body is read. Give the policy a timeout.
 
 #[cfg(feature = "reqwest-middleware")]
 mod middleware;
+mod redirect;
 mod send;
 
 #[cfg(feature = "reqwest-middleware")]
 pub use middleware::RetryMiddleware;
+pub use redirect::watch_redirects;
 pub use send::SendWithRetry;

@@ -8,8 +8,9 @@ use http::{Extensions, HeaderMap, StatusCode};
 use reqwest::{Request, RequestBuilder, Response, Url};
 use steadfast::{Attempt, Error, Failure, RetryStrategy, Safety, reason};
 
+use super::redirect::{after_redirect, watched};
 use crate::attempt::{self, Answer, Unsuccessful, failure, operation, settle};
-use crate::is_idempotent;
+use crate::idempotent::RequestHead;
 use crate::policy::Policy;
 
 /// `send` with retries. See the [module](super).
@@ -72,9 +73,10 @@ where
     E: StdError + 'static,
     F: Future<Output = Result<Response, E>>,
 {
-    let idempotent = is_idempotent(request.method(), request.headers());
+    let head = RequestHead::new(request.method(), request.url().path(), request.headers());
+    let idempotent = policy.is_idempotent(&head);
     let operation = operation(request.method());
-    let peer: Arc<str> = address(request.url()).into();
+    let url = request.url().clone();
     let mut request = Some(request);
     let result = policy
         .retry(&*strategy)
@@ -87,19 +89,26 @@ where
             let sending = copy.or_else(|| request.take());
             let gone = request.is_none();
             let sending = sending.map(|request| send(request, attempt));
-            let (classifier, peer) = (policy.classifier(), Arc::clone(&peer));
+            let (classifier, url) = (policy.classifier(), &url);
             async move {
-                let end = match sending {
-                    Some(sending) => Unsuccessful::read(classifier, sending.await),
-                    None => Err(Unsuccessful {
-                        end: None,
-                        failure: Some(Failure::not_sent(&reason::OPERATION_FAILED)),
-                    }),
+                let (end, redirected) = match sending {
+                    Some(sending) => {
+                        let (end, redirected) = watched(url, sending).await;
+                        (Unsuccessful::read(classifier, end), redirected)
+                    }
+                    None => {
+                        let failure = Some(Failure::not_sent(&reason::OPERATION_FAILED));
+                        (Err(Unsuccessful { end: None, failure }), false)
+                    }
                 };
                 match end {
                     Ok(response) => Ok((response, attempt.number())),
                     Err(attempt) => Err(attempt.map_failure(|failure| {
-                        let failure = failure.with_peer(peer);
+                        let failure = failure.with_peer(address(url));
+                        let failure = match redirected {
+                            true => after_redirect(failure),
+                            false => failure,
+                        };
                         match gone {
                             true => streamed(failure),
                             false => failure,

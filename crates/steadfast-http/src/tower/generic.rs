@@ -16,6 +16,7 @@ use steadfast::{
 use tower_layer::Layer;
 use tower_service::Service;
 
+use crate::attempt::InAttempt;
 use crate::policy::bounded;
 
 /// Wraps services in [`Retry`].
@@ -39,13 +40,14 @@ use crate::policy::bounded;
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct RetryLayer<C = ByInfo, I = NotIdempotent> {
+pub struct RetryLayer<C = ByInfo, I = NotIdempotent, P = AsItIs> {
     strategy: Arc<dyn RetryStrategy>,
     operation: &'static str,
     timeout: Option<Duration>,
     attempt_timeout: Option<Duration>,
     classifier: C,
     idempotent: I,
+    prepare: P,
 }
 
 /// Says whether sending a request twice does no more than sending it once. Any
@@ -69,6 +71,27 @@ impl<R> Idempotency<R> for NotIdempotent {
     fn is_idempotent(&self, _: &R) -> bool {
         false
     }
+}
+
+/// Gets a request ready for an attempt. Any `Fn(&mut R, InAttempt)` does.
+pub trait Prepare<R> {
+    /// Gets the copy of the request that this attempt sends ready for it.
+    fn prepare(&self, request: &mut R, attempt: InAttempt);
+}
+
+impl<R, F: Fn(&mut R, InAttempt)> Prepare<R> for F {
+    fn prepare(&self, request: &mut R, attempt: InAttempt) {
+        self(request, attempt);
+    }
+}
+
+/// Every attempt sends the request as it is. This is what is used if nothing is
+/// said.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AsItIs;
+
+impl<R> Prepare<R> for AsItIs {
+    fn prepare(&self, _: &mut R, _: InAttempt) {}
 }
 
 impl RetryLayer {
@@ -96,11 +119,12 @@ impl RetryLayer {
             attempt_timeout: None,
             classifier: ByInfo,
             idempotent: NotIdempotent,
+            prepare: AsItIs,
         }
     }
 }
 
-impl<C, I> RetryLayer<C, I> {
+impl<C, I, P> RetryLayer<C, I, P> {
     /// Names the operation, for errors and events.
     #[must_use]
     pub fn operation(mut self, operation: &'static str) -> Self {
@@ -124,7 +148,7 @@ impl<C, I> RetryLayer<C, I> {
 
     /// Reads errors with this classifier instead of their own
     /// [`RetryInfo`](steadfast::RetryInfo).
-    pub fn classify<D>(self, classifier: D) -> RetryLayer<D, I> {
+    pub fn classify<D>(self, classifier: D) -> RetryLayer<D, I, P> {
         RetryLayer {
             strategy: self.strategy,
             operation: self.operation,
@@ -132,11 +156,12 @@ impl<C, I> RetryLayer<C, I> {
             attempt_timeout: self.attempt_timeout,
             classifier,
             idempotent: self.idempotent,
+            prepare: self.prepare,
         }
     }
 
     /// States which requests may be sent twice.
-    pub fn idempotent<R, F: Fn(&R) -> bool>(self, idempotent: F) -> RetryLayer<C, F> {
+    pub fn idempotent<R, F: Fn(&R) -> bool>(self, idempotent: F) -> RetryLayer<C, F, P> {
         RetryLayer {
             strategy: self.strategy,
             operation: self.operation,
@@ -144,12 +169,40 @@ impl<C, I> RetryLayer<C, I> {
             attempt_timeout: self.attempt_timeout,
             classifier: self.classifier,
             idempotent,
+            prepare: self.prepare,
+        }
+    }
+
+    /// Gets the copy of the request that an attempt sends ready for it: hands on
+    /// the time that it has, or marks it, so that a retrying layer further in
+    /// leaves the retries to this one.
+    ///
+    /// ```
+    /// # use steadfast::Standard;
+    /// # use steadfast_http::InAttempt;
+    /// # use steadfast_http::tower::RetryLayer;
+    /// let layer = RetryLayer::new(Standard::guidance())?
+    ///     .prepare(|request: &mut http::Request<String>, attempt: InAttempt| {
+    ///         request.extensions_mut().insert(attempt);
+    ///     });
+    /// # let _ = layer;
+    /// # Ok::<(), steadfast::PolicyError>(())
+    /// ```
+    pub fn prepare<R, F: Fn(&mut R, InAttempt)>(self, prepare: F) -> RetryLayer<C, I, F> {
+        RetryLayer {
+            strategy: self.strategy,
+            operation: self.operation,
+            timeout: self.timeout,
+            attempt_timeout: self.attempt_timeout,
+            classifier: self.classifier,
+            idempotent: self.idempotent,
+            prepare,
         }
     }
 }
 
-impl<S, C: Clone, I: Clone> Layer<S> for RetryLayer<C, I> {
-    type Service = Retry<S, C, I>;
+impl<S, C: Clone, I: Clone, P: Clone> Layer<S> for RetryLayer<C, I, P> {
+    type Service = Retry<S, C, I, P>;
 
     fn layer(&self, inner: S) -> Self::Service {
         let layer = self.clone();
@@ -157,7 +210,7 @@ impl<S, C: Clone, I: Clone> Layer<S> for RetryLayer<C, I> {
     }
 }
 
-impl<C, I> fmt::Debug for RetryLayer<C, I> {
+impl<C, I, P> fmt::Debug for RetryLayer<C, I, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RetryLayer")
             .field("operation", &self.operation)
@@ -174,12 +227,12 @@ impl<C, I> fmt::Debug for RetryLayer<C, I> {
 /// call's future drops the attempt that is under way; what was paid for it
 /// stays paid.
 #[derive(Clone, Debug)]
-pub struct Retry<S, C = ByInfo, I = NotIdempotent> {
+pub struct Retry<S, C = ByInfo, I = NotIdempotent, P = AsItIs> {
     inner: S,
-    layer: RetryLayer<C, I>,
+    layer: RetryLayer<C, I, P>,
 }
 
-impl<S, R, C, I> Service<R> for Retry<S, C, I>
+impl<S, R, C, I, P> Service<R> for Retry<S, C, I, P>
 where
     S: Service<R> + Clone + Send + 'static,
     S::Response: Send,
@@ -188,6 +241,7 @@ where
     R: Clone + Send + 'static,
     C: Classifier<S::Error> + Clone + Send + Sync + 'static,
     I: Idempotency<R> + Clone + Send + Sync + 'static,
+    P: Prepare<R> + Clone + Send + Sync + 'static,
 {
     type Response = S::Response;
     type Error = Error<S::Error>;
@@ -206,9 +260,9 @@ where
     }
 }
 
-async fn run<S, R, C, I>(
+async fn run<S, R, C, I, P>(
     service: S,
-    layer: RetryLayer<C, I>,
+    layer: RetryLayer<C, I, P>,
     mut request: R,
 ) -> Result<S::Response, Error<S::Error>>
 where
@@ -216,6 +270,7 @@ where
     R: Clone,
     C: Classifier<S::Error>,
     I: Idempotency<R>,
+    P: Prepare<R>,
 {
     let RetryLayer {
         strategy,
@@ -224,6 +279,7 @@ where
         attempt_timeout,
         classifier,
         idempotent,
+        prepare,
     } = layer;
     let mut retry = retry(&*strategy)
         .operation(operation)
@@ -243,14 +299,15 @@ where
             End::NotReady(_) => not_ready(),
             End::Failed(error) => classifier.classify(error),
         })
-        .run(|_| {
+        .run(|attempt| {
             // Borrowed to be changed, so that neither needs to be `Sync`.
             let (later, request) = (&mut later, &mut request);
             let (is_ready, mut service) = match ready.take() {
                 Some(service) => (true, service),
                 None => (false, later.clone()),
             };
-            let request = request.clone();
+            let mut request = request.clone();
+            prepare.prepare(&mut request, attempt.into());
             async move {
                 if !is_ready {
                     let readiness = poll_fn(|cx| service.poll_ready(cx)).await;

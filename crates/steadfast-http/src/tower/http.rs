@@ -16,7 +16,7 @@ use tower_service::Service;
 use super::generic::{never_ready, not_ready};
 use super::replay::{Lost, Replay, ReplayBody};
 use crate::attempt::{self, Answer, InAttempt, Unsuccessful, failure, operation, settle};
-use crate::is_idempotent;
+use crate::idempotent::RequestHead;
 use crate::policy::Policy;
 
 /// Wraps services in [`HttpRetry`].
@@ -96,6 +96,8 @@ where
         Some(_) => Arc::new(FailFast::new()),
         None => policy.strategy_for(|| address(&parts.uri)),
     };
+    let head = RequestHead::new(&parts.method, parts.uri.path(), &parts.headers);
+    let idempotent = policy.is_idempotent(&head);
     let replay = Replay::new(body, policy.body_limit_bytes());
     // The service that is ready makes the first attempt, not a clone, which is
     // not.
@@ -104,7 +106,7 @@ where
     let result = policy
         .retry(&*strategy)
         .operation(operation(&parts.method))
-        .idempotent(is_idempotent(&parts.method, &parts.headers))
+        .idempotent(idempotent)
         .classify(failure)
         .run(|attempt| {
             let request = replay.next().map(|body| again(&parts, body, attempt));
@@ -162,7 +164,7 @@ where
 /// The request as it is sent in this attempt.
 fn again<B>(parts: &Parts, body: B, attempt: Attempt) -> Request<B> {
     let mut request = Request::from_parts(parts.clone(), body);
-    request.extensions_mut().insert(InAttempt::new(attempt));
+    request.extensions_mut().insert(InAttempt::from(attempt));
     request
 }
 

@@ -41,15 +41,20 @@
 //!   then has the whole time again. Give the policy the timeout.
 //! - Do not put the layer outside of one that adds an `Idempotency-Key`: every
 //!   attempt would get a key of its own.
+//! - Do not put a layer that follows redirects inside: a `POST` that was answered
+//!   with "see other" has been carried out, and what fails afterwards is not it.
+//!   Put it outside, and each request of it is retried by itself.
 //! - Do not raise the body limit to the largest body that there is. What is kept
 //!   is kept for every request that is under way.
 //! - Do not count on the layer once the answer's head is there: a body that
 //!   breaks off is the reader's to notice.
 
+mod any_error;
 mod generic;
 mod http;
 mod replay;
 
-pub use generic::{Idempotency, NotIdempotent, Retry, RetryLayer};
+pub use any_error::AnyError;
+pub use generic::{AsItIs, Idempotency, NotIdempotent, Prepare, Retry, RetryLayer};
 pub use http::{HttpRetry, HttpRetryLayer};
 pub use replay::{ReplayBody, ReplayError};

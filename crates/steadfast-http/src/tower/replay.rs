@@ -204,8 +204,11 @@ impl<B: Body + Unpin> Shared<B> {
 }
 
 impl Kept {
+    /// An empty frame is not kept: it says nothing, and there may be any number
+    /// of them.
     fn of(frame: &Frame<Bytes>) -> Option<Self> {
-        let data = frame.data_ref().cloned().map(Kept::Data);
+        let data = frame.data_ref().filter(|data| !data.is_empty());
+        let data = data.cloned().map(Kept::Data);
         data.or_else(|| frame.trailers_ref().cloned().map(Kept::Trailers))
     }
 

@@ -9,6 +9,7 @@
     reason = "each test binary uses its part of this, and tests may panic and read the clock"
 )]
 
+pub mod clients;
 pub mod promises;
 pub mod rows;
 pub mod server;

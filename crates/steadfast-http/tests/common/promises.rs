@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use steadfast::{Backoff, Cause, Standard};
 use steadfast_http::{HttpClassifier, Policy, Reading};
 
-use super::server::{Do, Server, answer, nobody, with};
+use super::server::{Do, Server, answer, nobody, once_each, with};
 use super::{Ask, Client, Ended, get, post};
 
 /// The guidance with delays of a millisecond.
@@ -25,6 +25,7 @@ pub async fn hold<C: Client>() {
     a_post_is_sent_again_only_where_nothing_was_done::<C>().await;
     a_post_that_was_read_is_not_sent_again::<C>().await;
     a_post_with_a_key_is_sent_again_with_the_same_body::<C>().await;
+    a_post_that_is_said_to_be_idempotent_is_sent_again::<C>().await;
     a_get_survives_a_cut_connection::<C>().await;
     nobody_there::<C>().await;
     a_final_answer_is_handed_on::<C>().await;
@@ -34,6 +35,7 @@ pub async fn hold<C: Client>() {
     twenty_at_once_leave_the_bucket_where_it_was::<C>().await;
     a_classifier_that_panics_ends_the_request::<C>().await;
     one_budget_or_one_per_host::<C>().await;
+    every_preset_survives_throttling::<C>().await;
 }
 
 async fn first_try_success<C: Client>() {
@@ -92,6 +94,18 @@ async fn a_post_with_a_key_is_sent_again_with_the_same_body<C: Client>() {
     }
 }
 
+async fn a_post_that_is_said_to_be_idempotent_is_sent_again<C: Client>() {
+    let policy = Policy::new(quick()).unwrap();
+    let policy = policy.also_idempotent(|request| request.path == "/search");
+    let client = C::new(policy);
+    for (path, attempts) in [("search?q=1", 2), ("order", 1)] {
+        let server = Server::start([answer(503)]).await;
+        let ask = post(&format!("{}{path}", server.uri()), b"body");
+        assert_eq!(client.send(ask).await.attempts, attempts, "{path}");
+        assert_eq!(server.seen().len(), attempts as usize, "{path}");
+    }
+}
+
 async fn a_get_survives_a_cut_connection<C: Client>() {
     let server = Server::start([Do::CloseRead, Do::CloseUnread]).await;
     assert_eq!(
@@ -145,7 +159,7 @@ async fn an_attempt_that_hangs_is_followed_by_another<C: Client>() {
     let server = Server::start([Do::Hang]).await;
     let strategy = quick();
     let policy = Policy::new(strategy.clone()).unwrap();
-    let policy = policy.attempt_timeout(Duration::from_millis(300));
+    let policy = policy.attempt_timeout(Duration::from_secs(1));
     let ended = C::new(policy).send(get(&server.uri())).await;
     assert_eq!(ended, Ended::success(200, 2));
     // A timeout costs ten, and the success gives one back.
@@ -177,7 +191,7 @@ async fn hostile_hints<C: Client>() {
 
 /// The token is the request's, not the client's.
 async fn twenty_at_once_leave_the_bucket_where_it_was<C: Client>() {
-    let server = Server::start([Do::OnceEach(Box::new(answer(500)))]).await;
+    let server = Server::start([once_each(answer(500))]).await;
     let backoff = Backoff::constant(Duration::from_millis(30));
     let builder = Standard::aws_2_1().to_builder().backoff(backoff);
     let strategy = builder.build().unwrap();
@@ -238,6 +252,24 @@ async fn one_budget_or_one_per_host<C: Client>() {
         client.send(get(&server.uri())).await;
     }
     assert_eq!(level(&shared), 482);
+}
+
+async fn every_preset_survives_throttling<C: Client>() {
+    let mut running = Vec::new();
+    for preset in [
+        Policy::guidance,
+        Policy::aws_2_0,
+        Policy::aws_2_1,
+        Policy::adaptive,
+    ] {
+        running.push(async move {
+            let server = Server::start([answer(429)]).await;
+            C::new(preset()).send(post(&server.uri(), b"x")).await
+        });
+    }
+    for ended in all(running).await {
+        assert_eq!(ended, Ended::success(200, 2));
+    }
 }
 
 /// Awaits all, side by side, in this task.

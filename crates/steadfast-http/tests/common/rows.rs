@@ -48,6 +48,36 @@ pub async fn hold<C: UnderStrategy>() {
     for row in running {
         row.await.unwrap();
     }
+    a_hint_of_thirty_seconds_is_waited_for::<C>().await;
+}
+
+/// The guidance takes a hint for the least delay. That it is waited for is shown
+/// by what was decided: nobody wants a test of half a minute.
+async fn a_hint_of_thirty_seconds_is_waited_for<C: UnderStrategy>() {
+    let server = Server::start([with(500, "retry-after", "30")]).await;
+    let delays = Arc::new(Mutex::new(Vec::new()));
+    let observer = {
+        let delays = Arc::clone(&delays);
+        move |event: &RetryEvent<'_>| match event.decided() {
+            Decided::Retry { delay, .. } => delays.lock().unwrap().push(delay),
+            Decided::Refused(refusal) => panic!("{refusal}"),
+        }
+    };
+    let client = C::under(Standard::guidance(), &server, observer);
+    let mut running = tokio::spawn(async move { client.succeeds().await });
+    while delays.lock().unwrap().is_empty() {
+        tokio::time::sleep(ms(1)).await;
+    }
+    // And it is really waiting.
+    assert!(tokio::time::timeout(ms(100), &mut running).await.is_err());
+    running.abort();
+    assert_eq!(server.seen().len(), 1);
+    let delays = delays.lock().unwrap();
+    let (least, most) = (ms(30_000), ms(31_000));
+    assert!(
+        delays.len() == 1 && delays[0] >= least && delays[0] <= most,
+        "{delays:?}"
+    );
 }
 
 #[derive(Default)]

@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{JoinHandle, JoinSet};
 
 /// What the server does with one request. After the last of its script, it
 /// answers 200.
@@ -17,11 +19,15 @@ pub enum Do {
     CloseUnread,
     /// Reads the whole request, then closes the connection.
     CloseRead,
+    /// Reads the request, answers a part, and closes the connection.
+    CloseAnswering,
     /// Reads the request and never answers.
     Hang,
-    /// From here on, does this the first time that it sees a request, and
-    /// answers 200 when it sees one with the same path and body again.
-    OnceEach(Box<Do>),
+    /// Has somebody else answer, and then closes the connection.
+    Forward(SocketAddr),
+    /// From here on, does the one the first time that it sees a request, and the
+    /// other when it sees one with the same path and body again.
+    OnceEach(Box<Do>, Box<Do>),
 }
 
 /// A request as the server saw it.
@@ -41,6 +47,8 @@ impl Seen {
 pub struct Server {
     pub address: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
+    connections: Arc<AtomicUsize>,
+    accepting: JoinHandle<()>,
 }
 
 struct Shared {
@@ -56,21 +64,53 @@ pub fn with(status: u16, header: &'static str, value: impl Into<String>) -> Do {
     Do::Answer(status, vec![(header, value.into())])
 }
 
+/// From here on, does this the first time that it sees a request, and answers
+/// 200 when it sees it again.
+pub fn once_each(act: Do) -> Do {
+    Do::OnceEach(Box::new(act), Box::new(answer(200)))
+}
+
 impl Server {
     pub async fn start(script: impl IntoIterator<Item = Do>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), script).await
+    }
+
+    pub async fn start_at(address: SocketAddr, script: impl IntoIterator<Item = Do>) -> Self {
+        let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let shared = Arc::new(Shared {
             script: Mutex::new(script.into_iter().collect()),
             seen: Arc::clone(&seen),
         });
-        tokio::spawn(async move {
+        let connections = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&connections);
+        let accepting = tokio::spawn(async move {
+            // Dropped with this task, and the connections with it.
+            let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, Arc::clone(&shared)));
+                counted.fetch_add(1, Ordering::Relaxed);
+                connections.spawn(serve(stream, Arc::clone(&shared)));
             }
         });
-        Self { address, seen }
+        Self {
+            address,
+            seen,
+            connections,
+            accepting,
+        }
+    }
+
+    /// How many connections there were.
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    /// Goes away, with all its connections. What it saw is what it did.
+    pub async fn stop(self) -> Vec<Seen> {
+        self.accepting.abort();
+        let _ = self.accepting.await;
+        self.seen.lock().unwrap().clone()
     }
 
     pub fn uri(&self) -> String {
@@ -106,7 +146,7 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
         let act = {
             let mut script = shared.script.lock().unwrap();
             match script.front() {
-                Some(last @ Do::OnceEach(_)) => last.clone(),
+                Some(last @ Do::OnceEach(..)) => last.clone(),
                 Some(_) | None => script.pop_front().unwrap_or_else(|| answer(200)),
             }
         };
@@ -120,12 +160,12 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
             let mut seen = shared.seen.lock().unwrap();
             let same = |seen: &Seen| seen.path() == request.path() && seen.body == request.body;
             let known = seen.iter().any(same);
-            seen.push(request);
+            seen.push(request.clone());
             known
         };
         let act = match act {
-            Do::OnceEach(_) if known => answer(200),
-            Do::OnceEach(act) => *act,
+            Do::OnceEach(_, then) if known => *then,
+            Do::OnceEach(first, _) => *first,
             act => act,
         };
         match act {
@@ -139,10 +179,30 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
                     return;
                 }
             }
-            Do::CloseUnread | Do::CloseRead | Do::OnceEach(_) => return,
+            Do::Forward(to) => {
+                let answer = forward(to, &request).await.unwrap();
+                let _ = stream.write_all(&answer).await;
+                return;
+            }
+            Do::CloseAnswering => {
+                let part = b"HTTP/1.1 200 x\r\ncontent-length: 1000\r\n\r\nnot all of it";
+                let _ = stream.write_all(part).await;
+                return;
+            }
+            Do::CloseUnread | Do::CloseRead | Do::OnceEach(..) => return,
             Do::Hang => std::future::pending().await,
         }
     }
+}
+
+/// The answer of somebody else, who closes the connection after it.
+async fn forward(to: SocketAddr, request: &Seen) -> std::io::Result<Vec<u8>> {
+    let mut upstream = TcpStream::connect(to).await?;
+    upstream.write_all(request.head.as_bytes()).await?;
+    upstream.write_all(&request.body).await?;
+    let mut answer = Vec::new();
+    upstream.read_to_end(&mut answer).await?;
+    Ok(answer)
 }
 
 async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Seen> {

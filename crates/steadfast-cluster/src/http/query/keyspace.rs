@@ -181,6 +181,8 @@ impl Keyspace {
             opcode,
             opaque: 0,
             connection: self.place.connection,
+            // A statement is no value; what it writes is told apart by its keys.
+            argument: &[],
         };
         let result = action(&mut vbucket, self.place.shared.world(now, origin));
         self.bucket.account(&mut vbucket);

@@ -166,6 +166,10 @@ impl State {
     fn next_piece(&self, position: u64, end: u64) -> (u64, u64) {
         let mut from = position;
         for (cut_start, cut_end) in &self.cuts {
+            if from >= end {
+                // What comes now is cut out of frames that are not taken yet.
+                break;
+            }
             if *cut_end <= from {
                 continue;
             }
@@ -309,6 +313,15 @@ impl State {
 
     pub(super) fn in_flight(&self) -> usize {
         self.slots.len()
+    }
+
+    /// Whether an answer is still to come. Those that are here are for their
+    /// callers to fetch, and need no connection for that.
+    pub(super) fn awaits_answers(&self) -> bool {
+        self.slots.iter().any(|(_, slot)| match slot.answer {
+            Answer::Awaited(_) | Answer::Unwanted | Answer::Ended(_, true) => true,
+            Answer::Here(_) | Answer::Ended(_, false) => false,
+        })
     }
 
     /// The connection is gone: nothing more is sent, no answer comes any more.

@@ -105,7 +105,7 @@ impl<E: Events> Task<E> {
         if let Some(closing) = &state.closing {
             return Poll::Ready(closing.clone());
         }
-        if state.draining && state.in_flight() == 0 {
+        if state.draining && !state.awaits_answers() {
             return Poll::Ready(Closing::NotNeeded);
         }
         // Whoever came since the last look at the buffer found nobody asleep to

@@ -16,6 +16,26 @@ pub(crate) struct Endpoint {
     pub(crate) tls: bool,
 }
 
+/// What decides where an attempt can go, as it was at one time. `None` without a
+/// config.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Outlook {
+    pub(super) endpoints: Option<Vec<Endpoint>>,
+    /// The name of what keeps the client from its cluster, if waiting will not
+    /// mend it.
+    pub(super) terminal: Option<&'static str>,
+}
+
+impl Outlook {
+    pub(super) fn now(host: &dyn Host, service: Service) -> Self {
+        let config = host.config();
+        Self {
+            endpoints: config.map(|config| Endpoint::all(&config, service, host)),
+            terminal: host.terminal().map(|(reason, _)| reason.name()),
+        }
+    }
+}
+
 impl Endpoint {
     /// Where a service listens, on all nodes that have it.
     pub(crate) fn all(config: &ClusterConfig, service: Service, host: &dyn Host) -> Vec<Self> {

@@ -10,6 +10,7 @@ use steadfast::{Failure, Stage};
 use steadfast_wire::config::Service;
 use tokio::sync::watch;
 
+use super::endpoint::Outlook;
 use super::outgoing::{Mark, Marked};
 use super::reader::{Unread, chain};
 use super::watch::{Interrupted, Watch};
@@ -23,6 +24,7 @@ use crate::reason::{
     SOCKET_NOT_AVAILABLE, UNKNOWN,
 };
 use crate::services::host::Host;
+use crate::services::name;
 use crate::world::now;
 
 /// Sends the attempts of one operation, and remembers what the next should know.
@@ -30,6 +32,8 @@ pub(crate) struct Exchange {
     host: Arc<dyn Host>,
     service: Service,
     changes: watch::Receiver<u64>,
+    /// What was known when the last attempt was made.
+    outlook: Option<Outlook>,
     /// The only node that may be asked, if the operation is about it.
     only: Option<Endpoint>,
     /// The node that was asked last: if there is a next attempt, that one failed.
@@ -60,6 +64,7 @@ impl Exchange {
             host,
             service,
             changes,
+            outlook: None,
             only: None,
             last: None,
             context: HttpContext::default(),
@@ -144,7 +149,7 @@ impl Exchange {
 
     /// Told how the request ended, for metrics and reports.
     pub(crate) fn finished(&self, operation: &'static str, place: &Place, finished: &Finished) {
-        let service = super::super::name(self.service);
+        let service = name(self.service);
         let names = [&place.bucket, &place.scope, &place.collection];
         let names = names.map(|name| name.as_deref().unwrap_or_default());
         record_request(service, operation, names, finished);
@@ -183,17 +188,25 @@ impl Exchange {
     }
 
     /// Completes when waiting on after this failure has become pointless: an
-    /// attempt that could not be sent waits for any change, one that was answered
-    /// only for the end of the client.
+    /// attempt that could not be sent waits until it could go elsewhere, or would
+    /// fail for another reason (D24); one that was answered waits for its time.
+    /// The end of the client ends either.
     pub(crate) async fn woken(&mut self, failure: &Failure) {
         loop {
             if self.changes.changed().await.is_err() {
                 std::future::pending().await
             }
+            if self.host.is_closed() {
+                return;
+            }
             match failure.stage {
-                Stage::NotSent => return,
-                Stage::InFlight | Stage::Responded if self.host.is_closed() => return,
-                Stage::InFlight | Stage::Responded => {}
+                Stage::NotSent if self.only.is_none() => {
+                    let outlook = Outlook::now(&*self.host, self.service);
+                    if self.outlook.as_ref() != Some(&outlook) {
+                        return;
+                    }
+                }
+                Stage::NotSent | Stage::InFlight | Stage::Responded => {}
             }
         }
     }
@@ -202,26 +215,20 @@ impl Exchange {
         if let Some(only) = &self.only {
             return Ok(only.clone());
         }
-        let Some(config) = self.host.config() else {
+        let outlook = Outlook::now(&*self.host, self.service);
+        let endpoints = self.outlook.insert(outlook).endpoints.clone();
+        let Some(endpoints) = endpoints else {
             let note = "there is no cluster config yet";
-            return Err(self.undispatched(Failure::not_sent(&SERVICE_NOT_AVAILABLE), note.into()));
+            let failure = Failure::not_sent(&SERVICE_NOT_AVAILABLE).with_note(note);
+            return Err(self.undispatched(failure, ErrorKind::RequestCanceled));
         };
-        let endpoints = Endpoint::all(&config, self.service, &*self.host);
         let turns = self.host.services().turns();
         turns
             .pick(self.service, endpoints, self.last.as_ref())
             .ok_or_else(|| {
-                let note = format!(
-                    "no node has the service {}",
-                    super::super::name(self.service)
-                );
-                let setback = self.undispatched(Failure::not_sent(&SERVICE_NOT_AVAILABLE), note);
-                match setback {
-                    Setback::Failed(failure, _) => {
-                        Setback::Failed(failure, ErrorKind::ServiceNotAvailable)
-                    }
-                    closed @ Setback::Closed(_) => closed,
-                }
+                let note = format!("no node has the service {}", name(self.service));
+                let failure = Failure::not_sent(&SERVICE_NOT_AVAILABLE).with_note(note);
+                self.undispatched(failure, ErrorKind::ServiceNotAvailable)
             })
     }
 
@@ -241,12 +248,12 @@ impl Exchange {
 
     /// An operation that cannot be dispatched. If the client knows why, and
     /// waiting will not mend it, that is the reason (D19).
-    fn undispatched(&self, failure: Failure, note: String) -> Setback {
+    fn undispatched(&self, failure: Failure, kind: ErrorKind) -> Setback {
         let failure = match self.host.terminal() {
             Some((reason, note)) => Failure::not_sent(reason).with_note(note),
-            None => failure.with_note(note),
+            None => failure,
         };
-        Setback::Failed(self.at_peer(failure), ErrorKind::RequestCanceled)
+        Setback::Failed(self.at_peer(failure), kind)
     }
 
     fn request(
@@ -277,7 +284,8 @@ impl Exchange {
         if mark.is_set() {
             return self.in_flight(note);
         }
-        self.undispatched(Failure::not_sent(&SOCKET_NOT_AVAILABLE), note)
+        let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE).with_note(note);
+        self.undispatched(failure, ErrorKind::RequestCanceled)
     }
 
     /// The connection ended after bytes may have left.
@@ -304,7 +312,8 @@ impl Exchange {
             }
             (Interrupted::Deadline, false) => {
                 let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE).timed_out();
-                self.undispatched(failure, "no connection in time".into())
+                let failure = failure.with_note("no connection in time");
+                self.undispatched(failure, ErrorKind::RequestCanceled)
             }
         }
     }

@@ -248,6 +248,48 @@ async fn without_a_config_operations_wait_and_wake_when_it_comes() {
 }
 
 #[tokio::test]
+async fn only_a_change_of_where_it_could_go_wakes_what_could_not_be_sent() {
+    let cluster = cluster(1).await;
+    let host = TestHost::at(&[nobody().await]);
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let counting = steadfast::from_fn(move |_, _| {
+        count.fetch_add(1, Ordering::Relaxed);
+        steadfast::RetryAction::with_duration(Duration::from_secs(3600))
+    });
+    let waiting = tokio::spawn(write(&host).retry(counting).into_future());
+    eventually("it waits", || asked.load(Ordering::Relaxed) == 1).await;
+    for _ in 0..5 {
+        host.changed();
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    *host.terminal.lock() = Some((&TLS_ERROR, "as told".to_owned()));
+    host.changed();
+    eventually("it failed again", || asked.load(Ordering::Relaxed) == 2).await;
+    host.set_config(config(&cluster));
+    waiting.await.unwrap().unwrap();
+    assert_eq!(asked.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test]
+async fn what_was_answered_waits_for_its_time_whatever_changes() {
+    let cluster = cluster(1).await;
+    let host = TestHost::of(&cluster);
+    let body = json!({"errors": [{"code": 4040, "msg": "gone"}]}).to_string();
+    let guard = cluster.script(Script::on(Service::Query).answer(404, body));
+    let hour = steadfast::Backoff::constant(Duration::from_secs(3600));
+    let asked = write(&host).retry(steadfast::BestEffort::new(hour));
+    let waiting = tokio::spawn(asked.timeout(Duration::from_secs(1)).into_future());
+    eventually("it was answered", || guard.answered() == 1).await;
+    let mut config = config(&cluster);
+    config.nodes.extend(config.nodes.clone());
+    host.set_config(config);
+    assert!(waiting.await.unwrap().unwrap_err().is_timeout());
+    assert_eq!(guard.answered(), 1);
+}
+
+#[tokio::test]
 async fn a_service_that_no_node_has_is_said_to_be_missing() {
     let cluster = cluster(1).await;
     let host = TestHost::of(&cluster);

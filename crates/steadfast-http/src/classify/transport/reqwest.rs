@@ -9,7 +9,9 @@ use steadfast::{Failure, Safety};
 pub(super) fn read(error: &(dyn StdError + 'static)) -> Option<Failure> {
     let error = error.downcast_ref::<reqwest::Error>()?;
     let failure = if error.is_connect() {
-        Failure::not_sent(&NOT_AVAILABLE).with_note("could not connect")
+        let mut failure = Failure::not_sent(&NOT_AVAILABLE).with_note("could not connect");
+        failure.timeout = error.is_timeout();
+        failure
     } else if error.is_timeout() {
         Failure::in_flight(&TIMEOUT).timed_out()
     } else if error.is_builder() {

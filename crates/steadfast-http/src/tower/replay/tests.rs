@@ -119,3 +119,17 @@ async fn a_body_that_fails_is_not_sent_again() {
     assert_eq!(error.to_string(), "the request's body failed: disk");
     assert!(replay.next().is_none());
 }
+
+#[tokio::test]
+async fn frames_without_content_take_no_room() {
+    let mut frames = vec!["a"];
+    frames.extend([""; 1000]);
+    frames.push("b");
+    let frames = frames
+        .into_iter()
+        .map(|part| Ok(Frame::data(Bytes::from_static(part.as_bytes()))));
+    let replay = Replay::new(Frames(frames.collect()), 2);
+    assert_eq!(whole(replay.next().unwrap()).await, "ab");
+    assert_eq!(lock(replay.shared.as_ref().unwrap()).kept.len(), 2);
+    assert_eq!(whole(replay.next().unwrap()).await, "ab");
+}

@@ -1,0 +1,56 @@
+//! hyper's client, with a body that has to be kept.
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full};
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::TokioExecutor;
+use steadfast_http::Policy;
+use steadfast_http::tower::HttpRetryLayer;
+use tokio::runtime::Runtime;
+use tower::{Layer, ServiceExt};
+
+use super::Contender;
+use crate::contender;
+use crate::server::Server;
+use crate::tower_policy::UnlessServerFails;
+
+pub(crate) fn contenders<'a>(runtime: &'a Runtime, server: &Server) -> Vec<Contender<'a>> {
+    let uri = server.http_uri();
+    let request = move || {
+        let request = Request::put(&uri).body(Full::from(Bytes::from_static(b"a body")));
+        request.expect("it is a request")
+    };
+    let bare = Client::builder(TokioExecutor::new()).build_http();
+    let steadfast = HttpRetryLayer::new(Policy::guidance())
+        .layer(Client::builder(TokioExecutor::new()).build_http());
+    let client = Client::builder(TokioExecutor::new()).build_http::<Full<Bytes>>();
+    let tower = tower::retry::Retry::new(UnlessServerFails::default(), client);
+    let (first, second) = (request.clone(), request.clone());
+    vec![
+        contender("bare", runtime, move || {
+            check(bare.clone().oneshot(request()))
+        }),
+        contender("steadfast, HttpRetryLayer", runtime, move || {
+            check(steadfast.clone().oneshot(first()))
+        }),
+        contender("tower's retry, with its budget", runtime, move || {
+            check(tower.clone().oneshot(second()))
+        }),
+    ]
+}
+
+async fn check<B, E>(answer: impl Future<Output = Result<Response<B>, E>>)
+where
+    B: http_body::Body,
+    B::Error: std::fmt::Debug,
+    E: std::fmt::Debug,
+{
+    let answer = answer.await.expect("it is answered");
+    assert!(answer.status().is_success());
+    answer
+        .into_body()
+        .collect()
+        .await
+        .expect("the body is whole");
+}

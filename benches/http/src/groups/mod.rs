@@ -1,0 +1,13 @@
+//! Who is measured, client by client.
+
+pub(crate) mod aws;
+pub(crate) mod hyper;
+pub(crate) mod memory;
+pub(crate) mod reqwest;
+pub(crate) mod tonic;
+
+/// Somebody who makes calls.
+pub(crate) struct Contender<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) calls: Box<dyn Fn(u64) + Sync + 'a>,
+}

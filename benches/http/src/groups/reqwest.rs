@@ -1,0 +1,53 @@
+//! reqwest, with and without middleware.
+
+use reqwest::{Client, Response};
+use reqwest_middleware::{ClientBuilder, ClientWithMiddleware};
+use reqwest_retry::RetryTransientMiddleware;
+use reqwest_retry::policies::ExponentialBackoff;
+use steadfast_http::Policy;
+use steadfast_http::reqwest::{RetryMiddleware, SendWithRetry};
+use tokio::runtime::Runtime;
+
+use super::Contender;
+use crate::contender;
+use crate::server::Server;
+
+const BODY: &str = "a body";
+
+pub(crate) fn contenders<'a>(runtime: &'a Runtime, server: &Server) -> Vec<Contender<'a>> {
+    let uri: &'static str = server.http_uri().leak();
+    let (bare, plain, policy) = (Client::new(), Client::new(), Policy::guidance());
+    let nothing = ClientBuilder::new(Client::new()).build();
+    let steadfast = ClientBuilder::new(Client::new())
+        .with(RetryMiddleware::new(Policy::guidance()))
+        .build();
+    let backoff = ExponentialBackoff::builder().build_with_max_retries(3);
+    let theirs = ClientBuilder::new(Client::new())
+        .with(RetryTransientMiddleware::new_with_policy(backoff))
+        .build();
+    let send = move |client: &ClientWithMiddleware| client.put(uri).body(BODY).send();
+    vec![
+        contender("bare", runtime, move || {
+            check(bare.put(uri).body(BODY).send())
+        }),
+        contender("steadfast, send_with_retry", runtime, move || {
+            let (request, policy) = (plain.put(uri).body(BODY), policy.clone());
+            check(async move { request.send_with_retry(&policy).await })
+        }),
+        contender("reqwest-middleware, without any", runtime, move || {
+            check(send(&nothing))
+        }),
+        contender("steadfast, RetryMiddleware", runtime, move || {
+            check(send(&steadfast))
+        }),
+        contender("reqwest-retry, without a budget", runtime, move || {
+            check(send(&theirs))
+        }),
+    ]
+}
+
+async fn check<E: std::fmt::Debug>(answer: impl Future<Output = Result<Response, E>>) {
+    let answer = answer.await.expect("it is answered");
+    assert!(answer.status().is_success());
+    answer.bytes().await.expect("the body is whole");
+}

@@ -1,0 +1,232 @@
+//! `steadfast load`: a workload through a calamity, and the account of every write.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use clap::Args;
+use steadfast_load::client::{Steadfast, strategy};
+use steadfast_load::embedded::{BUCKET, PASSWORD, USER};
+use steadfast_load::progress::{Lines, Progress, Quiet};
+use steadfast_load::{Embedded, Report, Settings, Target, run};
+
+use crate::output::line;
+
+/// Run a workload through a calamity and account for every write
+///
+/// Starts a cluster of three nodes in this process and runs a mixed workload through the
+/// client, while nodes join, leave, crash and are failed over, connections are cut at every
+/// stage, answers come late and the password changes. In the end every write is accounted
+/// for: acknowledged ones were applied exactly once, failed ones never, and those that may
+/// have been applied at most once. The exit status is 0 only if that holds.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  steadfast load                                  half a minute, a fresh seed
+  steadfast load --seed 4711                      the same workload and script again
+  steadfast load --html report.html               with the run drawn on a page
+  steadfast load --soak 1h                        an hour, with the memory it takes
+  steadfast load --connect couchbase://db.example.com --bucket test --user app --password secret
+                                                  against a cluster of yours, without the faults")]
+pub(crate) struct Arguments {
+    /// How long to begin operations, as 45, 45s, 10m or 1h
+    #[arg(long, default_value = "30s", value_parser = duration)]
+    duration: Duration,
+    /// As --duration, for long runs: also shows the memory of the process
+    #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "duration")]
+    soak: Option<Duration>,
+    /// How many operations are under way at a time
+    #[arg(long, default_value_t = 128, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    concurrency: u16,
+    /// How many operations to begin in a second [default: as many as it can]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    rate: Option<u32>,
+    /// How long an operation may take; durable writes and queries get twice as long
+    #[arg(long, default_value = "2500ms", value_parser = duration)]
+    timeout: Duration,
+    /// Decides the workload and the script; one that is printed repeats its run
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Who decides about retries: fast-fail, best-effort, standard or adaptive
+    #[arg(long, default_value = "fast-fail")]
+    strategy: String,
+    /// How many nodes the embedded cluster has
+    #[arg(long, default_value_t = 3)]
+    nodes: usize,
+    /// Run against this cluster instead, without the faults
+    #[arg(long, value_name = "CONNECTION STRING", conflicts_with = "nodes")]
+    connect: Option<String>,
+    /// The bucket to use there; what the run writes is removed again
+    #[arg(long, default_value = "default", requires = "connect")]
+    bucket: String,
+    /// The user there
+    #[arg(long, env = "STEADFAST_USER", default_value = "Administrator")]
+    user: String,
+    /// The user's password there
+    #[arg(
+        long,
+        env = "STEADFAST_PASSWORD",
+        hide_env_values = true,
+        default_value = "password"
+    )]
+    password: String,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+    /// Also write the report as a page, with the run drawn
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// No progress, only the report
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub(crate) async fn run_load(arguments: Arguments) -> anyhow::Result<()> {
+    let seed = arguments.seed.unwrap_or_else(fresh_seed);
+    let duration = arguments.soak.unwrap_or(arguments.duration);
+    ensure!(!duration.is_zero(), "--duration must be more than nothing");
+    let settings = Settings {
+        seed,
+        duration,
+        concurrency: arguments.concurrency,
+        rate: arguments.rate,
+        timeout: arguments.timeout,
+        nodes: arguments.nodes,
+        client: "steadfast-couchbase".to_owned(),
+        strategy: arguments.strategy.clone(),
+        replay: replay(&arguments, seed),
+    };
+    let report = prepare_and_run(&arguments, &settings).await?;
+    show(&arguments, &report)?;
+    if !report.holds() {
+        bail!("the accounting does not hold: see the report");
+    }
+    Ok(())
+}
+
+async fn prepare_and_run(arguments: &Arguments, settings: &Settings) -> anyhow::Result<Report> {
+    let (target, address, user, password, bucket) = match &arguments.connect {
+        Some(address) => {
+            let target = Target::Given(address.clone());
+            let (user, password) = (&*arguments.user, &*arguments.password);
+            (target, address.clone(), user, password, &*arguments.bucket)
+        }
+        None => {
+            let embedded = Embedded::start(arguments.nodes, settings.seed).await?;
+            let address = embedded.cluster().connection_string();
+            (Target::Embedded(embedded), address, USER, PASSWORD, BUCKET)
+        }
+    };
+    let strategy = Some(strategy(&arguments.strategy)?);
+    if !arguments.json {
+        let cluster = match &arguments.connect {
+            None => format!("{} nodes, embedded", arguments.nodes),
+            Some(address) => address.clone(),
+        };
+        let (seed, strategy) = (settings.seed, &settings.strategy);
+        line(format_args!(
+            "cluster         {cluster}    seed {seed}    strategy {strategy}"
+        ));
+    }
+    let client =
+        Steadfast::connect(&address, user, password, bucket, strategy, settings.timeout).await?;
+    let mut progress: Box<dyn Progress> = if arguments.quiet {
+        Box::new(Quiet)
+    } else {
+        Box::new(Lines::new(settings.duration, arguments.soak.is_some()))
+    };
+    run(settings, client, &target, &mut *progress).await
+}
+
+fn show(arguments: &Arguments, report: &Report) -> anyhow::Result<()> {
+    if let Some(path) = &arguments.html {
+        std::fs::write(path, report.to_html())
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    if arguments.json {
+        line(report.to_json());
+    } else {
+        line(report);
+    }
+    Ok(())
+}
+
+/// The command that repeats the run.
+fn replay(arguments: &Arguments, seed: u64) -> String {
+    let mut command = format!("steadfast load --seed {seed}");
+    let mut add = |option: &str, value: &dyn std::fmt::Display| {
+        command += &format!(" {option} {value}");
+    };
+    let seconds = |duration: Duration| format!("{}ms", duration.as_millis());
+    match arguments.soak {
+        Some(soak) => add("--soak", &seconds(soak)),
+        None if arguments.duration != Duration::from_secs(30) => {
+            add("--duration", &seconds(arguments.duration));
+        }
+        None => {}
+    }
+    if arguments.concurrency != 128 {
+        add("--concurrency", &arguments.concurrency);
+    }
+    if let Some(rate) = arguments.rate {
+        add("--rate", &rate);
+    }
+    if arguments.timeout != Duration::from_millis(2500) {
+        add("--timeout", &seconds(arguments.timeout));
+    }
+    if arguments.strategy != "fast-fail" {
+        add("--strategy", &arguments.strategy);
+    }
+    if arguments.nodes != 3 {
+        add("--nodes", &arguments.nodes);
+    }
+    if let Some(address) = &arguments.connect {
+        add("--connect", address);
+        add("--bucket", &arguments.bucket);
+    }
+    command
+}
+
+/// Something else each time, and easy to type.
+fn fresh_seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(std::process::id()) % 1_000_000
+}
+
+/// A duration as people write it; a number alone is seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let number: f64 = digits
+        .parse()
+        .map_err(|_| format!("{text:?} is no duration; write 45, 45s, 10m or 1h"))?;
+    let factor = match &text[digits.len()..] {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        unit => {
+            return Err(format!(
+                "there is no unit {unit:?}; there are ms, s, m and h"
+            ));
+        }
+    };
+    Duration::try_from_secs_f64(number * factor).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_as_people_write_them() {
+        let seconds = |text| duration(text).map(|duration| duration.as_secs_f64());
+        assert_eq!(seconds("45"), Ok(45.0));
+        assert_eq!(seconds("1.5s"), Ok(1.5));
+        assert_eq!(seconds("250ms"), Ok(0.25));
+        assert_eq!(seconds("10m"), Ok(600.0));
+        assert_eq!(seconds("1h"), Ok(3600.0));
+        for nonsense in ["", "s", "-1s", "10 parsecs", "NaN", "1e400"] {
+            assert!(duration(nonsense).is_err(), "{nonsense}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! How the client learns of new configs: pushed, polled, and which it ignores.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use steadfast_cluster::Cluster as Server;
+use steadfast_cluster::fault::Fault;
+use steadfast_couchbase::{Cluster, ClusterOptions};
+use steadfast_wire::{Feature, Opcode, Status};
+use tokio::net::TcpListener;
+
+use crate::scripted::{Reply, Scripted, config};
+use crate::support::*;
+
+/// Moves documents, and says whether the client knows where they are before it
+/// asks for any.
+async fn learns_of_a_rebalance(server: &Server, cluster: &Cluster) {
+    let documents = warm(server, cluster).await;
+    let asked = server.fault(Fault::on(Opcode::GetClusterConfig).bucket(BUCKET).pass());
+    let before = server.nodes();
+    let homes: Vec<_> = (0..200)
+        .map(|number| format!("k{number}"))
+        .map(|key| (server.active_node(BUCKET, key.as_bytes()).unwrap(), key))
+        .collect();
+    server.rebalance_in().await.unwrap();
+    let (old, key) = homes
+        .into_iter()
+        .find(|(node, key)| server.active_node(BUCKET, key.as_bytes()).unwrap() != *node)
+        .unwrap();
+    // It asks when the rebalance is over, and gets the last config then.
+    let so_far = asked.fired();
+    until("it asks again", || asked.fired() > so_far).await;
+    let mut wrong = server.fault(Fault::on(Opcode::Get).key(&key).node(old.unwrap()).pass());
+    let _ = documents.get(&key).timeout(LONG).await;
+    // The answer may just have been on its way; the next time it is there.
+    if wrong.fired() > 0 {
+        wrong = server.fault(Fault::on(Opcode::Get).key(&key).node(old.unwrap()).pass());
+        let _ = documents.get(&key).timeout(LONG).await;
+        assert_eq!(wrong.fired(), 0, "it asked the old node");
+    }
+    assert_eq!(before.len() + 1, server.nodes().len());
+}
+
+#[tokio::test]
+async fn configs_that_are_pushed_are_fetched() {
+    let server = server(2).await;
+    // Nobody would poll in time.
+    let options = ClusterOptions::new().config_poll_interval(LONG * 10);
+    let cluster = client_with(&server, options).await;
+    let documents = warm(&server, &cluster).await;
+    let asked = server.fault(Fault::on(Opcode::GetClusterConfig).bucket(BUCKET).pass());
+    let lost = server.nodes()[0];
+    let key = key_on(&server, lost);
+    server.fail_over(lost).await.unwrap();
+    until("the config is fetched", || asked.fired() > 0).await;
+    documents.upsert(&key, &1).timeout(LONG).await.unwrap();
+    cluster.close().await;
+}
+
+#[tokio::test]
+async fn configs_are_polled_where_they_are_not_pushed() {
+    let server = server(2).await;
+    server.withhold_feature(Feature::ClustermapChangeNotificationBrief, true);
+    server.withhold_feature(Feature::ClustermapChangeNotification, true);
+    let options = ClusterOptions::new().config_poll_interval(ms(50));
+    let cluster = client_with(&server, options).await;
+    learns_of_a_rebalance(&server, &cluster).await;
+    cluster.close().await;
+}
+
+#[tokio::test]
+async fn nobody_polls_where_configs_are_pushed() {
+    let server = server(2).await;
+    let options = ClusterOptions::new().config_poll_interval(ms(50));
+    let cluster = client_with(&server, options).await;
+    warm(&server, &cluster).await;
+    let asked = server.fault(Fault::on(Opcode::GetClusterConfig).bucket(BUCKET).pass());
+    tokio::time::sleep(ms(250)).await;
+    assert_eq!(asked.fired(), 0);
+    cluster.close().await;
+}
+
+/// A server whose config leads to itself, and another that nobody should ask.
+/// The first refuses one request with a config that leads to the second.
+async fn with_decoy(epoch: i64, rev: i64) -> (Scripted, Scripted, Arc<AtomicU32>) {
+    let refusals = Arc::new(AtomicU32::new(0));
+    let decoy = Scripted::start(|_| Reply::Usual).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let ports = [listener.local_addr().unwrap().port(), decoy.address.port()];
+    let count = refusals.clone();
+    let server = Scripted::on(listener, move |frame| match frame.opcode() {
+        Opcode::GetClusterConfig => {
+            Reply::Answer(Status::Success, config(1, 5, &ports[..1], 0).into_bytes())
+        }
+        Opcode::Get if count.fetch_add(1, Ordering::Relaxed) == 0 => {
+            let other = config(epoch, rev, &ports, 1);
+            Reply::Answer(Status::NotMyVbucket, other.into_bytes())
+        }
+        _ => Reply::Usual,
+    });
+    (server, decoy, refusals)
+}
+
+#[tokio::test]
+async fn configs_that_are_older_or_of_no_epoch_are_ignored() {
+    for (epoch, rev) in [(1, 4), (1, 5), (0, 99), (-1, 99)] {
+        let (server, decoy, asked) = with_decoy(epoch, rev).await;
+        let cluster = server.client(ClusterOptions::new()).await;
+        let documents = cluster.bucket(BUCKET).default_collection();
+        documents.get("k").timeout(LONG).await.unwrap();
+        assert_eq!(asked.load(Ordering::Relaxed), 2, "{epoch}.{rev}");
+        assert_eq!(decoy.dials(), 0, "{epoch}.{rev}");
+        cluster.close().await;
+    }
+}
+
+#[tokio::test]
+async fn configs_that_are_newer_are_followed() {
+    for (epoch, rev) in [(1, 6), (2, 1)] {
+        let (server, decoy, asked) = with_decoy(epoch, rev).await;
+        let cluster = server.client(ClusterOptions::new()).await;
+        let documents = cluster.bucket(BUCKET).default_collection();
+        documents.get("k").timeout(LONG).await.unwrap();
+        assert_eq!(asked.load(Ordering::Relaxed), 1, "{epoch}.{rev}");
+        assert!(decoy.dials() > 0, "{epoch}.{rev}");
+        cluster.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_does_not_know_yet_where_it_is_is_asked_again() {
+    let asked = Arc::new(AtomicU32::new(0));
+    let count = asked.clone();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = Scripted::on(listener, move |frame| match frame.opcode() {
+        Opcode::GetClusterConfig => {
+            let epoch = if count.fetch_add(1, Ordering::Relaxed) < 6 {
+                -1
+            } else {
+                1
+            };
+            // By the config that is to be ignored there is nobody.
+            let port = if epoch < 0 { 1 } else { port };
+            Reply::Answer(Status::Success, config(epoch, 9, &[port], 0).into_bytes())
+        }
+        _ => Reply::Usual,
+    });
+    let cluster = server.client(ClusterOptions::new()).await;
+    let documents = cluster.bucket(BUCKET).default_collection();
+    documents.get("k").timeout(LONG).await.unwrap();
+    assert!(asked.load(Ordering::Relaxed) > 6);
+    cluster.close().await;
+}

@@ -1,0 +1,86 @@
+//! Compressed values.
+
+use steadfast_cluster::fault::Fault;
+use steadfast_couchbase::ClusterOptions;
+use steadfast_couchbase::collection::Raw;
+use steadfast_couchbase::options::Compression;
+use steadfast_wire::error_map::{Attributes, ErrorDefinition};
+use steadfast_wire::{Datatype, Feature, Opcode, Status};
+
+use crate::scene::{Scene, server};
+
+fn dull() -> String {
+    "a".repeat(5000)
+}
+
+fn is_compressed(scene: &Scene, id: &str) -> bool {
+    scene.stored(id).datatype.contains(Datatype::SNAPPY)
+}
+
+#[tokio::test]
+async fn values_go_compressed_if_they_are_long_and_dull() {
+    let scene = Scene::simple().await;
+    let users = &scene.users;
+    users.upsert("dull", &dull()).await.unwrap();
+    users
+        .upsert("short", &"aaaaaaaaaaaaaaaaaaaa")
+        .await
+        .unwrap();
+    let random: Vec<u8> = (0..5000).map(|_| fastrand::u8(..)).collect();
+    users
+        .upsert_raw("random", Raw::binary(random.clone()))
+        .await
+        .unwrap();
+    assert!(is_compressed(&scene, "dull"));
+    assert!(!is_compressed(&scene, "short"));
+    assert!(!is_compressed(&scene, "random"));
+    let found = users.get("dull").await.unwrap();
+    assert_eq!(found.content::<String>().unwrap(), dull());
+    let found = users.get("random").await.unwrap();
+    assert_eq!(&found.bytes()[..], random);
+    users.append("dull", dull()).await.unwrap();
+    assert_eq!(users.get("dull").await.unwrap().bytes().len(), 10_002);
+}
+
+#[tokio::test]
+async fn values_go_as_they_are_if_that_is_asked_for_or_the_server_takes_no_other() {
+    let options = ClusterOptions::new().compression(Compression::Off);
+    let scene = Scene::new(server(1, 0).await, options).await;
+    scene.users.upsert("dull", &dull()).await.unwrap();
+    assert!(!is_compressed(&scene, "dull"));
+
+    let server = server(1, 0).await;
+    server.withhold_feature(Feature::Snappy, true);
+    server.withhold_feature(Feature::SnappyEverywhere, true);
+    let scene = Scene::new(server, ClusterOptions::new()).await;
+    scene.users.upsert("dull", &dull()).await.unwrap();
+    assert!(!is_compressed(&scene, "dull"));
+    let found = scene.users.get("dull").await.unwrap();
+    assert_eq!(found.content::<String>().unwrap(), dull());
+}
+
+#[tokio::test]
+async fn each_attempt_is_for_the_connection_that_it_goes_to() {
+    // The first attempt goes compressed to a server that takes it so. Its answer
+    // ends the connection, and the next one takes nothing compressed.
+    let server = server(1, 0).await;
+    let status = Status::from_code(0xfff0);
+    let definition = ErrorDefinition {
+        name: "RECONNECT".to_owned(),
+        description: "come again".to_owned(),
+        attributes: Attributes::RETRY_NOW | Attributes::CONN_STATE_INVALIDATED,
+        retry: None,
+    };
+    server.error_map().set(status.code(), definition);
+    let scene = Scene::new(server, ClusterOptions::new()).await;
+    for feature in [Feature::Snappy, Feature::SnappyEverywhere] {
+        scene.server.withhold_feature(feature, true);
+    }
+    let once = Fault::on(Opcode::Set).times(1).answer(status);
+    let once = scene.server.fault(once);
+    scene.users.upsert("k", &dull()).await.unwrap();
+    assert_eq!(once.fired(), 1);
+    assert!(!is_compressed(&scene, "k"));
+    let found = scene.users.get("k").await.unwrap();
+    assert_eq!(found.content::<String>().unwrap(), dull());
+}

@@ -1,0 +1,62 @@
+//! Counting.
+
+use std::time::Duration;
+
+use steadfast_couchbase::ErrorKind;
+
+use crate::scene::{Scene, is};
+
+#[tokio::test]
+async fn a_counter_counts_up_and_down_and_stops_at_zero() {
+    let scene = Scene::simple().await;
+    let users = &scene.users;
+    let created = users.increment("n").initial(5).await.unwrap();
+    assert_eq!(created.value(), 5, "the initial value, nothing added");
+    assert_eq!(users.increment("n").await.unwrap().value(), 6);
+    let plus = users.increment("n").delta(10).initial(99).await.unwrap();
+    assert_eq!(plus.value(), 16);
+    assert_eq!(
+        plus.token().unwrap().seqno,
+        created.token().unwrap().seqno + 2
+    );
+    assert_eq!(users.decrement("n").await.unwrap().value(), 15);
+    let down = users.decrement("n").delta(u64::MAX).await.unwrap();
+    assert_eq!(down.value(), 0);
+    let read = users.get("n").await.unwrap();
+    assert_eq!(
+        (read.content::<u64>().unwrap(), read.cas()),
+        (0, down.cas())
+    );
+}
+
+#[tokio::test]
+async fn a_counter_that_is_missing_is_not_found_without_an_initial_value() {
+    let scene = Scene::simple().await;
+    let users = &scene.users;
+    is(users.increment("n").await, ErrorKind::DocumentNotFound);
+    is(
+        users.decrement("n").delta(3).await,
+        ErrorKind::DocumentNotFound,
+    );
+    assert!(!users.exists("n").await.unwrap().exists());
+    assert_eq!(users.decrement("n").initial(0).await.unwrap().value(), 0);
+}
+
+#[tokio::test]
+async fn what_is_no_number_cannot_be_counted() {
+    let scene = Scene::simple().await;
+    scene.users.upsert("ada", &"Ada").await.unwrap();
+    is(scene.users.increment("ada").await, ErrorKind::DeltaInvalid);
+}
+
+#[tokio::test]
+async fn the_expiry_of_a_counter_is_that_of_its_creation() {
+    let scene = Scene::simple().await;
+    let hour = Duration::from_secs(3600);
+    let users = &scene.users;
+    users.increment("n").initial(0).expiry(hour).await.unwrap();
+    let expiry = scene.stored("n").expiry;
+    assert_ne!(expiry, 0);
+    users.increment("n").initial(0).await.unwrap();
+    assert_eq!(scene.stored("n").expiry, expiry);
+}

@@ -1,0 +1,102 @@
+//! Writes that must be safe.
+
+use std::time::Duration;
+
+use steadfast_cluster::NodeId;
+use steadfast_cluster::cluster::What;
+use steadfast_couchbase::collection::MutateInSpec;
+use steadfast_couchbase::{ClusterOptions, DurabilityLevel, ErrorKind};
+use steadfast_wire::Feature;
+
+use crate::scene::{Scene, is, server};
+
+const LEVELS: [DurabilityLevel; 3] = [
+    DurabilityLevel::Majority,
+    DurabilityLevel::MajorityAndPersistToActive,
+    DurabilityLevel::PersistToMajority,
+];
+
+#[tokio::test]
+async fn every_write_can_be_durable_at_every_level() {
+    let scene = Scene::with_replicas(2, 1).await;
+    let users = &scene.users;
+    for level in LEVELS {
+        users.insert("k", &1).durability(level).await.unwrap();
+        users.upsert("k", &2).durability(level).await.unwrap();
+        users.replace("k", &3).durability(level).await.unwrap();
+        users.increment("k").durability(level).await.unwrap();
+        let down = users.decrement("k").durability(level).await.unwrap();
+        assert_eq!(down.value(), 3);
+        users.append("k", "4").durability(level).await.unwrap();
+        users.prepend("k", "2").durability(level).await.unwrap();
+        let whole = [MutateInSpec::replace("", &5)];
+        let changed = users.mutate_in("k", &whole).durability(level);
+        changed.await.unwrap();
+        let removed = users.remove("k").durability(level).await.unwrap();
+        assert!(removed.token().is_some());
+    }
+}
+
+#[tokio::test]
+async fn too_few_nodes_make_it_impossible() {
+    let scene = Scene::with_replicas(1, 1).await;
+    let outcome = scene
+        .users
+        .upsert("k", &1)
+        .durability(DurabilityLevel::Majority)
+        .await;
+    let error = is(outcome, ErrorKind::DurabilityImpossible);
+    assert_eq!(error.attempts(), 1);
+}
+
+#[tokio::test]
+async fn a_write_that_does_not_become_durable_in_time_is_ambiguous() {
+    let scene = Scene::with_replicas(2, 1).await;
+    scene.users.upsert("k", &1).await.unwrap();
+    let active = scene.server.active_node("travel", b"k").unwrap().unwrap();
+    let other = (0..2).filter_map(NodeId::checked).find(|it| *it != active);
+    let _hold = scene
+        .server
+        .hold(What::Replication, other.unwrap())
+        .unwrap();
+    // The server gives up at 90 % of the time, but not before 1.5 s; meanwhile
+    // others see a write in progress.
+    let users = scene.users.clone();
+    let pending = tokio::spawn(async move {
+        users
+            .upsert("k", &2)
+            .durability(DurabilityLevel::Majority)
+            .timeout(Duration::from_secs(4))
+            .await
+    });
+    let impatient = steadfast::internal::FailFast::new();
+    let outcome = loop {
+        let outcome = scene.users.upsert("k", &3).retry(impatient.clone()).await;
+        if outcome.is_err() {
+            break outcome;
+        }
+        tokio::task::yield_now().await;
+    };
+    is(outcome, ErrorKind::DurableWriteInProgress);
+    let error = is(pending.await.unwrap(), ErrorKind::DurabilityAmbiguous);
+    assert!(error.is_ambiguous());
+    assert_eq!(error.attempts(), 1, "it may have been applied");
+}
+
+#[tokio::test]
+async fn a_server_without_durable_writes_is_not_asked_for_one() {
+    let server = server(1, 0).await;
+    server.withhold_feature(Feature::SyncReplication, true);
+    server.withhold_feature(Feature::PreserveTtl, true);
+    let scene = Scene::new(server, ClusterOptions::new()).await;
+    let durable = scene
+        .users
+        .upsert("k", &1)
+        .durability(DurabilityLevel::Majority);
+    let error = is(durable.await, ErrorKind::FeatureNotAvailable);
+    assert!(error.to_string().contains("durable"), "{error}");
+    let kept = scene.users.upsert("k", &1).preserve_expiry();
+    let error = is(kept.await, ErrorKind::FeatureNotAvailable);
+    assert!(error.to_string().contains("expiry"), "{error}");
+    assert_eq!(scene.server.journal().applied(), 0);
+}

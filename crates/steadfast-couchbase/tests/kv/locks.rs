@@ -1,0 +1,75 @@
+//! Locked documents.
+
+use std::time::Duration;
+
+use steadfast::{BestEffort, StrategyExt};
+use steadfast_couchbase::ErrorKind;
+
+use crate::scene::{Scene, is, reasons};
+
+const LOCK: Duration = Duration::from_secs(10);
+
+#[tokio::test]
+async fn a_lock_keeps_others_out_until_it_is_given_up() {
+    let scene = Scene::simple().await;
+    let users = &scene.users;
+    users.upsert("ada", &1).await.unwrap();
+    let mine = users.get_and_lock("ada", LOCK).await.unwrap();
+    assert_eq!(mine.content::<u8>().unwrap(), 1);
+
+    let impatient = BestEffort::default().max_attempts(3).unwrap();
+    for outcome in [
+        users.upsert("ada", &2).retry(impatient.clone()).await.err(),
+        users.remove("ada").retry(impatient.clone()).await.err(),
+        users.get_and_lock("ada", LOCK).retry(impatient).await.err(),
+    ] {
+        let error = outcome.expect("it is locked");
+        assert_eq!(error.kind(), ErrorKind::DocumentLocked, "{error:#}");
+        assert_eq!(reasons(&error), ["KV_LOCKED"]);
+        assert_eq!(error.attempts(), 3);
+        assert!(!error.is_ambiguous());
+    }
+    users.unlock("ada", mine.cas()).await.unwrap();
+    users.upsert("ada", &2).await.unwrap();
+    is(
+        users.unlock("ada", mine.cas()).await,
+        ErrorKind::DocumentNotLocked,
+    );
+    is(users.unlock("nobody", 1).await, ErrorKind::DocumentNotFound);
+}
+
+#[tokio::test]
+async fn a_locked_document_until_the_deadline_is_an_unambiguous_timeout_for_that_reason_alone() {
+    let scene = Scene::simple().await;
+    let users = &scene.users;
+    users.upsert("ada", &1).await.unwrap();
+    users.get_and_lock("ada", LOCK).await.unwrap();
+    // Attempts at 0, 1, 3, … 255 ms; the next one would be too late.
+    let timeout = Duration::from_millis(450);
+    let outcome = users.upsert("ada", &2).timeout(timeout).await;
+    let error = is(outcome, ErrorKind::UnambiguousTimeout);
+    assert_eq!(reasons(&error), ["KV_LOCKED"]);
+    assert!(error.attempts() > 1, "{error:#}");
+}
+
+#[tokio::test]
+async fn the_holder_of_the_lock_writes_through_it() {
+    let scene = Scene::simple().await;
+    let users = &scene.users;
+    users.upsert("ada", &1).await.unwrap();
+    let mine = users.get_and_lock("ada", LOCK).await.unwrap();
+    users.replace("ada", &2).cas(mine.cas()).await.unwrap();
+    assert_eq!(users.get("ada").await.unwrap().content::<u8>().unwrap(), 2);
+}
+
+#[tokio::test]
+async fn unlocking_with_another_cas_is_a_mismatch_and_is_not_retried() {
+    let scene = Scene::simple().await;
+    let users = &scene.users;
+    users.upsert("ada", &1).await.unwrap();
+    let mine = users.get_and_lock("ada", LOCK).await.unwrap();
+    let outcome = users.unlock("ada", mine.cas() + 1).await;
+    let error = is(outcome, ErrorKind::CasMismatch);
+    assert_eq!(error.attempts(), 1);
+    assert_eq!(reasons(&error), [""; 0], "the orchestrator never saw it");
+}

@@ -1,0 +1,112 @@
+//! Reading parts of documents.
+
+use serde_json::{Value, json};
+use steadfast_couchbase::ErrorKind;
+use steadfast_couchbase::collection::{LookupInSpec as Spec, MutateInSpec, Raw};
+
+use crate::scene::{Scene, is};
+
+async fn scene() -> Scene {
+    let scene = Scene::simple().await;
+    let ada = json!({"name": "Ada", "friends": ["bob", "eve"], "age": 36});
+    scene.users.upsert("ada", &ada).await.unwrap();
+    scene
+}
+
+#[tokio::test]
+async fn each_path_has_its_own_outcome() {
+    let scene = scene().await;
+    let specs = [
+        Spec::get("name"),
+        Spec::exists("age"),
+        Spec::exists("street"),
+        Spec::count("friends"),
+        Spec::get("friends[1]"),
+        Spec::get("street"),
+        Spec::get("name.first"),
+        Spec::get("friends["),
+        Spec::get(""),
+    ];
+    let found = scene.users.lookup_in("ada", &specs).await.unwrap();
+    assert_eq!(found.len(), specs.len());
+    assert_eq!(found.cas(), scene.users.get("ada").await.unwrap().cas());
+    assert_eq!(found.content_as::<String>(0).unwrap(), "Ada");
+    assert!(found.exists(0).unwrap());
+    assert!(found.exists(1).unwrap() && found.content_as::<bool>(1).unwrap());
+    assert!(!found.exists(2).unwrap() && !found.content_as::<bool>(2).unwrap());
+    assert_eq!(found.content_as::<usize>(3).unwrap(), 2);
+    assert_eq!(found.content_as::<String>(4).unwrap(), "eve");
+    assert!(!found.exists(5).unwrap());
+    assert_eq!(found.content_as::<Value>(8).unwrap()["age"], 36);
+
+    let error = is(found.content_as::<Value>(5), ErrorKind::PathNotFound);
+    assert_eq!(error.context().kv().unwrap().path_index, Some(5));
+    assert!(error.to_string().contains("path 5"), "{error}");
+    is(found.content_as::<Value>(6), ErrorKind::PathMismatch);
+    is(found.exists(6), ErrorKind::PathMismatch);
+    is(found.bytes(7), ErrorKind::PathInvalid);
+    is(found.content_as::<u8>(0), ErrorKind::DecodingFailure);
+    is(found.content_as::<u8>(9), ErrorKind::InvalidArgument);
+    is(found.exists(9), ErrorKind::InvalidArgument);
+}
+
+#[tokio::test]
+async fn attributes_may_be_named_anywhere_among_the_paths() {
+    let scene = scene().await;
+    let stamp = MutateInSpec::upsert("stamp", &"2026").xattr();
+    scene.users.mutate_in("ada", &[stamp]).await.unwrap();
+    let specs = [
+        Spec::get("name"),
+        Spec::get("stamp").xattr(),
+        Spec::exists("age"),
+        Spec::get("$document.exptime").xattr(),
+    ];
+    let found = scene.users.lookup_in("ada", &specs).await.unwrap();
+    assert_eq!(found.content_as::<String>(0).unwrap(), "Ada");
+    assert_eq!(found.content_as::<String>(1).unwrap(), "2026");
+    assert!(found.content_as::<bool>(2).unwrap());
+    assert_eq!(found.content_as::<u64>(3).unwrap(), 0);
+}
+
+#[tokio::test]
+async fn attributes_that_make_no_sense_are_errors_of_their_own_kinds() {
+    let scene = scene().await;
+    let specs = [Spec::get("$nonsense").xattr()];
+    let found = scene.users.lookup_in("ada", &specs).await.unwrap();
+    is(
+        found.content_as::<Value>(0),
+        ErrorKind::XattrUnknownVirtualAttribute,
+    );
+}
+
+#[tokio::test]
+async fn a_document_that_is_missing_or_no_json_has_no_parts() {
+    let scene = scene().await;
+    let specs = [Spec::get("name")];
+    is(
+        scene.users.lookup_in("nobody", &specs).await,
+        ErrorKind::DocumentNotFound,
+    );
+    let users = &scene.users;
+    users.upsert_raw("text", Raw::text("{")).await.unwrap();
+    let found = users.lookup_in("text", &specs).await.unwrap();
+    is(found.content_as::<Value>(0), ErrorKind::DocumentNotJson);
+}
+
+#[tokio::test]
+async fn a_removed_document_shows_what_is_left_of_it_to_who_asks() {
+    let scene = scene().await;
+    let system = MutateInSpec::upsert("_sync", &7).xattr();
+    scene.users.mutate_in("ada", &[system]).await.unwrap();
+    scene.users.remove("ada").await.unwrap();
+    let specs = [Spec::get("_sync").xattr(), Spec::get("other").xattr()];
+    is(
+        scene.users.lookup_in("ada", &specs).await,
+        ErrorKind::DocumentNotFound,
+    );
+    let found = scene.users.lookup_in("ada", &specs).access_deleted();
+    let found = found.await.unwrap();
+    assert!(found.is_deleted());
+    assert_eq!(found.content_as::<u8>(0).unwrap(), 7);
+    is(found.content_as::<u8>(1), ErrorKind::PathNotFound);
+}

@@ -1,0 +1,18 @@
+//! Key-value operations against a real cluster on real sockets.
+//!
+//! One binary with a module for each idea, so that it is linked once.
+
+mod arguments;
+mod compression;
+mod counters;
+mod documents;
+mod durability;
+mod error_map;
+mod expiry;
+mod locks;
+mod lookups;
+mod mutations;
+mod observing;
+mod replicas;
+mod retries;
+mod scene;

@@ -1,0 +1,49 @@
+//! How far writes have come.
+
+use steadfast_cluster::NodeId;
+use steadfast_cluster::cluster::What;
+use steadfast_couchbase::ErrorKind;
+
+use crate::scene::{Scene, is};
+
+#[tokio::test]
+async fn a_write_is_seen_to_arrive_on_active_and_replica() {
+    let scene = Scene::with_replicas(2, 1).await;
+    let users = &scene.users;
+    let first = users.upsert("ada", &1).await.unwrap();
+    let active = scene.server.active_node("travel", b"ada").unwrap().unwrap();
+    let other = (0..2).filter_map(NodeId::checked).find(|it| *it != active);
+    let hold = scene.server.hold(What::Replication, other.unwrap());
+    let second = users.upsert("ada", &2).await.unwrap();
+    let (first, second) = (first.token().unwrap(), second.token().unwrap());
+
+    let on_active = users.observe_seqno(second).await.unwrap();
+    assert_eq!(on_active.current_seqno, second.seqno);
+    assert_eq!(on_active.vbucket_uuid, second.vbucket_uuid);
+    assert_eq!(on_active.last_seqno_of_old_history, None);
+    let on_replica = users.observe_seqno(second).replica(1).await.unwrap();
+    assert_eq!(on_replica.current_seqno, first.seqno);
+    drop(hold);
+    let on_replica = users.observe_seqno(second).replica(1).await.unwrap();
+    assert_eq!(on_replica.current_seqno, second.seqno);
+    is(
+        users.observe_seqno(second).replica(2).await,
+        ErrorKind::DocumentUnretrievable,
+    );
+}
+
+#[tokio::test]
+async fn a_token_of_another_bucket_is_refused() {
+    let scene = Scene::simple().await;
+    let other = steadfast_cluster::BucketSettings::new("other").vbuckets(64);
+    scene.server.create_bucket(other.replicas(0)).await.unwrap();
+    let others = scene.cluster.bucket("other").default_collection();
+    let written = others.upsert("ada", &1).await.unwrap();
+    let token = written.token().unwrap();
+    others.observe_seqno(token).await.unwrap();
+    let error = is(
+        scene.users.observe_seqno(token).await,
+        ErrorKind::InvalidArgument,
+    );
+    assert_eq!(error.attempts(), 0);
+}

@@ -1,0 +1,125 @@
+//! Reading copies.
+
+use std::time::Duration;
+
+use steadfast::{BestEffort, StrategyExt};
+use steadfast_cluster::BucketSettings;
+use steadfast_cluster::fault::Fault;
+use steadfast_couchbase::{ClusterOptions, ErrorKind};
+use steadfast_wire::{Opcode, Status};
+
+use crate::scene::{Scene, is, reasons};
+
+#[tokio::test]
+async fn each_copy_can_be_read_alone() {
+    let scene = Scene::with_replicas(3, 2).await;
+    let written = scene.users.upsert("ada", &"Ada").await.unwrap();
+    for replica in [1, 2] {
+        let copy = scene.users.get_replica("ada", replica).await.unwrap();
+        assert_eq!((copy.copy(), copy.is_replica()), (replica, true));
+        assert_eq!(copy.cas(), written.cas());
+        assert_eq!(copy.content::<String>().unwrap(), "Ada");
+    }
+    let error = is(
+        scene.users.get_replica("ada", 3).await,
+        ErrorKind::DocumentUnretrievable,
+    );
+    assert!(error.to_string().contains("fewer replicas"), "{error}");
+    is(
+        scene.users.get_replica("nobody", 1).await,
+        ErrorKind::DocumentNotFound,
+    );
+}
+
+#[tokio::test]
+async fn all_copies_are_read_at_once() {
+    let scene = Scene::with_replicas(3, 2).await;
+    scene.users.upsert("ada", &1).await.unwrap();
+    let copies = scene.users.get_all_replicas("ada").await.unwrap();
+    let mut which: Vec<_> = copies.iter().map(|copy| copy.copy()).collect();
+    which.sort_unstable();
+    assert_eq!(which, [0, 1, 2]);
+    assert!(
+        scene
+            .users
+            .get_all_replicas("nobody")
+            .await
+            .unwrap()
+            .is_empty()
+    );
+}
+
+#[tokio::test]
+async fn any_copy_will_do_while_the_document_cannot_be_read() {
+    let scene = Scene::with_replicas(2, 1).await;
+    scene.users.upsert("ada", &1).await.unwrap();
+    let hold = scene.server.fault(Fault::on(Opcode::Get).hold());
+    let found = scene.users.get_any_replica("ada").await.unwrap();
+    assert!(found.is_replica());
+    assert_eq!(found.into_document().content::<u8>().unwrap(), 1);
+    drop(hold);
+
+    let _hold = scene.server.fault(Fault::on(Opcode::GetReplica).hold());
+    let found = scene.users.get_any_replica("ada").await.unwrap();
+    assert!(!found.is_replica());
+}
+
+#[tokio::test]
+async fn no_copy_at_all_is_unretrievable() {
+    let scene = Scene::with_replicas(2, 1).await;
+    let error = is(
+        scene.users.get_any_replica("nobody").await,
+        ErrorKind::DocumentUnretrievable,
+    );
+    assert!(error.to_string().contains("no copy"), "{error}");
+}
+
+#[tokio::test]
+async fn what_kept_copies_from_being_read_is_said_and_is_never_ambiguous() {
+    let scene = Scene::with_replicas(2, 1).await;
+    scene.users.upsert("ada", &1).await.unwrap();
+    let _refused = [Opcode::Get, Opcode::GetReplica].map(|opcode| {
+        let fault = Fault::on(opcode).answer(Status::TemporaryFailure);
+        scene.server.fault(fault)
+    });
+    let twice = BestEffort::default().max_attempts(2).unwrap();
+    let any = scene.users.get_any_replica("ada").retry(twice.clone());
+    let error = is(any.await, ErrorKind::TemporaryFailure);
+    assert_eq!(reasons(&error), ["KV_TEMPORARY_FAILURE"]);
+    let all = scene.users.get_all_replicas("ada").retry(twice);
+    is(all.await, ErrorKind::TemporaryFailure);
+
+    let timeout = Duration::from_millis(450);
+    let late = scene.users.get_any_replica("ada").timeout(timeout);
+    let error = is(late.await, ErrorKind::UnambiguousTimeout);
+    assert!(!error.is_ambiguous());
+}
+
+#[tokio::test]
+async fn a_copy_that_no_node_has_is_not_waited_for() {
+    // Two replicas are asked for, and there is one other node.
+    let scene = Scene::with_replicas(2, 2).await;
+    scene.users.upsert("ada", &1).await.unwrap();
+    let hour = Duration::from_secs(3600);
+    let copies = scene.users.get_all_replicas("ada").timeout(hour).await;
+    let which: Vec<_> = copies.unwrap().iter().map(|copy| copy.copy()).collect();
+    assert_eq!(which.len(), 2, "{which:?}");
+}
+
+#[tokio::test]
+async fn copies_of_a_bucket_that_is_not_open_yet_are_waited_for() {
+    // Until then there is no config, and nobody knows how many copies there are.
+    let server = steadfast_cluster::Cluster::builder()
+        .nodes(2)
+        .user("app", "secret")
+        .start()
+        .await
+        .unwrap();
+    let options = ClusterOptions::new().retry_strategy(steadfast::BestEffort::default());
+    let scene = Scene::unopened(server, options).await;
+    let users = scene.users.clone();
+    let any = tokio::spawn(async move { users.get_any_replica("k").await });
+    let settings = BucketSettings::new("travel").replicas(1).vbuckets(64);
+    scene.server.create_bucket(settings).await.unwrap();
+    is(any.await.unwrap(), ErrorKind::DocumentUnretrievable);
+}

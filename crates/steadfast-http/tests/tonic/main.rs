@@ -1,0 +1,194 @@
+//! tonic's calls over real sockets, with a tonic server: under the layer around a
+//! client's channel, and one by one with the classifier of statuses.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests may panic and read the clock"
+)]
+
+mod client;
+mod server;
+
+use std::time::{Duration, Instant};
+
+use client::{Call, Event, Layered, OneByOne};
+use server::{Do, Server};
+use steadfast::{Cause, Stage};
+use tonic::Code;
+
+/// Every promise, through a kind of client.
+async fn holds<C: Call>() {
+    a_first_try_costs_one_call::<C>().await;
+    pushback_is_the_least_delay::<C>().await;
+    retry_info_is_the_least_delay::<C>().await;
+    a_server_that_pushes_back_for_ever_is_obeyed::<C>().await;
+    a_hostile_pushback_ends_the_call_at_once::<C>().await;
+    only_where_nothing_was_done_is_a_call_repeated_that_is_not_idempotent::<C>().await;
+    a_final_status_is_handed_on::<C>().await;
+    a_cut_connection_is_in_doubt::<C>().await;
+    nobody_there::<C>().await;
+    a_server_that_goes_away_and_comes_back::<C>().await;
+}
+
+#[tokio::test]
+async fn every_promise_holds_under_the_layer() {
+    holds::<Layered>().await;
+}
+
+#[tokio::test]
+async fn every_promise_holds_call_by_call() {
+    holds::<OneByOne>().await;
+}
+
+async fn a_first_try_costs_one_call<C: Call>() {
+    let server = Server::start([]).await;
+    let (answer, events) = C::greet(&server.uri(), false).await;
+    assert_eq!(answer.unwrap(), "hello ada");
+    assert!(events.is_empty());
+    assert_eq!(server.calls(), 1);
+}
+
+async fn pushback_is_the_least_delay<C: Call>() {
+    let act = Do::status(Code::Unavailable).pushback("200");
+    let server = Server::start([act]).await;
+    let began = Instant::now();
+    let (answer, events) = C::greet(&server.uri(), true).await;
+    assert_eq!(answer.unwrap(), "hello ada");
+    assert!(began.elapsed() >= Duration::from_millis(200));
+    assert!(
+        matches!(events[..], [Event { waits: Some(delay), .. }] if delay >= Duration::from_millis(200))
+    );
+    assert_eq!(server.calls(), 2);
+}
+
+async fn retry_info_is_the_least_delay<C: Call>() {
+    let act = Do::status(Code::Unavailable).retry_info(0, 150_000_000);
+    let server = Server::start([act]).await;
+    let (answer, events) = C::greet(&server.uri(), true).await;
+    assert_eq!(answer.unwrap(), "hello ada");
+    assert!(
+        matches!(events[..], [Event { waits: Some(delay), .. }] if delay >= Duration::from_millis(150))
+    );
+}
+
+async fn a_server_that_pushes_back_for_ever_is_obeyed<C: Call>() {
+    for value in ["-1", "soon", "1.5"] {
+        let server = Server::start([Do::status(Code::Unavailable).pushback(value)]).await;
+        let (answer, events) = C::greet(&server.uri(), true).await;
+        assert_eq!(answer.unwrap_err().code(), Code::Unavailable, "{value}");
+        assert_eq!(events[0].refused, Some(Cause::NotRetryable), "{value}");
+        let note =
+            "gRPC UNAVAILABLE, the peer asks not to be asked again in grpc-retry-pushback-ms";
+        assert_eq!(events[0].note.as_deref(), Some(note));
+        assert_eq!(server.calls(), 1, "{value}");
+    }
+}
+
+async fn a_hostile_pushback_ends_the_call_at_once<C: Call>() {
+    for value in ["9".repeat(10_000), u64::MAX.to_string()] {
+        let server = Server::start([Do::status(Code::Unavailable).pushback(&value)]).await;
+        let (answer, events) = C::greet(&server.uri(), true).await;
+        assert_eq!(answer.unwrap_err().code(), Code::Unavailable);
+        assert_eq!(events[0].refused, Some(Cause::HintTooLong));
+        assert_eq!(server.calls(), 1);
+    }
+    // Details that are no protobuf are no hint, and it is noted.
+    let act = Do::status(Code::Unavailable).details(b"\xff\xff\xff\xff");
+    let server = Server::start([act]).await;
+    let (answer, events) = C::greet(&server.uri(), true).await;
+    assert_eq!(answer.unwrap(), "hello ada");
+    let note = "gRPC UNAVAILABLE, no readable delay in grpc-status-details-bin";
+    assert_eq!(events[0].note.as_deref(), Some(note));
+}
+
+async fn only_where_nothing_was_done_is_a_call_repeated_that_is_not_idempotent<C: Call>() {
+    let unavailable = Do::status(Code::Unavailable).pushback("1");
+    let late = Do::status(Code::DeadlineExceeded);
+    let full = Do::status(Code::ResourceExhausted);
+    let throttled = Do::status(Code::ResourceExhausted).retry_info(0, 1_000_000);
+    for (act, calls, stage) in [
+        (unavailable, 1, Stage::InFlight),
+        (late, 1, Stage::InFlight),
+        (full, 1, Stage::Responded),
+        (throttled, 2, Stage::Responded),
+    ] {
+        let server = Server::start([act.clone()]).await;
+        let (answer, events) = C::greet(&server.uri(), false).await;
+        assert_eq!(answer.is_ok(), calls == 2, "{act:?}");
+        assert_eq!((server.calls(), events[0].stage), (calls, stage), "{act:?}");
+    }
+}
+
+async fn a_final_status_is_handed_on<C: Call>() {
+    for code in [
+        Code::InvalidArgument,
+        Code::NotFound,
+        Code::Aborted,
+        Code::Internal,
+    ] {
+        let server = Server::start([Do::status(code)]).await;
+        let (answer, events) = C::greet(&server.uri(), true).await;
+        let status = answer.unwrap_err();
+        assert_eq!((status.code(), status.message()), (code, "as told"));
+        assert_eq!(events[0].refused, Some(Cause::NotRetryable), "{code:?}");
+        assert_eq!(server.calls(), 1, "{code:?}");
+    }
+}
+
+async fn a_cut_connection_is_in_doubt<C: Call>() {
+    for (idempotent, calls) in [(true, 2), (false, 1)] {
+        let server = Server::start([Do::Cut]).await;
+        let (answer, events) = C::greet(&server.uri(), idempotent).await;
+        assert_eq!(answer.is_ok(), idempotent);
+        assert_eq!((server.calls(), events[0].stage), (calls, Stage::InFlight));
+    }
+}
+
+/// Nothing was sent, so that even a call that is not idempotent is tried again.
+async fn nobody_there<C: Call>() {
+    let (_held, uri) = server::nobody();
+    let (answer, events) = C::greet(&uri, false).await;
+    assert_eq!(answer.unwrap_err().code(), Code::Unavailable);
+    assert_eq!(events.len(), 5);
+    assert_eq!(events[4].refused, Some(Cause::AttemptsUsedUp { limit: 5 }));
+    assert!(
+        events.iter().all(|event| event.stage == Stage::NotSent),
+        "{events:?}"
+    );
+}
+
+async fn a_server_that_goes_away_and_comes_back<C: Call>() {
+    let (held, uri) = server::nobody();
+    let call = tokio::spawn(async move { C::greet_patiently(&uri).await });
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let server = Server::listen(held.listen(64).unwrap(), []);
+    let (answer, events) = call.await.unwrap();
+    assert_eq!(answer.unwrap(), "hello ada");
+    assert!(!events.is_empty());
+    assert_eq!(server.calls(), 1);
+}
+
+/// A server that has begun its answer and then fails says so at its end, where
+/// only one who reads the whole answer sees it.
+#[tokio::test]
+async fn a_status_in_the_trailers_is_seen_call_by_call_and_not_by_the_layer() {
+    let server = Server::start([Do::InTrailers(Code::Unavailable)]).await;
+    let (answer, events) = OneByOne::greet(&server.uri(), true).await;
+    assert_eq!(answer.unwrap(), "hello ada");
+    assert_eq!((server.calls(), events.len()), (2, 1));
+
+    let server = Server::start([Do::InTrailers(Code::Unavailable)]).await;
+    let (answer, events) = Layered::greet(&server.uri(), true).await;
+    assert_eq!(answer.unwrap_err().code(), Code::Unavailable);
+    assert_eq!((server.calls(), events.len()), (1, 0));
+}
+
+#[tokio::test]
+async fn a_server_learns_how_much_time_its_answer_has() {
+    let server = Server::start([Do::status(Code::Unavailable)]).await;
+    let (answer, _) = OneByOne::greet_within(&server.uri(), Duration::from_secs(60)).await;
+    answer.unwrap();
+    let timeouts = server.timeouts();
+    assert_eq!(timeouts.len(), 2);
+    assert!(timeouts.iter().all(Option::is_some), "{timeouts:?}");
+}

@@ -1,0 +1,340 @@
+//! The writes of one worker, each until it is settled.
+//!
+//! A write is settled when its client was told an outcome, it was read back where
+//! that is due, and enough time has passed that nothing under way can change it any
+//! more. Then it is judged, counted and forgotten, so that a run of hours holds no
+//! more than one of seconds. What turns up after that is a violation in itself.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::record::{Outcome, Record};
+use super::violation::{Violation, Wrong};
+use crate::token::Token;
+use crate::workload::Kind;
+
+/// How long after its end a write may still be applied: longer than the longest timeout of the
+/// workload, which is also the longest that a server works on a write.
+const LATE: Duration = Duration::from_secs(15);
+/// How many violations are kept in full; the others are counted.
+const KEPT: usize = 20;
+
+/// The writes of one worker.
+#[derive(Debug)]
+pub struct Ledger {
+    worker: u16,
+    has_journal: bool,
+    /// The number of the oldest record.
+    first: u64,
+    records: VecDeque<Record>,
+    totals: Totals,
+    violations: Vec<Violation>,
+}
+
+/// What writes came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Totals {
+    /// Writes that ended.
+    pub writes: u64,
+    /// Those that were acknowledged.
+    pub acknowledged: u64,
+    /// Those that failed, and were not applied.
+    pub failed: u64,
+    /// Those that may have been applied.
+    pub ambiguous: u64,
+    /// How many of those were.
+    pub ambiguous_applied: u64,
+    /// Acknowledged, and not there.
+    pub lost: u64,
+    /// There more often than once.
+    pub applied_twice: u64,
+    /// What nothing explains.
+    pub unexplained: u64,
+}
+
+impl Ledger {
+    /// An empty one.
+    pub fn new(worker: u16, has_journal: bool) -> Self {
+        Self {
+            worker,
+            has_journal,
+            first: 0,
+            records: VecDeque::new(),
+            totals: Totals::default(),
+            violations: Vec::new(),
+        }
+    }
+
+    /// Begins a write.
+    pub fn begin(&mut self, kind: Kind) -> Token {
+        self.add(Record::new(kind, true))
+    }
+
+    /// Sets a number aside for a write that may begin later.
+    pub fn set_aside(&mut self, kind: Kind) -> Token {
+        self.add(Record::new(kind, false))
+    }
+
+    /// Begins a write whose number was set aside.
+    pub fn begin_aside(&mut self, token: Token) {
+        if let Some(record) = self.record(token) {
+            record.begun = true;
+        }
+    }
+
+    /// A number that was set aside will not be used.
+    pub fn give_back(&mut self, token: Token, now: Duration) {
+        if let Some(record) = self.record(token) {
+            record.unused = true;
+            record.ended = now;
+        }
+    }
+
+    /// The client was told an outcome.
+    pub fn ended(&mut self, token: Token, outcome: Outcome, history: Option<&str>, now: Duration) {
+        if let Some(record) = self.record(token) {
+            record.outcome = Some(outcome);
+            record.history = history.map(Into::into);
+            record.ended = now;
+        }
+    }
+
+    /// The journal has it.
+    pub fn applied(&mut self, token: Token) {
+        let forgotten = token.number < self.first;
+        match self.record(token) {
+            Some(record) => record.applied = record.applied.saturating_add(1),
+            None => {
+                let why = if forgotten {
+                    "it was applied long after it had ended"
+                } else {
+                    "the journal has it, and nobody wrote it"
+                };
+                let wrong = Wrong::Unexplained(why);
+                self.violate(Violation::of(wrong, "write", token.to_string()));
+            }
+        }
+    }
+
+    /// It was found so often where it must be.
+    pub fn found(&mut self, token: Token, times: usize) {
+        if let Some(record) = self.record(token) {
+            record.found = Some(u8::try_from(times).unwrap_or(u8::MAX));
+        }
+    }
+
+    /// Notes what must not be.
+    pub fn violate(&mut self, violation: Violation) {
+        let count = match violation.wrong {
+            Wrong::Lost(_) => &mut self.totals.lost,
+            Wrong::AppliedTwice => &mut self.totals.applied_twice,
+            Wrong::Unexplained(_) => &mut self.totals.unexplained,
+        };
+        *count += 1;
+        if self.violations.len() < KEPT {
+            self.violations.push(violation);
+        }
+    }
+
+    /// Judges and forgets what is settled by now.
+    pub fn settle(&mut self, now: Duration) {
+        while let Some(oldest) = self.records.front()
+            && (oldest.is_complete() && now.saturating_sub(oldest.ended) > LATE)
+        {
+            self.settle_oldest();
+        }
+    }
+
+    /// Judges everything: nothing more will come.
+    pub fn close(&mut self) -> (Totals, Vec<Violation>) {
+        while !self.records.is_empty() {
+            self.settle_oldest();
+        }
+        (self.totals, std::mem::take(&mut self.violations))
+    }
+
+    /// How many writes are not settled.
+    pub fn unsettled(&self) -> usize {
+        self.records.len()
+    }
+
+    fn settle_oldest(&mut self) {
+        let Some(record) = self.records.pop_front() else {
+            return;
+        };
+        let token = Token {
+            worker: self.worker,
+            number: self.first,
+        };
+        self.first += 1;
+        self.totals.count(&record);
+        if let Some(wrong) = record.judge(self.has_journal) {
+            self.violate(Violation {
+                wrong,
+                operation: record.kind.name(),
+                what: token.to_string(),
+                outcome: record.outcome,
+                applied: record.applied,
+                found: record.found,
+                history: record.history.map(Into::into),
+            });
+        }
+    }
+
+    fn add(&mut self, record: Record) -> Token {
+        let number = self.first + self.records.len() as u64;
+        self.records.push_back(record);
+        Token {
+            worker: self.worker,
+            number,
+        }
+    }
+
+    fn record(&mut self, token: Token) -> Option<&mut Record> {
+        let at = token.number.checked_sub(self.first)?;
+        self.records.get_mut(usize::try_from(at).ok()?)
+    }
+}
+
+impl Totals {
+    /// These and those.
+    pub fn add(&mut self, other: &Self) {
+        self.writes += other.writes;
+        self.acknowledged += other.acknowledged;
+        self.failed += other.failed;
+        self.ambiguous += other.ambiguous;
+        self.ambiguous_applied += other.ambiguous_applied;
+        self.lost += other.lost;
+        self.applied_twice += other.applied_twice;
+        self.unexplained += other.unexplained;
+    }
+
+    /// Whether nothing is wrong.
+    pub fn holds(&self) -> bool {
+        self.lost == 0 && self.applied_twice == 0 && self.unexplained == 0
+    }
+
+    fn count(&mut self, record: &Record) {
+        self.writes += u64::from(record.begun);
+        match record.outcome {
+            Some(Outcome::Acknowledged) => self.acknowledged += 1,
+            Some(Outcome::Failed) => self.failed += 1,
+            Some(Outcome::Ambiguous) => {
+                self.ambiguous += 1;
+                self.ambiguous_applied += u64::from(record.applied > 0);
+            }
+            None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Duration = Duration::ZERO;
+
+    fn ledger() -> Ledger {
+        Ledger::new(3, true)
+    }
+
+    #[test]
+    fn a_write_that_came_to_what_was_said_leaves_no_trace_but_a_count() {
+        let mut ledger = ledger();
+        let token = ledger.begin(Kind::Upsert);
+        ledger.applied(token);
+        ledger.ended(token, Outcome::Acknowledged, None, START);
+        ledger.settle(LATE);
+        assert_eq!(ledger.unsettled(), 1, "something may still come");
+        ledger.settle(LATE + Duration::from_millis(1));
+        assert_eq!(ledger.unsettled(), 0);
+        let (totals, violations) = ledger.close();
+        assert!(totals.holds() && violations.is_empty());
+        assert_eq!((totals.writes, totals.acknowledged), (1, 1));
+    }
+
+    #[test]
+    fn what_is_applied_after_it_was_settled_is_a_violation() {
+        let mut ledger = ledger();
+        let token = ledger.begin(Kind::Upsert);
+        ledger.applied(token);
+        ledger.ended(token, Outcome::Acknowledged, None, START);
+        ledger.settle(LATE * 2);
+        ledger.applied(token);
+        let (totals, violations) = ledger.close();
+        assert_eq!(totals.unexplained, 1);
+        assert!(violations[0].to_string().contains("long after"));
+    }
+
+    #[test]
+    fn an_entry_that_no_write_explains_is_a_violation() {
+        let mut ledger = ledger();
+        ledger.applied(Token {
+            worker: 3,
+            number: 9,
+        });
+        assert_eq!(ledger.close().0.unexplained, 1);
+    }
+
+    #[test]
+    fn a_write_is_kept_until_it_was_read_back() {
+        let mut ledger = ledger();
+        let token = ledger.begin(Kind::Append);
+        ledger.applied(token);
+        ledger.ended(token, Outcome::Acknowledged, None, START);
+        ledger.settle(LATE * 2);
+        assert_eq!(ledger.unsettled(), 1);
+        ledger.found(token, 1);
+        ledger.settle(LATE * 2);
+        assert_eq!(ledger.unsettled(), 0);
+        assert!(ledger.close().0.holds());
+    }
+
+    #[test]
+    fn a_number_that_was_set_aside_and_given_back_holds_up_nothing() {
+        let mut ledger = ledger();
+        let aside = ledger.set_aside(Kind::Remove);
+        ledger.settle(LATE * 2);
+        assert_eq!(ledger.unsettled(), 1);
+        ledger.give_back(aside, START);
+        ledger.settle(LATE * 2);
+        assert_eq!(ledger.unsettled(), 0);
+        let (totals, _) = ledger.close();
+        assert_eq!((totals.writes, totals.holds()), (0, true));
+    }
+
+    #[test]
+    fn a_violation_tells_its_history() {
+        let mut ledger = ledger();
+        let token = ledger.begin(Kind::Increment);
+        ledger.applied(token);
+        ledger.applied(token);
+        let history = "increment cancelled\n#1 0 ms closed";
+        ledger.ended(token, Outcome::Ambiguous, Some(history), START);
+        let (totals, violations) = ledger.close();
+        assert_eq!(totals.applied_twice, 1);
+        assert_eq!((totals.ambiguous, totals.ambiguous_applied), (1, 1));
+        let text = violations[0].to_string();
+        assert!(
+            text.starts_with("increment 0003-000000000000: applied twice"),
+            "{text}"
+        );
+        assert!(
+            text.contains("applied 2 times") && text.contains("\n    #1 0 ms"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn more_violations_than_anybody_reads_are_counted_all_the_same() {
+        let mut ledger = ledger();
+        for _ in 0..100 {
+            let token = ledger.begin(Kind::Upsert);
+            ledger.ended(token, Outcome::Acknowledged, None, START);
+        }
+        let (totals, violations) = ledger.close();
+        assert_eq!((totals.lost, violations.len()), (100, KEPT));
+    }
+}

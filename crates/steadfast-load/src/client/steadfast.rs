@@ -1,0 +1,211 @@
+//! This project's own client under the workload.
+
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use bytes::Bytes;
+use steadfast::{Adaptive, BestEffort, RetryStrategy, Standard, WhenLimited};
+use steadfast_couchbase::collection::MutateInSpec;
+use steadfast_couchbase::{
+    Cluster, ClusterOptions, Collection, Credentials, DurabilityLevel, Error, ErrorKind,
+    fast_fail_on_terminal_errors, reason,
+};
+
+use super::{Client, Nature, Trouble, Value};
+use crate::measure::{Decisions, Recorder};
+
+/// How long a document is locked at most.
+const LOCK: Duration = Duration::from_secs(1);
+/// How long the first connection may take.
+const READY: Duration = Duration::from_secs(10);
+
+/// This project's own client.
+#[derive(Clone)]
+pub struct Steadfast {
+    cluster: Cluster,
+    collection: Collection,
+    user: String,
+}
+
+impl Steadfast {
+    /// Connects, and waits until the bucket is there.
+    ///
+    /// # Errors
+    /// If it cannot, and why.
+    pub async fn connect(
+        connection_string: &str,
+        user: &str,
+        password: &str,
+        bucket: &str,
+        strategy: Option<impl RetryStrategy + 'static>,
+        timeout: Duration,
+    ) -> anyhow::Result<Self> {
+        // Before the first operation, or it counts nothing.
+        Recorder::installed();
+        let mut options = ClusterOptions::new()
+            .kv_timeout(timeout)
+            .kv_durable_timeout(timeout * 2)
+            .query_timeout(timeout * 2);
+        if let Some(strategy) = strategy {
+            options = options.retry_strategy(strategy);
+        }
+        let credentials = Credentials::password(user, password);
+        let cluster = Cluster::connect_with(connection_string, credentials, options).await?;
+        let bucket = cluster.bucket(bucket);
+        bucket
+            .wait_until_ready(READY)
+            .await
+            .with_context(|| format!("cannot use the bucket {:?}", bucket.name()))?;
+        Ok(Self {
+            collection: bucket.default_collection(),
+            cluster,
+            user: user.to_owned(),
+        })
+    }
+
+    fn keyspace(&self) -> String {
+        format!("`{}`", self.collection.bucket())
+    }
+}
+
+/// A strategy by its name on the command line, and what it is called.
+///
+/// # Errors
+/// If there is none of this name.
+pub fn strategy(name: &str) -> anyhow::Result<Box<dyn RetryStrategy>> {
+    Ok(match name {
+        "fast-fail" => Box::new(fast_fail_on_terminal_errors()),
+        "best-effort" => Box::new(BestEffort::default()),
+        "standard" => Box::new(Standard::guidance()),
+        "adaptive" => Box::new(Adaptive::new(Standard::guidance(), WhenLimited::default())),
+        other => bail!(
+            "there is no strategy {other:?}; there are fast-fail, best-effort, standard and adaptive"
+        ),
+    })
+}
+
+impl Client for Steadfast {
+    async fn get(&self, key: &str) -> Result<Bytes, Trouble> {
+        let document = self.collection.get(key).await?;
+        Ok(document.bytes().clone())
+    }
+
+    async fn upsert(&self, key: &str, value: &Value<'_>, durable: bool) -> Result<(), Trouble> {
+        let upsert = self.collection.upsert(key, value);
+        if durable {
+            upsert.durability(DurabilityLevel::Majority).await?;
+        } else {
+            upsert.await?;
+        }
+        Ok(())
+    }
+
+    async fn insert(&self, key: &str, value: &Value<'_>) -> Result<(), Trouble> {
+        self.collection.insert(key, value).await?;
+        Ok(())
+    }
+
+    async fn remove(&self, key: &str) -> Result<(), Trouble> {
+        self.collection.remove(key).await?;
+        Ok(())
+    }
+
+    async fn increment(&self, key: &str, delta: u64) -> Result<(), Trouble> {
+        self.collection.increment(key).delta(delta).await?;
+        Ok(())
+    }
+
+    async fn append(&self, key: &str, bytes: String) -> Result<(), Trouble> {
+        self.collection.append(key, bytes).await?;
+        Ok(())
+    }
+
+    async fn array_append(&self, key: &str, element: &str) -> Result<(), Trouble> {
+        let specs = [MutateInSpec::array_append("a", [element])];
+        self.collection.mutate_in(key, &specs).await?;
+        Ok(())
+    }
+
+    async fn select(&self, key: &str) -> Result<Option<String>, Trouble> {
+        let statement = format!(
+            "SELECT RAW d.id FROM {} AS d USE KEYS $key",
+            self.keyspace()
+        );
+        let query = self.cluster.query(statement).readonly(true);
+        let mut rows = query.named("key", key)?.await?;
+        let ids: Vec<String> = rows.all().await?;
+        Ok(ids.into_iter().next())
+    }
+
+    async fn insert_statement(&self, key: &str, value: &Value<'_>) -> Result<(), Trouble> {
+        let statement = format!(
+            "INSERT INTO {} (KEY, VALUE) VALUES ($key, $value)",
+            self.keyspace()
+        );
+        let query = self.cluster.query(statement);
+        let mut rows = query.named("key", key)?.named("value", value)?.await?;
+        rows.all::<serde::de::IgnoredAny>().await?;
+        Ok(())
+    }
+
+    async fn lock(&self, key: &str) -> Result<u64, Trouble> {
+        let locked = self.collection.get_and_lock(key, LOCK).await?;
+        Ok(locked.cas())
+    }
+
+    async fn unlock(&self, key: &str, cas: u64) -> Result<(), Trouble> {
+        Ok(self.collection.unlock(key, cas).await?)
+    }
+
+    fn set_password(&self, password: &str) {
+        let credentials = Credentials::password(&*self.user, password);
+        if let Err(error) = self.cluster.set_credentials(credentials) {
+            tracing::warn!(%error, "the new credentials make no sense");
+        }
+    }
+
+    fn decisions(&self) -> Decisions {
+        Recorder::installed().decisions()
+    }
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        Self {
+            nature: nature(&error),
+            ambiguous: error.is_ambiguous(),
+            timeout: error.is_timeout(),
+            name: error.kind().name().to_owned(),
+            history: format!("{error:#}"),
+        }
+    }
+}
+
+/// A timeout explains itself, and so does what was not retried for a reason that is on the error.
+/// Durability can be impossible or unsure while a node is missing, and the query service has
+/// errors of its own then.
+fn nature(error: &Error) -> Nature {
+    match error.kind() {
+        ErrorKind::DocumentNotFound => Nature::NotFound,
+        ErrorKind::AuthenticationFailure => Nature::Authentication,
+        ErrorKind::AmbiguousTimeout
+        | ErrorKind::UnambiguousTimeout
+        | ErrorKind::DurabilityImpossible
+        | ErrorKind::DurabilityAmbiguous => Nature::Explained,
+        _ if !error.reasons().is_empty() => {
+            if error.reasons().contains(&reason::AUTHENTICATION_ERROR) {
+                Nature::Authentication
+            } else {
+                Nature::Explained
+            }
+        }
+        _ if error
+            .context()
+            .http()
+            .is_some_and(|http| http.code.is_some()) =>
+        {
+            Nature::Explained
+        }
+        _ => Nature::Unexplained,
+    }
+}

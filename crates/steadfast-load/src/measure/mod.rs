@@ -1,0 +1,16 @@
+//! What a run is measured by.
+//!
+//! - [`Lane`]: the operations of one worker.
+//! - [`Timeline`]: all lanes together, interval by interval.
+//! - [`Decisions`]: retries and refusals, as the client counts them.
+//! - [`resident_bytes`]: memory.
+
+mod decisions;
+mod lane;
+mod memory;
+mod timeline;
+
+pub use decisions::{Decided, Decisions, Recorder};
+pub use lane::{Counts, Lane};
+pub use memory::resident_bytes;
+pub use timeline::{Latency, Sample, Timeline};

@@ -1,0 +1,154 @@
+//! Curves over the time of a run, as SVG.
+
+use std::fmt::Write;
+
+use super::super::text::grouped;
+use super::escaped;
+use crate::calamity::Mark;
+use crate::measure::Sample;
+
+const WIDTH: f64 = 960.0;
+const HEIGHT: f64 = 190.0;
+/// The room for the numbers at the left, above and below.
+const LEFT: f64 = 64.0;
+const TOP: f64 = 18.0;
+const BOTTOM: f64 = 20.0;
+
+/// What all charts of a run share: the time, and what befell the cluster.
+pub(super) struct Chart<'a> {
+    samples: &'a [Sample],
+    marks: &'a [Mark],
+    seconds: f64,
+}
+
+impl<'a> Chart<'a> {
+    pub(super) fn new(samples: &'a [Sample], marks: &'a [Mark]) -> Self {
+        let seconds = samples.last().map_or(1.0, |last| last.at).max(0.001);
+        Self {
+            samples,
+            marks,
+            seconds,
+        }
+    }
+
+    /// One curve.
+    pub(super) fn line(&self, unit: &str, values: Vec<f64>, colour: &str) -> String {
+        let top = round_up(values.iter().copied().fold(0.0, f64::max));
+        let mut points = String::new();
+        for (sample, value) in self.samples.iter().zip(&values) {
+            // Writing to a string cannot fail.
+            let _ = write!(points, "{:.1},{:.1} ", self.x(sample.at), y(*value, top));
+        }
+        let curve = format!(
+            "<polyline points=\"{points}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"/>\n"
+        );
+        self.frame(unit, top, &curve)
+    }
+
+    /// Areas on top of each other.
+    pub(super) fn stack(&self, unit: &str, layers: Vec<(Vec<f64>, String)>) -> String {
+        let total = |at: usize| layers.iter().map(|(values, _)| values[at]).sum::<f64>();
+        let top = round_up((0..self.samples.len()).map(total).fold(0.0, f64::max));
+        let mut base = vec![0.0; self.samples.len()];
+        let mut areas = String::new();
+        for (values, colour) in &layers {
+            let mut points = String::new();
+            for (sample, low) in self.samples.iter().zip(&base) {
+                let _ = write!(points, "{:.1},{:.1} ", self.x(sample.at), y(*low, top));
+            }
+            for (low, value) in base.iter_mut().zip(values) {
+                *low += value;
+            }
+            for (sample, high) in self.samples.iter().zip(&base).rev() {
+                let _ = write!(points, "{:.1},{:.1} ", self.x(sample.at), y(*high, top));
+            }
+            let _ = writeln!(areas, "<polygon points=\"{points}\" fill=\"{colour}\"/>");
+        }
+        self.frame(unit, top, &areas)
+    }
+
+    fn frame(&self, unit: &str, top: f64, inside: &str) -> String {
+        let mut svg = format!("<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\">\n");
+        for (at, mark) in (1..).zip(self.marks) {
+            let from = self.x(mark.from);
+            let width = (self.x(mark.until.unwrap_or(self.seconds)) - from).max(1.0);
+            let _ = writeln!(
+                svg,
+                "<rect class=\"band\" x=\"{from:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{:.1}\"><title>{}</title></rect>\
+                 <line class=\"mark\" x1=\"{from:.1}\" x2=\"{from:.1}\" y1=\"{TOP}\" y2=\"{:.1}\"/>\
+                 <text x=\"{:.1}\" y=\"12\">{at}</text>",
+                (width - 2.0).max(1.0),
+                HEIGHT - TOP - BOTTOM,
+                escaped(&mark.what),
+                HEIGHT - BOTTOM,
+                from + 2.0,
+            );
+        }
+        for step in 0..=2 {
+            let value = top * f64::from(step) / 2.0;
+            let at = y(value, top);
+            let number = if top >= 10.0 {
+                grouped(value.round() as u64)
+            } else {
+                format!("{value:.1}")
+            };
+            let label = if step == 2 { unit } else { "" };
+            let _ = writeln!(
+                svg,
+                "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{WIDTH}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
+                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{number}</text>\
+                 <text x=\"0\" y=\"12\">{label}</text>",
+                LEFT - 6.0,
+                at + 4.0,
+            );
+        }
+        for step in 0..=6 {
+            let seconds = self.seconds * f64::from(step) / 6.0;
+            let anchor = if step == 6 { "end" } else { "middle" };
+            let _ = writeln!(
+                svg,
+                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{seconds:.0} s</text>",
+                self.x(seconds),
+                HEIGHT - 4.0,
+            );
+        }
+        svg + inside + "</svg>\n"
+    }
+
+    fn x(&self, seconds: f64) -> f64 {
+        LEFT + (WIDTH - LEFT) * (seconds / self.seconds).clamp(0.0, 1.0)
+    }
+}
+
+fn y(value: f64, top: f64) -> f64 {
+    let room = HEIGHT - TOP - BOTTOM;
+    HEIGHT - BOTTOM - room * (value / top).clamp(0.0, 1.0)
+}
+
+/// The next number of one digit and zeros, or half of it.
+fn round_up(most: f64) -> f64 {
+    if most <= 0.0 || !most.is_finite() {
+        return 1.0;
+    }
+    let unit = 10f64.powf(most.log10().floor());
+    [1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0]
+        .into_iter()
+        .map(|step| step * unit)
+        .find(|top| *top >= most)
+        .unwrap_or(most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_axis_ends_at_a_round_number_that_is_enough() {
+        assert_eq!(round_up(0.0), 1.0);
+        assert_eq!(round_up(1234.0), 1500.0);
+        assert_eq!(round_up(88_000.0), 100_000.0);
+        for most in [0.03, 1.0, 9.9, 101.0] {
+            assert!(round_up(most) >= most);
+        }
+    }
+}

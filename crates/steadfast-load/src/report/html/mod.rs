@@ -1,0 +1,184 @@
+//! One page that needs nothing else: no script, no font, no address.
+
+mod chart;
+
+use std::fmt::Write;
+
+use chart::Chart;
+
+use super::Report;
+use super::text::{grouped, millis};
+use crate::measure::{Decided, Sample};
+
+const STYLE: &str = include_str!("page.css");
+
+/// The report as a page.
+pub(super) fn page(report: &Report) -> String {
+    let mut page = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n\
+         <title>steadfast load, seed {}</title>\n<style>\n{STYLE}</style>\n",
+        report.seed
+    );
+    page += &head(report);
+    page += &timeline(report);
+    page += "<h2>What befell the cluster</h2>\n<div class=\"scroll\"><table>\n";
+    for (at, mark) in (1..).zip(&report.calamity) {
+        let until = mark
+            .until
+            .map_or_else(String::new, |until| format!("{until:.1} s"));
+        page += &format!(
+            "<tr><td class=\"n\">{at}<td class=\"n\">{:.1} s<td class=\"n\">{until}<td>{}\n",
+            mark.from,
+            escaped(&mark.what)
+        );
+    }
+    page += "</table></div>\n";
+    page += &decisions("Retries", "stage", &report.retries, |one| &one.stage);
+    page += &decisions("Not retried", "cause", &report.refusals, |one| &one.cause);
+    page += &violations(report);
+    page + &format!("<h2>Again</h2>\n<pre>{}</pre>\n", escaped(&report.replay))
+}
+
+fn head(report: &Report) -> String {
+    let totals = &report.accounting.totals;
+    let (class, verdict) = if report.holds() {
+        ("verdict", "✔ Every write came to what its client was told")
+    } else {
+        ("verdict bad", "✘ The accounting does not hold")
+    };
+    let mut head = format!(
+        "<h1>steadfast load</h1>\n<p class=\"sub\">{} · {} · strategy {} · seed <code>{}</code></p>\n\
+         <p class=\"{class}\">{verdict}: acknowledged {}, lost {}, applied twice {}, unexplained {}</p>\n\
+         <div class=\"tiles\">\n",
+        escaped(&report.cluster),
+        escaped(&report.client),
+        escaped(&report.strategy),
+        report.seed,
+        grouped(totals.acknowledged),
+        grouped(totals.lost),
+        grouped(totals.applied_twice),
+        grouped(totals.unexplained),
+    );
+    let counts = &report.operations;
+    let retries: u64 = report.retries.iter().map(|one| one.count).sum();
+    for (value, label) in [
+        (grouped(counts.operations), "operations"),
+        (
+            format!("{} op/s", grouped(report.throughput as u64)),
+            "throughput",
+        ),
+        (millis(report.latency.p50_ms), "latency, median"),
+        (millis(report.latency.p99_ms), "latency, p99"),
+        (millis(report.latency.max_ms), "latency, max"),
+        (grouped(retries), "retries"),
+        (grouped(counts.failed), "failed"),
+        (
+            format!(
+                "{} ({})",
+                grouped(counts.timed_out),
+                grouped(counts.timed_out_ambiguous)
+            ),
+            "timed out (ambiguous)",
+        ),
+        (
+            grouped(totals.ambiguous),
+            "writes that may have been applied",
+        ),
+    ] {
+        // Writing to a string cannot fail.
+        let _ = writeln!(head, "<div><b>{value}</b><span>{label}</span></div>");
+    }
+    head + "</div>\n"
+}
+
+fn timeline(report: &Report) -> String {
+    let samples = &report.timeline;
+    let chart = Chart::new(samples, &report.calamity);
+    let rate = |count: u64, sample: &Sample| count as f64 / sample.length.max(0.001);
+    let throughput = chart.line(
+        "op/s",
+        samples
+            .iter()
+            .map(|sample| rate(sample.ok, sample))
+            .collect(),
+        "var(--c0)",
+    );
+    let mut reasons: Vec<String> = Vec::new();
+    for reason in samples.iter().flat_map(|sample| sample.retries.keys()) {
+        if !reasons.contains(reason) {
+            reasons.push(reason.clone());
+        }
+    }
+    reasons.sort();
+    let colour = |at: usize| format!("var(--c{})", at % 8);
+    let layers = reasons.iter().enumerate().map(|(at, reason)| {
+        let values = samples.iter().map(|sample| {
+            let count = sample.retries.get(reason).copied().unwrap_or(0);
+            rate(count, sample)
+        });
+        (values.collect(), colour(at))
+    });
+    let retries = chart.stack("retries/s", layers.collect());
+    let p99 = samples.iter().map(|sample| sample.p99_ms).collect();
+    let latency = chart.line("ms", p99, "var(--c3)");
+    let legend: String = reasons
+        .iter()
+        .enumerate()
+        .map(|(at, reason)| {
+            let colour = colour(at);
+            format!(
+                "<span><i style=\"background:{colour}\"></i>{}</span>",
+                escaped(reason)
+            )
+        })
+        .collect();
+    format!(
+        "<h2>Throughput</h2>\n{throughput}<h2>Retries by reason</h2>\n{retries}\
+         <div class=\"legend\">{legend}</div>\n<h2>Latency, p99</h2>\n{latency}\
+         <p class=\"sub\">Bands with numbers: what befell the cluster, below.</p>\n"
+    )
+}
+
+fn decisions(
+    title: &str,
+    column: &str,
+    decided: &[Decided],
+    label: impl Fn(&Decided) -> &Option<String>,
+) -> String {
+    if decided.is_empty() {
+        return String::new();
+    }
+    let mut sorted: Vec<_> = decided.iter().collect();
+    sorted.sort_by_key(|one| std::cmp::Reverse(one.count));
+    let mut table = format!(
+        "<h2>{title}</h2>\n<div class=\"scroll\"><table>\n<tr><th>reason<th>{column}<th>\n"
+    );
+    for one in sorted {
+        table += &format!(
+            "<tr><td>{}<td class=\"soft\">{}<td class=\"n\">{}\n",
+            escaped(&one.reason),
+            escaped(label(one).as_deref().unwrap_or_default()),
+            grouped(one.count)
+        );
+    }
+    table + "</table></div>\n"
+}
+
+fn violations(report: &Report) -> String {
+    if report.accounting.violations.is_empty() {
+        return String::new();
+    }
+    let mut list = "<h2>Violations</h2>\n".to_owned();
+    for violation in &report.accounting.violations {
+        list += &format!("<pre>{}</pre>\n", escaped(&violation.to_string()));
+    }
+    list
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}

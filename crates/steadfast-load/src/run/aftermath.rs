@@ -1,0 +1,71 @@
+//! What is there in the end, beside what the journal says must be.
+
+use futures_util::StreamExt;
+use futures_util::stream;
+
+use super::wrong_document;
+use crate::accounting::{Applied, Violation, Wrong};
+use crate::client::{Client, Nature};
+use crate::token::Token;
+use crate::workload::{Remains, shared_keys};
+
+/// How many documents are read at once.
+const AT_ONCE: usize = 64;
+
+/// Reads every document that was written again and again, and every counter.
+pub(super) async fn compare<C: Client>(client: &C, applied: Applied) -> Vec<Violation> {
+    let documents = stream::iter(applied.last)
+        .map(|(key, last)| async move {
+            let why = "the last write that was applied is not what is there";
+            check(client, &key, why, |found| Token::find(found) == Some(last)).await
+        })
+        .buffer_unordered(AT_ONCE)
+        .filter_map(|violation| async { violation });
+    let mut violations: Vec<Violation> = documents.collect().await;
+    let counters = stream::iter(applied.sums)
+        .map(|(key, sum)| async move {
+            let why = "the counter is not the sum of what was applied to it";
+            check(client, &key, why, |found| {
+                found == sum.to_string().as_bytes()
+            })
+            .await
+        })
+        .buffer_unordered(AT_ONCE)
+        .filter_map(|violation| async { violation });
+    violations.extend(counters.collect::<Vec<_>>().await);
+    violations.extend(applied.stray);
+    violations
+}
+
+/// Removes what the run left behind in a bucket of the user's. What cannot be removed stays.
+pub(super) async fn clear_away<C: Client>(client: &C, prefix: &str, remains: &[Remains]) {
+    let own = remains
+        .iter()
+        .flat_map(|remains| remains.registers.iter().chain(&remains.counter).cloned());
+    stream::iter(own.chain(shared_keys(prefix)))
+        .for_each_concurrent(AT_ONCE, |key| async move {
+            if let Err(trouble) = client.remove(&key).await
+                && !trouble.is_answer()
+            {
+                tracing::warn!(key, error = trouble.name, "a document could not be removed");
+            }
+        })
+        .await;
+}
+
+async fn check<C: Client>(
+    client: &C,
+    key: &[u8],
+    why: &'static str,
+    is_right: impl Fn(&[u8]) -> bool,
+) -> Option<Violation> {
+    let text = String::from_utf8_lossy(key);
+    match client.get(&text).await {
+        Ok(found) => (!is_right(&found)).then(|| wrong_document(key, why)),
+        Err(trouble) if trouble.nature == Nature::NotFound => Some(wrong_document(key, why)),
+        Err(trouble) => {
+            let wrong = Wrong::Unexplained("it could not be read in the end");
+            Some(Violation::of(wrong, "get", text).with_history(trouble.history))
+        }
+    }
+}

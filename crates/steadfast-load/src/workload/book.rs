@@ -1,0 +1,137 @@
+//! What a worker knows of its documents.
+
+use std::time::Duration;
+
+use crate::accounting::Outcome;
+use crate::token::Token;
+
+/// How long after its end a write that may have been applied may still be.
+const LATE: Duration = Duration::from_secs(15);
+
+/// A document that is written again and again.
+#[derive(Debug, Default)]
+pub(super) struct Register {
+    /// The last write that was acknowledged.
+    acknowledged: Option<Token>,
+    /// Writes that may have been applied, or may still be, and when they ended.
+    possible: Vec<(Token, Duration)>,
+}
+
+impl Register {
+    /// A write of it ended.
+    pub(super) fn ended(&mut self, token: Token, outcome: Outcome, now: Duration) {
+        match outcome {
+            Outcome::Acknowledged => {
+                self.acknowledged = Some(token);
+                // What is older than this write and cannot come late any more is no longer there.
+                self.possible
+                    .retain(|(_, ended)| now.saturating_sub(*ended) < LATE);
+            }
+            Outcome::Ambiguous => self.possible.push((token, now)),
+            Outcome::Failed => {}
+        }
+    }
+
+    /// Whether a read may find this.
+    pub(super) fn may_be(&self, found: Option<Token>) -> bool {
+        found == self.acknowledged
+            || found.is_some_and(|found| self.possible.iter().any(|(token, _)| *token == found))
+    }
+
+    /// Whether there surely is a document.
+    pub(super) fn exists(&self) -> bool {
+        self.acknowledged.is_some()
+    }
+}
+
+/// A document that grows, and is read back when it has grown enough.
+#[derive(Debug)]
+pub(super) struct Growing {
+    /// The insertion that made it, and names it.
+    pub(super) made: Token,
+    /// The writes into it.
+    pub(super) writes: Vec<Token>,
+}
+
+/// A document that is to be read back and removed.
+#[derive(Debug)]
+pub(super) struct Check {
+    /// The insertion that made it, and names it.
+    pub(super) made: Token,
+    /// The writes into it; none if it was written once.
+    pub(super) writes: Vec<Token>,
+    /// How often that was tried.
+    pub(super) tries: u32,
+}
+
+/// A counter.
+#[derive(Debug)]
+pub(super) struct Counter {
+    /// The insertion that made it, and names it.
+    pub(super) made: Token,
+    /// All that was surely added.
+    least: u64,
+    /// All that may have been, besides.
+    possible: u64,
+}
+
+impl Counter {
+    pub(super) fn new(made: Token) -> Self {
+        Self {
+            made,
+            least: 0,
+            possible: 0,
+        }
+    }
+
+    /// An addition ended.
+    pub(super) fn ended(&mut self, delta: u64, outcome: Outcome) {
+        match outcome {
+            Outcome::Acknowledged => self.least = self.least.wrapping_add(delta),
+            Outcome::Ambiguous => self.possible = self.possible.wrapping_add(delta),
+            Outcome::Failed => {}
+        }
+    }
+
+    /// Whether it may have this value.
+    pub(super) fn may_be(&self, value: u64) -> bool {
+        value.wrapping_sub(self.least) <= self.possible
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Duration = Duration::ZERO;
+
+    fn token(number: u64) -> Token {
+        Token { worker: 1, number }
+    }
+
+    #[test]
+    fn a_register_is_its_last_acknowledged_write_or_one_that_may_have_been_applied() {
+        let mut register = Register::default();
+        assert!(register.may_be(None) && !register.may_be(Some(token(1))));
+        register.ended(token(1), Outcome::Acknowledged, NOW);
+        register.ended(token(2), Outcome::Failed, NOW);
+        register.ended(token(3), Outcome::Ambiguous, NOW);
+        assert!(register.may_be(Some(token(1))) && register.may_be(Some(token(3))));
+        assert!(!register.may_be(Some(token(2))) && !register.may_be(None));
+        register.ended(token(4), Outcome::Acknowledged, NOW);
+        assert!(!register.may_be(Some(token(1))), "a stale read");
+        assert!(register.may_be(Some(token(3))), "it may come late");
+        register.ended(token(5), Outcome::Acknowledged, LATE);
+        assert!(!register.may_be(Some(token(3))), "it is too late now");
+    }
+
+    #[test]
+    fn a_counter_lies_between_what_was_surely_added_and_what_may_have_been() {
+        let mut counter = Counter::new(token(0));
+        counter.ended(5, Outcome::Acknowledged);
+        counter.ended(7, Outcome::Ambiguous);
+        counter.ended(100, Outcome::Failed);
+        assert!(counter.may_be(5) && counter.may_be(12));
+        assert!(!counter.may_be(4) && !counter.may_be(13) && !counter.may_be(0));
+    }
+}

@@ -1,0 +1,67 @@
+//! The workload of `steadfast load`, with the same seed and script, through the official Rust SDK
+//! and through this project's client, one after the other, and the accounting of both.
+//!
+//!     cargo run --release -- [SEED] [SECONDS]
+
+mod official;
+
+use std::time::Duration;
+
+use anyhow::Context;
+use official::Official;
+use steadfast_load::client::{Client, Steadfast, strategy};
+use steadfast_load::embedded::{BUCKET, PASSWORD, USER};
+use steadfast_load::progress::Lines;
+use steadfast_load::{Embedded, Report, Settings, Target, run};
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let seed = match arguments.next() {
+        Some(seed) => seed.parse().context("the seed is a number")?,
+        None => 4711,
+    };
+    let seconds = match arguments.next() {
+        Some(seconds) => seconds.parse().context("the seconds are a number")?,
+        None => 10,
+    };
+    let settings = |client: &str| Settings {
+        seed,
+        duration: Duration::from_secs(seconds),
+        concurrency: 32,
+        rate: Some(8000),
+        timeout: Duration::from_millis(2500),
+        nodes: 3,
+        client: client.to_owned(),
+        strategy: "its default".to_owned(),
+        replay: format!("cargo run --release -- {seed} {seconds}"),
+    };
+
+    let timeout = Duration::from_millis(2500);
+    let embedded = Embedded::start(3, seed).await?;
+    let address = embedded.cluster().connection_string();
+    let theirs = Official::connect(&address, USER, PASSWORD, BUCKET, timeout).await?;
+    let theirs = measure(&settings("couchbase 1.1.0"), theirs, embedded).await?;
+
+    let embedded = Embedded::start(3, seed).await?;
+    let address = embedded.cluster().connection_string();
+    let fast_fail = Some(strategy("fast-fail")?);
+    let ours = Steadfast::connect(&address, USER, PASSWORD, BUCKET, fast_fail, timeout).await?;
+    let ours = measure(&settings("steadfast-couchbase"), ours, embedded).await?;
+
+    for report in [&theirs, &ours] {
+        println!("\n{}\n{report}", report.client);
+    }
+    anyhow::ensure!(ours.holds(), "our own accounting does not hold");
+    Ok(())
+}
+
+async fn measure(
+    settings: &Settings,
+    client: impl Client,
+    embedded: Embedded,
+) -> anyhow::Result<Report> {
+    eprintln!("{}", settings.client);
+    let mut progress = Lines::new(settings.duration, false);
+    run(settings, client, &Target::Embedded(embedded), &mut progress).await
+}

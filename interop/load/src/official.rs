@@ -1,0 +1,200 @@
+//! The official Rust SDK, unmodified, under the workload.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use couchbase::authenticator::PasswordAuthenticator;
+use couchbase::cluster::Cluster;
+use couchbase::collection::Collection;
+use couchbase::durability_level::DurabilityLevel;
+use couchbase::error::{Error, ErrorKind};
+use couchbase::options::cluster_options::ClusterOptions;
+use couchbase::options::kv_binary_options::IncrementOptions;
+use couchbase::options::kv_options::UpsertOptions;
+use couchbase::options::query_options::QueryOptions;
+use couchbase::subdoc::mutate_in_specs::MutateInSpec;
+use futures_util::StreamExt;
+use steadfast_load::client::{Client, Nature, Trouble, Value};
+
+const LOCK: Duration = Duration::from_secs(1);
+
+/// The official SDK. It leaves timeouts to the application, so they are made here.
+#[derive(Clone)]
+pub struct Official {
+    cluster: Cluster,
+    collection: Collection,
+    bucket: String,
+    user: String,
+    timeout: Duration,
+}
+
+impl Official {
+    pub async fn connect(
+        address: &str,
+        user: &str,
+        password: &str,
+        bucket: &str,
+        timeout: Duration,
+    ) -> anyhow::Result<Self> {
+        let options = ClusterOptions::new(PasswordAuthenticator::new(user, password).into());
+        let cluster = Cluster::connect(address, options).await?;
+        let handle = cluster.bucket(bucket);
+        handle.wait_until_ready(None).await?;
+        Ok(Self {
+            collection: handle.default_collection(),
+            cluster,
+            bucket: bucket.to_owned(),
+            user: user.to_owned(),
+            timeout,
+        })
+    }
+
+    async fn read<T>(
+        &self,
+        operation: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Trouble> {
+        within(self.timeout, false, operation).await
+    }
+
+    async fn write<T>(
+        &self,
+        operation: impl Future<Output = Result<T, Error>>,
+    ) -> Result<(), Trouble> {
+        within(self.timeout, true, operation).await.map(|_| ())
+    }
+}
+
+impl Client for Official {
+    async fn get(&self, key: &str) -> Result<Bytes, Trouble> {
+        let found = self.read(self.collection.get(key, None)).await?;
+        Ok(Bytes::copy_from_slice(found.content_as_raw().0))
+    }
+
+    async fn upsert(&self, key: &str, value: &Value<'_>, durable: bool) -> Result<(), Trouble> {
+        let mut options = UpsertOptions::new();
+        let mut timeout = self.timeout;
+        if durable {
+            options = options.durability_level(DurabilityLevel::MAJORITY);
+            timeout *= 2;
+        }
+        let upsert = self.collection.upsert(key, value, options);
+        within(timeout, true, upsert).await.map(|_| ())
+    }
+
+    async fn insert(&self, key: &str, value: &Value<'_>) -> Result<(), Trouble> {
+        self.write(self.collection.insert(key, value, None)).await
+    }
+
+    async fn remove(&self, key: &str) -> Result<(), Trouble> {
+        self.write(self.collection.remove(key, None)).await
+    }
+
+    async fn increment(&self, key: &str, delta: u64) -> Result<(), Trouble> {
+        let options = IncrementOptions::new().delta(delta);
+        let counters = self.collection.binary();
+        self.write(counters.increment(key, options)).await
+    }
+
+    async fn append(&self, key: &str, bytes: String) -> Result<(), Trouble> {
+        let texts = self.collection.binary();
+        self.write(texts.append(key, bytes.as_bytes(), None)).await
+    }
+
+    async fn array_append(&self, key: &str, element: &str) -> Result<(), Trouble> {
+        let specs = MutateInSpec::array_append("a", &[element], None).map(|spec| [spec]);
+        self.write(async { self.collection.mutate_in(key, &specs?, None).await })
+            .await
+    }
+
+    async fn select(&self, key: &str) -> Result<Option<String>, Trouble> {
+        let statement = format!("SELECT RAW d.id FROM `{}` AS d USE KEYS $key", self.bucket);
+        let selected = async {
+            let options = QueryOptions::new().read_only(true);
+            let options = options.add_named_parameter("key", key)?;
+            let mut result = self.cluster.query(statement, options).await?;
+            result.rows::<String>().next().await.transpose()
+        };
+        within(self.timeout * 2, false, selected).await
+    }
+
+    async fn insert_statement(&self, key: &str, value: &Value<'_>) -> Result<(), Trouble> {
+        let statement = format!(
+            "INSERT INTO `{}` (KEY, VALUE) VALUES ($key, $value)",
+            self.bucket
+        );
+        let inserted = async {
+            let options = QueryOptions::new().add_named_parameter("key", key)?;
+            let options = options.add_named_parameter("value", value)?;
+            let mut result = self.cluster.query(statement, options).await?;
+            match result.rows::<serde_json::Value>().next().await {
+                Some(Err(error)) => Err(error),
+                Some(Ok(_)) | None => Ok(()),
+            }
+        };
+        within(self.timeout * 2, true, inserted).await
+    }
+
+    async fn lock(&self, key: &str) -> Result<u64, Trouble> {
+        let locked = self.collection.get_and_lock(key, LOCK, None);
+        Ok(self.read(locked).await?.cas())
+    }
+
+    async fn unlock(&self, key: &str, cas: u64) -> Result<(), Trouble> {
+        self.read(self.collection.unlock(key, cas, None)).await
+    }
+
+    fn set_password(&self, password: &str) {
+        let authenticator = PasswordAuthenticator::new(&*self.user, password);
+        let cluster = self.cluster.clone();
+        let set = async move { cluster.set_authenticator(authenticator.into()).await };
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn(set)),
+            Err(_) => eprintln!("there is no runtime to set the new password on"),
+        }
+    }
+}
+
+async fn within<T>(
+    timeout: Duration,
+    writes: bool,
+    operation: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Trouble> {
+    match tokio::time::timeout(timeout, operation).await {
+        Ok(ended) => ended.map_err(|error| trouble(&error, writes)),
+        Err(_) => Err(Trouble {
+            nature: Nature::Explained,
+            ambiguous: writes,
+            timeout: true,
+            name: "Timeout".to_owned(),
+            history: format!("no answer within {timeout:?}"),
+        }),
+    }
+}
+
+/// What an error of the SDK means. It does not say whether a write may have been applied, so
+/// whatever is no answer of the server's counts as "perhaps".
+fn trouble(error: &Error, writes: bool) -> Trouble {
+    let (nature, answered) = match error.kind() {
+        ErrorKind::DocumentNotFound => (Nature::NotFound, true),
+        ErrorKind::AuthenticationFailure => (Nature::Authentication, true),
+        ErrorKind::RequestCanceled
+        | ErrorKind::OtherFailure(_)
+        | ErrorKind::ServerTimeout
+        | ErrorKind::DurabilityAmbiguous => (Nature::Explained, false),
+        ErrorKind::DurabilityImpossible
+        | ErrorKind::TemporaryFailure
+        | ErrorKind::InternalServerFailure
+        | ErrorKind::ServiceNotAvailable(_)
+        | ErrorKind::DMLFailure
+        | ErrorKind::DocumentLocked => (Nature::Explained, true),
+        _ => (Nature::Unexplained, true),
+    };
+    let name = format!("{:?}", error.kind());
+    Trouble {
+        nature,
+        ambiguous: writes && !answered,
+        timeout: false,
+        name: name.split(['(', ' ']).next().unwrap_or_default().to_owned(),
+        history: error.to_string(),
+    }
+}
