@@ -87,8 +87,8 @@ pub fn not_sent(reason: &'static Reason) -> Meaning {
     } else if reason == &COLLECTION_NOT_FOUND {
         ErrorKind::CollectionNotFound
     } else {
-        let note = String::new();
-        Rejected { reason, note }.kind()
+        let lost = Rejected::lost(String::new());
+        Rejected { reason, ..lost }.kind()
     };
     Meaning::Failed(Failure::not_sent(reason), kind)
 }
