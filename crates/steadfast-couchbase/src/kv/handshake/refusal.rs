@@ -92,18 +92,24 @@ impl Rejected {
 
     /// The error that it becomes where a strategy does not wait.
     pub(crate) fn kind(&self) -> ErrorKind {
-        if self.reason == &AUTHENTICATION_ERROR {
-            ErrorKind::AuthenticationFailure
-        } else if self.reason == &TLS_ERROR || self.reason == &BUCKET_ACCESS_ERROR {
-            ErrorKind::Couchbase
-        } else {
-            ErrorKind::ServiceNotAvailable
-        }
+        kind_of(self.reason)
     }
 
     /// The failure of an operation that waits for this connection.
     pub(crate) fn failure(&self) -> Failure {
         Failure::not_sent(self.reason).with_note(self.note.clone())
+    }
+}
+
+/// The error that an operation becomes which could not be dispatched for this
+/// reason, where a strategy does not wait.
+pub(crate) fn kind_of(reason: &Reason) -> ErrorKind {
+    if reason == &AUTHENTICATION_ERROR {
+        ErrorKind::AuthenticationFailure
+    } else if reason == &TLS_ERROR || reason == &BUCKET_ACCESS_ERROR {
+        ErrorKind::Couchbase
+    } else {
+        ErrorKind::ServiceNotAvailable
     }
 }
 
