@@ -67,7 +67,8 @@ impl Get<'_> {
 
     async fn run(self) -> Result<GetResult> {
         if self.with_expiry {
-            return self.run_with_expiry().await;
+            // In a box, so that the others do not carry it.
+            return Box::pin(self.run_with_expiry()).await;
         }
         let operation = KvOperation::Get;
         check::key(operation, &self.on.collection, self.id)?;
