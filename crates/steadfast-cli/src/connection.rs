@@ -2,23 +2,29 @@
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use steadfast::{Outcome, RetryStrategy};
+use steadfast_couchbase::diagnostics::Readiness;
 use steadfast_couchbase::explain::about;
 use steadfast_couchbase::options::TlsOptions;
-use steadfast_couchbase::{Cluster, ClusterOptions, ConfigError, Credentials, Error};
+use steadfast_couchbase::{Cluster, ClusterOptions, Collection, ConfigError, Credentials, Error};
 
 use crate::address::Address;
 use crate::exit::{Ended, usage};
 use crate::output::{BAD, aside, styled};
 use crate::strategy::StrategyName;
 
+/// How long the nodes that come last are waited for.
+const A_MOMENT: Duration = Duration::from_millis(500);
+
 /// Where the cluster is, and who one is there.
 #[derive(Args)]
 pub(crate) struct Connection {
-    /// The cluster, as couchbase://host[:port][,host…]/bucket[/scope/collection]; couchbases:// for
-    /// TLS. Options of the client may follow, as in ?kv_timeout=1s
+    /// The cluster, as `couchbase://host[:port]/bucket[/scope/collection]`; `couchbases://` for TLS.
+    /// Several hosts are divided by commas; options of the client may follow, as `?kv_timeout=1s`
     #[arg(value_name = "ADDRESS")]
     pub(crate) address: Address,
     /// The user
@@ -63,7 +69,6 @@ impl Connection {
 
     pub(crate) fn options(&self) -> anyhow::Result<ClusterOptions> {
         let mut options = ClusterOptions::new();
-        options.retry_strategy = Some(self.strategy.build());
         if let Some(timeout) = self.timeout {
             options.kv_timeout = timeout;
             options.kv_durable_timeout = timeout;
@@ -111,6 +116,46 @@ impl Connection {
         ))
     }
 
+    /// The collection, once its bucket is open: what is in the way of that is not the
+    /// operation's to tell. What waiting will not mend, the operation tells all the same.
+    pub(crate) async fn collection(&self, cluster: &Cluster) -> anyhow::Result<Collection> {
+        let collection = self.address.collection(cluster)?;
+        let patience = self.patience()?;
+        let bucket = self.address.bucket(cluster)?;
+        let ready = bucket.wait_until(Readiness::Degraded, patience).await;
+        self.unless_late(ready)?;
+        // The document's node is probably one that is about to be connected; if not,
+        // the operation says so.
+        let _ = bucket.wait_until(Readiness::Online, A_MOMENT).await;
+        Ok(collection)
+    }
+
+    /// Waits until the cluster's services are known.
+    pub(crate) async fn services(&self, cluster: &Cluster) -> anyhow::Result<()> {
+        let patience = self.patience()?;
+        self.unless_late(cluster.wait_until_ready(patience).await)
+    }
+
+    /// Who decides about the operation's retries. The client itself always fails fast:
+    /// whatever is tried out, wrong credentials should be told.
+    pub(crate) fn strategy(&self) -> Arc<dyn RetryStrategy> {
+        self.strategy.build()
+    }
+
+    /// How long to wait for the cluster.
+    fn patience(&self) -> anyhow::Result<Duration> {
+        let mut options = self.options()?;
+        self.address.string.apply_to(&mut options);
+        Ok(self.timeout.unwrap_or(options.connect_timeout))
+    }
+
+    fn unless_late(&self, ready: Result<(), Error>) -> anyhow::Result<()> {
+        match ready {
+            Err(error) if error.is_timeout() => Err(self.failed(&error)),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
     /// Says that an operation failed, and what may help.
     pub(crate) fn failed(&self, error: &Error) -> anyhow::Error {
         if self.json {
@@ -122,12 +167,23 @@ impl Connection {
             } else {
                 aside(format_args!("{label} {error}"));
             }
-            for about in error.reasons().iter().filter_map(|reason| about(reason)) {
-                aside(format_args!("  → {}", about.advice));
+            if let Some(advice) = advice(error) {
+                aside(format_args!("  → {advice}"));
             }
         }
         Ended::of(error).into()
     }
+}
+
+/// What may help against what the last attempt failed for. An answer that is final
+/// says itself what is wrong.
+fn advice(error: &Error) -> Option<&'static str> {
+    let last = error.context().report()?.history().last()?;
+    let refused = matches!(last.outcome, Outcome::Refused(_));
+    if !refused && !error.is_timeout() {
+        return None;
+    }
+    Some(about(last.failure.reason)?.advice)
 }
 
 /// A connection string, a credential or an option that makes no sense.

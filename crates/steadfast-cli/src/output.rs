@@ -33,6 +33,11 @@ pub(crate) fn bytes(bytes: &[u8]) {
     let _ = out.write_all(bytes).and_then(|()| out.flush());
 }
 
+/// Whether colours are wanted there.
+pub(crate) fn is_colourful(stream: &impl anstream::stream::RawStream) -> bool {
+    anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never
+}
+
 /// Text in a style.
 pub(crate) fn styled(style: Style, text: impl Display) -> impl Display {
     std::fmt::from_fn(move |f| write!(f, "{style}{text}{style:#}"))

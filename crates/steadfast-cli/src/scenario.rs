@@ -121,9 +121,12 @@ impl Event {
         }
         let at = crate::duration::parse(&words.remove(0))
             .map_err(|problem| format!("begins with its time; {problem}"))?;
+        if words.is_empty() {
+            return Err("says when, and not what: fault …, topology … or stop".to_owned());
+        }
         let text = words.join(" ");
         let what = Command::try_parse_from(words)
-            .map_err(|error| first_line(&error.to_string()))?
+            .map_err(|error| first_part(&error.to_string()))?
             .what;
         if let What::Fault(fault) = &what {
             fault.check().map_err(|error| error.to_string())?;
@@ -137,11 +140,12 @@ impl Event {
     }
 }
 
-/// The line of a message that says what is wrong; those after it are for somebody who
+/// The part of a message that says what is wrong; what comes after is for somebody who
 /// typed it.
-fn first_line(message: &str) -> String {
-    let line = message.lines().next().unwrap_or_default();
-    line.trim_start_matches("error: ").to_owned()
+fn first_part(message: &str) -> String {
+    let lines = message.lines().map(str::trim);
+    let part: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
+    part.join(" ").trim_start_matches("error: ").to_owned()
 }
 
 #[cfg(test)]
@@ -174,7 +178,7 @@ mod tests {
             ("fault clear", "its time"),
             ("5 fault clear", "its time"),
             ("5s explode", "explode"),
-            ("5s", "subcommand"),
+            ("5s", "not what"),
             ("5s fault add answer --status NONSENSE", "NONSENSE"),
             ("5s fault add --probability 2 hold", "probability"),
             ("5s topology crash", "NODE"),

@@ -114,7 +114,10 @@ fn against_a_cluster_of_the_users_nothing_is_broken_and_nothing_is_left_behind()
 #[test]
 fn what_makes_no_sense_is_refused_with_a_sentence() {
     for (arguments, sentence) in [
-        (&["--duration=soon"][..], "a duration is a number and ms, s, m or h"),
+        (
+            &["--duration=soon"][..],
+            "a duration is a number and ms, s, m or h",
+        ),
         (
             &["--strategy=hope", "--duration=1s"],
             "there is no strategy",

@@ -81,7 +81,20 @@ fn what_this_version_does_not_know_is_ignored() {
     json["errors"]["fff0"]["attrs"] = json!(["temp", "from-the-future"]);
     json["errors"]["fff0"]["retry"]["strategy"] = json!("fibonacci");
     json["errors"]["fff1"]["retry"]["jitter"] = json!("full");
+    json["errors"]["fff3"] = json["errors"]["fff0"].clone();
+    json["errors"]["fff3"]["attrs"] = json!(["temp", "auto-retry"]);
+    json["errors"]["fff4"] = json["errors"]["fff3"].clone();
+    json["errors"]["fff4"]["attrs"] = json!(["auto-retry", "retry-later"]);
     let map = parse(&json).unwrap();
+    // To be retried in a way that nobody knows is not to be retried; what else is said stands.
+    let unknown = map.get(Status::from_code(0xfff3)).unwrap();
+    assert_eq!(
+        (unknown.attributes, unknown.retry),
+        (Attributes::TEMP, None)
+    );
+    assert!(!unknown.indicates_retry());
+    let known = map.get(Status::from_code(0xfff4)).unwrap();
+    assert_eq!(known.attributes, Attributes::RETRY_LATER);
     let definition = map.get(Status::from_code(0xfff0)).unwrap();
     assert_eq!(
         (definition.attributes, definition.retry),

@@ -373,3 +373,38 @@ async fn what_the_client_says_of_connections_counts() {
         assert_eq!(server.connections(), connections, "{mode:?}");
     }
 }
+
+/// Once the service throttles, the rate is so low that there is no room: the next
+/// call is made, but is not retried.
+#[tokio::test]
+async fn a_send_rate_that_follows_throttling_has_no_room_for_retries_at_first() {
+    let server = Server::start(vec![throttled(); 100]).await;
+    let causes = Arc::new(Mutex::new(Vec::new()));
+    let no_wait = Backoff::constant(Duration::from_millis(1));
+    let strategy = quick()
+        .to_builder()
+        .throttling_backoff(no_wait)
+        .max_attempts(9);
+    let retry = AwsRetry::adaptive(strategy.build().unwrap()).observe({
+        let causes = Arc::clone(&causes);
+        move |event| {
+            causes
+                .lock()
+                .unwrap()
+                .extend(event.refusal().map(|refusal| refusal.cause()))
+        }
+    });
+    let client = client(&server, retry);
+    assert!(client.list_queues().send().await.is_err());
+    assert!(client.list_queues().send().await.is_err());
+    let seen = server.seen().len();
+    assert!(
+        seen < 6,
+        "{seen} attempts, where there was room for eighteen"
+    );
+    assert_eq!(
+        causes.lock().unwrap().len(),
+        2,
+        "each call was refused once"
+    );
+}

@@ -115,7 +115,12 @@ fn certificate(finding: &Finding) -> Option<Certificate> {
     Some(Certificate {
         subject: certificate.subject().to_string(),
         issuer: certificate.issuer().to_string(),
-        until: certificate.validity().not_after.to_string(),
+        until: certificate
+            .validity()
+            .not_after
+            .to_datetime()
+            .date()
+            .to_string(),
         self_signed: certificate.subject() == certificate.issuer(),
     })
 }

@@ -42,17 +42,18 @@ pub(crate) struct Arguments {
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let connection = &arguments.connection;
-    let cluster = connection.open().await?;
     let address = &connection.address;
     if address.collection.is_some() {
         refuse!("a statement runs within a scope; leave the collection out of the address");
     }
+    let cluster = connection.open().await?;
     let statement = &arguments.statement;
     let query = match (address.string.bucket(), &address.scope) {
         (Some(bucket), Some(scope)) => cluster.bucket(bucket).scope(scope).query(statement),
         _ => cluster.query(statement),
     };
     let query = arguments.parameters(query)?;
+    connection.services(&cluster).await?;
     let outcome = print(query, connection).await;
     cluster.close().await;
     outcome.map_err(|error| connection.failed(&error))
@@ -75,7 +76,7 @@ async fn print(query: Query, connection: &Connection) -> Result<(), steadfast_co
     }
     if let (true, Some(metrics)) = (connection.verbose, &meta.metrics) {
         let took = crate::duration::show(metrics.elapsed_time);
-        aside(format_args!("{} rows in {took}", metrics.result_count));
+        aside(format_args!("rows {}, in {took}", metrics.result_count));
     }
     Ok(())
 }
@@ -92,7 +93,8 @@ impl Arguments {
             query = query.positional(&value_of(value)).map_err(usage)?;
         }
         let query = query.readonly(self.readonly).prepared(self.prepared);
-        Ok(query.metrics(self.connection.verbose))
+        let query = query.metrics(self.connection.verbose);
+        Ok(query.retry(self.connection.strategy()))
     }
 }
 

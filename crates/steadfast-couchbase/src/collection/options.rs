@@ -5,21 +5,18 @@ macro_rules! common_options {
     ($Operation:ident) => {
         impl<'a> $Operation<'a> {
             /// Gives it so much time, all its attempts included.
-            #[must_use]
             pub fn timeout(mut self, timeout: std::time::Duration) -> Self {
                 self.common.timeout = Some(timeout);
                 self
             }
 
             /// Lets this strategy decide about retries, instead of the client's.
-            #[must_use]
             pub fn retry(mut self, strategy: impl steadfast::RetryStrategy + 'static) -> Self {
                 self.common.strategy = Some(std::sync::Arc::new(strategy));
                 self
             }
 
             /// The same with a strategy that is shared with other operations.
-            #[must_use]
             pub fn retry_shared(
                 mut self,
                 strategy: std::sync::Arc<dyn steadfast::RetryStrategy>,
@@ -29,7 +26,6 @@ macro_rules! common_options {
             }
 
             /// Attaches a value that the strategy can read.
-            #[must_use]
             pub fn context<T: std::any::Any + Send + Sync>(mut self, context: T) -> Self {
                 self.common.context = Some(std::sync::Arc::new(context));
                 self
@@ -44,7 +40,6 @@ macro_rules! durability_option {
         impl<'a> $Operation<'a> {
             /// Waits until the write is as safe as this. It has ten seconds for
             /// that unless told otherwise, and 1.5 s at least.
-            #[must_use]
             pub fn durability(mut self, level: crate::kv::request::DurabilityLevel) -> Self {
                 self.durability = Some(level);
                 self
@@ -58,7 +53,6 @@ macro_rules! cas_option {
     ($Operation:ident) => {
         impl<'a> $Operation<'a> {
             /// Only if the document has still this version.
-            #[must_use]
             pub fn cas(mut self, cas: u64) -> Self {
                 self.cas = Some(cas);
                 self
@@ -76,7 +70,6 @@ macro_rules! expiry_option {
             ///
             /// [`Duration`]: std::time::Duration
             /// [`SystemTime`]: std::time::SystemTime
-            #[must_use]
             pub fn expiry(mut self, expiry: impl Into<crate::collection::Expiry>) -> Self {
                 self.expiry = expiry.into();
                 self
@@ -90,7 +83,6 @@ macro_rules! preserve_expiry_option {
     ($Operation:ident) => {
         impl<'a> $Operation<'a> {
             /// Keeps the expiry that the document has.
-            #[must_use]
             pub fn preserve_expiry(mut self) -> Self {
                 self.preserve_expiry = true;
                 self

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use steadfast::Report;
 use steadfast_wire::Status;
+use steadfast_wire::error_map::Attributes;
 
 /// Everything that is known about an operation that did not succeed.
 #[derive(Debug)]
@@ -45,6 +46,8 @@ pub struct KvContext {
     pub error_map_name: Option<String>,
     /// Its description there.
     pub error_map_description: Option<String>,
+    /// Its attributes there, such as `temp`, `item-only` or `auth` (RFC 0013).
+    pub error_map_attributes: Option<Attributes>,
     /// The number under which the server's log has the event.
     pub reference: Option<String>,
     /// What the server said about it.

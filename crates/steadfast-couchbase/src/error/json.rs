@@ -30,6 +30,9 @@ pub(super) fn of(error: &Error) -> Value {
         put("opaque", json!(kv.opaque));
         put("errorMapName", json!(kv.error_map_name));
         put("errorMapDescription", json!(kv.error_map_description));
+        let attributes = kv.error_map_attributes;
+        let attributes = attributes.map(|them| them.json_names().collect::<Vec<_>>());
+        put("errorMapAttributes", json!(attributes));
         put("xerrorRef", json!(kv.reference));
         put("xerrorContext", json!(kv.server_text));
         put("lastDispatchedTo", json!(kv.dispatched_to.as_deref()));

@@ -140,7 +140,7 @@ static TABLE: [About; 25] = [
     say(
         "the server refused the credentials",
         "RFC 0049 rev. 16, Fail Fast (Terminal Errors); D2, D3, D19, D20",
-        "check user and password; `Cluster::set_credentials` replaces them",
+        "check user and password; a client that runs can be given new ones",
     ),
     say(
         "no secure connection could be made",

@@ -32,7 +32,7 @@ pub use about::{About, about};
 pub use http::{HttpService, answered_http};
 
 use crate::error::ErrorKind;
-use crate::kv::handshake::Rejected;
+use crate::kv::handshake::kind_of;
 use crate::kv::meaning::{Asked, Verdict, meaning};
 use crate::kv::operation::KvOperation;
 use crate::reason::{
@@ -87,8 +87,7 @@ pub fn not_sent(reason: &'static Reason) -> Meaning {
     } else if reason == &COLLECTION_NOT_FOUND {
         ErrorKind::CollectionNotFound
     } else {
-        let note = String::new();
-        Rejected { reason, note }.kind()
+        kind_of(reason)
     };
     Meaning::Failed(Failure::not_sent(reason), kind)
 }

@@ -5,7 +5,6 @@ use rcgen::{
     KeyUsagePurpose,
 };
 use rustls::ServerConfig;
-use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::server::WebPkiClientVerifier;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio_rustls::{TlsAcceptor, TlsConnector};

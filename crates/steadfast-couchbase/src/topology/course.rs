@@ -85,3 +85,99 @@ impl Course {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use steadfast_wire::config::ClusterConfig;
+
+    use super::*;
+
+    /// A config of four nodes, whose ids are their places, and of one vbucket:
+    /// where it is, and where it will be.
+    fn routes(rev: u64, current: i32, forward: Option<i32>) -> Routes {
+        let node = |place: usize| json!({"hostname": format!("n{place}:8091")});
+        let services =
+            |place: usize| json!({"hostname": format!("n{place}"), "services": {"kv": 11210}});
+        let mut json = json!({
+            "rev": rev, "revEpoch": 1, "name": "b", "uuid": "1", "nodeLocator": "vbucket",
+            "nodes": [node(0), node(1), node(2), node(3)],
+            "nodesExt": [services(0), services(1), services(2), services(3)],
+            "vBucketServerMap": {
+                "hashAlgorithm": "CRC", "numReplicas": 0,
+                "serverList": ["n0:11210", "n1:11210", "n2:11210", "n3:11210"],
+                "vBucketMap": [[current]]
+            }
+        });
+        if let Some(forward) = forward {
+            json["vBucketServerMap"]["vBucketMapForward"] = json!([[forward]]);
+        }
+        let config = ClusterConfig::parse(json.to_string().as_bytes(), "n0").unwrap();
+        let nodes = (0..4).map(|id| Some(Node::unconnected(id))).collect();
+        Routes::new(Arc::new(config), nodes)
+    }
+
+    fn next(course: &Course, routes: &Routes) -> Option<NodeId> {
+        course.node(routes, 0, 0).map(|node| node.id)
+    }
+
+    #[test]
+    fn without_a_forward_map_it_stays_on_the_current_one_and_waits() {
+        let routes = routes(1, 2, None);
+        let mut course = Course::default();
+        assert_eq!(next(&course, &routes), Some(2));
+        for _ in 0..3 {
+            assert!(!course.refused(2, &routes, 0, 0));
+            assert_eq!(next(&course, &routes), Some(2));
+        }
+    }
+
+    #[test]
+    fn the_forward_map_comes_after_the_current_one_at_once_and_is_not_left_again() {
+        let routes = routes(1, 2, Some(3));
+        let mut course = Course::default();
+        assert_eq!(
+            next(&course, &routes),
+            Some(2),
+            "not before the current one"
+        );
+        assert!(course.refused(2, &routes, 0, 0), "at once");
+        assert_eq!(next(&course, &routes), Some(3));
+        for _ in 0..3 {
+            assert!(!course.refused(3, &routes, 0, 0), "from here on it waits");
+            assert_eq!(next(&course, &routes), Some(3));
+        }
+    }
+
+    #[test]
+    fn a_newer_config_is_followed_at_once_and_its_current_map_comes_first() {
+        let mut course = Course::default();
+        assert!(course.refused(2, &routes(1, 2, Some(3)), 0, 0));
+        let newer = routes(2, 1, Some(0));
+        assert_eq!(next(&course, &newer), Some(1));
+        assert!(course.refused(3, &newer, 0, 0), "the answer brought it");
+        assert_eq!(next(&course, &newer), Some(1));
+    }
+
+    #[test]
+    fn it_goes_on_at_once_only_once_for_each_revision() {
+        let mut course = Course::default();
+        let newer = routes(2, 1, Some(3));
+        assert!(course.refused(2, &newer, 0, 0));
+        assert_eq!(next(&course, &newer), Some(1));
+        // The forward map is next, but there was a hop by this revision already.
+        assert!(!course.refused(1, &newer, 0, 0));
+        assert_eq!(next(&course, &newer), Some(3));
+        assert!(course.refused(3, &routes(3, 0, None), 0, 0), "another one");
+    }
+
+    #[test]
+    fn a_server_with_ever_new_revisions_cannot_make_it_spin() {
+        let mut course = Course::default();
+        let hops = (0..1000).filter(|rev| {
+            let (refused_by, next) = (rev % 2, 1 - rev % 2);
+            course.refused(refused_by, &routes(*rev, next as i32, None), 0, 0)
+        });
+        assert_eq!(hops.count(), usize::from(MOST_HOPS));
+    }
+}

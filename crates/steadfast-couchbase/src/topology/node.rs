@@ -68,6 +68,21 @@ impl Node {
         node
     }
 
+    /// One that nobody connects to.
+    #[cfg(test)]
+    pub(super) fn unconnected(id: NodeId) -> Arc<Self> {
+        let address = Address::new("node", 11210);
+        Arc::new(Self {
+            id,
+            label: address.to_string().into(),
+            address,
+            breaker: Breaker::new(None),
+            lanes: Box::new([ArcSwapOption::empty()]),
+            rejected: Mutex::new(None),
+            retired: CancellationToken::new(),
+        })
+    }
+
     /// A connection to the node, if there is one. The same vbucket gets the same
     /// connection as long as that is up.
     pub(crate) fn connection(&self, vbucket: u16) -> Option<Arc<Connection>> {

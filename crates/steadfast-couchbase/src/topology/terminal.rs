@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use steadfast::Reason;
 
 use super::Address;
-use crate::kv::handshake::Rejected;
+use crate::kv::handshake::{Reached, Rejected};
 use crate::reason::{AUTHENTICATION_ERROR, BUCKET_ACCESS_ERROR, TLS_ERROR};
 
 /// The place of a connection: for which bucket, if any, to which node.
@@ -27,24 +27,22 @@ pub(crate) struct Terminals {
 
 impl Terminals {
     /// A connection was refused. True if operations may learn something new.
-    /// What is not terminal changes nothing: a node that cannot be reached has
-    /// not taken back what it said of the credentials.
+    /// What it got past before clears what was known of that; a node that
+    /// cannot be reached has not taken back what it said of the credentials.
     pub(crate) fn refused(&self, slot: &Slot, rejected: &Rejected) -> bool {
+        let mut states = self.states.lock();
+        clear(&mut states, slot, rejected.reached);
         if !is_terminal(rejected.reason) {
             return false;
         }
-        let before = self.states.lock().insert(slot.clone(), rejected.clone());
+        let before = states.insert(slot.clone(), rejected.clone());
         before.is_none_or(|before| before.reason != rejected.reason)
     }
 
     /// A connection came about: its own state is cleared, and with it that of
     /// its bucket.
     pub(crate) fn opened(&self, slot: &Slot) {
-        self.states.lock().retain(|known, rejected| {
-            let own = known == slot;
-            let same_bucket = known.0 == slot.0 && rejected.reason == &BUCKET_ACCESS_ERROR;
-            !own && !same_bucket
-        });
+        clear(&mut self.states.lock(), slot, Reached::Bucket);
     }
 
     /// The client has other credentials: what was said of the old ones is of no
@@ -104,6 +102,18 @@ impl Terminals {
     }
 }
 
+/// A connection got so far: what stands for the opposite is no longer true, of
+/// this connection, or of the bucket on any.
+fn clear(states: &mut HashMap<Slot, Rejected>, slot: &Slot, reached: Reached) {
+    states.retain(|known, rejected| {
+        let passed = |reason: &Reason, at: Reached| rejected.reason == reason && reached >= at;
+        let own = passed(&TLS_ERROR, Reached::Answers)
+            || passed(&AUTHENTICATION_ERROR, Reached::Authentication);
+        let of_bucket = passed(&BUCKET_ACCESS_ERROR, Reached::Bucket);
+        !(own && known == slot || of_bucket && known.0 == slot.0)
+    });
+}
+
 fn is_terminal(reason: &Reason) -> bool {
     [&AUTHENTICATION_ERROR, &TLS_ERROR, &BUCKET_ACCESS_ERROR].contains(&reason)
 }
@@ -118,8 +128,11 @@ mod tests {
     }
 
     fn rejected(reason: &'static Reason) -> Rejected {
-        let note = "test".to_owned();
-        Rejected { reason, note }
+        Rejected {
+            reason,
+            note: "test".to_owned(),
+            reached: Reached::Nothing,
+        }
     }
 
     fn reason(rejected: Option<Rejected>) -> Option<&'static str> {
@@ -156,6 +169,35 @@ mod tests {
         assert_eq!(reason(terminals.of_cluster()), Some("AUTHENTICATION_ERROR"));
         terminals.opened(&slot(None, 1));
         assert_eq!(reason(terminals.of_cluster()), None);
+    }
+
+    #[test]
+    fn a_connection_that_gets_further_clears_what_it_got_past() {
+        let states = [
+            (&TLS_ERROR, Reached::Answers),
+            (&AUTHENTICATION_ERROR, Reached::Authentication),
+            (&BUCKET_ACCESS_ERROR, Reached::Bucket),
+        ];
+        let all = [
+            Reached::Nothing,
+            Reached::Answers,
+            Reached::Authentication,
+            Reached::Bucket,
+        ];
+        for (terminal, behind) in states {
+            for reached in all {
+                let terminals = Terminals::default();
+                let slot = slot(Some("travel"), 1);
+                terminals.refused(&slot, &rejected(terminal));
+                // What ends it now is nothing that lasts.
+                let mut lost = rejected(&SOCKET_NOT_AVAILABLE);
+                lost.reached = reached;
+                assert!(!terminals.refused(&slot, &lost));
+                let left = (reached < behind).then_some(terminal.name());
+                let found = reason(terminals.of_bucket("travel"));
+                assert_eq!(found, left, "{terminal} {reached:?}");
+            }
+        }
     }
 
     #[test]

@@ -174,6 +174,25 @@ async fn a_missing_scope_or_collection_fails_fast() {
 }
 
 #[tokio::test]
+async fn what_a_bucket_never_said_of_its_collections_is_asked_twice_before_it_is_believed() {
+    let server = with_collection(1).await;
+    let cluster = client(&server).await;
+    warm(&server, &cluster).await;
+    let missing = async |collection| {
+        let documents = cluster.bucket(BUCKET).collection("s", collection);
+        let error = documents.upsert("k", &1).timeout(LONG).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CollectionNotFound, "{error:#}");
+        reasons(&error)
+    };
+    // The first answer on the bucket may come from a node that has not heard of
+    // its collections yet (D11).
+    let outdated = ["KV_COLLECTION_OUTDATED", "COLLECTION_NOT_FOUND"];
+    assert_eq!(missing("a").await, outdated);
+    assert_eq!(missing("b").await, ["COLLECTION_NOT_FOUND"]);
+    cluster.close().await;
+}
+
+#[tokio::test]
 async fn a_collection_that_is_created_meanwhile_is_found_under_best_effort() {
     let server = server(2).await;
     let cluster = client_with(&server, best_effort()).await;

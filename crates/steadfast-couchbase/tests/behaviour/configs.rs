@@ -74,7 +74,7 @@ async fn nobody_polls_where_configs_are_pushed() {
     let options = ClusterOptions::new().config_poll_interval(ms(50));
     let cluster = client_with(&server, options).await;
     warm(&server, &cluster).await;
-    let asked = server.fault(Fault::on(Opcode::GetClusterConfig).pass());
+    let asked = server.fault(Fault::on(Opcode::GetClusterConfig).bucket(BUCKET).pass());
     tokio::time::sleep(ms(250)).await;
     assert_eq!(asked.fired(), 0);
     cluster.close().await;

@@ -32,12 +32,12 @@ async fn an_ambiguous_timeout_says_what_was_tried_and_what_may_be() {
             .answer(Status::TemporaryFailure),
     );
     let _held = server.fault(Fault::on(Opcode::Set).hold());
-    let write = documents.upsert(KEY, VALUE).timeout(ms(60));
+    let write = documents.upsert(KEY, VALUE).timeout(ms(600));
     let error = write.await.unwrap_err();
     let line = error.to_string();
     assert!(!line.contains('\n'), "{line}");
     for part in [
-        "upsert travel._default._default timed out after 0.0",
+        "upsert travel._default._default timed out after 0.",
         "may have been applied",
         "3 attempts",
         "KV_TEMPORARY_FAILURE ×2",

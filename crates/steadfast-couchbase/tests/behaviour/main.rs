@@ -14,6 +14,7 @@ mod access;
 mod closing;
 mod collections;
 mod configs;
+mod conformance;
 mod errors;
 mod hostile;
 mod routing;

@@ -15,7 +15,7 @@ async fn not_my_vbucket_never_surfaces_and_is_named_by_the_timeout() {
     let documents = warm(&server, &cluster).await;
     let refused = server.fault(Fault::on(Opcode::Set).answer(Status::NotMyVbucket));
     for strict in [false, true] {
-        let write = documents.upsert("k", &1).timeout(ms(300));
+        let write = documents.upsert("k", &1).timeout(ms(600));
         let error = match strict {
             false => write.await,
             true => write.retry(FailFast::new()).await,
@@ -40,17 +40,13 @@ async fn the_delay_of_rfc_0005_can_be_had() {
     let options = ClusterOptions::new().vbucket_retry(VbucketRetry::Fixed(ms(30)));
     let cluster = client_with(&server, options).await;
     let documents = warm(&server, &cluster).await;
-    let _refused = server.fault(Fault::on(Opcode::Get).answer(Status::NotMyVbucket));
-    let error = documents.get("k").timeout(ms(100)).await.unwrap_err();
-    assert!((2..=4).contains(&error.attempts()), "{error:#}");
-    let delays: Vec<_> = error
-        .context()
-        .report()
-        .unwrap()
-        .history()
-        .records()
-        .collect();
-    assert!(delays.len() >= 2);
+    let refused = Fault::on(Opcode::Get).times(3).answer(Status::NotMyVbucket);
+    let _refused = server.fault(refused);
+    let busy = Fault::on(Opcode::Get).answer(Status::Busy);
+    let _busy = server.fault(busy);
+    let error = documents.get("k").timeout(LONG).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TemporaryFailure, "{error:#}");
+    assert_eq!(delays(&error), [ms(30); 3]);
     cluster.close().await;
 }
 
@@ -108,7 +104,7 @@ async fn two_nodes_that_point_at_each_other_do_not_make_it_spin() {
     let _rebalance = server.begin_rebalance_out(leaving).await.unwrap();
     let (key, _, _) = moving_key(&server);
     let refused = server.fault(Fault::on(Opcode::Get).answer(Status::NotMyVbucket));
-    let error = documents.get(&key).timeout(ms(400)).await.unwrap_err();
+    let error = documents.get(&key).timeout(ms(600)).await.unwrap_err();
     assert_eq!(reasons(&error), ["KV_NOT_MY_VBUCKET"]);
     // One hop at once, then 10, 50, 100 and what is left.
     assert!(refused.fired() <= 7, "asked {} times", refused.fired());
@@ -143,13 +139,10 @@ async fn a_vbucket_without_a_node_is_waited_for() {
     let lost = server.nodes()[1];
     let key = key_on(&server, lost);
     server.fail_over(lost).await.unwrap();
-    let error = documents
-        .upsert(&key, &1)
-        .timeout(ms(60))
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout, "{error:#}");
-    assert!(reasons(&error).contains(&"NODE_NOT_AVAILABLE"), "{error:#}");
+    until_timeout_names("NODE_NOT_AVAILABLE", async |time| {
+        documents.get(&key).timeout(time).await
+    })
+    .await;
     let write = tokio::spawn({
         let (documents, key) = (documents.clone(), key.clone());
         async move { documents.upsert(&key, &2).timeout(LONG).await }
@@ -180,7 +173,7 @@ async fn a_config_wakes_those_whose_route_it_changed_and_only_those() {
     server.crash(lost).await.unwrap();
     let blocked = tokio::spawn({
         let (documents, key) = (documents.clone(), moved.clone());
-        async move { documents.upsert(&key, &1).timeout(LONG).retry(wait).await }
+        async move { documents.get(&key).timeout(LONG).retry(wait).await }
     });
     tokio::time::sleep(ms(20)).await;
     assert!(!blocked.is_finished());

@@ -10,6 +10,7 @@ use steadfast_couchbase::{Cluster, ClusterOptions};
 use steadfast_wire::{Datatype, Decoded, Frame, FrameBuilder, FrameDecoder, Opcode, Status};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use crate::support::*;
@@ -22,10 +23,10 @@ pub(crate) enum Reply {
     Answer(Status, Vec<u8>),
     /// These bytes.
     Raw(Vec<u8>),
-    /// Nothing.
-    Silence,
     /// The end of the connection.
     Close,
+    /// Success, then no byte is read any more until this says to close.
+    Stall(Arc<Notify>),
 }
 
 pub(crate) struct Scripted {
@@ -126,8 +127,13 @@ async fn serve(
                 let bytes = match reply {
                     Reply::Answer(status, value) => frame_of(&frame, status, &value),
                     Reply::Raw(bytes) => bytes,
-                    Reply::Silence | Reply::Usual => continue,
+                    Reply::Usual => continue,
                     Reply::Close => return,
+                    Reply::Stall(until) => {
+                        let answer = frame_of(&frame, Status::Success, b"1");
+                        let _ = socket.write_all(&answer).await;
+                        return until.notified().await;
+                    }
                 };
                 if socket.write_all(&bytes).await.is_err() {
                     return;

@@ -1,11 +1,17 @@
 //! Connections that break while operations are under way.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 
 use steadfast_cluster::fault::Fault;
+use steadfast_couchbase::collection::Raw;
+use steadfast_couchbase::options::Compression;
 use steadfast_couchbase::{ClusterOptions, ErrorKind};
 use steadfast_wire::{Opcode, Status};
+use tokio::sync::Notify;
 
+use crate::scripted::{Reply, Scripted};
 use crate::support::*;
 
 #[tokio::test]
@@ -195,15 +201,16 @@ async fn a_crashed_node_that_comes_back_is_found_again() {
     let key = key_on(&server, node);
     for round in 0..3 {
         server.crash(node).await.unwrap();
+        until_timeout_names("SOCKET_NOT_AVAILABLE", async |time| {
+            documents.get(&key).timeout(time).await
+        })
+        .await;
         let write = tokio::spawn({
             let (documents, key) = (documents.clone(), key.clone());
             async move { documents.upsert(&key, &round).timeout(LONG).await }
         });
-        let error = documents
-            .upsert(&key, &1)
-            .timeout(ms(30))
-            .await
-            .unwrap_err();
+        let write_in_vain = documents.upsert(&key, &1).timeout(ms(50));
+        let error = write_in_vain.await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout, "{error:#}");
         assert_eq!(reasons(&error), ["SOCKET_NOT_AVAILABLE"]);
         server.restart(node).await.unwrap();
@@ -230,5 +237,82 @@ async fn a_silent_node_costs_its_operations_their_deadline_and_no_other_s() {
         .unwrap_err();
     assert!(error.is_ambiguous(), "{error:#}");
     let _refused = server.fault(Fault::on(Opcode::Get).times(1).answer(Status::Busy));
+    cluster.close().await;
+}
+
+#[tokio::test]
+async fn what_was_not_written_when_the_socket_closed_is_retried_all_of_it() {
+    let close = Arc::new(Notify::new());
+    let seen = Arc::new(Mutex::new(BTreeMap::<Vec<u8>, u32>::new()));
+    let (closing, seeing) = (close.clone(), seen.clone());
+    let server = Scripted::start(move |frame| match (frame.opcode(), frame.key()) {
+        (Opcode::Get, b"\0stall") => Reply::Stall(closing.clone()),
+        (Opcode::Set, key) => {
+            *seeing.lock().unwrap().entry(key.to_vec()).or_default() += 1;
+            Reply::Usual
+        }
+        _ => Reply::Usual,
+    })
+    .await;
+    let plain = ClusterOptions::new().compression(Compression::Off);
+    let cluster = server.client(plain).await;
+    let documents = cluster.bucket(BUCKET).default_collection();
+    documents.get("stall").timeout(LONG).await.unwrap();
+    // Nobody reads. More than the socket takes, and then those behind it.
+    let large = Raw::binary(vec![7; 19 << 20]);
+    let spawn = |key: String, value: Raw| {
+        let documents = documents.clone();
+        tokio::spawn(async move {
+            let write = documents.upsert_raw(&key, value);
+            write.timeout(LONG).await
+        })
+    };
+    let first = spawn("large".to_owned(), large);
+    tokio::time::sleep(ms(50)).await;
+    let behind: Vec<_> = (0..100)
+        .map(|number| spawn(format!("k{number}"), Raw::binary(vec![1; 100])))
+        .collect();
+    tokio::time::sleep(ms(50)).await;
+    assert!(!first.is_finished() && behind.iter().all(|it| !it.is_finished()));
+    close.notify_one();
+    let error = first.await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::RequestCanceled, "{error:#}");
+    assert!(error.is_ambiguous());
+    for write in behind {
+        write.await.unwrap().unwrap();
+    }
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.len(), 100);
+    assert!(seen.values().all(|times| *times == 1), "{seen:?}");
+    cluster.close().await;
+}
+
+#[tokio::test]
+async fn with_several_connections_to_a_node_each_vbucket_keeps_to_one_and_any_will_do() {
+    let server = server(1).await;
+    let options = ClusterOptions::new().kv_connections(3);
+    let cluster = client_with(&server, options).await;
+    let documents = warm(&server, &cluster).await;
+    let connections = || -> std::collections::BTreeSet<_> {
+        let entries = server.journal().since(0);
+        entries.iter().map(|entry| entry.connection).collect()
+    };
+    let start = std::time::Instant::now();
+    while connections().len() < 3 {
+        assert!(start.elapsed() < LONG);
+        for number in 0..20 {
+            documents.upsert(&format!("k{number}"), &1).await.unwrap();
+        }
+    }
+    // One of them is cut while others work.
+    for _ in 0..5 {
+        let cut = Fault::on(Opcode::Get).key("k1").times(1);
+        let cut = server.fault(cut.cut_before_applying());
+        documents.get("k1").timeout(LONG).await.unwrap();
+        assert_eq!(cut.fired(), 1);
+        for number in 0..20 {
+            documents.upsert(&format!("k{number}"), &2).await.unwrap();
+        }
+    }
     cluster.close().await;
 }

@@ -5,9 +5,11 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use steadfast::internal::FailFast;
+use steadfast::{RetryAction, from_fn};
 use steadfast_cluster::Cluster as Server;
+use steadfast_cluster::cluster::What;
 use steadfast_cluster::fault::{Fault, Garble};
-use steadfast_couchbase::{Collection, Error, ErrorKind};
+use steadfast_couchbase::{Collection, DurabilityLevel, Error, ErrorKind};
 use steadfast_wire::error_map::{Attributes, ErrorDefinition, RetrySpec, RetryStrategy};
 use steadfast_wire::{Opcode, Status};
 
@@ -56,16 +58,24 @@ async fn statuses_that_say_not_now_until_the_deadline_end_in_an_unambiguous_time
     let server = server(1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
-    for (status, reason, _) in RETRIED {
-        let _refused = server.fault(Fault::on(Opcode::Set).answer(status));
-        let applied = server.journal().applied();
-        let error = documents.upsert("k", &1).timeout(ms(40)).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout, "{error}");
+    let write = async |(status, reason, _): (Status, &str, ErrorKind)| {
+        let refused = server.fault(Fault::on(Opcode::Set).key(reason).answer(status));
+        // After the second attempt it waits for longer than it has, so that the
+        // deadline finds it waiting.
+        let then_wait = from_fn(|request, _| match request.retries() {
+            0 => RetryAction::with_duration(ms(1)),
+            _ => RetryAction::with_duration(LONG),
+        });
+        let write = documents.upsert(reason, &1).timeout(ms(700));
+        let error = write.retry(then_wait).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout, "{error:#}");
         assert_eq!(reasons(&error), [reason]);
         assert!(!error.is_ambiguous());
-        assert!(error.attempts() >= 3, "{error:#}");
-        assert_eq!(server.journal().applied(), applied);
-    }
+        assert_eq!((error.attempts(), refused.fired()), (2, 2), "{error:#}");
+    };
+    let applied = server.journal().applied();
+    futures(RETRIED.map(write).into()).await;
+    assert_eq!(server.journal().applied(), applied);
     cluster.close().await;
 }
 
@@ -109,6 +119,63 @@ async fn a_mutation_that_runs_out_of_time_in_flight_is_ambiguous_and_a_get_is_no
     let error = documents.get("k").timeout(ms(40)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout);
     assert!(!error.is_ambiguous());
+    cluster.close().await;
+}
+
+#[tokio::test]
+async fn a_document_that_stays_locked_is_an_unambiguous_timeout_for_that_reason_alone() {
+    let server = server(1).await;
+    let cluster = client(&server).await;
+    let documents = warm(&server, &cluster).await;
+    documents.upsert("k", &1).await.unwrap();
+    let locked = documents.get_and_lock("k", LONG).await.unwrap();
+    let applied = server.journal().applied();
+    let error = documents.upsert("k", &2).timeout(ms(60)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout, "{error:#}");
+    assert_eq!(reasons(&error), ["KV_LOCKED"]);
+    assert_eq!(server.journal().applied(), applied);
+    // For who unlocks, another CAS is another CAS, and nothing to wait for (D12).
+    let error = documents.unlock("k", locked.cas() + 1).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CasMismatch, "{error:#}");
+    assert_eq!(error.attempts(), 1);
+    // Who waits long enough gets it.
+    let write = tokio::spawn({
+        let documents = documents.clone();
+        async move { documents.upsert("k", &3).timeout(LONG).await }
+    });
+    tokio::time::sleep(ms(10)).await;
+    documents.unlock("k", locked.cas()).await.unwrap();
+    write.await.unwrap().unwrap();
+    cluster.close().await;
+}
+
+#[tokio::test]
+async fn a_write_behind_a_durable_one_that_is_not_finished_waits_for_it() {
+    let server = server(2).await;
+    let cluster = client(&server).await;
+    let documents = warm(&server, &cluster).await;
+    let key = key_on(&server, server.nodes()[0]);
+    let held = server.hold(What::Replication, server.nodes()[1]).unwrap();
+    let durable = tokio::spawn({
+        let (documents, key) = (documents.clone(), key.clone());
+        let majority = DurabilityLevel::Majority;
+        async move {
+            let write = documents.upsert(&key, &1).durability(majority);
+            write.timeout(LONG).await
+        }
+    });
+    let error = loop {
+        let write = documents.upsert(&key, &2).timeout(ms(500));
+        match write.retry(every(LONG)).await {
+            Ok(_) => tokio::time::sleep(ms(1)).await,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout, "{error:#}");
+    assert_eq!(reasons(&error), ["KV_SYNC_WRITE_IN_PROGRESS"]);
+    drop(held);
+    durable.await.unwrap().unwrap();
+    documents.upsert(&key, &3).await.unwrap();
     cluster.close().await;
 }
 
@@ -261,6 +328,9 @@ async fn the_map_says_which_unknown_statuses_want_a_new_config() {
     let attributes = Attributes::FETCH_CONFIG | Attributes::RETRY_LATER;
     let (server, cluster) = with_odd_status(definition("ODD", attributes)).await;
     let documents = warm(&server, &cluster).await;
+    // All connections have their configs, and whoever is told of new ones does
+    // not poll: from here on nobody asks without a reason.
+    cluster.wait_until_ready(LONG).await.unwrap();
     let asked = server.fault(Fault::on(Opcode::GetClusterConfig).pass());
     let _refused = server.fault(odd(1));
     write(&documents).await.unwrap();

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use steadfast_cluster::Cluster as Server;
 use steadfast_cluster::cluster::Pace;
+use steadfast_couchbase::collection::Raw;
 use steadfast_couchbase::{Collection, Error, ErrorKind};
 use tokio::task::JoinHandle;
 
@@ -21,6 +22,8 @@ struct Load {
     stop: Arc<AtomicBool>,
     writers: Vec<JoinHandle<Outcomes>>,
     readers: Vec<JoinHandle<Vec<Error>>>,
+    counters: Vec<JoinHandle<Counted>>,
+    documents: Collection,
 }
 
 impl Load {
@@ -35,16 +38,27 @@ impl Load {
             let (documents, stop) = (documents.clone(), stop.clone());
             tokio::spawn(read(documents, stop))
         });
+        let counters = (0..4).map(|counter| {
+            let (documents, stop) = (documents.clone(), stop.clone());
+            let name = format!("{name}-count-{counter}");
+            tokio::spawn(count(documents, stop, name))
+        });
         Self {
             writers: writers.collect(),
             readers: readers.collect(),
+            counters: counters.collect(),
+            documents: documents.clone(),
             stop,
         }
     }
 
-    /// Stops it. No reader may have failed.
+    /// Stops it. No reader may have failed, and nothing may have been counted
+    /// twice.
     async fn stop(self) -> Outcomes {
         self.stop.store(true, Ordering::Relaxed);
+        for counter in self.counters {
+            counter.await.unwrap().judge(&self.documents).await;
+        }
         for reader in self.readers {
             let errors = reader.await.unwrap();
             assert!(errors.is_empty(), "a get failed: {:#}", errors[0]);
@@ -116,6 +130,88 @@ fn judge(server: &Server, outcomes: &Outcomes) -> usize {
     failed
 }
 
+/// Counts up and appends to documents of its own, which each attempt too many
+/// would show.
+async fn count(documents: Collection, stop: Arc<AtomicBool>, name: String) -> Counted {
+    let mut counted = Counted::default();
+    let log = format!("{name}-log");
+    let raw = Raw::binary(Vec::new());
+    documents.upsert_raw(&log, raw).timeout(LONG).await.unwrap();
+    while !stop.load(Ordering::Relaxed) {
+        let increment = documents.increment(&name).initial(1).timeout(LONG);
+        counted.counts.note(increment.await.map(drop));
+        let entry = format!("{};", counted.entries.all);
+        let append = documents.append(&log, entry).timeout(LONG);
+        counted.entries.note(append.await.map(drop));
+    }
+    counted.name = name;
+    counted
+}
+
+#[derive(Default)]
+struct Counted {
+    name: String,
+    counts: Tally,
+    entries: Tally,
+}
+
+#[derive(Default)]
+struct Tally {
+    all: usize,
+    unsure: usize,
+}
+
+impl Tally {
+    fn note(&mut self, outcome: Result<(), Error>) {
+        self.all += 1;
+        if let Err(error) = outcome {
+            assert!(error.is_ambiguous(), "{error:#}");
+            assert_eq!(error.kind(), ErrorKind::RequestCanceled, "{error:#}");
+            self.unsure += 1;
+        }
+    }
+
+    /// Whether so many may have been applied.
+    fn allows(&self, applied: usize) -> bool {
+        (self.all - self.unsure..=self.all).contains(&applied)
+    }
+}
+
+impl Counted {
+    async fn judge(&self, documents: &Collection) {
+        let Self {
+            name,
+            counts,
+            entries,
+        } = self;
+        let counter = documents.get(name).timeout(LONG).await.unwrap();
+        let value: usize = counter.content().unwrap();
+        assert!(
+            counts.allows(value),
+            "{value} of {} less {}",
+            counts.all,
+            counts.unsure
+        );
+        let log = format!("{name}-log");
+        let log = documents.get(&log).timeout(LONG).await.unwrap();
+        let text = String::from_utf8(log.bytes().to_vec()).unwrap();
+        let found: Vec<usize> = text
+            .split_terminator(';')
+            .map(|it| it.parse().unwrap())
+            .collect();
+        assert!(
+            found.is_sorted_by(|one, next| one < next),
+            "twice, or out of order: {text}"
+        );
+        assert!(
+            entries.allows(found.len()),
+            "{} of {}",
+            found.len(),
+            entries.all
+        );
+    }
+}
+
 /// Every acknowledged write can be read.
 async fn read_back(documents: &Collection, outcomes: &Outcomes) {
     for (key, _) in outcomes.iter().filter(|(_, outcome)| outcome.is_ok()) {
@@ -132,7 +228,7 @@ fn pace() -> Pace {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_fails_while_nodes_come_and_go_in_good_order() {
-    let server = builder(3, 1).farewell(ms(50)).start().await.unwrap();
+    let server = builder(3, 1).farewell(ms(1000)).start().await.unwrap();
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     let load = Load::start(&documents, "calm");

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use steadfast::{BestEffort, RetryAction, from_fn};
+use steadfast::{BestEffort, Outcome, RetryAction, from_fn};
 use steadfast_cluster::{BucketSettings, Builder, Cluster as Server, NodeId};
 use steadfast_couchbase::{Cluster, ClusterOptions, Collection, Credentials, Error, ErrorKind};
 use steadfast_wire::config::ClusterConfig;
@@ -107,6 +107,18 @@ pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 /// The names of the reasons on an error, in order of appearance.
 pub(crate) fn reasons(error: &Error) -> Vec<&'static str> {
     error.reasons().iter().map(|reason| reason.name()).collect()
+}
+
+/// The delays that were decided on, in order.
+pub(crate) fn delays(error: &Error) -> Vec<Duration> {
+    let report = error.context().report().unwrap();
+    let outcomes = report.history().records().map(|record| record.outcome);
+    outcomes
+        .filter_map(|outcome| match outcome {
+            Outcome::Retry { delay, .. } => Some(delay),
+            Outcome::Refused(_) | Outcome::Undecided => None,
+        })
+        .collect()
 }
 
 /// Best effort, and a count of how often it was asked.

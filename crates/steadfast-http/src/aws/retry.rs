@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use aws_smithy_runtime::client::retries::TokenBucket;
-use steadfast::{RetryEvent, Standard};
+use steadfast::{Adaptive, RetryEvent, RetryStrategy, Standard, WhenLimited};
 
 use crate::clock::Machine;
 
@@ -26,7 +26,7 @@ type Observer = dyn Fn(&RetryEvent<'_>) + Send + Sync;
 
 #[derive(Clone)]
 pub(super) struct Inner {
-    pub(super) strategy: Standard,
+    pub(super) strategy: Arc<dyn RetryStrategy>,
     pub(super) idempotent: Arc<Idempotent>,
     /// What the SDK's own strategy is given in the place of its bucket.
     pub(super) unlimited: TokenBucket,
@@ -41,17 +41,24 @@ const READS: [&str; 9] = [
 impl AwsRetry {
     /// Retries what is safe: reads by their name, other operations only where
     /// nothing was done.
-    ///
-    /// A strategy that delays first attempts, such as `Adaptive`, has no place
-    /// here, since an interceptor cannot wait.
     pub fn new(strategy: Standard) -> Self {
-        Self::with(strategy, reads)
+        Self::with(Arc::new(strategy), reads)
+    }
+
+    /// The same, with a send rate that follows throttling; see [`Adaptive`]. One of
+    /// these is for one service in one region.
+    ///
+    /// An interceptor cannot wait, so what the rate has no room for is not delayed
+    /// but refused: a retry is not made, and a first attempt is the only one.
+    pub fn adaptive(strategy: Standard) -> Self {
+        let adaptive = Adaptive::new(strategy, WhenLimited::FailFast);
+        Self::with(Arc::new(adaptive), reads)
     }
 
     /// Retries every operation as if it were idempotent, which is what the SDK
     /// does by itself.
     pub fn like_the_sdk(strategy: Standard) -> Self {
-        Self::with(strategy, |_| true)
+        Self::with(Arc::new(strategy), |_| true)
     }
 
     /// States which operations may be sent twice, by name, such as
@@ -71,7 +78,10 @@ impl AwsRetry {
         self
     }
 
-    fn with(strategy: Standard, idempotent: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+    fn with(
+        strategy: Arc<dyn RetryStrategy>,
+        idempotent: impl Fn(&str) -> bool + Send + Sync + 'static,
+    ) -> Self {
         let inner = Inner {
             strategy,
             idempotent: Arc::new(idempotent),
@@ -100,9 +110,7 @@ fn reads(operation: &str) -> bool {
 
 impl fmt::Debug for AwsRetry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AwsRetry")
-            .field("strategy", &self.inner.strategy)
-            .finish_non_exhaustive()
+        f.debug_struct("AwsRetry").finish_non_exhaustive()
     }
 }
 

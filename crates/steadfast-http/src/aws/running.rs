@@ -8,7 +8,7 @@ use aws_smithy_runtime_api::client::orchestrator::Metadata;
 use aws_smithy_types::config_bag::{ConfigBag, Storable, StoreReplace};
 use aws_smithy_types::timeout::TimeoutConfig;
 use steadfast::{
-    Call, Failure, Orchestrator, Outcome, RetryEvent, Roll, Safety, Standard, Step, World,
+    Call, Failure, Orchestrator, Outcome, RetryEvent, RetryStrategy, Roll, Safety, Step, World,
 };
 
 use super::names::lasting;
@@ -35,7 +35,7 @@ struct State {
     /// When the operation was started.
     started: Instant,
     /// None until it is known what the operation is.
-    request: Option<Orchestrator<Standard>>,
+    request: Option<Orchestrator<Arc<dyn RetryStrategy>>>,
     begun: bool,
     replayable: bool,
     sending: bool,
@@ -85,7 +85,7 @@ impl Running {
         }
         let mut state = self.state();
         let at = state.started;
-        let request = Orchestrator::new(self.owner.strategy.clone(), call);
+        let request = Orchestrator::new(Arc::clone(&self.owner.strategy), call);
         let step = state.request.insert(request).begin(&Began { at, world });
         state.begun = matches!(step, Step::Attempt);
     }
@@ -188,7 +188,7 @@ trait Capped {
     fn is_capped(&self) -> bool;
 }
 
-impl Capped for Orchestrator<Standard> {
+impl<S: RetryStrategy> Capped for Orchestrator<S> {
     fn is_capped(&self) -> bool {
         let last = self.request().history().last().map(|record| record.outcome);
         matches!(last, Some(Outcome::Retry { capped: true, .. }))

@@ -13,7 +13,7 @@ use steadfast::{Failure, Fault, Safety};
 
 use super::Reading;
 use super::status::with_hint;
-use crate::hint::{self, Hint};
+use crate::hint::{self, Hint, PUSHBACK};
 use crate::reason::{REJECTED, UNAVAILABLE};
 
 /// What the head of an answer says, if it has a status: one that failed before
@@ -23,11 +23,16 @@ pub(super) fn read(headers: &HeaderMap, now: SystemTime) -> Option<Reading> {
     let code = std::str::from_utf8(status.as_bytes()).ok();
     // What is not a code is the code `UNKNOWN`, says gRPC.
     let code = code.and_then(|code| code.parse().ok()).unwrap_or(2);
-    Some(status_of(code, hint::read(headers, now)))
+    Some(status_of(
+        code,
+        hint::read(headers, now),
+        headers.contains_key(PUSHBACK),
+    ))
 }
 
-/// What a code means, with what the peer says about when to come back.
-pub(super) fn status_of(code: i32, hint: Hint) -> Reading {
+/// What a code means, with what the peer says about when to come back. It may say
+/// "now", which is no delay, but is said: the call is pushed back.
+pub(super) fn status_of(code: i32, hint: Hint, pushed_back: bool) -> Reading {
     let (failure, note) = match code {
         0 => return Reading::Succeeded,
         1 => (
@@ -50,6 +55,7 @@ pub(super) fn status_of(code: i32, hint: Hint) -> Reading {
         // stays so. Only a server that says when can mean the former.
         8 => match hint {
             Hint::Wait(_) => (throttled(), "gRPC RESOURCE_EXHAUSTED"),
+            Hint::None if pushed_back => (throttled(), "gRPC RESOURCE_EXHAUSTED"),
             Hint::None | Hint::Never(_) | Hint::Unreadable(_) => {
                 (rejected(), "gRPC RESOURCE_EXHAUSTED, without a delay")
             }
@@ -109,7 +115,7 @@ mod tests {
     use super::*;
 
     fn failure(code: i32, hint: Hint) -> Failure {
-        match status_of(code, hint) {
+        match status_of(code, hint, false) {
             Reading::Failed(failure) => failure,
             Reading::Succeeded => panic!("{code} is a failure"),
         }
@@ -126,7 +132,10 @@ mod tests {
         assert_eq!(worth(Hint::Unreadable("x")), [4, 14]);
         assert_eq!(worth(Hint::Wait(Duration::from_secs(1))), [4, 8, 14]);
         assert_eq!(worth(Hint::Never("grpc-retry-pushback-ms")), [0; 0]);
-        assert!(matches!(status_of(0, Hint::None), Reading::Succeeded));
+        assert!(matches!(
+            status_of(0, Hint::None, false),
+            Reading::Succeeded
+        ));
     }
 
     /// Only of these can it be said that nothing was done.
@@ -138,6 +147,21 @@ mod tests {
         let throttled = failure(8, Hint::Wait(Duration::from_secs(1)));
         assert_eq!(throttled.stage, Stage::Responded);
         assert!(throttled.throttling);
+    }
+
+    #[test]
+    fn a_pushback_of_nought_is_an_invitation_too() {
+        let mut headers = HeaderMap::new();
+        headers.insert("grpc-status", "8".parse().unwrap());
+        let throttling = |headers: &HeaderMap| match read(headers, UNIX_EPOCH) {
+            Some(Reading::Failed(failure)) => failure.throttling,
+            Some(Reading::Succeeded) | None => panic!("it is a failure"),
+        };
+        assert!(!throttling(&headers));
+        headers.insert(PUSHBACK, "0".parse().unwrap());
+        assert!(throttling(&headers));
+        headers.insert(PUSHBACK, "-1".parse().unwrap());
+        assert!(!throttling(&headers));
     }
 
     #[test]

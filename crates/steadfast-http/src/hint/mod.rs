@@ -60,7 +60,7 @@ const HEADERS: &[(&str, Parse)] = &[
     (details::HEADER, |value, _| details::read(value)),
 ];
 
-const PUSHBACK: &str = "grpc-retry-pushback-ms";
+pub(crate) const PUSHBACK: &str = "grpc-retry-pushback-ms";
 
 /// What the headers say, given the wall-clock time. Never panics, whatever they
 /// are.

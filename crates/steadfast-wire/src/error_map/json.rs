@@ -125,21 +125,28 @@ impl<'de> Visitor<'de> for ErrorsVisitor {
 
 impl From<JsonDefinition<'_>> for ErrorDefinition {
     fn from(json: JsonDefinition<'_>) -> Self {
+        let mut attributes: Attributes = json
+            .attrs
+            .iter()
+            .map(|name| Attributes::from_json_name(name))
+            .collect();
+        let has_specification = json.retry.is_some();
+        let retry = json.retry.and_then(read_retry);
+        if has_specification && retry.is_none() {
+            attributes -= Attributes::AUTO_RETRY;
+        }
         Self {
             name: json.name.into_owned(),
             description: json.desc.into_owned(),
-            attributes: json
-                .attrs
-                .iter()
-                .map(|name| Attributes::from_json_name(name))
-                .collect(),
-            retry: json.retry.and_then(read_retry),
+            attributes,
+            retry,
         }
     }
 }
 
-/// A strategy without a type makes the whole specification one that cannot be followed; it is
-/// ignored, as an unknown attribute is (RFC 0013, last question).
+/// A strategy without a type makes the whole specification one that cannot be followed: the error
+/// is the user's, as it would be without (RFC 0013, last question). So the specification is
+/// ignored, and the attribute that says to follow it.
 fn read_retry(json: JsonRetry<'_>) -> Option<RetrySpec> {
     Some(RetrySpec {
         strategy: RetryStrategy::from_json_name(&json.strategy)?,

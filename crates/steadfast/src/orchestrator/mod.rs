@@ -215,7 +215,13 @@ impl<S: RetryStrategy> Orchestrator<S> {
             return Step::LeftAlone;
         }
         let world = &Moment::of(world);
+        let timeout = failure.timeout;
         self.note(failure, world);
+        if timeout && self.out_of_time(world) {
+            // It is the deadline that ended the attempt, whatever the law would
+            // have said to another one.
+            return self.refuse_unasked(Refusal::new(Cause::Deadline), world);
+        }
         let grounds = match lawful(&self.request(), self.failure()) {
             Ok(grounds) => grounds,
             Err(cause) => return self.refuse_unasked(Refusal::new(cause), world),

@@ -89,3 +89,20 @@ fn an_answer_that_is_final_fails_the_request_and_is_a_success_to_the_strategy() 
     assert_eq!((report.attempts(), report.retries()), (2, 1));
     assert!(report.refusal().is_none());
 }
+
+#[test]
+fn an_attempt_that_the_deadline_ended_is_a_timeout_also_where_a_retry_would_be_unlawful() {
+    let world = VirtualWorld::new();
+    let mut request = failing_request(10 * MS, &world);
+    world.advance(10 * MS);
+    let failure = Failure::in_flight(&crate::reason::TIMEOUT).timed_out();
+    let step = request.handle_failure(failure, &world);
+    let expected = Verdict::TimedOut(Certainty::Ambiguous);
+    assert!(matches!(step, Step::GiveUp(verdict) if verdict == expected));
+    // Before the deadline it is a failure like any other.
+    let mut request = failing_request(20 * MS, &world);
+    let failure = Failure::in_flight(&crate::reason::TIMEOUT).timed_out();
+    let step = request.handle_failure(failure, &world);
+    let expected = Verdict::Failed(Certainty::Ambiguous);
+    assert!(matches!(step, Step::GiveUp(verdict) if verdict == expected));
+}

@@ -32,8 +32,11 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let Arguments { connection, key } = arguments;
     let cluster = connection.open().await?;
-    let collection = connection.address.collection(&cluster)?;
-    let outcome = collection.get(&key).await;
+    let collection = connection.collection(&cluster).await?;
+    let outcome = collection
+        .get(&key)
+        .retry_shared(connection.strategy())
+        .await;
     cluster.close().await;
     match outcome {
         Ok(document) if connection.json => line(as_json(&document)),

@@ -29,8 +29,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         terms,
     } = arguments;
     let cluster = connection.open().await?;
-    let collection = connection.address.collection(&cluster)?;
-    let mut remove = collection.remove(&key);
+    let collection = connection.collection(&cluster).await?;
+    let mut remove = collection.remove(&key).retry_shared(connection.strategy());
     if let Some(cas) = terms.cas {
         remove = remove.cas(cas);
     }

@@ -99,12 +99,13 @@ impl What {
         let value = self.value()?;
         let connection = &self.connection;
         let cluster = connection.open().await?;
-        let collection = connection.address.collection(&cluster)?;
+        let collection = connection.collection(&cluster).await?;
         let mut store = match how {
             How::Upsert => collection.upsert_raw(&self.key, value),
             How::Insert => collection.insert_raw(&self.key, value),
             How::Replace => collection.replace_raw(&self.key, value),
         };
+        store = store.retry_shared(connection.strategy());
         if let Some(cas) = self.terms.cas {
             store = store.cas(cas);
         }

@@ -34,7 +34,8 @@ pub(super) async fn name(seeds: &[Seed], srv: bool) -> Finding {
         let advice = "check the spelling of the name, and whether this machine can look it up";
         return Finding::fails("name", missing.join("; "), advice);
     }
-    let hosts: Vec<&str> = seeds.iter().map(|seed| seed.host.as_str()).collect();
+    let mut hosts: Vec<&str> = seeds.iter().map(|seed| seed.host.as_str()).collect();
+    hosts.dedup();
     let hosts = hosts.join(", ");
     let by = if srv { " (by DNS SRV)" } else { "" };
     let found = found.join(", ");
@@ -171,7 +172,8 @@ fn untrusted(error: &io::Error) -> String {
     let tls = error.get_ref().and_then(|inner| inner.downcast_ref());
     match tls {
         Some(TlsError::InvalidCertificate(certificate)) => match certificate {
-            CertificateError::UnknownIssuer => {
+            // The signature is that of another authority which has the same name.
+            CertificateError::UnknownIssuer | CertificateError::BadSignature => {
                 "trust the authority that issued it: name its certificate (PEM) with \
                  trust_certificate, or --ca on the command line"
             }

@@ -7,7 +7,9 @@ use steadfast_wire::config::Service;
 use super::{Checkup, Finding};
 use crate::collection::Collection;
 use crate::config_error::ConfigError;
-use crate::diagnostics::{EndpointState, PingReport, PingResult};
+use crate::diagnostics::{
+    DiagnosticsReport, EndpointDiagnostics, EndpointState, PingReport, PingResult,
+};
 use crate::error::{Error, ErrorKind};
 use crate::services;
 use crate::world::now;
@@ -15,6 +17,11 @@ use crate::{Bucket, Cluster};
 
 /// A key that nobody minds being asked for.
 const KEY: &str = "steadfast-checkup";
+
+/// How often a node is looked at that does not take connections, and how often it
+/// must have refused.
+const GLANCE: Duration = Duration::from_millis(25);
+const REFUSALS: u32 = 20;
 
 /// Everything that a client does once it is let in. The bucket is left out if it
 /// did not open.
@@ -48,25 +55,24 @@ pub(super) async fn examine(checkup: &Checkup, opened: bool) -> Result<Vec<Findi
 
 /// Whether every node of the bucket takes a connection.
 async fn nodes(cluster: &Cluster, bucket: &Bucket, patience: Duration) -> Finding {
-    let ready = bucket.wait_until_ready(patience).await;
+    let ready = tokio::select! {
+        ready = bucket.wait_until_ready(patience) => Some(ready),
+        () = refused(cluster) => None,
+    };
     let report = cluster.diagnostics();
-    let connected = |state| state == EndpointState::Connected;
     let count = report.endpoints.len();
-    let missing: Vec<String> = report
-        .endpoints
-        .iter()
-        .filter(|endpoint| !connected(endpoint.state))
+    let missing: Vec<String> = missing(&report)
         .map(|endpoint| match &endpoint.note {
             Some(note) => format!("{} ({note})", endpoint.remote),
             None => endpoint.remote.clone(),
         })
         .collect();
     match ready {
-        Ok(()) => Finding::works("nodes", format!("{count} of {count} connected")),
-        Err(error) if missing.is_empty() => {
+        Some(Ok(())) => Finding::works("nodes", format!("{count} of {count} connected")),
+        Some(Err(error)) if missing.is_empty() => {
             Finding::fails("nodes", error.to_string(), "look at the server's log")
         }
-        Err(_) => {
+        Some(Err(_)) | None => {
             let text = format!(
                 "{} of {count} connected; not {}",
                 count - missing.len(),
@@ -78,6 +84,24 @@ async fn nodes(cluster: &Cluster, bucket: &Bucket, patience: Duration) -> Findin
             Finding::fails("nodes", text, advice)
         }
     }
+}
+
+/// Completes when every node that is not connected has refused for a while: there is
+/// no need to wait for longer.
+async fn refused(cluster: &Cluster) {
+    let mut seen = 0;
+    while seen < REFUSALS {
+        tokio::time::sleep(GLANCE).await;
+        let report = cluster.diagnostics();
+        let mut missing = missing(&report).peekable();
+        let all = missing.peek().is_some() && missing.all(|endpoint| endpoint.note.is_some());
+        seen = if all { seen + 1 } else { 0 };
+    }
+}
+
+fn missing(report: &DiagnosticsReport) -> impl Iterator<Item = &EndpointDiagnostics> {
+    let endpoints = report.endpoints.iter();
+    endpoints.filter(|endpoint| endpoint.state != EndpointState::Connected)
 }
 
 fn asked_for(checkup: &Checkup) -> impl Iterator<Item = &'static str> {

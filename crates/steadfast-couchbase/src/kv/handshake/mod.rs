@@ -11,7 +11,7 @@ mod wire;
 use std::sync::Arc;
 
 use bytes::BytesMut;
-pub(crate) use refusal::Rejected;
+pub(crate) use refusal::{Reached, Rejected, kind_of};
 use refusal::{bad_answer, bucket_refused, sasl_refused};
 use steadfast_wire::config::ClusterConfig;
 use steadfast_wire::error_map::{ErrorMap, ErrorMapRequest};
@@ -48,6 +48,10 @@ pub(crate) struct Welcome {
     /// What was read beyond the last answer.
     pub(crate) received: BytesMut,
 }
+
+/// Each node of a config is dialled, so there is a limit to how many a server can
+/// make up. The largest clusters have some hundreds.
+const MOST_NODES: usize = 4096;
 
 /// The largest config that is unpacked.
 pub(crate) const MAX_CONFIG: usize = 20 << 20;
@@ -88,22 +92,9 @@ pub(crate) fn features(compression: bool, push: bool) -> FeatureSet {
 /// Dropping the future leaves a socket that is of no use any more; drop it too.
 pub(crate) async fn bootstrap(io: &mut Io, terms: &Terms<'_>) -> Result<Welcome, Rejected> {
     let mut wire = Wire::new(io);
-    let (greeting, opening);
-    if terms.hello_after_authentication {
-        authenticate(&mut wire, terms, None).await?;
-        greeting = Greeting::queue(&mut wire, terms, terms.features)?;
-        opening = Opening::queue(&mut wire, terms)?;
-    } else {
-        greeting = Greeting::queue(&mut wire, terms, terms.features)?;
-        let mut early = None;
-        authenticate(&mut wire, terms, Some(&mut early)).await?;
-        opening = match early {
-            Some(opening) => opening,
-            None => Opening::queue(&mut wire, terms)?,
-        };
-    }
-    let (features, error_map) = greeting.receive(&mut wire, terms).await?;
-    let config = opening.receive(&mut wire, terms).await?;
+    let (features, error_map, config) = negotiate(&mut wire, terms)
+        .await
+        .map_err(|rejected| rejected.after(wire.reached))?;
     Ok(Welcome {
         features,
         error_map,
@@ -112,12 +103,39 @@ pub(crate) async fn bootstrap(io: &mut Io, terms: &Terms<'_>) -> Result<Welcome,
     })
 }
 
+type Agreed = (FeatureSet, Option<Arc<ErrorMap>>, Option<ClusterConfig>);
+
+async fn negotiate(wire: &mut Wire<'_>, terms: &Terms<'_>) -> Result<Agreed, Rejected> {
+    let (greeting, opening);
+    if terms.hello_after_authentication {
+        authenticate(wire, terms, None).await?;
+        greeting = Greeting::queue(wire, terms, terms.features)?;
+        opening = Opening::queue(wire, terms)?;
+    } else {
+        greeting = Greeting::queue(wire, terms, terms.features)?;
+        let mut early = None;
+        authenticate(wire, terms, Some(&mut early)).await?;
+        opening = match early {
+            Some(opening) => opening,
+            None => Opening::queue(wire, terms)?,
+        };
+    }
+    let (features, error_map) = greeting.receive(wire, terms).await?;
+    let config = opening.receive(wire, terms).await?;
+    Ok((features, error_map, config))
+}
+
 /// The config in an answer or a notification.
 pub(crate) fn read_config(frame: &Frame, host: &str) -> Result<ClusterConfig, Rejected> {
     let json = frame
         .plain_value(MAX_CONFIG)
         .map_err(|error| bad_answer("the config", &error))?;
-    ClusterConfig::parse(&json, host).map_err(|error| bad_answer("the config", &error))
+    let config =
+        ClusterConfig::parse(&json, host).map_err(|error| bad_answer("the config", &error))?;
+    match config.nodes.len() {
+        ..=MOST_NODES => Ok(config),
+        count => Err(bad_answer("the config", &format!("it has {count} nodes"))),
+    }
 }
 
 /// HELLO and the error map.
@@ -159,7 +177,9 @@ impl Greeting {
             return Ok((features, None));
         };
         let answer = wire.answer(error_map).await?;
-        if answer.status() != Status::Success {
+        // A server that does not grant XERROR has no codes to explain. It was
+        // asked all the same, in the same flight (D26).
+        if answer.status() != Status::Success || !features.contains(Feature::Xerror) {
             return Ok((features, None));
         }
         let json = answer
@@ -225,6 +245,7 @@ impl Opening {
                 return Err(bucket_refused(terms.bucket.unwrap_or_default(), &selected));
             }
         }
+        wire.reached = Reached::Bucket;
         let config = wire.answer(self.config).await?;
         match config.status() {
             Status::Success => Ok(Some(read_config(&config, terms.host)?)),
@@ -286,7 +307,10 @@ async fn authenticate(
         answer = wire.answer(step).await?;
     }
     match answer.status() {
-        Status::Success => exchange.finish(answer.value()).map_err(refused),
+        Status::Success => {
+            wire.reached = Reached::Authentication;
+            exchange.finish(answer.value()).map_err(refused)
+        }
         Status::AuthError => Err(Rejected::authentication(terms.credentials, &answer)),
         status => Err(Rejected::lost(format!(
             "the server answered the authentication with {status}"

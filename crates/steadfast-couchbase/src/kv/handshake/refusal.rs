@@ -20,6 +20,25 @@ pub(crate) struct Rejected {
     pub(crate) reason: &'static Reason,
     /// What happened. Holds no secrets.
     pub(crate) note: String,
+    /// What it got past before.
+    pub(crate) reached: Reached,
+}
+
+/// How far a bootstrap came: what lies behind it was no problem this time,
+/// whatever it was before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reached {
+    /// Nothing came back.
+    #[default]
+    Nothing,
+    /// The server said something, so that TLS, if there is any, is in order. The
+    /// end of the handshake alone does not say so: a server may read the client's
+    /// certificate later, and then hang up.
+    Answers,
+    /// The server knows the user.
+    Authentication,
+    /// The bucket is open, if one was asked for.
+    Bucket,
 }
 
 impl Rejected {
@@ -28,6 +47,7 @@ impl Rejected {
         Self {
             reason: &SOCKET_NOT_AVAILABLE,
             note,
+            reached: Reached::Nothing,
         }
     }
 
@@ -44,6 +64,7 @@ impl Rejected {
         Self {
             reason: &TLS_ERROR,
             note: error.to_string(),
+            reached: Reached::Nothing,
         }
     }
 
@@ -60,23 +81,35 @@ impl Rejected {
                 answer.status(),
                 said(answer)
             ),
+            reached: Reached::Nothing,
         }
+    }
+
+    /// The same, after it had got so far.
+    pub(super) fn after(self, reached: Reached) -> Self {
+        Self { reached, ..self }
     }
 
     /// The error that it becomes where a strategy does not wait.
     pub(crate) fn kind(&self) -> ErrorKind {
-        if self.reason == &AUTHENTICATION_ERROR {
-            ErrorKind::AuthenticationFailure
-        } else if self.reason == &TLS_ERROR || self.reason == &BUCKET_ACCESS_ERROR {
-            ErrorKind::Couchbase
-        } else {
-            ErrorKind::ServiceNotAvailable
-        }
+        kind_of(self.reason)
     }
 
     /// The failure of an operation that waits for this connection.
     pub(crate) fn failure(&self) -> Failure {
         Failure::not_sent(self.reason).with_note(self.note.clone())
+    }
+}
+
+/// The error that an operation becomes which could not be dispatched for this
+/// reason, where a strategy does not wait.
+pub(crate) fn kind_of(reason: &Reason) -> ErrorKind {
+    if reason == &AUTHENTICATION_ERROR {
+        ErrorKind::AuthenticationFailure
+    } else if reason == &TLS_ERROR || reason == &BUCKET_ACCESS_ERROR {
+        ErrorKind::Couchbase
+    } else {
+        ErrorKind::ServiceNotAvailable
     }
 }
 
@@ -116,6 +149,7 @@ pub(super) fn bucket_refused(bucket: &str, answer: &Frame) -> Rejected {
     Rejected {
         reason,
         note: format!("opening the bucket \"{bucket}\": {status}{}", said(answer)),
+        reached: Reached::Nothing,
     }
 }
 

@@ -4,7 +4,7 @@ use bytes::{Bytes, BytesMut};
 use steadfast_wire::{Decoded, Encode, Frame, FrameBuilder, FrameDecoder, Magic};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::Rejected;
+use super::{Reached, Rejected};
 use crate::kv::connection::Io;
 
 /// No answer of a bootstrap is larger than a large config.
@@ -17,6 +17,7 @@ pub(super) struct Wire<'a> {
     /// Answers that came before somebody asked for them.
     early: Vec<Frame>,
     next_opaque: u32,
+    pub(super) reached: Reached,
 }
 
 impl<'a> Wire<'a> {
@@ -27,6 +28,7 @@ impl<'a> Wire<'a> {
             received: BytesMut::new(),
             early: Vec::new(),
             next_opaque: 1,
+            reached: Reached::Nothing,
         }
     }
 
@@ -81,7 +83,10 @@ impl<'a> Wire<'a> {
         let decoder = FrameDecoder::from_server().with_max_body(MAX_BODY);
         loop {
             match decoder.decode(&mut self.received) {
-                Ok(Decoded::Frame(frame)) => return Ok(frame),
+                Ok(Decoded::Frame(frame)) => {
+                    self.reached = self.reached.max(Reached::Answers);
+                    return Ok(frame);
+                }
                 Ok(Decoded::NeedMore(_)) => {}
                 Err(error) => return Err(Rejected::lost(format!("a bad frame: {error}"))),
             }

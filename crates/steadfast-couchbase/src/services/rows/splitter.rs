@@ -308,11 +308,6 @@ impl Malformed {
             at: 0,
         }
     }
-
-    /// Whether there is nothing wrong but that it ended too early.
-    pub(crate) fn is_end(&self) -> bool {
-        self.problem == Problem::Ended
-    }
 }
 
 /// Says where, and never quotes what.

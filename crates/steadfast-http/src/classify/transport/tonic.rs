@@ -24,7 +24,8 @@ pub(super) fn read(error: &(dyn StdError + 'static), now: SystemTime) -> Option<
     if status.source().is_some() {
         return None;
     }
-    match grpc::status_of(status.code().into(), hint(status, now)) {
+    let pushed_back = status.metadata().contains_key(hint::PUSHBACK);
+    match grpc::status_of(status.code().into(), hint(status, now), pushed_back) {
         Reading::Failed(failure) => Some(failure),
         Reading::Succeeded => None,
     }

@@ -1,0 +1,257 @@
+//! `steadfast doctor`, against clusters with something wrong.
+
+use serde_json::Value;
+use steadfast_cluster::Service;
+use steadfast_cluster::fault::Fault;
+
+use crate::support::{Output, Served, command, run};
+
+/// The finding at a step.
+fn found<'a>(output: &'a Output, step: &str) -> &'a str {
+    let lines = output.stdout.lines();
+    let found = lines.filter(|line| line.split_whitespace().nth(1) == Some(step));
+    let found: Vec<&str> = found.collect();
+    assert_eq!(found.len(), 1, "{step} in\n{}", output.stdout);
+    found[0]
+}
+
+fn works(output: &Output, step: &str) {
+    assert!(
+        found(output, step).starts_with('✔'),
+        "{step}\n{}",
+        output.stdout
+    );
+}
+
+fn fails(output: &Output, step: &str, text: &str, advice: &str) {
+    assert_eq!(output.status, 1, "{output:?}");
+    let line = found(output, step);
+    assert!(
+        line.starts_with('✘') && line.contains(text),
+        "{}",
+        output.stdout
+    );
+    let mut lines = output.stdout.lines().skip_while(|other| *other != line);
+    let next = lines.nth(1).unwrap();
+    assert!(
+        next.contains("→") && next.contains(advice),
+        "{}",
+        output.stdout
+    );
+}
+
+fn untried(output: &Output, steps: &[&str]) {
+    for step in steps {
+        assert!(
+            found(output, step).starts_with('–'),
+            "{step}\n{}",
+            output.stdout
+        );
+    }
+}
+
+#[test]
+fn a_cluster_that_works_works_at_every_step() {
+    let served = Served::start(|builder| builder.nodes(2));
+    let cluster = served.cluster();
+    cluster.create_scope("travel", "inventory").unwrap();
+    cluster
+        .create_collection("travel", "inventory", "users", 0)
+        .unwrap();
+    let output = served.run(&["doctor", &served.address("travel/inventory/users")]);
+    assert!(output.ok(), "{output:?}");
+    for step in [
+        "name",
+        "connect",
+        "authenticate",
+        "bucket",
+        "nodes",
+        "scope",
+        "collection",
+        "read",
+        "kv",
+        "query",
+        "analytics",
+        "search",
+        "views",
+        "management",
+    ] {
+        works(&output, step);
+    }
+    untried(&output, &["TLS"]);
+    assert!(found(&output, "nodes").contains("2 of 2 connected"));
+}
+
+#[test]
+fn without_a_bucket_the_rest_is_looked_at() {
+    let served = Served::start(|builder| builder);
+    let output = served.run(&["doctor", &served.address("")]);
+    assert!(output.ok(), "{output:?}");
+    untried(&output, &["bucket"]);
+    works(&output, "query");
+}
+
+#[test]
+fn a_wrong_port_is_told_from_a_wrong_name() {
+    let mut wrong = command(&["doctor", "couchbase://127.0.0.1:1/travel", "--user", "app"]);
+    wrong.env("STEADFAST_PASSWORD", "secret");
+    let output = run(wrong);
+    works(&output, "name");
+    fails(&output, "connect", "127.0.0.1:1", "nothing listens there");
+    untried(&output, &["authenticate", "bucket"]);
+
+    let unknown = "couchbase://no-such-host.invalid:11210/travel";
+    let mut wrong = command(&["doctor", unknown, "--user", "app"]);
+    wrong.env("STEADFAST_PASSWORD", "secret");
+    let output = run(wrong);
+    fails(&output, "name", "no-such-host.invalid", "spelling");
+    untried(&output, &["connect", "authenticate", "bucket"]);
+}
+
+#[test]
+fn a_wrong_password_is_told() {
+    let served = Served::start(|builder| builder);
+    let output = served.run_as("wrong", &["doctor", &served.address("travel")]);
+    works(&output, "connect");
+    fails(
+        &output,
+        "authenticate",
+        "user \"app\"",
+        "check the password",
+    );
+    untried(&output, &["bucket"]);
+}
+
+#[test]
+fn a_certificate_that_is_not_trusted_is_shown_with_its_issuer() {
+    let served = Served::start(|builder| builder.tls(true));
+    let cluster = served.cluster();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ca.pem");
+    std::fs::write(&path, cluster.ca_pem().unwrap()).unwrap();
+    let address = format!("{}/travel", cluster.tls_connection_string().unwrap());
+    let trusted = served.run(&["doctor", &address, "--ca", path.to_str().unwrap()]);
+    assert!(trusted.ok(), "{trusted:?}");
+    works(&trusted, "TLS");
+    assert!(
+        found(&trusted, "TLS").contains("valid until"),
+        "{trusted:?}"
+    );
+    assert!(found(&trusted, "TLS").contains("issued by CN=steadfast cluster authority"));
+
+    // Another authority's certificate is not this one's.
+    let other = Served::start(|builder| builder.tls(true));
+    std::fs::write(&path, other.cluster().ca_pem().unwrap()).unwrap();
+    let output = served.run(&["doctor", &address, "--ca", path.to_str().unwrap()]);
+    fails(
+        &output,
+        "TLS",
+        "issued by CN=steadfast cluster authority",
+        "--ca",
+    );
+    untried(&output, &["authenticate", "bucket"]);
+
+    // Who has no file for --ca, or no TLS to use it with, is told at once.
+    let output = served.run(&["doctor", &address, "--ca", "/no/such/file"]);
+    assert!(
+        output.status == 2 && output.stderr.contains("/no/such/file"),
+        "{output:?}"
+    );
+    let output = served.run(&["doctor", &served.address("travel"), "--ca", "x"]);
+    assert!(
+        output.status == 2 && output.stderr.contains("couchbases://"),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn a_port_without_tls_is_told_from_one_with() {
+    let served = Served::start(|builder| builder.tls(true));
+    let cluster = served.cluster();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ca.pem");
+    std::fs::write(&path, cluster.ca_pem().unwrap()).unwrap();
+    let plain = served
+        .address("travel")
+        .replace("couchbase:", "couchbases:");
+    let output = served.run(&["doctor", &plain, "--ca", path.to_str().unwrap()]);
+    fails(&output, "TLS", "", "11207");
+    let secure = cluster.tls_connection_string().unwrap();
+    let secure = format!("{}/travel", secure.replace("couchbases:", "couchbase:"));
+    let output = served.run(&["doctor", &secure]);
+    fails(&output, "authenticate", "", "couchbases://");
+}
+
+#[test]
+fn what_is_missing_in_the_cluster_is_named() {
+    let served = Served::start(|builder| builder);
+    let output = served.run(&["doctor", &served.address("nope")]);
+    fails(&output, "bucket", "\"nope\"", "create the bucket");
+    works(&output, "query");
+
+    let output = served.run(&["doctor", &served.address("travel/nowhere/users")]);
+    fails(&output, "scope", "no scope \"nowhere\"", "create it");
+    untried(&output, &["collection"]);
+
+    served
+        .cluster()
+        .create_scope("travel", "inventory")
+        .unwrap();
+    let output = served.run(&["doctor", &served.address("travel/inventory/users")]);
+    works(&output, "scope");
+    fails(
+        &output,
+        "collection",
+        "no collection \"users\"",
+        "create it",
+    );
+    // A scope alone needs no collection `_default`, which only one scope has.
+    let output = served.run(&["doctor", &served.address("travel/inventory")]);
+    assert!(output.ok(), "{output:?}");
+    works(&output, "scope");
+}
+
+#[test]
+fn a_service_that_is_down_is_told_from_one_that_is_not_there() {
+    let served = Served::start(|builder| builder.nodes(2));
+    let fault = Fault::on_service(Service::Query).cut_before_reading();
+    let _guard = served.cluster().fault(fault);
+    let output = served.run(&["doctor", &served.address("travel")]);
+    works(&output, "read");
+    fails(
+        &output,
+        "query",
+        "0 of 2 nodes answered",
+        "is the service up",
+    );
+    works(&output, "search");
+}
+
+#[test]
+fn a_node_that_is_down_is_named() {
+    let served = Served::start(|builder| builder.nodes(2));
+    let nodes = served.cluster().nodes();
+    let address = served.address("travel?kv_timeout=500ms");
+    served.block_on(served.cluster().crash(nodes[1])).unwrap();
+    let output = served.run(&["doctor", &address]);
+    works(&output, "bucket");
+    fails(&output, "nodes", "1 of 2 connected", "each node must be up");
+}
+
+#[test]
+fn machines_get_a_finding_a_line() {
+    let served = Served::start(|builder| builder);
+    let output = served.run_as("wrong", &["doctor", &served.address("travel"), "--json"]);
+    assert_eq!(output.status, 1);
+    let lines = output.stdout.lines();
+    let findings: Vec<Value> = lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let refused = findings
+        .iter()
+        .find(|each| each["step"] == "authenticate")
+        .unwrap();
+    assert_eq!(refused["outcome"], "fails");
+    assert!(refused["advice"].is_string());
+    assert_eq!(findings.last().unwrap()["outcome"], "not-tried");
+}

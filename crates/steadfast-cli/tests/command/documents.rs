@@ -1,0 +1,228 @@
+//! `steadfast get`, `upsert`, `insert`, `replace`, `remove` and `query`.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use steadfast_cluster::fault::Fault;
+use steadfast_wire::{Opcode, Status};
+
+use crate::support::{Served, command, run, steadfast};
+
+fn served() -> Served {
+    Served::start(|builder| builder.nodes(2))
+}
+
+#[test]
+fn a_document_goes_in_and_comes_out_byte_for_byte() {
+    let served = served();
+    let travel = served.address("travel");
+    let text = r#"{"b": 1.0, "a": [1, 2]}"#;
+    let stored = served.run(&["upsert", &travel, "k", text]);
+    assert!(stored.ok() && stored.stdout.is_empty(), "{stored:?}");
+    assert!(stored.stderr.starts_with("stored, cas "), "{stored:?}");
+    let found = served.run(&["get", &travel, "k"]);
+    assert_eq!(found.stdout, text);
+    let cas = stored.stderr.trim().trim_start_matches("stored, ");
+    assert_eq!(found.stderr.trim(), cas);
+
+    let all = served.run(&["get", &travel, "k", "--json"]);
+    let all: Value = serde_json::from_str(&all.stdout).unwrap();
+    assert_eq!(all["content"], json!({"a": [1, 2], "b": 1.0}));
+    assert_eq!(all["cas"], cas.trim_start_matches("cas "));
+}
+
+#[test]
+fn values_come_from_files_and_pipes_too() {
+    let served = served();
+    let travel = served.address("travel");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("value");
+    std::fs::write(&path, [0xff, 0x00]).unwrap();
+    let file = path.to_str().unwrap();
+    let refused = served.run(&["upsert", &travel, "k", "--file", file]);
+    assert_eq!(refused.status, 2, "{refused:?}");
+    assert!(refused.stderr.contains("--binary"), "{refused:?}");
+    let stored = served.run(&["upsert", &travel, "k", "--file", file, "--binary"]);
+    assert!(stored.ok(), "{stored:?}");
+    let found = served.run(&["get", &travel, "k", "--json"]);
+    let found: Value = serde_json::from_str(&found.stdout).unwrap();
+    assert_eq!(found["bytes"], json!([0xff, 0x00]));
+
+    let mut piped = command(&["upsert", &travel, "p", "--user", "app"]);
+    piped
+        .env("STEADFAST_PASSWORD", "secret")
+        .stdin(Stdio::piped());
+    let mut process = piped.stderr(Stdio::null()).spawn().unwrap();
+    process.stdin.take().unwrap().write_all(b"[1]").unwrap();
+    assert!(process.wait().unwrap().success());
+    assert_eq!(served.run(&["get", &travel, "p"]).stdout, "[1]");
+}
+
+#[test]
+fn scripts_can_tell_what_happened_by_the_status() {
+    let served = served();
+    let travel = served.address("travel");
+    let status = |arguments: &[&str]| served.run(arguments).status;
+    assert_eq!(status(&["get", &travel, "k"]), 3);
+    assert_eq!(status(&["replace", &travel, "k", "1"]), 3);
+    assert_eq!(status(&["remove", &travel, "k"]), 3);
+    assert_eq!(status(&["insert", &travel, "k", "1"]), 0);
+    assert_eq!(status(&["insert", &travel, "k", "1"]), 5);
+    assert_eq!(status(&["replace", &travel, "k", "2", "--cas", "1"]), 5);
+    assert_eq!(status(&["replace", &travel, "k", "2"]), 0);
+    assert_eq!(status(&["remove", &travel, "k", "--json"]), 0);
+    assert_eq!(status(&["get", &served.address("nope"), "k"]), 1);
+
+    let rule = Fault::on(Opcode::Set).key("cut").cut_after_applying();
+    let _guard = served.cluster().fault(rule);
+    let cut = served.run(&["upsert", &travel, "cut", "1"]);
+    assert_eq!(cut.status, 4, "{cut:?}");
+    assert!(cut.stderr.contains("may have been applied"), "{cut:?}");
+    assert!(cut.stderr.contains("→ reads are retried"), "{cut:?}");
+}
+
+#[test]
+fn an_error_is_one_line_or_its_history_or_json() {
+    let served = Served::start(|builder| builder);
+    let rule = Fault::on(Opcode::Get).answer(Status::TemporaryFailure);
+    let _guard = served.cluster().fault(rule);
+    let travel = served.address("travel?kv_timeout=50ms");
+    let short = served.run(&["get", &travel, "k"]);
+    assert_eq!(short.status, 1);
+    let lines: Vec<&str> = short.stderr.lines().collect();
+    assert_eq!(lines.len(), 2, "{short:?}");
+    assert!(lines[0].contains("timed out after 0."), "{short:?}");
+    assert!(lines[0].contains("KV_TEMPORARY_FAILURE"), "{short:?}");
+    assert!(
+        lines[1].starts_with("  → the node is out of memory"),
+        "{short:?}"
+    );
+    let long = served.run(&["get", &travel, "k", "-v"]);
+    assert!(
+        long.stderr.contains("#1 ") && long.stderr.contains("#2 "),
+        "{long:?}"
+    );
+    let machine = served.run(&["get", &travel, "k", "--json"]);
+    let error: Value = serde_json::from_str(&machine.stderr).unwrap();
+    assert_eq!(error["error"], "UnambiguousTimeout");
+    assert_eq!(error["retryReasons"], json!(["KV_TEMPORARY_FAILURE"]));
+}
+
+#[test]
+fn a_strategy_can_be_chosen() {
+    let served = Served::start(|builder| builder);
+    let rule = Fault::on(Opcode::Get).answer(Status::TemporaryFailure);
+    let _guard = served.cluster().fault(rule);
+    let travel = served.address("travel");
+    let output = served.run(&["get", &travel, "k", "--strategy", "fail-fast"]);
+    assert_eq!(output.status, 1);
+    assert!(output.stderr.contains("temporary failure"), "{output:?}");
+    assert!(!output.stderr.contains("timed out"), "{output:?}");
+}
+
+#[test]
+fn collections_are_part_of_the_address() {
+    let served = served();
+    let cluster = served.cluster();
+    cluster.create_scope("travel", "inventory").unwrap();
+    cluster
+        .create_collection("travel", "inventory", "users", 0)
+        .unwrap();
+    let users = served.address("travel/inventory/users");
+    assert!(served.run(&["upsert", &users, "k", "1"]).ok());
+    assert_eq!(served.run(&["get", &users, "k"]).stdout, "1");
+    assert_eq!(
+        served.run(&["get", &served.address("travel"), "k"]).status,
+        3
+    );
+    let half = served.run(&["get", &served.address("travel/inventory"), "k"]);
+    assert_eq!(half.status, 2, "{half:?}");
+    assert!(half.stderr.contains("which collection"), "{half:?}");
+    let none = served.run(&["get", &served.address(""), "k"]);
+    assert!(
+        none.status == 2 && none.stderr.contains("which bucket"),
+        "{none:?}"
+    );
+}
+
+#[test]
+fn queries_print_a_row_a_line() {
+    let served = served();
+    let cluster = served.address("");
+    let rows = served.run(&["query", &cluster, "SELECT 1 AS one", "--readonly"]);
+    assert!(rows.ok(), "{rows:?}");
+    assert_eq!(rows.stdout, "{\"one\":1}\n");
+    let wrong = served.run(&["query", &cluster, "SELEC 1"]);
+    assert_eq!(wrong.status, 1);
+    assert!(
+        wrong.stderr.contains("parsing failure (code 3000)"),
+        "{wrong:?}"
+    );
+    let wrong = served.run(&["query", &cluster, "SELECT 1", "--param", "x"]);
+    assert_eq!(wrong.status, 2, "{wrong:?}");
+}
+
+#[test]
+fn who_does_not_say_who_they_are_is_told_how() {
+    let output = steadfast(&["get", "couchbase://127.0.0.1:1/travel", "k"]);
+    assert_eq!(output.status, 2);
+    assert!(output.stderr.contains("STEADFAST_USER"), "{output:?}");
+    let output = steadfast(&[
+        "get",
+        "couchbase://127.0.0.1:1/travel",
+        "k",
+        "--user",
+        "app",
+    ]);
+    assert_eq!(output.status, 2);
+    assert!(output.stderr.contains("STEADFAST_PASSWORD"), "{output:?}");
+    let output = steadfast(&["get", "db.example.com", "k", "--user", "app"]);
+    assert_eq!(output.status, 2);
+    assert!(
+        output.stderr.contains("write couchbase://host"),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn the_password_may_stand_in_a_file_with_or_without_a_line_break() {
+    let served = served();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("password");
+    for text in ["secret", "secret\n", "secret\r\n"] {
+        std::fs::write(&path, text).unwrap();
+        let mut command = command(&[
+            "upsert",
+            &served.address("travel"),
+            "k",
+            "1",
+            "--user",
+            "app",
+        ]);
+        command.arg("--password-file").arg(&path);
+        let output = run(command);
+        assert!(output.ok(), "{text:?}: {output:?}");
+    }
+    let wrong = served.run_as("wrong", &["get", &served.address("travel"), "k"]);
+    assert_eq!(wrong.status, 1);
+    assert!(
+        wrong.stderr.contains("refused these credentials"),
+        "{wrong:?}"
+    );
+    assert!(
+        !wrong.stderr.contains("wrong"),
+        "no password is printed: {wrong:?}"
+    );
+}
+
+#[test]
+fn a_cluster_that_is_not_there_is_a_timeout_that_says_where_to_look() {
+    let address = "couchbase://127.0.0.1:1/travel?kv_timeout=100ms";
+    let mut command = command(&["get", address, "k", "--user", "app", "--timeout", "100ms"]);
+    command.env("STEADFAST_PASSWORD", "secret");
+    let output = run(command);
+    assert_eq!(output.status, 1);
+    assert!(output.stderr.contains("timed out"), "{output:?}");
+    assert!(output.stderr.contains("→"), "{output:?}");
+}

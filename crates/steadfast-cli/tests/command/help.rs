@@ -1,0 +1,53 @@
+//! Help, completions and colours.
+
+use crate::support::{command, run, steadfast};
+
+const COMMANDS: [&str; 13] = [
+    "cluster",
+    "fault",
+    "load",
+    "topology",
+    "explain",
+    "doctor",
+    "get",
+    "upsert",
+    "insert",
+    "replace",
+    "remove",
+    "query",
+    "completions",
+];
+
+#[test]
+fn every_command_is_listed_and_teaches_by_example() {
+    let all = steadfast(&["--help"]).stdout;
+    for name in COMMANDS {
+        assert!(all.contains(&format!("  {name}")), "{name} is not in {all}");
+        let help = steadfast(&[name, "--help"]).stdout;
+        assert!(help.contains("Example"), "{name}: {help}");
+    }
+}
+
+#[test]
+fn completions_know_every_command() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = steadfast(&["completions", shell]);
+        assert!(script.ok());
+        for name in COMMANDS {
+            assert!(script.stdout.contains(name), "{shell}: {name}");
+        }
+    }
+}
+
+#[test]
+fn colours_are_for_terminals_and_for_who_asks() {
+    let arguments = ["explain", "kv", "get", "--in-flight"];
+    let escape = |output: &str| output.contains('\u{1b}');
+    assert!(!escape(&steadfast(&arguments).stdout));
+    let mut forced = command(&arguments);
+    forced.env("CLICOLOR_FORCE", "1").env_remove("NO_COLOR");
+    assert!(escape(&run(forced).stdout));
+    let mut refused = command(&arguments);
+    refused.env("CLICOLOR_FORCE", "0").env("NO_COLOR", "1");
+    assert!(!escape(&run(refused).stdout));
+}

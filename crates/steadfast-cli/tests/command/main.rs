@@ -1,0 +1,13 @@
+//! The command as people and scripts run it: the real binary, real sockets, what it
+//! prints and with which status it ends.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod cluster;
+mod doctor;
+mod documents;
+mod explain;
+mod guides;
+mod help;
+mod scenario;
+mod support;

@@ -1,0 +1,149 @@
+//! Running the binary.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use steadfast_cluster::{BucketSettings, Builder, Cluster};
+use tokio::runtime::Runtime;
+
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_steadfast");
+
+/// What a run of the command came to.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(crate) status: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Output {
+    pub(crate) fn ok(&self) -> bool {
+        self.status == 0
+    }
+}
+
+/// Runs the command.
+pub(crate) fn steadfast(arguments: &[&str]) -> Output {
+    run(command(arguments))
+}
+
+/// The command, in an environment that says nothing.
+pub(crate) fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(BINARY);
+    command.args(arguments).stdin(Stdio::null());
+    for variable in ["CONTROL", "USER", "PASSWORD"] {
+        command.env_remove(format!("STEADFAST_{variable}"));
+    }
+    command
+}
+
+pub(crate) fn run(mut command: Command) -> Output {
+    let output = command.output().unwrap();
+    Output {
+        status: output.status.code().unwrap(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// A cluster in this process, for the command to talk to.
+pub(crate) struct Served {
+    runtime: Runtime,
+    cluster: Cluster,
+}
+
+impl Served {
+    pub(crate) fn start(build: impl FnOnce(Builder) -> Builder) -> Self {
+        let runtime = Runtime::new().unwrap();
+        let bucket = BucketSettings::new("travel").replicas(0).vbuckets(16);
+        let builder = Cluster::builder().bucket(bucket).user("app", "secret");
+        let cluster = runtime.block_on(build(builder).start()).unwrap();
+        Self { runtime, cluster }
+    }
+
+    pub(crate) fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
+    }
+
+    /// The address of something in the cluster.
+    pub(crate) fn address(&self, path: &str) -> String {
+        format!("{}/{path}", self.cluster.connection_string())
+    }
+
+    /// Runs a command as the user of the cluster.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        self.run_as("secret", arguments)
+    }
+
+    pub(crate) fn run_as(&self, password: &str, arguments: &[&str]) -> Output {
+        let mut command = command(arguments);
+        command.env("STEADFAST_USER", "app");
+        command.env("STEADFAST_PASSWORD", password);
+        run(command)
+    }
+}
+
+/// `steadfast cluster`, running.
+pub(crate) struct Running {
+    process: Child,
+    printed: Vec<String>,
+    rest: BufReader<ChildStdout>,
+}
+
+impl Running {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        let mut process = command(&["cluster"])
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut rest = BufReader::new(process.stdout.take().unwrap());
+        let lines = rest.by_ref().lines().map(Result::unwrap);
+        let printed = lines.take_while(|line| !line.starts_with("up;")).collect();
+        Self {
+            process,
+            printed,
+            rest,
+        }
+    }
+
+    pub(crate) fn fact(&self, name: &str) -> &str {
+        let line = self
+            .printed
+            .iter()
+            .find(|line| line.starts_with(name))
+            .unwrap();
+        line[name.len()..].split_whitespace().next().unwrap()
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        let control = self.fact("control").strip_prefix("http://").unwrap();
+        let mut command = command(arguments);
+        command.env("STEADFAST_CONTROL", control);
+        run(command)
+    }
+
+    pub(crate) fn stdout(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert!(output.ok(), "{arguments:?}: {output:?}");
+        output.stdout
+    }
+
+    /// What it prints until it ends by itself, and its status.
+    pub(crate) fn end(mut self) -> (i32, Vec<String>) {
+        let lines = self.rest.by_ref().lines().map(Result::unwrap).collect();
+        (self.process.wait().unwrap().code().unwrap(), lines)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

@@ -1,0 +1,100 @@
+//! What is in the log, for whoever has to find out afterwards (RFC 0049: "Note the
+//! explicit requirements to log failed and succeeded retry attempts"; RFC 0013:
+//! "The SDK should just hook this up into the usual logging flow").
+//!
+//! A binary of its own, and one test: who listens to the log is a matter of the
+//! whole process.
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
+
+use std::fmt::{Debug, Write};
+use std::sync::{Arc, Mutex};
+
+use steadfast_cluster::fault::Fault;
+use steadfast_cluster::{BucketSettings, Cluster as Server};
+use steadfast_couchbase::{Cluster, Credentials};
+use steadfast_wire::error_map::{Attributes, ErrorDefinition};
+use steadfast_wire::{Opcode, Status};
+use tracing::field::{Field, Visit};
+use tracing::span::{Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+/// Keeps each event as one line.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Log {
+    fn count(&self, words: &[&str]) -> usize {
+        let lines = self.0.lock().unwrap();
+        let has_all = |line: &&String| words.iter().all(|word| line.contains(word));
+        lines.iter().filter(has_all).count()
+    }
+}
+
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        let _ = write!(self.0, "{}={value:?} ", field.name());
+    }
+}
+
+impl Subscriber for Log {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target().starts_with("steadfast")
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let mut line = Line(format!("{} ", event.metadata().level()));
+        event.record(&mut line);
+        self.0.lock().unwrap().push(line.0);
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+#[tokio::test]
+async fn retries_that_the_error_map_wants_and_maps_that_cannot_be_read_are_in_the_log() {
+    let log = Log::default();
+    tracing::subscriber::set_global_default(log.clone()).unwrap();
+    let server = Server::builder()
+        .nodes(1)
+        .bucket(BucketSettings::new("b").vbuckets(4))
+        .user("app", "secret")
+        .start()
+        .await
+        .unwrap();
+    let odd = Status::from_code(0x0fe1);
+    let definition = ErrorDefinition {
+        name: "ODD".into(),
+        description: "made up".into(),
+        attributes: Attributes::RETRY_NOW,
+        retry: None,
+    };
+    server.error_map().set(odd.code(), definition);
+    let credentials = || Credentials::password("app", "secret");
+    let string = server.connection_string();
+    let cluster = Cluster::connect(&string, credentials()).await.unwrap();
+    let documents = cluster.bucket("b").default_collection();
+    documents.upsert("k", &1).await.unwrap();
+    let _odd = server.fault(Fault::on(Opcode::Get).times(2).answer(odd));
+    documents.get("k").await.unwrap();
+    let retry = ["retry", "\"get\"", "KV_ERROR_MAP_RETRY_INDICATED"];
+    assert_eq!(log.count(&retry), 2, "{:#?}", log.0);
+    cluster.close().await;
+
+    let unread = ["WARN", "the error map cannot be read"];
+    assert_eq!(log.count(&unread), 0, "{:#?}", log.0);
+    server.error_map().set_raw(Some(b"{".to_vec()));
+    let cluster = Cluster::connect(&string, credentials()).await.unwrap();
+    let documents = cluster.bucket("b").default_collection();
+    documents.get("k").await.unwrap();
+    assert!(log.count(&unread) > 0, "{:#?}", log.0);
+    cluster.close().await;
+}
