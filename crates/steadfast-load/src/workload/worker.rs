@@ -355,12 +355,13 @@ impl<C: Client> Worker<C> {
         let key = self.own(counter.made);
         match self.timed(Kind::Get, self.client.get(&key)).await {
             Ok(document) => {
-                let value = std::str::from_utf8(&document)
-                    .ok()
-                    .and_then(|text| text.parse().ok());
-                if !value.is_some_and(|value| counter.may_be(value)) {
-                    let why = "the counter is not the sum of what was added to it";
-                    let violation = Violation::of(Wrong::Lost(why), "increment", key);
+                let value = std::str::from_utf8(&document).ok();
+                let wrong = match value.and_then(|text| text.parse().ok()) {
+                    Some(value) => counter.judge(value),
+                    None => Some(Wrong::Unexplained("the counter is no number")),
+                };
+                if let Some(wrong) = wrong {
+                    let violation = Violation::of(wrong, "increment", key);
                     self.ledger.lock().violate(violation);
                 }
             }
