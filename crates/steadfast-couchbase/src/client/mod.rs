@@ -108,6 +108,11 @@ impl Core {
     pub(crate) fn set_credentials(&self, credentials: Credentials) {
         self.credentials.store(Arc::new(credentials));
         self.terminals.forget_credentials();
+        for bucket in self.buckets() {
+            let routes = bucket.routes();
+            let nodes = routes.iter().flat_map(|routes| routes.nodes());
+            nodes.for_each(|node| node.forget_credentials());
+        }
         // Whoever waits to dial again waits for nothing now.
         self.renewals.send_modify(|renewals| *renewals += 1);
     }

@@ -103,6 +103,15 @@ impl Node {
         self.rejected.lock().clone()
     }
 
+    /// The client has other credentials: what the node said of the old ones is of
+    /// no account.
+    pub(crate) fn forget_credentials(&self) {
+        let mut rejected = self.rejected.lock();
+        if rejected.as_ref().is_some_and(Rejected::is_of_credentials) {
+            *rejected = None;
+        }
+    }
+
     /// No config speaks of it any longer.
     pub(crate) fn retire(&self) {
         self.retired.cancel();

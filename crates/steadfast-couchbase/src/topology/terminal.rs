@@ -48,10 +48,9 @@ impl Terminals {
     /// The client has other credentials: what was said of the old ones is of no
     /// account.
     pub(crate) fn forget_credentials(&self) {
-        let of_credentials = [&AUTHENTICATION_ERROR, &TLS_ERROR];
         self.states
             .lock()
-            .retain(|_, rejected| !of_credentials.contains(&rejected.reason));
+            .retain(|_, rejected| !rejected.is_of_credentials());
     }
 
     /// The connection is no longer one of the client's.
