@@ -230,7 +230,12 @@ impl<C: Client> Worker<C> {
             let made = self.insert(Kind::Insert, Value::Counter(0)).await;
             // It is not read back as a document: what must be in it is not in it once, but added.
             if let Some(made) = made {
-                self.ledger.lock().found(made, 1);
+                // Nor is it removed, and the number for that must not hold up all that follow.
+                let (removal, now) = (keys::removal_of(made), self.scene.now());
+                let mut ledger = self.ledger.lock();
+                ledger.found(made, 1);
+                ledger.give_back(removal, now);
+                drop(ledger);
                 self.counter = Some(Counter::new(made));
             }
             return;
