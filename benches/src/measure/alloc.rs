@@ -36,6 +36,13 @@ pub fn allocations_per_call(workload: Workload<'_>) -> f64 {
     double.saturating_sub(batch) as f64 / CALLS as f64
 }
 
+/// How often the current thread allocates while it does this.
+pub fn allocations_during(work: impl FnOnce()) -> u64 {
+    let before = ALLOCATIONS.get();
+    work();
+    ALLOCATIONS.get() - before
+}
+
 /// The system's allocator, with a tally.
 struct Counting;
 

@@ -6,7 +6,7 @@ mod quiet;
 mod threads;
 mod time;
 
-pub use alloc::allocations_per_call;
+pub use alloc::{allocations_during, allocations_per_call};
 pub use instructions::{Unmeasured, instructions_per_call};
 pub use threads::{Pair, one_and_two_threads};
 pub use time::{Timing, side_by_side};
@@ -18,7 +18,7 @@ pub use time::{Timing, side_by_side};
 pub type Workload<'a> = &'a (dyn Fn(u64) + Sync);
 
 /// The middle one of some samples.
-fn median(mut samples: Vec<f64>) -> f64 {
+pub fn median(mut samples: Vec<f64>) -> f64 {
     samples.sort_by(f64::total_cmp);
     match samples.len() {
         0 => f64::NAN,

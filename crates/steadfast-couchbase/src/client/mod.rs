@@ -1,6 +1,7 @@
 //! What all parts of a client share.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -33,6 +34,7 @@ pub(crate) struct Core {
     pub(crate) terminals: Terminals,
     /// Cancelled when the client is closed.
     pub(crate) closed: CancellationToken,
+    is_closed: AtomicBool,
     pub(crate) tasks: TaskTracker,
     pub(crate) reports: Arc<Reports>,
     /// What query, search and the others that speak HTTP share.
@@ -77,6 +79,7 @@ impl Core {
             tls: tls.map(ArcSwap::from_pointee),
             terminals: Terminals::default(),
             closed: CancellationToken::new(),
+            is_closed: AtomicBool::new(false),
             tasks: TaskTracker::new(),
             client_id: fastrand::u64(..),
             agent,
@@ -240,12 +243,16 @@ impl Core {
         });
     }
 
+    /// Whether the client is closed. Every operation asks, so it takes no lock,
+    /// as asking the token would.
+    #[inline]
     pub(crate) fn is_closed(&self) -> bool {
-        self.closed.is_cancelled()
+        self.is_closed.load(Ordering::Acquire)
     }
 
     /// Ends everything. Operations under way end with an error that says so.
     pub(crate) fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
         self.closed.cancel();
         self.tasks.close();
         let buckets: Vec<_> = self.buckets.lock().drain().collect();

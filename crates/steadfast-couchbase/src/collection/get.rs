@@ -60,7 +60,6 @@ awaitable!(Get => GetResult);
 
 impl Get<'_> {
     /// Asks when the document vanishes, too.
-    #[must_use]
     pub fn with_expiry(mut self) -> Self {
         self.with_expiry = true;
         self
@@ -68,7 +67,8 @@ impl Get<'_> {
 
     async fn run(self) -> Result<GetResult> {
         if self.with_expiry {
-            return self.run_with_expiry().await;
+            // In a box, so that the others do not carry it.
+            return Box::pin(self.run_with_expiry()).await;
         }
         let operation = KvOperation::Get;
         check::key(operation, &self.on.collection, self.id)?;

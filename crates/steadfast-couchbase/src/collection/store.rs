@@ -133,11 +133,11 @@ impl<'a> Store<'a> {
         check::key(operation, &self.on.collection, self.id)?;
         self.check_options()?;
         let value = self.value.map_err(|error| unencodable(operation, &error))?;
-        check::value(operation, &value.bytes)?;
+        check::value(operation, value.bytes())?;
         let (flags, expiry) = (value.flags, check::expiry(operation, self.expiry)?);
         let body = Body {
             extras: Extras::of(&extras::Store { flags, expiry }.to_bytes()),
-            value: &value.bytes,
+            value: value.bytes(),
             datatype: value.datatype(),
             cas: check::cas(operation, self.cas)?,
             durability: self.durability,

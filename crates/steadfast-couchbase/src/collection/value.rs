@@ -70,8 +70,16 @@ impl Format {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Raw {
-    pub(super) bytes: Bytes,
+    bytes: Content,
     pub(super) flags: u32,
+}
+
+/// The bytes of a document. Those that were just encoded are nobody else's, and
+/// making them shareable would cost an allocation.
+#[derive(Clone, Debug)]
+enum Content {
+    Shared(Bytes),
+    Own(Vec<u8>),
 }
 
 impl Raw {
@@ -93,13 +101,22 @@ impl Raw {
     /// Bytes with flags of one's own, which whoever reads them understands.
     pub fn with_flags(bytes: impl Into<Bytes>, flags: u32) -> Self {
         Self {
-            bytes: bytes.into(),
+            bytes: Content::Shared(bytes.into()),
             flags,
         }
     }
 
     pub(super) fn encoded<T: Serialize + ?Sized>(value: &T) -> Encoded {
-        serde_json::to_vec(value).map(Self::json)
+        let bytes = Content::Own(serde_json::to_vec(value)?);
+        let flags = Format::Json.flags();
+        Ok(Self { bytes, flags })
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        match &self.bytes {
+            Content::Shared(bytes) => bytes,
+            Content::Own(bytes) => bytes,
+        }
     }
 
     pub(super) fn datatype(&self) -> Datatype {

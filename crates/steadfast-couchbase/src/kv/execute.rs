@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use steadfast::{Failure, reason::TIMEOUT};
+use bytes::BytesMut;
+use steadfast::{Failure, RetryStrategy, reason::TIMEOUT};
 use steadfast_wire::frame_info::ResponseFrameInfo;
 use steadfast_wire::{ErrorBody, Feature, Frame};
 
@@ -58,7 +59,10 @@ pub(crate) async fn execute(
 ) -> Result<Answered, Error> {
     let core = &subject.bucket.core;
     let timeout = timeout(common, &core.options, body.durability);
-    let strategy = common.strategy.as_ref().unwrap_or(&core.strategy).clone();
+    let strategy: &dyn RetryStrategy = match &common.strategy {
+        Some(strategy) => &**strategy,
+        None => &*core.strategy,
+    };
     let mut run = Run {
         operation,
         subject,
@@ -71,7 +75,7 @@ pub(crate) async fn execute(
         permit: None,
         last: Last::default(),
     };
-    let frame = drive(call(operation, common, timeout), &*strategy, &mut run).await?;
+    let frame = drive(call(operation, common, timeout), strategy, &mut run).await?;
     let vbucket = run.vbucket;
     Ok(Answered { frame, vbucket })
 }
@@ -117,7 +121,8 @@ impl Attempts for Run<'_> {
         };
         let collection = match self.subject.collection.id() {
             Some(id) => id,
-            None => match self.resolve(&connection, deadline).await {
+            // In a box, so that the operations that follow do not carry it.
+            None => match Box::pin(self.resolve(&connection, deadline)).await {
                 Ok(id) => id,
                 Err(tried) => return *tried,
             },
@@ -140,16 +145,15 @@ impl Attempts for Run<'_> {
             accepts,
         };
         let (operation, body) = (self.operation, &self.body);
-        let ticket = connection.submit(operation.opcode(), deadline, |opaque, out| {
-            body.encode(operation, &target, opaque, out)
-        });
-        let ticket = match ticket {
-            Ok(ticket) => ticket,
+        let encode = |opaque, out: &mut BytesMut| body.encode(operation, &target, opaque, out);
+        let answer = match connection.submit(operation.opcode(), deadline, encode) {
+            Ok(ticket) => {
+                self.last.opaque = Some(ticket.opaque());
+                self.last.answer = None;
+                ticket.await
+            }
             Err(not_taken) => return self.not_taken(not_taken, &connection),
         };
-        self.last.opaque = Some(ticket.opaque());
-        self.last.answer = None;
-        let answer = ticket.await;
         if self.permit.is_some() {
             self.tell_breaker(&answer);
         }

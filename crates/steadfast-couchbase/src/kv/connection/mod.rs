@@ -115,11 +115,11 @@ impl Connection {
 
     /// Takes an operation: `encode` appends its frame, with the opaque given.
     pub(crate) fn submit(
-        self: &Arc<Self>,
+        &self,
         opcode: Opcode,
         deadline: Option<Instant>,
         encode: impl FnOnce(u32, &mut BytesMut) -> Result<(), EncodeError>,
-    ) -> Result<Ticket, NotTaken> {
+    ) -> Result<Ticket<'_>, NotTaken> {
         let mut state = self.state.lock();
         let opaque = state.enqueue(opcode, deadline, &self.limits, encode)?;
         let waker = state.take_waker();
@@ -127,7 +127,7 @@ impl Connection {
         if let Some(waker) = waker {
             waker.wake();
         }
-        Ok(Ticket::new(self.clone(), opaque))
+        Ok(Ticket::new(self, opaque))
     }
 
     /// Closes the connection. Operations that are under way end as what they are.

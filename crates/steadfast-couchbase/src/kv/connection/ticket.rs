@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use steadfast_wire::Frame;
@@ -13,8 +12,8 @@ use super::Connection;
 ///
 /// Dropping it abandons the operation: if nothing of it was sent, nothing will
 /// be; otherwise its answer is dropped when it comes.
-pub(crate) struct Ticket {
-    connection: Arc<Connection>,
+pub(crate) struct Ticket<'a> {
+    connection: &'a Connection,
     opaque: u32,
     done: bool,
 }
@@ -28,8 +27,8 @@ pub(crate) enum Ended {
     TimedOut { sent: bool },
 }
 
-impl Ticket {
-    pub(super) fn new(connection: Arc<Connection>, opaque: u32) -> Self {
+impl<'a> Ticket<'a> {
+    pub(super) fn new(connection: &'a Connection, opaque: u32) -> Self {
         Self {
             connection,
             opaque,
@@ -42,7 +41,7 @@ impl Ticket {
     }
 }
 
-impl Future for Ticket {
+impl Future for Ticket<'_> {
     type Output = Result<Frame, Ended>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -57,7 +56,7 @@ impl Future for Ticket {
     }
 }
 
-impl Drop for Ticket {
+impl Drop for Ticket<'_> {
     fn drop(&mut self) {
         if !self.done {
             self.connection.state.lock().abandon(self.opaque);

@@ -1,0 +1,45 @@
+//! The official client. Its compression is off, because it is not worth its
+//! while on documents this small and the others have none.
+
+use couchbase::authenticator::PasswordAuthenticator;
+use couchbase::cluster::Cluster;
+use couchbase::collection::Collection;
+use couchbase::options::cluster_options::{ClusterOptions, CompressionMode};
+
+use super::Client;
+use crate::load::Document;
+use crate::server::{BUCKET, PASSWORD, USER};
+
+#[derive(Clone)]
+struct Official {
+    /// Keeps the client open.
+    _cluster: Cluster,
+    collection: Collection,
+}
+
+pub(super) async fn connect(server: &str) -> impl Client {
+    let user = PasswordAuthenticator::new(USER, PASSWORD);
+    let options = ClusterOptions::new(user.into()).compression_mode(CompressionMode::Disabled);
+    let cluster = Cluster::connect(server, options)
+        .await
+        .expect("the official client connects");
+    let bucket = cluster.bucket(BUCKET);
+    let collection = bucket.default_collection();
+    Official {
+        _cluster: cluster,
+        collection,
+    }
+}
+
+impl Client for Official {
+    async fn get(&self, key: &'static str) -> usize {
+        let found = self.collection.get(key, None).await;
+        let found = found.expect("the document is there");
+        found.content_as_raw().0.len()
+    }
+
+    async fn upsert(&self, key: &'static str, document: &'static Document) {
+        let written = self.collection.upsert(key, &*document.plain, None).await;
+        written.expect("the document can be written");
+    }
+}

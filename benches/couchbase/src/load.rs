@@ -1,0 +1,111 @@
+//! The work that every contender does.
+//!
+//! So many tasks as operations are to be in flight, each of which does one
+//! operation after the other: that is what a service with as many requests under
+//! way looks like. They are spawned, so that on a runtime with several threads
+//! they run on all of them.
+
+use std::sync::OnceLock;
+
+use tokio::task::JoinSet;
+
+use crate::contenders::Client;
+
+/// How many documents there are.
+const DOCUMENTS: usize = 1000;
+/// How long each is, as JSON.
+const LEN: usize = 100;
+
+/// What is done to a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// It is read.
+    Get,
+    /// It is written.
+    Upsert,
+}
+
+impl Op {
+    /// Both of them.
+    pub const ALL: [Self; 2] = [Self::Get, Self::Upsert];
+
+    /// The name in tables and arguments.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::Upsert => "upsert",
+        }
+    }
+
+    /// The operation of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.name() == name)
+    }
+}
+
+/// What is written: a string, which a client turns into JSON, or the bare one
+/// does not.
+pub struct Document {
+    pub plain: String,
+    pub json: String,
+}
+
+/// What a contender is to do.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// What.
+    pub op: Op,
+    /// How many at once.
+    pub depth: usize,
+    /// How many in all.
+    pub count: u64,
+}
+
+/// Writes every document once.
+pub fn filling() -> Load {
+    Load {
+        op: Op::Upsert,
+        depth: 1,
+        count: DOCUMENTS as u64,
+    }
+}
+
+/// Does the work. Panics if an operation fails.
+pub(crate) async fn run(client: impl Client, load: Load) {
+    let mut tasks = JoinSet::new();
+    let depth = load.depth as u64;
+    for lane in 0..depth {
+        let share = load.count / depth + u64::from(lane < load.count % depth);
+        let client = client.clone();
+        tasks.spawn(async move {
+            for turn in 0..share {
+                let key = key(lane * 7919 + turn);
+                match load.op {
+                    Op::Get => assert_eq!(client.get(key).await, LEN),
+                    Op::Upsert => client.upsert(key, document()).await,
+                }
+            }
+        });
+    }
+    while let Some(joined) = tasks.join_next().await {
+        joined.expect("an operation does not fail");
+    }
+}
+
+fn key(number: u64) -> &'static str {
+    static KEYS: OnceLock<Vec<String>> = OnceLock::new();
+    let keys = KEYS.get_or_init(|| {
+        let numbers = 0..DOCUMENTS;
+        numbers.map(|number| format!("user:{number:06}")).collect()
+    });
+    &keys[number as usize % DOCUMENTS]
+}
+
+fn document() -> &'static Document {
+    static DOCUMENT: OnceLock<Document> = OnceLock::new();
+    DOCUMENT.get_or_init(|| {
+        let plain = "x".repeat(LEN - 2);
+        let json = format!("\"{plain}\"");
+        Document { plain, json }
+    })
+}

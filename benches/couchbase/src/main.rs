@@ -1,0 +1,83 @@
+//! Reading and writing small documents: this client, the official one, and the
+//! least that is possible, on the same cluster in the same run.
+//!
+//! See the README beside this crate for what is measured and what came of it.
+
+mod contenders;
+mod load;
+mod processors;
+mod report;
+mod runtime;
+mod server;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use contenders::Contender;
+use load::{Load, Op};
+use runtime::Kind;
+use server::Server;
+
+const USAGE: &str = "\
+usage: steadfast-benches-couchbase [--quick]
+           all tables
+       steadfast-benches-couchbase --only CONTENDER OP DEPTH COUNT RUNTIME [SERVER]
+           one load, to be profiled: steadfast|official|floor get|upsert … one|two
+       steadfast-benches-couchbase --serve NODES
+           a cluster, until standard input ends";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match dispatch(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(arguments: &[&str]) -> Result<(), Box<dyn Error>> {
+    match arguments {
+        [] => report::all(report::ROUNDS),
+        ["--quick"] => report::all(report::FEW_ROUNDS),
+        ["--serve", nodes] => server::serve(nodes.parse()?),
+        ["--only", contender, op, depth, count, kind, server @ ..] if server.len() < 2 => {
+            let contender = Contender::named(contender).ok_or(USAGE)?;
+            let load = Load {
+                op: Op::named(op).ok_or(USAGE)?,
+                depth: depth.parse()?,
+                count: count.parse()?,
+            };
+            let kind = Kind::named(kind).ok_or(USAGE)?;
+            only(contender, load, kind, server.first().copied())
+        }
+        _ => Err(USAGE.into()),
+    }
+}
+
+/// One load and nothing else.
+fn only(
+    contender: Contender,
+    load: Load,
+    kind: Kind,
+    server: Option<&str>,
+) -> Result<(), Box<dyn Error>> {
+    let own = match server {
+        Some(_) => None,
+        None => Some(Server::start(1)?),
+    };
+    let server = server
+        .or(own.as_ref().map(Server::connection_string))
+        .unwrap_or_default();
+    let runtime = kind.build()?;
+    let worker = runtime.block_on(contender.connect(server));
+    runtime.block_on(worker(load::filling()));
+    let took = runtime::timed(&runtime, &worker, load);
+    eprintln!(
+        "{} ns each, {} ns of them on a processor",
+        took.wall, took.cpu
+    );
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! The cluster, in a process of its own.
+//!
+//! What it costs must not be taken for a client's, and its allocations and
+//! threads must not be counted with theirs. So this program starts itself once
+//! more, and the child serves until its standard input is closed.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+
+use steadfast_cluster::{BucketSettings, Cluster};
+
+use crate::processors;
+
+pub const BUCKET: &str = "default";
+pub const USER: &str = "Administrator";
+pub const PASSWORD: &str = "password";
+/// As many as real clusters have.
+pub const VBUCKETS: u16 = 1024;
+
+/// A cluster in another process. Ends with this value.
+pub struct Server {
+    child: Child,
+    connection_string: String,
+}
+
+impl Server {
+    /// Starts it, and waits until it listens.
+    pub fn start(nodes: usize) -> io::Result<Self> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .args(["--serve", &nodes.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let said = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        let mut line = String::new();
+        BufReader::new(said).read_line(&mut line)?;
+        Ok(Self {
+            child,
+            connection_string: line.trim().to_owned(),
+        })
+    }
+
+    pub fn connection_string(&self) -> &str {
+        &self.connection_string
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It sees the end of its input.
+        drop(self.child.stdin.take());
+        if let Err(error) = self.child.wait() {
+            eprintln!("the cluster's process cannot be waited for: {error}");
+        }
+    }
+}
+
+/// What the child does. One thread for all nodes: it has one processor.
+pub fn serve(nodes: usize) -> Result<(), Box<dyn std::error::Error>> {
+    processors::keep_to_last();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let bucket = BucketSettings::new(BUCKET).replicas(0).vbuckets(VBUCKETS);
+        let cluster = Cluster::builder()
+            .nodes(nodes)
+            .bucket(bucket)
+            .user(USER, PASSWORD)
+            .journal_limit(1)
+            .start()
+            .await?;
+        println!("{}", cluster.connection_string());
+        tokio::task::spawn_blocking(|| io::stdin().read_to_end(&mut Vec::new())).await??;
+        Ok(())
+    })
+}

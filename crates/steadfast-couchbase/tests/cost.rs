@@ -1,0 +1,206 @@
+//! What an operation costs in memory: nothing for retry handling that is not
+//! needed, and little while it waits for its next attempt.
+//!
+//! The tally belongs to the thread, and the cluster has a thread of its own, so
+//! that what is counted is the client's.
+#![expect(
+    unsafe_code,
+    reason = "an allocator can be put between the program and the system in no other way"
+)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use steadfast::{RetryAction, from_fn};
+use steadfast_cluster::fault::Fault;
+use steadfast_cluster::{BucketSettings, Cluster as Server};
+use steadfast_couchbase::{Cluster, Collection, Credentials};
+use steadfast_wire::{Opcode, Status};
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinSet;
+
+/// A read allocates the future that is awaited; a write that and its JSON.
+const READ: u64 = 1;
+const WRITE: u64 = 2;
+
+#[test]
+fn first_try_success_allocates_its_future_and_its_json_and_nothing_else() {
+    const CALLS: u64 = 200;
+    let scene = Scene::new(None);
+    let documents = &scene.documents;
+    scene.runtime.block_on(async {
+        let work = async || {
+            for _ in 0..CALLS {
+                documents.upsert("u:42", &"Ada").await.unwrap();
+            }
+        };
+        work().await;
+        let before = ALLOCATIONS.get();
+        work().await;
+        assert_about(ALLOCATIONS.get() - before, CALLS * WRITE);
+
+        let work = async || {
+            for _ in 0..CALLS {
+                documents.get("u:42").await.unwrap();
+            }
+        };
+        work().await;
+        let before = ALLOCATIONS.get();
+        work().await;
+        assert_about(ALLOCATIONS.get() - before, CALLS * READ);
+    });
+}
+
+/// What many operations share, such as a receive buffer, is allocated now and
+/// then; a background task may come in between.
+#[track_caller]
+fn assert_about(counted: u64, expected: u64) {
+    const NOW_AND_THEN: u64 = 20;
+    let fits = (expected..expected + NOW_AND_THEN).contains(&counted);
+    assert!(fits, "{counted} allocations instead of {expected}");
+}
+
+/// The same holds for any number: what grows with it is counted with it.
+const PARKED: usize = 10_000;
+const KIBIBYTE: i64 = 1024;
+
+#[test]
+fn an_operation_that_waits_after_many_attempts_is_still_small() {
+    for attempts in [2, 3, 4, 8, 16, 24] {
+        println!("{attempts}: {} bytes", parked_after(attempts));
+    }
+}
+
+#[test]
+fn an_operation_that_waits_for_its_second_attempt_takes_less_than_a_kibibyte() {
+    let taken = parked_after(1);
+    println!("{taken} bytes");
+    assert!(taken < KIBIBYTE, "{taken} bytes");
+}
+
+/// The bytes of one operation, its task and its history included, when all have
+/// made so many attempts and wait for the next.
+fn parked_after(attempts: usize) -> i64 {
+    let scene = Scene::new(Some(
+        Fault::on(Opcode::Get).answer(Status::TemporaryFailure),
+    ));
+    let decisions = Arc::new(AtomicUsize::new(0));
+    let counted = decisions.clone();
+    let strategy = Arc::new(from_fn(move |request, _| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        let is_last = request.attempts() as usize == attempts;
+        let delay = if is_last { 60_000 } else { 1 };
+        RetryAction::with_duration(Duration::from_millis(delay))
+    }));
+    let taken = scene.runtime.block_on(async {
+        // Whatever is set up once is there.
+        let _ = scene.documents.upsert("u:42", &"Ada").await;
+        let before = BYTES.get();
+        let mut tasks = JoinSet::new();
+        for number in 0..PARKED {
+            let (documents, strategy) = (scene.documents.clone(), strategy.clone());
+            tasks.spawn(async move {
+                let id = format!("u:{number}");
+                let get = documents.get(&id).timeout(Duration::from_secs(600));
+                get.retry_shared(strategy).await.is_ok()
+            });
+        }
+        while decisions.load(Ordering::Relaxed) < PARKED * attempts {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        (BYTES.get() - before) / PARKED as i64
+    });
+    drop(scene);
+    taken
+}
+
+/// A client on this thread, and a cluster on another.
+struct Scene {
+    runtime: Runtime,
+    documents: Collection,
+    /// The cluster ends when this is dropped.
+    _end: mpsc::Sender<()>,
+}
+
+impl Scene {
+    fn new(fault: Option<Fault>) -> Self {
+        let (end, ended) = mpsc::channel::<()>();
+        let (tell, told) = mpsc::channel();
+        thread::spawn(move || {
+            let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let server = Server::builder()
+                    .bucket(BucketSettings::new("travel").replicas(0).vbuckets(64))
+                    .user("app", "secret")
+                    .start()
+                    .await
+                    .unwrap();
+                let _fault = fault.map(|fault| server.fault(fault));
+                tell.send(server.connection_string()).unwrap();
+                let _ = tokio::task::spawn_blocking(move || ended.recv()).await;
+            });
+        });
+        let server = told.recv().unwrap();
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let documents = runtime.block_on(async {
+            let credentials = Credentials::password("app", "secret");
+            let cluster = Cluster::connect(&server, credentials).await.unwrap();
+            cluster.bucket("travel").default_collection()
+        });
+        Self {
+            runtime,
+            documents,
+            _end: end,
+        }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+thread_local! {
+    // Neither lazily made nor dropped, so the allocator may use them at any time.
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    static BYTES: Cell<i64> = const { Cell::new(0) };
+}
+
+/// The system's allocator, with a tally.
+struct Counting;
+
+// SAFETY: every call is handed to the system's allocator unchanged, and
+// counting neither allocates nor unwinds.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as i64);
+        // SAFETY: the caller's promises are the ones that the system asks for.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as i64);
+        // SAFETY: as above.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(size as i64 - layout.size() as i64);
+        // SAFETY: as above.
+        unsafe { System.realloc(block, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        BYTES.set(BYTES.get() - layout.size() as i64);
+        // SAFETY: as above.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+fn count(bytes: i64) {
+    ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+    BYTES.set(BYTES.get() + bytes);
+}
