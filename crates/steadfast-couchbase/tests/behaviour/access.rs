@@ -94,7 +94,7 @@ async fn what_a_seed_said_of_old_credentials_is_forgotten_when_another_way_is_fo
         server.crash(server.nodes()[0]).await.unwrap();
         let error = documents.get("k").timeout(ms(50)).await.unwrap_err();
         cleared = error.kind() == ErrorKind::UnambiguousTimeout;
-        server.restart(server.nodes()[0]).await.unwrap();
+        restart(&server, server.nodes()[0]).await;
         documents
             .get("k")
             .timeout(LONG)

@@ -213,7 +213,7 @@ async fn a_crashed_node_that_comes_back_is_found_again() {
         let error = write_in_vain.await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout, "{error:#}");
         assert_eq!(reasons(&error), ["SOCKET_NOT_AVAILABLE"]);
-        server.restart(node).await.unwrap();
+        restart(&server, node).await;
         write.await.unwrap().unwrap();
     }
     cluster.close().await;
