@@ -114,6 +114,7 @@ impl Node {
 /// Dropping the future leaves the connection that there is to its own task.
 async fn keep(bucket: Arc<BucketCore>, node: Arc<Node>, lane: usize, first: Option<Fresh>) {
     let first = Mutex::new(first);
+    let mut renewals = bucket.core.renewals();
     while !node.retired.is_cancelled() {
         let round = steadfast::retry(redial())
             .operation("connect")
@@ -123,9 +124,21 @@ async fn keep(bucket: Arc<BucketCore>, node: Arc<Node>, lane: usize, first: Opti
                 let fresh = first.lock().take();
                 live(&bucket, &node, lane, fresh).await
             });
+        // Credentials that were refused may have been replaced: then there is no
+        // point in waiting, nor in going on with the old ones. Connections that
+        // are up stay up.
+        let renewed = async {
+            while renewals.changed().await.is_ok() {
+                if node.lanes[lane].load().is_none() {
+                    return;
+                }
+            }
+            std::future::pending().await
+        };
         tokio::select! {
             // A round ends well when its connection had a life of its own.
             _ = round => {}
+            () = renewed => {}
             () = node.retired.cancelled() => {}
         }
     }

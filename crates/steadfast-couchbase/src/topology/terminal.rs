@@ -45,6 +45,15 @@ impl Terminals {
         clear(&mut self.states.lock(), slot, Reached::Bucket);
     }
 
+    /// The client has other credentials: what was said of the old ones is of no
+    /// account.
+    pub(crate) fn forget_credentials(&self) {
+        let of_credentials = [&AUTHENTICATION_ERROR, &TLS_ERROR];
+        self.states
+            .lock()
+            .retain(|_, rejected| !of_credentials.contains(&rejected.reason));
+    }
+
     /// The connection is no longer one of the client's.
     pub(crate) fn forget(&self, slot: &Slot) {
         self.states.lock().remove(slot);

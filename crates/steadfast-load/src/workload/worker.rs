@@ -83,7 +83,8 @@ impl<C: Client> Worker<C> {
         let mut due = tokio::time::Instant::now();
         while !self.scene.has_ended() {
             if let Some(pace) = self.pace {
-                due += pace;
+                // What could not be begun in time is not made up for.
+                due = (due + pace).max(tokio::time::Instant::now());
                 tokio::time::sleep_until(due).await;
             }
             let step = Step::of(self.scene.seed, self.number, self.step);
