@@ -15,6 +15,9 @@ use super::{Closing, Limits, NotTaken};
 const PLACE_BITS: u32 = 20;
 const PLACES: u32 = (1 << PLACE_BITS) - 1;
 
+/// Room for so many operations is kept when there are none.
+const KEPT_SLOTS: usize = 4096;
+
 #[derive(Default)]
 pub(super) struct State {
     /// Frames that the task has not taken yet.
@@ -141,6 +144,13 @@ impl State {
         self.out_start += empty.len() as u64;
         self.taken_bytes = empty.len();
         start
+    }
+
+    /// Gives back the room of a great many operations that all have ended.
+    pub(super) fn tidy(&mut self) {
+        if self.slots.is_empty() && self.slots.capacity() > KEPT_SLOTS {
+            self.slots = Slab::new();
+        }
     }
 
     /// Everything taken was handed on.
