@@ -552,7 +552,11 @@ fn closed() -> Failure {
 }
 
 /// What the error map says of retrying, for strategies that obey it (D28).
-fn directed(failure: Failure, connection: &Connection, status: steadfast_wire::Status) -> Failure {
+pub(crate) fn directed(
+    failure: Failure,
+    connection: &Connection,
+    status: steadfast_wire::Status,
+) -> Failure {
     let map = connection.error_map.as_ref();
     let definition = map.and_then(|map| map.get(status));
     match definition.and_then(|definition| RetryDirective::of(status, definition)) {
