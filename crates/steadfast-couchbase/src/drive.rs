@@ -75,14 +75,13 @@ pub(crate) fn drive<'a, A: Attempts + Send>(
 ) -> impl Future<Output = Result<A::Output, Error>> + Send + 'a {
     let mut request = Orchestrator::new(strategy, call);
     async move {
-        let name = request.request().operation();
         let span = tracing::debug_span!(
             "request",
-            operation = name,
+            operation = request.request().operation(),
             service = request.request().service(),
             couchbase.retries = tracing::field::Empty
         );
-        let outcome = run(&mut request, operation, name, &span).await;
+        let outcome = run(&mut request, operation, &span).await;
         let elapsed = match request.request().started() {
             Some(started) => now().saturating_duration_since(started),
             None => Duration::ZERO,
@@ -104,84 +103,88 @@ pub(crate) fn drive<'a, A: Attempts + Send>(
     }
 }
 
-async fn run<A: Attempts + Send>(
+fn run<A: Attempts + Send>(
     request: &mut Orchestrator<&dyn RetryStrategy>,
     operation: &mut A,
-    name: &'static str,
     span: &Span,
-) -> Result<A::Output, Error> {
-    let world = &Machine;
-    let mut step = request.begin(world);
-    let mut kind = ErrorKind::UnambiguousTimeout;
-    loop {
-        step = match step {
-            Step::Attempt => match attempt(request.request(), operation, span).await {
-                Tried::Done(output) => {
-                    request.handle_success(world);
-                    return Ok(output);
-                }
-                Tried::Final(kind) => {
-                    request.handle_answer(world);
-                    let error = Error::new(kind, name).with_report(request.take_report());
-                    return Err(operation.explain(error));
-                }
-                Tried::Failed(failure, failed) => {
-                    kind = failed;
-                    request.handle_failure(failure, world)
-                }
-                Tried::Closed(failure) => {
-                    kind = ErrorKind::RequestCanceled;
-                    request.handle_cancelled_attempt(failure, world)
-                }
-            },
-            Step::Wait(delay) => {
-                let woken = match request.request().history().last() {
-                    Some(last) => wait(delay, operation.woken(&last.failure)).await,
-                    None => wait(delay, operation.closed()).await,
-                };
-                if woken {
-                    request.handle_woken(world)
-                } else {
-                    request.handle_waited(world)
-                }
-            }
-            Step::Ask(pending) => {
-                let decided = decided(pending, request.request().deadline());
-                // In a box, since few strategies take their time.
-                match Box::pin(unless(operation.closed(), decided)).await {
-                    None => {
+) -> impl Future<Output = Result<A::Output, Error>> + Send {
+    const WORLD: &Machine = &Machine;
+    let name = request.request().operation();
+    async move {
+        let mut step = request.begin(WORLD);
+        let mut kind = ErrorKind::UnambiguousTimeout;
+        loop {
+            step = match step {
+                Step::Attempt => match attempt(request.request(), operation, span).await {
+                    Tried::Done(output) => {
+                        request.handle_success(WORLD);
+                        return Ok(output);
+                    }
+                    Tried::Final(kind) => {
+                        request.handle_answer(WORLD);
+                        let error = Error::new(kind, name).with_report(request.take_report());
+                        return Err(operation.explain(error));
+                    }
+                    Tried::Failed(failure, failed) => {
+                        kind = failed;
+                        request.handle_failure(failure, WORLD)
+                    }
+                    Tried::Closed(failure) => {
                         kind = ErrorKind::RequestCanceled;
-                        request.handle_cancel(world)
+                        request.handle_cancelled_attempt(failure, WORLD)
                     }
-                    Some(Some(answer)) => request.handle_decision(answer, world),
-                    Some(None) => request.handle_deadline(world),
-                }
-            }
-            Step::GiveUp(verdict) => {
-                let report = request.take_report();
-                let raised = report.refusal().and_then(Raised::of);
-                let kind = match (verdict, raised) {
-                    (Verdict::TimedOut(_), _) if verdict.is_ambiguous() => {
-                        ErrorKind::AmbiguousTimeout
+                },
+                Step::Wait(delay) => {
+                    let last = request.request().history().last();
+                    let woken = match last {
+                        Some(last) => wait(delay, operation.woken(&last.failure)).await,
+                        // In a box: few strategies delay the first attempt.
+                        None => Box::pin(wait(delay, operation.closed())).await,
+                    };
+                    if woken {
+                        request.handle_woken(WORLD)
+                    } else {
+                        request.handle_waited(WORLD)
                     }
-                    (Verdict::TimedOut(_), _) => ErrorKind::UnambiguousTimeout,
-                    (Verdict::Failed(_) | Verdict::Succeeded, Some(raised)) => raised,
-                    (Verdict::Failed(_) | Verdict::Succeeded, None) => kind,
-                };
-                let note = note(&report);
-                let mut error = operation.explain(Error::new(kind, name));
-                if let Some(note) = note {
-                    error = error.because(note);
                 }
-                return Err(error.with_report(report));
-            }
-            Step::LeftAlone => {
-                // No handler above is called in a state in which it does not apply.
-                return Err(Error::new(ErrorKind::Couchbase, name).because(
-                    "the orchestrator was asked out of turn, which is a bug in this client",
-                ));
-            }
-        };
+                Step::Ask(pending) => {
+                    let decided = decided(pending, request.request().deadline());
+                    // In a box, since few strategies take their time.
+                    match Box::pin(unless(operation.closed(), decided)).await {
+                        None => {
+                            kind = ErrorKind::RequestCanceled;
+                            request.handle_cancel(WORLD)
+                        }
+                        Some(Some(answer)) => request.handle_decision(answer, WORLD),
+                        Some(None) => request.handle_deadline(WORLD),
+                    }
+                }
+                Step::GiveUp(verdict) => {
+                    let report = request.take_report();
+                    let raised = report.refusal().and_then(Raised::of);
+                    let kind = match (verdict, raised) {
+                        (Verdict::TimedOut(_), _) if verdict.is_ambiguous() => {
+                            ErrorKind::AmbiguousTimeout
+                        }
+                        (Verdict::TimedOut(_), _) => ErrorKind::UnambiguousTimeout,
+                        (Verdict::Failed(_) | Verdict::Succeeded, Some(raised)) => raised,
+                        (Verdict::Failed(_) | Verdict::Succeeded, None) => kind,
+                    };
+                    let note = note(&report);
+                    let mut error = operation.explain(Error::new(kind, name));
+                    if let Some(note) = note {
+                        error = error.because(note);
+                    }
+                    return Err(error.with_report(report));
+                }
+                Step::LeftAlone => {
+                    // No handler above is called in a state in which it does not apply.
+                    return Err(Error::new(ErrorKind::Couchbase, name).because(
+                        "the orchestrator was asked out of turn, which is a bug in this client",
+                    ));
+                }
+            };
+        }
     }
 }
 

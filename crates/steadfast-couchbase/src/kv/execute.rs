@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::BytesMut;
 use steadfast::{Failure, RetryStrategy, reason::TIMEOUT};
 use steadfast_wire::{Feature, Frame};
 
-use super::connection::{Closing, Connection, Ended, NotTaken};
+use super::connection::{Closing, Connection, Ended, NotTaken, Ticket};
 use super::last::Last;
 use super::meaning::{Asked, Meaning, Verdict, failed_path, meaning, path_error};
 use super::operation::KvOperation;
@@ -119,31 +118,9 @@ impl Attempts for Run<'_> {
                 Err(tried) => return *tried,
             },
         };
-        if let Err(lacking) = self.body.fits(&connection, collection) {
-            self.last.note(lacking);
-            return Tried::Final(ErrorKind::FeatureNotAvailable);
-        }
-        let accepts = Accepts::of(&connection);
-        let compression = self.subject.bucket.core.options.compression;
-        self.body.pack(accepts, compression);
-        let target = Target {
-            vbucket: self.vbucket,
-            collection,
-            id: self.subject.id,
-            remaining: match self.body.durability {
-                Some(_) => remaining(deadline),
-                None => None,
-            },
-            accepts,
-        };
-        let (operation, body) = (self.operation, &self.body);
-        let encode = |opaque, out: &mut BytesMut| body.encode(operation, &target, opaque, out);
-        let answer = match connection.submit(operation.opcode(), deadline, encode) {
-            Ok(ticket) => {
-                self.last.begin(ticket.opaque());
-                ticket.await
-            }
-            Err(not_taken) => return self.not_taken(not_taken, &connection),
+        let answer = match self.submit(&connection, collection, deadline) {
+            Ok(ticket) => ticket.await,
+            Err(tried) => return *tried,
         };
         if self.permit.is_some() {
             self.tell_breaker(&answer);
@@ -161,7 +138,7 @@ impl Attempts for Run<'_> {
             vbucket: self.vbucket,
             copy: self.subject.copy,
             node: self.node,
-            course: self.course,
+            course: self.course.clone(),
             blocked: self.blocked,
         };
         let parked = bucket
@@ -247,6 +224,44 @@ impl Run<'_> {
         match node.connection(self.vbucket) {
             Some(connection) => Ok(connection),
             None => Err(self.blocked(Some(node), "no connection to the node")),
+        }
+    }
+
+    /// Hands the attempt to the connection. Not part of `attempt`, which would
+    /// keep what this needs while it waits for the answer.
+    fn submit<'c>(
+        &mut self,
+        connection: &'c Connection,
+        collection: u32,
+        deadline: Option<Instant>,
+    ) -> Result<Ticket<'c>, Box<Attempt>> {
+        if let Err(lacking) = self.body.fits(connection, collection) {
+            self.last.note(lacking);
+            return Err(Box::new(Tried::Final(ErrorKind::FeatureNotAvailable)));
+        }
+        let accepts = Accepts::of(connection);
+        let compression = self.subject.bucket.core.options.compression;
+        self.body.pack(accepts, compression);
+        let target = Target {
+            vbucket: self.vbucket,
+            collection,
+            id: self.subject.id,
+            remaining: match self.body.durability {
+                Some(_) => remaining(deadline),
+                None => None,
+            },
+            accepts,
+        };
+        let (operation, body) = (self.operation, &self.body);
+        let submitted = connection.submit(operation.opcode(), deadline, |opaque, out| {
+            body.encode(operation, &target, opaque, out)
+        });
+        match submitted {
+            Ok(ticket) => {
+                self.last.begin(ticket.opaque());
+                Ok(ticket)
+            }
+            Err(not_taken) => Err(Box::new(self.not_taken(not_taken, connection))),
         }
     }
 

@@ -18,13 +18,13 @@ use crate::error::KvContext;
 pub(super) struct Last {
     pub(super) connection: Option<Arc<Connection>>,
     pub(super) opaque: Option<u32>,
+    status: Option<Status>,
     said: Option<Box<Said>>,
 }
 
-/// What there is to say of an attempt that did not succeed.
+/// What few attempts have, of those that did not succeed.
 #[derive(Default)]
 struct Said {
-    status: Option<Status>,
     body: Option<ErrorBody>,
     server_duration: Option<Duration>,
     /// The path at which it failed, by the place that the user gave it.
@@ -38,6 +38,7 @@ impl Last {
     #[inline]
     pub(super) fn begin(&mut self, opaque: u32) {
         self.opaque = Some(opaque);
+        self.status = None;
         if self.said.is_some() {
             self.said = None;
         }
@@ -46,12 +47,15 @@ impl Last {
     /// It was answered so, and that is not success.
     #[cold]
     pub(super) fn answered(&mut self, answer: &Frame) {
-        let said = self.said.get_or_insert_default();
-        said.status = Some(answer.status());
-        said.server_duration = server_duration(answer);
+        self.status = Some(answer.status());
+        if let Some(duration) = server_duration(answer) {
+            self.said.get_or_insert_default().server_duration = Some(duration);
+        }
         // With this status comes a config, which is long and no explanation.
-        if answer.status() != Status::NotMyVbucket {
-            said.body = ErrorBody::of(answer).ok().flatten();
+        if answer.status() != Status::NotMyVbucket
+            && let Ok(Some(body)) = ErrorBody::of(answer)
+        {
+            self.said.get_or_insert_default().body = Some(body);
         }
     }
 
@@ -75,13 +79,12 @@ impl Last {
 
     pub(super) fn context(&self) -> KvContext {
         let said = self.said.as_deref();
-        let status = said.and_then(|said| said.status);
         let body = said.and_then(|said| said.body.as_ref());
         let connection = self.connection.as_ref();
         let map = connection.and_then(|connection| connection.error_map.as_deref());
-        let definition = status.and_then(|status| map?.get(status));
+        let definition = self.status.and_then(|status| map?.get(status));
         KvContext {
-            status,
+            status: self.status,
             opaque: self.opaque,
             error_map_name: definition.map(|it| it.name.clone()),
             error_map_description: definition.map(|it| it.description.clone()),

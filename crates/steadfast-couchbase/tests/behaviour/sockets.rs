@@ -281,10 +281,10 @@ async fn what_was_not_written_when_the_socket_closed_is_retried_all_of_it() {
     for write in behind {
         write.await.unwrap().unwrap();
     }
+    cluster.close().await;
     let seen = seen.lock().unwrap();
     assert_eq!(seen.len(), 100);
     assert!(seen.values().all(|times| *times == 1), "{seen:?}");
-    cluster.close().await;
 }
 
 #[tokio::test]

@@ -146,13 +146,6 @@ impl State {
         start
     }
 
-    /// Gives back the room of a great many operations that all have ended.
-    pub(super) fn tidy(&mut self) {
-        if self.slots.is_empty() && self.slots.capacity() > KEPT_SLOTS {
-            self.slots = Slab::new();
-        }
-    }
-
     /// Everything taken was handed on.
     pub(super) fn all_handed(&mut self) {
         self.taken_bytes = 0;
@@ -208,7 +201,7 @@ impl State {
                 Delivered::ToCaller(waker)
             }
             Answer::Unwanted => {
-                self.slots.remove(place);
+                self.remove(place);
                 Delivered::ToNobody(frame)
             }
             // The same opaque was answered twice before the caller fetched the
@@ -237,11 +230,11 @@ impl State {
                 if may_come {
                     slot.answer = Answer::Unwanted;
                 } else {
-                    self.slots.remove(place);
+                    self.remove(place);
                 }
                 Some(Err(ended))
             }
-            Answer::Here(_) => match self.slots.remove(place).answer {
+            Answer::Here(_) => match self.remove(place).answer {
                 Answer::Here(frame) => Some(Ok(frame)),
                 Answer::Awaited(_) | Answer::Ended(..) | Answer::Unwanted => None,
             },
@@ -263,7 +256,7 @@ impl State {
         };
         if gone {
             self.cut(place);
-            self.slots.remove(place);
+            self.remove(place);
         } else {
             slot.answer = Answer::Unwanted;
         }
@@ -278,6 +271,17 @@ impl State {
         let cut = (slot.start, slot.end);
         let at = self.cuts.partition_point(|known| known.0 < cut.0);
         self.cuts.insert(at, cut);
+    }
+
+    /// Empties a slot. The room that a great many operations took is given back
+    /// when all have ended.
+    #[inline]
+    fn remove(&mut self, place: usize) -> Slot {
+        let slot = self.slots.remove(place);
+        if self.slots.is_empty() && self.slots.capacity() > KEPT_SLOTS {
+            self.slots = Slab::new();
+        }
+        slot
     }
 
     pub(super) fn earliest(&self) -> Option<Instant> {

@@ -113,7 +113,6 @@ impl<E: Events> Task<E> {
         if all_sent && state.has_unsent() {
             cx.waker().wake_by_ref();
         }
-        state.tidy();
         state.sleep(cx.waker());
         Poll::Pending
     }
