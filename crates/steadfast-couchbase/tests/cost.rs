@@ -66,7 +66,7 @@ fn assert_about(counted: u64, expected: u64) {
 }
 
 /// Any number shows it: what grows with the operations is counted with them.
-const PARKED: usize = 10_000;
+const PARKED: usize = 5_000;
 
 /// The aim is a kibibyte, and it is not reached. The operation's future has 952
 /// bytes of these: a third is the request with its newest failure, a third what is
@@ -101,7 +101,7 @@ fn parked_after(attempts: usize) -> i64 {
     let strategy = Arc::new(from_fn(move |request, _| {
         counted.fetch_add(1, Ordering::Relaxed);
         let is_last = request.attempts() as usize == attempts;
-        let delay = if is_last { 60_000 } else { 1 };
+        let delay = if is_last { 300_000 } else { 1 };
         RetryAction::with_duration(Duration::from_millis(delay))
     }));
     let taken = scene.runtime.block_on(async {
