@@ -82,7 +82,7 @@ async fn new_credentials_are_used_at_once_after_a_rotation() {
     server.users().put("app", "rotated", Rights::admin());
     for node in server.nodes() {
         server.crash(node).await.unwrap();
-        server.restart(node).await.unwrap();
+        restart(&server, node).await;
     }
     let refused = server.fault(Fault::on(Opcode::SaslStep).pass());
     until("the old password was refused often", || {
