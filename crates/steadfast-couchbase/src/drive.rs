@@ -6,6 +6,8 @@
 //! may wake it, is the operation's to say ([`Attempts`]).
 
 use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use steadfast::internal::surviving;
@@ -64,119 +66,125 @@ pub(crate) enum Tried<T> {
 ///
 /// Dropping the future abandons the attempt under way; what was paid for it
 /// stays paid, and nothing else is left behind (D39).
-pub(crate) async fn drive<A: Attempts + Send>(
+// Not an async function: those keep what they are called with beside what they
+// make of it.
+pub(crate) fn drive<'a, A: Attempts + Send>(
     call: Call,
-    strategy: &dyn RetryStrategy,
-    operation: &mut A,
-) -> Result<A::Output, Error> {
-    let (name, service) = (call.request().operation(), call.request().service());
-    let span = tracing::debug_span!(
-        "request",
-        operation = name,
-        service,
-        couchbase.retries = tracing::field::Empty
-    );
+    strategy: &'a dyn RetryStrategy,
+    operation: &'a mut A,
+) -> impl Future<Output = Result<A::Output, Error>> + Send + 'a {
     let mut request = Orchestrator::new(strategy, call);
-    let outcome = run(&mut request, operation, name, &span).await;
-    let elapsed = match request.request().started() {
-        Some(started) => now().saturating_duration_since(started),
-        None => Duration::ZERO,
-    };
-    let retries = match &outcome {
-        Ok(_) => request.request().retries(),
-        Err(error) => error
-            .context()
-            .report()
-            .map_or(0, steadfast::Report::retries),
-    };
-    span.record("couchbase.retries", retries);
-    operation.finished(&Finished {
-        elapsed,
-        retries,
-        error: outcome.as_ref().err().map(Error::kind),
-    });
-    outcome
+    async move {
+        let span = tracing::debug_span!(
+            "request",
+            operation = request.request().operation(),
+            service = request.request().service(),
+            couchbase.retries = tracing::field::Empty
+        );
+        let outcome = run(&mut request, operation, &span).await;
+        let elapsed = match request.request().started() {
+            Some(started) => now().saturating_duration_since(started),
+            None => Duration::ZERO,
+        };
+        let retries = match &outcome {
+            Ok(_) => request.request().retries(),
+            Err(error) => error
+                .context()
+                .report()
+                .map_or(0, steadfast::Report::retries),
+        };
+        span.record("couchbase.retries", retries);
+        operation.finished(&Finished {
+            elapsed,
+            retries,
+            error: outcome.as_ref().err().map(Error::kind),
+        });
+        outcome
+    }
 }
 
-async fn run<A: Attempts + Send>(
+fn run<A: Attempts + Send>(
     request: &mut Orchestrator<&dyn RetryStrategy>,
     operation: &mut A,
-    name: &'static str,
     span: &Span,
-) -> Result<A::Output, Error> {
-    let world = &Machine;
-    let mut step = request.begin(world);
-    let mut kind = ErrorKind::UnambiguousTimeout;
-    loop {
-        step = match step {
-            Step::Attempt => match attempt(request.request(), operation, span).await {
-                Tried::Done(output) => {
-                    request.handle_success(world);
-                    return Ok(output);
-                }
-                Tried::Final(kind) => {
-                    request.handle_answer(world);
-                    let error = Error::new(kind, name).with_report(request.take_report());
-                    return Err(operation.explain(error));
-                }
-                Tried::Failed(failure, failed) => {
-                    kind = failed;
-                    request.handle_failure(failure, world)
-                }
-                Tried::Closed(failure) => {
-                    kind = ErrorKind::RequestCanceled;
-                    request.handle_cancelled_attempt(failure, world)
-                }
-            },
-            Step::Wait(delay) => {
-                let woken = match request.request().history().last() {
-                    Some(last) => wait(delay, operation.woken(&last.failure)).await,
-                    None => wait(delay, operation.closed()).await,
-                };
-                if woken {
-                    request.handle_woken(world)
-                } else {
-                    request.handle_waited(world)
-                }
-            }
-            Step::Ask(pending) => {
-                tokio::select! {
-                    biased;
-                    () = operation.closed() => {
+) -> impl Future<Output = Result<A::Output, Error>> + Send {
+    const WORLD: &Machine = &Machine;
+    let name = request.request().operation();
+    async move {
+        let mut step = request.begin(WORLD);
+        let mut kind = ErrorKind::UnambiguousTimeout;
+        loop {
+            step = match step {
+                Step::Attempt => match attempt(request.request(), operation, span).await {
+                    Tried::Done(output) => {
+                        request.handle_success(WORLD);
+                        return Ok(output);
+                    }
+                    Tried::Final(kind) => {
+                        request.handle_answer(WORLD);
+                        let error = Error::new(kind, name).with_report(request.take_report());
+                        return Err(operation.explain(error));
+                    }
+                    Tried::Failed(failure, failed) => {
+                        kind = failed;
+                        request.handle_failure(failure, WORLD)
+                    }
+                    Tried::Closed(failure) => {
                         kind = ErrorKind::RequestCanceled;
-                        request.handle_cancel(world)
+                        request.handle_cancelled_attempt(failure, WORLD)
                     }
-                    answer = decided(pending, request.request().deadline()) => match answer {
-                        Some(answer) => request.handle_decision(answer, world),
-                        None => request.handle_deadline(world),
-                    },
-                }
-            }
-            Step::GiveUp(verdict) => {
-                let report = request.take_report();
-                let raised = report.refusal().and_then(Raised::of);
-                let kind = match (verdict, raised) {
-                    (Verdict::TimedOut(_), _) if verdict.is_ambiguous() => {
-                        ErrorKind::AmbiguousTimeout
+                },
+                Step::Wait(delay) => {
+                    let last = request.request().history().last();
+                    let woken = match last {
+                        Some(last) => wait(delay, operation.woken(&last.failure)).await,
+                        // In a box: few strategies delay the first attempt.
+                        None => Box::pin(wait(delay, operation.closed())).await,
+                    };
+                    if woken {
+                        request.handle_woken(WORLD)
+                    } else {
+                        request.handle_waited(WORLD)
                     }
-                    (Verdict::TimedOut(_), _) => ErrorKind::UnambiguousTimeout,
-                    (Verdict::Failed(_) | Verdict::Succeeded, Some(raised)) => raised,
-                    (Verdict::Failed(_) | Verdict::Succeeded, None) => kind,
-                };
-                let note = note(&report);
-                let mut error = operation.explain(Error::new(kind, name));
-                if let Some(note) = note {
-                    error = error.because(note);
                 }
-                return Err(error.with_report(report));
-            }
-            Step::LeftAlone => {
-                // No handler above is called in a state in which it does not apply.
-                return Err(Error::new(ErrorKind::Couchbase, name).because(
-                    "the orchestrator was asked out of turn, which is a bug in this client",
-                ));
-            }
-        };
+                Step::Ask(pending) => {
+                    let decided = decided(pending, request.request().deadline());
+                    // In a box, since few strategies take their time.
+                    match Box::pin(unless(operation.closed(), decided)).await {
+                        None => {
+                            kind = ErrorKind::RequestCanceled;
+                            request.handle_cancel(WORLD)
+                        }
+                        Some(Some(answer)) => request.handle_decision(answer, WORLD),
+                        Some(None) => request.handle_deadline(WORLD),
+                    }
+                }
+                Step::GiveUp(verdict) => {
+                    let report = request.take_report();
+                    let raised = report.refusal().and_then(Raised::of);
+                    let kind = match (verdict, raised) {
+                        (Verdict::TimedOut(_), _) if verdict.is_ambiguous() => {
+                            ErrorKind::AmbiguousTimeout
+                        }
+                        (Verdict::TimedOut(_), _) => ErrorKind::UnambiguousTimeout,
+                        (Verdict::Failed(_) | Verdict::Succeeded, Some(raised)) => raised,
+                        (Verdict::Failed(_) | Verdict::Succeeded, None) => kind,
+                    };
+                    let note = note(&report);
+                    let mut error = operation.explain(Error::new(kind, name));
+                    if let Some(note) = note {
+                        error = error.because(note);
+                    }
+                    return Err(error.with_report(report));
+                }
+                Step::LeftAlone => {
+                    // No handler above is called in a state in which it does not apply.
+                    return Err(Error::new(ErrorKind::Couchbase, name).because(
+                        "the orchestrator was asked out of turn, which is a bug in this client",
+                    ));
+                }
+            };
+        }
     }
 }
 
@@ -205,11 +213,40 @@ fn note(report: &steadfast::Report) -> Option<String> {
 }
 
 /// Sleeps, unless woken before. True if woken.
-async fn wait(delay: Duration, woken: impl Future<Output = ()>) -> bool {
+fn wait<W: Future<Output = ()>>(delay: Duration, woken: W) -> Wait<W> {
+    let sleep = tokio::time::sleep(delay);
+    Wait { woken, sleep }
+}
+
+pin_project_lite::pin_project! {
+    /// See [`wait`]. A type of its own since it is what operations are while they
+    /// wait, and `select!` would hold its parts twice.
+    struct Wait<W> {
+        #[pin]
+        woken: W,
+        #[pin]
+        sleep: tokio::time::Sleep,
+    }
+}
+
+impl<W: Future<Output = ()>> Future for Wait<W> {
+    type Output = bool;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<bool> {
+        let this = self.project();
+        if this.woken.poll(cx).is_ready() {
+            return Poll::Ready(true);
+        }
+        this.sleep.poll(cx).map(|()| false)
+    }
+}
+
+/// The output of the one, unless the other completes first.
+async fn unless<T>(stop: impl Future<Output = ()>, future: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
         biased;
-        () = woken => true,
-        () = tokio::time::sleep(delay) => false,
+        () = stop => None,
+        output = future => Some(output),
     }
 }
 

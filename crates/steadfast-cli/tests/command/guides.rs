@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::{BINARY, Running};
+use crate::support::{BINARY, Running, quiet};
 
 macro_rules! guides {
     ($($test:ident: $name:literal;)*) => {
@@ -145,7 +145,9 @@ fn as_printed(script: &str, terminal: Option<&Running>) -> String {
 fn shell(script: &str, directory: &Path) -> String {
     let binaries = Path::new(BINARY).parent().unwrap();
     let path = std::env::var("PATH").unwrap();
-    let output = Command::new("sh")
+    let mut command = Command::new("sh");
+    quiet(&mut command);
+    let output = command
         .args(["-eu", "-c", &format!("exec 2>&1\n{script}")])
         .current_dir(directory)
         .env("PATH", format!("{}:{path}", binaries.display()))

@@ -17,7 +17,7 @@ use tokio_util::task::TaskTracker;
 use crate::credentials::Credentials;
 use crate::fast_fail::fast_fail_on_terminal_errors;
 use crate::kv::connection::Connection;
-use crate::kv::execute::server_duration;
+use crate::kv::last::server_duration;
 use crate::observe::{Orphan, Reports};
 use crate::options::{ClusterOptions, Network};
 use crate::services::Services;

@@ -65,16 +65,19 @@ impl Get<'_> {
         self
     }
 
-    async fn run(self) -> Result<GetResult> {
-        if self.with_expiry {
-            // In a box, so that the others do not carry it.
-            return Box::pin(self.run_with_expiry()).await;
+    #[expect(clippy::manual_async_fn, reason = "an async function keeps self twice")]
+    fn run(self) -> impl Future<Output = Result<GetResult>> + Send {
+        async move {
+            if self.with_expiry {
+                // In a box, so that the others do not carry it.
+                return Box::pin(self.run_with_expiry()).await;
+            }
+            let operation = KvOperation::Get;
+            check::key(operation, &self.on.collection, self.id)?;
+            let subject = self.on.subject(self.id);
+            let answer = execute(operation, subject, Body::default(), &self.common).await?;
+            GetResult::read(operation, &answer.frame)
         }
-        let operation = KvOperation::Get;
-        check::key(operation, &self.on.collection, self.id)?;
-        let subject = self.on.subject(self.id);
-        let answer = execute(operation, subject, Body::default(), &self.common).await?;
-        GetResult::read(operation, &answer.frame)
     }
 
     /// The protocol has no command for it: the expiry is an attribute that the

@@ -128,25 +128,31 @@ impl<'a> Store<'a> {
         }
     }
 
-    async fn run(self) -> Result<MutationResult> {
-        let operation = self.operation;
-        check::key(operation, &self.on.collection, self.id)?;
-        self.check_options()?;
-        let value = self.value.map_err(|error| unencodable(operation, &error))?;
-        check::value(operation, value.bytes())?;
-        let (flags, expiry) = (value.flags, check::expiry(operation, self.expiry)?);
-        let body = Body {
-            extras: Extras::of(&extras::Store { flags, expiry }.to_bytes()),
-            value: value.bytes(),
-            datatype: value.datatype(),
-            cas: check::cas(operation, self.cas)?,
-            durability: self.durability,
-            preserve_expiry: self.preserve_expiry,
-            packing: Packing::Possible,
-            ..Body::default()
-        };
-        let answer = execute(operation, self.on.subject(self.id), body, &self.common).await?;
-        Ok(MutationResult::read(&answer, &self.on.bucket.name))
+    #[expect(clippy::manual_async_fn, reason = "an async function keeps self twice")]
+    fn run(self) -> impl Future<Output = Result<MutationResult>> + Send {
+        async move {
+            let operation = self.operation;
+            check::key(operation, &self.on.collection, self.id)?;
+            self.check_options()?;
+            let value = self
+                .value
+                .as_ref()
+                .map_err(|error| unencodable(operation, error))?;
+            check::value(operation, value.bytes())?;
+            let (flags, expiry) = (value.flags, check::expiry(operation, self.expiry)?);
+            let body = Body {
+                extras: Extras::of(&extras::Store { flags, expiry }.to_bytes()),
+                value: value.bytes(),
+                datatype: value.datatype(),
+                cas: check::cas(operation, self.cas)?,
+                durability: self.durability,
+                preserve_expiry: self.preserve_expiry,
+                packing: Packing::Possible,
+                ..Body::default()
+            };
+            let answer = execute(operation, self.on.subject(self.id), body, &self.common).await?;
+            Ok(MutationResult::read(&answer, &self.on.bucket.name))
+        }
     }
 
     /// Options that make no sense together.

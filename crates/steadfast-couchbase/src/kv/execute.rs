@@ -3,19 +3,18 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::BytesMut;
 use steadfast::{Failure, RetryStrategy, reason::TIMEOUT};
-use steadfast_wire::frame_info::ResponseFrameInfo;
-use steadfast_wire::{ErrorBody, Feature, Frame};
+use steadfast_wire::{Feature, Frame};
 
-use super::connection::{Closing, Connection, Ended, NotTaken};
+use super::connection::{Closing, Connection, Ended, NotTaken, Ticket};
+use super::last::Last;
 use super::meaning::{Asked, Meaning, Verdict, failed_path, meaning, path_error};
 use super::operation::KvOperation;
 use super::request::{Accepts, Body, Common, KeyPlace, Target, call, remaining, timeout};
 use crate::breaker::{Outcome, Permit};
 use crate::collections::{Collection, Unresolved};
 use crate::drive::{Attempts, Tried, drive};
-use crate::error::{Error, ErrorKind, KvContext, Place};
+use crate::error::{Error, ErrorKind, Place};
 use crate::observe::{Finished, SlowRequest};
 use crate::options::VbucketRetry;
 use crate::reason::{
@@ -24,7 +23,7 @@ use crate::reason::{
     SOCKET_CLOSED_WHILE_IN_FLIGHT, SOCKET_NOT_AVAILABLE, UNKNOWN,
 };
 use crate::strategy::RetryDirective;
-use crate::topology::{BucketCore, Course, Node, NodeId, Wish};
+use crate::topology::{BucketCore, Course, Node, NodeId, Wish, is_terminal};
 use crate::world::now;
 
 /// What an operation is about.
@@ -51,23 +50,20 @@ pub(crate) struct Answered {
 /// Runs an operation to its end. The answer is one that means success.
 ///
 /// Dropping the future abandons the attempt under way.
-pub(crate) async fn execute(
+// Not an async function: those keep what they are called with beside what they
+// make of it, and a great many operations may be waiting at the same time.
+pub(crate) fn execute<'a>(
     operation: KvOperation,
-    subject: Subject<'_>,
-    body: Body<'_>,
-    common: &Common,
-) -> Result<Answered, Error> {
+    subject: Subject<'a>,
+    body: Body<'a>,
+    common: &'a Common,
+) -> impl Future<Output = Result<Answered, Error>> + Send + 'a {
     let core = &subject.bucket.core;
-    let timeout = timeout(common, &core.options, body.durability);
-    let strategy: &dyn RetryStrategy = match &common.strategy {
-        Some(strategy) => &**strategy,
-        None => &*core.strategy,
-    };
     let mut run = Run {
         operation,
+        timeout: timeout(common, &core.options, body.durability),
         subject,
         body,
-        timeout,
         course: Course::default(),
         vbucket: 0,
         node: None,
@@ -75,9 +71,16 @@ pub(crate) async fn execute(
         permit: None,
         last: Last::default(),
     };
-    let frame = drive(call(operation, common, timeout), strategy, &mut run).await?;
-    let vbucket = run.vbucket;
-    Ok(Answered { frame, vbucket })
+    async move {
+        let strategy: &dyn RetryStrategy = match &common.strategy {
+            Some(strategy) => &**strategy,
+            None => &*core.strategy,
+        };
+        let call = call(operation, common, run.timeout);
+        let frame = drive(call, strategy, &mut run).await?;
+        let vbucket = run.vbucket;
+        Ok(Answered { frame, vbucket })
+    }
 }
 
 /// An operation under way.
@@ -95,18 +98,6 @@ struct Run<'a> {
     /// The right to this attempt, where there is a circuit breaker.
     permit: Option<(Arc<Node>, Permit)>,
     last: Last,
-}
-
-/// What is known of the last attempt, for the error.
-#[derive(Default)]
-struct Last {
-    connection: Option<Arc<Connection>>,
-    opaque: Option<u32>,
-    answer: Option<Frame>,
-    /// The path at which it failed, by the place that the user gave it.
-    path: Option<usize>,
-    /// What there is to say beyond the kind of the error.
-    note: Option<String>,
 }
 
 type Attempt = Tried<Frame>;
@@ -127,32 +118,9 @@ impl Attempts for Run<'_> {
                 Err(tried) => return *tried,
             },
         };
-        if let Err(lacking) = self.body.fits(&connection, collection) {
-            self.last.note = Some(lacking.to_owned());
-            return Tried::Final(ErrorKind::FeatureNotAvailable);
-        }
-        let accepts = Accepts::of(&connection);
-        let compression = self.subject.bucket.core.options.compression;
-        self.body.pack(accepts, compression);
-        let target = Target {
-            vbucket: self.vbucket,
-            collection,
-            id: self.subject.id,
-            remaining: match self.body.durability {
-                Some(_) => remaining(deadline),
-                None => None,
-            },
-            accepts,
-        };
-        let (operation, body) = (self.operation, &self.body);
-        let encode = |opaque, out: &mut BytesMut| body.encode(operation, &target, opaque, out);
-        let answer = match connection.submit(operation.opcode(), deadline, encode) {
-            Ok(ticket) => {
-                self.last.opaque = Some(ticket.opaque());
-                self.last.answer = None;
-                ticket.await
-            }
-            Err(not_taken) => return self.not_taken(not_taken, &connection),
+        let answer = match self.submit(&connection, collection, deadline) {
+            Ok(ticket) => ticket.await,
+            Err(tried) => return *tried,
         };
         if self.permit.is_some() {
             self.tell_breaker(&answer);
@@ -170,7 +138,7 @@ impl Attempts for Run<'_> {
             vbucket: self.vbucket,
             copy: self.subject.copy,
             node: self.node,
-            course: self.course,
+            course: self.course.clone(),
             blocked: self.blocked,
         };
         let parked = bucket
@@ -202,7 +170,7 @@ impl Attempts for Run<'_> {
             },
         };
         let error = error.with_place(place).with_kv(self.last.context());
-        match self.last.note.take() {
+        match self.last.take_note() {
             Some(note) => error.because(note),
             None => error,
         }
@@ -259,10 +227,48 @@ impl Run<'_> {
         }
     }
 
+    /// Hands the attempt to the connection. Not part of `attempt`, which would
+    /// keep what this needs while it waits for the answer.
+    fn submit<'c>(
+        &mut self,
+        connection: &'c Connection,
+        collection: u32,
+        deadline: Option<Instant>,
+    ) -> Result<Ticket<'c>, Box<Attempt>> {
+        if let Err(lacking) = self.body.fits(connection, collection) {
+            self.last.note(lacking);
+            return Err(Box::new(Tried::Final(ErrorKind::FeatureNotAvailable)));
+        }
+        let accepts = Accepts::of(connection);
+        let compression = self.subject.bucket.core.options.compression;
+        self.body.pack(accepts, compression);
+        let target = Target {
+            vbucket: self.vbucket,
+            collection,
+            id: self.subject.id,
+            remaining: match self.body.durability {
+                Some(_) => remaining(deadline),
+                None => None,
+            },
+            accepts,
+        };
+        let (operation, body) = (self.operation, &self.body);
+        let submitted = connection.submit(operation.opcode(), deadline, |opaque, out| {
+            body.encode(operation, &target, opaque, out)
+        });
+        match submitted {
+            Ok(ticket) => {
+                self.last.begin(ticket.opaque());
+                Ok(ticket)
+            }
+            Err(not_taken) => Err(Box::new(self.not_taken(not_taken, connection))),
+        }
+    }
+
     /// There is no such copy to read.
     #[cold]
     fn no_copy(&mut self, note: &str) -> Box<Attempt> {
-        self.last.note = Some(note.to_owned());
+        self.last.note(note);
         Box::new(Tried::Final(ErrorKind::DocumentUnretrievable))
     }
 
@@ -308,7 +314,9 @@ impl Run<'_> {
         }
         let failure = match node {
             Some(node) => {
-                let rejected = node.rejected();
+                // Terminal states have an end, which the node does not hear of:
+                // the only word on them is that of above.
+                let rejected = node.rejected().filter(|it| !is_terminal(it.reason));
                 let reason = rejected
                     .as_ref()
                     .map_or(&SOCKET_NOT_AVAILABLE, |it| it.reason);
@@ -385,7 +393,7 @@ impl Run<'_> {
             // Another connection would be no news: there is one.
             NotTaken::Full => "the socket does not keep up",
             NotTaken::Unencodable(error) => {
-                self.last.note = Some(error.to_string());
+                self.last.note(error.to_string());
                 return Tried::Final(ErrorKind::InvalidArgument);
             }
         };
@@ -427,12 +435,12 @@ impl Run<'_> {
         match verdict {
             Verdict::Done => Tried::Done(answer),
             Verdict::Final(kind) => {
-                self.last.answer = Some(answer);
+                self.last.answered(&answer);
                 Tried::Final(kind)
             }
             Verdict::FailedAtPath => {
                 let kind = self.failed_at(&answer);
-                self.last.answer = Some(answer);
+                self.last.answered(&answer);
                 Tried::Final(kind)
             }
             Verdict::Retry(reason, kind) => {
@@ -447,7 +455,7 @@ impl Run<'_> {
                 } else if reason == &KV_ERROR_MAP_RETRY_INDICATED {
                     failure = directed(failure, &connection, status);
                 }
-                self.last.answer = Some(answer);
+                self.last.answered(&answer);
                 Tried::Failed(failure, kind)
             }
         }
@@ -456,13 +464,14 @@ impl Run<'_> {
     /// One of the paths cannot be changed as asked: which, and why.
     fn failed_at(&mut self, answer: &Frame) -> ErrorKind {
         let Some((sent_as, status)) = failed_path(answer) else {
-            self.last.note = Some("the server does not say which path it was".to_owned());
+            self.last.note("the server does not say which path it was");
             return ErrorKind::DecodingFailure;
         };
         let named_as = self.body.paths.get(usize::from(sent_as)).copied();
         let index = usize::from(named_as.unwrap_or(sent_as));
-        self.last.path = Some(index);
-        self.last.note = Some(format!("path {index} was answered {status}"));
+        self.last.at_path(index);
+        self.last
+            .note(format!("path {index} was answered {status}"));
         path_error(status)
     }
 
@@ -501,7 +510,7 @@ impl Run<'_> {
             last_opaque: self.last.opaque,
             last_local: connection.map(|connection| connection.local.clone()),
             last_remote: connection.map(|connection| connection.peer.clone()),
-            last_server_duration: self.last.answer.as_ref().and_then(server_duration),
+            last_server_duration: self.last.server_duration(),
         }
     }
 
@@ -554,53 +563,21 @@ impl Run<'_> {
     }
 }
 
-/// How long the server says that it worked on it.
-pub(crate) fn server_duration(answer: &Frame) -> Option<Duration> {
-    answer.response_frame_infos().find_map(|info| match info {
-        Ok(ResponseFrameInfo::ServerDuration(duration)) => Some(duration.duration()),
-        Ok(_) | Err(_) => None,
-    })
-}
-
 /// The client is closed, and nothing was sent.
 fn closed() -> Failure {
     Failure::not_sent(&UNKNOWN).with_note("the client is closed")
 }
 
 /// What the error map says of retrying, for strategies that obey it (D28).
-fn directed(failure: Failure, connection: &Connection, status: steadfast_wire::Status) -> Failure {
+pub(crate) fn directed(
+    failure: Failure,
+    connection: &Connection,
+    status: steadfast_wire::Status,
+) -> Failure {
     let map = connection.error_map.as_ref();
     let definition = map.and_then(|map| map.get(status));
     match definition.and_then(|definition| RetryDirective::of(status, definition)) {
         Some(directive) => directive.attach_to(failure),
         None => failure,
-    }
-}
-
-impl Last {
-    fn context(&self) -> KvContext {
-        let status = self.answer.as_ref().map(Frame::status);
-        let body = self
-            .answer
-            .as_ref()
-            .and_then(|answer| ErrorBody::of(answer).ok()?);
-        let map = self
-            .connection
-            .as_ref()
-            .and_then(|connection| connection.error_map.as_deref());
-        let definition = status.and_then(|status| map?.get(status));
-        let connection = self.connection.as_ref();
-        KvContext {
-            status,
-            opaque: self.opaque,
-            error_map_name: definition.map(|it| it.name.clone()),
-            error_map_description: definition.map(|it| it.description.clone()),
-            error_map_attributes: definition.map(|it| it.attributes),
-            reference: body.as_ref().and_then(|body| body.reference.clone()),
-            server_text: body.and_then(|body| body.context),
-            dispatched_to: connection.map(|it| it.peer.clone()),
-            dispatched_from: connection.map(|it| it.local.clone()),
-            path_index: self.path,
-        }
     }
 }

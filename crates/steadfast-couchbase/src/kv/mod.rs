@@ -5,6 +5,7 @@ pub(crate) mod connection;
 mod decisions;
 pub(crate) mod execute;
 pub(crate) mod handshake;
+pub(crate) mod last;
 pub(crate) mod meaning;
 pub(crate) mod operation;
 pub(crate) mod packing;

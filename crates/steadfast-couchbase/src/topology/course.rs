@@ -18,13 +18,19 @@ use super::{Node, NodeId, Routes};
 /// waits its delays out.
 const MOST_HOPS: u8 = 16;
 
-#[derive(Clone, Copy, Debug, Default)]
+/// In a box, since few operations are ever sent on and all have a course.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Course {
+    moves: Option<Box<Moves>>,
+    hops: u8,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Moves {
     /// The config whose fast-forward map is followed.
     forward: Option<ConfigVersion>,
     /// The config by which it last went on at once.
     hopped: Option<ConfigVersion>,
-    hops: u8,
 }
 
 impl Course {
@@ -35,7 +41,9 @@ impl Course {
         vbucket: u16,
         copy: u8,
     ) -> Option<&'r Arc<Node>> {
-        if self.forward == Some(routes.version()) {
+        if let Some(moves) = &self.moves
+            && moves.forward == Some(routes.version())
+        {
             let forward = routes.forward(vbucket, copy);
             return forward.or_else(|| routes.current(vbucket, copy));
         }
@@ -52,14 +60,15 @@ impl Course {
         copy: u8,
     ) -> bool {
         let version = routes.version();
-        if self.forward != Some(version) {
+        let moves = self.moves.get_or_insert_default();
+        if moves.forward != Some(version) {
             let current = routes.current(vbucket, copy);
             if current.is_some_and(|node| node.id != refused_by) {
-                self.forward = None;
+                moves.forward = None;
                 return self.hop(version);
             }
             if routes.forward(vbucket, copy).is_some() {
-                self.forward = Some(version);
+                moves.forward = Some(version);
             }
         }
         let next = self.node(routes, vbucket, copy);
@@ -77,10 +86,12 @@ impl Course {
     }
 
     fn hop(&mut self, version: ConfigVersion) -> bool {
-        if self.hopped == Some(version) || !self.heeds_news() {
+        let heeds_news = self.heeds_news();
+        let moves = self.moves.get_or_insert_default();
+        if moves.hopped == Some(version) || !heeds_news {
             return false;
         }
-        self.hopped = Some(version);
+        moves.hopped = Some(version);
         self.hops += 1;
         true
     }

@@ -26,7 +26,7 @@ const PACE: Duration = Duration::from_millis(1);
 pub(crate) type NodeId = u64;
 
 /// What an operation waits for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Wish {
     /// Its vbucket, and which copy of it.
     pub(crate) vbucket: u16,

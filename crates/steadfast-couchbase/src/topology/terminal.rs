@@ -113,7 +113,8 @@ fn clear(states: &mut HashMap<Slot, Rejected>, slot: &Slot, reached: Reached) {
     });
 }
 
-fn is_terminal(reason: &Reason) -> bool {
+/// Whether it is a state that is kept here.
+pub(crate) fn is_terminal(reason: &Reason) -> bool {
     [&AUTHENTICATION_ERROR, &TLS_ERROR, &BUCKET_ACCESS_ERROR].contains(&reason)
 }
 

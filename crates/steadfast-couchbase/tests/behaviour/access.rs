@@ -82,7 +82,7 @@ async fn new_credentials_are_used_at_once_after_a_rotation() {
     server.users().put("app", "rotated", Rights::admin());
     for node in server.nodes() {
         server.crash(node).await.unwrap();
-        server.restart(node).await.unwrap();
+        restart(&server, node).await;
     }
     let refused = server.fault(Fault::on(Opcode::SaslStep).pass());
     until("the old password was refused often", || {
@@ -126,7 +126,7 @@ async fn what_a_seed_said_of_old_credentials_is_forgotten_when_another_way_is_fo
         server.crash(server.nodes()[0]).await.unwrap();
         let error = documents.get("k").timeout(ms(50)).await.unwrap_err();
         cleared = error.kind() == ErrorKind::UnambiguousTimeout;
-        server.restart(server.nodes()[0]).await.unwrap();
+        restart(&server, server.nodes()[0]).await;
         documents
             .get("k")
             .timeout(LONG)

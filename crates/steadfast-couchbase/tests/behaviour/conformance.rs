@@ -200,7 +200,7 @@ async fn each_connection_goes_by_the_map_of_its_own_node() {
         .error_map()
         .set(ODD.code(), odd(Attributes::RETRY_NOW, None));
     server.crash(nodes[1]).await.unwrap();
-    server.restart(nodes[1]).await.unwrap();
+    restart(&server, nodes[1]).await;
     documents.upsert(&new, &1).timeout(LONG).await.unwrap();
     let refused = server.fault(Fault::on(Opcode::Get).key(&new).times(2).answer(ODD));
     documents.get(&new).await.unwrap();

@@ -15,6 +15,9 @@ use super::{Closing, Limits, NotTaken};
 const PLACE_BITS: u32 = 20;
 const PLACES: u32 = (1 << PLACE_BITS) - 1;
 
+/// Room for so many operations is kept when there are none.
+const KEPT_SLOTS: usize = 4096;
+
 #[derive(Default)]
 pub(super) struct State {
     /// Frames that the task has not taken yet.
@@ -198,7 +201,7 @@ impl State {
                 Delivered::ToCaller(waker)
             }
             Answer::Unwanted => {
-                self.slots.remove(place);
+                self.remove(place);
                 Delivered::ToNobody(frame)
             }
             // The same opaque was answered twice before the caller fetched the
@@ -227,11 +230,11 @@ impl State {
                 if may_come {
                     slot.answer = Answer::Unwanted;
                 } else {
-                    self.slots.remove(place);
+                    self.remove(place);
                 }
                 Some(Err(ended))
             }
-            Answer::Here(_) => match self.slots.remove(place).answer {
+            Answer::Here(_) => match self.remove(place).answer {
                 Answer::Here(frame) => Some(Ok(frame)),
                 Answer::Awaited(_) | Answer::Ended(..) | Answer::Unwanted => None,
             },
@@ -253,7 +256,7 @@ impl State {
         };
         if gone {
             self.cut(place);
-            self.slots.remove(place);
+            self.remove(place);
         } else {
             slot.answer = Answer::Unwanted;
         }
@@ -268,6 +271,17 @@ impl State {
         let cut = (slot.start, slot.end);
         let at = self.cuts.partition_point(|known| known.0 < cut.0);
         self.cuts.insert(at, cut);
+    }
+
+    /// Empties a slot. The room that a great many operations took is given back
+    /// when all have ended.
+    #[inline]
+    fn remove(&mut self, place: usize) -> Slot {
+        let slot = self.slots.remove(place);
+        if self.slots.is_empty() && self.slots.capacity() > KEPT_SLOTS {
+            self.slots = Slab::new();
+        }
+        slot
     }
 
     pub(super) fn earliest(&self) -> Option<Instant> {
