@@ -93,7 +93,9 @@ pub(crate) fn drive<'a, A: Attempts + Send>(
                 .report()
                 .map_or(0, steadfast::Report::retries),
         };
-        span.record("couchbase.retries", retries);
+        if !span.is_disabled() {
+            span.record("couchbase.retries", retries);
+        }
         operation.finished(&Finished {
             elapsed,
             retries,
@@ -115,7 +117,7 @@ fn run<A: Attempts + Send>(
         let mut kind = ErrorKind::UnambiguousTimeout;
         loop {
             step = match step {
-                Step::Attempt => match attempt(request.request(), operation, span).await {
+                Step::Attempt => match attempt(which(&request.request()), operation, span).await {
                     Tried::Done(output) => {
                         request.handle_success(WORLD);
                         return Ok(output);
@@ -188,19 +190,23 @@ fn run<A: Attempts + Send>(
     }
 }
 
-/// Makes an attempt, within a span of its own if anybody looks.
-fn attempt<A: Attempts + Send>(
-    request: Request<'_>,
+/// Makes an attempt, within a span of its own if anybody looks. Nobody pays for
+/// the span who does not.
+async fn attempt<A: Attempts + Send>(
+    (number, deadline): (u32, Option<Instant>),
     operation: &mut A,
     span: &Span,
-) -> impl Future<Output = Tried<A::Output>> + Send {
-    let span = if span.is_disabled() {
-        Span::none()
-    } else {
-        let number = request.attempts();
-        tracing::debug_span!(parent: span, "attempt", number)
-    };
-    operation.attempt(request.deadline()).instrument(span)
+) -> Tried<A::Output> {
+    if span.is_disabled() {
+        return operation.attempt(deadline).await;
+    }
+    let span = tracing::debug_span!(parent: span, "attempt", number);
+    Box::pin(operation.attempt(deadline).instrument(span)).await
+}
+
+/// The number of the attempt under way, and when it has to be over.
+fn which(request: &Request<'_>) -> (u32, Option<Instant>) {
+    (request.attempts(), request.deadline())
 }
 
 /// What the refusal says beyond its cause.

@@ -219,8 +219,10 @@ impl<E: Events> Task<E> {
                     return Poll::Ready(Ok(()));
                 }
                 // Whoever else is ready to run gets to add its frame first, so
-                // that one system call carries them all.
-                if !writing.yielded && state.unsent_len() < ENOUGH {
+                // that one system call carries them all. A lone operation has
+                // nobody to wait for, and would pay for waking another thread.
+                let has_company = state.in_flight() > 1 && state.unsent_len() < ENOUGH;
+                if !writing.yielded && has_company {
                     writing.yielded = true;
                     cx.waker().wake_by_ref();
                     return Poll::Pending;
