@@ -23,8 +23,8 @@ const A_MOMENT: Duration = Duration::from_millis(500);
 /// Where the cluster is, and who one is there.
 #[derive(Args)]
 pub(crate) struct Connection {
-    /// The cluster, as couchbase://host[:port][,host…]/bucket[/scope/collection]; couchbases:// for
-    /// TLS. Options of the client may follow, as in ?kv_timeout=1s
+    /// The cluster, as `couchbase://host[:port]/bucket[/scope/collection]`; `couchbases://` for TLS.
+    /// Several hosts are divided by commas; options of the client may follow, as `?kv_timeout=1s`
     #[arg(value_name = "ADDRESS")]
     pub(crate) address: Address,
     /// The user

@@ -324,3 +324,23 @@ async fn stat_noop_version_and_quit_answer() {
     );
     assert!(client.receive().await.is_none());
 }
+
+/// Clients send what follows their last step of authentication along with it.
+#[tokio::test]
+async fn a_slow_step_of_the_setup_is_not_overtaken_by_what_follows_it() {
+    let cluster = cluster(1, 0).await;
+    let _slow = cluster.fault(Fault::on(Opcode::SaslAuth).delay(Duration::from_millis(20)));
+    let mut client = Client::connect(&cluster, NODE).await;
+    client.hello(&[Feature::UnorderedExecution]).await;
+    let auth = FrameBuilder::request(Opcode::SaslAuth).key("PLAIN");
+    let auth = client.send(auth.value("\0app\0secret")).await;
+    let select = FrameBuilder::request(Opcode::SelectBucket).key(BUCKET);
+    let select = client.send(select).await;
+    for opaque in [auth, select] {
+        let answer = client.receive().await.unwrap();
+        assert_eq!(
+            (answer.opaque(), answer.status()),
+            (opaque, Status::Success)
+        );
+    }
+}

@@ -53,7 +53,8 @@ pub(crate) trait Attempts {
 pub(crate) enum Tried<T> {
     /// What was asked for.
     Done(T),
-    /// A conclusive answer that is an error of this kind. Never retried.
+    /// A conclusive answer that is an error of this kind. Never retried, and to
+    /// the strategy a success (D37).
     Final(ErrorKind),
     /// It failed in a way that might be retried; an error of this kind if not.
     Failed(Failure, ErrorKind),

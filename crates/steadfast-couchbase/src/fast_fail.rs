@@ -47,6 +47,18 @@ pub const TERMINALS: [Terminal; 5] = [
 
 /// Best effort, but giving up at once on wrong credentials, certificates,
 /// buckets, scopes and collections. The default of the client.
+///
+/// ```
+/// use steadfast::BestEffort;
+/// use steadfast_couchbase::{ClusterOptions, fast_fail_on_terminal_errors};
+///
+/// // What a client does that is told nothing:
+/// let default = ClusterOptions::new().retry_strategy(fast_fail_on_terminal_errors());
+/// // To wait, until the timeout, for somebody to mend what is wrong:
+/// let patient = ClusterOptions::new().retry_strategy(BestEffort::default());
+/// # (default.validate()?, patient.validate()?);
+/// # Ok::<(), steadfast_couchbase::ConfigError>(())
+/// ```
 pub fn fast_fail_on_terminal_errors() -> FastFailOnTerminalError<BestEffort> {
     fast_fail_or(BestEffort::default())
 }

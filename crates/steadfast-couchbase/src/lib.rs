@@ -107,3 +107,20 @@ pub use services::search::{Search, SearchHit, SearchMeta, SearchRows};
 pub use services::views::{View, ViewConsistency, ViewMeta, ViewRow, ViewRows};
 pub use services::{Rows, TypedRows};
 pub use strategy::{ErrorMapDirected, RetryDirective};
+
+/// The examples of the guides are run like all others.
+#[cfg(doctest)]
+mod guides {
+    #[doc = include_str!("../../../docs/choosing-a-strategy.md")]
+    struct ChoosingAStrategy;
+    #[doc = include_str!("../../../docs/budgets.md")]
+    struct Budgets;
+    #[doc = include_str!("../../../docs/idempotency-and-stages.md")]
+    struct IdempotencyAndStages;
+    #[doc = include_str!("../../../docs/couchbase-reasons.md")]
+    struct CouchbaseReasons;
+    #[doc = include_str!("../../../docs/testing-with-the-cluster.md")]
+    struct TestingWithTheCluster;
+    #[doc = include_str!("../../../docs/for-sdk-authors.md")]
+    struct ForSdkAuthors;
+}

@@ -7,6 +7,7 @@
     unsafe_code,
     reason = "an allocator can be put between the program and the system in no other way"
 )]
+#![expect(clippy::unwrap_used, reason = "what fails to start fails the test")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

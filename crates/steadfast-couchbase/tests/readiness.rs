@@ -1,4 +1,5 @@
 //! Readiness, ping and diagnostics, against a real cluster.
+#![expect(clippy::unwrap_used, reason = "what fails to start fails the test")]
 
 use std::time::Duration;
 

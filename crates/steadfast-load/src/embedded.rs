@@ -16,7 +16,7 @@ pub const PASSWORD: &str = "password";
 pub const VBUCKETS: u16 = 1024;
 /// How many entries the journal keeps. They are read as they come, so this is for when the
 /// reading falls behind.
-const JOURNAL: usize = 1 << 18;
+const JOURNAL: usize = 1 << 17;
 
 /// A cluster, and the threads that it runs on. They stop when it is dropped.
 pub struct Embedded {

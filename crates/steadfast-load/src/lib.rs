@@ -12,7 +12,7 @@
 //! - [`accounting`]: whether every write came to what its client was told.
 //! - [`client`]: what the workload needs of a client; this project's, or another.
 //! - [`measure`], [`progress`], [`report`]: what one sees of it.
-//! - [`run`]: all of it together.
+//! - [`mod@run`]: all of it together.
 #![forbid(unsafe_code)]
 
 pub mod accounting;

@@ -172,7 +172,10 @@ fn show(fault: &Value) {
     let rule = fault["rule"].as_str().unwrap_or_default();
     line(format_args!(
         "{:<4} {rule}    hit {} of {}    seed {}",
-        fault["id"], fault["fired"], fault["seen"], fault["seed"]
+        fault["id"].to_string(),
+        fault["fired"],
+        fault["seen"],
+        fault["seed"]
     ));
 }
 

@@ -10,6 +10,7 @@ use steadfast_load::embedded::{BUCKET, PASSWORD, USER};
 use steadfast_load::progress::{Lines, Progress, Quiet};
 use steadfast_load::{Embedded, Report, Settings, Target, run};
 
+use crate::duration;
 use crate::output::line;
 
 /// Run a workload through a calamity and account for every write
@@ -29,11 +30,11 @@ Examples:
   steadfast load --connect couchbase://db.example.com --bucket test --user app --password secret
                                                   against a cluster of yours, without the faults")]
 pub(crate) struct Arguments {
-    /// How long to begin operations, as 45, 45s, 10m or 1h
-    #[arg(long, default_value = "30s", value_parser = duration)]
+    /// How long to begin operations, as 45s, 10m or 1h
+    #[arg(long, default_value = "30s", value_parser = duration::parse)]
     duration: Duration,
     /// As --duration, for long runs: also shows the memory of the process
-    #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "duration")]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, conflicts_with = "duration")]
     soak: Option<Duration>,
     /// How many operations are under way at a time
     #[arg(long, default_value_t = 128, value_parser = clap::value_parser!(u16).range(1..=4096))]
@@ -42,7 +43,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
     /// How long an operation may take; durable writes and queries get twice as long
-    #[arg(long, default_value = "2500ms", value_parser = duration)]
+    #[arg(long, default_value = "2500ms", value_parser = duration::parse)]
     timeout: Duration,
     /// Decides the workload and the script; one that is printed repeats its run
     #[arg(long)]
@@ -191,42 +192,4 @@ fn replay(arguments: &Arguments, seed: u64) -> String {
 fn fresh_seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(std::process::id()) % 1_000_000
-}
-
-/// A duration as people write it; a number alone is seconds.
-fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let number: f64 = digits
-        .parse()
-        .map_err(|_| format!("{text:?} is no duration; write 45, 45s, 10m or 1h"))?;
-    let factor = match &text[digits.len()..] {
-        "ms" => 0.001,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        unit => {
-            return Err(format!(
-                "there is no unit {unit:?}; there are ms, s, m and h"
-            ));
-        }
-    };
-    Duration::try_from_secs_f64(number * factor).map_err(|error| error.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_are_read_as_people_write_them() {
-        let seconds = |text| duration(text).map(|duration| duration.as_secs_f64());
-        assert_eq!(seconds("45"), Ok(45.0));
-        assert_eq!(seconds("1.5s"), Ok(1.5));
-        assert_eq!(seconds("250ms"), Ok(0.25));
-        assert_eq!(seconds("10m"), Ok(600.0));
-        assert_eq!(seconds("1h"), Ok(3600.0));
-        for nonsense in ["", "s", "-1s", "10 parsecs", "NaN", "1e400"] {
-            assert!(duration(nonsense).is_err(), "{nonsense}");
-        }
-    }
 }

@@ -129,7 +129,7 @@ fn show(status: &Value) {
         let up = if node["up"] == true { "up" } else { "down" };
         line(format_args!(
             "node {:<3} {}:{}  {up}  {}",
-            node["node"],
+            node["node"].to_string(),
             text("host"),
             node["services"]["kv"]["plain"],
             text("membership")

@@ -2,9 +2,10 @@
 
 use crate::support::{command, run, steadfast};
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "cluster",
     "fault",
+    "load",
     "topology",
     "explain",
     "doctor",

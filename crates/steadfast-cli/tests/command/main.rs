@@ -7,6 +7,8 @@ mod cluster;
 mod doctor;
 mod documents;
 mod explain;
+#[cfg(unix)]
+mod guides;
 mod help;
 mod scenario;
 mod support;

@@ -31,10 +31,21 @@ pub(crate) fn steadfast(arguments: &[&str]) -> Output {
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(BINARY);
     command.args(arguments).stdin(Stdio::null());
-    for variable in ["CONTROL", "USER", "PASSWORD"] {
-        command.env_remove(format!("STEADFAST_{variable}"));
-    }
+    quiet(&mut command);
     command
+}
+
+/// Takes away what the tester's own environment says.
+pub(crate) fn quiet(command: &mut Command) {
+    for variable in [
+        "STEADFAST_CONTROL",
+        "STEADFAST_USER",
+        "STEADFAST_PASSWORD",
+        "RUST_LOG",
+        "CLICOLOR_FORCE",
+    ] {
+        command.env_remove(variable);
+    }
 }
 
 pub(crate) fn run(mut command: Command) -> Output {

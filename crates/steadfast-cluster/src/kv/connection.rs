@@ -55,6 +55,7 @@ where
         outbound: BytesMut::with_capacity(READ_BYTES),
         waiting: FuturesUnordered::new(),
         waiting_bytes: 0,
+        barriers: 0,
         map_is_due: false,
         silent: false,
     };
@@ -85,6 +86,15 @@ enum End {
     Malformed(FrameError),
 }
 
+/// What a command that waits means for others.
+#[derive(Clone, Copy)]
+struct Held {
+    /// What it keeps in memory, about.
+    bytes: usize,
+    /// Whether nothing may overtake it, also where the client agreed to no order.
+    barrier: bool,
+}
+
 /// What a command that waited does next.
 enum Resume {
     /// It is executed now.
@@ -97,9 +107,11 @@ struct Link {
     session: Session,
     inbound: BytesMut,
     outbound: BytesMut,
-    waiting: FuturesUnordered<BoxFuture<'static, (usize, Resume)>>,
+    waiting: FuturesUnordered<BoxFuture<'static, (Held, Resume)>>,
     /// How many bytes the commands that wait hold on to.
     waiting_bytes: usize,
+    /// How many of them nothing may overtake.
+    barriers: usize,
     /// There is a map that the client has not been told of.
     map_is_due: bool,
     /// A fault made this connection a black hole.
@@ -151,8 +163,9 @@ impl Link {
                         self.session.now = self.session.shared.clock.now();
                     }
                 },
-                Some((bytes, resume)) = self.waiting.next(), if has_room && !self.waiting.is_empty() => {
-                    self.waiting_bytes -= bytes;
+                Some((held, resume)) = self.waiting.next(), if has_room && !self.waiting.is_empty() => {
+                    self.waiting_bytes -= held.bytes;
+                    self.barriers -= usize::from(held.barrier);
                     if let Err(end) = self.resume(resume) {
                         self.say_last_words(writer).await;
                         return end;
@@ -203,6 +216,7 @@ impl Link {
     fn may_take(&self) -> bool {
         self.waiting.is_empty()
             || (self.session.features.contains(Feature::UnorderedExecution)
+                && self.barriers == 0
                 && self.waiting.len() < MAX_WAITING
                 && self.waiting_bytes < MAX_WAITING_BYTES)
     }
@@ -225,16 +239,17 @@ impl Link {
             Flow::Done => Ok(()),
             Flow::Close => Err(End::Closed),
             Flow::Wait(later) => {
-                self.wait(held_bytes(frame), async move { Resume::Send(later.await) });
+                self.wait(held(frame), async move { Resume::Send(later.await) });
                 Ok(())
             }
         }
     }
 
-    fn wait(&mut self, bytes: usize, later: impl Future<Output = Resume> + Send + 'static) {
+    fn wait(&mut self, held: Held, later: impl Future<Output = Resume> + Send + 'static) {
         self.waiting
-            .push(Box::pin(async move { (bytes, later.await) }));
-        self.waiting_bytes += bytes;
+            .push(Box::pin(async move { (held, later.await) }));
+        self.waiting_bytes += held.bytes;
+        self.barriers += usize::from(held.barrier);
         self.session.waiting = self.waiting.len();
     }
 
@@ -275,7 +290,7 @@ impl Link {
         match decision.verdict {
             Verdict::Pass => self.execute(&frame),
             Verdict::Delay(by) => {
-                self.wait(held_bytes(&frame), async move {
+                self.wait(held(&frame), async move {
                     tokio::time::sleep(by).await;
                     Resume::Execute(frame)
                 });
@@ -283,7 +298,9 @@ impl Link {
             }
             Verdict::DelayAnswer(by) => {
                 let (answer, flow) = self.execute_aside(&frame);
-                self.wait(held_bytes(&frame) + answer.len(), async move {
+                let mut held = held(&frame);
+                held.bytes += answer.len();
+                self.wait(held, async move {
                     tokio::time::sleep(by).await;
                     Resume::Send(match flow {
                         Flow::Wait(later) => later.await,
@@ -297,7 +314,7 @@ impl Link {
                 Ok(())
             }
             Verdict::Hold => {
-                self.wait(held_bytes(&frame), async move {
+                self.wait(held(&frame), async move {
                     decision.released.cancelled().await;
                     Resume::Execute(frame)
                 });
@@ -393,9 +410,18 @@ fn shrink(buffer: &mut BytesMut) {
     }
 }
 
-/// What a command that waits keeps in memory, about.
-fn held_bytes(frame: &Frame) -> usize {
-    HEADER_LEN + frame.body().len()
+/// What a command means for others while it waits. Those that set a connection up keep their
+/// order whatever the client agreed to: what follows them may depend on them.
+fn held(frame: &Frame) -> Held {
+    use steadfast_wire::Opcode;
+    let barrier = matches!(
+        frame.opcode(),
+        Opcode::Hello | Opcode::SaslAuth | Opcode::SaslStep | Opcode::SelectBucket
+    );
+    Held {
+        bytes: HEADER_LEN + frame.body().len(),
+        barrier,
+    }
 }
 
 fn damage(answer: &mut BytesMut, garble: Garble) {

@@ -7,8 +7,9 @@ use bytes::Bytes;
 use super::document::Document;
 use super::hlc::HybridClock;
 
-/// How many tombstones a copy remembers before the oldest is forgotten.
-const MAX_TOMBSTONES: usize = 256;
+/// How many tombstones a copy remembers before the oldest is forgotten. There may be thousands
+/// of copies, so this is what a cluster that runs for hours is full of.
+const MAX_TOMBSTONES: usize = 64;
 
 /// The documents of a vbucket as one node has them.
 ///

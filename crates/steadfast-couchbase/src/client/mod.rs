@@ -49,6 +49,8 @@ pub(crate) struct Core {
     /// the nodes' own).
     network: OnceLock<Option<String>>,
     changes: watch::Sender<u64>,
+    /// Counts how often there were new credentials.
+    renewals: watch::Sender<u64>,
     buckets: Mutex<HashMap<Arc<str>, Arc<BucketCore>>>,
 }
 
@@ -88,6 +90,7 @@ impl Core {
             of_bucket: ArcSwapOption::empty(),
             network: OnceLock::new(),
             changes: watch::Sender::new(0),
+            renewals: watch::Sender::new(0),
             buckets: Mutex::default(),
         });
         core.tasks.spawn(track_cluster(core.clone()));
@@ -104,6 +107,19 @@ impl Core {
     /// New connections use these from now on.
     pub(crate) fn set_credentials(&self, credentials: Credentials) {
         self.credentials.store(Arc::new(credentials));
+        self.terminals.forget_credentials();
+        for bucket in self.buckets() {
+            let routes = bucket.routes();
+            let nodes = routes.iter().flat_map(|routes| routes.nodes());
+            nodes.for_each(|node| node.forget_credentials());
+        }
+        // Whoever waits to dial again waits for nothing now.
+        self.renewals.send_modify(|renewals| *renewals += 1);
+    }
+
+    /// Changes whenever there are new credentials.
+    pub(crate) fn renewals(&self) -> watch::Receiver<u64> {
+        self.renewals.subscribe()
     }
 
     /// The bucket, which is opened if it is not yet.

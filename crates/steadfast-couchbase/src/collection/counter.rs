@@ -85,7 +85,6 @@ impl<'a> Count<'a> {
     }
 
     /// By so much, instead of one.
-    #[must_use]
     pub fn delta(mut self, delta: u64) -> Self {
         self.delta = delta;
         self
@@ -93,7 +92,6 @@ impl<'a> Count<'a> {
 
     /// What the counter is if it does not exist. An expiry is for a counter that
     /// is created, too; that of an existing one stays.
-    #[must_use]
     pub fn initial(mut self, initial: u64) -> Self {
         self.initial = Some(initial);
         self

@@ -60,7 +60,6 @@ awaitable!(Get => GetResult);
 
 impl Get<'_> {
     /// Asks when the document vanishes, too.
-    #[must_use]
     pub fn with_expiry(mut self) -> Self {
         self.with_expiry = true;
         self

@@ -1,17 +1,52 @@
 //! The operations on documents.
 //!
 //! Each is a value that says what is to be done; it can be told more, and is
-//! done when it is awaited:
+//! done when it is awaited. What makes no sense is refused then, before anything
+//! is sent. Dropping the future abandons the operation: what was not sent yet is
+//! not sent any more, and an answer that comes later is ignored.
 //!
-//! ```no_run
-//! # use std::time::Duration;
-//! # use steadfast_couchbase::{Collection, DurabilityLevel};
-//! # async fn example(users: Collection) -> Result<(), steadfast_couchbase::Error> {
+//! ```
+//! use std::time::Duration;
+//! use steadfast_couchbase::collection::{LookupInSpec, MutateInSpec};
+//! use steadfast_couchbase::{Cluster, Credentials, DurabilityLevel, ErrorKind};
+//! # use steadfast_cluster::{BucketSettings, Cluster as Server};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let bucket = BucketSettings::new("travel").replicas(1).vbuckets(64);
+//! # let server = Server::builder().nodes(2).bucket(bucket).user("app", "secret").start().await?;
+//! # let connection_string = server.connection_string();
+//! let credentials = Credentials::password("app", "secret");
+//! let cluster = Cluster::connect(&connection_string, credentials).await?;
+//! let users = cluster.bucket("travel").default_collection();
+//! # cluster.bucket("travel").wait_until_ready(Duration::from_secs(60)).await?;
+//!
+//! // A write that survives the loss of a node, in five seconds at most.
+//! let ada = serde_json::json!({"name": "Ada", "visits": 1});
 //! users
-//!     .upsert("u:42", &"Ada")
+//!     .insert("u:42", &ada)
 //!     .durability(DurabilityLevel::Majority)
 //!     .timeout(Duration::from_secs(5))
 //!     .await?;
+//!
+//! // Only what is needed of it goes over the wire.
+//! let visit = [MutateInSpec::increment("visits", 1)];
+//! let visits: u32 = users.mutate_in("u:42", &visit).await?.content_as(0)?;
+//! assert_eq!(visits, 2);
+//! let name = users.lookup_in("u:42", &[LookupInSpec::get("name")]).await?;
+//! assert_eq!(name.content_as::<String>(0)?, "Ada");
+//!
+//! // An error is of a kind that can be matched, and tells its story.
+//! let error = users.insert("u:42", &ada).await.unwrap_err();
+//! assert_eq!(error.kind(), ErrorKind::DocumentExists);
+//! assert!(error.to_string().starts_with("insert travel._default._default: document exists"));
+//!
+//! // The document may have changed since it was read; the CAS tells.
+//! let read = users.get("u:42").await?;
+//! users.touch("u:42", Duration::from_secs(3600)).await?;
+//! let stale = users.remove("u:42").cas(read.cas()).await.unwrap_err();
+//! assert_eq!(stale.kind(), ErrorKind::CasMismatch);
+//! # cluster.close().await;
 //! # Ok(())
 //! # }
 //! ```

@@ -66,7 +66,6 @@ awaitable!(ObserveSeqno => ObserveSeqnoResult);
 
 impl ObserveSeqno<'_> {
     /// On the node that has this replica: the first, the second or the third.
-    #[must_use]
     pub fn replica(mut self, replica: u8) -> Self {
         self.copy = replica;
         self

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use super::Collection;
 use crate::error::ErrorKind;
 use crate::kv::connection::{Closing, Connection, Ended, NotTaken};
+use crate::kv::execute::directed;
 use crate::kv::meaning::{Asked, Verdict, meaning};
 use crate::kv::operation::KvOperation;
 use crate::reason::SOCKET_NOT_AVAILABLE;
@@ -87,7 +88,7 @@ async fn look_up(
     done: Done,
 ) {
     let deadline = crate::world::now() + bucket.core.options.kv_timeout;
-    let lookup = ask(&collection, &connection, deadline).await;
+    let lookup = ask(&collection, &bucket, &connection, deadline).await;
     let lookup = match lookup {
         Ok((id, manifest)) => {
             bucket.collections.fetched();
@@ -101,6 +102,7 @@ async fn look_up(
 
 async fn ask(
     collection: &Collection,
+    bucket: &BucketCore,
     connection: &Arc<Connection>,
     deadline: Instant,
 ) -> Result<(u32, u64), Unresolved> {
@@ -134,12 +136,12 @@ async fn ask(
         Status::UnknownScope => Unresolved::NoScope,
         Status::UnknownCollection => Unresolved::NoCollection,
         Status::Success => unavailable("the answer cannot be read".to_owned()),
-        status => answered(status, connection),
+        status => answered(status, bucket, connection),
     })
 }
 
 /// What any other answer means is what it means to any operation.
-fn answered(status: Status, connection: &Connection) -> Unresolved {
+fn answered(status: Status, bucket: &BucketCore, connection: &Connection) -> Unresolved {
     let asked = Asked {
         operation: KvOperation::GetCollectionId,
         with_cas: false,
@@ -148,13 +150,16 @@ fn answered(status: Status, connection: &Connection) -> Unresolved {
     if meaning.closes_connection {
         connection.close(Closing::Invalid(format!("the server answered {status}")));
     }
+    if meaning.asks_for_config {
+        bucket.inbox.ask_for_config();
+    }
     match meaning.verdict {
         // Nothing of the operation itself was sent.
         Verdict::Retry(reason, kind) => {
             let failure = Failure::not_sent(reason)
                 .with_peer(connection.peer.clone())
                 .with_note(format!("looking the collection up: answered {status}"));
-            Unresolved::Failed(failure, kind)
+            Unresolved::Failed(directed(failure, connection, status), kind)
         }
         Verdict::Final(kind) => Unresolved::Refused(kind),
         // Neither is an answer to this question.

@@ -74,6 +74,7 @@ impl Collections {
         for collection in self.entries.lock().values() {
             collection.forget();
         }
+        self.fetched.store(false, Ordering::Relaxed);
     }
 
     /// The server said what is in the map. True if it had done so before.
@@ -159,6 +160,18 @@ mod tests {
         assert_eq!(collection.id(), Some(8));
         collection.invalidate(8, Some(6));
         assert_eq!(collection.id(), None);
+    }
+
+    #[test]
+    fn a_bucket_that_is_made_anew_has_said_nothing_of_its_collections() {
+        let collections = Collections::default();
+        let collection = collections.get("s", "c");
+        collection.learn(8, 5);
+        assert!(!collections.fetched());
+        assert!(collections.fetched());
+        collections.forget();
+        assert_eq!(collection.id(), None);
+        assert!(!collections.fetched());
     }
 
     #[test]

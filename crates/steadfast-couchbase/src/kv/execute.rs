@@ -23,7 +23,7 @@ use crate::reason::{
     SOCKET_CLOSED_WHILE_IN_FLIGHT, SOCKET_NOT_AVAILABLE, UNKNOWN,
 };
 use crate::strategy::RetryDirective;
-use crate::topology::{BucketCore, Course, Node, NodeId, Wish};
+use crate::topology::{BucketCore, Course, Node, NodeId, Wish, is_terminal};
 use crate::world::now;
 
 /// What an operation is about.
@@ -314,7 +314,9 @@ impl Run<'_> {
         }
         let failure = match node {
             Some(node) => {
-                let rejected = node.rejected();
+                // Terminal states have an end, which the node does not hear of:
+                // the only word on them is that of above.
+                let rejected = node.rejected().filter(|it| !is_terminal(it.reason));
                 let reason = rejected
                     .as_ref()
                     .map_or(&SOCKET_NOT_AVAILABLE, |it| it.reason);
@@ -567,7 +569,11 @@ fn closed() -> Failure {
 }
 
 /// What the error map says of retrying, for strategies that obey it (D28).
-fn directed(failure: Failure, connection: &Connection, status: steadfast_wire::Status) -> Failure {
+pub(crate) fn directed(
+    failure: Failure,
+    connection: &Connection,
+    status: steadfast_wire::Status,
+) -> Failure {
     let map = connection.error_map.as_ref();
     let definition = map.and_then(|map| map.get(status));
     match definition.and_then(|definition| RetryDirective::of(status, definition)) {

@@ -95,16 +95,16 @@ impl BucketCore {
             return false;
         }
         let before = self.routes.load_full();
+        if let Some(before) = &before
+            && !config.version.supersedes(before.version())
+        {
+            return false;
+        }
         if let Some(before) = before.as_ref().and_then(|it| it.bucket())
             && before.uuid != bucket.uuid
         {
             // Another bucket of the same name, whose manifests start again.
             self.collections.forget();
-        }
-        if let Some(before) = &before
-            && !config.version.supersedes(before.version())
-        {
-            return false;
         }
         let network = self.core.network_of(&config);
         let mut first = first;

@@ -45,7 +45,13 @@ pub(crate) async fn dial(
     bucket: Option<&str>,
 ) -> Result<Opened, Rejected> {
     let limit = core.options.connect_timeout;
+    let renewals = core.renewals();
     match tokio::time::timeout(limit, open(core, address, bucket)).await {
+        // What is said of credentials that were replaced meanwhile says nothing
+        // of the new ones.
+        Ok(Err(rejected)) if renewals.has_changed().unwrap_or(false) => {
+            Err(Rejected::lost(rejected.note))
+        }
         Ok(opened) => opened,
         Err(_) => Err(Rejected::lost(format!("no connection within {limit:?}"))),
     }

@@ -29,5 +29,5 @@ pub(crate) use inbox::Inbox;
 pub(crate) use node::Node;
 pub(crate) use parking::{NodeId, Parking, Wish};
 pub(crate) use routes::Routes;
-pub(crate) use terminal::{Slot, Terminals};
+pub(crate) use terminal::{Slot, Terminals, is_terminal};
 pub(crate) use track::track_cluster;

@@ -103,6 +103,15 @@ impl Node {
         self.rejected.lock().clone()
     }
 
+    /// The client has other credentials: what the node said of the old ones is of
+    /// no account.
+    pub(crate) fn forget_credentials(&self) {
+        let mut rejected = self.rejected.lock();
+        if rejected.as_ref().is_some_and(Rejected::is_of_credentials) {
+            *rejected = None;
+        }
+    }
+
     /// No config speaks of it any longer.
     pub(crate) fn retire(&self) {
         self.retired.cancel();
@@ -114,6 +123,7 @@ impl Node {
 /// Dropping the future leaves the connection that there is to its own task.
 async fn keep(bucket: Arc<BucketCore>, node: Arc<Node>, lane: usize, first: Option<Fresh>) {
     let first = Mutex::new(first);
+    let mut renewals = bucket.core.renewals();
     while !node.retired.is_cancelled() {
         let round = steadfast::retry(redial())
             .operation("connect")
@@ -123,9 +133,21 @@ async fn keep(bucket: Arc<BucketCore>, node: Arc<Node>, lane: usize, first: Opti
                 let fresh = first.lock().take();
                 live(&bucket, &node, lane, fresh).await
             });
+        // Credentials that were refused may have been replaced: then there is no
+        // point in waiting, nor in going on with the old ones. Connections that
+        // are up stay up.
+        let renewed = async {
+            while renewals.changed().await.is_ok() {
+                if node.lanes[lane].load().is_none() {
+                    return;
+                }
+            }
+            std::future::pending().await
+        };
         tokio::select! {
             // A round ends well when its connection had a life of its own.
             _ = round => {}
+            () = renewed => {}
             () = node.retired.cancelled() => {}
         }
     }

@@ -45,6 +45,14 @@ impl Terminals {
         clear(&mut self.states.lock(), slot, Reached::Bucket);
     }
 
+    /// The client has other credentials: what was said of the old ones is of no
+    /// account.
+    pub(crate) fn forget_credentials(&self) {
+        self.states
+            .lock()
+            .retain(|_, rejected| !rejected.is_of_credentials());
+    }
+
     /// The connection is no longer one of the client's.
     pub(crate) fn forget(&self, slot: &Slot) {
         self.states.lock().remove(slot);
@@ -105,7 +113,8 @@ fn clear(states: &mut HashMap<Slot, Rejected>, slot: &Slot, reached: Reached) {
     });
 }
 
-fn is_terminal(reason: &Reason) -> bool {
+/// Whether it is a state that is kept here.
+pub(crate) fn is_terminal(reason: &Reason) -> bool {
     [&AUTHENTICATION_ERROR, &TLS_ERROR, &BUCKET_ACCESS_ERROR].contains(&reason)
 }
 

@@ -71,6 +71,38 @@ async fn credentials_that_become_right_are_used_under_best_effort() {
     cluster.close().await;
 }
 
+/// A client that was locked out has been dialling more and more slowly. With new credentials it
+/// neither goes by what was said of the old ones nor waits for its next turn.
+#[tokio::test]
+async fn new_credentials_are_used_at_once_after_a_rotation() {
+    let server = server(3).await;
+    let cluster = with(&server, app(), ClusterOptions::new()).await;
+    let documents = cluster.bucket(BUCKET).default_collection();
+    documents.upsert("k", &1).timeout(LONG).await.unwrap();
+    server.users().put("app", "rotated", Rights::admin());
+    for node in server.nodes() {
+        server.crash(node).await.unwrap();
+        restart(&server, node).await;
+    }
+    let refused = server.fault(Fault::on(Opcode::SaslStep).pass());
+    until("the old password was refused often", || {
+        refused.fired() > 24
+    })
+    .await;
+    let error = documents.get("k").timeout(LONG).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AuthenticationFailure, "{error:#}");
+
+    let rotated = Credentials::password("app", "rotated");
+    cluster.set_credentials(rotated).unwrap();
+    let start = Instant::now();
+    for at in 0..50 {
+        let key = format!("k{at}");
+        documents.upsert(&key, &1).timeout(LONG).await.unwrap();
+    }
+    assert!(start.elapsed() < LONG / 3);
+    cluster.close().await;
+}
+
 #[tokio::test]
 async fn what_a_seed_said_of_old_credentials_is_forgotten_when_another_way_is_found() {
     let server = server(1).await;
@@ -94,7 +126,7 @@ async fn what_a_seed_said_of_old_credentials_is_forgotten_when_another_way_is_fo
         server.crash(server.nodes()[0]).await.unwrap();
         let error = documents.get("k").timeout(ms(50)).await.unwrap_err();
         cleared = error.kind() == ErrorKind::UnambiguousTimeout;
-        server.restart(server.nodes()[0]).await.unwrap();
+        restart(&server, server.nodes()[0]).await;
         documents
             .get("k")
             .timeout(LONG)

@@ -142,6 +142,22 @@ async fn a_lookup_s_answer_may_end_the_connection() {
 }
 
 #[tokio::test]
+async fn a_lookup_s_answer_may_want_a_newer_config() {
+    let server = with_collection(1).await;
+    let cluster = client(&server).await;
+    warm(&server, &cluster).await;
+    cluster.wait_until_ready(LONG).await.unwrap();
+    let others = cluster.bucket(BUCKET).collection("s", "c");
+    let asked = server.fault(Fault::on(Opcode::GetClusterConfig).pass());
+    // ECONFIG_ONLY, which the map explains: fetch a config, and try again.
+    let refused = Fault::on(Opcode::GetCollectionId).times(1);
+    let _refused = server.fault(refused.answer(Status::from_code(0x0d)));
+    others.upsert("k", &1).timeout(LONG).await.unwrap();
+    until("the config is asked for", || asked.fired() > 0).await;
+    cluster.close().await;
+}
+
+#[tokio::test]
 async fn a_missing_scope_or_collection_fails_fast() {
     let server = with_collection(1).await;
     let cluster = client(&server).await;

@@ -1,14 +1,13 @@
 //! Statements of the documents that no other test pins: `docs/conformance.md`
 //! names these by their rows.
 
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use steadfast::internal::FailFast;
-use steadfast_cluster::fault::Fault;
+use steadfast_cluster::fault::{Fault, When};
+use steadfast_cluster::http::script::Script;
 use steadfast_cluster::{Cluster as Server, Service};
-use steadfast_couchbase::collection::LookupInSpec;
 use steadfast_couchbase::options::BreakerOptions;
 use steadfast_couchbase::{
     Cluster, ClusterOptions, Credentials, Error, ErrorKind, ErrorMapDirected,
@@ -201,7 +200,7 @@ async fn each_connection_goes_by_the_map_of_its_own_node() {
         .error_map()
         .set(ODD.code(), odd(Attributes::RETRY_NOW, None));
     server.crash(nodes[1]).await.unwrap();
-    server.restart(nodes[1]).await.unwrap();
+    restart(&server, nodes[1]).await;
     documents.upsert(&new, &1).timeout(LONG).await.unwrap();
     let refused = server.fault(Fault::on(Opcode::Get).key(&new).times(2).answer(ODD));
     documents.get(&new).await.unwrap();
@@ -349,12 +348,12 @@ async fn a_breaker_that_is_open_keeps_operations_back_as_a_reason() {
 /// Whether an operation whose connection is cut under way is made again.
 async fn is_made_again<T>(
     server: &Server,
-    opcode: Opcode,
+    when: When,
     operation: impl IntoFuture<Output = Result<T, Error>>,
 ) -> bool {
-    let cut = server.fault(Fault::on(opcode).times(1).cut_before_applying());
+    let cut = server.fault(when.times(1).cut_before_applying());
     let outcome = operation.await;
-    assert_eq!(cut.fired(), 1, "{opcode:?}");
+    assert_eq!(cut.fired(), 1);
     let Err(error) = outcome else { return true };
     assert_eq!(error.kind(), ErrorKind::RequestCanceled, "{error:#}");
     assert!(error.is_ambiguous());
@@ -362,55 +361,38 @@ async fn is_made_again<T>(
 }
 
 #[tokio::test]
-async fn reads_of_the_list_are_made_again_after_a_cut() {
-    let server = server(2).await;
+async fn observing_by_sequence_number_is_done_again_after_a_cut() {
+    let server = server(1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
-    let written = documents.upsert("k", &serde_json::json!({"a": 1})).await;
-    let written = written.unwrap();
-    let token = written.token().unwrap();
-    let paths = [LookupInSpec::get("a")];
-    let get = documents.get("k").timeout(LONG);
-    assert!(is_made_again(&server, Opcode::Get, get).await);
-    let exists = documents.exists("k").timeout(LONG);
-    assert!(is_made_again(&server, Opcode::Observe, exists).await);
-    let lookup = documents.lookup_in("k", &paths).timeout(LONG);
-    assert!(is_made_again(&server, Opcode::SubdocMultiLookup, lookup).await);
-    let replica = documents.get_replica("k", 1).timeout(LONG);
-    assert!(is_made_again(&server, Opcode::GetReplica, replica).await);
-    let observe = documents.observe_seqno(token).timeout(LONG);
-    assert!(is_made_again(&server, Opcode::ObserveSeqno, observe).await);
+    let written = documents.upsert("k", &1).await.unwrap();
+    let observe = documents.observe_seqno(written.token().unwrap());
+    let when = Fault::on(Opcode::ObserveSeqno);
+    assert!(is_made_again(&server, when, observe.timeout(LONG)).await);
     cluster.close().await;
 }
 
 #[tokio::test]
-async fn reads_that_lock_or_touch_are_not_made_again_after_a_cut() {
+async fn services_are_asked_again_after_a_cut_if_they_only_read() {
     let server = server(1).await;
     let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
-    documents.upsert("k", &1).await.unwrap();
-    let minute = Duration::from_secs(60);
-    let lock = documents.get_and_lock("k", minute).timeout(LONG);
-    assert!(!is_made_again(&server, Opcode::GetLocked, lock).await);
-    let touch = documents.get_and_touch("k", minute).timeout(LONG);
-    assert!(!is_made_again(&server, Opcode::GetAndTouch, touch).await);
-    cluster.close().await;
-}
-
-#[tokio::test]
-async fn unlocking_what_somebody_else_locked_is_a_cas_mismatch_that_no_strategy_sees() {
-    let server = server(1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
-    documents.upsert("k", &1).await.unwrap();
-    let lock = documents.get_and_lock("k", Duration::from_secs(15)).await;
-    let cas = lock.unwrap().cas();
-    let (strategy, asked) = counting();
-    let error = documents.unlock("k", cas + 1).retry(strategy).await;
-    let error = error.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::CasMismatch, "{error:#}");
-    assert_eq!(error.context().kv().unwrap().status, Some(Status::Locked));
-    assert_eq!((error.attempts(), asked.load(Ordering::Relaxed)), (1, 0));
-    documents.unlock("k", cas).await.unwrap();
+    let on = Fault::on_service;
+    for readonly in [true, false] {
+        let query = cluster.query("SELECT 1").readonly(readonly);
+        assert_eq!(
+            is_made_again(&server, on(Service::Query), query).await,
+            readonly
+        );
+        let analytics = cluster.analytics("SELECT VALUE 1").readonly(readonly);
+        let made_again = is_made_again(&server, on(Service::Analytics), analytics).await;
+        assert_eq!(made_again, readonly);
+    }
+    let everything = serde_json::json!({"match_all": {}});
+    let search = cluster.search("i", &everything).unwrap();
+    assert!(is_made_again(&server, on(Service::Search), search).await);
+    let rows = Script::on(Service::Views).answer(200, r#"{"total_rows":0,"rows":[]}"#);
+    let _rows = server.script(rows);
+    let view = cluster.bucket(BUCKET).view("d", "v");
+    assert!(is_made_again(&server, on(Service::Views), view).await);
     cluster.close().await;
 }

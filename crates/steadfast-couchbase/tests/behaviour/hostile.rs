@@ -289,6 +289,18 @@ async fn a_flood_of_notifications_is_not_a_flood_of_questions() {
 }
 
 #[tokio::test]
+async fn a_config_with_countless_nodes_is_not_dialled() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let countless = config(1, 1, &vec![port; 20_000], 0);
+    let server = Scripted::on(listener, move |frame| match frame.opcode() {
+        Opcode::GetClusterConfig => Reply::Answer(Status::Success, countless.clone().into_bytes()),
+        _ => Reply::Usual,
+    });
+    is_of_no_use(&server).await;
+}
+
+#[tokio::test]
 async fn configs_that_make_no_sense_cost_nothing_but_the_deadline() {
     let port = 1;
     let nobody = config(1, 1, &[port], 0);

@@ -1,6 +1,5 @@
 //! Not my vbucket: where an operation goes, and when (RFC 0005; D21 to D25).
 
-use steadfast::Outcome;
 use steadfast::internal::FailFast;
 use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::options::VbucketRetry;
@@ -174,7 +173,7 @@ async fn a_config_wakes_those_whose_route_it_changed_and_only_those() {
     server.crash(lost).await.unwrap();
     let blocked = tokio::spawn({
         let (documents, key) = (documents.clone(), moved.clone());
-        async move { documents.upsert(&key, &1).timeout(LONG).retry(wait).await }
+        async move { documents.get(&key).timeout(LONG).retry(wait).await }
     });
     tokio::time::sleep(ms(20)).await;
     assert!(!blocked.is_finished());

@@ -23,8 +23,6 @@ pub(crate) enum Reply {
     Answer(Status, Vec<u8>),
     /// These bytes.
     Raw(Vec<u8>),
-    /// Nothing.
-    Silence,
     /// The end of the connection.
     Close,
     /// Success, then no byte is read any more until this says to close.
@@ -129,7 +127,7 @@ async fn serve(
                 let bytes = match reply {
                     Reply::Answer(status, value) => frame_of(&frame, status, &value),
                     Reply::Raw(bytes) => bytes,
-                    Reply::Silence | Reply::Usual => continue,
+                    Reply::Usual => continue,
                     Reply::Close => return,
                     Reply::Stall(until) => {
                         let answer = frame_of(&frame, Status::Success, b"1");

@@ -213,7 +213,7 @@ async fn a_crashed_node_that_comes_back_is_found_again() {
         let error = write_in_vain.await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout, "{error:#}");
         assert_eq!(reasons(&error), ["SOCKET_NOT_AVAILABLE"]);
-        server.restart(node).await.unwrap();
+        restart(&server, node).await;
         write.await.unwrap().unwrap();
     }
     cluster.close().await;
@@ -281,10 +281,10 @@ async fn what_was_not_written_when_the_socket_closed_is_retried_all_of_it() {
     for write in behind {
         write.await.unwrap().unwrap();
     }
+    cluster.close().await;
     let seen = seen.lock().unwrap();
     assert_eq!(seen.len(), 100);
     assert!(seen.values().all(|times| *times == 1), "{seen:?}");
-    cluster.close().await;
 }
 
 #[tokio::test]

@@ -328,6 +328,9 @@ async fn the_map_says_which_unknown_statuses_want_a_new_config() {
     let attributes = Attributes::FETCH_CONFIG | Attributes::RETRY_LATER;
     let (server, cluster) = with_odd_status(definition("ODD", attributes)).await;
     let documents = warm(&server, &cluster).await;
+    // All connections have their configs, and whoever is told of new ones does
+    // not poll: from here on nobody asks without a reason.
+    cluster.wait_until_ready(LONG).await.unwrap();
     let asked = server.fault(Fault::on(Opcode::GetClusterConfig).pass());
     let _refused = server.fault(odd(1));
     write(&documents).await.unwrap();

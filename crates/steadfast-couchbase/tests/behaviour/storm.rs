@@ -238,7 +238,7 @@ async fn nothing_fails_while_nodes_come_and_go_in_good_order() {
     rebalance.run(pace()).await;
     let lost = server.nodes()[1];
     server.fail_over(lost).await.unwrap();
-    server.recover(lost).await.unwrap();
+    recover(&server, lost).await;
     server.begin_rebalance().await.unwrap().run(pace()).await;
     let outcomes = load.stop().await;
     assert_eq!(judge(&server, &outcomes), 0, "nothing was cut");
@@ -257,7 +257,7 @@ async fn a_crash_costs_what_was_in_flight_and_nothing_else() {
         tokio::time::sleep(ms(50)).await;
         server.crash(node).await.unwrap();
         tokio::time::sleep(ms(50)).await;
-        server.restart(node).await.unwrap();
+        restart(&server, node).await;
     }
     // One that does not come back by itself.
     let lost = server.nodes()[2];
@@ -265,7 +265,7 @@ async fn a_crash_costs_what_was_in_flight_and_nothing_else() {
     server.crash(lost).await.unwrap();
     tokio::time::sleep(ms(50)).await;
     server.fail_over(lost).await.unwrap();
-    server.recover(lost).await.unwrap();
+    recover(&server, lost).await;
     server.begin_rebalance().await.unwrap().run(pace()).await;
     let outcomes = load.stop().await;
     let failed = judge(&server, &outcomes);

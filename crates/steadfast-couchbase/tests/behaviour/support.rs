@@ -1,12 +1,13 @@
 //! What the tests share.
 
+use std::io::ErrorKind as ErrorKindIo;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use steadfast::{BestEffort, Outcome, RetryAction, from_fn};
-use steadfast_cluster::{BucketSettings, Builder, Cluster as Server, NodeId};
+use steadfast_cluster::{BucketSettings, Builder, Cluster as Server, ClusterError, NodeId};
 use steadfast_couchbase::{Cluster, ClusterOptions, Collection, Credentials, Error, ErrorKind};
 use steadfast_wire::config::ClusterConfig;
 use steadfast_wire::vbucket;
@@ -187,5 +188,29 @@ pub(crate) async fn until_timeout_names<T>(
             return error;
         }
         assert!(start.elapsed() < LONG, "{error:#}");
+    }
+}
+
+/// Starts a node that crashed. While it is down, any other test may be given its
+/// port for a connection; that is waited out.
+pub(crate) async fn restart(server: &Server, node: NodeId) {
+    in_use(async || server.restart(node).await).await;
+}
+
+/// The same for one that was failed over.
+pub(crate) async fn recover(server: &Server, node: NodeId) {
+    in_use(async || server.recover(node).await).await;
+}
+
+async fn in_use(mut start: impl AsyncFnMut() -> Result<(), ClusterError>) {
+    let begun = Instant::now();
+    loop {
+        match start().await {
+            Err(ClusterError::Io(error)) if error.kind() == ErrorKindIo::AddrInUse => {
+                assert!(begun.elapsed() < LONG, "{error}");
+                tokio::time::sleep(ms(10)).await;
+            }
+            started => return started.unwrap(),
+        }
     }
 }

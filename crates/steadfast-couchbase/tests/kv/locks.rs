@@ -5,7 +5,7 @@ use std::time::Duration;
 use steadfast::{BestEffort, StrategyExt};
 use steadfast_couchbase::ErrorKind;
 
-use crate::scene::{Scene, is, reasons};
+use crate::scene::{Scene, is, quickly_then_never, reasons};
 
 const LOCK: Duration = Duration::from_secs(10);
 
@@ -44,12 +44,12 @@ async fn a_locked_document_until_the_deadline_is_an_unambiguous_timeout_for_that
     let users = &scene.users;
     users.upsert("ada", &1).await.unwrap();
     users.get_and_lock("ada", LOCK).await.unwrap();
-    // Attempts at 0, 1, 3, … 255 ms; the next one would be too late.
-    let timeout = Duration::from_millis(450);
-    let outcome = users.upsert("ada", &2).timeout(timeout).await;
+    let timeout = Duration::from_secs(2);
+    let write = users.upsert("ada", &2).timeout(timeout);
+    let outcome = write.retry(quickly_then_never(4)).await;
     let error = is(outcome, ErrorKind::UnambiguousTimeout);
     assert_eq!(reasons(&error), ["KV_LOCKED"]);
-    assert!(error.attempts() > 1, "{error:#}");
+    assert_eq!(error.attempts(), 5, "{error:#}");
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Key-value operations against a real cluster on real sockets.
 //!
 //! One binary with a module for each idea, so that it is linked once.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod arguments;
 mod compression;

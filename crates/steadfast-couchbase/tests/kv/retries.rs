@@ -11,7 +11,7 @@ use steadfast_couchbase::collection::{LookupInSpec, MutateInSpec};
 use steadfast_couchbase::{Collection, ErrorKind, KvOperation, Result};
 use steadfast_wire::Status;
 
-use crate::scene::{Scene, is, reasons};
+use crate::scene::{Scene, is, quickly_then_never, reasons};
 
 /// RFC 0049, "Response Code Retry List", but for what is always retried.
 const LIST: [(Status, &str); 4] = [
@@ -172,9 +172,9 @@ async fn every_reason_seen_is_on_the_error_once() {
         set().answer(Status::Locked),
     ]
     .map(|fault| scene.server.fault(fault));
-    // Attempts at 0, 1, 3, … 255 ms; the next one would be too late.
-    let timeout = Duration::from_millis(450);
-    let outcome = scene.users.upsert("k", &1).timeout(timeout).await;
+    let timeout = Duration::from_secs(2);
+    let write = scene.users.upsert("k", &1).timeout(timeout);
+    let outcome = write.retry(quickly_then_never(5)).await;
     let error = is(outcome, ErrorKind::UnambiguousTimeout);
     let mut reasons = reasons(&error);
     reasons.sort_unstable();

@@ -82,3 +82,16 @@ pub(crate) fn is<T: std::fmt::Debug>(outcome: Result<T, Error>, kind: ErrorKind)
 pub(crate) fn reasons(error: &Error) -> Vec<&'static str> {
     error.reasons().iter().map(|reason| reason.name()).collect()
 }
+
+/// Retries so many times at once, and then waits beyond any deadline: so that a
+/// request surely sleeps when its time is up, however slow the machine is.
+pub(crate) fn quickly_then_never(quickly: u32) -> impl steadfast::RetryStrategy {
+    steadfast::from_fn(move |request, _| {
+        let delay = if request.retries() < quickly {
+            Duration::from_millis(1)
+        } else {
+            Duration::from_secs(3600)
+        };
+        steadfast::RetryAction::with_duration(delay)
+    })
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde::Serialize;
-use steadfast_cluster::fault::{Fault, FaultGuard, When};
+use steadfast_cluster::fault::{Fault, FaultGuard, Verdict, When};
 use steadfast_cluster::users::Rights;
 use steadfast_cluster::{Cluster, ClusterError, NodeId, Service};
 use steadfast_wire::{Opcode, Status};
@@ -26,15 +26,11 @@ const COMMANDS: [Opcode; 7] = [
 ];
 /// One of so many requests is told "not now".
 const TEMPORARY: f64 = 0.1;
-/// How many connections a cut costs for each kind of command, at most.
-const CUTS: u64 = 4;
-/// One of so many requests is cut.
-const CUT: f64 = 0.01;
-/// How many requests of each kind are answered late.
-const LATE: u64 = 3;
+/// How many requests of its kind are spared before, at most.
+const SPARED: u64 = 20;
 
-/// What the conductor needs.
-pub struct Stage {
+/// Plays scripts on a cluster.
+pub struct Conductor {
     /// The cluster that suffers.
     pub cluster: Cluster,
     /// The run.
@@ -60,29 +56,28 @@ pub struct Mark {
     pub until: Option<f64>,
 }
 
-/// Plays a script, whose times are counted from `start` in the time of the run.
-///
-/// Dropping the future leaves the cluster as it is just then, with its rules removed.
-///
-/// # Errors
-/// If the cluster cannot do what the script wants.
-pub async fn conduct(stage: &Stage, script: &Script, start: Duration) -> Result<(), ClusterError> {
-    for scheduled in &script.acts {
-        let wait = (start + scheduled.from).saturating_sub(stage.scene.now());
-        tokio::time::sleep(wait).await;
-        let mark = stage.begin(scheduled);
-        let _rules = scheduled
-            .beside
-            .map(|act| stage.rules(act, scheduled))
-            .unwrap_or_default();
-        stage.play(scheduled).await?;
-        stage.scene.set_locking(false);
-        stage.end(mark);
+impl Conductor {
+    /// Plays a script, whose times are counted from `start` in the time of the run.
+    ///
+    /// Dropping the future leaves the cluster as it is just then, with its rules removed.
+    ///
+    /// # Errors
+    /// If the cluster cannot do what the script wants.
+    pub async fn conduct(&self, script: &Script, start: Duration) -> Result<(), ClusterError> {
+        for scheduled in &script.acts {
+            let wait = (start + scheduled.from).saturating_sub(self.scene.now());
+            tokio::time::sleep(wait).await;
+            let mark = self.begin(scheduled);
+            tokio::select! {
+                played = self.play(scheduled) => played?,
+                () = self.beside(scheduled) => {}
+            }
+            self.scene.set_locking(false);
+            self.end(mark);
+        }
+        Ok(())
     }
-    Ok(())
-}
 
-impl Stage {
     async fn play(&self, scheduled: &Scheduled) -> Result<(), ClusterError> {
         let lasts = scheduled.lasts;
         let cluster = &self.cluster;
@@ -92,8 +87,9 @@ impl Stage {
             | Act::Cut(_)
             | Act::SlowNode
             | Act::LateAnswers => {
-                let _rules = self.rules(scheduled.act, scheduled);
-                tokio::time::sleep(lasts).await;
+                let rules = self.rules(scheduled.act, scheduled);
+                // They are in force for as long as the act lasts, and never end by themselves.
+                let _ = tokio::time::timeout(lasts, rules).await;
             }
             Act::RebalanceIn => {
                 let (_, rebalance) = cluster.begin_rebalance_in().await?;
@@ -123,49 +119,60 @@ impl Stage {
         Ok(())
     }
 
-    /// The rules of an act, in force until they are dropped.
-    fn rules(&self, act: Act, scheduled: &Scheduled) -> Vec<FaultGuard> {
+    /// What goes wrong besides, for as long as this is polled.
+    async fn beside(&self, scheduled: &Scheduled) {
+        match scheduled.beside {
+            Some(act) => self.rules(act, scheduled).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Keeps the rules of an act in force. Never ends; dropping the future removes them.
+    async fn rules(&self, act: Act, scheduled: &Scheduled) {
         let mut random = fastrand::Rng::with_seed(scheduled.seed);
-        let mut rule = |when: When, finish: &dyn Fn(When) -> Fault| {
-            self.cluster.fault(finish(when.seed(random.u64(..))))
-        };
-        match act {
+        let _always: Vec<FaultGuard> = match act {
             Act::TemporaryFailures => COMMANDS
                 .map(|opcode| {
-                    rule(Fault::on(opcode).probability(TEMPORARY), &|when| {
-                        when.answer(Status::TemporaryFailure)
-                    })
+                    let some = Fault::on(opcode).probability(TEMPORARY);
+                    let some = some.seed(random.u64(..));
+                    self.cluster.fault(some.answer(Status::TemporaryFailure))
                 })
                 .into(),
+            Act::SlowNode => {
+                let slow = Fault::on_service(Service::Kv).node(self.node(scheduled));
+                let by = Duration::from_millis(10 + scheduled.seed % 40);
+                vec![self.cluster.fault(slow.delay(by))]
+            }
             Act::LockedDocuments => {
                 self.scene.set_locking(true);
                 Vec::new()
             }
-            Act::Cut(cut) => {
-                let cut_some = |when: When| when.probability(CUT).times(CUTS).then(cut.verdict());
-                let kv = COMMANDS.map(|opcode| rule(Fault::on(opcode), &cut_some));
-                let query = Fault::on_service(Service::Query).probability(0.2);
-                let query = rule(query.times(CUTS), &|when| when.then(cut.verdict()));
-                kv.into_iter().chain([query]).collect()
-            }
-            Act::SlowNode => {
-                let slow = Fault::on_service(Service::Kv).node(self.node(scheduled));
-                let by = Duration::from_millis(10 + scheduled.seed % 40);
-                vec![rule(slow, &|when| when.delay(by))]
-            }
-            Act::LateAnswers => COMMANDS
-                .map(|opcode| {
-                    let late = Fault::on(opcode).probability(CUT).times(LATE);
-                    let by = self.timeout + Duration::from_millis(200);
-                    rule(late, &|when| when.delay_answer(by))
-                })
-                .into(),
-            Act::RebalanceIn
+            Act::Cut(_)
+            | Act::LateAnswers
+            | Act::RebalanceIn
             | Act::RebalanceOut
             | Act::FailOver
             | Act::Crash
             | Act::CredentialRotated => Vec::new(),
+        };
+        loop {
+            // Each strikes once; those that struck make room for the next.
+            let _once = self.strikes(act, &mut random);
+            tokio::time::sleep(scheduled.lasts / rounds(act)).await;
         }
+    }
+
+    /// Rules that strike one request of each kind of command.
+    fn strikes(&self, act: Act, random: &mut fastrand::Rng) -> Vec<FaultGuard> {
+        let verdict = match act {
+            Act::Cut(cut) => cut.verdict(),
+            Act::LateAnswers => Verdict::DelayAnswer(self.timeout + Duration::from_millis(200)),
+            _ => return Vec::new(),
+        };
+        let commands = COMMANDS.map(|opcode| Fault::on(opcode).skip(random.u64(..SPARED)));
+        let query = Fault::on_service(Service::Query);
+        let once = |when: When| self.cluster.fault(when.times(1).then(verdict.clone()));
+        commands.into_iter().chain([query]).map(once).collect()
     }
 
     /// Moves everything that is to move in about this time.
@@ -224,5 +231,14 @@ impl Stage {
         if let Some(mark) = self.marks.lock().get_mut(mark) {
             mark.until = Some(self.scene.now().as_secs_f64());
         }
+    }
+}
+
+/// How often within an act each kind of command is struck. Who waits for a late answer waits for
+/// long, so that many of them would bring everything to a standstill.
+const fn rounds(act: Act) -> u32 {
+    match act {
+        Act::LateAnswers => 1,
+        _ => 4,
     }
 }

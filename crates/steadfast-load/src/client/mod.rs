@@ -13,27 +13,27 @@ use crate::measure::Decisions;
 /// Dropping a future of it abandons the operation, which the workload never does.
 pub trait Client: Clone + Send + Sync + 'static {
     /// Reads a document.
-    fn get(&self, key: &str) -> impl Answer<Bytes>;
+    fn get(&self, key: &str) -> impl Reply<Bytes>;
     /// Writes a document, durably if so asked.
-    fn upsert(&self, key: &str, value: &Value<'_>, durable: bool) -> impl Answer<()>;
+    fn upsert(&self, key: &str, value: &Value<'_>, durable: bool) -> impl Reply<()>;
     /// Writes a new document.
-    fn insert(&self, key: &str, value: &Value<'_>) -> impl Answer<()>;
+    fn insert(&self, key: &str, value: &Value<'_>) -> impl Reply<()>;
     /// Removes a document.
-    fn remove(&self, key: &str) -> impl Answer<()>;
+    fn remove(&self, key: &str) -> impl Reply<()>;
     /// Adds to a counter that exists.
-    fn increment(&self, key: &str, delta: u64) -> impl Answer<()>;
+    fn increment(&self, key: &str, delta: u64) -> impl Reply<()>;
     /// Adds bytes to a document.
-    fn append(&self, key: &str, bytes: String) -> impl Answer<()>;
+    fn append(&self, key: &str, bytes: String) -> impl Reply<()>;
     /// Adds an element to the array `a` of a document.
-    fn array_append(&self, key: &str, element: &str) -> impl Answer<()>;
+    fn array_append(&self, key: &str, element: &str) -> impl Reply<()>;
     /// Reads the `id` of a document by a statement; none if there is no such document.
-    fn select(&self, key: &str) -> impl Answer<Option<String>>;
+    fn select(&self, key: &str) -> impl Reply<Option<String>>;
     /// Writes a new document by a statement.
-    fn insert_statement(&self, key: &str, value: &Value<'_>) -> impl Answer<()>;
+    fn insert_statement(&self, key: &str, value: &Value<'_>) -> impl Reply<()>;
     /// Locks a document for a second, and returns the CAS that unlocks it.
-    fn lock(&self, key: &str) -> impl Answer<u64>;
+    fn lock(&self, key: &str) -> impl Reply<u64>;
     /// Unlocks a document.
-    fn unlock(&self, key: &str, cas: u64) -> impl Answer<()>;
+    fn unlock(&self, key: &str, cas: u64) -> impl Reply<()>;
 
     /// Takes a new password.
     fn set_password(&self, password: &str);
@@ -45,9 +45,9 @@ pub trait Client: Clone + Send + Sync + 'static {
 }
 
 /// What an operation comes to.
-pub trait Answer<T>: Future<Output = Result<T, Trouble>> + Send {}
+pub trait Reply<T>: Future<Output = Result<T, Trouble>> + Send {}
 
-impl<T, F: Future<Output = Result<T, Trouble>> + Send> Answer<T> for F {}
+impl<T, F: Future<Output = Result<T, Trouble>> + Send> Reply<T> for F {}
 
 /// What documents consist of.
 #[derive(Clone, Debug, Serialize)]

@@ -6,6 +6,7 @@ use anyhow::{Context, bail};
 use bytes::Bytes;
 use steadfast::{Adaptive, BestEffort, RetryStrategy, Standard, WhenLimited};
 use steadfast_couchbase::collection::MutateInSpec;
+use steadfast_couchbase::options::ReportOptions;
 use steadfast_couchbase::{
     Cluster, ClusterOptions, Collection, Credentials, DurabilityLevel, Error, ErrorKind,
     fast_fail_on_terminal_errors, reason,
@@ -42,7 +43,10 @@ impl Steadfast {
     ) -> anyhow::Result<Self> {
         // Before the first operation, or it counts nothing.
         Recorder::installed();
+        // Requests that are slow and answers that are late are what this is about, and no news.
+        let reports = ReportOptions::new().slow_requests(false).orphans(false);
         let mut options = ClusterOptions::new()
+            .reports(reports)
             .kv_timeout(timeout)
             .kv_durable_timeout(timeout * 2)
             .query_timeout(timeout * 2);

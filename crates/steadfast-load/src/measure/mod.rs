@@ -3,7 +3,7 @@
 //! - [`Lane`]: the operations of one worker.
 //! - [`Timeline`]: all lanes together, interval by interval.
 //! - [`Decisions`]: retries and refusals, as the client counts them.
-//! - [`resident_bytes`]: memory.
+//! - [`resident_bytes`] for memory.
 
 mod decisions;
 mod lane;

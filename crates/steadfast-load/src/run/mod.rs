@@ -15,7 +15,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 pub use settings::{Settings, Target};
 
 use crate::accounting::{Applied, Audit, Ledger, Violation, Wrong};
-use crate::calamity::{Mark, Script, Stage, conduct};
+use crate::calamity::{Conductor, Mark, Script};
 use crate::client::Client;
 use crate::embedded::{Embedded, USER};
 use crate::measure::{Lane, Timeline};
@@ -56,7 +56,7 @@ pub async fn run<C: Client>(
     let audit = embedded.map(|embedded| follow_journal(embedded, ledgers.clone()));
     let mut workers = start_workers(settings, &client, &scene, &ledgers, &lanes);
     let calamity = embedded.map(|embedded| {
-        let stage = Stage {
+        let conductor = Conductor {
             cluster: embedded.cluster().clone(),
             scene: scene.clone(),
             user: USER.to_owned(),
@@ -67,7 +67,7 @@ pub async fn run<C: Client>(
             timeout: settings.timeout,
             marks: marks.clone(),
         };
-        embedded.threads().spawn(play(stage, settings.clone()))
+        embedded.threads().spawn(play(conductor, settings.clone()))
     });
 
     let tick = settings.interval();
@@ -155,11 +155,12 @@ fn start_workers<C: Client>(
 }
 
 /// Plays one script after the other for as long as the run lasts.
-async fn play(stage: Stage, settings: Settings) -> anyhow::Result<()> {
+async fn play(conductor: Conductor, settings: Settings) -> anyhow::Result<()> {
     let (rounds, length) = settings.rounds();
     for round in 0..rounds {
         let script = settings.script(round);
-        conduct(&stage, &script, length * round)
+        conductor
+            .conduct(&script, length * round)
             .await
             .context("the script cannot be played")?;
     }

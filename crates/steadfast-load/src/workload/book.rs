@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::accounting::Outcome;
+use crate::accounting::{Outcome, Wrong};
 use crate::token::Token;
 
 /// How long after its end a write that may have been applied may still be.
@@ -93,9 +93,13 @@ impl Counter {
         }
     }
 
-    /// Whether it may have this value.
-    pub(super) fn may_be(&self, value: u64) -> bool {
-        value.wrapping_sub(self.least) <= self.possible
+    /// What is wrong with this value, if anything.
+    pub(super) fn judge(&self, value: u64) -> Option<Wrong> {
+        if value < self.least {
+            let why = "the counter is less than what was added to it";
+            return Some(Wrong::Lost(why));
+        }
+        (value > self.least.saturating_add(self.possible)).then_some(Wrong::AppliedTwice)
     }
 }
 
@@ -131,7 +135,8 @@ mod tests {
         counter.ended(5, Outcome::Acknowledged);
         counter.ended(7, Outcome::Ambiguous);
         counter.ended(100, Outcome::Failed);
-        assert!(counter.may_be(5) && counter.may_be(12));
-        assert!(!counter.may_be(4) && !counter.may_be(13) && !counter.may_be(0));
+        assert_eq!((counter.judge(5), counter.judge(12)), (None, None));
+        assert!(matches!(counter.judge(4), Some(Wrong::Lost(_))));
+        assert_eq!(counter.judge(13), Some(Wrong::AppliedTwice));
     }
 }

@@ -82,7 +82,7 @@ impl Kind {
     /// insertions and have no share of their own.
     pub(super) const fn share(self) -> u32 {
         match self {
-            Self::Get => 420,
+            Self::Get => 410,
             Self::Upsert => 190,
             Self::DurableUpsert => 50,
             Self::Insert => 90,
@@ -92,7 +92,7 @@ impl Kind {
             Self::ArrayAppend => 60,
             Self::Select => 20,
             Self::InsertStatement => 10,
-            Self::Lock => 10,
+            Self::Lock => 20,
         }
     }
 }

@@ -25,6 +25,9 @@ const TRIES: u32 = 20;
 /// How long a document stays locked, unless its unlocking is lost.
 const LOCKED: Duration = Duration::from_millis(30);
 
+/// How long a worker rests whose credentials were refused.
+const LOCKED_OUT: Duration = Duration::from_millis(5);
+
 /// One worker.
 pub struct Worker<C> {
     number: u16,
@@ -83,7 +86,8 @@ impl<C: Client> Worker<C> {
         let mut due = tokio::time::Instant::now();
         while !self.scene.has_ended() {
             if let Some(pace) = self.pace {
-                due += pace;
+                // What could not be begun in time is not made up for.
+                due = (due + pace).max(tokio::time::Instant::now());
                 tokio::time::sleep_until(due).await;
             }
             let step = Step::of(self.scene.seed, self.number, self.step);
@@ -226,7 +230,12 @@ impl<C: Client> Worker<C> {
             let made = self.insert(Kind::Insert, Value::Counter(0)).await;
             // It is not read back as a document: what must be in it is not in it once, but added.
             if let Some(made) = made {
-                self.ledger.lock().found(made, 1);
+                // Nor is it removed, and the number for that must not hold up all that follow.
+                let (removal, now) = (keys::removal_of(made), self.scene.now());
+                let mut ledger = self.ledger.lock();
+                ledger.found(made, 1);
+                ledger.give_back(removal, now);
+                drop(ledger);
                 self.counter = Some(Counter::new(made));
             }
             return;
@@ -351,12 +360,13 @@ impl<C: Client> Worker<C> {
         let key = self.own(counter.made);
         match self.timed(Kind::Get, self.client.get(&key)).await {
             Ok(document) => {
-                let value = std::str::from_utf8(&document)
-                    .ok()
-                    .and_then(|text| text.parse().ok());
-                if !value.is_some_and(|value| counter.may_be(value)) {
-                    let why = "the counter is not the sum of what was added to it";
-                    let violation = Violation::of(Wrong::Lost(why), "increment", key);
+                let value = std::str::from_utf8(&document).ok();
+                let wrong = match value.and_then(|text| text.parse().ok()) {
+                    Some(value) => counter.judge(value),
+                    None => Some(Wrong::Unexplained("the counter is no number")),
+                };
+                if let Some(wrong) = wrong {
+                    let violation = Violation::of(wrong, "increment", key);
                     self.ledger.lock().violate(violation);
                 }
             }
@@ -394,6 +404,12 @@ impl<C: Client> Worker<C> {
         let began = self.lane.begin();
         let ended = operation.await;
         self.lane.end(kind, began, ended.as_ref().err());
+        if let Err(trouble) = &ended
+            && trouble.nature == Nature::Authentication
+        {
+            // Who is refused at once and tries again at once does nothing else.
+            tokio::time::sleep(LOCKED_OUT).await;
+        }
         ended
     }
 

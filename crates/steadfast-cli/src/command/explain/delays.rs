@@ -57,8 +57,9 @@ pub(super) fn describe(plan: &Plan, timeout: Duration) -> Option<String> {
 
 /// With one unit if all are milliseconds, each with its own if not.
 fn list(delays: &[(Duration, Duration)]) -> String {
-    let whole =
-        |delay: &Duration| *delay < Duration::from_secs(1) && delay.subsec_nanos() % 1_000_000 == 0;
+    let whole = |delay: &Duration| {
+        *delay < Duration::from_secs(1) && delay.subsec_nanos().is_multiple_of(1_000_000)
+    };
     if delays.iter().all(|(from, to)| from == to && whole(to)) {
         let numbers: Vec<_> = delays
             .iter()

@@ -67,7 +67,6 @@ awaitable!(LookupIn => LookupInResult);
 impl LookupIn<'_> {
     /// Reads a document that was removed, too: some of its extended attributes
     /// stay for a while.
-    #[must_use]
     pub fn access_deleted(mut self) -> Self {
         self.access_deleted = true;
         self

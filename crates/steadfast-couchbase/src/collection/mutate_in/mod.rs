@@ -101,14 +101,12 @@ awaitable!(MutateIn => MutateInResult);
 
 impl MutateIn<'_> {
     /// Whether the document must exist.
-    #[must_use]
     pub fn store_semantics(mut self, semantics: StoreSemantics) -> Self {
         self.semantics = semantics;
         self
     }
 
     /// Changes the extended attributes of a document that was removed, too.
-    #[must_use]
     pub fn access_deleted(mut self) -> Self {
         self.access_deleted = true;
         self

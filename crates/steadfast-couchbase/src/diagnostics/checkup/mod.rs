@@ -18,7 +18,26 @@ use crate::credentials::Credentials;
 use crate::dns::{self, Seed, srv_name};
 use crate::options::ClusterOptions;
 
-/// What is to be looked at.
+/// A look at a connection; [`run`](Self::run) takes it.
+///
+/// ```
+/// use steadfast_cluster::{BucketSettings, Cluster as Server};
+/// use steadfast_couchbase::diagnostics::{Checkup, Outcome};
+/// use steadfast_couchbase::{ClusterOptions, Credentials};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = Server::builder().bucket(BucketSettings::new("travel").replicas(0)).user("app", "secret").start().await?;
+/// # let string = format!("{}/travel", server.connection_string());
+/// let credentials = Credentials::password("app", "not the password");
+/// let checkup = Checkup::new(&string, credentials, ClusterOptions::new())?;
+/// let findings = checkup.run(|finding| println!("{}: {}", finding.step, finding.text)).await?;
+///
+/// let failed = findings.iter().find(|finding| finding.outcome == Outcome::Fails);
+/// assert_eq!(failed.map(|finding| finding.step), Some("authenticate"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Checkup {
     string: ConnectionString,

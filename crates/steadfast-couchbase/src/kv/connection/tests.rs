@@ -87,7 +87,7 @@ fn submit(
     number: u32,
     len: usize,
     timeout: Option<Duration>,
-) -> Result<Ticket, NotTaken> {
+) -> Result<Ticket<'_>, NotTaken> {
     let mut value = vec![0; len.max(4)];
     value[..4].copy_from_slice(&number.to_be_bytes());
     let deadline = timeout.map(|timeout| now() + timeout);
@@ -398,7 +398,7 @@ async fn the_stream_is_whole_whatever_is_cut_out_of_it() {
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
     let mut pair = pair(Limits::default()).await;
-    let mut tickets: Vec<(u32, Ticket)> = Vec::new();
+    let mut tickets: Vec<(u32, Ticket<'_>)> = Vec::new();
     let mut unsent = std::collections::BTreeSet::new();
     let mut seen = std::collections::BTreeSet::new();
     let mut next = 0;

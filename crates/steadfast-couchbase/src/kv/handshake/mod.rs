@@ -49,6 +49,10 @@ pub(crate) struct Welcome {
     pub(crate) received: BytesMut,
 }
 
+/// Each node of a config is dialled, so there is a limit to how many a server can
+/// make up. The largest clusters have some hundreds.
+const MOST_NODES: usize = 4096;
+
 /// The largest config that is unpacked.
 pub(crate) const MAX_CONFIG: usize = 20 << 20;
 
@@ -126,7 +130,12 @@ pub(crate) fn read_config(frame: &Frame, host: &str) -> Result<ClusterConfig, Re
     let json = frame
         .plain_value(MAX_CONFIG)
         .map_err(|error| bad_answer("the config", &error))?;
-    ClusterConfig::parse(&json, host).map_err(|error| bad_answer("the config", &error))
+    let config =
+        ClusterConfig::parse(&json, host).map_err(|error| bad_answer("the config", &error))?;
+    match config.nodes.len() {
+        ..=MOST_NODES => Ok(config),
+        count => Err(bad_answer("the config", &format!("it has {count} nodes"))),
+    }
 }
 
 /// HELLO and the error map.

@@ -42,6 +42,11 @@ pub(crate) enum Reached {
 }
 
 impl Rejected {
+    /// Whether other credentials, a certificate among them, could change it.
+    pub(crate) fn is_of_credentials(&self) -> bool {
+        [&AUTHENTICATION_ERROR, &TLS_ERROR].contains(&self.reason)
+    }
+
     /// The socket, or the protocol on it, failed.
     pub(crate) fn lost(note: String) -> Self {
         Self {
