@@ -14,7 +14,7 @@ use crate::runtime::{Kind, Took, timed};
 use crate::server::Server;
 
 /// How often everybody has a turn.
-pub const ROUNDS: usize = 15;
+pub const ROUNDS: usize = 9;
 /// The same for a first look.
 pub const FEW_ROUNDS: usize = 5;
 

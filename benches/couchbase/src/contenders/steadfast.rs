@@ -1,8 +1,8 @@
 //! The client of this project, as its users have it but for compression, which
 //! nobody here has.
 
-use steadfast_couchbase::{Cluster, ClusterOptions, Collection, Credentials};
 use steadfast_couchbase::options::Compression;
+use steadfast_couchbase::{Cluster, ClusterOptions, Collection, Credentials};
 
 use super::Client;
 use crate::load::Document;
