@@ -14,8 +14,18 @@ use steadfast_load::embedded::{BUCKET, PASSWORD, USER};
 use steadfast_load::progress::Lines;
 use steadfast_load::{Embedded, Report, Settings, Target, run};
 
-#[tokio::main]
-async fn main() -> anyhow::Result<()> {
+/// The SDK's futures are large: without optimisation they do not fit a usual stack.
+const STACK: usize = 32 << 20;
+
+fn main() -> anyhow::Result<()> {
+    tokio::runtime::Builder::new_multi_thread()
+        .thread_stack_size(STACK)
+        .enable_all()
+        .build()?
+        .block_on(compare())
+}
+
+async fn compare() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let seed = match arguments.next() {
         Some(seed) => seed.parse().context("the seed is a number")?,

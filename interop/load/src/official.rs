@@ -38,10 +38,8 @@ impl Official {
     ) -> anyhow::Result<Self> {
         let options = ClusterOptions::new(PasswordAuthenticator::new(user, password).into());
         let cluster = Cluster::connect(address, options).await?;
-        let handle = cluster.bucket(bucket);
-        handle.wait_until_ready(None).await?;
         Ok(Self {
-            collection: handle.default_collection(),
+            collection: cluster.bucket(bucket).default_collection(),
             cluster,
             bucket: bucket.to_owned(),
             user: user.to_owned(),
@@ -186,6 +184,7 @@ fn trouble(error: &Error, writes: bool) -> Trouble {
         | ErrorKind::InternalServerFailure
         | ErrorKind::ServiceNotAvailable(_)
         | ErrorKind::DMLFailure
+        | ErrorKind::IndexFailure
         | ErrorKind::DocumentLocked => (Nature::Explained, true),
         _ => (Nature::Unexplained, true),
     };

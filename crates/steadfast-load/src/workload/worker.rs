@@ -334,7 +334,13 @@ impl<C: Client> Worker<C> {
         }
         self.ledger.lock().begin_aside(removal);
         let removed = self.client.remove(&key);
-        self.write(Kind::Remove, removal, &key, removed).await;
+        let removed = self.write(Kind::Remove, removal, &key, removed).await;
+        check.tries += 1;
+        if removed == Outcome::Failed && (check.tries < TRIES || !self.scene.has_ended()) {
+            // It was not applied, so it is still to be done, before its number is settled.
+            check.writes.clear();
+            self.checks.push_front(check);
+        }
     }
 
     async fn finish(mut self) -> Remains {
