@@ -144,7 +144,9 @@ impl GetResult {
         }
     }
 
-    /// The document as it is kept.
+    /// The document as it is kept. The bytes are part of what the connection
+    /// received with them, up to 64 KiB, and keep all of that in memory; copy
+    /// them if they are to live for long.
     pub fn bytes(&self) -> &Bytes {
         &self.value
     }

@@ -89,7 +89,9 @@ settings! {
         /// How TLS is done where the connection string asks for it.
         plain tls: TlsOptions = TlsOptions::default();
         /// Lets a password or a token be sent over a connection without TLS, if the
-        /// server offers nothing better. Off: whoever listens could read it.
+        /// server offers nothing better. Off: whoever listens could read it. This is
+        /// about key-value connections; over HTTP without TLS a password is sent in
+        /// any case, since there is no other way, and a token is not.
         plain allow_secrets_without_tls: bool = false;
         /// Says HELLO after authenticating instead of before. Off; some old servers
         /// hang up on a HELLO that comes first (D30).
