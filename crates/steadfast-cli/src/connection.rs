@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use steadfast::{Outcome, RetryStrategy};
+use steadfast::{Outcome, RetryStrategy, Stage};
 use steadfast_couchbase::diagnostics::Readiness;
 use steadfast_couchbase::explain::about;
 use steadfast_couchbase::options::TlsOptions;
@@ -167,12 +167,23 @@ impl Connection {
             } else {
                 aside(format_args!("{label} {error}"));
             }
-            if let Some(advice) = advice(error) {
+            if let Some(note) = unsent(error) {
+                aside(format_args!("  {note}"));
+                aside("  → `steadfast doctor` with the same address says which step fails");
+            } else if let Some(advice) = advice(error) {
                 aside(format_args!("  → {advice}"));
             }
         }
         Ended::of(error).into()
     }
+}
+
+/// What kept an operation from being sent until its time was up: a name that is
+/// none, a port where nobody listens.
+fn unsent(error: &Error) -> Option<&str> {
+    let last = error.context().report()?.history().last()?;
+    let waited = error.is_timeout() && last.failure.stage == Stage::NotSent;
+    waited.then(|| last.failure.note()).flatten()
 }
 
 /// What may help against what the last attempt failed for. An answer that is final

@@ -42,6 +42,9 @@ impl Control {
                  as `steadfast cluster` prints it"
             );
         };
+        // As a URL it is what `steadfast cluster` prints, too.
+        let address = address.strip_prefix("http://").unwrap_or(address);
+        let address = address.trim_end_matches('/');
         let stream = TcpStream::connect(address)
             .await
             .with_context(|| format!("no cluster answers at {address}"))?;

@@ -51,9 +51,12 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match run(Arguments::parse().command) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => exit::report(&error),
+    match (run(Arguments::parse().command), output::lost()) {
+        (Ok(()), None) => ExitCode::SUCCESS,
+        (Ok(()), Some(lost)) => {
+            exit::report(&anyhow::anyhow!("the output could not be written: {lost}"))
+        }
+        (Err(error), _) => exit::report(&error),
     }
 }
 

@@ -2,7 +2,8 @@
 //! anywhere else (`NO_COLOR` and `CLICOLOR` are heeded).
 
 use std::fmt::Display;
-use std::io::Write;
+use std::io::{self, Write};
+use std::sync::OnceLock;
 
 use anstyle::{AnsiColor, Style};
 
@@ -15,10 +16,27 @@ pub(crate) const FAINT: Style = Style::new().dimmed();
 /// What the eye should find first.
 pub(crate) const STRONG: Style = Style::new().bold();
 
-/// Writes a line to standard output; a reader that went away is no error of ours.
+/// Why standard output did not take something, if it did not.
+static LOST: OnceLock<io::Error> = OnceLock::new();
+
+/// Writes a line to standard output. If that cannot be done, [`lost`] says so.
 pub(crate) fn line(text: impl Display) {
     let mut out = anstream::stdout().lock();
-    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+    note(writeln!(out, "{text}").and_then(|()| out.flush()));
+}
+
+/// What kept output from being written. A reader that went away is no error of
+/// ours; a full disk is, and whoever redirected the output must hear of it.
+pub(crate) fn lost() -> Option<&'static io::Error> {
+    LOST.get()
+}
+
+fn note(written: io::Result<()>) {
+    if let Err(error) = written
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        LOST.get_or_init(|| error);
+    }
 }
 
 /// Writes a line to standard error, for people, where standard output is for data.
@@ -30,7 +48,7 @@ pub(crate) fn aside(text: impl Display) {
 /// Writes bytes to standard output as they are.
 pub(crate) fn bytes(bytes: &[u8]) {
     let mut out = std::io::stdout().lock();
-    let _ = out.write_all(bytes).and_then(|()| out.flush());
+    note(out.write_all(bytes).and_then(|()| out.flush()));
 }
 
 /// Whether colours are wanted there.

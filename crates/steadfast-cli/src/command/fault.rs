@@ -71,7 +71,7 @@ struct Add {
     #[arg(long)]
     times: Option<u64>,
     /// Hit each request with this chance, 0 to 1
-    #[arg(long)]
+    #[arg(long, value_parser = chance)]
     probability: Option<f64>,
     /// The seed of the chances, to replay them
     #[arg(long)]
@@ -232,4 +232,12 @@ fn parse_service(text: &str) -> Result<Service, String> {
         .into_iter()
         .find(|service| service.to_string() == text);
     known.ok_or_else(|| "a service is kv, mgmt, query, analytics, search or views".to_owned())
+}
+
+/// A number between 0 and 1, which one that is none is not.
+fn chance(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(chance) if (0.0..=1.0).contains(&chance) => Ok(chance),
+        Ok(_) | Err(_) => Err("a probability is a number between 0 and 1".to_owned()),
+    }
 }

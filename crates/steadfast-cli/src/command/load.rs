@@ -1,5 +1,7 @@
 //! `steadfast load`: a workload through a calamity, and the account of every write.
 
+use std::fs::File;
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -86,6 +88,13 @@ pub(crate) async fn run_load(arguments: Arguments) -> anyhow::Result<()> {
     let seed = arguments.seed.unwrap_or_else(fresh_seed);
     let duration = arguments.soak.unwrap_or(arguments.duration);
     ensure!(!duration.is_zero(), "--duration must be more than nothing");
+    // A page that cannot be written must not cost the run that it is about.
+    let page = match &arguments.html {
+        Some(path) => {
+            Some(File::create(path).with_context(|| format!("cannot write {}", path.display()))?)
+        }
+        None => None,
+    };
     let settings = Settings {
         seed,
         duration,
@@ -98,7 +107,15 @@ pub(crate) async fn run_load(arguments: Arguments) -> anyhow::Result<()> {
         replay: replay(&arguments, seed),
     };
     let report = prepare_and_run(&arguments, &settings).await?;
-    show(&arguments, &report)?;
+    if arguments.json {
+        line(report.to_json());
+    } else {
+        line(&report);
+    }
+    if let Some(mut page) = page {
+        page.write_all(report.to_html().as_bytes())
+            .context("cannot write the page")?;
+    }
     if !report.holds() {
         bail!("the accounting does not hold: see the report");
     }
@@ -137,19 +154,6 @@ async fn prepare_and_run(arguments: &Arguments, settings: &Settings) -> anyhow::
         Box::new(Lines::new(settings.duration, arguments.soak.is_some()))
     };
     run(settings, client, &target, &mut *progress).await
-}
-
-fn show(arguments: &Arguments, report: &Report) -> anyhow::Result<()> {
-    if let Some(path) = &arguments.html {
-        std::fs::write(path, report.to_html())
-            .with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    if arguments.json {
-        line(report.to_json());
-    } else {
-        line(report);
-    }
-    Ok(())
 }
 
 /// The command that repeats the run.

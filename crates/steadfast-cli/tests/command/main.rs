@@ -7,6 +7,7 @@ mod cluster;
 mod doctor;
 mod documents;
 mod explain;
+mod failures;
 #[cfg(unix)]
 mod guides;
 mod help;

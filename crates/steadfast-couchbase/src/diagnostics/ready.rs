@@ -138,9 +138,7 @@ impl Waiting<'_> {
         let Some(routes) = routes.as_ref() else {
             let failure = match terminal() {
                 Some(rejected) => rejected.failure(),
-                None => {
-                    Failure::not_sent(&NODE_NOT_AVAILABLE).with_note("the bucket is not open yet")
-                }
+                None => Failure::not_sent(&NODE_NOT_AVAILABLE).with_note(bucket.why_not_open()),
             };
             return Some(failure);
         };

@@ -1,5 +1,6 @@
 //! One key-value operation, attempt by attempt.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -200,7 +201,7 @@ impl Run<'_> {
         }
         let routes = bucket.routes();
         let Some(routes) = routes.as_ref() else {
-            return Err(self.blocked(None, "the bucket is not open yet"));
+            return Err(self.blocked(None, bucket.why_not_open()));
         };
         let copy = self.subject.copy;
         if usize::from(copy) > routes.replicas() {
@@ -306,7 +307,11 @@ impl Run<'_> {
 
     /// It cannot be dispatched. Only now the terminal states matter (D19).
     #[cold]
-    fn blocked(&mut self, node: Option<&Arc<Node>>, note: &'static str) -> Box<Attempt> {
+    fn blocked(
+        &mut self,
+        node: Option<&Arc<Node>>,
+        note: impl Into<Cow<'static, str>>,
+    ) -> Box<Attempt> {
         self.blocked = true;
         let bucket = self.subject.bucket;
         if let Some(rejected) = bucket.core.terminals.of_bucket(&bucket.name) {

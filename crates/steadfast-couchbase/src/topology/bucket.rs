@@ -21,6 +21,8 @@ pub(crate) struct BucketCore {
     pub(crate) inbox: Inbox,
     pub(crate) collections: Collections,
     routes: ArcSwapOption<Routes>,
+    /// Why the bucket is not open yet, as far as that is known.
+    rejected: Mutex<Option<Rejected>>,
     /// Held while a config is applied.
     applying: Mutex<LastSeen>,
     this: Weak<BucketCore>,
@@ -43,6 +45,7 @@ impl BucketCore {
             inbox: Inbox::default(),
             collections: Collections::default(),
             routes: ArcSwapOption::empty(),
+            rejected: Mutex::default(),
             applying: Mutex::default(),
             this: this.clone(),
         });
@@ -159,6 +162,21 @@ impl BucketCore {
                     .course
                     .node(routes, wish.vbucket, wish.copy)
                     .is_some_and(connected)
+    }
+
+    /// A seed did not open the bucket.
+    pub(crate) fn not_found_at(&self, seed: &Address, rejected: &Rejected) {
+        let mut rejected = rejected.clone();
+        rejected.note = format!("{seed}: {}", rejected.note);
+        *self.rejected.lock() = Some(rejected);
+    }
+
+    /// What is in the way of a bucket that is not open yet.
+    pub(crate) fn why_not_open(&self) -> String {
+        match &*self.rejected.lock() {
+            Some(rejected) => format!("the bucket is not open yet; {}", rejected.note),
+            None => "the bucket is not open yet".to_owned(),
+        }
     }
 
     /// A node has a connection now: those who waited for it go on.

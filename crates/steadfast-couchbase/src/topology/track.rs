@@ -76,6 +76,7 @@ async fn find_at(bucket: &Arc<BucketCore>, seed: &Address) -> Result<(), Rejecte
         }
         Err(rejected) => {
             tracing::debug!(bucket = %bucket.name, %seed, %rejected, "the bucket was not opened");
+            bucket.not_found_at(seed, &rejected);
             bucket.refused(&slot, &rejected);
             Err(rejected)
         }
