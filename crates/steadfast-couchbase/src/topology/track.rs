@@ -117,8 +117,14 @@ async fn refresh(bucket: &Arc<BucketCore>) {
     let mut connections = live(bucket);
     if connections.is_empty() {
         let seed = bucket.core.candidate(fastrand::usize(..0xffff));
-        if let Err(rejected) = find_at(bucket, &seed).await {
-            tracing::debug!(bucket = %bucket.name, %rejected, "nobody knows a config");
+        let found = steadfast::retry(&FailFast::new())
+            .operation("open bucket")
+            .idempotent(true)
+            .classify(Rejected::failure)
+            .run(|_| find_at(bucket, &seed))
+            .await;
+        if let Err(error) = found {
+            tracing::debug!(bucket = %bucket.name, %error, "nobody knows a config");
         }
         return;
     }
