@@ -9,7 +9,9 @@ use super::hlc::HybridClock;
 
 /// How many tombstones a copy remembers before the oldest is forgotten. There may be thousands
 /// of copies, so this is what a cluster that runs for hours is full of.
-const MAX_TOMBSTONES: usize = 64;
+const MAX_TOMBSTONES: usize = 16;
+/// How many histories a copy remembers, as a real server does: every failover begins one.
+const MAX_FAILOVERS: usize = 25;
 
 /// The documents of a vbucket as one node has them.
 ///
@@ -19,6 +21,9 @@ const MAX_TOMBSTONES: usize = 64;
 pub struct Copy {
     documents: HashMap<Bytes, Document>,
     tombstones: VecDeque<(Bytes, u64)>,
+    /// The newest deletion whose tombstone was forgotten. Whoever is behind it cannot be told
+    /// what was deleted, and has to begin anew.
+    purged_seqno: u64,
     /// The last mutation that this copy has.
     pub high_seqno: u64,
     /// The last mutation that this copy has on disk.
@@ -35,6 +40,7 @@ impl Copy {
         Self {
             documents: HashMap::new(),
             tombstones: VecDeque::new(),
+            purged_seqno: 0,
             high_seqno: 0,
             persisted_seqno: 0,
             clock: HybridClock::default(),
@@ -50,6 +56,7 @@ impl Copy {
     /// Begins a new history here, because this copy was promoted and may lack what others had.
     pub fn fork(&mut self, uuid: u64) {
         self.failover_log.insert(0, (uuid, self.high_seqno));
+        self.failover_log.truncate(MAX_FAILOVERS);
     }
 
     /// The document or tombstone under a key.
@@ -110,6 +117,15 @@ impl Copy {
     /// Takes over everything that another copy has and this one does not.
     pub fn catch_up(&mut self, source: &Copy) -> isize {
         let from = self.high_seqno;
+        if from < source.purged_seqno {
+            let before = self.cost();
+            let persisted_seqno = self.persisted_seqno;
+            *self = Self {
+                persisted_seqno,
+                ..source.clone()
+            };
+            return self.cost() - before;
+        }
         let mut missing: Vec<_> = source
             .documents
             .iter()
@@ -138,6 +154,7 @@ impl Copy {
         let Some((key, seqno)) = self.tombstones.pop_front() else {
             return 0;
         };
+        self.purged_seqno = self.purged_seqno.max(seqno);
         let unchanged = |document: &Document| document.deleted && document.seqno == seqno;
         if self.documents.get(&key).is_some_and(unchanged)
             && let Some(document) = self.documents.remove(&key)
@@ -189,6 +206,32 @@ mod tests {
         }
         assert_eq!(copy.iter().count(), MAX_TOMBSTONES);
         assert!(copy.get(b"k1000").is_some());
+    }
+
+    #[test]
+    fn only_so_many_histories_are_remembered() {
+        let mut copy = Copy::new(0);
+        for uuid in 1..=100 {
+            copy.fork(uuid);
+        }
+        assert_eq!(copy.failover_log.len(), MAX_FAILOVERS);
+        assert_eq!(copy.uuid(), 100);
+    }
+
+    #[test]
+    fn a_deletion_whose_tombstone_is_forgotten_reaches_a_copy_that_was_behind() {
+        let mut source = Copy::new(7);
+        let mut target = Copy::new(8);
+        let mut grown = source.put(Bytes::from_static(b"a"), document(1, false));
+        target.catch_up(&source);
+        source.put(Bytes::from_static(b"a"), document(2, true));
+        for seqno in 3..=100 {
+            source.put(Bytes::from(format!("k{seqno}")), document(seqno, true));
+        }
+        assert!(source.get(b"a").is_none(), "its tombstone is forgotten");
+        grown += target.catch_up(&source);
+        assert!(target.get(b"a").is_none());
+        assert_eq!((target.high_seqno, grown), (100, target.cost()));
     }
 
     #[test]
