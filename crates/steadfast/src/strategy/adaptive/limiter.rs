@@ -17,6 +17,9 @@ pub(super) enum Permit {
     NotNeeded,
     /// After this time.
     Granted { wait: Duration },
+    /// After this time, when nobody will wait for it any longer. It has no place
+    /// in the queue.
+    TooLate { wait: Duration },
     /// There would have been room after this time.
     Refused { wait: Duration },
 }
@@ -33,9 +36,12 @@ struct State {
     /// `None` until the first throttling answer.
     rate: Option<f64>,
     most: f64,
-    /// Never below nought. Attempts that wait have their share taken from the
-    /// time to come instead: `filled_at` then lies ahead.
+    /// Permits there are. Never below nought.
     capacity: f64,
+    /// Permits that were promised to attempts which wait, and are not there yet.
+    /// Counted in permits and not in time, because the time that one takes
+    /// changes with the rate.
+    promised: f64,
     filled_at: f64,
 }
 
@@ -46,6 +52,7 @@ impl Limiter {
             rate: None,
             most: MIN_CAPACITY,
             capacity: 0.0,
+            promised: 0.0,
             filled_at: 0.0,
         };
         Self {
@@ -54,9 +61,15 @@ impl Limiter {
         }
     }
 
-    pub(super) fn acquire(&self, now: Instant, when_limited: WhenLimited) -> Permit {
+    /// Asks for a permit, for an attempt that has so much time left.
+    pub(super) fn acquire(
+        &self,
+        now: Instant,
+        when_limited: WhenLimited,
+        left: Option<Duration>,
+    ) -> Permit {
         let now = self.seconds(now);
-        self.lock().acquire(now, when_limited)
+        self.lock().acquire(now, when_limited, left)
     }
 
     /// Takes back a permit whose attempt was never made.
@@ -93,41 +106,36 @@ impl Limiter {
 }
 
 impl State {
-    fn acquire(&mut self, now: f64, when_limited: WhenLimited) -> Permit {
+    fn acquire(&mut self, now: f64, when_limited: WhenLimited, left: Option<Duration>) -> Permit {
         let Some(rate) = self.rate else {
             return Permit::NotNeeded;
         };
         self.refill(now, rate);
-        let shortfall = 1.0 - self.capacity;
-        let behind = (self.filled_at - now).max(0.0);
-        let wait = if shortfall > 0.0 {
-            behind + shortfall / rate
-        } else {
-            0.0
-        };
+        let wait = (self.promised + 1.0 - self.capacity).max(0.0) / rate;
         if wait < NANOSECOND {
             self.capacity = (self.capacity - 1.0).max(0.0);
             return Permit::Granted {
                 wait: Duration::ZERO,
             };
         }
-        let time = Duration::try_from_secs_f64(wait).unwrap_or(Duration::MAX);
+        let wait = Duration::try_from_secs_f64(wait).unwrap_or(Duration::MAX);
         match when_limited {
-            WhenLimited::FailFast => Permit::Refused { wait: time },
+            WhenLimited::FailFast => Permit::Refused { wait },
+            // Whoever queued up in vain would keep those out who come in time, and when
+            // many more come than can be sent, nothing would be sent at all.
+            WhenLimited::Wait if left.is_some_and(|left| wait > left) => Permit::TooLate { wait },
             WhenLimited::Wait => {
-                // Those who come later queue up behind this one.
+                self.promised += 1.0 - self.capacity;
                 self.capacity = 0.0;
-                self.filled_at = now + wait;
-                Permit::Granted { wait: time }
+                Permit::Granted { wait }
             }
         }
     }
 
-    /// One permit is the time that it takes to fill one. Given back as time,
-    /// it shortens the queue if there is one, and is capacity if there is none.
+    /// Shortens the queue if there is one, and is capacity if there is none.
     fn release(&mut self) {
-        if let Some(rate) = self.rate {
-            self.filled_at -= 1.0 / rate;
+        if self.rate.is_some() {
+            self.add(1.0);
         }
     }
 
@@ -147,9 +155,16 @@ impl State {
 
     fn refill(&mut self, now: f64, rate: f64) {
         if now > self.filled_at {
-            self.capacity = (self.capacity + (now - self.filled_at) * rate).min(self.most);
+            self.add((now - self.filled_at) * rate);
             self.filled_at = now;
         }
+    }
+
+    /// So many permits more. Promises are kept first.
+    fn add(&mut self, permits: f64) {
+        let kept = permits.min(self.promised);
+        self.promised -= kept;
+        self.capacity = (self.capacity + permits - kept).min(self.most);
     }
 }
 
@@ -163,12 +178,13 @@ mod tests {
             rate: Some(rate),
             most: rate,
             capacity: 0.0,
+            promised: 0.0,
             filled_at: 0.0,
         }
     }
 
     fn wait(state: &mut State, now: f64) -> f64 {
-        match state.acquire(now, WhenLimited::Wait) {
+        match state.acquire(now, WhenLimited::Wait, None) {
             Permit::Granted { wait } => wait.as_secs_f64(),
             other => panic!("{other:?}"),
         }
@@ -178,11 +194,17 @@ mod tests {
     fn nothing_is_limited_before_the_first_throttling_answer() {
         let mut state = Limiter::new().state.into_inner().unwrap();
         for _ in 0..1000 {
-            assert_eq!(state.acquire(0.0, WhenLimited::FailFast), Permit::NotNeeded);
+            assert_eq!(
+                state.acquire(0.0, WhenLimited::FailFast, None),
+                Permit::NotNeeded
+            );
             state.update(0.0, false);
         }
         state.update(0.0, true);
-        assert_ne!(state.acquire(0.0, WhenLimited::FailFast), Permit::NotNeeded);
+        assert_ne!(
+            state.acquire(0.0, WhenLimited::FailFast, None),
+            Permit::NotNeeded
+        );
     }
 
     #[test]
@@ -210,7 +232,7 @@ mod tests {
             wait: Duration::from_millis(500),
         };
         for _ in 0..10 {
-            assert_eq!(state.acquire(0.0, WhenLimited::FailFast), refused);
+            assert_eq!(state.acquire(0.0, WhenLimited::FailFast, None), refused);
         }
     }
 
@@ -219,7 +241,7 @@ mod tests {
         let (limiter, now) = (Limiter::new(), crate::world::any_instant());
         *limiter.lock() = throttled_at(2.0);
         for _ in 0..3 {
-            assert_eq!(limiter.acquire(now, WhenLimited::Wait), after(500));
+            assert_eq!(limiter.acquire(now, WhenLimited::Wait, None), after(500));
             limiter.release();
         }
     }
@@ -229,14 +251,61 @@ mod tests {
         let (limiter, now) = (Limiter::new(), crate::world::any_instant());
         *limiter.lock() = throttled_at(2.0);
         for queued in 1..=100 {
-            assert_eq!(limiter.acquire(now, WhenLimited::Wait), after(500 * queued));
+            assert_eq!(
+                limiter.acquire(now, WhenLimited::Wait, None),
+                after(500 * queued)
+            );
         }
         for _ in 0..100 {
             limiter.release();
         }
         for queued in 1..=3 {
-            assert_eq!(limiter.acquire(now, WhenLimited::Wait), after(500 * queued));
+            assert_eq!(
+                limiter.acquire(now, WhenLimited::Wait, None),
+                after(500 * queued)
+            );
         }
+    }
+
+    #[test]
+    fn a_permit_given_back_at_another_rate_is_still_one_permit() {
+        let mut state = throttled_at(0.5);
+        for _ in 0..100 {
+            state.acquire(0.0, WhenLimited::Wait, None);
+        }
+        state.rate = Some(50.0);
+        for _ in 0..100 {
+            state.release();
+        }
+        assert_eq!(wait(&mut state, 0.0), 0.02, "nobody is left in the queue");
+    }
+
+    #[test]
+    fn a_queue_gets_shorter_when_the_rate_rises() {
+        let mut state = throttled_at(0.5);
+        for _ in 0..9 {
+            state.acquire(0.0, WhenLimited::Wait, None);
+        }
+        state.rate = Some(100.0);
+        assert_eq!(wait(&mut state, 0.0), 0.1);
+    }
+
+    #[test]
+    fn who_would_wait_in_vain_keeps_nobody_else_waiting() {
+        let mut state = throttled_at(1.0);
+        let five = Some(Duration::from_secs(5));
+        for _ in 0..5 {
+            assert!(matches!(
+                state.acquire(0.0, WhenLimited::Wait, five),
+                Permit::Granted { .. }
+            ));
+        }
+        for _ in 0..1000 {
+            let wait = Duration::from_secs(6);
+            let permit = state.acquire(0.0, WhenLimited::Wait, five);
+            assert_eq!(permit, Permit::TooLate { wait });
+        }
+        assert_eq!(wait(&mut state, 1.0), 5.0);
     }
 
     fn after(millis: u64) -> Permit {

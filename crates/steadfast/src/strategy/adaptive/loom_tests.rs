@@ -60,7 +60,7 @@ fn the_first_throttling_answer_wakes_the_limiter_once_whoever_brings_it() {
                 thread::spawn(move || limiter.update(now, true))
             })
             .collect();
-        let early = limiter.acquire(now, WhenLimited::Wait);
+        let early = limiter.acquire(now, WhenLimited::Wait, None);
         threads.into_iter().for_each(joined);
         let taken = match early {
             Permit::NotNeeded => Duration::ZERO,
@@ -79,7 +79,7 @@ fn throttled() -> (Arc<Limiter>, Instant) {
 }
 
 fn wait(limiter: &Limiter, now: Instant) -> Duration {
-    match limiter.acquire(now, WhenLimited::Wait) {
+    match limiter.acquire(now, WhenLimited::Wait, None) {
         Permit::Granted { wait } => wait,
         Permit::NotNeeded | Permit::Refused { .. } => panic!("it is limited, and waits"),
     }

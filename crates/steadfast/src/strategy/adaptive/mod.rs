@@ -71,11 +71,19 @@ impl Adaptive {
     }
 
     /// The permit, and how long it makes the attempt wait.
-    fn permit(&self, world: &dyn World) -> Result<(Held<'_>, Duration), Refusal> {
+    fn permit(
+        &self,
+        request: &Request<'_>,
+        world: &dyn World,
+    ) -> Result<(Held<'_>, Duration), Refusal> {
         let held = |limiter| Held { limiter };
-        match self.limiter.acquire(world.now(), self.when_limited) {
+        let now = world.now();
+        let left = request.remaining(now);
+        match self.limiter.acquire(now, self.when_limited, left) {
             Permit::NotNeeded => Ok((held(None), Duration::ZERO)),
             Permit::Granted { wait } => Ok((held(Some(&self.limiter)), wait)),
+            // The deadline comes first, and ends it as it ends any wait that is too long.
+            Permit::TooLate { wait } => Ok((held(None), wait)),
             Permit::Refused { wait } => Err(Refusal::new(Cause::RateLimited).would_wait(wait)),
         }
     }
@@ -104,7 +112,7 @@ impl Drop for Held<'_> {
 impl RetryStrategy for Adaptive {
     fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
         let token = self.standard.acquire_initial_token(request, world)?;
-        let (permit, wait) = self.permit(world)?;
+        let (permit, wait) = self.permit(request, world)?;
         Ok(permit.by(token).after(wait))
     }
 
@@ -124,7 +132,7 @@ impl RetryStrategy for Adaptive {
 
         // The limiter is asked before the budget: a permit can be given back,
         // a payment cannot.
-        let (permit, wait) = match self.permit(world) {
+        let (permit, wait) = match self.permit(request, world) {
             Ok(granted) => granted,
             Err(refusal) => return refusal.into(),
         };
