@@ -8,4 +8,5 @@ pub(crate) mod explain;
 pub(crate) mod fault;
 pub(crate) mod load;
 pub(crate) mod query;
+pub(crate) mod storm;
 pub(crate) mod topology;

@@ -29,6 +29,7 @@ macro_rules! guides {
 guides! {
     the_commands_on_strategies_print_what_the_guide_says: "choosing-a-strategy.md";
     the_commands_on_budgets_print_what_the_guide_says: "budgets.md";
+    the_commands_on_storms_print_what_the_guide_says: "storm.md";
     the_commands_on_stages_print_what_the_guide_says: "idempotency-and-stages.md";
     the_commands_on_reasons_print_what_the_guide_says: "couchbase-reasons.md";
     the_commands_on_testing_print_what_the_guide_says: "testing-with-the-cluster.md";

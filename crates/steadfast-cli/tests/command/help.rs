@@ -2,10 +2,11 @@
 
 use crate::support::{command, run, steadfast};
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "cluster",
     "fault",
     "load",
+    "storm",
     "topology",
     "explain",
     "doctor",

@@ -12,4 +12,5 @@ mod failures;
 mod guides;
 mod help;
 mod scenario;
+mod storm;
 mod support;
