@@ -227,9 +227,9 @@ async fn retry_intervals_of_the_map_are_for_the_strategy_that_obeys_them_alone()
         .set(ODD.code(), odd(Attributes::AUTO_RETRY, Some(spec)));
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
-    let waited = async |directed: bool| {
-        // On the fourth try it has another answer, which is conclusive.
-        let _odd = server.fault(Fault::on(Opcode::Set).times(3).answer(ODD));
+    let waited = async |directed: bool, times: u32| {
+        // The try after these has another answer, which is conclusive.
+        let _odd = server.fault(Fault::on(Opcode::Set).times(times.into()).answer(ODD));
         let _too_big = server.fault(Fault::on(Opcode::Set).answer(Status::TooBig));
         let write = documents.upsert("k", &1).timeout(LONG);
         let error = match directed {
