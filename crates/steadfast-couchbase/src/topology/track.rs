@@ -1,7 +1,7 @@
 //! The tasks that find the first config and look for newer ones.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use steadfast::internal::FailFast;
@@ -9,7 +9,8 @@ use steadfast_wire::config::{ConfigNotification, ConfigVersion};
 use steadfast_wire::{Feature, Frame, FrameBuilder, Opcode, Status};
 
 use super::bucket::{BucketCore, host_of};
-use super::{Address, Inbox, Opened, dial, redial};
+use super::redial::{Life, Rounds};
+use super::{Address, Inbox, Opened, dial};
 use crate::client::Core;
 use crate::kv::connection::{Connection, Events, Task};
 use crate::kv::handshake::{Rejected, read_config};
@@ -38,16 +39,16 @@ pub(super) async fn track_bucket(bucket: Arc<BucketCore>) {
 /// Asks seed after seed until one knows the bucket.
 async fn find_bucket(bucket: &Arc<BucketCore>) {
     let turn = AtomicUsize::new(fastrand::usize(..0xffff));
-    let found = steadfast::retry(redial())
-        .operation("open bucket")
-        .idempotent(true)
-        .classify(Rejected::failure)
-        .run(|_| async {
+    let mut rounds = Rounds::new(bucket.core.renewals());
+    let found = rounds.round(
+        "open bucket",
+        || false,
+        || async {
             let seed = bucket.core.candidate(turn.fetch_add(1, Ordering::Relaxed));
             find_at(bucket, &seed).await
-        })
-        .await;
-    if let Err(error) = found {
+        },
+    );
+    if let Err(error) = found.await {
         // Only a reason that is never retried ends this, and there is none here.
         tracing::error!(bucket = %bucket.name, %error, "the bucket is not looked for any more");
     }
@@ -185,17 +186,17 @@ pub(crate) async fn track_cluster(core: Arc<Core>) {
     let turn = AtomicUsize::new(fastrand::usize(..0xffff));
     let closed = core.closed.clone();
     let track = async {
+        let mut rounds = Rounds::new(core.renewals());
+        let up = AtomicBool::new(false);
         loop {
-            let round = steadfast::retry(redial())
-                .operation("track cluster")
-                .idempotent(true)
-                .classify(Rejected::failure)
-                .run(|_| async {
-                    let seed = core.candidate(turn.fetch_add(1, Ordering::Relaxed));
-                    live_at(&core, &seed).await
-                })
-                .await;
-            if let Err(error) = round {
+            let is_up = || up.load(Ordering::Relaxed);
+            let round = rounds.round("track cluster", is_up, || async {
+                let seed = core.candidate(turn.fetch_add(1, Ordering::Relaxed));
+                let ended = live_at(&core, &seed, &up).await;
+                up.store(false, Ordering::Relaxed);
+                ended
+            });
+            if let Err(error) = round.await {
                 tracing::error!(%error, "the cluster is not tracked any more");
                 return;
             }
@@ -209,7 +210,7 @@ pub(crate) async fn track_cluster(core: Arc<Core>) {
 
 /// Connects to a node without a bucket, and follows what it says for as long as
 /// the connection lives. Ends well if it did live.
-async fn live_at(core: &Arc<Core>, seed: &Address) -> Result<(), Rejected> {
+async fn live_at(core: &Arc<Core>, seed: &Address, up: &AtomicBool) -> Result<(), Rejected> {
     let slot = (None, seed.clone());
     let opened = dial(core, seed, None).await;
     let Opened {
@@ -228,6 +229,7 @@ async fn live_at(core: &Arc<Core>, seed: &Address) -> Result<(), Rejected> {
             return Err(rejected);
         }
     };
+    up.store(true, Ordering::Relaxed);
     core.terminals.opened(&slot);
     core.keep_only_tracking(&slot);
     if let Some(config) = config {
@@ -238,7 +240,7 @@ async fn live_at(core: &Arc<Core>, seed: &Address) -> Result<(), Rejected> {
         core: core.clone(),
         inbox: inbox.clone(),
     };
-    let born = crate::world::now();
+    let life = Life::begin(&connection);
     let task = Task::new(io, connection.clone(), received, events);
     let interval = core.options.config_poll_interval;
     let look = async {
@@ -265,11 +267,7 @@ async fn live_at(core: &Arc<Core>, seed: &Address) -> Result<(), Rejected> {
         closing = task.run() => closing,
         () = look => unreachable!("it looks until the connection ends"),
     };
-    let lived = crate::world::now().saturating_duration_since(born);
-    if lived < Duration::from_secs(1) {
-        return Err(Rejected::lost(format!("{closing:?}")));
-    }
-    Ok(())
+    life.end(closing)
 }
 
 struct ClusterEvents {
