@@ -213,6 +213,31 @@ impl Failure {
         self.detail.get()?.attachment.as_ref()?.downcast_ref()
     }
 
+    /// Whether a history has no more to tell of the two than of one of them. An
+    /// attachment is for the strategy, which sees each.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let Self {
+            reason,
+            stage,
+            safety,
+            throttling,
+            timeout,
+            hint,
+            fault,
+            prescribed_delay: _,
+            detail: _,
+        } = other;
+        self.reason == *reason
+            && self.stage == *stage
+            && self.safety == *safety
+            && self.throttling == *throttling
+            && self.timeout == *timeout
+            && self.hint == *hint
+            && self.fault == *fault
+            && self.peer() == other.peer()
+            && self.note() == other.note()
+    }
+
     /// The peer that the attempt went to, if it was named.
     pub fn peer(&self) -> Option<&str> {
         self.detail.get()?.peer.as_deref()

@@ -2,8 +2,11 @@
 //!
 //! "Always say why" must not cost memory without limit: a request that is
 //! retried every few milliseconds for minutes would otherwise carry thousands
-//! of records around. The first few attempts tell how it began and the last few
-//! how it ended; those are kept, and what lay between is counted.
+//! of records around. So an attempt that failed just like the one before it is
+//! counted and not written down again: a request that waits for a lock is one
+//! record, however long it waits, and needs no memory beyond its first failure. Of
+//! failures that differ, the first few tell how it began and the last few how it
+//! ended; those are kept, and what lay between is counted.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,25 +14,31 @@ use std::time::{Duration, Instant};
 
 use crate::cold::Cold;
 use crate::failure::Failure;
-use crate::reason::{Reason, ReasonSet};
+use crate::reason::ReasonSet;
 use crate::refusal::{Cause, Refusal};
 use crate::verdict::Verdict;
 
 const FIRST: usize = 8;
 const KEPT: usize = 16;
 
-/// The records of a request's failed attempts, oldest first.
+/// The records of a request's failed attempts, oldest first. Attempts that failed
+/// alike, one after the other, share a record.
 #[derive(Clone, Copy)]
 pub struct History<'a> {
     trail: Option<&'a Trail>,
 }
 
-/// One failed attempt and what was decided about it.
+/// A failed attempt and what was decided about it; or several in a row that failed
+/// alike, of which the last is told, and how many there were.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct AttemptRecord {
-    /// Which attempt, the first being 1.
+    /// Which attempt, the first being 1. Of several, the last.
     pub attempt: u32,
+    /// How many attempts in a row ended so, this one included.
+    pub times: u32,
+    /// When the first of them ended, counted from the start of the request.
+    pub since: Duration,
     /// When it ended, counted from the start of the request.
     pub at: Duration,
     /// How it failed.
@@ -81,7 +90,7 @@ impl<'a> History<'a> {
         self.last().is_none()
     }
 
-    /// How many records between the first eight and the last eight were not kept.
+    /// How many attempts lie between the first eight records and the last eight.
     pub fn omitted(self) -> u32 {
         self.earlier().map_or(0, |more| more.omitted)
     }
@@ -148,19 +157,23 @@ impl Trail {
     }
 
     #[cold]
-    pub(crate) fn push(&mut self, record: AttemptRecord) {
+    pub(crate) fn push(&mut self, mut record: AttemptRecord) {
+        if record.failure.is_like(&self.last.failure) {
+            record.times = self.last.times.saturating_add(1);
+            record.since = self.last.since;
+            self.last = record;
+            return;
+        }
         let record = std::mem::replace(&mut self.last, record);
         let More {
             records,
             omitted,
             reasons,
         } = self.more.get_or_default();
-        if let Some(reason) = record.retried_for() {
-            reasons.insert(reason);
-        }
+        reasons.insert_times(record.failure.reason, record.retries());
         if records.len() == KEPT - 1 {
-            records.remove(FIRST);
-            *omitted = omitted.saturating_add(1);
+            let left_out = records.remove(FIRST).times;
+            *omitted = omitted.saturating_add(left_out);
         }
         records.push(record);
     }
@@ -172,18 +185,29 @@ impl Trail {
             .get()
             .map(|more| more.reasons.clone())
             .unwrap_or_default();
-        if let Some(reason) = self.last.retried_for() {
-            reasons.insert(reason);
-        }
+        reasons.insert_times(self.last.failure.reason, self.last.retries());
         reasons
     }
 }
 
 impl AttemptRecord {
-    fn retried_for(&self) -> Option<&'static Reason> {
+    pub(crate) fn new(attempt: u32, at: Duration, failure: Failure) -> Self {
+        Self {
+            attempt,
+            times: 1,
+            since: at,
+            at,
+            failure,
+            outcome: Outcome::Undecided,
+        }
+    }
+
+    /// How many of its attempts were retried: all that another one followed, and the
+    /// last if that was decided.
+    fn retries(&self) -> u32 {
         match self.outcome {
-            Outcome::Retry { .. } => Some(self.failure.reason),
-            Outcome::Refused(_) | Outcome::Undecided => None,
+            Outcome::Retry { .. } => self.times,
+            Outcome::Refused(_) | Outcome::Undecided => self.times - 1,
         }
     }
 }
@@ -191,20 +215,35 @@ impl AttemptRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reason::TIMEOUT;
+    use crate::reason::{THROTTLED, TIMEOUT};
+
+    const RETRY: Outcome = Outcome::Retry {
+        delay: Duration::ZERO,
+        capped: false,
+    };
+
+    /// The trail of attempts that ended so, a second apart, all but the last retried.
+    fn trail(failures: impl IntoIterator<Item = Failure>) -> Trail {
+        let records = failures.into_iter().zip(1..).map(|(failure, attempt)| {
+            AttemptRecord::new(attempt, Duration::from_secs(attempt.into()), failure)
+        });
+        let mut trail: Option<Trail> = None;
+        for record in records {
+            match &mut trail {
+                None => trail = Some(Trail::begin(record)),
+                Some(trail) => {
+                    trail.last.outcome = RETRY;
+                    trail.push(record);
+                }
+            }
+        }
+        trail.expect("a failure")
+    }
 
     #[test]
     fn a_long_history_keeps_its_beginning_and_its_end_and_counts_the_rest() {
-        let record = |attempt| AttemptRecord {
-            attempt,
-            at: Duration::ZERO,
-            failure: Failure::responded(&TIMEOUT),
-            outcome: Outcome::Refused(Cause::Unsafe),
-        };
-        let mut trail = Trail::begin(record(1));
-        for attempt in 2..=100 {
-            trail.push(record(attempt));
-        }
+        let reasons = [&TIMEOUT, &THROTTLED].into_iter().cycle();
+        let trail = trail(reasons.take(100).map(Failure::responded));
         let history = History::of(Some(&trail));
         let kept: Vec<u32> = history.records().map(|record| record.attempt).collect();
         assert_eq!(
@@ -213,5 +252,54 @@ mod tests {
         );
         assert_eq!(history.omitted(), 84);
         assert_eq!(history.before_the_gap(), 8);
+        assert_eq!(trail.reasons().times(&TIMEOUT), 50);
+        assert_eq!(trail.reasons().times(&THROTTLED), 49, "one is undecided");
+    }
+
+    #[test]
+    fn failures_that_are_alike_are_one_record_and_take_no_further_memory() {
+        let locked = || Failure::responded(&THROTTLED).with_note(format!("answered {}", 9));
+        let mut trail = trail(std::iter::repeat_with(locked).take(1000));
+        assert!(trail.more.get().is_none(), "nothing on the heap");
+        assert_eq!(trail.reasons().times(&THROTTLED), 999);
+        trail.last.outcome = RETRY;
+        assert_eq!(trail.reasons().times(&THROTTLED), 1000);
+        let history = History::of(Some(&trail));
+        assert_eq!((history.len(), history.omitted()), (1, 0));
+        let only = history.last().expect("a record");
+        assert_eq!((only.attempt, only.times), (1000, 1000));
+        assert_eq!((only.since.as_secs(), only.at.as_secs()), (1, 1000));
+    }
+
+    #[test]
+    fn failures_that_differ_in_anything_that_is_told_have_records_of_their_own() {
+        let failure = || Failure::responded(&THROTTLED).with_peer("a").with_note("b");
+        let others = [
+            Failure::responded(&TIMEOUT).with_peer("a").with_note("b"),
+            Failure::in_flight(&THROTTLED).with_peer("a").with_note("b"),
+            failure().with_peer("b"),
+            failure().with_note("a"),
+            failure().with_hint(Duration::ZERO),
+            failure().throttling(),
+            failure().timed_out(),
+        ];
+        for other in others {
+            let trail = trail([failure(), failure(), other.clone(), failure()]);
+            let records: Vec<_> = History::of(Some(&trail))
+                .records()
+                .map(|record| (record.attempt, record.times))
+                .collect();
+            assert_eq!(records, [(2, 2), (3, 1), (4, 1)], "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_record_that_is_left_out_counts_with_all_its_attempts() {
+        let reasons = [&TIMEOUT, &TIMEOUT, &THROTTLED].into_iter().cycle();
+        let trail = trail(reasons.take(30).map(Failure::responded));
+        let history = History::of(Some(&trail));
+        let told: u32 = history.records().map(|record| record.times).sum();
+        assert_eq!((history.len(), told + history.omitted()), (16, 30));
+        assert_eq!(history.omitted(), 6);
     }
 }

@@ -122,15 +122,32 @@ fn the_blocking_driver_allocates_nothing_either() {
 }
 
 #[test]
-fn what_does_allocate_is_counted() {
-    // Proof that the zeros above are not the counter's: a history of two
-    // failures is kept on the heap.
+fn failures_that_are_alike_allocate_nothing_however_many_they_are() {
     let strategy = BestEffort::new(Backoff::none());
     let counted = allocations(|| {
         let call = retry(&strategy).classify(Failure::clone);
         let answer = at_once(call.run(|attempt| {
             ready(match attempt.number() {
-                1 | 2 => Err(Failure::not_sent(&reason::NOT_AVAILABLE)),
+                1..=100 => Err(Failure::not_sent(&reason::NOT_AVAILABLE)),
+                _ => Ok(42),
+            })
+        }));
+        assert!(answer.is_ok());
+    });
+    assert_eq!(counted, 0);
+}
+
+#[test]
+fn what_does_allocate_is_counted() {
+    // Proof that the zeros above are not the counter's: a history of two
+    // failures that differ is kept on the heap.
+    let strategy = BestEffort::new(Backoff::none());
+    let counted = allocations(|| {
+        let call = retry(&strategy).classify(Failure::clone);
+        let answer = at_once(call.run(|attempt| {
+            ready(match attempt.number() {
+                1 => Err(Failure::not_sent(&reason::NOT_AVAILABLE)),
+                2 => Err(Failure::not_sent(&reason::TIMEOUT)),
                 _ => Ok(42),
             })
         }));

@@ -1,10 +1,8 @@
 //! From an address to a connection.
 
-use std::sync::{Arc, LazyLock};
-use std::time::Duration;
+use std::sync::Arc;
 
 use bytes::BytesMut;
-use steadfast::{Backoff, BestEffort, Jitter};
 use steadfast_wire::config::ClusterConfig;
 use steadfast_wire::hello::ClientIdentity;
 use tokio::net::TcpStream;
@@ -23,17 +21,6 @@ pub(crate) struct Opened {
     pub(crate) io: Io,
     pub(crate) received: BytesMut,
     pub(crate) config: Option<ClusterConfig>,
-}
-
-/// How connections are dialled again: for as long as they are wanted, at first
-/// quickly, and not in step with all the other clients that lost theirs.
-pub(crate) fn redial() -> &'static BestEffort {
-    static REDIAL: LazyLock<BestEffort> = LazyLock::new(|| {
-        let backoff = Backoff::exponential(Duration::from_millis(2), Duration::from_secs(1))
-            .expect("two milliseconds are less than a second");
-        BestEffort::new(backoff.with_jitter(Jitter::Equal))
-    });
-    &REDIAL
 }
 
 /// Connects, authenticates and opens the bucket.

@@ -17,14 +17,16 @@ mod dial;
 mod inbox;
 mod node;
 mod parking;
+mod redial;
 mod routes;
 mod terminal;
 mod track;
+mod turns;
 
 pub(crate) use address::Address;
 pub(crate) use bucket::{BucketCore, host_of};
 pub(crate) use course::Course;
-pub(crate) use dial::{Opened, dial, redial};
+pub(crate) use dial::{Opened, dial};
 pub(crate) use inbox::Inbox;
 pub(crate) use node::Node;
 pub(crate) use parking::{NodeId, Parking, Wish};

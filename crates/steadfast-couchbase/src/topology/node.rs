@@ -10,15 +10,12 @@ use steadfast_wire::config::ClusterConfig;
 use tokio_util::sync::CancellationToken;
 
 use super::bucket::BucketEvents;
-use super::{Address, BucketCore, NodeId, Opened, dial, redial};
+use super::redial::{Life, Rounds};
+use super::{Address, BucketCore, NodeId, Opened, dial};
 use crate::breaker::Breaker;
 use crate::kv::connection::{Closing, Connection, Events, Task};
 use crate::kv::handshake::Rejected;
-use crate::world::now;
 
-/// A connection that ended before this counts as one that failed, so that a
-/// server which takes connections and hangs up is dialled ever more slowly.
-const PROVEN: Duration = Duration::from_secs(1);
 /// How long a node that left may still answer what it was asked.
 const LAST_ANSWERS: Duration = Duration::from_secs(10);
 
@@ -123,31 +120,16 @@ impl Node {
 /// Dropping the future leaves the connection that there is to its own task.
 async fn keep(bucket: Arc<BucketCore>, node: Arc<Node>, lane: usize, first: Option<Fresh>) {
     let first = Mutex::new(first);
-    let mut renewals = bucket.core.renewals();
+    let mut rounds = Rounds::new(bucket.core.renewals());
     while !node.retired.is_cancelled() {
-        let round = steadfast::retry(redial())
-            .operation("connect")
-            .idempotent(true)
-            .classify(Rejected::failure)
-            .run(|_| async {
-                let fresh = first.lock().take();
-                live(&bucket, &node, lane, fresh).await
-            });
-        // Credentials that were refused may have been replaced: then there is no
-        // point in waiting, nor in going on with the old ones. Connections that
-        // are up stay up.
-        let renewed = async {
-            while renewals.changed().await.is_ok() {
-                if node.lanes[lane].load().is_none() {
-                    return;
-                }
-            }
-            std::future::pending().await
-        };
+        let is_up = || node.lanes[lane].load().is_some();
+        let round = rounds.round("connect", is_up, || async {
+            let fresh = first.lock().take();
+            live(&bucket, &node, lane, fresh).await
+        });
         tokio::select! {
             // A round ends well when its connection had a life of its own.
             _ = round => {}
-            () = renewed => {}
             () = node.retired.cancelled() => {}
         }
     }
@@ -189,7 +171,7 @@ async fn live(
         bucket.learn(config, None);
     }
     bucket.connected(node);
-    let born = now();
+    let life = Life::begin(&connection);
     // A task of its own: when the node is not wanted any more and this future is
     // dropped, what is in flight is still answered.
     let core = &bucket.core;
@@ -202,18 +184,11 @@ async fn live(
     };
     drop(lane);
     tracing::debug!(node = %node.address, bucket = %bucket.name, ?closing, "connection closed");
-    let died_young = now().saturating_duration_since(born) < PROVEN;
     match closing {
-        Closing::ByUser | Closing::NotNeeded => Ok(()),
-        Closing::Lost(_) | Closing::Invalid(_) if !died_young => {
-            bucket.inbox.ask_for_config();
-            Ok(())
-        }
-        Closing::Lost(text) | Closing::Invalid(text) => {
-            bucket.inbox.ask_for_config();
-            Err(Rejected::lost(text))
-        }
+        Closing::ByUser | Closing::NotNeeded => {}
+        Closing::Lost(_) | Closing::Invalid(_) => bucket.inbox.ask_for_config(),
     }
+    life.end(closing)
 }
 
 /// Runs a connection. When the node is not wanted any more, it may answer what

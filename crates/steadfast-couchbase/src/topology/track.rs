@@ -1,7 +1,7 @@
 //! The tasks that find the first config and look for newer ones.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use steadfast::internal::FailFast;
@@ -9,7 +9,9 @@ use steadfast_wire::config::{ConfigNotification, ConfigVersion};
 use steadfast_wire::{Feature, Frame, FrameBuilder, Opcode, Status};
 
 use super::bucket::{BucketCore, host_of};
-use super::{Address, Inbox, Opened, dial, redial};
+use super::redial::{Life, Rounds};
+use super::turns::Turns;
+use super::{Address, Inbox, Opened, dial};
 use crate::client::Core;
 use crate::kv::connection::{Connection, Events, Task};
 use crate::kv::handshake::{Rejected, read_config};
@@ -26,9 +28,17 @@ pub(super) async fn track_bucket(bucket: Arc<BucketCore>) {
         () = closed.cancelled() => {}
         () = async {
             find_bucket(&bucket).await;
+            let mut turns = Turns::new();
             loop {
-                wait_for_reason(&bucket).await;
-                refresh(&bucket).await;
+                let latecomers = async {
+                    while turns.answered().await {}
+                    std::future::pending().await
+                };
+                tokio::select! {
+                    () = wait_for_reason(&bucket) => {}
+                    () = latecomers => {}
+                }
+                refresh(&bucket, &mut turns).await;
                 tokio::time::sleep(FLOOR).await;
             }
         } => {}
@@ -38,16 +48,16 @@ pub(super) async fn track_bucket(bucket: Arc<BucketCore>) {
 /// Asks seed after seed until one knows the bucket.
 async fn find_bucket(bucket: &Arc<BucketCore>) {
     let turn = AtomicUsize::new(fastrand::usize(..0xffff));
-    let found = steadfast::retry(redial())
-        .operation("open bucket")
-        .idempotent(true)
-        .classify(Rejected::failure)
-        .run(|_| async {
+    let mut rounds = Rounds::new(bucket.core.renewals());
+    let found = rounds.round(
+        "open bucket",
+        || false,
+        || async {
             let seed = bucket.core.candidate(turn.fetch_add(1, Ordering::Relaxed));
             find_at(bucket, &seed).await
-        })
-        .await;
-    if let Err(error) = found {
+        },
+    );
+    if let Err(error) = found.await {
         // Only a reason that is never retried ends this, and there is none here.
         tracing::error!(bucket = %bucket.name, %error, "the bucket is not looked for any more");
     }
@@ -111,9 +121,10 @@ fn live(bucket: &BucketCore) -> Vec<Arc<Connection>> {
     nodes.filter_map(|node| node.connection(0)).collect()
 }
 
-/// Asks one node after the other until one knows something newer. If there is
-/// no connection at all, the seeds may know more than the last config.
-async fn refresh(bucket: &Arc<BucketCore>) {
+/// Asks one node after the other until one knows something newer, and does not
+/// wait long for any of them. If there is no connection at all, the seeds may know
+/// more than the last config.
+async fn refresh(bucket: &Arc<BucketCore>, turns: &mut Turns<Arc<str>>) {
     let mut connections = live(bucket);
     if connections.is_empty() {
         let seed = bucket.core.candidate(fastrand::usize(..0xffff));
@@ -129,18 +140,24 @@ async fn refresh(bucket: &Arc<BucketCore>) {
         return;
     }
     fastrand::shuffle(&mut connections);
-    for connection in connections {
-        match fetch(&connection, bucket.version()).await {
-            Ok(answer) if answer.status() == Status::Success && !answer.value().is_empty() => {
-                if bucket.learn_from(&answer, host_of(&connection.peer)) {
-                    return;
-                }
-            }
-            // Nothing newer, or it gives none.
-            Ok(_) => {}
-            Err(rejected) => {
-                tracing::debug!(peer = %connection.peer, %rejected, "no config");
-            }
+    let asked = connections.into_iter().map(|connection| {
+        let peer = connection.peer.clone();
+        (peer, knows_newer(bucket.clone(), connection))
+    });
+    turns.ask(asked).await;
+}
+
+/// Whether a node has a config that is newer. It is used then.
+async fn knows_newer(bucket: Arc<BucketCore>, connection: Arc<Connection>) -> bool {
+    match fetch(&connection, bucket.version()).await {
+        Ok(answer) if answer.status() == Status::Success && !answer.value().is_empty() => {
+            bucket.learn_from(&answer, host_of(&connection.peer))
+        }
+        // Nothing newer, or it gives none.
+        Ok(_) => false,
+        Err(rejected) => {
+            tracing::debug!(peer = %connection.peer, %rejected, "no config");
+            false
         }
     }
 }
@@ -185,17 +202,17 @@ pub(crate) async fn track_cluster(core: Arc<Core>) {
     let turn = AtomicUsize::new(fastrand::usize(..0xffff));
     let closed = core.closed.clone();
     let track = async {
+        let mut rounds = Rounds::new(core.renewals());
+        let up = AtomicBool::new(false);
         loop {
-            let round = steadfast::retry(redial())
-                .operation("track cluster")
-                .idempotent(true)
-                .classify(Rejected::failure)
-                .run(|_| async {
-                    let seed = core.candidate(turn.fetch_add(1, Ordering::Relaxed));
-                    live_at(&core, &seed).await
-                })
-                .await;
-            if let Err(error) = round {
+            let is_up = || up.load(Ordering::Relaxed);
+            let round = rounds.round("track cluster", is_up, || async {
+                let seed = core.candidate(turn.fetch_add(1, Ordering::Relaxed));
+                let ended = live_at(&core, &seed, &up).await;
+                up.store(false, Ordering::Relaxed);
+                ended
+            });
+            if let Err(error) = round.await {
                 tracing::error!(%error, "the cluster is not tracked any more");
                 return;
             }
@@ -209,7 +226,7 @@ pub(crate) async fn track_cluster(core: Arc<Core>) {
 
 /// Connects to a node without a bucket, and follows what it says for as long as
 /// the connection lives. Ends well if it did live.
-async fn live_at(core: &Arc<Core>, seed: &Address) -> Result<(), Rejected> {
+async fn live_at(core: &Arc<Core>, seed: &Address, up: &AtomicBool) -> Result<(), Rejected> {
     let slot = (None, seed.clone());
     let opened = dial(core, seed, None).await;
     let Opened {
@@ -228,6 +245,7 @@ async fn live_at(core: &Arc<Core>, seed: &Address) -> Result<(), Rejected> {
             return Err(rejected);
         }
     };
+    up.store(true, Ordering::Relaxed);
     core.terminals.opened(&slot);
     core.keep_only_tracking(&slot);
     if let Some(config) = config {
@@ -238,7 +256,7 @@ async fn live_at(core: &Arc<Core>, seed: &Address) -> Result<(), Rejected> {
         core: core.clone(),
         inbox: inbox.clone(),
     };
-    let born = crate::world::now();
+    let life = Life::begin(&connection);
     let task = Task::new(io, connection.clone(), received, events);
     let interval = core.options.config_poll_interval;
     let look = async {
@@ -265,11 +283,7 @@ async fn live_at(core: &Arc<Core>, seed: &Address) -> Result<(), Rejected> {
         closing = task.run() => closing,
         () = look => unreachable!("it looks until the connection ends"),
     };
-    let lived = crate::world::now().saturating_duration_since(born);
-    if lived < Duration::from_secs(1) {
-        return Err(Rejected::lost(format!("{closing:?}")));
-    }
-    Ok(())
+    life.end(closing)
 }
 
 struct ClusterEvents {

@@ -124,6 +124,30 @@ async fn a_server_that_hangs_up_on_every_operation_is_not_dialled_without_end() 
     cluster.close().await;
 }
 
+/// A server that answers one operation and hangs up is dialled again for each of
+/// them, and not in a tight loop: its connections served, so they are not ever
+/// further apart, but they have a pace.
+#[tokio::test]
+async fn a_server_that_hangs_up_after_every_answer_is_dialled_steadily() {
+    const GETS: u32 = 40;
+    let server = Scripted::start(|frame| match frame.opcode() {
+        Opcode::Get => Reply::Last(Status::Success, b"1".to_vec()),
+        _ => Reply::Usual,
+    })
+    .await;
+    let cluster = server.client(ClusterOptions::new()).await;
+    let documents = cluster.bucket(BUCKET).default_collection();
+    let start = Instant::now();
+    for _ in 0..GETS {
+        documents.get("k").timeout(LONG).await.unwrap();
+    }
+    let took = start.elapsed();
+    // Ever more slowly would be half a second at the least for each of the last thirty.
+    assert!(took < ms(14_000), "{took:?}");
+    assert!(took > ms(50) * (GETS - 10), "{took:?} is a tight loop");
+    cluster.close().await;
+}
+
 #[tokio::test]
 async fn half_an_answer_costs_its_operation_the_deadline() {
     let server = Scripted::start(|frame| match (frame.opcode(), frame.key()) {

@@ -21,6 +21,8 @@ pub(crate) enum Reply {
     Usual,
     /// This status and this value.
     Answer(Status, Vec<u8>),
+    /// The same, and then the end of the connection.
+    Last(Status, Vec<u8>),
     /// These bytes.
     Raw(Vec<u8>),
     /// The end of the connection.
@@ -126,6 +128,11 @@ async fn serve(
                 };
                 let bytes = match reply {
                     Reply::Answer(status, value) => frame_of(&frame, status, &value),
+                    Reply::Last(status, value) => {
+                        let answer = frame_of(&frame, status, &value);
+                        let _ = socket.write_all(&answer).await;
+                        return;
+                    }
                     Reply::Raw(bytes) => bytes,
                     Reply::Usual => continue,
                     Reply::Close => return,

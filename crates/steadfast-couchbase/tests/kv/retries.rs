@@ -50,7 +50,11 @@ const HOUR: Duration = Duration::from_secs(3600);
 /// Makes a document that the operation succeeds on. Returns the CAS to do it with.
 async fn prepare(users: &Collection, operation: KvOperation, id: &str) -> u64 {
     match operation {
-        KvOperation::Insert => 0,
+        KvOperation::Insert => {
+            // The others' documents show that there is a connection to their node.
+            assert!(!users.exists(id).await.unwrap().exists());
+            0
+        }
         KvOperation::Unlock => {
             users.upsert(id, &1).await.unwrap();
             let lock = users.get_and_lock(id, Duration::from_secs(30));

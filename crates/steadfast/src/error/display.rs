@@ -110,6 +110,8 @@ fn history(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
 fn line(f: &mut fmt::Formatter<'_>, record: &AttemptRecord) -> fmt::Result {
     let AttemptRecord {
         attempt,
+        times,
+        since,
         at,
         failure,
         outcome,
@@ -121,7 +123,14 @@ fn line(f: &mut fmt::Formatter<'_>, record: &AttemptRecord) -> fmt::Result {
         ..
     } = failure;
     let (peer, note) = (failure.peer(), failure.note());
-    write!(f, "\n  #{attempt:<3} {:>8}  ", Time(*at).to_string())?;
+    match times {
+        1 => write!(f, "\n  #{attempt:<3} {:>8}  ", Time(*at).to_string())?,
+        _ => {
+            let first = attempt - (times - 1);
+            write!(f, "\n  #{first} to #{attempt}  ")?;
+            write!(f, "{} to {}  ", Time(*since), Time(*at))?;
+        }
+    }
     if let Some(peer) = peer {
         write!(f, "{peer}  ")?;
     }
@@ -129,11 +138,18 @@ fn line(f: &mut fmt::Formatter<'_>, record: &AttemptRecord) -> fmt::Result {
         Some(note) => write!(f, "{note}  ")?,
         None => write!(f, "{stage}  ")?,
     }
-    write!(f, "{reason}  ")?;
+    match times {
+        1 => write!(f, "{reason}  ")?,
+        _ => write!(f, "{reason} ×{times}  ")?,
+    }
     if let Some(hint) = hint {
         write!(f, "asked for {}  ", Time(*hint))?;
     }
     match outcome {
+        Outcome::Retry {
+            delay,
+            capped: false,
+        } if *times > 1 => write!(f, "the last retry in {}", Time(*delay)),
         Outcome::Retry {
             delay,
             capped: false,

@@ -64,6 +64,8 @@ impl<E: fmt::Display> Error<E> {
 fn record(record: &AttemptRecord) -> Value {
     let AttemptRecord {
         attempt,
+        times,
+        since,
         at,
         failure,
         outcome,
@@ -84,6 +86,8 @@ fn record(record: &AttemptRecord) -> Value {
     };
     json!({
         "attempt": attempt,
+        "times": times,
+        "since_us": micros(*since),
         "at_us": micros(*at),
         "stage": stage.name(),
         "reason": reason.name(),

@@ -75,8 +75,9 @@ fn an_error_answer_does_not_claim_that_nothing_was_applied() {
 #[test]
 fn in_full_it_has_a_line_for_each_attempt_and_counts_those_left_out() {
     let cut = Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT);
-    let failures = std::iter::repeat_n(throttled(), 20).chain([cut]);
-    let text = format!("{:#}", error(Call::new("upsert"), failures));
+    let elsewhere = throttled().with_peer("127.0.0.1:11211");
+    let failures = [throttled(), elsewhere].into_iter().cycle().take(20);
+    let text = format!("{:#}", error(Call::new("upsert"), failures.chain([cut])));
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "upsert failed, may have been applied");
     assert_eq!(
@@ -97,6 +98,25 @@ fn in_full_it_has_a_line_for_each_attempt_and_counts_those_left_out() {
 }
 
 #[test]
+fn attempts_that_failed_alike_share_a_line_which_says_how_many_and_from_when_to_when() {
+    let call = || Call::new("upsert").timeout(Duration::from_secs(60));
+    let cut = Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT);
+    let failures = std::iter::repeat_n(throttled(), 20).chain([cut]);
+    let text = format!("{:#}", error(call(), failures));
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        lines[2],
+        "  #1 to #20  100 ms to 7.51 s  127.0.0.1:11210  answered 429  THROTTLED ×20  \
+         the last retry in 500 ms"
+    );
+    assert!(
+        lines[3].starts_with("  #21    8.11 s  bytes may have left"),
+        "{text}"
+    );
+    assert_eq!(lines.len(), 5);
+}
+
+#[test]
 fn a_hint_stands_in_the_history() {
     let call = Call::new("get").idempotent(true).timeout(500 * MS);
     let error = error(
@@ -113,15 +133,19 @@ fn a_hint_stands_in_the_history() {
 #[test]
 fn the_same_for_machines() {
     let cut = Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT);
-    let json = error(Call::new("upsert"), [throttled(), cut]).to_json();
+    let failures = [throttled(), throttled(), cut];
+    let json = error(Call::new("upsert"), failures).to_json();
     assert_eq!(json["operation"], "upsert");
     assert_eq!(json["verdict"], "failed");
     assert_eq!(json["ambiguous"], true);
-    assert_eq!(json["attempts"], 2);
-    assert_eq!(json["retries"], 1);
+    assert_eq!(json["attempts"], 3);
+    assert_eq!(json["retries"], 2);
     assert_eq!(json["retry_reasons"], serde_json::json!(["THROTTLED"]));
     assert_eq!(json["refusal"]["cause"], "unsafe");
-    assert_eq!(json["history"][0]["decided"]["retry_after_us"], 1000);
+    assert_eq!(json["history"][0]["decided"]["retry_after_us"], 2000);
+    assert_eq!(json["history"][0]["attempt"], 2);
+    assert_eq!(json["history"][0]["times"], 2);
+    assert_eq!(json["history"][1]["times"], 1);
     assert_eq!(json["history"][0]["peer"], "127.0.0.1:11210");
     assert_eq!(json["history"][1]["decided"]["refused"], "unsafe");
     assert_eq!(json["error"], "no luck");

@@ -25,13 +25,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
         let started = self.request().started();
         let at = started.map(|started| world.now().saturating_duration_since(started));
         let attempt = self.progress.attempts;
-        let (at, outcome) = (at.unwrap_or_default(), Outcome::Undecided);
-        let record = AttemptRecord {
-            attempt,
-            at,
-            failure,
-            outcome,
-        };
+        let record = AttemptRecord::new(attempt, at.unwrap_or_default(), failure);
         match &mut self.progress.trail {
             Some(trail) => trail.push(record),
             none => *none = Some(Trail::begin(record)),

@@ -34,25 +34,33 @@ impl ReasonSet {
 
     /// Adds a reason, or counts it once more. True if it was not there before.
     pub fn insert(&mut self, reason: &'static Reason) -> bool {
+        self.insert_times(reason, 1)
+    }
+
+    /// The same, so many times; not even once is no insertion.
+    pub(crate) fn insert_times(&mut self, reason: &'static Reason, times: u32) -> bool {
+        if times == 0 {
+            return false;
+        }
         for slot in &mut self.inline {
             match slot {
                 Some(seen) if seen.reason == reason => {
-                    seen.times = seen.times.saturating_add(1);
+                    seen.times = seen.times.saturating_add(times);
                     return false;
                 }
                 Some(_) => {}
                 None => {
-                    *slot = Some(Seen { reason, times: 1 });
+                    *slot = Some(Seen { reason, times });
                     return true;
                 }
             }
         }
         let more = self.more.get_or_default();
         if let Some(seen) = more.iter_mut().find(|seen| seen.reason == reason) {
-            seen.times = seen.times.saturating_add(1);
+            seen.times = seen.times.saturating_add(times);
             return false;
         }
-        more.push(Seen { reason, times: 1 });
+        more.push(Seen { reason, times });
         true
     }
 

@@ -157,6 +157,17 @@ impl Connection {
         self.state.lock().is_open()
     }
 
+    /// Whether an operation got an answer through it, whatever that said.
+    pub(crate) fn has_served(&self) -> bool {
+        self.state.lock().has_served()
+    }
+
+    /// An answer comes.
+    #[cfg(test)]
+    pub(crate) fn deliver(&self, answer: steadfast_wire::Frame) {
+        let _ = self.state.lock().deliver(answer);
+    }
+
     /// How many operations are without an answer, those included whose callers
     /// went away.
     pub(crate) fn in_flight(&self) -> usize {

@@ -38,6 +38,7 @@ pub(super) struct State {
     earliest: Option<Instant>,
     /// The task's, while it sleeps.
     waker: Option<Waker>,
+    served: bool,
     pub(super) draining: bool,
     pub(super) closing: Option<Closing>,
 }
@@ -194,6 +195,8 @@ impl State {
         if slot.opaque != frame.opaque() || slot.opcode != frame.opcode() {
             return Delivered::Unknown;
         }
+        // Configs are asked for by the client itself, of every connection.
+        self.served |= slot.opcode != Opcode::GetClusterConfig;
         match &mut slot.answer {
             Answer::Awaited(waker) => {
                 let waker = waker.take();
@@ -319,6 +322,10 @@ impl State {
 
     pub(super) fn is_open(&self) -> bool {
         self.closing.is_none() && !self.draining
+    }
+
+    pub(super) fn has_served(&self) -> bool {
+        self.served
     }
 
     pub(super) fn close(&mut self, why: Closing) {

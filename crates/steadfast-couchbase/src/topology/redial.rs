@@ -1,0 +1,280 @@
+//! When a connection that ended is dialled again.
+//!
+//! Dialling goes through the orchestrator, round by round: within a round ever more
+//! slowly, and a connection that had a life of its own ends the round well, so that
+//! the next begins quickly. What a life is decides between two evils. If every
+//! connection that came about were one, a server that accepts, authenticates and
+//! hangs up would be dialled in a tight loop. If only long lives counted, a network
+//! that cuts connections for a while would find its clients a second apart when it
+//! is well again. So a connection lived if it lasted, or if it served: an operation
+//! got its answer through it. That a server answers one operation and hangs up, and
+//! does so all the time, is left: therefore rounds have a pace, which a few of them
+//! in a row may exceed.
+
+use std::future::Future;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use steadfast::{Backoff, BestEffort, Jitter};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::kv::connection::{Closing, Connection};
+use crate::kv::handshake::Rejected;
+
+/// A connection that lasted this long has proven itself, served or not.
+const PROVEN: Duration = Duration::from_secs(1);
+/// The time from one round to the next, in the long run.
+const PACE: Duration = Duration::from_millis(50);
+/// How many rounds may begin without a wait, if there was none for long.
+const AT_ONCE: u32 = 8;
+
+/// How connections are dialled again: for as long as they are wanted, at first
+/// quickly, and not in step with all the other clients that lost theirs.
+fn redial() -> &'static BestEffort {
+    static REDIAL: LazyLock<BestEffort> = LazyLock::new(|| {
+        let backoff = Backoff::exponential(Duration::from_millis(2), Duration::from_secs(1))
+            .expect("two milliseconds are less than a second");
+        BestEffort::new(backoff.with_jitter(Jitter::Equal))
+    });
+    &REDIAL
+}
+
+/// The rounds of one place that has a connection, one after the other.
+pub(super) struct Rounds {
+    /// Changes when there are new credentials.
+    renewals: watch::Receiver<u64>,
+    /// When the rounds so far would be over at the pace, one after the other.
+    in_pace_at: Instant,
+}
+
+impl Rounds {
+    pub(super) fn new(renewals: watch::Receiver<u64>) -> Self {
+        Self {
+            renewals,
+            in_pace_at: Instant::now(),
+        }
+    }
+
+    /// Dials until a connection had a life of its own. `live` dials, and ends when
+    /// its connection does: well, if that lived.
+    ///
+    /// Credentials that were refused may have been replaced: then there is no point
+    /// in waiting, nor in going on with the old ones, and the round begins anew. A
+    /// connection that is up stays up.
+    ///
+    /// Dropping the future ends the round. The next one may be begun then as well.
+    pub(super) async fn round<F: Future<Output = Result<(), Rejected>>>(
+        &mut self,
+        operation: &'static str,
+        is_up: impl Fn() -> bool,
+        live: impl Fn() -> F,
+    ) -> Result<(), steadfast::Error<Rejected>> {
+        loop {
+            let now = Instant::now();
+            self.in_pace_at = self.in_pace_at.max(now) + PACE;
+            let ahead = self.in_pace_at.saturating_duration_since(now);
+            tokio::time::sleep(ahead.saturating_sub(PACE * AT_ONCE)).await;
+            let round = steadfast::retry(redial())
+                .operation(operation)
+                .idempotent(true)
+                .classify(Rejected::failure)
+                .run(|_| live());
+            tokio::select! {
+                ended = round => return ended,
+                () = renewed_unless(&is_up, &mut self.renewals) => {}
+            }
+        }
+    }
+}
+
+/// Completes when there are new credentials and no connection.
+async fn renewed_unless(is_up: impl Fn() -> bool, renewals: &mut watch::Receiver<u64>) {
+    while renewals.changed().await.is_ok() {
+        if !is_up() {
+            return;
+        }
+    }
+    std::future::pending().await
+}
+
+/// The life of a connection.
+pub(super) struct Life {
+    connection: Arc<Connection>,
+    born: Instant,
+}
+
+impl Life {
+    pub(super) fn begin(connection: &Arc<Connection>) -> Self {
+        Self {
+            connection: connection.clone(),
+            born: Instant::now(),
+        }
+    }
+
+    /// How the connection's end counts.
+    pub(super) fn end(self, closing: Closing) -> Result<(), Rejected> {
+        let lasted = self.born.elapsed() >= PROVEN;
+        match closing {
+            Closing::ByUser | Closing::NotNeeded => Ok(()),
+            Closing::Lost(_) | Closing::Invalid(_) if lasted => Ok(()),
+            Closing::Lost(_) if self.connection.has_served() => Ok(()),
+            // A peer that answers so that the connection is of no use has not served.
+            Closing::Lost(text) | Closing::Invalid(text) => Err(Rejected::lost(text)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::BytesMut;
+    use parking_lot::Mutex;
+    use steadfast_wire::hello::FeatureSet;
+    use steadfast_wire::{Decoded, FrameBuilder, FrameDecoder, Opcode, Status};
+
+    use super::*;
+    use crate::kv::connection::Limits;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    /// When connections are dialled that all end so after this time.
+    async fn dialled(lives: usize, life: Duration, end: Result<(), ()>) -> Vec<Duration> {
+        let start = Instant::now();
+        let times = Mutex::new(Vec::new());
+        let rounds = async {
+            let renewals = watch::Sender::new(0);
+            let mut rounds = Rounds::new(renewals.subscribe());
+            loop {
+                let live = || async {
+                    times.lock().push(start.elapsed());
+                    if times.lock().len() > lives {
+                        std::future::pending().await
+                    }
+                    tokio::time::sleep(life).await;
+                    end.map_err(|()| Rejected::lost("cut".to_owned()))
+                };
+                let _ = rounds.round("connect", || false, live).await;
+            }
+        };
+        let _ = tokio::time::timeout(Duration::from_secs(3600), rounds).await;
+        times.into_inner()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_burst_of_cuts_does_not_slow_the_dialling_of_connections_that_served() {
+        let at = dialled(100, 3 * MS, Ok(())).await;
+        let waits: Vec<_> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let (first, later) = waits.split_at(AT_ONCE as usize - 1);
+        assert!(first.iter().all(|wait| *wait <= 5 * MS), "{first:?}");
+        assert!(later.iter().all(|wait| *wait <= PACE + 2 * MS), "{later:?}");
+        let in_all = at[100] - at[0];
+        assert!(in_all >= PACE * (100 - AT_ONCE), "{in_all:?}: no hot loop");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_served_for_a_while_is_dialled_again_at_once() {
+        let at = dialled(10, PACE, Ok(())).await;
+        assert!(at.windows(2).all(|pair| pair[1] - pair[0] <= PACE + 2 * MS));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn connections_that_never_served_are_dialled_ever_more_slowly() {
+        let at = dialled(40, Duration::ZERO, Err(())).await;
+        let waits: Vec<_> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        // By then the backoff is at its limit, of which half is chance.
+        let limit = Duration::from_millis(499)..Duration::from_millis(1002);
+        assert!(
+            waits[12..].iter().all(|wait| limit.contains(wait)),
+            "{waits:?}"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn new_credentials_end_the_wait_for_the_next_dial() {
+        let renewals = watch::Sender::new(0);
+        let mut rounds = Rounds::new(renewals.subscribe());
+        let dialled = Mutex::new(Instant::now());
+        let live = || async {
+            *dialled.lock() = Instant::now();
+            Err(Rejected::lost("refused".to_owned()))
+        };
+        let mut round = std::pin::pin!(rounds.round("connect", || false, live));
+        // Until the waits are the longest there are, and one of them has just begun.
+        let _ = tokio::time::timeout(Duration::from_secs(100), &mut round).await;
+        let before = *dialled.lock();
+        while *dialled.lock() == before {
+            let _ = tokio::time::timeout(MS, &mut round).await;
+        }
+        renewals.send_modify(|renewals| *renewals += 1);
+        let renewed = Instant::now();
+        let _ = tokio::time::timeout(400 * MS, &mut round).await;
+        assert!(*dialled.lock() >= renewed, "it still waits");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn new_credentials_leave_a_connection_alone_that_is_up() {
+        let renewals = watch::Sender::new(0);
+        let mut rounds = Rounds::new(renewals.subscribe());
+        let dials = Mutex::new(0);
+        let live = || async {
+            *dials.lock() += 1;
+            std::future::pending().await
+        };
+        let mut round = std::pin::pin!(rounds.round("connect", || true, live));
+        for _ in 0..2 {
+            let _ = tokio::time::timeout(Duration::from_secs(1), &mut round).await;
+            renewals.send_modify(|renewals| *renewals += 1);
+        }
+        assert_eq!(*dials.lock(), 1);
+    }
+
+    fn connection() -> Arc<Connection> {
+        let ends = ("peer:1".into(), "local:1".into());
+        Connection::new(ends, FeatureSet::default(), None, Limits::default())
+    }
+
+    fn lost() -> Closing {
+        Closing::Lost("cut".to_owned())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_lived_if_it_lasted_whatever_ended_it() {
+        for closing in [lost(), Closing::Invalid("garbage".to_owned())] {
+            let life = Life::begin(&connection());
+            tokio::time::advance(PROVEN - MS).await;
+            assert!(life.end(closing.clone()).is_err());
+            let life = Life::begin(&connection());
+            tokio::time::advance(PROVEN).await;
+            assert!(life.end(closing).is_ok());
+        }
+        for closing in [Closing::ByUser, Closing::NotNeeded] {
+            assert!(Life::begin(&connection()).end(closing).is_ok());
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_lived_if_an_operation_got_its_answer_through_it() {
+        for (opcode, served) in [(Opcode::Get, true), (Opcode::GetClusterConfig, false)] {
+            let connection = connection();
+            let ticket = connection
+                .submit(opcode, None, |opaque, out| {
+                    FrameBuilder::request(opcode).opaque(opaque).encode(out)
+                })
+                .unwrap();
+            let mut answer = BytesMut::new();
+            FrameBuilder::response(opcode, Status::KeyNotFound)
+                .opaque(ticket.opaque())
+                .encode(&mut answer)
+                .unwrap();
+            assert!(Life::begin(&connection).end(lost()).is_err(), "not yet");
+            let decoded = FrameDecoder::from_server().decode(&mut answer);
+            let Ok(Decoded::Frame(answer)) = decoded else {
+                panic!("{decoded:?}")
+            };
+            connection.deliver(answer);
+            assert_eq!(Life::begin(&connection).end(lost()).is_ok(), served);
+            let broken = Closing::Invalid("the server answered 0x25".to_owned());
+            assert!(Life::begin(&connection).end(broken).is_err());
+        }
+    }
+}
