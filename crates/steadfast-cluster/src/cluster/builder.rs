@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::holds::Holds;
 use super::node::{Membership, Node, Placement};
+use super::progress::Progress;
 use super::shared::Shared;
 use super::{Cluster, ClusterError, Inner};
 use crate::bucket::BucketSettings;
@@ -172,7 +173,7 @@ impl Builder {
                 farewell: self.farewell,
                 control: Default::default(),
                 topology: Default::default(),
-                rebalancing: Default::default(),
+                progress: Progress::default(),
                 holds: Holds::default().into(),
                 stopped: CancellationToken::new(),
             }),
@@ -202,6 +203,7 @@ impl Builder {
         tracing::info!(seed, nodes = self.nodes, "cluster started");
         Ok(cluster)
     }
+
 }
 
 fn usual_ports() -> BTreeMap<Service, Ports> {
