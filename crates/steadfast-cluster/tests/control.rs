@@ -85,6 +85,21 @@ async fn what_makes_no_sense_gets_a_400_with_a_sentence() {
             r#"{"vbuckets_per_step":0}"#,
         ),
         ("POST", "/topology/rebalance-in", r#"{"pause_ms":60001}"#),
+        (
+            "POST",
+            "/faults",
+            r#"{"verdict":"answer","status":"ETMPFAIL","service":"query"}"#,
+        ),
+        (
+            "POST",
+            "/faults",
+            r#"{"verdict":"hold","opcode":"SET","service":"views"}"#,
+        ),
+        (
+            "POST",
+            "/faults",
+            r#"{"verdict":"hold","bucket":"b","service":"search"}"#,
+        ),
         ("POST", "/buckets", r#"{"name":"b"}"#),
         ("POST", "/buckets", r#"{"name":"x","replicas":9}"#),
         ("POST", "/buckets/none/scopes", r#"{"name":"s"}"#),
