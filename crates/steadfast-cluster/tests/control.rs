@@ -293,6 +293,29 @@ async fn who_waits_for_a_rebalance_hears_that_it_was_cancelled() {
 }
 
 #[tokio::test]
+async fn a_port_for_control_that_is_taken_is_named() {
+    let taken = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = taken.local_addr().unwrap();
+    let error = Cluster::builder().control(address.port()).start().await;
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains(&address.to_string()), "{error}");
+}
+
+#[tokio::test]
+async fn names_that_no_client_could_use_are_refused() {
+    for (builder, problem) in [
+        (Cluster::builder().host(""), "host"),
+        (Cluster::builder().host("a b"), "host"),
+        (Cluster::builder().user("", "x"), "user"),
+        (Cluster::builder().user("a:b", "x"), "user"),
+        (Cluster::builder().user("a", ""), "password"),
+    ] {
+        let error = builder.start().await.unwrap_err().to_string();
+        assert!(error.contains(problem), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn holds_the_clock_and_the_error_map_are_within_reach() {
     let cluster = controlled().await;
     let (status, hold) = call(

@@ -70,7 +70,10 @@ DELETE /error-map/{hex code}
 
 /// Starts the endpoint; it ends with the cluster.
 pub(crate) async fn start(cluster: &Cluster, address: SocketAddr) -> io::Result<SocketAddr> {
-    let listener = TcpListener::bind(address).await?;
+    let listener = TcpListener::bind(address).await.map_err(|error| {
+        let problem = format!("cannot listen for control on {address}: {error}");
+        io::Error::new(error.kind(), problem)
+    })?;
     let bound = listener.local_addr()?;
     let stopped = cluster.stopped();
     // The endpoint must not keep alive what it controls.
