@@ -14,6 +14,7 @@ mod mask;
 mod number;
 mod output;
 mod scenario;
+mod signals;
 mod strategy;
 
 use std::process::ExitCode;

@@ -58,6 +58,27 @@ fn a_command_that_does_not_know_its_cluster_says_how_to_tell_it() {
     assert!(output.stderr.contains("--control HOST:PORT"));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_cluster_that_is_told_to_end_leaves_nothing_behind() {
+    for signal in ["INT", "TERM"] {
+        let cluster = Running::start(&["--vbuckets", "16", "--tls"]);
+        let authority = std::path::PathBuf::from(cluster.fact("authority"));
+        assert!(authority.exists());
+        cluster.signal(signal);
+        assert_eq!(cluster.end().0, 0, "{signal}");
+        assert!(!authority.exists(), "{signal}: {}", authority.display());
+    }
+    // A file that was asked for is kept.
+    let directory = tempfile::tempdir().unwrap();
+    let wanted = directory.path().join("ca.pem");
+    let path = wanted.to_str().unwrap();
+    let cluster = Running::start(&["--vbuckets", "16", "--tls", "--ca-out", path]);
+    cluster.signal("TERM");
+    assert_eq!(cluster.end().0, 0);
+    assert!(wanted.exists());
+}
+
 #[test]
 fn statuses_of_http_are_shown_as_such_and_those_of_kv_are_no_answer_there() {
     let cluster = Running::start(&["--vbuckets", "16"]);
