@@ -11,5 +11,6 @@ mod failures;
 #[cfg(unix)]
 mod guides;
 mod help;
+mod rebalance;
 mod scenario;
 mod support;
