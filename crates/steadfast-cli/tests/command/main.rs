@@ -13,4 +13,7 @@ mod guides;
 mod help;
 mod rebalance;
 mod scenario;
+mod secrets;
 mod support;
+mod timeouts;
+mod usage;
