@@ -11,6 +11,7 @@ mod failures;
 #[cfg(unix)]
 mod guides;
 mod help;
+mod login;
 mod rebalance;
 mod scenario;
 mod secrets;
