@@ -10,9 +10,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use tokio::time::Instant;
 
+use crate::arguments::with_numbers;
 use crate::command::{fault, topology};
 use crate::control::Control;
 use crate::exit::usage;
@@ -125,7 +126,9 @@ impl Event {
             return Err("says when, and not what: fault …, topology … or stop".to_owned());
         }
         let text = words.join(" ");
-        let what = Command::try_parse_from(words)
+        let what = with_numbers(Command::command())
+            .try_get_matches_from(words)
+            .and_then(|matches| Command::from_arg_matches(&matches))
             .map_err(|error| first_part(&error.to_string()))?
             .what;
         if let What::Fault(fault) = &what {

@@ -57,3 +57,91 @@ fn a_command_that_does_not_know_its_cluster_says_how_to_tell_it() {
     assert!(!output.ok());
     assert!(output.stderr.contains("--control HOST:PORT"));
 }
+
+#[cfg(unix)]
+#[test]
+fn a_cluster_that_is_told_to_end_leaves_nothing_behind() {
+    for signal in ["INT", "TERM"] {
+        let cluster = Running::start(&["--vbuckets", "16", "--tls"]);
+        let authority = std::path::PathBuf::from(cluster.fact("authority"));
+        assert!(authority.exists());
+        cluster.signal(signal);
+        assert_eq!(cluster.end().0, 0, "{signal}");
+        assert!(!authority.exists(), "{signal}: {}", authority.display());
+    }
+    // A file that was asked for is kept.
+    let directory = tempfile::tempdir().unwrap();
+    let wanted = directory.path().join("ca.pem");
+    let path = wanted.to_str().unwrap();
+    let cluster = Running::start(&["--vbuckets", "16", "--tls", "--ca-out", path]);
+    cluster.signal("TERM");
+    assert_eq!(cluster.end().0, 0);
+    assert!(wanted.exists());
+}
+
+#[test]
+fn statuses_of_http_are_shown_as_such_and_those_of_kv_are_no_answer_there() {
+    let cluster = Running::start(&["--vbuckets", "16"]);
+    let shown = cluster.stdout(&[
+        "fault",
+        "add",
+        "--service",
+        "query",
+        "answer",
+        "--status",
+        "503",
+    ]);
+    assert!(
+        shown.contains("any query request: answer HTTP 503 "),
+        "{shown}"
+    );
+    let shown = cluster.stdout(&["fault", "add", "--service", "views", "garble"]);
+    assert!(shown.contains("garble the body"), "{shown}");
+    for (rule, problem) in [
+        (
+            &["--service", "query", "answer", "--status", "ETMPFAIL"][..],
+            "an HTTP status",
+        ),
+        (
+            &["--service", "query", "answer", "--status", "0x86"],
+            "an HTTP status",
+        ),
+        (
+            &["--service", "query", "answer", "--status", "100"],
+            "200 to 599",
+        ),
+        (
+            &["--service", "query", "answer", "--status", "600"],
+            "200 to 599",
+        ),
+        (
+            &[
+                "--service",
+                "query",
+                "answer",
+                "--status",
+                "503",
+                "--context",
+                "x",
+            ],
+            "kv",
+        ),
+        (&["--service", "query", "--opcode", "SET", "hold"], "kv"),
+        (&["--service", "query", "--bucket", "default", "hold"], "kv"),
+        (
+            &["--service", "query", "--key", "k", "hold"],
+            "begins with /",
+        ),
+        (
+            &["--service", "search", "garble", "--what", "opaque"],
+            "body",
+        ),
+        (&["answer", "--status", "503"], "--service"),
+        (&["--times", "0", "hold"], "1 or more"),
+        (&["delay", "--ms", "3600001"], "an hour"),
+    ] {
+        let refused = cluster.run(&[&["fault", "add"], rule].concat());
+        assert_eq!(refused.status, 2, "{rule:?}: {refused:?}");
+        assert!(refused.stderr.contains(problem), "{rule:?}: {refused:?}");
+    }
+}

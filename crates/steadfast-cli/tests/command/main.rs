@@ -11,6 +11,11 @@ mod failures;
 #[cfg(unix)]
 mod guides;
 mod help;
+mod login;
+mod rebalance;
 mod scenario;
+mod secrets;
 mod storm;
 mod support;
+mod timeouts;
+mod usage;

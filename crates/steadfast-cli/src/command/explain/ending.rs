@@ -18,7 +18,7 @@ pub(super) struct EndingArguments {
     #[arg(long, conflicts_with_all = ["code", "http", "not_sent", "in_flight"])]
     status: Option<String>,
     /// query, analytics: answered with this error code
-    #[arg(long, conflicts_with_all = ["not_sent", "in_flight"])]
+    #[arg(long, value_parser = crate::number::whole, conflicts_with_all = ["not_sent", "in_flight"])]
     code: Option<u64>,
     /// The message beside the code, where it matters
     #[arg(long, requires = "code")]
