@@ -160,7 +160,7 @@ impl<C: Client> Worker<C> {
     async fn upsert(&mut self, register: usize, padding: &str) {
         let key = self.register(register);
         let (token, outcome) = self.write_register(&key, padding).await;
-        self.registers[register].ended(token, outcome, self.scene.now());
+        self.registers[register].ended(token, outcome, self.scene.now(), self.scene.late);
     }
 
     /// Writes a document that is locked meanwhile: it has to wait for the end of the lock.
@@ -178,7 +178,7 @@ impl<C: Client> Worker<C> {
             }
         };
         let ((), (token, outcome)) = tokio::join!(unlock, self.write_register(&key, padding));
-        self.registers[register].ended(token, outcome, self.scene.now());
+        self.registers[register].ended(token, outcome, self.scene.now(), self.scene.late);
     }
 
     async fn write_register(&self, key: &str, padding: &str) -> (Token, Outcome) {
