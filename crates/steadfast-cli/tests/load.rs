@@ -50,7 +50,7 @@ fn a_short_run_meets_every_fault_and_accounts_for_every_write() {
     assert!(accounting["acknowledged"].as_u64().unwrap() > 500);
     assert!(report["operations"]["ok"].as_u64().unwrap() > 1000);
     assert!(report["latency"]["p99_ms"].as_f64().unwrap() > 0.0);
-    assert_eq!(report["calamity"].as_array().unwrap().len(), 13);
+    assert_eq!(report["calamity"]["marks"].as_array().unwrap().len(), 13);
     for decided in ["retries", "refusals"] {
         let decided = report[decided].as_array().unwrap();
         assert!(decided.iter().all(|one| one["count"].as_u64() > Some(0)));

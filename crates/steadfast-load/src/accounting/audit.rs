@@ -18,15 +18,15 @@ use crate::workload::keys;
 const PAGE: usize = 512;
 
 /// What the journal said so far.
-#[derive(Default)]
 pub struct Audit {
     ledgers: Vec<Arc<Mutex<Ledger>>>,
+    /// For entries that belong to no worker.
+    nobodys: Arc<Mutex<Ledger>>,
     next: u64,
     /// Of documents that are written again and again: which write was the last.
     last: HashMap<Vec<u8>, Token>,
     /// Of counters: all that was added.
     sums: HashMap<Vec<u8>, u64>,
-    stray: Vec<Violation>,
 }
 
 /// What the documents must be, as the journal has it.
@@ -35,16 +35,17 @@ pub struct Applied {
     pub last: HashMap<Vec<u8>, Token>,
     /// The sum of each counter.
     pub sums: HashMap<Vec<u8>, u64>,
-    /// Entries that belong to no worker.
-    pub stray: Vec<Violation>,
 }
 
 impl Audit {
-    /// For the ledgers of these workers, by their numbers.
-    pub fn new(ledgers: Vec<Arc<Mutex<Ledger>>>) -> Self {
+    /// For the ledgers of these workers, by their numbers, and one for what belongs to none.
+    pub fn new(ledgers: Vec<Arc<Mutex<Ledger>>>, nobodys: Arc<Mutex<Ledger>>) -> Self {
         Self {
             ledgers,
-            ..Self::default()
+            nobodys,
+            next: 0,
+            last: HashMap::new(),
+            sums: HashMap::new(),
         }
     }
 
@@ -74,7 +75,6 @@ impl Audit {
         Applied {
             last: self.last,
             sums: self.sums,
-            stray: self.stray,
         }
     }
 
@@ -85,7 +85,8 @@ impl Audit {
         let (Some(token), Some(ledger)) = (token, ledger) else {
             let wrong = Wrong::Unexplained("the journal has it, and it is none of this run's");
             let what = String::from_utf8_lossy(key);
-            self.stray.push(Violation::of(wrong, "write", what));
+            let violation = Violation::of(wrong, "write", what);
+            self.nobodys.lock().violate(violation);
             return;
         };
         ledger.lock().applied(token);

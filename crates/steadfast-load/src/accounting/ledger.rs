@@ -15,9 +15,6 @@ use super::violation::{Violation, Wrong};
 use crate::token::Token;
 use crate::workload::Kind;
 
-/// How long after its end a write may still be applied: longer than the longest timeout of the
-/// workload, which is also the longest that a server works on a write.
-const LATE: Duration = Duration::from_secs(15);
 /// How many violations are kept in full; the others are counted.
 const KEPT: usize = 20;
 
@@ -26,6 +23,8 @@ const KEPT: usize = 20;
 pub struct Ledger {
     worker: u16,
     has_journal: bool,
+    /// How long after its end a write may still be applied.
+    late: Duration,
     /// The number of the oldest record.
     first: u64,
     records: VecDeque<Record>,
@@ -55,11 +54,13 @@ pub struct Totals {
 }
 
 impl Ledger {
-    /// An empty one.
-    pub fn new(worker: u16, has_journal: bool) -> Self {
+    /// An empty one. A write may still be applied for as long as `late` after its end: longer
+    /// than any timeout of the workload, which is also the longest that a server works on a write.
+    pub fn new(worker: u16, has_journal: bool, late: Duration) -> Self {
         Self {
             worker,
             has_journal,
+            late,
             first: 0,
             records: VecDeque::new(),
             totals: Totals::default(),
@@ -141,7 +142,7 @@ impl Ledger {
     /// Judges and forgets what is settled by now.
     pub fn settle(&mut self, now: Duration) {
         while let Some(oldest) = self.records.front()
-            && (oldest.is_complete() && now.saturating_sub(oldest.ended) > LATE)
+            && (oldest.is_complete() && now.saturating_sub(oldest.ended) > self.late)
         {
             self.settle_oldest();
         }
@@ -235,9 +236,10 @@ mod tests {
     use super::*;
 
     const START: Duration = Duration::ZERO;
+    const LATE: Duration = Duration::from_secs(15);
 
     fn ledger() -> Ledger {
-        Ledger::new(3, true)
+        Ledger::new(3, true, LATE)
     }
 
     #[test]

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use serde::Serialize;
 use steadfast_cluster::fault::{Fault, FaultGuard, Verdict, When};
 use steadfast_cluster::users::Rights;
 use steadfast_cluster::{Cluster, ClusterError, NodeId, Service};
 use steadfast_wire::{Opcode, Status};
 
 use super::act::Act;
+use super::chronicle::Chronicle;
 use super::script::{Scheduled, Script};
 use crate::workload::Scene;
 
@@ -42,18 +42,7 @@ pub struct Conductor {
     /// How long an operation may take: answers later than that are late.
     pub timeout: Duration,
     /// What has happened so far.
-    pub marks: Arc<Mutex<Vec<Mark>>>,
-}
-
-/// Something that happened.
-#[derive(Clone, Debug, Serialize)]
-pub struct Mark {
-    /// What.
-    pub what: String,
-    /// When it began, in seconds of the run.
-    pub from: f64,
-    /// When it ended, if it has.
-    pub until: Option<f64>,
+    pub chronicle: Arc<Mutex<Chronicle>>,
 }
 
 impl Conductor {
@@ -67,13 +56,14 @@ impl Conductor {
         for scheduled in &script.acts {
             let wait = (start + scheduled.from).saturating_sub(self.scene.now());
             tokio::time::sleep(wait).await;
-            let mark = self.begin(scheduled);
+            let (act, beside) = (scheduled.act, scheduled.beside);
+            self.chronicle.lock().begin(act, beside, self.now_s());
             tokio::select! {
                 played = self.play(scheduled) => played?,
                 () = self.beside(scheduled) => {}
             }
             self.scene.set_locking(false);
-            self.end(mark);
+            self.chronicle.lock().end(act, beside, self.now_s());
         }
         Ok(())
     }
@@ -213,24 +203,8 @@ impl Conductor {
         nodes[scheduled.node % nodes.len()]
     }
 
-    fn begin(&self, scheduled: &Scheduled) -> usize {
-        let what = match scheduled.beside {
-            Some(beside) => format!("{}, and {beside}", scheduled.act),
-            None => scheduled.act.to_string(),
-        };
-        let mut marks = self.marks.lock();
-        marks.push(Mark {
-            what,
-            from: self.scene.now().as_secs_f64(),
-            until: None,
-        });
-        marks.len() - 1
-    }
-
-    fn end(&self, mark: usize) {
-        if let Some(mark) = self.marks.lock().get_mut(mark) {
-            mark.until = Some(self.scene.now().as_secs_f64());
-        }
+    fn now_s(&self) -> f64 {
+        self.scene.now().as_secs_f64()
     }
 }
 

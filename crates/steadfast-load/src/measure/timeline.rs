@@ -32,21 +32,24 @@ pub struct Timeline {
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Sample {
     /// When it ended, in seconds of the run.
-    pub at: f64,
+    pub at_s: f64,
     /// How long it was, in seconds.
-    pub length: f64,
+    pub length_s: f64,
     /// Operations that succeeded.
     pub ok: u64,
     /// Operations that did not.
     pub failed: u64,
-    /// How long 99 of 100 operations took at most, in milliseconds.
+    /// How long 99 of 100 operations took at most, in milliseconds. Where several intervals
+    /// became one, it is that of the worst.
     pub p99_ms: f64,
     /// Retries by reason.
     pub retries: BTreeMap<String, u64>,
     /// Operations under way at its end.
     pub in_flight: usize,
+    /// Writes at its end that something may still be learned of.
+    pub unsettled_writes: usize,
     /// Bytes of the process in memory at its end.
-    pub resident: Option<u64>,
+    pub resident_bytes: Option<u64>,
 }
 
 /// How long operations took.
@@ -79,21 +82,28 @@ impl Timeline {
     }
 
     /// Ends an interval.
-    pub fn sample(&mut self, now: Duration, length: Duration, decisions: Decisions) -> Sample {
+    pub fn sample(
+        &mut self,
+        now: Duration,
+        length: Duration,
+        decisions: Decisions,
+        unsettled: usize,
+    ) -> Sample {
         let mut latency = histogram();
         let mut counts = Counts::default();
         for lane in &self.lanes {
             lane.drain_into(&mut latency, &mut counts);
         }
         let sample = Sample {
-            at: now.as_secs_f64(),
-            length: length.as_secs_f64(),
+            at_s: now.as_secs_f64(),
+            length_s: length.as_secs_f64(),
             ok: counts.ok,
             failed: counts.failed + counts.timed_out,
             p99_ms: millis(latency.value_at_quantile(0.99)),
             retries: decisions.since(&self.before).retries_by_reason(),
             in_flight: self.lanes.iter().filter(|lane| lane.is_busy()).count(),
-            resident: resident_bytes(),
+            unsettled_writes: unsettled,
+            resident_bytes: resident_bytes(),
         };
         for step in latency.iter_recorded() {
             let (value, count) = (step.value_iterated_to(), step.count_since_last_iteration());
@@ -149,9 +159,10 @@ impl Timeline {
 }
 
 impl Sample {
-    fn merge(&mut self, next: &Self) {
-        self.at = next.at;
-        self.length += next.length;
+    /// This interval and the next. Of the 99 in 100 the worse is kept.
+    pub(crate) fn merge(&mut self, next: &Self) {
+        self.at_s = next.at_s;
+        self.length_s += next.length_s;
         self.ok += next.ok;
         self.failed += next.failed;
         self.p99_ms = self.p99_ms.max(next.p99_ms);
@@ -159,7 +170,8 @@ impl Sample {
             *self.retries.entry(reason.clone()).or_default() += count;
         }
         self.in_flight = next.in_flight;
-        self.resident = next.resident;
+        self.unsettled_writes = next.unsettled_writes;
+        self.resident_bytes = next.resident_bytes;
     }
 
     fn together(samples: &[Self]) -> Self {
@@ -187,12 +199,12 @@ mod tests {
         for at in 1..=5000u64 {
             lane.end(Kind::Get, lane.begin(), None);
             let length = Duration::from_secs(1);
-            timeline.sample(length * at as u32, length, Decisions::default());
+            timeline.sample(length * at as u32, length, Decisions::default(), 0);
         }
         let samples = timeline.samples();
         assert!(samples.len() <= MOST, "{}", samples.len());
         assert_eq!(samples.iter().map(|sample| sample.ok).sum::<u64>(), 5000);
-        let lengths: f64 = samples.iter().map(|sample| sample.length).sum();
+        let lengths: f64 = samples.iter().map(|sample| sample.length_s).sum();
         assert!((lengths - 5000.0).abs() < 1e-6);
         assert_eq!(timeline.counts().ok, 5000);
     }

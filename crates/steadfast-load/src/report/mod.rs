@@ -11,8 +11,8 @@ use serde::Serialize;
 
 pub(crate) use text::{grouped, millis};
 
-use crate::accounting::{Ledger, Totals, Violation, Wrong};
-use crate::calamity::Mark;
+use crate::accounting::{Ledger, Totals, Violation};
+use crate::calamity::Chronicle;
 use crate::embedded::VBUCKETS;
 use crate::measure::{Counts, Decided, Latency, Sample, Timeline, resident_bytes};
 use crate::run::{Settings, Target};
@@ -34,13 +34,13 @@ pub struct Report {
     /// The command that repeats it.
     pub replay: String,
     /// How long it lasted, in seconds.
-    pub seconds: f64,
+    pub duration_s: f64,
     /// Workers, each with one operation under way.
     pub concurrency: u16,
     /// How operations went.
     pub operations: Counts,
     /// Operations in a second.
-    pub throughput: f64,
+    pub throughput_per_s: f64,
     /// How long operations took.
     pub latency: Latency,
     /// Retries by reason and stage.
@@ -50,11 +50,22 @@ pub struct Report {
     /// Whether every write came to what its client was told.
     pub accounting: Accounting,
     /// What befell the cluster.
-    pub calamity: Vec<Mark>,
+    pub calamity: Chronicle,
     /// Interval by interval.
     pub timeline: Vec<Sample>,
-    /// Bytes of the process in memory: at the first interval, at the most, at the end.
-    pub memory: Option<[u64; 3]>,
+    /// The memory of the process, where the system tells it.
+    pub memory: Option<Memory>,
+}
+
+/// The memory of the process.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Memory {
+    /// After the first interval.
+    pub first_bytes: u64,
+    /// At the most, at the end of an interval.
+    pub most_bytes: u64,
+    /// In the end.
+    pub last_bytes: u64,
 }
 
 /// Whether every write came to what its client was told.
@@ -73,14 +84,13 @@ pub struct Accounting {
 
 impl Report {
     /// Closes the ledgers.
-    pub(crate) fn new(
+    pub(crate) fn new<'a>(
         settings: &Settings,
         target: &Target,
         worked: Duration,
         timeline: &Timeline,
-        calamity: Vec<Mark>,
-        ledgers: &[Arc<Mutex<Ledger>>],
-        extra: Vec<Violation>,
+        calamity: Chronicle,
+        ledgers: impl Iterator<Item = &'a Arc<Mutex<Ledger>>>,
     ) -> Self {
         let cluster = match target {
             Target::Embedded(_) => {
@@ -93,10 +103,11 @@ impl Report {
         let memory = timeline
             .samples()
             .iter()
-            .filter_map(|sample| sample.resident);
-        let memory = memory.clone().next().map(|first| {
-            let last = resident_bytes().unwrap_or(first);
-            [first, memory.max().unwrap_or(first), last]
+            .filter_map(|sample| sample.resident_bytes);
+        let memory = memory.clone().next().map(|first_bytes| Memory {
+            first_bytes,
+            most_bytes: memory.max().unwrap_or(first_bytes),
+            last_bytes: resident_bytes().unwrap_or(first_bytes),
         });
         Self {
             cluster,
@@ -104,14 +115,14 @@ impl Report {
             strategy: settings.strategy.clone(),
             seed: settings.seed,
             replay: settings.replay.clone(),
-            seconds: worked.as_secs_f64(),
+            duration_s: worked.as_secs_f64(),
             concurrency: settings.concurrency,
-            throughput: operations.operations as f64 / worked.as_secs_f64().max(0.001),
+            throughput_per_s: operations.operations as f64 / worked.as_secs_f64().max(0.001),
             operations,
             latency: timeline.latency(),
             retries,
             refusals,
-            accounting: Accounting::new(target.embedded().is_some(), ledgers, extra),
+            accounting: Accounting::new(target.embedded().is_some(), ledgers),
             calamity,
             timeline: timeline.samples().to_vec(),
             memory,
@@ -135,21 +146,13 @@ impl Report {
 }
 
 impl Accounting {
-    fn new(journal: bool, ledgers: &[Arc<Mutex<Ledger>>], extra: Vec<Violation>) -> Self {
+    fn new<'a>(journal: bool, ledgers: impl Iterator<Item = &'a Arc<Mutex<Ledger>>>) -> Self {
         let mut totals = Totals::default();
         let mut violations = Vec::new();
         for ledger in ledgers {
             let (of_worker, found) = ledger.lock().close();
             totals.add(&of_worker);
             violations.extend(found);
-        }
-        for violation in extra {
-            match violation.wrong {
-                Wrong::Lost(_) => totals.lost += 1,
-                Wrong::AppliedTwice => totals.applied_twice += 1,
-                Wrong::Unexplained(_) => totals.unexplained += 1,
-            }
-            violations.push(violation);
         }
         violations.truncate(KEPT);
         Self {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::Report;
+use super::{Memory, Report};
 use crate::measure::Decided;
 
 /// The report as `steadfast load` prints it.
@@ -26,8 +26,8 @@ impl fmt::Display for Report {
         writeln!(
             f,
             "throughput      {} op/s over {:.1} s, {} at a time",
-            grouped(self.throughput as u64),
-            self.seconds,
+            grouped(self.throughput_per_s as u64),
+            self.duration_s,
             self.concurrency
         )?;
         let latency = &self.latency;
@@ -45,8 +45,14 @@ impl fmt::Display for Report {
             let errors = errors.map(|(name, count)| format!("{name} {}", grouped(*count)));
             writeln!(f, "errors          {}", join(errors))?;
         }
-        if let Some([first, most, last]) = self.memory {
-            let [first, most, last] = [first, most, last].map(|bytes| bytes >> 20);
+        if let Some(memory) = self.memory {
+            let Memory {
+                first_bytes,
+                most_bytes,
+                last_bytes,
+            } = memory;
+            let [first, most, last] =
+                [first_bytes, most_bytes, last_bytes].map(|bytes| bytes >> 20);
             writeln!(
                 f,
                 "memory          {first} MB at first    {most} MB at most    {last} MB in the end"

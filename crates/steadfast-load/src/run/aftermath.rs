@@ -1,10 +1,10 @@
 //! What is there in the end, beside what the journal says must be.
 
-use futures_util::StreamExt;
-use futures_util::stream;
+use futures_util::{Stream, StreamExt, stream};
+use parking_lot::Mutex;
 
 use super::wrong_document;
-use crate::accounting::{Applied, Violation, Wrong};
+use crate::accounting::{Applied, Ledger, Violation, Wrong};
 use crate::client::{Client, Nature};
 use crate::token::Token;
 use crate::workload::{Remains, shared_keys};
@@ -12,16 +12,16 @@ use crate::workload::{Remains, shared_keys};
 /// How many documents are read at once.
 const AT_ONCE: usize = 64;
 
-/// Reads every document that was written again and again, and every counter.
-pub(super) async fn compare<C: Client>(client: &C, applied: Applied) -> Vec<Violation> {
+/// Reads every document that was written again and again, and every counter, and notes what is
+/// not as the journal has it.
+pub(super) async fn compare<C: Client>(client: &C, applied: Applied, ledger: &Mutex<Ledger>) {
     let documents = stream::iter(applied.last)
         .map(|(key, last)| async move {
             let why = "the last write that was applied is not what is there";
             check(client, &key, why, |found| Token::find(found) == Some(last)).await
         })
-        .buffer_unordered(AT_ONCE)
-        .filter_map(|violation| async { violation });
-    let mut violations: Vec<Violation> = documents.collect().await;
+        .buffer_unordered(AT_ONCE);
+    note(documents, ledger).await;
     let counters = stream::iter(applied.sums)
         .map(|(key, sum)| async move {
             let why = "the counter is not the sum of what was applied to it";
@@ -30,11 +30,15 @@ pub(super) async fn compare<C: Client>(client: &C, applied: Applied) -> Vec<Viol
             })
             .await
         })
-        .buffer_unordered(AT_ONCE)
-        .filter_map(|violation| async { violation });
-    violations.extend(counters.collect::<Vec<_>>().await);
-    violations.extend(applied.stray);
+        .buffer_unordered(AT_ONCE);
+    note(counters, ledger).await;
+}
+
+async fn note(found: impl Stream<Item = Option<Violation>>, ledger: &Mutex<Ledger>) {
+    let violations = found.filter_map(|violation| async { violation });
     violations
+        .for_each(|violation| async { ledger.lock().violate(violation) })
+        .await;
 }
 
 /// Removes what the run left behind in a bucket of the user's. What cannot be removed stays.

@@ -1,10 +1,10 @@
 //! One run, from the first operation to the last account.
 
 mod aftermath;
+mod following;
 mod settings;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -12,19 +12,18 @@ use parking_lot::Mutex;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
+use following::Following;
 pub use settings::{Settings, Target};
 
-use crate::accounting::{Applied, Audit, Ledger, Violation, Wrong};
-use crate::calamity::{Conductor, Mark, Script};
+use crate::accounting::{Ledger, Violation, Wrong};
+use crate::calamity::{Chronicle, Conductor, Script};
 use crate::client::Client;
-use crate::embedded::{Embedded, USER};
+use crate::embedded::USER;
 use crate::measure::{Lane, Timeline};
 use crate::progress::{Moment, Progress};
 use crate::report::Report;
 use crate::workload::{Remains, Scene, Worker};
 
-/// How often the journal is read.
-const AUDIT: Duration = Duration::from_millis(15);
 /// How long an act may last longer than the script has it, before the run goes on without it.
 const OVERTIME: Duration = Duration::from_secs(30);
 /// How long after the last operation a server may still be busy with one.
@@ -35,8 +34,8 @@ const ECHO: Duration = Duration::from_millis(300);
 /// Dropping the future abandons the run.
 ///
 /// # Errors
-/// If the script cannot be played, or the journal overran. A violation is no error: it is in the
-/// report.
+/// If the journal overran. A violation is no error: it is in the report. A script that cannot be
+/// played ends the run at once, and is a violation too: an hour without faults proves nothing.
 pub async fn run<C: Client>(
     settings: &Settings,
     client: C,
@@ -44,18 +43,22 @@ pub async fn run<C: Client>(
     progress: &mut dyn Progress,
 ) -> anyhow::Result<Report> {
     let embedded = target.embedded();
-    let scene = Arc::new(Scene::new(settings.seed, target.prefix(settings.seed)));
-    let has_journal = embedded.is_some();
+    let prefix = target.prefix(settings.seed);
+    let scene = Arc::new(Scene::new(settings.seed, prefix, settings.late()));
+    let new_ledger = |worker| Ledger::new(worker, embedded.is_some(), settings.late());
     let ledgers: Vec<_> = (0..settings.concurrency)
-        .map(|worker| Arc::new(Mutex::new(Ledger::new(worker, has_journal))))
+        .map(|worker| Arc::new(Mutex::new(new_ledger(worker))))
         .collect();
+    // For what is wrong and no worker's.
+    let nobodys = Arc::new(Mutex::new(new_ledger(u16::MAX)));
     let lanes: Vec<_> = ledgers.iter().map(|_| Arc::new(Lane::default())).collect();
     let mut timeline = Timeline::new(lanes.clone(), client.decisions());
-    let marks = Arc::new(Mutex::new(Vec::new()));
+    let chronicle = Arc::new(Mutex::new(Chronicle::default()));
 
-    let audit = embedded.map(|embedded| follow_journal(embedded, ledgers.clone()));
+    let mut journal =
+        embedded.map(|embedded| Following::start(embedded, ledgers.clone(), nobodys.clone()));
     let mut workers = start_workers(settings, &client, &scene, &ledgers, &lanes);
-    let calamity = embedded.map(|embedded| {
+    let mut calamity = embedded.map(|embedded| {
         let conductor = Conductor {
             cluster: embedded.cluster().clone(),
             scene: scene.clone(),
@@ -65,7 +68,7 @@ pub async fn run<C: Client>(
                 Box::new(move |password| client.set_password(password))
             },
             timeout: settings.timeout,
-            marks: marks.clone(),
+            chronicle: chronicle.clone(),
         };
         embedded.threads().spawn(play(conductor, settings.clone()))
     });
@@ -75,8 +78,6 @@ pub async fn run<C: Client>(
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut before = Duration::ZERO;
     let mut remains = Vec::new();
-    let played =
-        |calamity: &Option<JoinHandle<_>>| calamity.as_ref().is_none_or(JoinHandle::is_finished);
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
@@ -87,49 +88,83 @@ pub async fn run<C: Client>(
                     continue;
                 }
             }
+            played = ended(&mut calamity) => {
+                calamity = None;
+                if let Err(error) = played {
+                    nobodys.lock().violate(unplayable(&error));
+                    scene.end();
+                }
+                continue;
+            }
+            () = Following::overran(&mut journal) => {
+                anyhow::bail!(
+                    "after {:.0} s the journal had forgotten entries before they were read: \
+                     this machine is too slow for this rate, try --rate",
+                    scene.now().as_secs_f64()
+                );
+            }
         }
         let now = scene.now();
-        let sample = timeline.sample(now, now.saturating_sub(before), client.decisions());
+        let unsettled = ledgers.iter().map(|ledger| ledger.lock().unsettled()).sum();
+        let length = now.saturating_sub(before);
+        let sample = timeline.sample(now, length, client.decisions(), unsettled);
         before = now;
         progress.show(&Moment {
             now,
             duration: settings.duration,
             sample: &sample,
-            act: marks
-                .lock()
-                .last()
-                .and_then(|mark: &Mark| mark.until.is_none().then(|| mark.what.clone())),
+            act: chronicle.lock().now().map(str::to_owned),
             ending: scene.has_ended(),
         });
         if workers.is_empty() {
             break;
         }
-        let overdue = now > settings.duration + OVERTIME;
-        if now >= settings.duration && (played(&calamity) || overdue) {
+        if now >= settings.duration && calamity.is_none() {
+            scene.end();
+        }
+        if now > settings.duration + OVERTIME
+            && let Some(calamity) = calamity.take()
+        {
+            calamity.abort();
+            let error = anyhow::anyhow!("an act does not come to its end");
+            nobodys.lock().violate(unplayable(&error));
             scene.end();
         }
     }
     progress.done();
-    if let Some(calamity) = calamity {
-        anyhow::ensure!(
-            calamity.is_finished(),
-            "the calamity does not come to its end"
-        );
-        calamity.await.context("the calamity panicked")??;
-    }
 
     let worked = scene.now();
-    let mut extra = Vec::new();
-    if let Some(audit) = audit {
+    if let Some(journal) = journal {
         tokio::time::sleep(ECHO).await;
-        extra = aftermath::compare(&client, audit.finish().await?).await;
+        aftermath::compare(&client, journal.finish().await?, &nobodys).await;
     } else {
         aftermath::clear_away(&client, &scene.prefix, &remains).await;
     }
-    let marks = std::mem::take(&mut *marks.lock());
+    let chronicle = std::mem::take(&mut *chronicle.lock());
     Ok(Report::new(
-        settings, target, worked, &timeline, marks, &ledgers, extra,
+        settings,
+        target,
+        worked,
+        &timeline,
+        chronicle,
+        ledgers.iter().chain([&nobodys]),
     ))
+}
+
+/// What a task came to. Never ends without a task.
+///
+/// Dropping the future leaves the task as it is.
+async fn ended(task: &mut Option<JoinHandle<anyhow::Result<()>>>) -> anyhow::Result<()> {
+    match task {
+        Some(task) => task.await.context("the calamity panicked")?,
+        None => std::future::pending().await,
+    }
+}
+
+/// A calamity that did not happen.
+fn unplayable(error: &anyhow::Error) -> Violation {
+    let wrong = Wrong::Unexplained("the script cannot be played to its end");
+    Violation::of(wrong, "calamity", "the run").with_history(format!("{error:#}"))
 }
 
 fn start_workers<C: Client>(
@@ -159,50 +194,9 @@ async fn play(conductor: Conductor, settings: Settings) -> anyhow::Result<()> {
     let (rounds, length) = settings.rounds();
     for round in 0..rounds {
         let script = settings.script(round);
-        conductor
-            .conduct(&script, length * round)
-            .await
-            .context("the script cannot be played")?;
+        conductor.conduct(&script, length * round).await?;
     }
     Ok(())
-}
-
-/// The journal's reader, at work on the cluster's threads.
-struct Following {
-    stopped: Arc<AtomicBool>,
-    reader: JoinHandle<Option<Audit>>,
-}
-
-fn follow_journal(embedded: &Embedded, ledgers: Vec<Arc<Mutex<Ledger>>>) -> Following {
-    let stopped = Arc::new(AtomicBool::new(false));
-    let cluster = embedded.cluster().clone();
-    let stop = stopped.clone();
-    let reader = embedded.threads().spawn(async move {
-        let mut audit = Audit::new(ledgers);
-        loop {
-            let last = stop.load(Ordering::Acquire);
-            if !audit.catch_up(&cluster) {
-                return None;
-            }
-            if last {
-                return Some(audit);
-            }
-            tokio::time::sleep(AUDIT).await;
-        }
-    });
-    Following { stopped, reader }
-}
-
-impl Following {
-    /// Reads what is left, and ends.
-    async fn finish(self) -> anyhow::Result<Applied> {
-        self.stopped.store(true, Ordering::Release);
-        let audit = self.reader.await.context("reading the journal panicked")?;
-        let audit = audit.context(
-            "the journal forgot entries before they were read: this machine is too slow for this rate, try --rate",
-        )?;
-        Ok(audit.finish())
-    }
 }
 
 /// What must not be of a document, as opposed to of a write.

@@ -8,6 +8,9 @@ use crate::embedded::Embedded;
 /// does not last for minutes.
 const ROUND: Duration = Duration::from_secs(40);
 
+/// The least time after its end in which a write may still be applied.
+const LATE: Duration = Duration::from_secs(15);
+
 /// How a run is to be.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -44,6 +47,13 @@ impl Settings {
     pub(super) fn pace(&self) -> Option<Duration> {
         let rate = self.rate?.max(1);
         Some(Duration::from_secs(1) * u32::from(self.concurrency) / rate)
+    }
+
+    /// How long after its end a write may still be applied. A server works on a durable write
+    /// for as long as its client waits for it, which is twice the timeout; the rest is for
+    /// whatever is slow besides.
+    pub(super) fn late(&self) -> Duration {
+        (self.timeout * 2 + Duration::from_secs(5)).max(LATE)
     }
 
     /// How long an interval of the timeline is.
@@ -103,6 +113,16 @@ mod tests {
         assert_eq!(long.rounds(), (90, Duration::from_secs(40)));
         assert_ne!(long.script(0), long.script(1));
         assert_eq!(long.script(7), long.script(7));
+    }
+
+    #[test]
+    fn a_write_is_waited_for_longer_than_the_longest_timeout() {
+        assert_eq!(settings(1).late(), LATE);
+        let patient = Settings {
+            timeout: Duration::from_secs(60),
+            ..settings(1)
+        };
+        assert!(patient.late() > patient.timeout * 2);
     }
 
     #[test]

@@ -5,9 +5,6 @@ use std::time::Duration;
 use crate::accounting::{Outcome, Wrong};
 use crate::token::Token;
 
-/// How long after its end a write that may have been applied may still be.
-const LATE: Duration = Duration::from_secs(15);
-
 /// A document that is written again and again.
 #[derive(Debug, Default)]
 pub(super) struct Register {
@@ -18,14 +15,14 @@ pub(super) struct Register {
 }
 
 impl Register {
-    /// A write of it ended.
-    pub(super) fn ended(&mut self, token: Token, outcome: Outcome, now: Duration) {
+    /// A write of it ended. One that may have been applied may still be, for as long as `late`.
+    pub(super) fn ended(&mut self, token: Token, outcome: Outcome, now: Duration, late: Duration) {
         match outcome {
             Outcome::Acknowledged => {
                 self.acknowledged = Some(token);
                 // What is older than this write and cannot come late any more is no longer there.
                 self.possible
-                    .retain(|(_, ended)| now.saturating_sub(*ended) < LATE);
+                    .retain(|(_, ended)| now.saturating_sub(*ended) < late);
             }
             Outcome::Ambiguous => self.possible.push((token, now)),
             Outcome::Failed => {}
@@ -108,6 +105,7 @@ mod tests {
     use super::*;
 
     const NOW: Duration = Duration::ZERO;
+    const LATE: Duration = Duration::from_secs(15);
 
     fn token(number: u64) -> Token {
         Token { worker: 1, number }
@@ -117,15 +115,15 @@ mod tests {
     fn a_register_is_its_last_acknowledged_write_or_one_that_may_have_been_applied() {
         let mut register = Register::default();
         assert!(register.may_be(None) && !register.may_be(Some(token(1))));
-        register.ended(token(1), Outcome::Acknowledged, NOW);
-        register.ended(token(2), Outcome::Failed, NOW);
-        register.ended(token(3), Outcome::Ambiguous, NOW);
+        register.ended(token(1), Outcome::Acknowledged, NOW, LATE);
+        register.ended(token(2), Outcome::Failed, NOW, LATE);
+        register.ended(token(3), Outcome::Ambiguous, NOW, LATE);
         assert!(register.may_be(Some(token(1))) && register.may_be(Some(token(3))));
         assert!(!register.may_be(Some(token(2))) && !register.may_be(None));
-        register.ended(token(4), Outcome::Acknowledged, NOW);
+        register.ended(token(4), Outcome::Acknowledged, NOW, LATE);
         assert!(!register.may_be(Some(token(1))), "a stale read");
         assert!(register.may_be(Some(token(3))), "it may come late");
-        register.ended(token(5), Outcome::Acknowledged, LATE);
+        register.ended(token(5), Outcome::Acknowledged, LATE, LATE);
         assert!(!register.may_be(Some(token(3))), "it is too late now");
     }
 

@@ -14,6 +14,8 @@ pub struct Scene {
     pub seed: u64,
     /// What all keys of the run start with.
     pub prefix: String,
+    /// How long after its end a write may still be applied.
+    pub late: Duration,
     started: Instant,
     ended: AtomicBool,
     locking: AtomicBool,
@@ -23,10 +25,11 @@ pub struct Scene {
 
 impl Scene {
     /// The scene of a run that starts now.
-    pub fn new(seed: u64, prefix: String) -> Self {
+    pub fn new(seed: u64, prefix: String, late: Duration) -> Self {
         Self {
             seed,
             prefix,
+            late,
             started: Instant::now(),
             ended: AtomicBool::new(false),
             locking: AtomicBool::new(false),

@@ -23,7 +23,7 @@ pub(super) struct Chart<'a> {
 
 impl<'a> Chart<'a> {
     pub(super) fn new(samples: &'a [Sample], marks: &'a [Mark]) -> Self {
-        let seconds = samples.last().map_or(1.0, |last| last.at).max(0.001);
+        let seconds = samples.last().map_or(1.0, |last| last.at_s).max(0.001);
         Self {
             samples,
             marks,
@@ -37,7 +37,7 @@ impl<'a> Chart<'a> {
         let mut points = String::new();
         for (sample, value) in self.samples.iter().zip(&values) {
             // Writing to a string cannot fail.
-            let _ = write!(points, "{:.1},{:.1} ", self.x(sample.at), y(*value, top));
+            let _ = write!(points, "{:.1},{:.1} ", self.x(sample.at_s), y(*value, top));
         }
         let curve = format!(
             "<polyline points=\"{points}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"/>\n"
@@ -54,13 +54,13 @@ impl<'a> Chart<'a> {
         for (values, colour) in &layers {
             let mut points = String::new();
             for (sample, low) in self.samples.iter().zip(&base) {
-                let _ = write!(points, "{:.1},{:.1} ", self.x(sample.at), y(*low, top));
+                let _ = write!(points, "{:.1},{:.1} ", self.x(sample.at_s), y(*low, top));
             }
             for (low, value) in base.iter_mut().zip(values) {
                 *low += value;
             }
             for (sample, high) in self.samples.iter().zip(&base).rev() {
-                let _ = write!(points, "{:.1},{:.1} ", self.x(sample.at), y(*high, top));
+                let _ = write!(points, "{:.1},{:.1} ", self.x(sample.at_s), y(*high, top));
             }
             let _ = writeln!(areas, "<polygon points=\"{points}\" fill=\"{colour}\"/>");
         }
@@ -70,8 +70,8 @@ impl<'a> Chart<'a> {
     fn frame(&self, unit: &str, top: f64, inside: &str) -> String {
         let mut svg = format!("<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\">\n");
         for (at, mark) in (1..).zip(self.marks) {
-            let from = self.x(mark.from);
-            let width = (self.x(mark.until.unwrap_or(self.seconds)) - from).max(1.0);
+            let from = self.x(mark.from_s);
+            let width = (self.x(mark.until_s.unwrap_or(self.seconds)) - from).max(1.0);
             let _ = writeln!(
                 svg,
                 "<rect class=\"band\" x=\"{from:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{:.1}\"><title>{}</title></rect>\
@@ -107,9 +107,14 @@ impl<'a> Chart<'a> {
             let anchor = if step == 6 { "end" } else { "middle" };
             let _ = writeln!(
                 svg,
-                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{seconds:.0} s</text>",
+                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text>",
                 self.x(seconds),
                 HEIGHT - 4.0,
+                if self.seconds < 600.0 {
+                    format!("{seconds:.0} s")
+                } else {
+                    format!("{:.0} min", seconds / 60.0)
+                },
             );
         }
         svg + inside + "</svg>\n"

@@ -8,7 +8,11 @@ use chart::Chart;
 
 use super::Report;
 use super::text::{grouped, millis};
+use crate::calamity::{Chronicle, Mark};
 use crate::measure::{Decided, Sample};
+
+/// How many acts are drawn and listed one by one.
+const MARKS: usize = 60;
 
 const STYLE: &str = include_str!("page.css");
 
@@ -22,18 +26,7 @@ pub(super) fn page(report: &Report) -> String {
     );
     page += &head(report);
     page += &timeline(report);
-    page += "<h2>What befell the cluster</h2>\n<div class=\"scroll\"><table>\n";
-    for (at, mark) in (1..).zip(&report.calamity) {
-        let until = mark
-            .until
-            .map_or_else(String::new, |until| format!("{until:.1} s"));
-        page += &format!(
-            "<tr><td class=\"n\">{at}<td class=\"n\">{:.1} s<td class=\"n\">{until}<td>{}\n",
-            mark.from,
-            escaped(&mark.what)
-        );
-    }
-    page += "</table></div>\n";
+    page += &calamity(&report.calamity);
     page += &decisions("Retries", "stage", &report.retries, |one| &one.stage);
     page += &decisions("Not retried", "cause", &report.refusals, |one| &one.cause);
     page += &violations(report);
@@ -65,7 +58,7 @@ fn head(report: &Report) -> String {
     for (value, label) in [
         (grouped(counts.operations), "operations"),
         (
-            format!("{} op/s", grouped(report.throughput as u64)),
+            format!("{} op/s", grouped(report.throughput_per_s as u64)),
             "throughput",
         ),
         (millis(report.latency.p50_ms), "latency, median"),
@@ -94,8 +87,10 @@ fn head(report: &Report) -> String {
 
 fn timeline(report: &Report) -> String {
     let samples = &report.timeline;
-    let chart = Chart::new(samples, &report.calamity);
-    let rate = |count: u64, sample: &Sample| count as f64 / sample.length.max(0.001);
+    let long = is_long(&report.calamity);
+    let marks: &[Mark] = if long { &[] } else { &report.calamity.marks };
+    let chart = Chart::new(samples, marks);
+    let rate = |count: u64, sample: &Sample| count as f64 / sample.length_s.max(0.001);
     let throughput = chart.line(
         "op/s",
         samples
@@ -122,6 +117,19 @@ fn timeline(report: &Report) -> String {
     let retries = chart.stack("retries/s", layers.collect());
     let p99 = samples.iter().map(|sample| sample.p99_ms).collect();
     let latency = chart.line("ms", p99, "var(--c3)");
+    let resident = |sample: &Sample| sample.resident_bytes.unwrap_or(0) as f64 / f64::from(1 << 20);
+    let memory = if report.memory.is_some() {
+        let values = samples.iter().map(resident).collect();
+        let memory = chart.line("MB", values, "var(--c4)");
+        format!("<h2>Memory of the process</h2>\n{memory}")
+    } else {
+        String::new()
+    };
+    let bands = if long || marks.is_empty() {
+        ""
+    } else {
+        "<p class=\"sub\">Bands with numbers: what befell the cluster, below.</p>\n"
+    };
     let legend: String = reasons
         .iter()
         .enumerate()
@@ -135,9 +143,40 @@ fn timeline(report: &Report) -> String {
         .collect();
     format!(
         "<h2>Throughput</h2>\n{throughput}<h2>Retries by reason</h2>\n{retries}\
-         <div class=\"legend\">{legend}</div>\n<h2>Latency, p99</h2>\n{latency}\
-         <p class=\"sub\">Bands with numbers: what befell the cluster, below.</p>\n"
+         <div class=\"legend\">{legend}</div>\n<h2>Latency, p99</h2>\n{latency}{memory}{bands}"
     )
+}
+
+/// Act by act, or of a long run by their kinds: nobody reads a thousand lines.
+fn calamity(chronicle: &Chronicle) -> String {
+    let mut table = "<h2>What befell the cluster</h2>\n<div class=\"scroll\"><table>\n".to_owned();
+    if is_long(chronicle) {
+        for played in &chronicle.acts {
+            table += &format!(
+                "<tr><td class=\"n\">{} times<td class=\"n\">{:.0} s<td>{}\n",
+                grouped(played.times),
+                played.duration_s,
+                escaped(&played.what)
+            );
+        }
+        return table + "</table></div>\n";
+    }
+    for (at, mark) in (1..).zip(&chronicle.marks) {
+        let until = mark
+            .until_s
+            .map_or_else(String::new, |until| format!("{until:.1} s"));
+        table += &format!(
+            "<tr><td class=\"n\">{at}<td class=\"n\">{:.1} s<td class=\"n\">{until}<td>{}\n",
+            mark.from_s,
+            escaped(&mark.what)
+        );
+    }
+    table + "</table></div>\n"
+}
+
+/// Whether there were too many acts to draw and to list each.
+fn is_long(chronicle: &Chronicle) -> bool {
+    chronicle.marks.len() > MARKS || chronicle.marks_forgotten > 0
 }
 
 fn decisions(
@@ -181,4 +220,35 @@ fn escaped(text: &str) -> String {
         .replace('<', "&lt;")
         .replace('>', "&gt;")
         .replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calamity::Played;
+
+    #[test]
+    fn the_acts_of_a_long_run_are_counted_instead_of_listed() {
+        let mark = Mark {
+            what: "a node <crashed>".to_owned(),
+            from_s: 1.0,
+            until_s: Some(2.0),
+        };
+        let played = Played {
+            what: "a node <crashed>".to_owned(),
+            times: 1234,
+            duration_s: 90.4,
+        };
+        let mut chronicle = Chronicle {
+            acts: vec![played],
+            marks: vec![mark.clone(); 3],
+            marks_forgotten: 0,
+        };
+        let few = calamity(&chronicle);
+        assert_eq!(few.matches("a node &lt;crashed&gt;").count(), 3, "{few}");
+        chronicle.marks = vec![mark; 1000];
+        let many = calamity(&chronicle);
+        assert_eq!(many.matches("a node &lt;crashed&gt;").count(), 1, "{many}");
+        assert!(many.contains("1 234 times"), "{many}");
+    }
 }
