@@ -2,11 +2,11 @@
 //!
 //! "Always say why" must not cost memory without limit: a request that is
 //! retried every few milliseconds for minutes would otherwise carry thousands
-//! of records around. So an attempt that failed just like the one before it is
-//! counted and not written down again: a request that waits for a lock is one
-//! record, however long it waits, and needs no memory beyond its first failure. Of
-//! failures that differ, the first few tell how it began and the last few how it
-//! ended; those are kept, and what lay between is counted.
+//! of records around. So after the first few, an attempt that failed just like the
+//! one before it is counted and not written down again: a request that waits for a
+//! lock has four records, however long it waits. Of failures that differ, the first
+//! eight tell how it began and the last eight how it ended; those are kept, and what
+//! lay between is counted.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,11 +18,14 @@ use crate::reason::ReasonSet;
 use crate::refusal::{Cause, Refusal};
 use crate::verdict::Verdict;
 
+/// So many failures have records of their own also if they are alike: how a request began, with
+/// the delay after each attempt, is what a reader looks at first.
+const TOLD_ONE_BY_ONE: usize = 3;
 const FIRST: usize = 8;
 const KEPT: usize = 16;
 
-/// The records of a request's failed attempts, oldest first. Attempts that failed
-/// alike, one after the other, share a record.
+/// The records of a request's failed attempts, oldest first. After the first three,
+/// attempts that failed alike, one after the other, share a record.
 #[derive(Clone, Copy)]
 pub struct History<'a> {
     trail: Option<&'a Trail>,
@@ -158,7 +161,8 @@ impl Trail {
 
     #[cold]
     pub(crate) fn push(&mut self, mut record: AttemptRecord) {
-        if record.failure.is_like(&self.last.failure) {
+        let earlier = self.more.get().map_or(0, |more| more.records.len());
+        if earlier >= TOLD_ONE_BY_ONE && record.failure.is_like(&self.last.failure) {
             record.times = self.last.times.saturating_add(1);
             record.since = self.last.since;
             self.last = record;
@@ -257,18 +261,19 @@ mod tests {
     }
 
     #[test]
-    fn failures_that_are_alike_are_one_record_and_take_no_further_memory() {
+    fn after_the_first_three_failures_that_are_alike_are_one_record() {
         let locked = || Failure::responded(&THROTTLED).with_note(format!("answered {}", 9));
         let mut trail = trail(std::iter::repeat_with(locked).take(1000));
-        assert!(trail.more.get().is_none(), "nothing on the heap");
         assert_eq!(trail.reasons().times(&THROTTLED), 999);
         trail.last.outcome = RETRY;
         assert_eq!(trail.reasons().times(&THROTTLED), 1000);
         let history = History::of(Some(&trail));
-        assert_eq!((history.len(), history.omitted()), (1, 0));
-        let only = history.last().expect("a record");
-        assert_eq!((only.attempt, only.times), (1000, 1000));
-        assert_eq!((only.since.as_secs(), only.at.as_secs()), (1, 1000));
+        assert_eq!((history.len(), history.omitted()), (4, 0));
+        let told: Vec<_> = history.records().map(|record| record.times).collect();
+        assert_eq!(told, [1, 1, 1, 997]);
+        let last = history.last().expect("a record");
+        assert_eq!(last.attempt, 1000);
+        assert_eq!((last.since.as_secs(), last.at.as_secs()), (4, 1000));
     }
 
     #[test]
@@ -284,12 +289,15 @@ mod tests {
             failure().timed_out(),
         ];
         for other in others {
-            let trail = trail([failure(), failure(), other.clone(), failure()]);
+            let first = [(); TOLD_ONE_BY_ONE].map(|()| failure());
+            let then = [failure(), failure(), other.clone(), failure()];
+            let trail = trail(first.into_iter().chain(then));
             let records: Vec<_> = History::of(Some(&trail))
                 .records()
                 .map(|record| (record.attempt, record.times))
+                .skip(TOLD_ONE_BY_ONE)
                 .collect();
-            assert_eq!(records, [(2, 2), (3, 1), (4, 1)], "{other:?}");
+            assert_eq!(records, [(5, 2), (6, 1), (7, 1)], "{other:?}");
         }
     }
 
@@ -300,6 +308,6 @@ mod tests {
         let history = History::of(Some(&trail));
         let told: u32 = history.records().map(|record| record.times).sum();
         assert_eq!((history.len(), told + history.omitted()), (16, 30));
-        assert_eq!(history.omitted(), 6);
+        assert_eq!(history.omitted(), 7);
     }
 }

@@ -51,7 +51,7 @@ async fn an_ambiguous_timeout_says_what_was_tried_and_what_may_be() {
         "#1",
         "#2",
         "#3",
-        "the last retry in 2 ms",
+        "retry in 1 ms",
         "0x86",
         "no answer",
     ] {

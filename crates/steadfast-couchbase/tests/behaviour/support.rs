@@ -110,16 +110,16 @@ pub(crate) fn reasons(error: &Error) -> Vec<&'static str> {
     error.reasons().iter().map(|reason| reason.name()).collect()
 }
 
-/// The delay that was decided on last, and how many attempts in a row failed alike
-/// until then.
-pub(crate) fn last_delay(error: &Error) -> (Duration, u32) {
+/// The delays that were decided on, in order.
+pub(crate) fn delays(error: &Error) -> Vec<Duration> {
     let report = error.context().report().unwrap();
-    let records = report.history().records();
-    let mut delays = records.filter_map(|record| match record.outcome {
-        Outcome::Retry { delay, .. } => Some((delay, record.times)),
-        Outcome::Refused(_) | Outcome::Undecided => None,
-    });
-    delays.next_back().expect("a retry")
+    let outcomes = report.history().records().map(|record| record.outcome);
+    outcomes
+        .filter_map(|outcome| match outcome {
+            Outcome::Retry { delay, .. } => Some(delay),
+            Outcome::Refused(_) | Outcome::Undecided => None,
+        })
+        .collect()
 }
 
 /// Best effort, and a count of how often it was asked.

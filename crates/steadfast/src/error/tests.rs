@@ -98,22 +98,29 @@ fn in_full_it_has_a_line_for_each_attempt_and_counts_those_left_out() {
 }
 
 #[test]
-fn attempts_that_failed_alike_share_a_line_which_says_how_many_and_from_when_to_when() {
+fn after_the_first_attempts_that_failed_alike_share_a_line_which_says_how_many_and_from_when_to_when()
+ {
     let call = || Call::new("upsert").timeout(Duration::from_secs(60));
     let cut = Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT);
     let failures = std::iter::repeat_n(throttled(), 20).chain([cut]);
     let text = format!("{:#}", error(call(), failures));
     let lines: Vec<&str> = text.lines().collect();
+    for (line, delay) in [(2, "1 ms"), (3, "2 ms"), (4, "4 ms")] {
+        assert!(
+            lines[line].ends_with(&format!("THROTTLED  retry in {delay}")),
+            "{text}"
+        );
+    }
     assert_eq!(
-        lines[2],
-        "  #1 to #20  100 ms to 7.51 s  127.0.0.1:11210  answered 429  THROTTLED ×20  \
+        lines[5],
+        "  #4 to #20  407 ms to 7.51 s  127.0.0.1:11210  answered 429  THROTTLED ×17  \
          the last retry in 500 ms"
     );
     assert!(
-        lines[3].starts_with("  #21    8.11 s  bytes may have left"),
+        lines[6].starts_with("  #21    8.11 s  bytes may have left"),
         "{text}"
     );
-    assert_eq!(lines.len(), 5);
+    assert_eq!(lines.len(), 8);
 }
 
 #[test]
@@ -133,21 +140,21 @@ fn a_hint_stands_in_the_history() {
 #[test]
 fn the_same_for_machines() {
     let cut = Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT);
-    let failures = [throttled(), throttled(), cut];
+    let failures = std::iter::repeat_n(throttled(), 5).chain([cut]);
     let json = error(Call::new("upsert"), failures).to_json();
     assert_eq!(json["operation"], "upsert");
     assert_eq!(json["verdict"], "failed");
     assert_eq!(json["ambiguous"], true);
-    assert_eq!(json["attempts"], 3);
-    assert_eq!(json["retries"], 2);
+    assert_eq!(json["attempts"], 6);
+    assert_eq!(json["retries"], 5);
     assert_eq!(json["retry_reasons"], serde_json::json!(["THROTTLED"]));
     assert_eq!(json["refusal"]["cause"], "unsafe");
-    assert_eq!(json["history"][0]["decided"]["retry_after_us"], 2000);
-    assert_eq!(json["history"][0]["attempt"], 2);
-    assert_eq!(json["history"][0]["times"], 2);
-    assert_eq!(json["history"][1]["times"], 1);
+    assert_eq!(json["history"][0]["decided"]["retry_after_us"], 1000);
+    assert_eq!(json["history"][0]["times"], 1);
+    assert_eq!(json["history"][3]["attempt"], 5);
+    assert_eq!(json["history"][3]["times"], 2);
     assert_eq!(json["history"][0]["peer"], "127.0.0.1:11210");
-    assert_eq!(json["history"][1]["decided"]["refused"], "unsafe");
+    assert_eq!(json["history"][4]["decided"]["refused"], "unsafe");
     assert_eq!(json["error"], "no luck");
 }
 
