@@ -18,6 +18,9 @@ use crate::workload::Kind;
 /// How many violations are kept in full; the others are counted.
 const KEPT: usize = 20;
 
+/// Room for so many writes is always kept.
+const ROOM: usize = 1024;
+
 /// The writes of one worker.
 #[derive(Debug)]
 pub struct Ledger {
@@ -89,7 +92,7 @@ impl Ledger {
     pub fn give_back(&mut self, token: Token, now: Duration) {
         if let Some(record) = self.record(token) {
             record.unused = true;
-            record.ended = now;
+            record.ended_ms = millis(now);
         }
     }
 
@@ -97,8 +100,8 @@ impl Ledger {
     pub fn ended(&mut self, token: Token, outcome: Outcome, history: Option<&str>, now: Duration) {
         if let Some(record) = self.record(token) {
             record.outcome = Some(outcome);
-            record.history = history.map(Into::into);
-            record.ended = now;
+            record.history = history.map(|text| Box::new(text.to_owned()));
+            record.ended_ms = millis(now);
         }
     }
 
@@ -141,10 +144,15 @@ impl Ledger {
 
     /// Judges and forgets what is settled by now.
     pub fn settle(&mut self, now: Duration) {
+        let (now, late) = (millis(now), millis(self.late));
         while let Some(oldest) = self.records.front()
-            && (oldest.is_complete() && now.saturating_sub(oldest.ended) > self.late)
+            && (oldest.is_complete() && now.saturating_sub(oldest.ended_ms) > late)
         {
             self.settle_oldest();
+        }
+        // What a burst of writes took is given back when it is over.
+        if self.records.capacity() > ROOM.max(4 * self.records.len()) {
+            self.records.shrink_to(ROOM.max(2 * self.records.len()));
         }
     }
 
@@ -179,7 +187,7 @@ impl Ledger {
                 outcome: record.outcome,
                 applied: record.applied,
                 found: record.found,
-                history: record.history.map(Into::into),
+                history: record.history.map(|text| *text),
             });
         }
     }
@@ -229,6 +237,10 @@ impl Totals {
             None => {}
         }
     }
+}
+
+fn millis(time: Duration) -> u32 {
+    u32::try_from(time.as_millis()).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -305,6 +317,19 @@ mod tests {
         assert_eq!(ledger.unsettled(), 0);
         let (totals, _) = ledger.close();
         assert_eq!((totals.writes, totals.holds()), (0, true));
+    }
+
+    #[test]
+    fn the_room_of_a_burst_is_given_back() {
+        let mut ledger = Ledger::new(1, false, LATE);
+        for _ in 0..100_000 {
+            let token = ledger.begin(Kind::Upsert);
+            ledger.ended(token, Outcome::Failed, None, START);
+        }
+        assert!(ledger.records.capacity() >= 100_000);
+        ledger.settle(LATE + Duration::from_millis(1));
+        assert!(ledger.records.capacity() <= 2 * ROOM);
+        assert_eq!(ledger.close().0.failed, 100_000);
     }
 
     #[test]
