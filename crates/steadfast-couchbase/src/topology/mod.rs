@@ -21,6 +21,7 @@ mod redial;
 mod routes;
 mod terminal;
 mod track;
+mod turns;
 
 pub(crate) use address::Address;
 pub(crate) use bucket::{BucketCore, host_of};

@@ -10,6 +10,7 @@ use steadfast_wire::{Feature, Frame, FrameBuilder, Opcode, Status};
 
 use super::bucket::{BucketCore, host_of};
 use super::redial::{Life, Rounds};
+use super::turns::Turns;
 use super::{Address, Inbox, Opened, dial};
 use crate::client::Core;
 use crate::kv::connection::{Connection, Events, Task};
@@ -27,9 +28,17 @@ pub(super) async fn track_bucket(bucket: Arc<BucketCore>) {
         () = closed.cancelled() => {}
         () = async {
             find_bucket(&bucket).await;
+            let mut turns = Turns::new();
             loop {
-                wait_for_reason(&bucket).await;
-                refresh(&bucket).await;
+                let latecomers = async {
+                    while turns.answered().await {}
+                    std::future::pending().await
+                };
+                tokio::select! {
+                    () = wait_for_reason(&bucket) => {}
+                    () = latecomers => {}
+                }
+                refresh(&bucket, &mut turns).await;
                 tokio::time::sleep(FLOOR).await;
             }
         } => {}
@@ -112,9 +121,10 @@ fn live(bucket: &BucketCore) -> Vec<Arc<Connection>> {
     nodes.filter_map(|node| node.connection(0)).collect()
 }
 
-/// Asks one node after the other until one knows something newer. If there is
-/// no connection at all, the seeds may know more than the last config.
-async fn refresh(bucket: &Arc<BucketCore>) {
+/// Asks one node after the other until one knows something newer, and does not
+/// wait long for any of them. If there is no connection at all, the seeds may know
+/// more than the last config.
+async fn refresh(bucket: &Arc<BucketCore>, turns: &mut Turns<Arc<str>>) {
     let mut connections = live(bucket);
     if connections.is_empty() {
         let seed = bucket.core.candidate(fastrand::usize(..0xffff));
@@ -130,18 +140,24 @@ async fn refresh(bucket: &Arc<BucketCore>) {
         return;
     }
     fastrand::shuffle(&mut connections);
-    for connection in connections {
-        match fetch(&connection, bucket.version()).await {
-            Ok(answer) if answer.status() == Status::Success && !answer.value().is_empty() => {
-                if bucket.learn_from(&answer, host_of(&connection.peer)) {
-                    return;
-                }
-            }
-            // Nothing newer, or it gives none.
-            Ok(_) => {}
-            Err(rejected) => {
-                tracing::debug!(peer = %connection.peer, %rejected, "no config");
-            }
+    let asked = connections.into_iter().map(|connection| {
+        let peer = connection.peer.clone();
+        (peer, knows_newer(bucket.clone(), connection))
+    });
+    turns.ask(asked).await;
+}
+
+/// Whether a node has a config that is newer. It is used then.
+async fn knows_newer(bucket: Arc<BucketCore>, connection: Arc<Connection>) -> bool {
+    match fetch(&connection, bucket.version()).await {
+        Ok(answer) if answer.status() == Status::Success && !answer.value().is_empty() => {
+            bucket.learn_from(&answer, host_of(&connection.peer))
+        }
+        // Nothing newer, or it gives none.
+        Ok(_) => false,
+        Err(rejected) => {
+            tracing::debug!(peer = %connection.peer, %rejected, "no config");
+            false
         }
     }
 }

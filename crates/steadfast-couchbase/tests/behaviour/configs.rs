@@ -68,6 +68,30 @@ async fn configs_are_polled_where_they_are_not_pushed() {
     cluster.close().await;
 }
 
+/// A node that says nothing is not waited for, neither before others are asked nor
+/// before the next question.
+#[tokio::test]
+async fn a_silent_node_does_not_keep_others_from_being_asked() {
+    let server = server(3).await;
+    server.withhold_feature(Feature::ClustermapChangeNotificationBrief, true);
+    server.withhold_feature(Feature::ClustermapChangeNotification, true);
+    let options = ClusterOptions::new().config_poll_interval(ms(50));
+    let cluster = client_with(&server, options).await;
+    warm(&server, &cluster).await;
+    let configs = || Fault::on(Opcode::GetClusterConfig).bucket(BUCKET);
+    let held = server.fault(configs().node(server.nodes()[1]).hold());
+    until("the silent one was asked", || held.fired() > 0).await;
+    let asked = server.fault(configs().pass());
+    until("the others were asked again and again", || {
+        asked.fired() > 20
+    })
+    .await;
+    // Twice for each question, of which it held up none. Its time to answer may have
+    // passed meanwhile on a busy machine, and then it is asked again.
+    assert!(held.fired() < 5, "{} questions waited for it", held.fired());
+    cluster.close().await;
+}
+
 #[tokio::test]
 async fn nobody_polls_where_configs_are_pushed() {
     let server = server(2).await;
