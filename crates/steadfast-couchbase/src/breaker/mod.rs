@@ -77,6 +77,8 @@ pub(crate) enum Outcome {
     Alive,
     /// It did not answer in time, or the connection broke.
     Failed,
+    /// Nothing: the attempt could not be made after all.
+    NotMade,
 }
 
 impl Breaker {
@@ -153,6 +155,7 @@ impl Circuit {
         }
         let until = now + options.sleep_window;
         match (&mut self.state, outcome) {
+            (State::Closed(_), Outcome::NotMade) => {}
             (State::Closed(window), outcome) => {
                 window.count(now, outcome == Outcome::Failed);
                 if outcome == Outcome::Failed && is_broken(window, options) {
@@ -163,8 +166,10 @@ impl Circuit {
                 self.enter(State::Closed(Window::new(options.rolling_window)));
             }
             (State::HalfOpen { .. }, Outcome::Failed) => self.enter(State::Open { until }),
+            // The next may be the canary, at once.
+            (State::HalfOpen { .. }, Outcome::NotMade) => self.enter(State::Open { until: now }),
             // No permit is given out in this state.
-            (State::Open { .. }, Outcome::Alive | Outcome::Failed) => {}
+            (State::Open { .. }, Outcome::Alive | Outcome::Failed | Outcome::NotMade) => {}
         }
     }
 

@@ -51,7 +51,7 @@ impl Scene {
     }
 }
 
-use Outcome::{Alive, Failed};
+use Outcome::{Alive, Failed, NotMade};
 
 #[test]
 fn it_opens_at_the_volume_and_share_that_are_set_and_not_before() {
@@ -179,4 +179,24 @@ proptest! {
         // never opens it.
         prop_assert!(scene.allow().is_ok());
     }
+}
+
+#[test]
+fn a_canary_that_could_not_be_sent_makes_room_for_the_next_at_once() {
+    let mut scene = Scene::opened();
+    scene.pass(5);
+    let canary = scene.allow().unwrap();
+    assert!(scene.allow().is_err());
+    scene.breaker.record(canary, NotMade, scene.now);
+    assert!(scene.attempt(Alive));
+    assert!(scene.is_closed());
+}
+
+#[test]
+fn attempts_that_were_not_made_do_not_count() {
+    let scene = Scene::new();
+    scene.attempts(1000, NotMade);
+    assert_eq!(scene.attempts(19, Failed), 19);
+    assert!(scene.attempt(Failed));
+    assert!(scene.allow().is_err());
 }

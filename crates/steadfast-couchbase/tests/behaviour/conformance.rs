@@ -238,10 +238,14 @@ async fn retry_intervals_of_the_map_are_for_the_strategy_that_obeys_them_alone()
         };
         let error = error.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ValueTooLarge, "{error:#}");
-        delays(&error)
+        let (delay, alike) = last_delay(&error);
+        assert_eq!(alike, times);
+        delay
     };
-    assert_eq!(waited(false).await, [ms(1), ms(2), ms(4)]);
-    assert_eq!(waited(true).await, [ms(5), ms(7), ms(7)]);
+    for (times, own, directed) in [(1, ms(1), ms(5)), (2, ms(2), ms(7)), (3, ms(4), ms(7))] {
+        assert_eq!(waited(false, times).await, own);
+        assert_eq!(waited(true, times).await, directed);
+    }
     cluster.close().await;
 }
 
@@ -342,6 +346,35 @@ async fn a_breaker_that_is_open_keeps_operations_back_as_a_reason() {
     })
     .await;
     assert_eq!(cut.fired(), sent, "nothing was sent");
+    cluster.close().await;
+}
+
+/// A canary is one attempt that shows whether the endpoint is well again. One that
+/// cannot be sent shows nothing, and would keep all others back in vain.
+#[tokio::test]
+async fn a_breaker_is_not_asked_for_an_attempt_that_has_no_connection() {
+    let server = server(1).await;
+    let breaker = BreakerOptions::default().volume_threshold(3);
+    let breaker = breaker.sleep_window(ms(200)).canary_timeout(LONG);
+    let options = best_effort().circuit_breaker(breaker);
+    let cluster = client_with(&server, options).await;
+    let documents = warm(&server, &cluster).await;
+    let node = server.nodes()[0];
+    let _held = server.fault(Fault::on(Opcode::Get).hold());
+    until_timeout_names("CIRCUIT_BREAKER_OPEN", async |time| {
+        documents.get("k").timeout(time).await
+    })
+    .await;
+    server.crash(node).await.unwrap();
+    let start = Instant::now();
+    loop {
+        let get = documents.get("k").timeout(ms(50));
+        let error = get.await.unwrap_err();
+        if reasons(&error) == ["SOCKET_NOT_AVAILABLE"] && error.attempts() > 2 {
+            break;
+        }
+        assert!(start.elapsed() < LONG / 2, "{error:#}");
+    }
     cluster.close().await;
 }
 

@@ -36,6 +36,15 @@ impl Run<'_> {
         node.breaker.record(permit, outcome, now());
     }
 
+    /// The breaker allowed an attempt that was then not made, and is told so: else a
+    /// canary would be waited for that nobody sent.
+    #[cold]
+    pub(super) fn not_made(&mut self) {
+        if let Some((node, permit)) = self.permit.take() {
+            node.breaker.record(permit, Outcome::NotMade, now());
+        }
+    }
+
     pub(super) fn answered(&mut self, answer: Frame, collection: u32) -> Attempt {
         let status = answer.status();
         if status == Status::Success {
