@@ -56,6 +56,9 @@ pub(crate) enum Tried<T> {
     /// A conclusive answer that is an error of this kind. Never retried, and to
     /// the strategy a success (D37).
     Final(ErrorKind),
+    /// The client finds that it cannot be sent, now or ever: an error of this kind.
+    /// It says nothing of the server, and so nothing to the strategy.
+    Unsendable(ErrorKind),
     /// It failed in a way that might be retried; an error of this kind if not.
     Failed(Failure, ErrorKind),
     /// The client was closed. The failure says how far the attempt came.
@@ -124,6 +127,11 @@ fn run<A: Attempts + Send>(
                     }
                     Tried::Final(kind) => {
                         request.handle_answer(WORLD);
+                        let error = Error::new(kind, name).with_report(request.take_report());
+                        return Err(operation.explain(error));
+                    }
+                    Tried::Unsendable(kind) => {
+                        request.handle_unsendable(WORLD);
                         let error = Error::new(kind, name).with_report(request.take_report());
                         return Err(operation.explain(error));
                     }

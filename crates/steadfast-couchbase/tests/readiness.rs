@@ -3,9 +3,11 @@
 
 use std::time::Duration;
 
+use steadfast_cluster::fault::Fault;
 use steadfast_cluster::{BucketSettings, Cluster as Server};
 use steadfast_couchbase::diagnostics::{EndpointState, Readiness};
 use steadfast_couchbase::{Cluster, Credentials, ErrorKind, reason};
+use steadfast_wire::{Opcode, Status};
 
 const SOON: Duration = Duration::from_secs(10);
 
@@ -42,6 +44,29 @@ async fn a_bucket_is_ready_when_all_its_nodes_are_connected() {
             .count()
     };
     assert_eq!((of("kv"), of("query"), of("management")), (3, 3, 3));
+}
+
+#[tokio::test]
+async fn a_ping_that_is_not_answered_well_is_not_ok_and_says_what_was_answered() {
+    let server = server().await;
+    let cluster = client(&server, "secret").await;
+    let bucket = cluster.bucket("travel");
+    bucket.wait_until_ready(SOON).await.unwrap();
+    let ill = Fault::on(Opcode::Noop).node(server.nodes()[1]);
+    let ill = server.fault(ill.answer(Status::InternalError));
+    let ping = cluster.ping().await;
+    let mut not_ok = ping.endpoints.iter().filter(|it| it.error.is_some());
+    let error = not_ok.next().unwrap().error.as_ref().unwrap();
+    assert!(error.contains("the node answered"), "{error}");
+    assert!(not_ok.next().is_none(), "{ping:?}");
+    assert!(!ping.is_ok());
+    drop(ill);
+    // A status that is on the retry list is the strategy's to decide about.
+    let busy = Fault::on(Opcode::Noop).times(3);
+    let busy = server.fault(busy.answer(Status::TemporaryFailure));
+    let ping = cluster.ping().await;
+    assert!(ping.is_ok(), "{ping:?}");
+    assert_eq!(busy.fired(), 3);
 }
 
 #[tokio::test]

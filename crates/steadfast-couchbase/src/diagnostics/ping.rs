@@ -6,13 +6,15 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use steadfast::reason::TIMEOUT;
 use steadfast::{Call, Failure};
-use steadfast_wire::FrameBuilder;
 use steadfast_wire::config::Service;
+use steadfast_wire::{FrameBuilder, Status};
 
 use crate::Cluster;
 use crate::drive::{Attempts, Tried, drive};
 use crate::error::{Error, ErrorKind, Place};
-use crate::kv::connection::{Ended, NotTaken};
+use crate::kv::connection::{Closing, Connection, Ended, NotTaken};
+use crate::kv::execute::directed;
+use crate::kv::meaning::{Asked, Verdict, meaning};
 use crate::kv::operation::KvOperation;
 use crate::observe::Finished;
 use crate::reason::{SOCKET_CLOSED_WHILE_IN_FLIGHT, SOCKET_NOT_AVAILABLE, UNKNOWN};
@@ -120,6 +122,7 @@ async fn ping_node(bucket: Arc<BucketCore>, node: Arc<Node>) -> PingResult {
     let mut ping = Ping {
         bucket: &bucket,
         node: &node,
+        status: None,
     };
     let outcome = drive(call, &*strategy, &mut ping).await;
     PingResult {
@@ -134,6 +137,35 @@ async fn ping_node(bucket: Arc<BucketCore>, node: Arc<Node>) -> PingResult {
 struct Ping<'a> {
     bucket: &'a BucketCore,
     node: &'a Node,
+    /// What a node answered that is not well.
+    status: Option<Status>,
+}
+
+impl Ping<'_> {
+    /// The node answers, but not as a node that is well.
+    fn refused(&mut self, status: Status, connection: &Connection) -> Tried<Duration> {
+        self.status = Some(status);
+        let asked = Asked {
+            operation: KvOperation::Noop,
+            with_cas: false,
+        };
+        let meaning = meaning(asked, status, connection.error_map.as_deref());
+        if meaning.closes_connection {
+            let why = format!("the server answered {status}");
+            connection.close(Closing::Invalid(why));
+        }
+        match meaning.verdict {
+            Verdict::Retry(reason, kind) => {
+                let failure = Failure::responded(reason)
+                    .with_peer(self.node.label.clone())
+                    .with_note(format!("answered {status}"));
+                Tried::Failed(directed(failure, connection, status), kind)
+            }
+            Verdict::Final(kind) => Tried::Final(kind),
+            // A ping has no paths, and what a map calls a success is not "well".
+            Verdict::Done | Verdict::FailedAtPath => Tried::Final(ErrorKind::Couchbase),
+        }
+    }
 }
 
 impl Attempts for Ping<'_> {
@@ -164,10 +196,13 @@ impl Attempts for Ping<'_> {
             Ok(ticket) => ticket,
             Err(NotTaken::Closed) => return unavailable("the connection is closed"),
             Err(NotTaken::Full) => return unavailable("the socket does not keep up"),
-            Err(NotTaken::Unencodable(_)) => return Tried::Final(ErrorKind::InvalidArgument),
+            Err(NotTaken::Unencodable(_)) => return Tried::Unsendable(ErrorKind::InvalidArgument),
         };
         match ticket.await {
-            Ok(_) => Tried::Done(now().saturating_duration_since(begun)),
+            Ok(answer) if answer.status() == Status::Success => {
+                Tried::Done(now().saturating_duration_since(begun))
+            }
+            Ok(answer) => self.refused(answer.status(), &connection),
             Err(Ended::Closed { by_user: true, .. }) => {
                 Tried::Closed(Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT))
             }
@@ -191,7 +226,11 @@ impl Attempts for Ping<'_> {
     }
 
     fn explain(&mut self, error: Error) -> Error {
-        error.with_place(Place::of_bucket(&self.bucket.name))
+        let error = error.with_place(Place::of_bucket(&self.bucket.name));
+        match self.status {
+            Some(status) => error.because(format!("the node answered {status}")),
+            None => error,
+        }
     }
 
     fn finished(&mut self, _: &Finished) {}

@@ -1,12 +1,15 @@
 //! Writes that must be safe.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use steadfast::{RetryStrategy, Standard};
 use steadfast_cluster::NodeId;
 use steadfast_cluster::cluster::What;
+use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::collection::MutateInSpec;
 use steadfast_couchbase::{ClusterOptions, DurabilityLevel, ErrorKind};
-use steadfast_wire::Feature;
+use steadfast_wire::{Feature, Opcode, Status};
 
 use crate::scene::{Scene, is, server};
 
@@ -99,4 +102,27 @@ async fn a_server_without_durable_writes_is_not_asked_for_one() {
     let error = is(kept.await, ErrorKind::FeatureNotAvailable);
     assert!(error.to_string().contains("expiry"), "{error}");
     assert_eq!(scene.server.journal().applied(), 0);
+}
+
+/// The server was not asked, so it has not shown that it is well.
+#[tokio::test]
+async fn what_the_client_itself_refuses_refunds_nothing() {
+    let server = server(1, 0).await;
+    server.withhold_feature(Feature::PreserveTtl, true);
+    let scene = Scene::new(server, ClusterOptions::new()).await;
+    let strategy = Arc::new(Standard::aws_2_1());
+    let left = || strategy.budget_left(std::time::Instant::now()).unwrap();
+    let busy = Fault::on(Opcode::Set).answer(Status::TemporaryFailure);
+    let busy = scene.server.fault(busy);
+    let write = || scene.users.upsert("k", &1).retry_shared(strategy.clone());
+    is(write().await, ErrorKind::TemporaryFailure);
+    drop(busy);
+    let paid = left();
+    is(
+        write().preserve_expiry().await,
+        ErrorKind::FeatureNotAvailable,
+    );
+    assert_eq!(left(), paid);
+    write().await.unwrap();
+    assert!(left() > paid, "the server is well");
 }

@@ -208,6 +208,17 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
+    /// The attempt is not made, and none would ever be: the client itself found
+    /// that the request cannot be sent as it is. That says nothing of the peer, so
+    /// for the strategy it is neither a success nor a failure: nothing is refunded,
+    /// and what was reserved for the attempt comes back.
+    pub fn handle_unsendable(&mut self, world: &dyn World) {
+        if self.phase == Phase::Attempting {
+            let told = self.tell_abandoned(world);
+            let _ = self.give_up(told.err(), false, world.now());
+        }
+    }
+
     /// An attempt failed. Says what to do next.
     #[inline]
     pub fn handle_failure(&mut self, failure: Failure, world: &dyn World) -> Step {

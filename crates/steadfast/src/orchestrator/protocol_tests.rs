@@ -91,6 +91,34 @@ fn an_answer_that_is_final_fails_the_request_and_is_a_success_to_the_strategy() 
 }
 
 #[test]
+fn what_cannot_be_sent_is_neither_a_success_nor_a_failure_to_the_strategy() {
+    let world = VirtualWorld::new();
+    let strategy = Standard::guidance();
+    let left = || strategy.budget_left(world.now());
+    let mut request = Orchestrator::new(&strategy, Call::new("set"));
+    let _ = request.begin(&world);
+    let full = left();
+    request.handle_unsendable(&world);
+    assert_eq!(left(), full, "nothing was paid");
+    let busy = Failure::responded(&crate::reason::THROTTLED);
+    let mut request = Orchestrator::new(&strategy, Call::new("set"));
+    let _ = request.begin(&world);
+    let Step::Wait(delay) = request.handle_failure(busy, &world) else {
+        panic!("a wait");
+    };
+    let paid = left();
+    world.advance(delay);
+    assert!(matches!(request.handle_waited(&world), Step::Attempt));
+    request.handle_unsendable(&world);
+    assert_eq!(left(), paid, "nothing was refunded");
+    let report = request.take_report();
+    assert_eq!(report.verdict(), Verdict::Failed(Certainty::Unambiguous));
+    assert!(report.refusal().is_none());
+    // And a request that is over stays so.
+    request.handle_unsendable(&world);
+}
+
+#[test]
 fn an_attempt_that_the_deadline_ended_is_a_timeout_also_where_a_retry_would_be_unlawful() {
     let world = VirtualWorld::new();
     let mut request = failing_request(10 * MS, &world);

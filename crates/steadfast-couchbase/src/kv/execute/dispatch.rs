@@ -69,7 +69,7 @@ impl Run<'_> {
     ) -> Result<Ticket<'c>, Box<Attempt>> {
         if let Err(lacking) = self.body.fits(connection, collection) {
             self.last.note(lacking);
-            return Err(Box::new(Tried::Final(ErrorKind::FeatureNotAvailable)));
+            return Err(Box::new(Tried::Unsendable(ErrorKind::FeatureNotAvailable)));
         }
         let accepts = Accepts::of(connection);
         let compression = self.subject.bucket.core.options.compression;
@@ -101,7 +101,7 @@ impl Run<'_> {
     #[cold]
     fn no_copy(&mut self, note: &str) -> Box<Attempt> {
         self.last.note(note);
-        Box::new(Tried::Final(ErrorKind::DocumentUnretrievable))
+        Box::new(Tried::Unsendable(ErrorKind::DocumentUnretrievable))
     }
 
     /// A breaker that is open is a reason like any other.
@@ -162,7 +162,7 @@ impl Run<'_> {
             bucket, collection, ..
         } = &self.subject;
         if !connection.has(Feature::Collections) {
-            return Err(Box::new(Tried::Final(ErrorKind::FeatureNotAvailable)));
+            return Err(Box::new(Tried::Unsendable(ErrorKind::FeatureNotAvailable)));
         }
         let lookup = collection.resolve(bucket, connection);
         let lookup = match deadline {
@@ -215,7 +215,7 @@ impl Run<'_> {
             NotTaken::Full => "the socket does not keep up",
             NotTaken::Unencodable(error) => {
                 self.last.note(error.to_string());
-                return Tried::Final(ErrorKind::InvalidArgument);
+                return Tried::Unsendable(ErrorKind::InvalidArgument);
             }
         };
         let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE).with_peer(connection.peer.clone());
