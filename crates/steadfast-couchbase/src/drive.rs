@@ -12,8 +12,7 @@ use std::time::{Duration, Instant};
 
 use steadfast::internal::surviving;
 use steadfast::{
-    Answer, Call, Cause, Failure, Orchestrator, PendingDecision, Request, RetryStrategy, Step,
-    Verdict,
+    Answer, Call, Cause, Failure, Orchestrator, PendingDecision, RetryStrategy, Step, Verdict,
 };
 use tracing::{Instrument, Span};
 
@@ -114,20 +113,24 @@ fn run<A: Attempts + Send>(
     span: &Span,
 ) -> impl Future<Output = Result<A::Output, Error>> + Send {
     const WORLD: &Machine = &Machine;
-    let name = request.request().operation();
     async move {
         let mut step = request.begin(WORLD);
         let mut kind = ErrorKind::UnambiguousTimeout;
         loop {
             step = match step {
-                Step::Attempt => match attempt(which(&request.request()), operation, span).await {
+                Step::Attempt => match attempt(which(request), operation, span).await {
                     Tried::Done(output) => {
                         request.handle_success(WORLD);
                         return Ok(output);
                     }
                     Tried::Final(kind) => {
                         request.handle_answer(WORLD);
-                        let error = Error::new(kind, name).with_report(request.take_report());
+                        let error = error(kind, request).with_report(request.take_report());
+                        return Err(operation.explain(error));
+                    }
+                    Tried::Unsendable(kind) => {
+                        request.handle_unsendable(WORLD);
+                        let error = error(kind, request).with_report(request.take_report());
                         return Err(operation.explain(error));
                     }
                     Tried::Unsendable(kind) => {
@@ -181,7 +184,7 @@ fn run<A: Attempts + Send>(
                         (Verdict::Failed(_) | Verdict::Succeeded, None) => kind,
                     };
                     let note = note(&report);
-                    let mut error = operation.explain(Error::new(kind, name));
+                    let mut error = operation.explain(error(kind, request));
                     if let Some(note) = note {
                         error = error.because(note);
                     }
@@ -189,7 +192,7 @@ fn run<A: Attempts + Send>(
                 }
                 Step::LeftAlone => {
                     // No handler above is called in a state in which it does not apply.
-                    return Err(Error::new(ErrorKind::Couchbase, name).because(
+                    return Err(error(ErrorKind::Couchbase, request).because(
                         "the orchestrator was asked out of turn, which is a bug in this client",
                     ));
                 }
@@ -213,8 +216,17 @@ async fn attempt<A: Attempts + Send>(
 }
 
 /// The number of the attempt under way, and when it has to be over.
-fn which(request: &Request<'_>) -> (u32, Option<Instant>) {
+// By the orchestrator: a request that is only looked at for this would be kept for as
+// long as the attempt takes.
+fn which(request: &Orchestrator<&dyn RetryStrategy>) -> (u32, Option<Instant>) {
+    let request = request.request();
     (request.attempts(), request.deadline())
+}
+
+/// An error of the operation.
+#[cold]
+fn error(kind: ErrorKind, request: &Orchestrator<&dyn RetryStrategy>) -> Error {
+    Error::new(kind, request.request().operation())
 }
 
 /// What the refusal says beyond its cause.

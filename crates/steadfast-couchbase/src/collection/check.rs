@@ -53,6 +53,36 @@ pub(super) fn cas(operation: KvOperation, cas: Option<u64>) -> Result<u64> {
     }
 }
 
+/// Whether the document that is written must exist.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Must {
+    /// It must.
+    Exist,
+    /// It must not.
+    NotExist,
+    /// It may or may not.
+    Neither,
+}
+
+/// Refuses options of a write that make no sense together.
+pub(super) fn together(
+    operation: KvOperation,
+    must: Must,
+    cas: Option<u64>,
+    preserve_expiry: bool,
+    expiry: Expiry,
+) -> Result<()> {
+    let problem = match must {
+        Must::NotExist if cas.is_some() => "a document that must not exist has no CAS",
+        Must::NotExist if preserve_expiry => "a document that must not exist has no expiry to keep",
+        Must::Exist if preserve_expiry && !expiry.is_never() => {
+            "the expiry of the document is to be kept, and to be another"
+        }
+        Must::Exist | Must::NotExist | Must::Neither => return Ok(()),
+    };
+    Err(invalid(operation, problem))
+}
+
 /// Refuses values that no server keeps.
 pub(super) fn value(operation: KvOperation, value: &[u8]) -> Result<()> {
     if value.len() <= MAX_VALUE {

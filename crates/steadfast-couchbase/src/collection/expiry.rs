@@ -22,8 +22,8 @@ const LAST_MOMENT: u64 = u32::MAX as u64 - 1;
 /// assert_eq!(Expiry::from(Duration::ZERO), Expiry::NEVER);
 /// ```
 ///
-/// The protocol counts in seconds. A span is rounded up to whole ones, so that a
-/// document does not vanish before its time; a moment that has passed lets it
+/// The protocol counts in seconds. Spans and moments are rounded up to whole ones, so
+/// that a document does not vanish before its time; a moment that has passed lets it
 /// vanish at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expiry(When);
@@ -95,9 +95,9 @@ pub(super) fn whole_seconds(span: Duration) -> u64 {
         .saturating_add(u64::from(span.subsec_nanos() > 0))
 }
 
+/// A moment in seconds, rounded up.
 fn since_1970(moment: SystemTime) -> u64 {
-    let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
-    since.as_secs()
+    whole_seconds(moment.duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -126,6 +126,16 @@ mod tests {
             after(Duration::from_secs(LONGEST_SPAN)),
             Ok(1_700_000_000 + LONGEST_SPAN as u32)
         );
+    }
+
+    #[test]
+    fn no_document_vanishes_before_its_time() {
+        let half = Duration::from_millis(500);
+        let at = Expiry::from(now() + half).encode_at(now());
+        assert_eq!(at, Ok(1_700_000_001));
+        let span = Duration::from_secs(LONGEST_SPAN);
+        let after = Expiry::from(span).encode_at(now() + half);
+        assert_eq!(after, Ok(1_700_000_001 + LONGEST_SPAN as u32));
     }
 
     #[test]

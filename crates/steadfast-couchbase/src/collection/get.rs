@@ -100,13 +100,15 @@ impl Get<'_> {
         let answer = execute(operation, subject, paths.body(), &self.common).await?;
         let found = paths.read(operation, &answer.frame)?;
         let metadata: Metadata = found.content_as(0)?;
-        let expires_at = Duration::from_secs(metadata.exptime);
+        let expiry = UNIX_EPOCH
+            .checked_add(Duration::from_secs(metadata.exptime))
+            .ok_or_else(|| result::unreadable(operation, "its expiry is no moment"))?;
         Ok(GetResult {
             value: found.bytes(1)?.clone(),
             // Servers before 7.0 do not say; then the bytes have to.
             flags: metadata.flags.unwrap_or(Format::Unknown.flags()),
             cas: found.cas(),
-            expiry: (!expires_at.is_zero()).then(|| UNIX_EPOCH + expires_at),
+            expiry: (expiry != UNIX_EPOCH).then_some(expiry),
         })
     }
 }

@@ -67,8 +67,14 @@ pub(super) fn value(operation: KvOperation, answer: &Frame) -> Result<Bytes> {
         .map_err(|error| unreadable(operation, error))
 }
 
-/// The server's answer is not what the protocol says.
+/// The server's answer is not what the protocol says, though it says that the
+/// operation was done. Of a write that is the more important news.
 #[cold]
 pub(super) fn unreadable(operation: KvOperation, error: impl std::fmt::Display) -> Error {
-    Error::new(ErrorKind::DecodingFailure, operation.name()).because(format!("the answer: {error}"))
+    let problem = if operation.is_mutation() {
+        format!("it was applied, but the answer: {error}")
+    } else {
+        format!("the answer: {error}")
+    };
+    Error::new(ErrorKind::DecodingFailure, operation.name()).because(problem)
 }

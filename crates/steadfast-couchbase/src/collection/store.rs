@@ -3,6 +3,7 @@
 use serde::Serialize;
 use steadfast_wire::extras;
 
+use super::check::Must;
 use super::options::{
     awaitable, cas_option, common_options, durability_option, expiry_option, preserve_expiry_option,
 };
@@ -155,21 +156,13 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// Options that make no sense together.
     fn check_options(&self) -> Result<()> {
-        let is_insert = self.operation == KvOperation::Insert;
-        let problem = if is_insert && self.cas.is_some() {
-            "a document that must not exist has no CAS"
-        } else if is_insert && self.preserve_expiry {
-            "a document that must not exist has no expiry to keep"
-        } else if self.operation == KvOperation::Replace
-            && self.preserve_expiry
-            && !self.expiry.is_never()
-        {
-            "the expiry of the document is to be kept, and to be another"
-        } else {
-            return Ok(());
+        let must = match self.operation {
+            KvOperation::Insert => Must::NotExist,
+            KvOperation::Replace => Must::Exist,
+            _ => Must::Neither,
         };
-        Err(check::invalid(self.operation, problem))
+        let (cas, keep) = (self.cas, self.preserve_expiry);
+        check::together(self.operation, must, cas, keep, self.expiry)
     }
 }

@@ -71,6 +71,17 @@ impl Options {
         Ok(())
     }
 
+    /// Sets what the service is told of every request: its id, a new one if it has
+    /// none yet, and whether it only reads. Returns the id.
+    pub(crate) fn identify(&mut self, context_id: Option<String>, readonly: bool) -> String {
+        let context_id = context_id.unwrap_or_else(new_context_id);
+        self.set("client_context_id", &context_id);
+        if readonly {
+            self.set("readonly", true);
+        }
+        context_id
+    }
+
     /// Whether an option is set.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.members.contains_key(name)
@@ -110,7 +121,7 @@ pub(crate) fn milliseconds(time: Duration) -> String {
 }
 
 /// A new id under which a service knows a request.
-pub(crate) fn context_id() -> String {
+fn new_context_id() -> String {
     let id = format!("{:032x}", fastrand::u128(..));
     format!(
         "{}-{}-{}-{}-{}",
@@ -169,6 +180,82 @@ fn parse_duration(text: &str) -> Option<Duration> {
     }
     Some(total)
 }
+
+/// The methods of a builder of such a request, by its fields `options`, `context_id`
+/// and `place`, and the constant `OPERATION` beside it.
+macro_rules! statement_methods {
+    () => {
+        /// Within a scope, so that collections need no longer names.
+        pub(crate) fn within(
+            mut self,
+            bucket: &std::sync::Arc<str>,
+            scope: &std::sync::Arc<str>,
+        ) -> Self {
+            self.options.within(bucket, scope);
+            self.place = $crate::error::Place {
+                scope: Some(scope.clone()),
+                ..$crate::error::Place::of_bucket(bucket)
+            };
+            self
+        }
+
+        /// Gives the parameter `$name` its value.
+        ///
+        /// # Errors
+        /// If the value cannot be written as JSON.
+        pub fn named(
+            mut self,
+            name: &str,
+            value: &(impl serde::Serialize + ?Sized),
+        ) -> Result<Self, $crate::error::Error> {
+            self.options.named(OPERATION, name, value)?;
+            Ok(self)
+        }
+
+        /// Gives the next of the parameters `$1`, `$2`, … its value.
+        ///
+        /// # Errors
+        /// If the value cannot be written as JSON.
+        pub fn positional(
+            mut self,
+            value: &(impl serde::Serialize + ?Sized),
+        ) -> Result<Self, $crate::error::Error> {
+            self.options.positional(OPERATION, value)?;
+            Ok(self)
+        }
+
+        /// Sets how recent what it sees must be.
+        pub fn consistency(
+            mut self,
+            consistency: $crate::services::query::ScanConsistency,
+        ) -> Self {
+            self.options.set("scan_consistency", consistency.name());
+            self
+        }
+
+        /// Names the id under which the service knows the request, in place of a
+        /// random one.
+        pub fn client_context_id(mut self, id: impl Into<String>) -> Self {
+            self.context_id = Some(id.into());
+            self
+        }
+
+        /// Sets an option of the service that has no method here.
+        ///
+        /// # Errors
+        /// If the value cannot be written as JSON.
+        pub fn raw(
+            mut self,
+            name: &str,
+            value: &(impl serde::Serialize + ?Sized),
+        ) -> Result<Self, $crate::error::Error> {
+            self.options.set_raw(OPERATION, name, value)?;
+            Ok(self)
+        }
+    };
+}
+
+pub(super) use statement_methods;
 
 #[cfg(test)]
 mod tests {

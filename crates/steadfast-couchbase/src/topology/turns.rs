@@ -47,9 +47,8 @@ impl<Who: Clone + PartialEq + Send + 'static> Turns<Who> {
             }
             self.who.push(who.clone());
             self.owing.push(Box::pin(async move { (who, turn.await) }));
-            match tokio::time::timeout(PATIENCE, self.answered()).await {
-                Ok(true) => return true,
-                Ok(false) | Err(_) => {}
+            if let Ok(true) = tokio::time::timeout(PATIENCE, self.answered()).await {
+                return true;
             }
         }
         false

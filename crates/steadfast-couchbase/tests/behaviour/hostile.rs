@@ -124,6 +124,46 @@ async fn a_server_that_hangs_up_on_every_operation_is_not_dialled_without_end() 
     cluster.close().await;
 }
 
+#[tokio::test]
+async fn an_expiry_that_is_no_moment_is_an_error_and_no_panic() {
+    let server = Scripted::start(|frame| match frame.opcode() {
+        Opcode::SubdocMultiLookup => {
+            let metadata = format!(r#"{{"exptime":{},"flags":0}}"#, u64::MAX);
+            let mut value = Vec::new();
+            for part in [metadata.as_bytes(), b"1"] {
+                value.extend([0, 0]);
+                value.extend((part.len() as u32).to_be_bytes());
+                value.extend(part);
+            }
+            Reply::Answer(Status::Success, value)
+        }
+        _ => Reply::Usual,
+    })
+    .await;
+    let cluster = server.client(ClusterOptions::new()).await;
+    let documents = cluster.bucket(BUCKET).default_collection();
+    let error = documents.get("k").with_expiry().timeout(LONG).await;
+    let error = error.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::DecodingFailure, "{error:#}");
+    assert!(error.to_string().contains("no moment"), "{error}");
+    cluster.close().await;
+}
+
+#[tokio::test]
+async fn a_write_whose_answer_makes_no_sense_says_that_it_was_applied() {
+    let server = Scripted::start(|frame| match frame.opcode() {
+        Opcode::Increment => Reply::Answer(Status::Success, vec![1, 2, 3]),
+        _ => Reply::Usual,
+    })
+    .await;
+    let cluster = server.client(ClusterOptions::new()).await;
+    let documents = cluster.bucket(BUCKET).default_collection();
+    let error = documents.increment("n").timeout(LONG).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::DecodingFailure, "{error:#}");
+    assert!(error.to_string().contains("it was applied"), "{error}");
+    cluster.close().await;
+}
+
 /// A server that answers one operation and hangs up is dialled again for each of
 /// them, and not in a tight loop: its connections served, so they are not ever
 /// further apart, but they have a pace.

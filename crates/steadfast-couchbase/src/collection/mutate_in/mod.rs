@@ -10,6 +10,7 @@ use bytes::BytesMut;
 use steadfast_wire::Encode;
 use steadfast_wire::subdoc::{DocFlags, MultiExtras};
 
+use super::check::Must;
 use super::options::{
     awaitable, cas_option, common_options, durability_option, expiry_option, preserve_expiry_option,
 };
@@ -151,22 +152,14 @@ impl MutateIn<'_> {
         semantics | deleted
     }
 
-    /// Options that make no sense together.
     fn check_options(&self) -> Result<()> {
-        let is_insert = self.semantics == StoreSemantics::Insert;
-        let problem = if is_insert && self.cas.is_some() {
-            "a document that must not exist has no CAS"
-        } else if is_insert && self.preserve_expiry {
-            "a document that must not exist has no expiry to keep"
-        } else if self.semantics == StoreSemantics::Replace
-            && self.preserve_expiry
-            && !self.expiry.is_never()
-        {
-            "the expiry of the document is to be kept, and to be another"
-        } else {
-            return Ok(());
+        let must = match self.semantics {
+            StoreSemantics::Replace => Must::Exist,
+            StoreSemantics::Upsert => Must::Neither,
+            StoreSemantics::Insert => Must::NotExist,
         };
-        Err(check::invalid(OPERATION, problem))
+        let (cas, keep) = (self.cas, self.preserve_expiry);
+        check::together(OPERATION, must, cas, keep, self.expiry)
     }
 }
 

@@ -110,12 +110,18 @@ impl Attempts for Run<'_> {
             // In a box, so that the operations that follow do not carry it.
             None => match Box::pin(self.resolve(&connection, deadline)).await {
                 Ok(id) => id,
-                Err(tried) => return self.not_made(tried),
+                Err(tried) => {
+                    self.not_made();
+                    return *tried;
+                }
             },
         };
         let answer = match self.submit(&connection, collection, deadline) {
             Ok(ticket) => ticket.await,
-            Err(tried) => return self.not_made(tried),
+            Err(tried) => {
+                self.not_made();
+                return *tried;
+            }
         };
         if self.permit.is_some() {
             self.tell_breaker(&answer);

@@ -39,11 +39,10 @@ impl Run<'_> {
     /// The breaker allowed an attempt that was then not made, and is told so: else a
     /// canary would be waited for that nobody sent.
     #[cold]
-    pub(super) fn not_made(&mut self, tried: Box<Attempt>) -> Attempt {
+    pub(super) fn not_made(&mut self) {
         if let Some((node, permit)) = self.permit.take() {
             node.breaker.record(permit, Outcome::NotMade, now());
         }
-        *tried
     }
 
     pub(super) fn answered(&mut self, answer: Frame, collection: u32) -> Attempt {

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use meta::{AnalyticsMeta, AnalyticsMetrics, AnalyticsRows};
-use serde::Serialize;
 use steadfast_wire::config::Service;
 
 use super::answer::{Judged, Refused};
@@ -17,9 +16,8 @@ use super::common::{Common, common_methods};
 use super::host::Host;
 use super::http::{Exchange, Outgoing};
 use super::operation::{self, RowService};
-use super::query::ScanConsistency;
 use super::rows::Members;
-use super::statement::{self, Options};
+use super::statement::{self, Options, statement_methods};
 use crate::error::{Error, Place};
 
 const OPERATION: &str = "analytics";
@@ -55,34 +53,6 @@ pub(crate) fn analytics(host: Arc<dyn Host>, statement: impl Into<String>) -> An
 }
 
 impl Analytics {
-    /// Within a scope, so that collections need no longer names.
-    pub(crate) fn within(mut self, bucket: &Arc<str>, scope: &Arc<str>) -> Self {
-        self.options.within(bucket, scope);
-        self.place = Place {
-            scope: Some(scope.clone()),
-            ..Place::of_bucket(bucket)
-        };
-        self
-    }
-
-    /// Gives the parameter `$name` its value.
-    ///
-    /// # Errors
-    /// If the value cannot be written as JSON.
-    pub fn named(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Result<Self, Error> {
-        self.options.named(OPERATION, name, value)?;
-        Ok(self)
-    }
-
-    /// Gives the next of the parameters `$1`, `$2`, … its value.
-    ///
-    /// # Errors
-    /// If the value cannot be written as JSON.
-    pub fn positional(mut self, value: &(impl Serialize + ?Sized)) -> Result<Self, Error> {
-        self.options.positional(OPERATION, value)?;
-        Ok(self)
-    }
-
     /// States that the query changes nothing, so that it can be retried whatever
     /// happened to an attempt.
     pub fn readonly(mut self, readonly: bool) -> Self {
@@ -96,28 +66,7 @@ impl Analytics {
         self
     }
 
-    /// Sets how recent what it sees must be.
-    pub fn consistency(mut self, consistency: ScanConsistency) -> Self {
-        self.options.set("scan_consistency", consistency.name());
-        self
-    }
-
-    /// Names the id under which the service knows the request, in place of a
-    /// random one.
-    pub fn client_context_id(mut self, id: impl Into<String>) -> Self {
-        self.context_id = Some(id.into());
-        self
-    }
-
-    /// Sets an option of the service that has no method here.
-    ///
-    /// # Errors
-    /// If the value cannot be written as JSON.
-    pub fn raw(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Result<Self, Error> {
-        self.options.set_raw(OPERATION, name, value)?;
-        Ok(self)
-    }
-
+    statement_methods!();
     common_methods!(rows);
 }
 
@@ -128,13 +77,9 @@ impl IntoFuture for Analytics {
     /// Dropping the future abandons the attempt under way.
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let context_id = self.context_id.unwrap_or_else(statement::context_id);
             let mut options = self.options;
-            options.set("client_context_id", &context_id);
+            let context_id = options.identify(self.context_id, self.readonly);
             options.set("statement", &self.statement);
-            if self.readonly {
-                options.set("readonly", true);
-            }
             let mut exchange = Exchange::new(self.host, Service::Analytics);
             exchange.context = statement::describe(&self.statement, &context_id);
             let request = Request {

@@ -39,6 +39,8 @@ impl Outgoing {
 
     /// With a body.
     pub(crate) fn content(mut self, kind: &str, body: impl Into<Bytes>) -> Self {
+        // A body takes the place of the one before.
+        self.headers.retain(|(name, _)| *name != "content-type");
         self.headers.push(("content-type", kind.to_owned()));
         self.body = body.into();
         self
@@ -105,5 +107,19 @@ impl Body for Marked {
         self.mark.set();
         let bytes = self.body.as_ref().map_or(0, Bytes::len);
         SizeHint::with_exact(bytes as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_bodies_the_last_is_sent_as_what_it_is() {
+        let json = Outgoing::json("/x", "{}");
+        let form = json.content("application/x-www-form-urlencoded", "a=1");
+        let kind = "application/x-www-form-urlencoded".to_owned();
+        assert_eq!(form.headers, [("content-type", kind)]);
+        assert_eq!(form.body, "a=1");
     }
 }

@@ -12,14 +12,13 @@ use std::sync::Arc;
 pub use meta::{QueryMeta, QueryMetrics, QueryRows, QueryWarning};
 pub(crate) use plans::Plans;
 use request::Request;
-use serde::Serialize;
 use steadfast_wire::config::Service;
 
 use super::common::{Common, common_methods};
 use super::host::Host;
 use super::http::Exchange;
 use super::operation;
-use super::statement::{self, Options};
+use super::statement::{self, Options, statement_methods};
 use crate::error::{Error, Place};
 
 const OPERATION: &str = "query";
@@ -86,34 +85,6 @@ pub(crate) fn query(host: Arc<dyn Host>, statement: impl Into<String>) -> Query 
 }
 
 impl Query {
-    /// Within a scope, so that collections need no longer names.
-    pub(crate) fn within(mut self, bucket: &Arc<str>, scope: &Arc<str>) -> Self {
-        self.options.within(bucket, scope);
-        self.place = Place {
-            scope: Some(scope.clone()),
-            ..Place::of_bucket(bucket)
-        };
-        self
-    }
-
-    /// Gives the parameter `$name` its value.
-    ///
-    /// # Errors
-    /// If the value cannot be written as JSON.
-    pub fn named(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Result<Self, Error> {
-        self.options.named(OPERATION, name, value)?;
-        Ok(self)
-    }
-
-    /// Gives the next of the parameters `$1`, `$2`, … its value.
-    ///
-    /// # Errors
-    /// If the value cannot be written as JSON.
-    pub fn positional(mut self, value: &(impl Serialize + ?Sized)) -> Result<Self, Error> {
-        self.options.positional(OPERATION, value)?;
-        Ok(self)
-    }
-
     /// States that the query changes nothing. The service refuses it if it does,
     /// and so it can be retried whatever happened to an attempt.
     pub fn readonly(mut self, readonly: bool) -> Self {
@@ -125,19 +96,6 @@ impl Query {
     /// statements that are run often, and differ in their parameters only.
     pub fn prepared(mut self, prepared: bool) -> Self {
         self.prepared = prepared;
-        self
-    }
-
-    /// Sets how recent what it sees must be.
-    pub fn consistency(mut self, consistency: ScanConsistency) -> Self {
-        self.options.set("scan_consistency", consistency.name());
-        self
-    }
-
-    /// Names the id under which the service knows the request, in place of a
-    /// random one.
-    pub fn client_context_id(mut self, id: impl Into<String>) -> Self {
-        self.context_id = Some(id.into());
         self
     }
 
@@ -158,15 +116,7 @@ impl Query {
         self
     }
 
-    /// Sets an option of the service that has no method here.
-    ///
-    /// # Errors
-    /// If the value cannot be written as JSON.
-    pub fn raw(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Result<Self, Error> {
-        self.options.set_raw(OPERATION, name, value)?;
-        Ok(self)
-    }
-
+    statement_methods!();
     common_methods!(rows);
 }
 
@@ -177,12 +127,8 @@ impl IntoFuture for Query {
     /// Dropping the future abandons the attempt under way.
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let context_id = self.context_id.unwrap_or_else(statement::context_id);
             let mut options = self.options;
-            options.set("client_context_id", &context_id);
-            if self.readonly {
-                options.set("readonly", true);
-            }
+            let context_id = options.identify(self.context_id, self.readonly);
             let mut exchange = Exchange::new(self.host.clone(), Service::Query);
             exchange.context = statement::describe(&self.statement, &context_id);
             let request = Request::new(self.host, self.statement, options, self.prepared);

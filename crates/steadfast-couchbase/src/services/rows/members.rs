@@ -5,6 +5,11 @@ use serde::de::DeserializeOwned;
 
 use super::splitter::{Malformed, Problem};
 
+/// The most members that an answer may have beside its rows. Services have a dozen;
+/// a million, which would fit into the bytes that are allowed, would keep a thread
+/// busy for hours, since each is compared with all before it.
+const MOST: usize = 256;
+
 /// The members of an answer's object, but for the rows.
 #[derive(Debug, Default)]
 pub(crate) struct Members {
@@ -27,6 +32,9 @@ impl Members {
     }
 
     pub(super) fn push(&mut self, name: String, value: Bytes) -> Result<(), Problem> {
+        if self.list.len() == MOST {
+            return Err(Problem::TooManyMembers);
+        }
         if self.has(&name) {
             return Err(Problem::Twice);
         }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::error::ErrorKind;
 use crate::reason::SEARCH_TOO_MANY_REQUESTS;
@@ -15,7 +16,23 @@ use crate::services::answer::{Judged, Refused, limit, words};
 pub(super) struct Partitions {
     pub(super) successful: u64,
     pub(super) failed: u64,
-    pub(super) errors: BTreeMap<String, String>,
+    /// Why, in whatever shape: that some failed must not be overlooked because the
+    /// words for it cannot be read.
+    errors: Value,
+}
+
+impl Partitions {
+    /// Why partitions failed, by partition.
+    pub(super) fn errors(&self) -> BTreeMap<String, String> {
+        let errors = self.errors.as_object().into_iter().flatten();
+        let text = |error: &Value| match error {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        errors
+            .map(|(partition, error)| (partition.clone(), text(error)))
+            .collect()
+    }
 }
 
 /// Says whether an answer is an error, and which.
@@ -49,7 +66,7 @@ fn nothing_succeeded(answer: &Judged<'_>) -> Option<Refused> {
         return None;
     }
     let errors: Vec<String> = partitions
-        .errors
+        .errors()
         .iter()
         .map(|(partition, error)| format!("{partition}: {error}"))
         .collect();
@@ -63,7 +80,10 @@ fn nothing_succeeded(answer: &Judged<'_>) -> Option<Refused> {
 
 #[cfg(test)]
 mod tests {
+    use steadfast_wire::config::Service;
+
     use super::*;
+    use crate::services::refusal::refusal_of;
     use crate::services::rows::Members;
 
     #[test]
@@ -94,5 +114,22 @@ mod tests {
             let wanted = (status == 429).then_some("SEARCH_TOO_MANY_REQUESTS");
             assert_eq!((refused.kind, reason), (kind, wanted), "{status} {text}");
         }
+    }
+
+    #[test]
+    fn that_every_partition_failed_is_seen_whatever_the_words_for_it_look_like() {
+        for errors in [
+            r#"{"p1": "it is gone"}"#,
+            r#"{"p1": {"text": "it is gone"}}"#,
+            r#"["it is gone"]"#,
+            "null",
+        ] {
+            let failed = r#""total": 2, "failed": 2, "successful": 0"#;
+            let body = format!(r#"{{"status": {{{failed}, "errors": {errors}}}, "hits": []}}"#);
+            let refused = refusal_of(Service::Search, 200, &body, true);
+            assert!(refused.is_some(), "{errors}");
+        }
+        let some = r#"{"status": {"failed": 1, "successful": 1, "errors": null}, "hits": []}"#;
+        assert_eq!(refusal_of(Service::Search, 200, some, true), None);
     }
 }

@@ -72,7 +72,7 @@ impl SearchMeta {
             took: Duration::from_nanos(members.hint("took").unwrap_or_default()),
             successful_partitions: partitions.successful,
             failed_partitions: partitions.failed,
-            errors: partitions.errors,
+            errors: partitions.errors(),
             facets: members.hint("facets"),
         }
     }

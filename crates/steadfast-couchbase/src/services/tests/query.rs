@@ -1,14 +1,12 @@
 //! Queries: parameters, rows, plans, retries.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use steadfast::Verdict;
 use steadfast_cluster::Service;
 use steadfast_cluster::http::query::PlanLoss;
 use steadfast_cluster::http::script::Script;
 
-use super::support::{TestHost, cluster};
+use super::support::{TestHost, cluster, timeout_that_names};
 use crate::error::ErrorKind;
 use crate::services::query::{QueryRows, query};
 
@@ -136,10 +134,12 @@ async fn retries_end_at_the_deadline_and_the_error_names_the_reason() {
     let host = TestHost::of(&cluster);
     let body = json!({"errors": [{"code": 4040, "msg": "no such plan"}]}).to_string();
     let _script = cluster.script(Script::on(Service::Query).answer(404, body));
-    let asked = query(host, "SELECT $secret").readonly(true);
-    let asked = asked.named("secret", "hunter2").unwrap();
-    let error = asked.timeout(Duration::from_millis(300)).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout);
+    let error = timeout_that_names("QUERY_PREPARED_STATEMENT_FAILURE", async |time| {
+        let asked = query(host.clone(), "SELECT $secret").readonly(true);
+        let asked = asked.named("secret", "hunter2").unwrap();
+        asked.timeout(time).await
+    })
+    .await;
     assert!(!error.is_ambiguous() && error.attempts() > 1, "{error}");
     let report = error.context().report().unwrap();
     assert!(matches!(report.verdict(), Verdict::TimedOut(_)));

@@ -213,6 +213,36 @@ pub(super) async fn eventually(what: &str, condition: impl Fn() -> bool) {
     assert!(waited.is_ok(), "it never came about that {what}");
 }
 
+/// Does something that has to run out of time, but not before it came so far, in
+/// ever more time until it did. How long that takes is the machine's to say.
+pub(super) async fn patiently<T>(run: impl AsyncFn(Duration) -> Option<T>) -> T {
+    let mut time = Duration::from_millis(300);
+    while time < Duration::from_secs(60) {
+        if let Some(done) = run(time).await {
+            return done;
+        }
+        time *= 2;
+    }
+    panic!("not even a minute is enough");
+}
+
+/// The timeout of an operation that names this reason.
+pub(super) async fn timeout_that_names<T>(
+    reason: &str,
+    run: impl AsyncFn(Duration) -> Result<T, crate::Error>,
+) -> crate::Error {
+    patiently(async |time| {
+        let error = run(time).await.err().expect("a timeout");
+        assert_eq!(
+            error.kind(),
+            crate::ErrorKind::UnambiguousTimeout,
+            "{error:#}"
+        );
+        reasons(&error).contains(&reason).then_some(error)
+    })
+    .await
+}
+
 /// The names of the reasons on an error.
 pub(super) fn reasons(error: &crate::Error) -> Vec<&'static str> {
     error.reasons().iter().map(|reason| reason.name()).collect()

@@ -81,6 +81,17 @@ fn an_answer_that_makes_no_sense_is_refused_with_the_place() {
 }
 
 #[test]
+fn there_are_not_so_many_members_that_comparing_them_takes_long() {
+    let answer = |members: usize| {
+        let members: String = (0..members).map(|at| format!(r#""{at}":1,"#)).collect();
+        whole(&format!(r#"{{{members}"results":[]}}"#))
+    };
+    assert!(answer(256).is_ok());
+    let error = answer(257).unwrap_err().to_string();
+    assert!(error.contains("too many members"), "{error}");
+}
+
+#[test]
 fn rows_members_and_depth_are_bounded() {
     let limits = Limits {
         row: 10,

@@ -1,0 +1,120 @@
+//! Whose an answer is, and answers that are nobody's.
+
+use super::*;
+
+#[tokio::test]
+async fn answers_find_their_callers_in_any_order() {
+    let mut pair = pair(Limits::default()).await;
+    let tickets: Vec<_> = (0..50)
+        .map(|number| submit(&pair.connection, number, 10, None).unwrap())
+        .collect();
+    let mut requests = Vec::new();
+    for _ in 0..50 {
+        requests.push(pair.peer.request().await.unwrap());
+    }
+    for request in requests.iter().rev() {
+        pair.peer.answer(Opcode::Set, request.opaque()).await;
+    }
+    for ticket in tickets {
+        let opaque = ticket.opaque();
+        assert_eq!(soon(ticket).await.unwrap().opaque(), opaque);
+    }
+    assert_eq!(pair.connection.in_flight(), 0);
+}
+
+#[tokio::test]
+async fn what_is_dropped_in_flight_keeps_its_opaque_until_the_answer_came() {
+    let mut pair = pair(Limits::default()).await;
+    let ticket = submit(&pair.connection, 1, 10, None).unwrap();
+    let opaque = ticket.opaque();
+    pair.peer.request().await.unwrap();
+    drop(ticket);
+    assert_eq!(pair.connection.in_flight(), 1);
+    let other = submit(&pair.connection, 2, 10, None).unwrap();
+    assert_ne!(other.opaque(), opaque);
+    pair.peer.answer(Opcode::Set, opaque).await;
+    assert_eq!(soon(pair.orphans.recv()).await, Some(opaque));
+    until("the slot is free", || pair.connection.in_flight() == 1).await;
+    let request = pair.peer.request().await.unwrap();
+    pair.peer.answer(Opcode::Set, request.opaque()).await;
+    soon(other).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_answer_after_the_deadline_is_an_orphan_and_does_no_harm() {
+    let mut pair = pair(Limits::default()).await;
+    let short = Some(Duration::from_millis(10));
+    let ticket = submit(&pair.connection, 1, 10, short).unwrap();
+    let opaque = ticket.opaque();
+    pair.peer.request().await.unwrap();
+    let ended = soon(ticket).await.unwrap_err();
+    assert_eq!(ended, Ended::TimedOut { sent: true });
+    pair.peer.answer(Opcode::Set, opaque).await;
+    assert_eq!(soon(pair.orphans.recv()).await, Some(opaque));
+    assert_eq!(pair.connection.in_flight(), 0);
+    assert!(pair.connection.is_open());
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_asked_for_closes_the_connection() {
+    for (opcode, opaque, twice) in [
+        (Opcode::Set, 0x0fff_0000, false),
+        (Opcode::Get, 0, false),
+        (Opcode::Set, 0, true),
+    ] {
+        let mut pair = pair(Limits::default()).await;
+        let ticket = submit(&pair.connection, 1, 10, None).unwrap();
+        let asked = pair.peer.request().await.unwrap().opaque();
+        let mut out = BytesMut::new();
+        let answer = FrameBuilder::response(opcode, Status::Success).opaque(asked | opaque);
+        answer.encode(&mut out).unwrap();
+        let answers = if twice {
+            [&out[..], &out[..]].concat()
+        } else {
+            out.to_vec()
+        };
+        pair.peer.socket.write_all(&answers).await.unwrap();
+        let closing = soon(pair.task).await.unwrap();
+        assert!(matches!(closing, Closing::Invalid(_)), "{closing:?}");
+        let answered = soon(ticket).await;
+        assert_eq!(answered.is_ok(), twice, "{answered:?}");
+        assert_eq!(pair.connection.in_flight(), 0);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_before_garbage_is_an_answer() {
+    let mut pair = pair(Limits::default()).await;
+    let ticket = submit(&pair.connection, 1, 10, None).unwrap();
+    let opaque = pair.peer.request().await.unwrap().opaque();
+    let mut out = BytesMut::new();
+    let answer = FrameBuilder::response(Opcode::Set, Status::Success).opaque(opaque);
+    answer.encode(&mut out).unwrap();
+    out.extend_from_slice(&[0x42; 100]);
+    pair.peer.socket.write_all(&out).await.unwrap();
+    soon(ticket).await.unwrap();
+    let closing = soon(pair.task).await.unwrap();
+    assert!(matches!(closing, Closing::Invalid(_)), "{closing:?}");
+}
+
+#[tokio::test]
+async fn a_frame_that_promises_too_much_closes_the_connection_before_it_is_made_room_for() {
+    let mut pair = pair(Limits::default()).await;
+    let ticket = submit(&pair.connection, 1, 10, None).unwrap();
+    let opaque = pair.peer.request().await.unwrap().opaque();
+    let mut header = vec![0x81, 0x01, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff];
+    header.extend_from_slice(&opaque.to_be_bytes());
+    header.extend_from_slice(&[0; 8]);
+    pair.peer.socket.write_all(&header).await.unwrap();
+    let closing = soon(pair.task).await.unwrap();
+    assert!(matches!(closing, Closing::Invalid(_)), "{closing:?}");
+    let ended = soon(ticket).await.unwrap_err();
+    let sent = true;
+    assert_eq!(
+        ended,
+        Ended::Closed {
+            sent,
+            by_user: false
+        }
+    );
+}

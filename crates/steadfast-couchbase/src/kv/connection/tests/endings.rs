@@ -1,0 +1,77 @@
+//! How operations and connections end, and what is not taken.
+
+use super::*;
+
+#[tokio::test]
+async fn deadlines_end_each_operation_in_its_own_time() {
+    let pair = pair(Limits::default()).await;
+    let start = now();
+    let tickets: Vec<_> = [60, 20, 40]
+        .map(|millis| {
+            let timeout = Duration::from_millis(millis);
+            (
+                timeout,
+                submit(&pair.connection, 0, 10, Some(timeout)).unwrap(),
+            )
+        })
+        .into();
+    for (timeout, ticket) in tickets {
+        let ended = soon(ticket).await.unwrap_err();
+        assert!(matches!(ended, Ended::TimedOut { .. }));
+        assert!(now() >= start + timeout);
+    }
+}
+
+#[tokio::test]
+async fn a_draining_connection_takes_no_more_and_ends_when_all_is_answered() {
+    let mut pair = pair(Limits::default()).await;
+    let ticket = submit(&pair.connection, 1, 10, None).unwrap();
+    let opaque = pair.peer.request().await.unwrap().opaque();
+    pair.connection.drain();
+    let refused = submit(&pair.connection, 2, 10, None);
+    assert!(matches!(refused, Err(NotTaken::Closed)));
+    assert!(!pair.task.is_finished());
+    pair.peer.answer(Opcode::Set, opaque).await;
+    soon(ticket).await.unwrap();
+    assert_eq!(soon(pair.task).await.unwrap(), Closing::NotNeeded);
+}
+
+#[tokio::test]
+async fn there_is_a_limit_to_what_is_in_flight_and_to_what_is_unsent() {
+    let limits = Limits {
+        in_flight: 2,
+        ..Limits::default()
+    };
+    let pair_of_two = pair(limits).await;
+    let _taken: Vec<_> = (0..2)
+        .map(|number| submit(&pair_of_two.connection, number, 10, None).unwrap())
+        .collect();
+    let third = submit(&pair_of_two.connection, 2, 10, None);
+    assert!(matches!(third, Err(NotTaken::Full)));
+    let limits = Limits {
+        unsent_bytes: HUGE,
+        ..Limits::default()
+    };
+    let stuck = pair(limits).await;
+    let mut taken = Vec::new();
+    while let Ok(ticket) = submit(&stuck.connection, 0, 1 << 20, None) {
+        taken.push(ticket);
+        tokio::task::yield_now().await;
+        assert!(taken.len() < 64, "it grows without end");
+    }
+}
+
+#[tokio::test]
+async fn whatever_ends_the_task_ends_its_operations() {
+    let pair = pair(Limits::default()).await;
+    let tickets: Vec<_> = (0..10)
+        .map(|number| submit(&pair.connection, number, 10, None).unwrap())
+        .collect();
+    pair.task.abort();
+    for ticket in tickets {
+        let ended = soon(ticket).await.unwrap_err();
+        assert!(matches!(ended, Ended::Closed { by_user: false, .. }));
+    }
+    let refused = submit(&pair.connection, 2, 10, None);
+    assert!(matches!(refused, Err(NotTaken::Closed)));
+}

@@ -1,0 +1,164 @@
+//! What is handed to the socket, and what is not any more.
+
+use super::*;
+
+#[tokio::test]
+async fn what_was_not_sent_when_the_connection_ends_is_told_from_what_may_have_been() {
+    let mut pair = pair(Limits::default()).await;
+    let first = submit(&pair.connection, 0, 100, None).unwrap();
+    pair.peer.request().await.unwrap();
+    // Nobody reads: the socket takes the beginning of the second, and no byte of
+    // the others.
+    let second = submit(&pair.connection, 1, HUGE, None).unwrap();
+    let others: Vec<_> = (2..100)
+        .map(|number| submit(&pair.connection, number, 100, None).unwrap())
+        .collect();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    pair.connection.close(Closing::Lost("test".to_owned()));
+    for ticket in [first, second] {
+        let ended = soon(ticket).await.unwrap_err();
+        let sent = true;
+        assert_eq!(
+            ended,
+            Ended::Closed {
+                sent,
+                by_user: false
+            }
+        );
+    }
+    for ticket in others {
+        let ended = soon(ticket).await.unwrap_err();
+        let sent = false;
+        assert_eq!(
+            ended,
+            Ended::Closed {
+                sent,
+                by_user: false
+            }
+        );
+    }
+    // The peer, reading to the end, finds no trace of them.
+    assert!(soon(pair.peer.request()).await.is_none());
+    assert!(pair.peer.received.len() < HUGE);
+    assert_eq!(pair.connection.in_flight(), 0);
+}
+
+#[tokio::test]
+async fn what_runs_out_of_time_unsent_is_never_sent() {
+    let mut pair = pair(Limits::default()).await;
+    let short = Some(Duration::from_millis(20));
+    let blocks = submit(&pair.connection, 0, HUGE, None).unwrap();
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let late: Vec<_> = (1..20)
+        .map(|number| submit(&pair.connection, number, 100, short).unwrap())
+        .collect();
+    let patient = submit(&pair.connection, 20, 100, None).unwrap();
+    for ticket in late {
+        let ended = soon(ticket).await.unwrap_err();
+        assert_eq!(ended, Ended::TimedOut { sent: false });
+    }
+    assert_eq!(number(&soon(pair.peer.request()).await.unwrap()), 0);
+    // The next in the stream is the one behind all those that were cut out.
+    let next = soon(pair.peer.request()).await.unwrap();
+    assert_eq!(number(&next), 20);
+    pair.peer.answer(Opcode::Set, next.opaque()).await;
+    soon(patient).await.unwrap();
+    drop(blocks);
+}
+
+#[tokio::test]
+async fn what_is_dropped_unsent_is_never_sent_and_leaves_nothing() {
+    let mut pair = pair(Limits::default()).await;
+    let blocks = submit(&pair.connection, 0, HUGE, None).unwrap();
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let dropped: Vec<_> = (1..20)
+        .map(|number| submit(&pair.connection, number, 100, None).unwrap())
+        .collect();
+    let kept = submit(&pair.connection, 20, 100, None).unwrap();
+    assert_eq!(pair.connection.in_flight(), 21);
+    drop(dropped);
+    assert_eq!(pair.connection.in_flight(), 2);
+    assert_eq!(number(&soon(pair.peer.request()).await.unwrap()), 0);
+    let next = soon(pair.peer.request()).await.unwrap();
+    assert_eq!(number(&next), 20);
+    pair.peer.answer(Opcode::Set, next.opaque()).await;
+    soon(kept).await.unwrap();
+    drop(blocks);
+}
+
+/// not to be sent.
+#[tokio::test]
+async fn the_stream_is_whole_whatever_is_cut_out_of_it() {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut pair = pair(Limits::default()).await;
+    let mut tickets: Vec<(u32, Ticket<'_>)> = Vec::new();
+    let mut unsent = std::collections::BTreeSet::new();
+    let mut seen = std::collections::BTreeSet::new();
+    let mut next = 0;
+    for _ in 0..2000 {
+        match random.u8(..10) {
+            0..4 => {
+                let len = if random.u8(..20) == 0 { 1 << 20 } else { 200 };
+                let timeout = match random.u8(..3) {
+                    0 => Some(Duration::from_micros(random.u64(1..3000))),
+                    _ => None,
+                };
+                tickets.push((next, submit(&pair.connection, next, len, timeout).unwrap()));
+                next += 1;
+            }
+            4..6 if !tickets.is_empty() => {
+                let place = random.usize(..tickets.len());
+                tickets.swap_remove(place);
+            }
+            6..8 => {
+                let read = pair.peer.request();
+                let patience = Duration::from_micros(500);
+                if let Ok(frame) = tokio::time::timeout(patience, read).await {
+                    let frame = frame.expect("the stream is broken");
+                    assert!(seen.insert(number(&frame)), "sent twice");
+                    if random.bool() {
+                        pair.peer.answer(Opcode::Set, frame.opaque()).await;
+                    }
+                }
+            }
+            _ => {
+                let mut waiting = Vec::new();
+                for (number, mut ticket) in tickets.drain(..) {
+                    let poll = std::future::poll_fn(|cx| {
+                        std::task::Poll::Ready(std::pin::Pin::new(&mut ticket).poll(cx))
+                    });
+                    match poll.await {
+                        std::task::Poll::Ready(Err(Ended::TimedOut { sent: false })) => {
+                            unsent.insert(number);
+                        }
+                        std::task::Poll::Ready(Ok(_) | Err(Ended::TimedOut { .. })) => {}
+                        std::task::Poll::Ready(Err(ended)) => panic!("{ended:?}"),
+                        std::task::Poll::Pending => waiting.push((number, ticket)),
+                    }
+                }
+                tickets = waiting;
+            }
+        }
+    }
+    // The last one says when all before it were read.
+    let last = submit(&pair.connection, next, 10, None).unwrap();
+    loop {
+        let frame = soon(pair.peer.request())
+            .await
+            .expect("the stream is broken");
+        assert!(seen.insert(number(&frame)), "sent twice");
+        if number(&frame) == next {
+            pair.peer.answer(Opcode::Set, frame.opaque()).await;
+            break;
+        }
+    }
+    soon(last).await.unwrap();
+    let wrong: Vec<_> = unsent.intersection(&seen).collect();
+    assert!(
+        wrong.is_empty(),
+        "sent though it was said not to be: {wrong:?}"
+    );
+    let _: Bytes = pair.peer.received.freeze();
+}
