@@ -68,12 +68,16 @@ impl Control {
             ));
         };
         let limit = self.timeout;
+        let changed = match method {
+            Method::GET => "",
+            _ => "; what was asked for may be done all the same",
+        };
         match tokio::time::timeout(limit, exchange(address, method, path, body)).await {
             Ok(answer) => answer,
             Err(_) => bail!(
                 "{address} did not answer within {}: is it the control address that \
                  `steadfast cluster` printed, and is the cluster still up? \
-                 --timeout gives it longer",
+                 --timeout gives it longer{changed}",
                 show(limit)
             ),
         }
