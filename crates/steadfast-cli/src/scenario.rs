@@ -15,7 +15,6 @@ use tokio::time::Instant;
 
 use crate::arguments::with_numbers;
 use crate::command::{fault, topology};
-use crate::control::Control;
 use crate::exit::usage;
 use crate::files;
 use crate::output::line;
@@ -102,7 +101,6 @@ impl Scenario {
                 start.elapsed().as_secs_f64(),
                 event.text
             ));
-            let control = Control::at(control);
             match event.what {
                 What::Stop => return Ok(Played::Stopped),
                 What::Fault(arguments) => fault::run(arguments.at(control)).await,
