@@ -1,5 +1,6 @@
 //! The way to a cluster that commands share: where it is, who one is, whom to trust.
 
+use std::env::VarError;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use steadfast_couchbase::{Cluster, ClusterOptions, Collection, ConfigError, Cred
 
 use crate::address::Address;
 use crate::exit::{Ended, usage};
+use crate::files;
 use crate::mask::mask;
 use crate::output::{BAD, aside, styled};
 use crate::strategy::StrategyName;
@@ -48,7 +50,7 @@ pub(crate) struct Connection {
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
     /// How long connecting, and then the operation with all its attempts, may take, as in 2.5s; of
-    /// `doctor`, each step [default: the client's]
+    /// `doctor`, each step with each host [default: the client's]
     #[arg(long, value_parser = crate::duration::parse_some)]
     timeout: Option<Duration>,
     /// Who decides about retries: fast-fail, best-effort, guidance, adaptive, aws-2.0, aws-2.1,
@@ -98,12 +100,13 @@ impl Connection {
                     "a certificate is shown within TLS only: write couchbases:// in the address",
                 ));
             }
+            let read = |path| files::read(path, files::TEXT);
             return Ok(Credentials::certificate(read(certificate)?, read(key)?));
         }
-        let user = self
-            .user
-            .clone()
-            .or_else(|| std::env::var("STEADFAST_USER").ok());
+        let user = match &self.user {
+            Some(user) => Some(user.clone()),
+            None => variable("STEADFAST_USER")?,
+        };
         let Some(user) = user else {
             return Err(usage(
                 "which user? give --user NAME or set STEADFAST_USER, or log in with \
@@ -116,13 +119,13 @@ impl Connection {
 
     fn password(&self, user: &str) -> anyhow::Result<String> {
         if let Some(path) = &self.password_file {
-            let text = String::from_utf8(read(path)?)
+            let text = String::from_utf8(files::read(path, files::TEXT)?)
                 .map_err(|_| usage(format_args!("{} is not UTF-8", path.display())))?;
             // Editors end a file with a line break, passwords do not.
             let end = text.trim_end_matches(['\r', '\n']).len();
             return Ok(text[..end].to_owned());
         }
-        if let Ok(password) = std::env::var("STEADFAST_PASSWORD") {
+        if let Some(password) = variable("STEADFAST_PASSWORD")? {
             return Ok(password);
         }
         if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
@@ -223,7 +226,12 @@ pub(crate) fn senseless(error: ConfigError) -> anyhow::Error {
     usage(error)
 }
 
-fn read(path: &PathBuf) -> anyhow::Result<Vec<u8>> {
-    std::fs::read(path)
-        .map_err(|error| usage(format_args!("cannot read {}: {error}", path.display())))
+/// A variable of the environment, if it is set.
+fn variable(name: &str) -> anyhow::Result<Option<String>> {
+    match std::env::var(name) {
+        Ok(value) => Ok(Some(value)),
+        Err(VarError::NotPresent) => Ok(None),
+        // Which may be a password, so it is not shown.
+        Err(VarError::NotUnicode(_)) => Err(usage(format_args!("{name} is not UTF-8"))),
+    }
 }

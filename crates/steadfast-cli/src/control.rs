@@ -1,8 +1,9 @@
 //! Talking to the control endpoint of a running cluster.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::Method;
@@ -13,9 +14,6 @@ use tokio::net::TcpStream;
 
 use crate::duration::show;
 use crate::exit::usage;
-
-/// How long the cluster may take to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The largest answer that is read: whoever listens there need not be a cluster.
 const MAX_ANSWER: usize = 64 * 1024 * 1024;
@@ -44,12 +42,10 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// The cluster whose control endpoint is here.
-    pub(crate) fn at(address: std::net::SocketAddr) -> Self {
-        Self {
-            control: Some(address.to_string()),
-            timeout: PATIENCE,
-        }
+    /// The same for the cluster whose control endpoint is here.
+    pub(crate) fn at(self, address: SocketAddr) -> Self {
+        let control = Some(address.to_string());
+        Self { control, ..self }
     }
 
     /// Sends a request and reads its JSON answer; a refusal becomes an error with its sentence.
@@ -68,12 +64,16 @@ impl Control {
             ));
         };
         let limit = self.timeout;
+        let changed = match method {
+            Method::GET => "",
+            _ => "; what was asked for may be done all the same",
+        };
         match tokio::time::timeout(limit, exchange(address, method, path, body)).await {
             Ok(answer) => answer,
             Err(_) => bail!(
                 "{address} did not answer within {}: is it the control address that \
                  `steadfast cluster` printed, and is the cluster still up? \
-                 --timeout gives it longer",
+                 --timeout gives it longer{changed}",
                 show(limit)
             ),
         }
@@ -86,9 +86,10 @@ async fn exchange(
     path: &str,
     body: Option<&Value>,
 ) -> anyhow::Result<Value> {
-    let stream = TcpStream::connect(address).await.with_context(|| {
-        format!(
-            "no cluster answers at {address}; is it the address that `steadfast cluster` printed?"
+    let stream = TcpStream::connect(address).await.map_err(|error| {
+        anyhow!(
+            "no cluster answers at {address}: {error}; \
+             is that the control address that `steadfast cluster` printed?"
         )
     })?;
     let foreign = || format!("{address} is no control endpoint of a steadfast cluster");
@@ -110,7 +111,7 @@ async fn exchange(
         .collect()
         .await;
     let bytes = bytes
-        .map_err(|error| anyhow::anyhow!("{}: {error}", foreign()))?
+        .map_err(|error| anyhow!("{}: {error}", foreign()))?
         .to_bytes();
     drop(sender);
     driving.await??;
@@ -145,6 +146,17 @@ fn is_host(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn another_cluster_is_given_as_much_time() {
+        let control = Control {
+            control: None,
+            timeout: Duration::from_secs(3),
+        };
+        let elsewhere = control.at(([127, 0, 0, 1], 40000).into());
+        assert_eq!(elsewhere.timeout, Duration::from_secs(3));
+        assert_eq!(elsewhere.control.as_deref(), Some("127.0.0.1:40000"));
+    }
 
     #[test]
     fn an_address_is_a_host_and_a_port() {

@@ -57,6 +57,8 @@ impl Ended {
     pub(crate) fn of(error: &Error) -> Self {
         Self(match error.kind() {
             _ if error.is_ambiguous() => AMBIGUOUS,
+            // Refused by the client, before there was an attempt.
+            ErrorKind::InvalidArgument if error.context().report().is_none() => USAGE,
             ErrorKind::DocumentNotFound => NOT_FOUND,
             ErrorKind::DocumentExists | ErrorKind::CasMismatch => PRECONDITION,
             _ => FAILED,

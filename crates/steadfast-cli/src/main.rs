@@ -10,6 +10,7 @@ mod connection;
 mod control;
 mod duration;
 mod exit;
+mod files;
 mod mask;
 mod number;
 mod output;

@@ -15,8 +15,8 @@ use tokio::time::Instant;
 
 use crate::arguments::with_numbers;
 use crate::command::{fault, topology};
-use crate::control::Control;
 use crate::exit::usage;
+use crate::files;
 use crate::output::line;
 
 /// A timetable.
@@ -66,8 +66,8 @@ impl Scenario {
     /// If it cannot be read, or a line makes no sense; the error names the line.
     pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
         let name = path.display();
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| usage(format_args!("cannot read the scenario {name}: {error}")))?;
+        let text = String::from_utf8(files::read(path, files::TEXT)?)
+            .map_err(|_| usage(format_args!("the scenario {name} is not UTF-8")))?;
         let mut scenario = Self::default();
         for (index, text) in text.lines().enumerate() {
             let place = format!("{name}:{}", index + 1);
@@ -101,7 +101,6 @@ impl Scenario {
                 start.elapsed().as_secs_f64(),
                 event.text
             ));
-            let control = Control::at(control);
             match event.what {
                 What::Stop => return Ok(Played::Stopped),
                 What::Fault(arguments) => fault::run(arguments.at(control)).await,

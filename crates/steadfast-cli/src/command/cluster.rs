@@ -134,18 +134,20 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         .await
         .map_err(|error| explain(error, &arguments))?;
     // Kept until the end: dropping it removes the file.
-    let mut _authority = None;
+    let mut temporary_file = None;
 
-    line(format_args!("connect    {}", cluster.connection_string()));
-    if let (Some(connection_string), Some(pem)) =
-        (cluster.tls_connection_string(), cluster.ca_pem())
-    {
+    let mut authority = None;
+    if let Some(pem) = cluster.ca_pem() {
         let path = match &arguments.ca_out {
             Some(path) => path.clone(),
-            None => _authority.insert(temporary()?).to_path_buf(),
+            None => temporary_file.insert(temporary()?).to_path_buf(),
         };
         std::fs::write(&path, pem).with_context(|| format!("cannot write {}", path.display()))?;
-        line(format_args!("with TLS   {connection_string}"));
+        authority = Some(path);
+    }
+    line(format_args!("connect    {}", cluster.connection_string()));
+    if let (Some(string), Some(path)) = (cluster.tls_connection_string(), authority) {
+        line(format_args!("with TLS   {string}"));
         line(format_args!("authority  {}", path.display()));
     }
     if let Some(mgmt) = cluster.addresses(Service::Mgmt).first() {

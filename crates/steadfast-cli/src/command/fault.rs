@@ -1,5 +1,7 @@
 //! `steadfast fault`: rules that break a running cluster.
 
+use std::net::SocketAddr;
+
 use clap::{Args, Subcommand};
 use hyper::Method;
 use serde_json::{Value, json};
@@ -135,7 +137,8 @@ enum Verdict {
 
 impl Arguments {
     /// The same for the cluster with this control endpoint.
-    pub(crate) fn at(self, control: Control) -> Self {
+    pub(crate) fn at(self, address: SocketAddr) -> Self {
+        let control = self.control.at(address);
         Self { control, ..self }
     }
 

@@ -147,7 +147,8 @@ fn as_json(meta: &QueryMeta) -> Value {
 impl Arguments {
     fn parameters(&self, mut query: Query) -> anyhow::Result<Query> {
         for parameter in &self.named {
-            let Some((name, value)) = parameter.split_once('=') else {
+            let parts = parameter.split_once('=');
+            let Some((name, value)) = parts.filter(|(name, _)| !name.is_empty()) else {
                 refuse!("a --param is NAME=VALUE, not {parameter:?}");
             };
             query = query.named(name, &value_of(value)).map_err(usage)?;

@@ -1,5 +1,6 @@
 //! `steadfast topology`: nodes that come, fall over, come back and go.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::bail;
@@ -104,7 +105,8 @@ struct PaceArguments {
 
 impl Arguments {
     /// The same for the cluster with this control endpoint.
-    pub(crate) fn at(self, control: Control) -> Self {
+    pub(crate) fn at(self, address: SocketAddr) -> Self {
+        let control = self.control.at(address);
         Self { control, ..self }
     }
 }

@@ -1,6 +1,6 @@
 //! `steadfast cluster` as a person starts it, and the commands that talk to it.
 
-use crate::support::{Running, steadfast};
+use crate::support::{Running, command, run, steadfast};
 
 #[test]
 fn a_cluster_prints_where_it_is_and_obeys() {
@@ -144,4 +144,29 @@ fn statuses_of_http_are_shown_as_such_and_those_of_kv_are_no_answer_there() {
         assert_eq!(refused.status, 2, "{rule:?}: {refused:?}");
         assert!(refused.stderr.contains(problem), "{rule:?}: {refused:?}");
     }
+}
+
+#[test]
+fn an_address_of_version_6_is_one_that_clients_can_read() {
+    if std::net::TcpListener::bind("[::1]:0").is_err() {
+        return; // A machine without it.
+    }
+    let cluster = Running::start(&["--vbuckets", "16", "--replicas", "0", "--bind", "::1"]);
+    let address = format!("{}/default", cluster.fact("connect"));
+    assert!(address.starts_with("couchbase://[::1]:"), "{address}");
+    assert!(cluster.fact("manage").starts_with("http://[::1]:"));
+    let mut doctor = command(&["doctor", &address, "--user", "Administrator"]);
+    doctor.env("STEADFAST_PASSWORD", "password");
+    let output = run(doctor);
+    assert!(output.ok(), "{output:?}");
+}
+
+#[test]
+fn a_certificate_that_cannot_be_written_is_told_before_anything_else() {
+    let output = steadfast(&["cluster", "--tls", "--ca-out", "/no/such/place/ca.pem"]);
+    assert_eq!((output.status, &*output.stdout), (1, ""), "{output:?}");
+    assert!(
+        output.stderr.contains("/no/such/place/ca.pem"),
+        "{output:?}"
+    );
 }

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -38,7 +39,7 @@ fn without_a_terminal_a_password_is_not_asked_for_but_how_to_give_it_is_said() {
 #[test]
 fn on_a_terminal_the_password_is_asked_for_and_not_shown() {
     use std::io::Write;
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     let served = crate::support::Served::start(|builder| builder);
     let travel = served.address("travel");
@@ -86,7 +87,7 @@ fn a_certificate_is_shown_instead_of_a_password() {
     let (certificate, key, der) = identity(&server.ca, directory.path(), "app");
     let output = server.doctor(&ca, &certificate, &key);
     assert!(output.stdout.contains("✔ TLS"), "{output:?}");
-    let (shown, first) = server.seen.recv().unwrap();
+    let (shown, first) = server.seen.recv_timeout(Duration::from_secs(30)).unwrap();
     assert_eq!(shown, Some(der));
     // A request of the protocol: it goes on as who the certificate says.
     assert_eq!(first, 0x80);

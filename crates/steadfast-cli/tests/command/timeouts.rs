@@ -56,6 +56,9 @@ fn a_control_address_that_does_not_answer_is_given_up_and_named() {
             assert!(output.stderr.contains(part), "{part}: {output:?}");
         }
         assert!(took < LONG, "{took:?}: {output:?}");
+        let changes = command.contains(&"clear") || command.contains(&"crash");
+        let may_be_done = output.stderr.contains("may be done all the same");
+        assert_eq!(may_be_done, changes, "{output:?}");
     }
     let help = steadfast(&["fault", "--help"]).stdout;
     assert!(help.contains("[default: 10s]"), "{help}");

@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use crate::support::{Output, command, run, steadfast};
+use crate::support::{Output, Served, command, run, steadfast};
 
 const ADDRESS: &str = "couchbase://127.0.0.1:1/travel";
 
@@ -97,6 +97,86 @@ fn wrong_values_end_with_status_2_wherever_they_are_found() {
     ] {
         let said = refused(arguments).stderr;
         assert!(said.contains(problem), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn what_the_client_refuses_to_send_is_blamed_on_the_command_line() {
+    let served = Served::start(|builder| builder);
+    let travel = served.address("travel");
+    let key = "k".repeat(300);
+    for (arguments, problem) in [
+        (&["get", &travel, &key][..], "250"),
+        (
+            &["upsert", &travel, "k", "1", "--expiry", "9999999h"],
+            "2105",
+        ),
+        (&["upsert", &travel, "k"], "no document was piped in"),
+        (
+            &["query", &travel, "SELECT 1", "--param", "=1"],
+            "NAME=VALUE",
+        ),
+        (&["explain", "views", "--http", "42"], "100..=599"),
+        (
+            &["fault", "add", "--probability", "0", "hold"],
+            "never hits",
+        ),
+        (&["cluster", "--host", "a..b"], "host"),
+        (&["cluster", "--host", "evil\"name"], "host"),
+    ] {
+        let refused = served.run(arguments);
+        assert_eq!(refused.status, 2, "{arguments:?}: {refused:?}");
+        assert!(
+            refused.stderr.contains(problem),
+            "{arguments:?}: {refused:?}"
+        );
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn files_without_an_end_are_not_read_to_it() {
+    let endless = "/dev/zero";
+    for arguments in [
+        &["cluster", "--scenario", endless][..],
+        &[
+            "get",
+            ADDRESS,
+            "k",
+            "--user",
+            "app",
+            "--password-file",
+            endless,
+        ],
+        &["upsert", ADDRESS, "k", "--user", "app", "--file", endless],
+        &[
+            "explain",
+            "kv",
+            "get",
+            "--in-flight",
+            "--error-map",
+            endless,
+        ],
+    ] {
+        let said = refused(arguments).stderr;
+        assert!(said.contains("more than"), "{arguments:?}: {said}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_variable_that_is_no_text_is_told_from_one_that_is_not_set() {
+    use std::os::unix::ffi::OsStrExt;
+
+    for variable in ["STEADFAST_USER", "STEADFAST_PASSWORD"] {
+        let mut get = command(&["get", ADDRESS, "k"]);
+        get.env("STEADFAST_USER", "app")
+            .env("STEADFAST_PASSWORD", "x");
+        get.env(variable, std::ffi::OsStr::from_bytes(&[0xff]));
+        let output = run(get);
+        assert_eq!(output.status, 2, "{output:?}");
+        let problem = format!("{variable} is not UTF-8");
+        assert!(output.stderr.contains(&problem), "{output:?}");
     }
 }
 

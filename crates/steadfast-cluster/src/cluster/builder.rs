@@ -207,12 +207,7 @@ impl Builder {
 
     /// Refuses names that no client could use.
     fn check_names(&self) -> Result<(), ClusterError> {
-        let odd = |c: char| c.is_whitespace() || c.is_control() || "/,@?#".contains(c);
-        if let Some(host) = self
-            .host
-            .as_ref()
-            .filter(|host| host.is_empty() || host.contains(odd))
-        {
+        if let Some(host) = self.host.as_ref().filter(|host| !is_host(host)) {
             let text = format!("{host:?} is no host that clients could connect to");
             return Err(ClusterError::Invalid(text));
         }
@@ -226,6 +221,16 @@ impl Builder {
         }
         Ok(())
     }
+}
+
+/// Whether it is an address, or a name that DNS could have.
+fn is_host(text: &str) -> bool {
+    let label = |label: &str| {
+        let known = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        (1..=63).contains(&label.len()) && label.bytes().all(known)
+    };
+    let is_name = text.len() <= 253 && text.split('.').all(label);
+    is_name || text.parse::<IpAddr>().is_ok()
 }
 
 fn usual_ports() -> BTreeMap<Service, Ports> {

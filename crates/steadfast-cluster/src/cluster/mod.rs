@@ -140,7 +140,7 @@ impl Cluster {
             .shared
             .members()
             .iter()
-            .map(|member| format!("{}:{}", member.host, member.port(service)))
+            .map(|member| member.authority(member.port(service)))
             .collect()
     }
 
@@ -239,7 +239,7 @@ impl Cluster {
             } else {
                 ports.plain
             };
-            format!("{}:{port}", member.host)
+            member.authority(port)
         };
         members.iter().map(address).collect::<Vec<_>>().join(",")
     }

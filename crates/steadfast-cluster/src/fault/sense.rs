@@ -16,6 +16,9 @@ pub(super) fn check(spec: &FaultSpec) -> Result<(), SpecError> {
     if spec.times == Some(0) {
         return Err(error("times is 1 or more: a rule with 0 never hits"));
     }
+    if spec.probability == Some(0.0) {
+        return Err(error("a rule with probability 0 never hits"));
+    }
     match spec.service {
         Some(Service::Kv) => Ok(()),
         Some(service) => check_http(spec, service),

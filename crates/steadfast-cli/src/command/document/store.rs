@@ -1,6 +1,6 @@
 //! `steadfast upsert`, `insert` and `replace`.
 
-use std::io::{IsTerminal, Read};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use steadfast_couchbase::collection::Raw;
 use super::{Terms, Version, done};
 use crate::connection::Connection;
 use crate::exit::{refuse, usage};
+use crate::files;
 
 /// Write a document, whether it exists or not
 #[derive(Args)]
@@ -135,15 +136,19 @@ impl What {
     fn value(&self) -> anyhow::Result<Raw> {
         let bytes = match (&self.value, &self.file) {
             (Some(value), _) => value.clone().into_bytes(),
-            (None, Some(path)) => std::fs::read(path)
-                .map_err(|error| usage(format_args!("cannot read {}: {error}", path.display())))?,
+            (None, Some(path)) => files::read(path, files::DOCUMENT)?,
             (None, None) if std::io::stdin().is_terminal() => {
                 refuse!("which document? give it as an argument, with --file, or pipe it in")
             }
             (None, None) => {
-                let mut bytes = Vec::new();
-                std::io::stdin().lock().read_to_end(&mut bytes)?;
-                bytes
+                let piped = files::bounded(std::io::stdin().lock(), files::DOCUMENT);
+                let piped = piped.map_err(|error| {
+                    usage(format_args!("cannot read what is piped in: {error}"))
+                })?;
+                if piped.is_empty() && !self.binary {
+                    refuse!("no document was piped in; give it as an argument, or with --file");
+                }
+                piped
             }
         };
         if self.binary {

@@ -24,7 +24,7 @@ pub(super) struct EndingArguments {
     #[arg(long, requires = "code")]
     message: Option<String>,
     /// Answered with this HTTP status
-    #[arg(long, value_name = "STATUS", conflicts_with_all = ["not_sent", "in_flight"])]
+    #[arg(long, value_name = "STATUS", value_parser = clap::value_parser!(u16).range(100..=599), conflicts_with_all = ["not_sent", "in_flight"])]
     http: Option<u16>,
     /// The body of that answer, where it matters
     #[arg(long, requires = "http", conflicts_with = "code")]

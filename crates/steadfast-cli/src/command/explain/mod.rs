@@ -17,6 +17,7 @@ use clap::Args;
 use steadfast_wire::error_map::{ErrorMap, MapVersion};
 
 use crate::exit::usage;
+use crate::files;
 use crate::output::line;
 use crate::strategy::StrategyName;
 use decision::Decision;
@@ -84,9 +85,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
         None => ErrorMap::shipped(MapVersion::V2),
         Some(path) => {
             let name = path.display();
-            let json = std::fs::read(path).map_err(|error| {
-                usage(format_args!("cannot read the error map {name}: {error}"))
-            })?;
+            let json = files::read(path, files::TEXT)?;
             ErrorMap::parse(&json)
                 .map_err(|error| usage(format_args!("{name} is no error map: {error}")))?
         }
