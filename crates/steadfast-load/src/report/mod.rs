@@ -35,6 +35,10 @@ pub struct Report {
     pub replay: String,
     /// How long it lasted, in seconds.
     pub duration_s: f64,
+    /// How long operations were to be begun, in seconds.
+    pub planned_duration_s: f64,
+    /// After how many seconds it was interrupted, if it was.
+    pub interrupted_after_s: Option<f64>,
     /// Workers, each with one operation under way.
     pub concurrency: u16,
     /// How operations went.
@@ -88,6 +92,7 @@ impl Report {
         settings: &Settings,
         target: &Target,
         worked: Duration,
+        interrupted_after: Option<Duration>,
         timeline: &Timeline,
         calamity: Chronicle,
         ledgers: impl Iterator<Item = &'a Arc<Mutex<Ledger>>>,
@@ -116,6 +121,8 @@ impl Report {
             seed: settings.seed,
             replay: settings.replay.clone(),
             duration_s: worked.as_secs_f64(),
+            planned_duration_s: settings.duration.as_secs_f64(),
+            interrupted_after_s: interrupted_after.map(|after| after.as_secs_f64()),
             concurrency: settings.concurrency,
             throughput_per_s: operations.operations as f64 / worked.as_secs_f64().max(0.001),
             operations,

@@ -1,5 +1,7 @@
 //! What is there in the end, beside what the journal says must be.
 
+use std::time::{Duration, Instant};
+
 use futures_util::{Stream, StreamExt, stream};
 use parking_lot::Mutex;
 
@@ -11,6 +13,9 @@ use crate::workload::{Remains, shared_keys};
 
 /// How many documents are read at once.
 const AT_ONCE: usize = 64;
+/// How long a document is tried to be read, and how long to wait before it is read again.
+const PATIENCE: Duration = Duration::from_secs(10);
+const REST: Duration = Duration::from_millis(20);
 
 /// Reads every document that was written again and again, and every counter, and notes what is
 /// not as the journal has it.
@@ -43,9 +48,10 @@ async fn note(found: impl Stream<Item = Option<Violation>>, ledger: &Mutex<Ledge
 
 /// Removes what the run left behind in a bucket of the user's. What cannot be removed stays.
 pub(super) async fn clear_away<C: Client>(client: &C, prefix: &str, remains: &[Remains]) {
-    let own = remains
-        .iter()
-        .flat_map(|remains| remains.registers.iter().chain(&remains.counter).cloned());
+    let own = remains.iter().flat_map(|remains| {
+        let sure = remains.registers.iter().chain(&remains.counter);
+        sure.chain(&remains.unsure).cloned()
+    });
     stream::iter(own.chain(shared_keys(prefix)))
         .for_each_concurrent(AT_ONCE, |key| async move {
             if let Err(trouble) = client.remove(&key).await
@@ -64,12 +70,18 @@ async fn check<C: Client>(
     is_right: impl Fn(&[u8]) -> bool,
 ) -> Option<Violation> {
     let text = String::from_utf8_lossy(key);
-    match client.get(&text).await {
-        Ok(found) => (!is_right(&found)).then(|| wrong_document(key, why)),
-        Err(trouble) if trouble.nature == Nature::NotFound => Some(wrong_document(key, why)),
-        Err(trouble) => {
-            let wrong = Wrong::Unexplained("it could not be read in the end");
-            Some(Violation::of(wrong, "get", text).with_history(trouble.history))
+    let begun = Instant::now();
+    loop {
+        match client.get(&text).await {
+            Ok(found) => return (!is_right(&found)).then(|| wrong_document(key, why)),
+            Err(trouble) if trouble.nature == Nature::NotFound => {
+                return Some(wrong_document(key, why));
+            }
+            Err(trouble) if begun.elapsed() > PATIENCE => {
+                let wrong = Wrong::Unexplained("it could not be read in the end");
+                return Some(Violation::of(wrong, "get", text).with_history(trouble.history));
+            }
+            Err(_) => tokio::time::sleep(REST).await,
         }
     }
 }

@@ -57,8 +57,6 @@ pub(super) struct Check {
     pub(super) made: Token,
     /// The writes into it; none if it was written once.
     pub(super) writes: Vec<Token>,
-    /// How often that was tried.
-    pub(super) tries: u32,
 }
 
 /// A counter.
