@@ -11,14 +11,14 @@ use serde::Serialize;
 
 pub(crate) use text::{grouped, millis};
 
-use crate::accounting::{Ledger, Totals, Violation};
+use crate::accounting::{Ledger, Totals, Violation, Wrong};
 use crate::calamity::Chronicle;
 use crate::embedded::VBUCKETS;
 use crate::measure::{Counts, Decided, Latency, Sample, Timeline, resident_bytes};
 use crate::run::{Settings, Target};
 
-/// How many violations are kept in full.
-const KEPT: usize = 50;
+/// How many violations of each kind are kept in full.
+const KEPT: u64 = 20;
 
 /// What a run came to.
 #[derive(Clone, Debug, Serialize)]
@@ -161,7 +161,16 @@ impl Accounting {
             totals.add(&of_worker);
             violations.extend(found);
         }
-        violations.truncate(KEPT);
+        let (mut lost, mut twice, mut unexplained) = (0, 0, 0);
+        violations.retain(|violation: &Violation| {
+            let kept = match violation.wrong {
+                Wrong::Lost(_) => &mut lost,
+                Wrong::AppliedTwice => &mut twice,
+                Wrong::Unexplained(_) => &mut unexplained,
+            };
+            *kept += 1;
+            *kept <= KEPT
+        });
         Self {
             journal,
             holds: totals.holds(),

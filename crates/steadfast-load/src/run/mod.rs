@@ -2,6 +2,8 @@
 
 mod aftermath;
 mod following;
+#[cfg(test)]
+mod planted;
 mod settings;
 
 use std::pin::pin;
@@ -152,6 +154,7 @@ pub async fn run<C: Client>(
         tokio::time::sleep(ECHO).await;
         aftermath::compare(&client, journal.finish().await?, &nobodys).await;
     } else {
+        aftermath::compare_shared(&client, &scene, &nobodys).await;
         aftermath::clear_away(&client, &scene.prefix, &remains).await;
     }
     let chronicle = std::mem::take(&mut *chronicle.lock());

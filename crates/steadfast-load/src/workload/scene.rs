@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
+use super::shared::Shared;
+
 /// How long after new credentials an operation may still fail for the old ones.
 const GRACE: Duration = Duration::from_secs(3);
 /// How long documents are tried to be read after the end of the work, at least.
@@ -20,6 +22,8 @@ pub struct Scene {
     pub prefix: String,
     /// How long after its end a write may still be applied.
     pub late: Duration,
+    /// What may be in the documents of all workers.
+    pub(crate) shared: Shared,
     started: Instant,
     /// When the work ended, in the time of the run.
     ended: watch::Sender<Option<Duration>>,
@@ -35,6 +39,7 @@ impl Scene {
             seed,
             prefix,
             late,
+            shared: Shared::default(),
             started: Instant::now(),
             ended: watch::Sender::new(None),
             locking: AtomicBool::new(false),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::super::book::{Check, Counter};
+use super::super::book::{Check, Content, Counter};
 use super::super::keys::{self, REGISTERS};
 use super::super::kind::Kind;
 use super::{Remains, Worker};
@@ -14,12 +14,14 @@ use crate::token::Token;
 
 /// How long to wait before something is read again that could not be.
 const REST: Duration = Duration::from_millis(20);
+/// One of so many documents that were removed is looked for once more.
+const LOOKED_FOR: u64 = 4;
 /// How many documents that may be there are remembered, so that they can be removed in the end.
 const UNSURE: usize = 4096;
 
 impl<C: Client> Worker<C> {
-    pub(super) fn check_later(&mut self, made: Token, writes: Vec<Token>) {
-        self.checks.push_back(Check { made, writes });
+    pub(super) fn check_later(&mut self, made: Token, content: Content) {
+        self.checks.push_back(Check { made, content });
     }
 
     /// Reads the document back that has waited longest, and removes it.
@@ -44,15 +46,7 @@ impl<C: Client> Worker<C> {
             }
         };
         let removal = keys::removal_of(check.made);
-        {
-            let mut ledger = self.ledger.lock();
-            ledger.found(check.made, usize::from(found.is_some()));
-            let found = found.as_deref().unwrap_or_default();
-            for write in &check.writes {
-                let times = found.iter().filter(|token| *token == write).count();
-                ledger.found(*write, times);
-            }
-        }
+        self.compare_content(&check, &key, found.as_deref());
         if found.is_none() {
             let now = self.scene.now();
             self.ledger.lock().give_back(removal, now);
@@ -62,14 +56,63 @@ impl<C: Client> Worker<C> {
         self.ledger.lock().begin_aside(removal);
         let removed = self.client.remove(&key);
         let removed = self.write(Kind::Remove, removal, &key, removed).await;
-        if removed == Outcome::Ambiguous {
-            self.unsure(check.made);
+        match removed {
+            Outcome::Acknowledged => self.check_removed(&check, &key).await,
+            Outcome::Ambiguous => self.unsure(check.made),
+            Outcome::Failed => {
+                // It was not applied, so it is still to be done, before its number is settled.
+                check.content = Content::Seen;
+                self.checks.push_front(check);
+                self.rest().await;
+            }
         }
-        if removed == Outcome::Failed {
-            // It was not applied, so it is still to be done, before its number is settled.
-            check.writes.clear();
-            self.checks.push_front(check);
-            self.rest().await;
+    }
+
+    /// Enters what was found of the writes into a document.
+    fn compare_content(&self, check: &Check, key: &str, found: Option<&[Token]>) {
+        let mut ledger = self.ledger.lock();
+        let made = check.made;
+        let (expected, times) = match &check.content {
+            Content::Itself => {
+                let found = found.unwrap_or_default();
+                let times = found.iter().filter(|token| **token == made).count();
+                (std::slice::from_ref(&made), times)
+            }
+            Content::Writes(writes) => (&**writes, usize::from(found.is_some())),
+            Content::Seen => {
+                if found.is_none() {
+                    // Its removal was said to have failed, and its effect is there.
+                    ledger.found(keys::removal_of(made), 1);
+                }
+                return;
+            }
+        };
+        ledger.found(made, times);
+        let found = found.unwrap_or_default();
+        for write in expected.iter().filter(|write| **write != made) {
+            let times = found.iter().filter(|token| *token == write).count();
+            ledger.found(*write, times);
+        }
+        if let Some(stray) = found.iter().find(|token| !expected.contains(token)) {
+            let wrong = Wrong::Unexplained("there is something in it that was not written there");
+            let what = format!("{key}, found {stray}");
+            ledger.violate(Violation::of(wrong, Kind::Get.name(), what));
+        }
+    }
+
+    /// Some of the documents whose removal was acknowledged are looked for once more.
+    async fn check_removed(&self, check: &Check, key: &str) {
+        if !check.made.number.is_multiple_of(LOOKED_FOR) {
+            return;
+        }
+        match self.timed(Kind::Get, self.client.get(key)).await {
+            Ok(_) => {
+                let wrong = Wrong::Lost("its removal was acknowledged, and it is still there");
+                let violation = Violation::of(wrong, Kind::Remove.name(), key);
+                self.ledger.lock().violate(violation);
+            }
+            Err(trouble) if trouble.nature == Nature::NotFound => {}
+            Err(trouble) => self.explain(Kind::Get, key, &trouble),
         }
     }
 
@@ -90,7 +133,7 @@ impl<C: Client> Worker<C> {
 
     pub(super) async fn finish(mut self) -> Remains {
         for growing in [self.text.take(), self.array.take()].into_iter().flatten() {
-            self.check_later(growing.made, growing.writes);
+            self.check_later(growing.made, Content::Writes(growing.writes));
         }
         while !self.checks.is_empty() {
             self.check_one().await;

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::book::{Check, Counter, Growing, Register};
+use super::book::{Check, Content, Counter, Growing, Register};
 use super::keys::REGISTERS;
 use super::kind::Kind;
 use super::plan::Step;
@@ -124,7 +124,7 @@ impl<C: Client> Worker<C> {
                 let padding = &step.padding;
                 let value = Value::Document { id, padding };
                 if let Some(made) = self.insert(step.kind, value).await {
-                    self.check_later(made, Vec::new());
+                    self.check_later(made, Content::Itself);
                 }
             }
             Kind::Increment => self.increment().await,

@@ -81,7 +81,11 @@ impl<C: Client> Worker<C> {
         let token = self.ledger.lock().begin(Kind::DurableUpsert);
         let value = document(token, padding);
         let written = self.client.upsert(&key, &value, true);
-        self.write(Kind::DurableUpsert, token, &key, written).await;
+        let began = self.scene.now();
+        let outcome = self.write(Kind::DurableUpsert, token, &key, written).await;
+        let span = (began, self.scene.now());
+        let late = self.scene.late;
+        self.scene.shared.ended(shared, token, outcome, span, late);
     }
 
     fn compare(&self, kind: Kind, register: usize, key: &str, found: Option<Token>) {
