@@ -1,6 +1,8 @@
 //! What a run came to: for people, for machines, as a page.
 
 mod html;
+#[cfg(test)]
+mod json;
 mod text;
 
 use std::sync::Arc;
@@ -17,12 +19,16 @@ use crate::embedded::VBUCKETS;
 use crate::measure::{Counts, Decided, Latency, Sample, Timeline, resident_bytes};
 use crate::run::{Settings, Target};
 
+/// The form of the report; see docs/load.md.
+const FORMAT: u32 = 1;
 /// How many violations of each kind are kept in full.
 const KEPT: u64 = 20;
 
 /// What a run came to.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
+    /// The form of this report, a number that changes when a field changes its meaning or goes.
+    pub format: u32,
     /// What it ran against.
     pub cluster: String,
     /// The client.
@@ -115,6 +121,7 @@ impl Report {
             last_bytes: resident_bytes().unwrap_or(first_bytes),
         });
         Self {
+            format: FORMAT,
             cluster,
             client: settings.client.clone(),
             strategy: settings.strategy.clone(),
