@@ -1,5 +1,6 @@
 //! The way to a cluster that commands share: where it is, who one is, whom to trust.
 
+use std::env::VarError;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,6 +15,8 @@ use steadfast_couchbase::{Cluster, ClusterOptions, Collection, ConfigError, Cred
 
 use crate::address::Address;
 use crate::exit::{Ended, usage};
+use crate::files;
+use crate::mask::mask;
 use crate::output::{BAD, aside, styled};
 use crate::strategy::StrategyName;
 
@@ -27,8 +30,10 @@ pub(crate) struct Connection {
     /// Several hosts are divided by commas; options of the client may follow, as `?kv_timeout=1s`
     #[arg(value_name = "ADDRESS")]
     pub(crate) address: Address,
-    /// The user
-    #[arg(long, short, env = "STEADFAST_USER", value_name = "NAME")]
+    /// The user [default: the variable STEADFAST_USER]
+    // Not by clap: a variable that is set for every command must not be in the way of a
+    // certificate for this one.
+    #[arg(long, short, value_name = "NAME")]
     user: Option<String>,
     /// A file with the password. Without it the variable STEADFAST_PASSWORD is used, and
     /// without that the password is asked for
@@ -38,15 +43,18 @@ pub(crate) struct Connection {
     #[arg(long, value_name = "FILE", requires = "client_key", conflicts_with_all = ["user", "password_file"])]
     client_certificate: Option<PathBuf>,
     /// The key (PEM) of that certificate
-    #[arg(long, value_name = "FILE", requires = "client_certificate")]
+    // The conflicts stand here too: of two options that conflict clap requires neither.
+    #[arg(long, value_name = "FILE", requires = "client_certificate", conflicts_with_all = ["user", "password_file"])]
     client_key: Option<PathBuf>,
     /// The authority (PEM) that signed the cluster's certificate, if the machine does not trust it
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
-    /// How long an operation may take, all its attempts included, as in 2.5s [default: the client's]
-    #[arg(long, value_parser = crate::duration::parse)]
+    /// How long connecting, and then the operation with all its attempts, may take, as in 2.5s; of
+    /// `doctor`, each step with each host [default: the client's]
+    #[arg(long, value_parser = crate::duration::parse_some)]
     timeout: Option<Duration>,
-    /// Who decides about retries
+    /// Who decides about retries: fast-fail, best-effort, guidance, adaptive, aws-2.0, aws-2.1,
+    /// fail-fast or error-map; `steadfast explain --help` says what they do
     #[arg(long, value_enum, default_value_t = StrategyName::FastFail, hide_possible_values = true)]
     strategy: StrategyName,
     /// More about what happened: with an error, each of its attempts
@@ -70,9 +78,11 @@ impl Connection {
     pub(crate) fn options(&self) -> anyhow::Result<ClusterOptions> {
         let mut options = ClusterOptions::new();
         if let Some(timeout) = self.timeout {
-            options.kv_timeout = timeout;
-            options.kv_durable_timeout = timeout;
-            options.query_timeout = timeout;
+            options = options
+                .connect_timeout(timeout)
+                .kv_timeout(timeout)
+                .kv_durable_timeout(timeout)
+                .query_timeout(timeout);
         }
         if let Some(ca) = &self.ca {
             if !self.address.string.is_tls() {
@@ -85,23 +95,37 @@ impl Connection {
 
     pub(crate) fn credentials(&self) -> anyhow::Result<Credentials> {
         if let (Some(certificate), Some(key)) = (&self.client_certificate, &self.client_key) {
+            if !self.address.string.is_tls() {
+                return Err(usage(
+                    "a certificate is shown within TLS only: write couchbases:// in the address",
+                ));
+            }
+            let read = |path| files::read(path, files::TEXT);
             return Ok(Credentials::certificate(read(certificate)?, read(key)?));
         }
-        let Some(user) = &self.user else {
-            return Err(usage("which user? give --user NAME or set STEADFAST_USER"));
+        let user = match &self.user {
+            Some(user) => Some(user.clone()),
+            None => variable("STEADFAST_USER")?,
         };
-        Ok(Credentials::password(user, self.password(user)?))
+        let Some(user) = user else {
+            return Err(usage(
+                "which user? give --user NAME or set STEADFAST_USER, or log in with \
+                 --client-certificate and --client-key",
+            ));
+        };
+        let password = self.password(&user)?;
+        Ok(Credentials::password(user, password))
     }
 
     fn password(&self, user: &str) -> anyhow::Result<String> {
         if let Some(path) = &self.password_file {
-            let text = String::from_utf8(read(path)?)
+            let text = String::from_utf8(files::read(path, files::TEXT)?)
                 .map_err(|_| usage(format_args!("{} is not UTF-8", path.display())))?;
             // Editors end a file with a line break, passwords do not.
             let end = text.trim_end_matches(['\r', '\n']).len();
             return Ok(text[..end].to_owned());
         }
-        if let Ok(password) = std::env::var("STEADFAST_PASSWORD") {
+        if let Some(password) = variable("STEADFAST_PASSWORD")? {
             return Ok(password);
         }
         if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
@@ -162,11 +186,11 @@ impl Connection {
             aside(error.to_json());
         } else {
             let label = styled(BAD, "error:");
-            if self.verbose {
-                aside(format_args!("{label} {error:#}"));
-            } else {
-                aside(format_args!("{label} {error}"));
-            }
+            let text = match self.verbose {
+                true => format!("{error:#}"),
+                false => error.to_string(),
+            };
+            aside(format_args!("{label} {}", mask(&text)));
             if let Some(note) = unsent(error) {
                 aside(format_args!("  {note}"));
                 aside("  → `steadfast doctor` with the same address says which step fails");
@@ -202,7 +226,12 @@ pub(crate) fn senseless(error: ConfigError) -> anyhow::Error {
     usage(error)
 }
 
-fn read(path: &PathBuf) -> anyhow::Result<Vec<u8>> {
-    std::fs::read(path)
-        .map_err(|error| usage(format_args!("cannot read {}: {error}", path.display())))
+/// A variable of the environment, if it is set.
+fn variable(name: &str) -> anyhow::Result<Option<String>> {
+    match std::env::var(name) {
+        Ok(value) => Ok(Some(value)),
+        Err(VarError::NotPresent) => Ok(None),
+        // Which may be a password, so it is not shown.
+        Err(VarError::NotUnicode(_)) => Err(usage(format_args!("{name} is not UTF-8"))),
+    }
 }

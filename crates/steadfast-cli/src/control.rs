@@ -1,13 +1,24 @@
 //! Talking to the control endpoint of a running cluster.
 
+use std::time::Duration;
+
 use anyhow::{Context, bail};
 use clap::Args;
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::Method;
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::TcpStream;
+
+use crate::duration::show;
+use crate::exit::usage;
+
+/// How long the cluster may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The largest answer that is read: whoever listens there need not be a cluster.
+const MAX_ANSWER: usize = 64 * 1024 * 1024;
 
 /// Where the cluster is.
 #[derive(Args)]
@@ -17,19 +28,33 @@ pub(crate) struct Control {
         long,
         env = "STEADFAST_CONTROL",
         value_name = "HOST:PORT",
+        value_parser = address,
         global = true
     )]
     control: Option<String>,
+    /// How long the cluster may take to answer
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "10s",
+        value_parser = crate::duration::parse_some,
+        global = true
+    )]
+    timeout: Duration,
 }
 
 impl Control {
     /// The cluster whose control endpoint is here.
     pub(crate) fn at(address: std::net::SocketAddr) -> Self {
-        let control = Some(address.to_string());
-        Self { control }
+        Self {
+            control: Some(address.to_string()),
+            timeout: PATIENCE,
+        }
     }
 
     /// Sends a request and reads its JSON answer; a refusal becomes an error with its sentence.
+    ///
+    /// Dropping the future closes the connection; what was asked for may be done all the same.
     pub(crate) async fn call(
         &self,
         method: Method,
@@ -37,40 +62,118 @@ impl Control {
         body: Option<&Value>,
     ) -> anyhow::Result<Value> {
         let Some(address) = &self.control else {
-            bail!(
+            return Err(usage(
                 "which cluster? give --control HOST:PORT or set STEADFAST_CONTROL, \
-                 as `steadfast cluster` prints it"
-            );
+                 as `steadfast cluster` prints it",
+            ));
         };
-        // As a URL it is what `steadfast cluster` prints, too.
-        let address = address.strip_prefix("http://").unwrap_or(address);
-        let address = address.trim_end_matches('/');
-        let stream = TcpStream::connect(address)
-            .await
-            .with_context(|| format!("no cluster answers at {address}"))?;
-        let (mut sender, connection) =
-            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-        let driving = tokio::spawn(connection);
-        let body = body.map(Value::to_string).unwrap_or_default();
-        let request = hyper::Request::builder()
-            .method(method)
-            .uri(path)
-            .header("host", address)
-            .header("content-type", "application/json")
-            .body(Full::new(Bytes::from(body)))?;
-        let response = sender.send_request(request).await?;
-        let status = response.status();
-        let bytes = response.into_body().collect().await?.to_bytes();
-        drop(sender);
-        driving.await??;
-        let answer: Value = serde_json::from_slice(&bytes)
-            .with_context(|| format!("{address} is no control endpoint of a steadfast cluster"))?;
-        if !status.is_success() {
-            bail!(
-                "{}",
-                answer["error"].as_str().unwrap_or("the cluster refused")
-            );
+        let limit = self.timeout;
+        let changed = match method {
+            Method::GET => "",
+            _ => "; what was asked for may be done all the same",
+        };
+        match tokio::time::timeout(limit, exchange(address, method, path, body)).await {
+            Ok(answer) => answer,
+            Err(_) => bail!(
+                "{address} did not answer within {}: is it the control address that \
+                 `steadfast cluster` printed, and is the cluster still up? \
+                 --timeout gives it longer{changed}",
+                show(limit)
+            ),
         }
-        Ok(answer)
+    }
+}
+
+async fn exchange(
+    address: &str,
+    method: Method,
+    path: &str,
+    body: Option<&Value>,
+) -> anyhow::Result<Value> {
+    let stream = TcpStream::connect(address).await.with_context(|| {
+        format!(
+            "no cluster answers at {address}; is it the address that `steadfast cluster` printed?"
+        )
+    })?;
+    let foreign = || format!("{address} is no control endpoint of a steadfast cluster");
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+        .await
+        .with_context(foreign)?;
+    // It ends with the answer, or with the task that it is awaited in.
+    let driving = tokio::spawn(connection);
+    let body = body.map(Value::to_string).unwrap_or_default();
+    let request = hyper::Request::builder()
+        .method(method)
+        .uri(path)
+        .header("host", address)
+        .header("content-type", "application/json")
+        .body(Full::new(Bytes::from(body)))?;
+    let response = sender.send_request(request).await.with_context(foreign)?;
+    let status = response.status();
+    let bytes = Limited::new(response.into_body(), MAX_ANSWER)
+        .collect()
+        .await;
+    let bytes = bytes
+        .map_err(|error| anyhow::anyhow!("{}: {error}", foreign()))?
+        .to_bytes();
+    drop(sender);
+    driving.await??;
+    let answer: Value = serde_json::from_slice(&bytes).with_context(foreign)?;
+    if !status.is_success() {
+        bail!(
+            "{}",
+            answer["error"].as_str().unwrap_or("the cluster refused")
+        );
+    }
+    Ok(answer)
+}
+
+/// An address, as it is or as the URL that `steadfast cluster` prints.
+fn address(text: &str) -> Result<String, String> {
+    let address = text.strip_prefix("http://").unwrap_or(text);
+    let address = address.trim_end_matches('/');
+    let parts = address.rsplit_once(':');
+    match parts.map(|(host, port)| (host, port.parse::<u16>())) {
+        Some((host, Ok(1..))) if is_host(host) => Ok(address.to_owned()),
+        _ => Err("it is HOST:PORT, as `steadfast cluster` prints it".to_owned()),
+    }
+}
+
+/// Whether it can be one; whether it is one is for the system to say.
+fn is_host(text: &str) -> bool {
+    let odd = |c: char| c.is_whitespace() || c.is_control() || "/@,?#".contains(c);
+    let bracketed = text.starts_with('[') && text.ends_with(']');
+    !text.is_empty() && !text.contains(odd) && (bracketed || !text.contains(':'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_a_host_and_a_port() {
+        for (text, read) in [
+            ("127.0.0.1:40000", "127.0.0.1:40000"),
+            ("http://127.0.0.1:40000/", "127.0.0.1:40000"),
+            ("[::1]:1", "[::1]:1"),
+            ("localhost:65535", "localhost:65535"),
+        ] {
+            assert_eq!(address(text).as_deref(), Ok(read), "{text}");
+        }
+        for text in [
+            "",
+            "localhost",
+            ":1",
+            "a:",
+            "a:0",
+            "a:65536",
+            "a:-1",
+            "a b:1",
+            "::1:5",
+            "user:pass@a:1",
+            "https://a:1",
+        ] {
+            assert!(address(text).is_err(), "{text}");
+        }
     }
 }

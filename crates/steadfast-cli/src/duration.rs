@@ -3,9 +3,20 @@
 use std::fmt::Display;
 use std::time::Duration;
 
+/// A year: what is longer was meant in another unit.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Reads how long something is waited for.
+pub(crate) fn parse(text: &str) -> Result<Duration, String> {
+    match read(text)? {
+        duration if duration <= LONGEST => Ok(duration),
+        _ => Err(format!("a duration is at most a year; not {text:?}")),
+    }
+}
+
 /// Reads `250ms`, `2.5s`, `2m`; a unit must be there, since a number alone means
 /// milliseconds to some and seconds to others.
-pub(crate) fn parse(text: &str) -> Result<Duration, String> {
+pub(crate) fn read(text: &str) -> Result<Duration, String> {
     let wrong =
         || format!("a duration is a number and ms, s, m or h, as in 250ms or 2.5s; not {text:?}");
     let split = text
@@ -21,6 +32,16 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     };
     let number: f64 = number.trim().parse().map_err(|_| wrong())?;
     Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
+}
+
+/// The same, and more than nothing: for how long something may take.
+pub(crate) fn parse_some(text: &str) -> Result<Duration, String> {
+    match parse(text)? {
+        Duration::ZERO => {
+            Err("must be more than nothing: a timeout of 0 leaves no time".to_owned())
+        }
+        some => Ok(some),
+    }
 }
 
 /// A duration with its unit, and no more digits than needed.
@@ -50,8 +71,18 @@ mod tests {
         ] {
             assert_eq!(parse(text), Ok(Duration::from_millis(millis)), "{text}");
         }
-        for text in ["", "5", "s", "-1s", "1e400s", "nan s", "1 day", "∞s"] {
+        for text in [
+            "", "5", "s", "-1s", "1e400s", "nan s", "1 day", "∞s", "8761h",
+        ] {
             assert!(parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_timeout_is_more_than_nothing() {
+        assert_eq!(parse_some("1ms"), Ok(Duration::from_millis(1)));
+        for text in ["0s", "0.0ms", "-0s", "-1s"] {
+            assert!(parse_some(text).is_err(), "{text}");
         }
     }
 

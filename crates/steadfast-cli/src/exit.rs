@@ -3,19 +3,21 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use steadfast_couchbase::{Error, ErrorKind};
+use steadfast_cluster::ClusterError;
+use steadfast_couchbase::{ConfigError, Error, ErrorKind};
 
+use crate::mask::mask;
 use crate::output::{BAD, aside, styled};
 
 /// What each exit status means; the help of every command that talks to a cluster
-/// ends with it.
+/// about documents ends with it.
 macro_rules! statuses {
     () => {
         "\
 Exit status:
   0  done
   1  failed; it was not applied
-  2  the command line makes no sense
+  2  the command line makes no sense, or names a file that cannot be read
   3  there is no such document
   4  failed, and may have been applied all the same
   5  the document is there already, or changed meanwhile"
@@ -23,6 +25,19 @@ Exit status:
 }
 
 pub(crate) use statuses;
+
+/// The same for commands that are done or not.
+macro_rules! plain_statuses {
+    () => {
+        "\
+Exit status:
+  0  done
+  1  failed
+  2  the command line makes no sense, or names a file that cannot be read"
+    };
+}
+
+pub(crate) use plain_statuses;
 
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
@@ -47,6 +62,8 @@ impl Ended {
     pub(crate) fn of(error: &Error) -> Self {
         Self(match error.kind() {
             _ if error.is_ambiguous() => AMBIGUOUS,
+            // Refused by the client, before there was an attempt.
+            ErrorKind::InvalidArgument if error.context().report().is_none() => USAGE,
             ErrorKind::DocumentNotFound => NOT_FOUND,
             ErrorKind::DocumentExists | ErrorKind::CasMismatch => PRECONDITION,
             _ => FAILED,
@@ -93,6 +110,17 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     if let Some(Ended(status)) = error.downcast_ref() {
         return ExitCode::from(*status);
     }
-    aside(format_args!("{} {error:#}", styled(BAD, "error:")));
-    ExitCode::from(if error.is::<Usage>() { USAGE } else { FAILED })
+    let text = mask(&format!("{error:#}"));
+    aside(format_args!("{} {text}", styled(BAD, "error:")));
+    ExitCode::from(if is_usage(error) { USAGE } else { FAILED })
+}
+
+/// Whether the command line is to blame: said so here, or by what it was handed to.
+fn is_usage(error: &anyhow::Error) -> bool {
+    error.is::<Usage>()
+        || error.chain().any(|cause| {
+            // Clusters are started from the command line only, with what it says.
+            let refused = cause.downcast_ref::<ClusterError>();
+            cause.is::<ConfigError>() || matches!(refused, Some(ClusterError::Invalid(_)))
+        })
 }

@@ -4,18 +4,23 @@
 //! do is in the crates.
 
 mod address;
+mod arguments;
 mod command;
 mod connection;
 mod control;
 mod duration;
 mod exit;
+mod files;
+mod mask;
+mod number;
 mod output;
 mod scenario;
+mod signals;
 mod strategy;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
 /// Retry handling for clients of distributed systems, and a cluster to break them on
@@ -23,11 +28,14 @@ use tracing_subscriber::EnvFilter;
 /// Every command explains itself: `steadfast help COMMAND`.
 #[derive(Parser)]
 #[command(name = "steadfast", version, arg_required_else_help = true)]
-#[command(after_help = "\
+#[command(after_help = concat!("\
 First steps:
   steadfast cluster --nodes 3                      a cluster to test against, until interrupted
   steadfast explain kv upsert --status ETMPFAIL    what would be retried, and why
-  steadfast doctor couchbase://127.0.0.1/default   what works of a connection, and what does not")]
+  steadfast doctor couchbase://127.0.0.1/default   what works of a connection, and what does not
+
+", exit::plain_statuses!(), "
+  Commands on documents have more, which their own help lists."))]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -51,13 +59,22 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match (run(Arguments::parse().command), output::lost()) {
+    let command = match arguments() {
+        Ok(arguments) => arguments.command,
+        Err(error) => return arguments::refuse(&error),
+    };
+    match (run(command), output::lost()) {
         (Ok(()), None) => ExitCode::SUCCESS,
         (Ok(()), Some(lost)) => {
             exit::report(&anyhow::anyhow!("the output could not be written: {lost}"))
         }
         (Err(error), _) => exit::report(&error),
     }
+}
+
+fn arguments() -> Result<Arguments, clap::Error> {
+    let matches = arguments::with_numbers(Arguments::command()).try_get_matches()?;
+    Arguments::from_arg_matches(&matches)
 }
 
 fn run(command: Command) -> anyhow::Result<()> {

@@ -10,12 +10,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use tokio::time::Instant;
 
+use crate::arguments::with_numbers;
 use crate::command::{fault, topology};
 use crate::control::Control;
 use crate::exit::usage;
+use crate::files;
 use crate::output::line;
 
 /// A timetable.
@@ -65,8 +67,8 @@ impl Scenario {
     /// If it cannot be read, or a line makes no sense; the error names the line.
     pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
         let name = path.display();
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| usage(format_args!("cannot read the scenario {name}: {error}")))?;
+        let text = String::from_utf8(files::read(path, files::TEXT)?)
+            .map_err(|_| usage(format_args!("the scenario {name} is not UTF-8")))?;
         let mut scenario = Self::default();
         for (index, text) in text.lines().enumerate() {
             let place = format!("{name}:{}", index + 1);
@@ -125,7 +127,9 @@ impl Event {
             return Err("says when, and not what: fault …, topology … or stop".to_owned());
         }
         let text = words.join(" ");
-        let what = Command::try_parse_from(words)
+        let what = with_numbers(Command::command())
+            .try_get_matches_from(words)
+            .and_then(|matches| Command::from_arg_matches(&matches))
             .map_err(|error| first_part(&error.to_string()))?
             .what;
         if let What::Fault(fault) = &what {

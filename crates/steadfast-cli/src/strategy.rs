@@ -15,6 +15,7 @@ pub(crate) enum StrategyName {
     /// Whatever is lawful, after 1, 2, 4, … 500 ms, until the deadline
     BestEffort,
     /// Smithy's guidance: five attempts, full jitter, a budget
+    #[value(alias = "standard")]
     Guidance,
     /// The AWS SDKs' standard mode before 2.1: three attempts, a budget
     #[value(name = "aws-2.0")]

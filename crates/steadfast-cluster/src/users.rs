@@ -8,6 +8,21 @@ use subtle::ConstantTimeEq;
 
 use crate::sasl::scram::{ScramHash, ScramKeys};
 
+/// Refuses a name that no user can have: Basic authentication could not tell where one with a colon
+/// ends, and SASL has uses of its own for control characters.
+///
+/// # Errors
+/// A sentence that says so.
+pub fn check_name(name: &str) -> Result<(), String> {
+    if name.is_empty() || name.contains(|c: char| c == ':' || c.is_control()) {
+        return Err(format!(
+            "{name:?} cannot be a user's name: it must not be empty, nor contain a colon or a \
+             control character"
+        ));
+    }
+    Ok(())
+}
+
 /// What a user may do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rights {

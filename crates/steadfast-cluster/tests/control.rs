@@ -79,6 +79,27 @@ async fn what_makes_no_sense_gets_a_400_with_a_sentence() {
         ("POST", "/topology/crash", r#"{"node":9}"#),
         ("POST", "/topology/fail-over", r#"{"node":99}"#),
         ("POST", "/topology/recover", r#"{"node":0}"#),
+        (
+            "POST",
+            "/topology/rebalance-in",
+            r#"{"vbuckets_per_step":0}"#,
+        ),
+        ("POST", "/topology/rebalance-in", r#"{"pause_ms":60001}"#),
+        (
+            "POST",
+            "/faults",
+            r#"{"verdict":"answer","status":"ETMPFAIL","service":"query"}"#,
+        ),
+        (
+            "POST",
+            "/faults",
+            r#"{"verdict":"hold","opcode":"SET","service":"views"}"#,
+        ),
+        (
+            "POST",
+            "/faults",
+            r#"{"verdict":"hold","bucket":"b","service":"search"}"#,
+        ),
         ("POST", "/buckets", r#"{"name":"b"}"#),
         ("POST", "/buckets", r#"{"name":"x","replicas":9}"#),
         ("POST", "/buckets/none/scopes", r#"{"name":"s"}"#),
@@ -99,6 +120,7 @@ async fn what_makes_no_sense_gets_a_400_with_a_sentence() {
             "{method} {path}: {answer}"
         );
     }
+    assert_eq!(cluster.nodes().len(), 2, "nothing was begun");
     assert_eq!(call(&cluster, "GET", "/nothing", "").await.0, 404);
     assert_eq!(
         call(&cluster, "POST", "/topology/explode", "{}").await.0,
@@ -184,6 +206,113 @@ async fn contents_and_topology_change() {
         200
     );
     assert_eq!(cluster.nodes().len(), 2);
+}
+
+#[tokio::test]
+async fn a_rebalance_that_is_cancelled_leaves_every_vbucket_where_the_map_says() {
+    let cluster = controlled().await;
+    let keys: Vec<String> = (0..64).map(|number| format!("k{number}")).collect();
+    for key in &keys {
+        let mut client = Client::for_key(&cluster, key).await;
+        assert_eq!(client.set(key, "1").await.status(), Status::Success);
+    }
+    assert_eq!(
+        call(&cluster, "GET", "/topology/rebalance", "").await,
+        (200, Value::Null)
+    );
+    let none = call(&cluster, "POST", "/topology/cancel", "{}").await;
+    assert_eq!(none.0, 409, "{none:?}");
+
+    let slowly = r#"{"wait":false,"vbuckets_per_step":5,"pause_ms":60000}"#;
+    let (status, begun) = call(&cluster, "POST", "/topology/rebalance-in", slowly).await;
+    assert_eq!((status, begun["node"].as_u64()), (200, Some(2)));
+    // A step is made at once, by a task of its own.
+    let running = loop {
+        let (_, running) = call(&cluster, "GET", "/topology/rebalance", "").await;
+        if running["moved"] != 0 {
+            break running;
+        }
+    };
+    assert_eq!(running["id"], begun["rebalance"]);
+    assert_eq!(
+        (&running["what"], &running["node"], &running["state"]),
+        (&json!("rebalance-in"), &json!(2), &json!("running"))
+    );
+    assert_eq!(running["moved"], 5);
+    let other = call(&cluster, "POST", "/topology/rebalance", "{}").await;
+    assert_eq!(other.0, 409, "{other:?}");
+
+    let (status, ended) = call(&cluster, "POST", "/topology/cancel", "{}").await;
+    assert_eq!((status, &ended["state"]), (200, &json!("cancelled")));
+    assert_eq!(ended["moved"], 5);
+    let (_, shown) = call(&cluster, "GET", "/status", "").await;
+    assert_eq!(shown["rebalance"], ended);
+    let found = async || {
+        for key in &keys {
+            let mut client = Client::for_key(&cluster, key).await;
+            assert_eq!(client.get(key).await.status(), Status::Success, "{key}");
+        }
+    };
+    found().await;
+    let mut client = Client::for_key(&cluster, "k0").await;
+    let config = steadfast_wire::FrameBuilder::request(Opcode::GetClusterConfig);
+    let config = client.call(config).await;
+    let config = String::from_utf8_lossy(config.value()).into_owned();
+    assert!(config.contains("vBucketMap"), "{config}");
+    assert!(!config.contains("vBucketMapForward"), "{config}");
+
+    let quickly = r#"{"vbuckets_per_step":64,"pause_ms":0}"#;
+    let (status, _) = call(&cluster, "POST", "/topology/rebalance", quickly).await;
+    assert_eq!(status, 200);
+    let (_, done) = call(&cluster, "GET", "/topology/rebalance", "").await;
+    assert_eq!(
+        (&done["state"], &done["moved"]),
+        (&json!("done"), &done["total"])
+    );
+    found().await;
+}
+
+#[tokio::test]
+async fn who_waits_for_a_rebalance_hears_that_it_was_cancelled() {
+    let cluster = controlled().await;
+    let slowly = r#"{"node":0,"vbuckets_per_step":1,"pause_ms":60000}"#;
+    let waiting = call(&cluster, "POST", "/topology/rebalance-out", slowly);
+    let cancelling = async {
+        while cluster.rebalance_status().is_none() {
+            tokio::task::yield_now().await;
+        }
+        cluster.cancel_rebalance().await.unwrap()
+    };
+    let ((status, answer), cancelled) = tokio::join!(waiting, cancelling);
+    assert_eq!(status, 409, "{answer}");
+    assert_eq!(
+        cancelled.state,
+        steadfast_cluster::cluster::State::Cancelled
+    );
+    assert_eq!(cluster.nodes().len(), 2, "the node stays");
+}
+
+#[tokio::test]
+async fn a_port_for_control_that_is_taken_is_named() {
+    let taken = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = taken.local_addr().unwrap();
+    let error = Cluster::builder().control(address.port()).start().await;
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains(&address.to_string()), "{error}");
+}
+
+#[tokio::test]
+async fn names_that_no_client_could_use_are_refused() {
+    for (builder, problem) in [
+        (Cluster::builder().host(""), "host"),
+        (Cluster::builder().host("a b"), "host"),
+        (Cluster::builder().user("", "x"), "user"),
+        (Cluster::builder().user("a:b", "x"), "user"),
+        (Cluster::builder().user("a", ""), "password"),
+    ] {
+        let error = builder.start().await.unwrap_err().to_string();
+        assert!(error.contains(problem), "{error}");
+    }
 }
 
 #[tokio::test]

@@ -359,7 +359,7 @@ async fn what_comes_at_the_wrong_time_is_refused_with_a_sentence_and_changes_not
 
     // While a rebalance is under way, however long it takes.
     let rebalance = cluster.begin_rebalance_out(third).await.unwrap();
-    let running = "a rebalance is running: try again when it is done";
+    let running = "a rebalance is running: try again when it is done, or cancel it (`steadfast topology cancel`)";
     assert_eq!(refused(cluster.rebalance_in().await), running);
     assert_eq!(refused(cluster.rebalance_out(first).await), running);
     assert_eq!(refused(cluster.rebalance().await), running);

@@ -1,22 +1,27 @@
 //! `steadfast cluster`: a cluster that stays up until it is interrupted.
 
+use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
-use steadfast_cluster::{BucketSettings, Cluster, Service};
+use steadfast_cluster::users::check_name;
+use steadfast_cluster::{BucketSettings, Cluster, ClusterError, Service};
+use tempfile::TempPath;
 
+use crate::exit::refuse;
 use crate::output::line;
 use crate::scenario::{Played, Scenario};
+use crate::signals::Signals;
 
 /// Start a Couchbase-protocol cluster to test against, and break
 ///
 /// Starts real nodes on loopback, in this process. Any Couchbase SDK connects to the
-/// printed connection string. It stays up until interrupted and keeps everything in
-/// memory. A scenario breaks it by timetable.
+/// printed connection string. It stays up until interrupted, by Ctrl-C or SIGTERM, and
+/// keeps everything in memory. A scenario breaks it by timetable.
 #[derive(Args)]
-#[command(after_help = "\
+#[command(after_help = concat!("\
 Examples:
   steadfast cluster                              one node, bucket `default`, user Administrator/password
   steadfast cluster --nodes 3 --bucket travel --replicas 1 --tls
@@ -35,7 +40,10 @@ time has come and the one before is done; `#` begins a comment.
   20s   topology crash 1
   25s   topology fail-over 1
   40s   fault clear
-  60s   stop")]
+  60s   stop
+
+", crate::exit::plain_statuses!(), "
+  An interrupt (Ctrl-C) or SIGTERM ends it well, with status 0."))]
 pub(crate) struct Arguments {
     /// How many nodes to start
     #[arg(long, default_value_t = 1)]
@@ -55,7 +63,7 @@ pub(crate) struct Arguments {
     /// Listen with TLS as well, under a certificate authority made for the occasion
     #[arg(long)]
     tls: bool,
-    /// Where to write the authority's certificate [default: a file in the temporary directory]
+    /// Where to write the authority's certificate [default: a temporary file, removed in the end]
     #[arg(long, value_name = "FILE", requires = "tls")]
     ca_out: Option<PathBuf>,
     /// The address to listen on; anybody who can reach it can use the cluster
@@ -74,7 +82,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = steadfast_cluster::journal::DEFAULT_LIMIT, value_name = "ENTRIES")]
     journal: usize,
     /// The seed of everything random, to replay a run
-    #[arg(long)]
+    #[arg(long, value_parser = crate::number::whole)]
     seed: Option<u64>,
     /// A file that says what is to happen to the cluster, and when
     #[arg(long, value_name = "FILE")]
@@ -87,6 +95,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         Some(path) => Scenario::read(path)?,
         None => Scenario::default(),
     };
+    // So that there is no moment in which a signal would end it as a crash does.
+    let mut signals = Signals::listen()?;
     let mut builder = Cluster::builder()
         .nodes(arguments.nodes)
         .tls(arguments.tls)
@@ -94,19 +104,24 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         .usual_ports(arguments.usual_ports)
         .control(arguments.control_port)
         .journal_limit(arguments.journal);
-    if let Some(host) = arguments.host {
+    if let Some(host) = &arguments.host {
         builder = builder.host(host);
     }
     if let Some(seed) = arguments.seed {
         builder = builder.seed(seed);
     }
     for user in &arguments.users {
-        let (name, password) = user
-            .split_once(':')
-            .with_context(|| format!("--user is NAME:PASSWORD, not {user:?}"))?;
-        builder = builder.user(name, password);
+        // What is in the wrong place may be the password, so it is not repeated.
+        match user.split_once(':') {
+            Some((name, password)) if check_name(name).is_ok() && !password.is_empty() => {
+                builder = builder.user(name, password);
+            }
+            _ => refuse!(
+                "--user is NAME:PASSWORD: both are there, and the name has no control characters"
+            ),
+        }
     }
-    for bucket in arguments.buckets {
+    for bucket in &arguments.buckets {
         let settings = BucketSettings::new(bucket);
         builder = builder.bucket(
             settings
@@ -114,17 +129,25 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
                 .vbuckets(arguments.vbuckets),
         );
     }
-    let cluster = builder.start().await?;
+    let cluster = builder
+        .start()
+        .await
+        .map_err(|error| explain(error, &arguments))?;
+    // Kept until the end: dropping it removes the file.
+    let mut temporary_file = None;
 
-    line(format_args!("connect    {}", cluster.connection_string()));
-    if let (Some(connection_string), Some(pem)) =
-        (cluster.tls_connection_string(), cluster.ca_pem())
-    {
-        let path = arguments.ca_out.unwrap_or_else(|| {
-            std::env::temp_dir().join(format!("steadfast-ca-{}.pem", std::process::id()))
-        });
+    let mut authority = None;
+    if let Some(pem) = cluster.ca_pem() {
+        let path = match &arguments.ca_out {
+            Some(path) => path.clone(),
+            None => temporary_file.insert(temporary()?).to_path_buf(),
+        };
         std::fs::write(&path, pem).with_context(|| format!("cannot write {}", path.display()))?;
-        line(format_args!("with TLS   {connection_string}"));
+        authority = Some(path);
+    }
+    line(format_args!("connect    {}", cluster.connection_string()));
+    if let (Some(string), Some(path)) = (cluster.tls_connection_string(), authority) {
+        line(format_args!("with TLS   {string}"));
         line(format_args!("authority  {}", path.display()));
     }
     if let Some(mgmt) = cluster.addresses(Service::Mgmt).first() {
@@ -145,10 +168,13 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         }
     };
     let outcome = tokio::select! {
-        outcome = interrupted() => outcome,
+        () = signals.next() => Ok(()),
         outcome = played => match outcome {
             Ok(Played::Stopped) => Ok(()),
-            Ok(Played::ToTheEnd) => interrupted().await,
+            Ok(Played::ToTheEnd) => {
+                signals.next().await;
+                Ok(())
+            }
             Err(error) => Err(error),
         },
     };
@@ -156,8 +182,23 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     outcome
 }
 
-async fn interrupted() -> anyhow::Result<()> {
-    tokio::signal::ctrl_c()
-        .await
-        .context("cannot wait for an interrupt")
+/// A file for the authority's certificate that goes when the command does.
+fn temporary() -> anyhow::Result<TempPath> {
+    let file = tempfile::Builder::new()
+        .prefix("steadfast-ca-")
+        .suffix(".pem")
+        .tempfile()
+        .context("cannot make a temporary file for the authority's certificate; give --ca-out")?;
+    Ok(file.into_temp_path())
+}
+
+/// What to do about a cluster that does not start.
+fn explain(error: ClusterError, arguments: &Arguments) -> anyhow::Error {
+    let taken = matches!(&error, ClusterError::Io(io) if io.kind() == ErrorKind::AddrInUse);
+    let advice = match taken {
+        true if arguments.usual_ports => "leave --usual-ports out for free ones",
+        true if arguments.control_port != 0 => "leave --control-port out for a free one",
+        _ => return error.into(),
+    };
+    anyhow::Error::new(error).context(format!("a port is taken; {advice}"))
 }

@@ -7,6 +7,7 @@ use steadfast_cluster::Service;
 use steadfast_cluster::fault::{Fault, FaultSpec, SpecError};
 
 use crate::control::Control;
+use crate::exit::usage;
 use crate::output::line;
 
 /// Break a running cluster by rule
@@ -14,14 +15,16 @@ use crate::output::line;
 /// A fault is a rule with a verdict: when a request looks like this, do that to it. Rules
 /// are asked in the order in which they were added, and the first that matches wins.
 #[derive(Args)]
-#[command(after_help = "\
+#[command(after_help = concat!("\
 Examples:
   steadfast fault add --opcode SET --key user:42 --times 3 answer --status ETMPFAIL
   steadfast fault add --key-prefix order: --probability 0.1 --seed 7 cut-after-applying
   steadfast fault add --node 1 delay --ms 200
   steadfast fault add --service query --times 1 answer --status 503
   steadfast fault list
-  steadfast fault remove 0")]
+  steadfast fault remove 0
+
+", crate::exit::plain_statuses!()))]
 pub(crate) struct Arguments {
     #[command(flatten)]
     control: Control,
@@ -38,6 +41,7 @@ enum Action {
     /// Remove a rule; whatever it holds goes on
     Remove {
         /// The number that `add` and `list` show
+        #[arg(value_parser = crate::number::whole)]
         id: u64,
     },
     /// Remove all rules
@@ -47,34 +51,35 @@ enum Action {
 #[derive(Args)]
 struct Add {
     /// Only on this node
-    #[arg(long)]
+    #[arg(long, value_parser = crate::number::node)]
     node: Option<u64>,
-    /// Only for this service: kv, mgmt, query, analytics, search, views
+    /// Only for this service: kv, mgmt, query, analytics, search, views. An opcode, and an answer
+    /// without a service, are about kv
     #[arg(long, value_parser = parse_service)]
     service: Option<Service>,
     /// Only for this command, by name (SET) or number (0x01)
     #[arg(long)]
     opcode: Option<String>,
-    /// Only for this key, or path of an HTTP request
+    /// Only for this key; for a service that speaks HTTP, this path, as /query/service
     #[arg(long, conflicts_with = "key_prefix")]
     key: Option<String>,
     /// Only for keys, or paths, that start so
     #[arg(long)]
     key_prefix: Option<String>,
-    /// Only in this bucket
+    /// Only in this bucket (kv)
     #[arg(long)]
     bucket: Option<String>,
     /// Let so many requests pass first
-    #[arg(long)]
+    #[arg(long, value_parser = crate::number::whole)]
     skip: Option<u64>,
-    /// Hit so many requests, and then no more
-    #[arg(long)]
+    /// Hit so many requests, 1 or more, and then no more
+    #[arg(long, value_parser = crate::number::at_least_one)]
     times: Option<u64>,
     /// Hit each request with this chance, 0 to 1
     #[arg(long, value_parser = chance)]
     probability: Option<f64>,
     /// The seed of the chances, to replay them
-    #[arg(long)]
+    #[arg(long, value_parser = crate::number::whole)]
     seed: Option<u64>,
     #[command(subcommand)]
     verdict: Verdict,
@@ -86,25 +91,25 @@ enum Verdict {
     Pass,
     /// Make it wait before it is applied
     Delay {
-        /// How long, in milliseconds
-        #[arg(long)]
+        /// How long, in milliseconds, up to an hour
+        #[arg(long, value_parser = crate::number::whole)]
         ms: u64,
     },
     /// Apply it at once and make its answer wait
     DelayAnswer {
-        /// How long, in milliseconds
-        #[arg(long)]
+        /// How long, in milliseconds, up to an hour
+        #[arg(long, value_parser = crate::number::whole)]
         ms: u64,
     },
     /// Do not apply it; answer with a status
     Answer {
-        /// The status, by name (ETMPFAIL) or number (0x86; 503 for HTTP)
+        /// The status: of kv by name (ETMPFAIL) or number (0x86), of the others an HTTP one (503)
         #[arg(long)]
         status: String,
         /// The body to send
         #[arg(long, conflicts_with = "context")]
         body: Option<String>,
-        /// The context of an extended error body
+        /// The context of an extended error body (kv)
         #[arg(long)]
         context: Option<String>,
     },
@@ -120,9 +125,9 @@ enum Verdict {
     CutMidResponse,
     /// Apply it and damage the answer
     Garble {
-        /// What to damage: magic, opaque, length, body
-        #[arg(long, default_value = "magic")]
-        what: String,
+        /// What to damage: magic, opaque, length, body [default: magic; of HTTP the body]
+        #[arg(long)]
+        what: Option<String>,
     },
     /// Never answer anything on that connection again
     Silent,
@@ -147,7 +152,10 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let control = arguments.control;
     match arguments.action {
         Action::Add(add) => {
-            let body = serde_json::to_value(spec(&add))?;
+            let spec = spec(&add);
+            // The cluster would refuse it as well; this needs no cluster.
+            Fault::try_from(spec.clone()).map_err(usage)?;
+            let body = serde_json::to_value(spec)?;
             show(&control.call(Method::POST, "/faults", Some(&body)).await?);
         }
         Action::List => {
@@ -218,7 +226,7 @@ fn spec(add: &Add) -> FaultSpec {
         Verdict::CutAfterApplying => "cut-after-applying",
         Verdict::CutMidResponse => "cut-mid-response",
         Verdict::Garble { what } => {
-            spec.garble = Some(what.clone());
+            spec.garble = what.clone();
             "garble"
         }
         Verdict::Silent => "silent",

@@ -1,24 +1,29 @@
 //! `steadfast query`.
 
+use std::time::Duration;
+
 use clap::Args;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use steadfast_couchbase::Query;
+use steadfast_couchbase::{Error, Query, QueryMeta, QueryRows};
 
 use crate::connection::Connection;
 use crate::exit::{refuse, usage};
-use crate::output::{aside, line};
+use crate::output::{aside, bytes, line};
 
 /// Run a SQL++ statement and print its rows, one line of JSON each
 ///
-/// The rows go to standard output as they arrive. If the address names a bucket and a
-/// scope, the statement runs within them.
+/// The rows go to standard output as they arrive. With --json they are the `rows` of
+/// one object, whose `meta` has status, ids, warnings and metrics; if an error comes
+/// after the first row, the object ends with it as `error`. If the address names a
+/// bucket and a scope, the statement runs within them.
 #[derive(Args)]
 #[command(after_help = concat!("\
 Examples:
   steadfast query couchbase://localhost 'SELECT 1 AS one' --user app --readonly
   steadfast query couchbase://localhost/travel/inventory \\
       'SELECT name FROM users WHERE age > $least' --param least=30 --user app --readonly
+  steadfast query couchbase://localhost 'SELECT 1' --user app --readonly --json | jq .meta.metrics
 
 ", crate::exit::statuses!()))]
 pub(crate) struct Arguments {
@@ -60,8 +65,11 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
 }
 
 /// Prints the rows as they come, so that a long answer is not held as a whole.
-async fn print(query: Query, connection: &Connection) -> Result<(), steadfast_couchbase::Error> {
+async fn print(query: Query, connection: &Connection) -> Result<(), Error> {
     let mut rows = query.await?;
+    if connection.json {
+        return print_object(rows).await;
+    }
     while let Some(row) = rows.next::<Box<RawValue>>().await? {
         line(row.get());
     }
@@ -81,10 +89,66 @@ async fn print(query: Query, connection: &Connection) -> Result<(), steadfast_co
     Ok(())
 }
 
+/// The same as one object. It is well-formed however the query ends, and there is none
+/// if it ends before the first row.
+async fn print_object(mut rows: QueryRows) -> Result<(), Error> {
+    let mut begun = false;
+    let outcome = loop {
+        match rows.next::<Box<RawValue>>().await {
+            Ok(Some(row)) => {
+                bytes(if begun { b"," } else { b"{\"rows\":[" });
+                bytes(row.get().as_bytes());
+                begun = true;
+            }
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(error),
+        }
+    };
+    match &outcome {
+        Ok(()) => {
+            let front = if begun { "" } else { "{\"rows\":[" };
+            let meta = rows.meta().map_or(Value::Null, as_json);
+            line(format_args!("{front}],\"meta\":{meta}}}"));
+        }
+        Err(error) if begun => line(format_args!(
+            "],\"meta\":null,\"error\":{}}}",
+            error.to_json()
+        )),
+        Err(_) => {}
+    }
+    outcome
+}
+
+/// What is known of a query.
+fn as_json(meta: &QueryMeta) -> Value {
+    let millis = |duration: Duration| duration.as_secs_f64() * 1e3;
+    let warnings = meta.warnings.iter();
+    json!({
+        "status": meta.status,
+        "request_id": meta.request_id,
+        "client_context_id": meta.client_context_id,
+        "signature": meta.signature,
+        "warnings": warnings
+            .map(|warning| json!({"code": warning.code, "message": warning.message}))
+            .collect::<Vec<_>>(),
+        "metrics": meta.metrics.as_ref().map(|metrics| json!({
+            "elapsed_ms": millis(metrics.elapsed_time),
+            "execution_ms": millis(metrics.execution_time),
+            "result_count": metrics.result_count,
+            "result_size": metrics.result_size,
+            "mutation_count": metrics.mutation_count,
+            "sort_count": metrics.sort_count,
+            "error_count": metrics.error_count,
+            "warning_count": metrics.warning_count,
+        })),
+    })
+}
+
 impl Arguments {
     fn parameters(&self, mut query: Query) -> anyhow::Result<Query> {
         for parameter in &self.named {
-            let Some((name, value)) = parameter.split_once('=') else {
+            let parts = parameter.split_once('=');
+            let Some((name, value)) = parts.filter(|(name, _)| !name.is_empty()) else {
                 refuse!("a --param is NAME=VALUE, not {parameter:?}");
             };
             query = query.named(name, &value_of(value)).map_err(usage)?;
@@ -93,7 +157,7 @@ impl Arguments {
             query = query.positional(&value_of(value)).map_err(usage)?;
         }
         let query = query.readonly(self.readonly).prepared(self.prepared);
-        let query = query.metrics(self.connection.verbose);
+        let query = query.metrics(self.connection.verbose || self.connection.json);
         Ok(query.retry(self.connection.strategy()))
     }
 }

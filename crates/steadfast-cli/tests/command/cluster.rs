@@ -1,6 +1,6 @@
 //! `steadfast cluster` as a person starts it, and the commands that talk to it.
 
-use crate::support::{Running, steadfast};
+use crate::support::{Running, command, run, steadfast};
 
 #[test]
 fn a_cluster_prints_where_it_is_and_obeys() {
@@ -56,4 +56,117 @@ fn a_command_that_does_not_know_its_cluster_says_how_to_tell_it() {
     let output = steadfast(&["fault", "list"]);
     assert!(!output.ok());
     assert!(output.stderr.contains("--control HOST:PORT"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_cluster_that_is_told_to_end_leaves_nothing_behind() {
+    for signal in ["INT", "TERM"] {
+        let cluster = Running::start(&["--vbuckets", "16", "--tls"]);
+        let authority = std::path::PathBuf::from(cluster.fact("authority"));
+        assert!(authority.exists());
+        cluster.signal(signal);
+        assert_eq!(cluster.end().0, 0, "{signal}");
+        assert!(!authority.exists(), "{signal}: {}", authority.display());
+    }
+    // A file that was asked for is kept.
+    let directory = tempfile::tempdir().unwrap();
+    let wanted = directory.path().join("ca.pem");
+    let path = wanted.to_str().unwrap();
+    let cluster = Running::start(&["--vbuckets", "16", "--tls", "--ca-out", path]);
+    cluster.signal("TERM");
+    assert_eq!(cluster.end().0, 0);
+    assert!(wanted.exists());
+}
+
+#[test]
+fn statuses_of_http_are_shown_as_such_and_those_of_kv_are_no_answer_there() {
+    let cluster = Running::start(&["--vbuckets", "16"]);
+    let shown = cluster.stdout(&[
+        "fault",
+        "add",
+        "--service",
+        "query",
+        "answer",
+        "--status",
+        "503",
+    ]);
+    assert!(
+        shown.contains("any query request: answer HTTP 503 "),
+        "{shown}"
+    );
+    let shown = cluster.stdout(&["fault", "add", "--service", "views", "garble"]);
+    assert!(shown.contains("garble the body"), "{shown}");
+    for (rule, problem) in [
+        (
+            &["--service", "query", "answer", "--status", "ETMPFAIL"][..],
+            "an HTTP status",
+        ),
+        (
+            &["--service", "query", "answer", "--status", "0x86"],
+            "an HTTP status",
+        ),
+        (
+            &["--service", "query", "answer", "--status", "100"],
+            "200 to 599",
+        ),
+        (
+            &["--service", "query", "answer", "--status", "600"],
+            "200 to 599",
+        ),
+        (
+            &[
+                "--service",
+                "query",
+                "answer",
+                "--status",
+                "503",
+                "--context",
+                "x",
+            ],
+            "kv",
+        ),
+        (&["--service", "query", "--opcode", "SET", "hold"], "kv"),
+        (&["--service", "query", "--bucket", "default", "hold"], "kv"),
+        (
+            &["--service", "query", "--key", "k", "hold"],
+            "begins with /",
+        ),
+        (
+            &["--service", "search", "garble", "--what", "opaque"],
+            "body",
+        ),
+        (&["answer", "--status", "503"], "--service"),
+        (&["--times", "0", "hold"], "1 or more"),
+        (&["delay", "--ms", "3600001"], "an hour"),
+    ] {
+        let refused = cluster.run(&[&["fault", "add"], rule].concat());
+        assert_eq!(refused.status, 2, "{rule:?}: {refused:?}");
+        assert!(refused.stderr.contains(problem), "{rule:?}: {refused:?}");
+    }
+}
+
+#[test]
+fn an_address_of_version_6_is_one_that_clients_can_read() {
+    if std::net::TcpListener::bind("[::1]:0").is_err() {
+        return; // A machine without it.
+    }
+    let cluster = Running::start(&["--vbuckets", "16", "--replicas", "0", "--bind", "::1"]);
+    let address = format!("{}/default", cluster.fact("connect"));
+    assert!(address.starts_with("couchbase://[::1]:"), "{address}");
+    assert!(cluster.fact("manage").starts_with("http://[::1]:"));
+    let mut doctor = command(&["doctor", &address, "--user", "Administrator"]);
+    doctor.env("STEADFAST_PASSWORD", "password");
+    let output = run(doctor);
+    assert!(output.ok(), "{output:?}");
+}
+
+#[test]
+fn a_certificate_that_cannot_be_written_is_told_before_anything_else() {
+    let output = steadfast(&["cluster", "--tls", "--ca-out", "/no/such/place/ca.pem"]);
+    assert_eq!((output.status, &*output.stdout), (1, ""), "{output:?}");
+    assert!(
+        output.stderr.contains("/no/such/place/ca.pem"),
+        "{output:?}"
+    );
 }

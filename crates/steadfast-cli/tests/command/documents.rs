@@ -4,7 +4,9 @@ use std::io::Write;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
+use steadfast_cluster::Service;
 use steadfast_cluster::fault::Fault;
+use steadfast_cluster::http::script::ScriptSpec;
 use steadfast_wire::{Opcode, Status};
 
 use crate::support::{Served, command, run, steadfast};
@@ -169,6 +171,55 @@ fn queries_print_a_row_a_line() {
     );
     let wrong = served.run(&["query", &cluster, "SELECT 1", "--param", "x"]);
     assert_eq!(wrong.status, 2, "{wrong:?}");
+}
+
+#[test]
+fn a_query_for_machines_is_one_object_with_rows_and_what_is_known_of_them() {
+    let served = served();
+    let cluster = served.address("");
+    let query = ["query", &cluster, "SELECT 1 AS one", "--readonly", "--json"];
+    let answer = served.run(&query);
+    assert!(answer.ok(), "{answer:?}");
+    let answer: Value = serde_json::from_str(&answer.stdout).unwrap();
+    assert_eq!(answer["rows"], json!([{"one": 1}]));
+    let meta = &answer["meta"];
+    assert_eq!(meta["status"], "success");
+    assert_eq!(meta["warnings"], json!([]));
+    assert_eq!(meta["metrics"]["result_count"], 1);
+    assert!(meta["metrics"]["elapsed_ms"].is_number(), "{answer}");
+    for id in ["request_id", "client_context_id"] {
+        assert!(
+            meta[id].as_str().is_some_and(|id| !id.is_empty()),
+            "{answer}"
+        );
+    }
+
+    let rule = Fault::on_service(Service::Query);
+    let _guard = served
+        .cluster()
+        .fault(rule.key("/query/service").answer_http(200, "{"));
+    let broken = served.run(&query);
+    assert_ne!(broken.status, 0, "{broken:?}");
+    assert_eq!(broken.stdout, "", "no row, no answer");
+}
+
+#[test]
+fn an_error_behind_the_first_row_ends_the_object_for_machines() {
+    let served = Served::start(|builder| builder);
+    let spec = json!({
+        "service": "query", "rows": [{"one": 1}],
+        "error": {"code": 5000, "msg": "broke"},
+    });
+    let script = serde_json::from_value::<ScriptSpec>(spec).unwrap();
+    let _guard = served.cluster().script(script.try_into().unwrap());
+    let query = ["query", &served.address(""), "SELECT 1", "--json"];
+    let answer = served.run(&query);
+    assert_eq!(answer.status, 1, "{answer:?}");
+    let whole: Value = serde_json::from_str(&answer.stdout).unwrap();
+    assert_eq!(whole["rows"], json!([{"one": 1}]));
+    assert_eq!(whole["meta"], Value::Null);
+    let error: Value = serde_json::from_str(&answer.stderr).unwrap();
+    assert_eq!(whole["error"], error);
 }
 
 #[test]

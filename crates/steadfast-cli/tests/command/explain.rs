@@ -177,3 +177,16 @@ fn what_makes_no_sense_is_refused_with_what_would() {
         assert!(output.stderr.contains(text), "{arguments}: {output:?}");
     }
 }
+
+#[test]
+fn a_deadline_before_the_first_delay_is_said_so() {
+    let status = ["--status", "ETMPFAIL", "--timeout", "1ms"];
+    let output = steadfast(&[&["explain", "kv", "get"][..], &status].concat());
+    assert!(output.ok(), "{output:?}");
+    assert!(
+        output
+            .stdout
+            .contains("delays      none before the deadline (1 ms)"),
+        "{output:?}"
+    );
+}

@@ -11,5 +11,10 @@ mod failures;
 #[cfg(unix)]
 mod guides;
 mod help;
+mod login;
+mod rebalance;
 mod scenario;
+mod secrets;
 mod support;
+mod timeouts;
+mod usage;

@@ -144,6 +144,14 @@ impl Running {
         output.stdout
     }
 
+    /// Sends it a signal, by its name.
+    #[cfg(unix)]
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.process.id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &id]).status();
+        assert!(sent.unwrap().success());
+    }
+
     /// What it prints until it ends by itself, and its status.
     pub(crate) fn end(mut self) -> (i32, Vec<String>) {
         let lines = self.rest.by_ref().lines().map(Result::unwrap).collect();

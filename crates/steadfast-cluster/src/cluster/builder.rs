@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::holds::Holds;
 use super::node::{Membership, Node, Placement};
+use super::progress::Progress;
 use super::shared::Shared;
 use super::{Cluster, ClusterError, Inner};
 use crate::bucket::BucketSettings;
@@ -18,7 +19,7 @@ use crate::service::Service;
 use crate::tls::Tls;
 use crate::topology::config::Ports;
 use crate::topology::{MAX_NODES, NodeId};
-use crate::users::Rights;
+use crate::users::{self, Rights};
 
 /// A cluster to start.
 #[derive(Debug, Clone)]
@@ -152,6 +153,7 @@ impl Builder {
             let text = format!("a cluster has 1 to {MAX_NODES} nodes, not {}", self.nodes);
             return Err(ClusterError::Invalid(text));
         }
+        self.check_names()?;
         let seed = self.seed.unwrap_or_else(rand::random);
         let host = self.host.clone().unwrap_or_else(|| self.bind.to_string());
         let tls = if self.tls {
@@ -172,7 +174,7 @@ impl Builder {
                 farewell: self.farewell,
                 control: Default::default(),
                 topology: Default::default(),
-                rebalancing: Default::default(),
+                progress: Progress::default(),
                 holds: Holds::default().into(),
                 stopped: CancellationToken::new(),
             }),
@@ -202,6 +204,33 @@ impl Builder {
         tracing::info!(seed, nodes = self.nodes, "cluster started");
         Ok(cluster)
     }
+
+    /// Refuses names that no client could use.
+    fn check_names(&self) -> Result<(), ClusterError> {
+        if let Some(host) = self.host.as_ref().filter(|host| !is_host(host)) {
+            let text = format!("{host:?} is no host that clients could connect to");
+            return Err(ClusterError::Invalid(text));
+        }
+        for (name, password, _) in &self.users {
+            users::check_name(name).map_err(ClusterError::Invalid)?;
+            if password.is_empty() {
+                let text =
+                    format!("user {name:?} needs a password; clients refuse to log in without");
+                return Err(ClusterError::Invalid(text));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether it is an address, or a name that DNS could have.
+fn is_host(text: &str) -> bool {
+    let label = |label: &str| {
+        let known = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        (1..=63).contains(&label.len()) && label.bytes().all(known)
+    };
+    let is_name = text.len() <= 253 && text.split('.').all(label);
+    is_name || text.parse::<IpAddr>().is_ok()
 }
 
 fn usual_ports() -> BTreeMap<Service, Ports> {

@@ -1,11 +1,11 @@
 //! Nodes that come, fall over, come back and go.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use tokio::sync::OwnedMutexGuard;
 
 use super::node::{Membership, Node};
+use super::progress::{Change, State};
 use super::rebalance::{Pace, Rebalance};
 use super::{Cluster, ClusterError};
 use crate::store::vbucket::NodeSet;
@@ -26,7 +26,7 @@ impl Cluster {
     /// Dropping the future stops the rebalance where it is.
     pub async fn rebalance_in(&self) -> Result<NodeId, ClusterError> {
         let (node, rebalance) = self.begin_rebalance_in().await?;
-        rebalance.run(Pace::default()).await;
+        whole(rebalance.run(Pace::default()).await)?;
         Ok(node)
     }
 
@@ -34,11 +34,8 @@ impl Cluster {
     ///
     /// Dropping the future stops the rebalance where it is.
     pub async fn rebalance_out(&self, node: NodeId) -> Result<(), ClusterError> {
-        self.begin_rebalance_out(node)
-            .await?
-            .run(Pace::default())
-            .await;
-        Ok(())
+        let rebalance = self.begin_rebalance_out(node).await?;
+        whole(rebalance.run(Pace::default()).await)
     }
 
     /// Adds a node and plans the moves to it, without making any.
@@ -51,7 +48,7 @@ impl Cluster {
         self.shared().add_node(node.clone());
         node.set_membership(Membership::Member);
         self.apply_holds(id);
-        Ok((id, Rebalance::begin(self.clone(), change, Vec::new())))
+        Ok((id, Rebalance::begin(self.clone(), change, Change::In(id))))
     }
 
     /// Plans the moves off a node, without making any.
@@ -64,7 +61,7 @@ impl Cluster {
                 "the last node cannot be removed".into(),
             ));
         }
-        Ok(Rebalance::begin(self.clone(), change, vec![node]))
+        Ok(Rebalance::begin(self.clone(), change, Change::Out(node)))
     }
 
     /// Spreads every bucket evenly over the nodes as they are: after a failover, or with a node
@@ -72,15 +69,15 @@ impl Cluster {
     ///
     /// Dropping the future stops the rebalance where it is.
     pub async fn rebalance(&self) -> Result<(), ClusterError> {
-        self.begin_rebalance().await?.run(Pace::default()).await;
-        Ok(())
+        let rebalance = self.begin_rebalance().await?;
+        whole(rebalance.run(Pace::default()).await)
     }
 
     /// Plans an even spread over the nodes as they are, without making any move.
     pub async fn begin_rebalance(&self) -> Result<Rebalance, ClusterError> {
         let change = self.begin_change().await?;
         self.check_members_are_up()?;
-        Ok(Rebalance::begin(self.clone(), change, Vec::new()))
+        Ok(Rebalance::begin(self.clone(), change, Change::Even))
     }
 
     /// Takes a node out at once and promotes replicas in its place. What only it had is lost. The
@@ -164,9 +161,7 @@ impl Cluster {
         let topology = self.inner.topology.clone();
         match topology.clone().try_lock_owned() {
             Ok(change) => Ok(change),
-            Err(_) if self.inner.rebalancing.load(Ordering::SeqCst) => Err(ClusterError::Invalid(
-                "a rebalance is running: try again when it is done".into(),
-            )),
+            Err(_) if self.inner.progress.is_running() => Err(ClusterError::Rebalancing),
             Err(_) => Ok(topology.lock_owned().await),
         }
     }
@@ -196,5 +191,13 @@ impl Cluster {
             ))),
             None => Ok(()),
         }
+    }
+}
+
+/// Whoever asked for a rebalance wants to know if it was not gone through with.
+pub(super) fn whole(state: State) -> Result<(), ClusterError> {
+    match state {
+        State::Running | State::Done => Ok(()),
+        State::Cancelled => Err(ClusterError::Cancelled),
     }
 }

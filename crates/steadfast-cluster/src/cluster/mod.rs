@@ -2,7 +2,7 @@
 //!
 //! - [`Builder`] starts one;
 //! - [`Cluster`] is the handle: what is in it, what is broken, what was applied;
-//! - `rebalance` moves vbuckets, `membership` adds, crashes and removes nodes;
+//! - `rebalance` moves vbuckets and `progress` says how far it is, `membership` adds, crashes and removes nodes;
 //! - `holds` keeps replicas or disks from following;
 //! - [`node`] and [`shared`] are what runs beneath.
 
@@ -11,12 +11,12 @@ mod contents;
 mod holds;
 mod membership;
 pub mod node;
+mod progress;
 mod rebalance;
 pub mod shared;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -26,6 +26,8 @@ pub use builder::Builder;
 use holds::Holds;
 pub use holds::{HoldGuard, What};
 use node::Placement;
+use progress::Progress;
+pub use progress::{Change, RebalanceStatus, State};
 pub use rebalance::{Pace, Rebalance};
 use shared::Shared;
 
@@ -58,7 +60,7 @@ struct Inner {
     /// Held by whoever changes the topology, one at a time.
     topology: Arc<tokio::sync::Mutex<()>>,
     /// Whether the one who holds it is a rebalance, which can take as long as it likes.
-    rebalancing: AtomicBool,
+    progress: Progress,
     holds: Mutex<Holds>,
     stopped: CancellationToken,
 }
@@ -88,6 +90,17 @@ pub enum ClusterError {
     /// The request makes no sense as things are.
     #[error("{0}")]
     Invalid(String),
+    /// The topology cannot be changed while a rebalance changes it.
+    #[error(
+        "a rebalance is running: try again when it is done, or cancel it \
+         (`steadfast topology cancel`)"
+    )]
+    Rebalancing,
+    /// A rebalance was cancelled before it was done.
+    #[error(
+        "the rebalance was cancelled: what had moved has moved, and another one goes on from there"
+    )]
+    Cancelled,
     /// There is no node of this number.
     #[error("there is no node {0}")]
     UnknownNode(NodeId),
@@ -127,7 +140,7 @@ impl Cluster {
             .shared
             .members()
             .iter()
-            .map(|member| format!("{}:{}", member.host, member.port(service)))
+            .map(|member| member.authority(member.port(service)))
             .collect()
     }
 
@@ -226,7 +239,7 @@ impl Cluster {
             } else {
                 ports.plain
             };
-            format!("{}:{port}", member.host)
+            member.authority(port)
         };
         members.iter().map(address).collect::<Vec<_>>().join(",")
     }

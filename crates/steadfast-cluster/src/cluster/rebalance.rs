@@ -8,13 +8,14 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::OwnedMutexGuard;
+use tokio_util::sync::CancellationToken;
 
 use super::Cluster;
 use super::node::Membership;
+use super::progress::{Change, State};
 use crate::bucket::Bucket;
 use crate::topology::NodeId;
 use crate::topology::plan::{Chain, spread};
@@ -26,6 +27,11 @@ pub struct Pace {
     pub vbuckets_per_step: usize,
     /// How long to rest between two steps.
     pub pause: Duration,
+}
+
+impl Pace {
+    /// The longest rest that the control endpoint takes: a minute.
+    pub const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 }
 
 impl Default for Pace {
@@ -46,18 +52,22 @@ pub struct Rebalance {
     cluster: Cluster,
     moves: VecDeque<(Arc<Bucket>, u16, Chain)>,
     leaving: Vec<NodeId>,
-    finished: bool,
+    id: u64,
+    cancelled: CancellationToken,
+    /// Whether the fast-forward map was taken back.
+    ended: bool,
+    /// Whether everything has moved that was to.
+    complete: bool,
     /// No other change of the topology meanwhile.
     _change: OwnedMutexGuard<()>,
 }
 
 impl Rebalance {
-    pub(super) fn begin(
-        cluster: Cluster,
-        change: OwnedMutexGuard<()>,
-        leaving: Vec<NodeId>,
-    ) -> Self {
-        cluster.inner.rebalancing.store(true, Ordering::SeqCst);
+    pub(super) fn begin(cluster: Cluster, change: OwnedMutexGuard<()>, what: Change) -> Self {
+        let leaving = match what {
+            Change::Out(node) => vec![node],
+            Change::In(_) | Change::Even => Vec::new(),
+        };
         let staying: Vec<NodeId> = cluster
             .nodes()
             .into_iter()
@@ -74,14 +84,23 @@ impl Rebalance {
             moves.extend(changed.map(|(id, (_, then))| (bucket.clone(), id, then.clone())));
             bucket.set_forward(Some(target));
         }
+        let (id, cancelled) = cluster.inner.progress.begin(what, moves.len());
         cluster.shared().publish();
         Self {
             cluster,
             moves,
             leaving,
-            finished: false,
+            id,
+            cancelled,
+            ended: false,
+            complete: false,
             _change: change,
         }
+    }
+
+    /// Tells it from others, in [`Cluster::rebalance_status`].
+    pub fn id(&self) -> u64 {
+        self.id
     }
 
     /// How many vbuckets are still to move.
@@ -97,19 +116,26 @@ impl Rebalance {
             };
             bucket.assign(id, &chain);
         }
+        self.cluster.inner.progress.advance(self.moves.len());
         self.cluster.shared().publish();
         self.moves.len()
     }
 
-    /// Goes through to the end at this pace.
+    /// Goes through to the end at this pace, unless [`Cluster::cancel_rebalance`] comes first; says
+    /// which it was. Once all has moved, there is nothing left to cancel.
     ///
     /// Dropping the future stops the rebalance where it is.
-    pub async fn run(mut self, pace: Pace) {
+    pub async fn run(mut self, pace: Pace) -> State {
         while self.remaining() > 0 {
             self.step(pace.vbuckets_per_step.max(1));
-            tokio::time::sleep(pace.pause).await;
+            let rest = tokio::time::sleep(pace.pause);
+            let cancelled = self.cancelled.clone();
+            if cancelled.run_until_cancelled(rest).await.is_none() && self.remaining() > 0 {
+                return State::Cancelled;
+            }
         }
         self.finish().await;
+        State::Done
     }
 
     /// Moves whatever is left at once, takes the fast-forward map back, and lets nodes go that
@@ -120,6 +146,7 @@ impl Rebalance {
         while self.remaining() > 0 {
             self.step(self.moves.len());
         }
+        self.complete = true;
         let shared = self.cluster.shared().clone();
         let mut gone = Vec::new();
         for id in &self.leaving {
@@ -142,7 +169,7 @@ impl Rebalance {
     }
 
     fn end(&mut self) {
-        if std::mem::replace(&mut self.finished, true) {
+        if std::mem::replace(&mut self.ended, true) {
             return;
         }
         for bucket in self.cluster.shared().buckets() {
@@ -155,9 +182,9 @@ impl Rebalance {
 impl Drop for Rebalance {
     fn drop(&mut self) {
         self.end();
-        self.cluster
-            .inner
-            .rebalancing
-            .store(false, Ordering::SeqCst);
+        self.cluster.inner.progress.end(match self.complete {
+            true => State::Done,
+            false => State::Cancelled,
+        });
     }
 }

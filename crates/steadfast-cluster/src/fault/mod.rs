@@ -15,6 +15,7 @@
 
 mod rule;
 mod rules;
+mod sense;
 mod spec;
 
 pub use rule::{Answer, Fault, Garble, KeyMatch, Verdict, When};

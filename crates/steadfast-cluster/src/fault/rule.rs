@@ -286,7 +286,13 @@ impl When {
 
 impl std::fmt::Display for Fault {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{}: {}", self.when, self.verdict)
+        write!(formatter, "{}: ", self.when)?;
+        match (&self.verdict, self.when.service) {
+            (Verdict::Answer(answer), Some(service)) if service != Service::Kv => {
+                write!(formatter, "answer HTTP {}", answer.status)
+            }
+            (verdict, _) => verdict.fmt(formatter),
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use steadfast_wire::{Opcode, Status};
 
 use super::rule::{Answer, Fault, Garble, Verdict, When};
+use super::sense;
 use crate::service::Service;
 use crate::topology::NodeId;
 
@@ -28,7 +29,7 @@ pub struct FaultSpec {
     /// The number of a node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<u64>,
-    /// The name of a service.
+    /// The name of a service. An opcode, and an answer without a service, are about `kv`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service: Option<Service>,
     /// A command by name (`SET`) or number (`0x01`).
@@ -70,7 +71,7 @@ pub struct FaultSpec {
     /// The context of an extended error body, instead of a body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
-    /// What to damage: magic, opaque, length, body.
+    /// What to damage: magic, opaque, length, body; for HTTP the body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub garble: Option<String>,
 }
@@ -84,6 +85,7 @@ impl TryFrom<FaultSpec> for Fault {
     type Error = SpecError;
 
     fn try_from(spec: FaultSpec) -> Result<Self, SpecError> {
+        sense::check(&spec)?;
         let verdict = verdict(&spec)?;
         let mut when = When {
             service: spec.service,
@@ -97,7 +99,10 @@ impl TryFrom<FaultSpec> for Fault {
         }
         if let Some(opcode) = &spec.opcode {
             when.opcode = Some(parse_opcode(opcode)?);
-            when.service = Some(Service::Kv);
+        }
+        // Statuses are the protocol's own, so an answer that names none is of this one.
+        if spec.opcode.is_some() || matches!(verdict, Verdict::Answer(_)) {
+            when.service.get_or_insert(Service::Kv);
         }
         when = match (spec.key, spec.key_prefix) {
             (Some(_), Some(_)) => return Err(error("give key or key_prefix, not both")),
@@ -137,6 +142,7 @@ fn verdict(spec: &FaultSpec) -> Result<Verdict, SpecError> {
         "cut-after-applying" => Verdict::CutAfterApplying,
         "cut-mid-response" => Verdict::CutMidResponse,
         "garble" => Verdict::Garble(match spec.garble.as_deref() {
+            None if is_http(spec.service).is_some() => Garble::Body,
             None | Some("magic") => Garble::Magic,
             Some("opaque") => Garble::Opaque,
             Some("length") => Garble::Length,
@@ -169,11 +175,20 @@ fn answer(spec: &FaultSpec) -> Result<Answer, SpecError> {
     let json = body
         .as_ref()
         .is_some_and(|body| crate::store::document::is_json(body.as_bytes()));
+    let status = match is_http(spec.service) {
+        Some(service) => sense::http_status(status, service)?,
+        None => parse_status(status)?,
+    };
     Ok(Answer {
-        status: parse_status(status)?,
+        status,
         body: body.map(Bytes::from),
         json,
     })
+}
+
+/// The service, if it speaks HTTP.
+fn is_http(service: Option<Service>) -> Option<Service> {
+    service.filter(|service| *service != Service::Kv)
 }
 
 fn parse_opcode(text: &str) -> Result<Opcode, SpecError> {
@@ -217,7 +232,7 @@ fn parse_number(text: &str) -> Option<u32> {
     }
 }
 
-fn error(text: impl Into<String>) -> SpecError {
+pub(super) fn error(text: impl Into<String>) -> SpecError {
     SpecError(text.into())
 }
 
@@ -290,6 +305,15 @@ mod tests {
             (
                 r#"{"verdict":"hold","probability":1.5}"#,
                 "a probability is between 0 and 1, not 1.5",
+            ),
+            (r#"{"verdict":"hold","delay_ms":5}"#, "hold has no delay_ms"),
+            (
+                r#"{"verdict":"answer","status":"EBUSY","service":"views"}"#,
+                "views answers with an HTTP status, 200 to 599; not \"EBUSY\"",
+            ),
+            (
+                r#"{"verdict":"hold","opcode":"SET","service":"query"}"#,
+                "opcodes are for kv; query speaks HTTP, and has paths (key)",
             ),
             (
                 r#"{"verdict":"hold","key":"a","key_prefix":"b"}"#,

@@ -115,6 +115,11 @@ pub struct Ports {
 }
 
 impl Member {
+    /// Its host as it is written in front of a port: an IPv6 address is put in brackets.
+    pub fn authority(&self, port: u16) -> String {
+        authority(&self.host, port)
+    }
+
     /// The port of a service, plain.
     pub fn port(&self, service: Service) -> u16 {
         self.ports.get(&service).map_or(0, |ports| ports.plain)
@@ -136,6 +141,14 @@ impl Member {
     }
 }
 
+/// A host and a port, in one.
+pub(crate) fn authority(host: &str, port: u16) -> String {
+    match host.contains(':') {
+        true => format!("[{host}]:{port}"),
+        false => format!("{host}:{port}"),
+    }
+}
+
 /// The map of the cluster without any bucket.
 pub fn global(version: ConfigVersion, nodes: &[Member]) -> Config {
     Config::write(version, Map::new(), nodes)
@@ -148,17 +161,18 @@ pub fn of_bucket(version: ConfigVersion, bucket: &Bucket, nodes: &[Member]) -> C
     let kv_nodes: Vec<Value> = nodes
         .iter()
         .map(|node| {
-            let (host, mgmt, kv) = (&node.host, node.port(Service::Mgmt), node.port(Service::Kv));
+            let views = node.authority(node.port(Service::Views));
+            let (mgmt, kv) = (node.port(Service::Mgmt), node.port(Service::Kv));
             json!({
-                "couchApiBase": format!("http://{host}:{}/{name}%2B{uuid}", node.port(Service::Views)),
-                "hostname": format!("{host}:{mgmt}"),
+                "couchApiBase": format!("http://{views}/{name}%2B{uuid}"),
+                "hostname": node.authority(mgmt),
                 "ports": {"direct": kv},
             })
         })
         .collect();
     let servers: Vec<Value> = nodes
         .iter()
-        .map(|node| format!("{}:{}", node.host, node.port(Service::Kv)).into())
+        .map(|node| node.authority(node.port(Service::Kv)).into())
         .collect();
     let mut map = json!({
         "hashAlgorithm": "CRC",

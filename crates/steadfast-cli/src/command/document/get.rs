@@ -26,6 +26,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     connection: Connection,
     /// The document's key
+    #[arg(value_parser = super::key)]
     key: String,
 }
 

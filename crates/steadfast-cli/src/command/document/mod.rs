@@ -22,15 +22,20 @@ pub(crate) enum Durability {
     PersistToMajority,
 }
 
-/// What writes can be told.
+/// What every write can be told.
 #[derive(Args)]
 pub(crate) struct Terms {
-    /// Only if the document has still this version, as it was printed
-    #[arg(long)]
-    cas: Option<u64>,
     /// Wait until the write is as safe as this
     #[arg(long, value_enum)]
     durability: Option<Durability>,
+}
+
+/// What a write of a document that is there can be told.
+#[derive(Args)]
+pub(crate) struct Version {
+    /// Only if the document has still this version, as it was printed
+    #[arg(long, value_parser = crate::number::at_least_one)]
+    cas: Option<u64>,
 }
 
 impl Terms {
@@ -40,6 +45,14 @@ impl Terms {
             Durability::MajorityAndPersistToActive => DurabilityLevel::MajorityAndPersistToActive,
             Durability::PersistToMajority => DurabilityLevel::PersistToMajority,
         })
+    }
+}
+
+/// A key, which documents must have.
+fn key(text: &str) -> Result<String, String> {
+    match text {
+        "" => Err("a key is not empty".to_owned()),
+        key => Ok(key.to_owned()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Terms, done};
+use super::{Terms, Version, done};
 use crate::connection::Connection;
 
 /// Remove a document
@@ -17,7 +17,10 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     connection: Connection,
     /// The document's key
+    #[arg(value_parser = super::key)]
     key: String,
+    #[command(flatten)]
+    version: Version,
     #[command(flatten)]
     terms: Terms,
 }
@@ -26,12 +29,13 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let Arguments {
         connection,
         key,
+        version,
         terms,
     } = arguments;
     let cluster = connection.open().await?;
     let collection = connection.collection(&cluster).await?;
     let mut remove = collection.remove(&key).retry_shared(connection.strategy());
-    if let Some(cas) = terms.cas {
+    if let Some(cas) = version.cas {
         remove = remove.cas(cas);
     }
     if let Some(level) = terms.level() {

@@ -1,6 +1,6 @@
 //! `steadfast upsert`, `insert` and `replace`.
 
-use std::io::{IsTerminal, Read};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,9 +8,10 @@ use clap::Args;
 use serde_json::value::RawValue;
 use steadfast_couchbase::collection::Raw;
 
-use super::{Terms, done};
+use super::{Terms, Version, done};
 use crate::connection::Connection;
 use crate::exit::{refuse, usage};
+use crate::files;
 
 /// Write a document, whether it exists or not
 #[derive(Args)]
@@ -24,6 +25,8 @@ Examples:
 pub(crate) struct Upsert {
     #[command(flatten)]
     what: What,
+    #[command(flatten)]
+    version: Version,
 }
 
 /// Write a document that must not exist yet
@@ -48,6 +51,8 @@ Example:
 pub(crate) struct Replace {
     #[command(flatten)]
     what: What,
+    #[command(flatten)]
+    version: Version,
 }
 
 #[derive(Args)]
@@ -55,6 +60,7 @@ struct What {
     #[command(flatten)]
     connection: Connection,
     /// The document's key
+    #[arg(value_parser = super::key)]
     key: String,
     /// The document, as JSON [default: what is piped in]
     #[arg(conflicts_with = "file", allow_hyphen_values = true)]
@@ -65,8 +71,8 @@ struct What {
     /// The document is not JSON
     #[arg(long)]
     binary: bool,
-    /// Let the document vanish after this time, as in 30m
-    #[arg(long, value_parser = crate::duration::parse)]
+    /// Let the document vanish after this time, as in 30m, rounded up to seconds [default: it stays]
+    #[arg(long, value_parser = expiry)]
     expiry: Option<Duration>,
     #[command(flatten)]
     terms: Terms,
@@ -79,22 +85,25 @@ enum How {
 }
 
 pub(crate) async fn upsert(arguments: Upsert) -> anyhow::Result<()> {
-    arguments.what.store(How::Upsert).await
+    arguments
+        .what
+        .store(How::Upsert, arguments.version.cas)
+        .await
 }
 
 pub(crate) async fn insert(arguments: Insert) -> anyhow::Result<()> {
-    if arguments.what.terms.cas.is_some() {
-        refuse!("a document that must not exist has no --cas");
-    }
-    arguments.what.store(How::Insert).await
+    arguments.what.store(How::Insert, None).await
 }
 
 pub(crate) async fn replace(arguments: Replace) -> anyhow::Result<()> {
-    arguments.what.store(How::Replace).await
+    arguments
+        .what
+        .store(How::Replace, arguments.version.cas)
+        .await
 }
 
 impl What {
-    async fn store(self, how: How) -> anyhow::Result<()> {
+    async fn store(self, how: How, cas: Option<u64>) -> anyhow::Result<()> {
         // Before anything is dialled: a value that is none should not wait for a cluster.
         let value = self.value()?;
         let connection = &self.connection;
@@ -106,7 +115,7 @@ impl What {
             How::Replace => collection.replace_raw(&self.key, value),
         };
         store = store.retry_shared(connection.strategy());
-        if let Some(cas) = self.terms.cas {
+        if let Some(cas) = cas {
             store = store.cas(cas);
         }
         if let Some(level) = self.terms.level() {
@@ -127,15 +136,19 @@ impl What {
     fn value(&self) -> anyhow::Result<Raw> {
         let bytes = match (&self.value, &self.file) {
             (Some(value), _) => value.clone().into_bytes(),
-            (None, Some(path)) => std::fs::read(path)
-                .map_err(|error| usage(format_args!("cannot read {}: {error}", path.display())))?,
+            (None, Some(path)) => files::read(path, files::DOCUMENT)?,
             (None, None) if std::io::stdin().is_terminal() => {
                 refuse!("which document? give it as an argument, with --file, or pipe it in")
             }
             (None, None) => {
-                let mut bytes = Vec::new();
-                std::io::stdin().lock().read_to_end(&mut bytes)?;
-                bytes
+                let piped = files::bounded(std::io::stdin().lock(), files::DOCUMENT);
+                let piped = piped.map_err(|error| {
+                    usage(format_args!("cannot read what is piped in: {error}"))
+                })?;
+                if piped.is_empty() && !self.binary {
+                    refuse!("no document was piped in; give it as an argument, or with --file");
+                }
+                piped
             }
         };
         if self.binary {
@@ -148,5 +161,16 @@ impl What {
             );
         }
         Ok(Raw::json(bytes))
+    }
+}
+
+/// A time after which a document vanishes. To the protocol none means never, which is
+/// not what somebody wants who says that it should vanish at once.
+fn expiry(text: &str) -> Result<Duration, String> {
+    match crate::duration::read(text)? {
+        Duration::ZERO => Err(
+            "a document cannot vanish at once; leave --expiry out for one that stays".to_owned(),
+        ),
+        expiry => Ok(expiry),
     }
 }

@@ -27,6 +27,9 @@ pub(super) fn describe(plan: &Plan, timeout: Duration) -> Option<String> {
     if delays.is_empty() && !matches!(last.decided, Planned::Retry { .. }) {
         return None;
     }
+    if delays.is_empty() {
+        return Some(format!("none before the deadline ({})", show(timeout)));
+    }
     // A delay that is repeated is repeated until the end, which the ending says.
     let mut shown: Vec<(Duration, Duration)> = delays.clone();
     shown.dedup();

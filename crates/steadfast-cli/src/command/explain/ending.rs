@@ -18,13 +18,13 @@ pub(super) struct EndingArguments {
     #[arg(long, conflicts_with_all = ["code", "http", "not_sent", "in_flight"])]
     status: Option<String>,
     /// query, analytics: answered with this error code
-    #[arg(long, conflicts_with_all = ["not_sent", "in_flight"])]
+    #[arg(long, value_parser = crate::number::whole, conflicts_with_all = ["not_sent", "in_flight"])]
     code: Option<u64>,
     /// The message beside the code, where it matters
     #[arg(long, requires = "code")]
     message: Option<String>,
     /// Answered with this HTTP status
-    #[arg(long, value_name = "STATUS", conflicts_with_all = ["not_sent", "in_flight"])]
+    #[arg(long, value_name = "STATUS", value_parser = clap::value_parser!(u16).range(100..=599), conflicts_with_all = ["not_sent", "in_flight"])]
     http: Option<u16>,
     /// The body of that answer, where it matters
     #[arg(long, requires = "http", conflicts_with = "code")]

@@ -13,10 +13,11 @@ mod table;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context;
 use clap::Args;
 use steadfast_wire::error_map::{ErrorMap, MapVersion};
 
+use crate::exit::usage;
+use crate::files;
 use crate::output::line;
 use crate::strategy::StrategyName;
 use decision::Decision;
@@ -30,7 +31,7 @@ use subject::{ServiceName, Subject};
 /// again, by which rule, and with which delays. The answer comes from the code that
 /// decides in the client, not from a description of it.
 #[derive(Args)]
-#[command(after_help = "\
+#[command(after_help = concat!("\
 Examples:
   steadfast explain kv upsert --status ETMPFAIL        the server says: not now
   steadfast explain kv upsert --in-flight              the connection closed before an answer
@@ -40,7 +41,9 @@ Examples:
   steadfast explain kv get-and-lock --table            everything that can happen to it
 
 Rules are those of Couchbase's SDK RFCs 0049, 0005 and 0013; a D and a number is a
-decision of this project where they are silent, listed in docs/decisions.md.")]
+decision of this project where they are silent, listed in docs/decisions.md.
+
+", crate::exit::plain_statuses!()))]
 pub(crate) struct Arguments {
     /// The service
     service: ServiceName,
@@ -53,7 +56,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value_t = StrategyName::FastFail)]
     strategy: StrategyName,
     /// How much time the operation has, as in 2.5s [default: the client's]
-    #[arg(long, value_parser = crate::duration::parse)]
+    #[arg(long, value_parser = crate::duration::parse_some)]
     timeout: Option<Duration>,
     /// The query changes nothing, so that it may be sent again whatever happened
     #[arg(long)]
@@ -81,9 +84,10 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
     let map = match &arguments.error_map {
         None => ErrorMap::shipped(MapVersion::V2),
         Some(path) => {
-            let json = std::fs::read(path)
-                .with_context(|| format!("cannot read the error map {}", path.display()))?;
-            ErrorMap::parse(&json).with_context(|| format!("{} is no error map", path.display()))?
+            let name = path.display();
+            let json = files::read(path, files::TEXT)?;
+            ErrorMap::parse(&json)
+                .map_err(|error| usage(format_args!("{name} is no error map: {error}")))?
         }
     };
     if arguments.table {

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{Refused, Request, Response, Routed, body, no_route};
 use crate::bucket::BucketSettings;
 use crate::cluster::Cluster;
-use crate::users::Rights;
+use crate::users::{self, Rights};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -85,13 +85,7 @@ pub(super) fn users(method: &str, rest: &[&str], request: &Request, cluster: &Cl
     match (method, rest) {
         ("POST", []) => {
             let new: NewUser = body(request)?;
-            // Basic authentication could not tell where such a name ends.
-            if new.name.is_empty() || new.name.contains(':') {
-                return Err(Refused::Nonsense(format!(
-                    "{:?} cannot be a user's name: it must not be empty, nor contain a colon",
-                    new.name
-                )));
-            }
+            users::check_name(&new.name).map_err(Refused::Nonsense)?;
             let rights = match new.buckets {
                 Some(buckets) => Rights::buckets(buckets),
                 None => Rights::admin(),

@@ -47,8 +47,11 @@ GET    /plans                                     how many statements are prepar
 POST   /plans/lose    {\"as\":\"forgotten\"}        4040; or unrecognizable (4050), undecodable (4070)
 GET    /journal?since=0&limit=1000                applied mutations, oldest first
 POST   /topology/rebalance-in   {\"wait\":true,\"vbuckets_per_step\":16,\"pause_ms\":10}
-POST   /topology/rebalance-out  {\"node\":1}        both take the pace; wait is true by default
+POST   /topology/rebalance-out  {\"node\":1}        both take the pace: 1 or more per step, up to 60000 ms;
+                                                  without \"wait\":false the answer comes when it is done
 POST   /topology/rebalance                        spread evenly over the nodes as they are
+GET    /topology/rebalance                        the one that runs, or ran last: its state, how far it is
+POST   /topology/cancel                           stops it where it is; /topology/rebalance goes on from there
 POST   /topology/fail-over, /crash, /restart, /recover   {\"node\":1}
 POST   /holds         {\"what\":\"replication\",\"node\":1}   or persistence
 DELETE /holds/{id}
@@ -67,7 +70,10 @@ DELETE /error-map/{hex code}
 
 /// Starts the endpoint; it ends with the cluster.
 pub(crate) async fn start(cluster: &Cluster, address: SocketAddr) -> io::Result<SocketAddr> {
-    let listener = TcpListener::bind(address).await?;
+    let listener = TcpListener::bind(address).await.map_err(|error| {
+        let problem = format!("cannot listen for control on {address}: {error}");
+        io::Error::new(error.kind(), problem)
+    })?;
     let bound = listener.local_addr()?;
     let stopped = cluster.stopped();
     // The endpoint must not keep alive what it controls.
@@ -128,6 +134,8 @@ enum Refused {
     Nonsense(String),
     /// What it names does not exist.
     Missing(String),
+    /// Something else is in the way.
+    Conflict(String),
     /// It broke.
     Broken(String),
 }
@@ -141,6 +149,7 @@ impl Control {
             Ok(response) => response,
             Err(Refused::Nonsense(sentence)) => Response::error(400, sentence),
             Err(Refused::Missing(sentence)) => Response::error(404, sentence),
+            Err(Refused::Conflict(sentence)) => Response::error(409, sentence),
             Err(Refused::Broken(sentence)) => Response::error(500, sentence),
         }
     }
@@ -158,6 +167,7 @@ impl Control {
             ("GET", ["plans"]) => Ok(scripts::count_plans(cluster)),
             ("POST", ["plans", "lose"]) => scripts::lose_plans(request, cluster),
             (method, ["error-map", code]) => faults::error_map(method, code, request, cluster),
+            ("GET", ["topology", "rebalance"]) => Ok(topology::rebalance(cluster)),
             ("POST", ["topology", action]) => topology::route(action, request, cluster).await,
             (method, ["holds", rest @ ..]) => self.holds.route(method, rest, request, cluster),
             (method, ["buckets", rest @ ..]) => {
@@ -188,6 +198,7 @@ impl From<ClusterError> for Refused {
             ClusterError::UnknownNode(_) | ClusterError::UnknownBucket(_) => {
                 Self::Nonsense(sentence)
             }
+            ClusterError::Rebalancing | ClusterError::Cancelled => Self::Conflict(sentence),
             ClusterError::Io(_) | ClusterError::Tls(_) => Self::Broken(sentence),
         }
     }

@@ -58,6 +58,7 @@ pub(super) fn status(cluster: &Cluster) -> Response {
             "revision": shared.global_config().version.rev,
             "seed": cluster.seed(),
             "nodes": nodes,
+            "rebalance": cluster.rebalance_status(),
             "buckets": buckets,
             "users": shared.users.names(),
             "faults": shared.faults.list().len(),

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{Refused, Request, Response, Routed, body};
-use crate::cluster::{Cluster, Pace, Rebalance};
+use crate::cluster::{Cluster, ClusterError, Pace, Rebalance, State};
 use crate::topology::NodeId;
 
 #[derive(Deserialize)]
@@ -26,21 +26,38 @@ impl Wanted {
         node_id(number)
     }
 
-    fn pace(&self) -> Pace {
+    /// Refused before anything begins: a step that moves nothing, or a rest that would outlast
+    /// everybody's patience, is a slip of the pen.
+    fn pace(&self) -> Result<Pace, Refused> {
         let usual = Pace::default();
-        Pace {
-            vbuckets_per_step: self.vbuckets_per_step.unwrap_or(usual.vbuckets_per_step),
-            pause: self.pause_ms.map_or(usual.pause, Duration::from_millis),
+        let step = self.vbuckets_per_step.unwrap_or(usual.vbuckets_per_step);
+        let pause = self.pause_ms.map_or(usual.pause, Duration::from_millis);
+        if step == 0 {
+            let text = "vbuckets_per_step is 1 or more: a step of 0 would move nothing";
+            return Err(Refused::Nonsense(text.into()));
         }
+        if pause > Pace::LONGEST_PAUSE {
+            let longest = Pace::LONGEST_PAUSE.as_millis();
+            let text = format!("pause_ms is at most {longest}, not {}", pause.as_millis());
+            return Err(Refused::Nonsense(text));
+        }
+        Ok(Pace {
+            vbuckets_per_step: step,
+            pause,
+        })
     }
 
-    /// Goes through with a rebalance: before answering, or after.
-    async fn run(&self, rebalance: Rebalance) {
-        let running = tokio::spawn(rebalance.run(self.pace()));
-        if self.wait.unwrap_or(true)
-            && let Err(error) = running.await
-        {
-            tracing::error!(%error, "a rebalance broke");
+    /// Goes through with a rebalance, before answering or after, and says which one it is.
+    async fn run(&self, rebalance: Rebalance, pace: Pace) -> Result<u64, Refused> {
+        let id = rebalance.id();
+        let running = tokio::spawn(rebalance.run(pace));
+        if !self.wait.unwrap_or(true) {
+            return Ok(id);
+        }
+        match running.await {
+            Ok(State::Running | State::Done) => Ok(id),
+            Ok(State::Cancelled) => Err(ClusterError::Cancelled.into()),
+            Err(error) => Err(Refused::Broken(format!("the rebalance broke: {error}"))),
         }
     }
 }
@@ -49,15 +66,27 @@ pub(super) async fn route(action: &str, request: &Request, cluster: &Cluster) ->
     let wanted: Wanted = body(request)?;
     match action {
         "rebalance-in" => {
+            let pace = wanted.pace()?;
             let (node, rebalance) = cluster.begin_rebalance_in().await?;
-            wanted.run(rebalance).await;
-            return Ok(Response::json(200, &json!({"node": node})));
+            let id = wanted.run(rebalance, pace).await?;
+            return Ok(Response::json(200, &json!({"node": node, "rebalance": id})));
         }
         "rebalance-out" => {
+            let pace = wanted.pace()?;
             let rebalance = cluster.begin_rebalance_out(wanted.node()?).await?;
-            wanted.run(rebalance).await;
+            let id = wanted.run(rebalance, pace).await?;
+            return Ok(Response::json(200, &json!({"rebalance": id})));
         }
-        "rebalance" => wanted.run(cluster.begin_rebalance().await?).await,
+        "rebalance" => {
+            let pace = wanted.pace()?;
+            let id = wanted.run(cluster.begin_rebalance().await?, pace).await?;
+            return Ok(Response::json(200, &json!({"rebalance": id})));
+        }
+        "cancel" => {
+            let cancelled = cluster.cancel_rebalance().await;
+            let none = || Refused::Conflict("no rebalance is running".into());
+            return Ok(Response::json(200, &json!(cancelled.ok_or_else(none)?)));
+        }
         "fail-over" => cluster.fail_over(wanted.node()?).await?,
         "crash" => cluster.crash(wanted.node()?).await?,
         "restart" => cluster.restart(wanted.node()?).await?,
@@ -69,6 +98,11 @@ pub(super) async fn route(action: &str, request: &Request, cluster: &Cluster) ->
         }
     }
     Ok(Response::json(200, &json!({})))
+}
+
+/// How far the rebalance is that runs, or how the last one ended.
+pub(super) fn rebalance(cluster: &Cluster) -> Response {
+    Response::json(200, &json!(cluster.rebalance_status()))
 }
 
 pub(super) fn node_id(number: u64) -> Result<NodeId, Refused> {

@@ -108,6 +108,8 @@ fn refuse(error: &ClusterError) -> Response {
         ClusterError::Io(_)
         | ClusterError::Tls(_)
         | ClusterError::Invalid(_)
+        | ClusterError::Rebalancing
+        | ClusterError::Cancelled
         | ClusterError::Manifest(ManifestError::Exists(_))
         | ClusterError::UnknownNode(_) => (400, "_", error.to_string()),
     };

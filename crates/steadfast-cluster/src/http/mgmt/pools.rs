@@ -11,7 +11,7 @@ use super::{forbidden, not_found};
 use crate::bucket::Bucket;
 use crate::cluster::node::Node;
 use crate::service::Service;
-use crate::topology::config::Config;
+use crate::topology::config::{Config, authority};
 use crate::users::User;
 
 /// The version that the cluster says it is; clients decide by it what they may ask for.
@@ -60,13 +60,13 @@ pub(super) fn nodes(place: &Place) -> Vec<Value> {
 fn show(node: &Arc<Node>, this: bool) -> Value {
     let port = |service| node.ports.get(&service).map_or(0, |ports| ports.plain);
     let mut shown = json!({
-        "hostname": format!("{}:{}", node.host, port(Service::Mgmt)),
+        "hostname": authority(&node.host, port(Service::Mgmt)),
         "otpNode": format!("n_{}@{}", node.id, node.host),
         "status": if node.is_up() { "healthy" } else { "unhealthy" },
         "clusterMembership": "active",
         "version": VERSION,
         "os": "steadfast",
-        "couchApiBase": format!("http://{}:{}/", node.host, port(Service::Views)),
+        "couchApiBase": format!("http://{}/", authority(&node.host, port(Service::Views))),
         "ports": {"direct": port(Service::Kv)},
         "services": ["cbas", "fts", "kv", "n1ql"],
     });

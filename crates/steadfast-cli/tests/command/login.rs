@@ -1,0 +1,231 @@
+//! Saying who one is: a password that is asked for, and a certificate.
+
+use std::io::{ErrorKind, Read};
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
+
+use crate::support::{Output, command, run};
+
+#[test]
+fn without_a_terminal_a_password_is_not_asked_for_but_how_to_give_it_is_said() {
+    let get = [
+        "get",
+        "couchbase://127.0.0.1:1/travel",
+        "k",
+        "--user",
+        "app",
+    ];
+    let output = run(command(&get));
+    assert_eq!(output.status, 2, "{output:?}");
+    for way in ["--password-file", "STEADFAST_PASSWORD", "terminal"] {
+        assert!(output.stderr.contains(way), "{output:?}");
+    }
+    let output = run(command(&get[..3]));
+    assert_eq!(output.status, 2, "{output:?}");
+    for way in ["--user", "STEADFAST_USER", "--client-certificate"] {
+        assert!(output.stderr.contains(way), "{output:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn on_a_terminal_the_password_is_asked_for_and_not_shown() {
+    use std::io::Write;
+    use std::time::Instant;
+
+    let served = crate::support::Served::start(|builder| builder);
+    let travel = served.address("travel");
+    assert!(served.run(&["upsert", &travel, "k", "\"found\""]).ok());
+    for (password, found) in [("secret", true), ("wr0ng", false)] {
+        let (mut terminal, end) = pty_process::blocking::open().unwrap();
+        let get = command(&["get", &travel, "k", "--user", "app"]);
+        let get = pty_process::blocking::Command::from(get);
+        let mut process = get.spawn(end).unwrap();
+        let mut seen = String::new();
+        read_until(&mut terminal, &mut seen, "Password of app: ");
+        // Nobody types that fast, but a test does.
+        let begun = Instant::now();
+        while is_shown(&terminal) {
+            assert!(
+                begun.elapsed() < Duration::from_secs(30),
+                "it would be seen"
+            );
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        terminal
+            .write_all(format!("{password}\n").as_bytes())
+            .unwrap();
+        read_to_end(&mut terminal, &mut seen);
+        let status = process.wait().unwrap();
+        assert_eq!(status.success(), found, "{seen}");
+        assert_eq!(seen.contains("\"found\""), found, "{seen}");
+        assert!(!seen.contains(password), "{seen}");
+    }
+}
+
+/// Somebody who wants a certificate of every client, and tells which one was shown and
+/// what was said first.
+struct Strict {
+    address: SocketAddr,
+    seen: Receiver<(Option<CertificateDer<'static>>, u8)>,
+    ca: Arc<CertifiedIssuer<'static, KeyPair>>,
+}
+
+#[test]
+fn a_certificate_is_shown_instead_of_a_password() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Strict::start();
+    let ca = write(directory.path(), "ca.pem", &server.ca.pem());
+    let (certificate, key, der) = identity(&server.ca, directory.path(), "app");
+    let output = server.doctor(&ca, &certificate, &key);
+    assert!(output.stdout.contains("✔ TLS"), "{output:?}");
+    let (shown, first) = server.seen.recv_timeout(Duration::from_secs(30)).unwrap();
+    assert_eq!(shown, Some(der));
+    // A request of the protocol: it goes on as who the certificate says.
+    assert_eq!(first, 0x80);
+
+    // What is not the certificate's key is told at once.
+    let (_, other, _) = identity(&server.ca, directory.path(), "other");
+    let output = server.doctor(&ca, &certificate, &other);
+    assert_eq!(output.status, 2, "{output:?}");
+    let output = server.doctor(&ca, Path::new("/no/such/file"), &key);
+    assert_eq!(output.status, 2, "{output:?}");
+    assert!(output.stderr.contains("/no/such/file"), "{output:?}");
+
+    // Somebody else's is refused by the server, and the doctor says so.
+    let stranger = authority();
+    let (certificate, key, _) = identity(&stranger, directory.path(), "stranger");
+    let output = server.doctor(&ca, &certificate, &key);
+    assert_eq!(output.status, 1, "{output:?}");
+    assert!(output.stdout.contains("certificate"), "{output:?}");
+}
+
+#[test]
+fn a_certificate_needs_tls() {
+    let get = ["get", "couchbase://127.0.0.1:1/travel", "k"];
+    let shown = ["--client-certificate", "c.pem", "--client-key", "k.pem"];
+    let output = run(command(&[&get[..], &shown].concat()));
+    assert_eq!(output.status, 2, "{output:?}");
+    assert!(output.stderr.contains("couchbases://"), "{output:?}");
+}
+
+impl Strict {
+    fn start() -> Self {
+        let ca = Arc::new(authority());
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+        let certificate = params.signed_by(&key, &ca).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut roots = RootCertStore::empty();
+        roots.add(ca.der().clone()).unwrap();
+        let roots = Arc::new(roots);
+        let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider.clone());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_client_cert_verifier(verifier.build().unwrap())
+            .with_single_cert(
+                vec![certificate.der().clone()],
+                PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der())),
+            );
+        let config = Arc::new(config.unwrap());
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (tell, seen) = channel();
+        // It ends with the test: nobody is told any more.
+        std::thread::spawn(move || {
+            for socket in listener.incoming() {
+                let session = ServerConnection::new(config.clone()).unwrap();
+                let mut stream = StreamOwned::new(session, socket.unwrap());
+                let mut first = [0];
+                if stream.read_exact(&mut first).is_err() {
+                    continue;
+                }
+                let shown = stream.conn.peer_certificates().and_then(<[_]>::first);
+                if tell.send((shown.cloned(), first[0])).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { address, seen, ca }
+    }
+
+    /// Has this one looked at, with this certificate, by somebody whose environment
+    /// says another user.
+    fn doctor(&self, ca: &Path, certificate: &Path, key: &Path) -> Output {
+        let address = format!("couchbases://{}", self.address);
+        let mut doctor = command(&["doctor", &address, "--timeout", "5s"]);
+        doctor.arg("--ca").arg(ca);
+        doctor.arg("--client-certificate").arg(certificate);
+        doctor.arg("--client-key").arg(key);
+        doctor.env("STEADFAST_USER", "somebody");
+        run(doctor)
+    }
+}
+
+fn authority() -> CertifiedIssuer<'static, KeyPair> {
+    let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+}
+
+/// A certificate for somebody, its key, and the certificate once more.
+fn identity(
+    ca: &CertifiedIssuer<'static, KeyPair>,
+    directory: &Path,
+    name: &str,
+) -> (PathBuf, PathBuf, CertificateDer<'static>) {
+    let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
+    params.distinguished_name.push(DnType::CommonName, name);
+    let key = KeyPair::generate().unwrap();
+    let certificate = params.signed_by(&key, ca).unwrap();
+    (
+        write(directory, &format!("{name}.pem"), &certificate.pem()),
+        write(directory, &format!("{name}.key"), &key.serialize_pem()),
+        certificate.der().clone(),
+    )
+}
+
+fn write(directory: &Path, name: &str, text: &str) -> PathBuf {
+    let path = directory.join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// Whether a terminal shows what is typed.
+#[cfg(unix)]
+fn is_shown(terminal: &pty_process::blocking::Pty) -> bool {
+    let modes = rustix::termios::tcgetattr(terminal).unwrap().local_modes;
+    modes.contains(rustix::termios::LocalModes::ECHO)
+}
+
+#[cfg(unix)]
+fn read_until(terminal: &mut impl Read, seen: &mut String, text: &str) {
+    let mut byte = [0];
+    while !seen.contains(text) {
+        assert_eq!(terminal.read(&mut byte).unwrap(), 1, "{seen}");
+        seen.push(char::from(byte[0]));
+    }
+}
+
+/// Terminals end with an error when nobody is left at the other side.
+#[cfg(unix)]
+fn read_to_end(terminal: &mut impl Read, seen: &mut String) {
+    let mut bytes = [0; 1024];
+    loop {
+        match terminal.read(&mut bytes) {
+            Ok(0) => return,
+            Ok(count) => seen.push_str(&String::from_utf8_lossy(&bytes[..count])),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => return,
+        }
+    }
+}

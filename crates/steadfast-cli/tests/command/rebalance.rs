@@ -1,0 +1,93 @@
+//! Rebalances that take their time: seen, waited for and cancelled.
+
+use crate::support::{Running, steadfast};
+
+/// A minute between two vbuckets: it goes on for longer than any test.
+const SLOWLY: [&str; 4] = ["--step", "1", "--pause", "60000"];
+
+fn cluster() -> Running {
+    Running::start(&["--nodes", "2", "--vbuckets", "16", "--replicas", "0"])
+}
+
+fn slowly<'a>(before: &[&'a str], after: &[&'a str]) -> Vec<&'a str> {
+    [before, &SLOWLY, after].concat()
+}
+
+#[test]
+fn a_pace_that_makes_no_sense_is_refused() {
+    for (pace, problem) in [
+        (["--step", "0"], "1 or more"),
+        (["--pause", "60001"], "60000"),
+        (["--pause", "18446744073709551615"], "60000"),
+    ] {
+        let refused = steadfast(&["topology", "rebalance", pace[0], pace[1]]);
+        assert_eq!(refused.status, 2, "{refused:?}");
+        assert!(refused.stderr.contains(problem), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_rebalance_is_shown_while_it_runs_and_can_be_cancelled() {
+    let cluster = cluster();
+    let begun = cluster.stdout(&slowly(&["topology", "rebalance-in"], &["--no-wait"]));
+    assert_eq!(begun, "node 2\n");
+    let shown = cluster.stdout(&["topology", "show"]);
+    assert!(
+        shown.contains("rebalance-in of node 2, running: 1 of 5 vbuckets moved"),
+        "{shown}"
+    );
+    let other = cluster.run(&["topology", "fail-over", "0"]);
+    assert_eq!(other.status, 1, "{other:?}");
+    assert!(
+        other.stderr.contains("steadfast topology cancel"),
+        "{other:?}"
+    );
+
+    let cancelled = cluster.stdout(&["topology", "cancel"]);
+    assert!(
+        cancelled.contains("cancelled: 1 of 5 vbuckets moved"),
+        "{cancelled}"
+    );
+    let shown = cluster.stdout(&["topology", "show"]);
+    assert!(
+        shown.contains("rebalance-in of node 2, cancelled: 1 of 5"),
+        "{shown}"
+    );
+    let none = cluster.run(&["topology", "cancel"]);
+    assert_eq!(none.status, 1, "{none:?}");
+    assert!(none.stderr.contains("no rebalance is running"), "{none:?}");
+
+    // What has moved has moved; another one goes on from there.
+    cluster.stdout(&["topology", "rebalance", "--pause", "0"]);
+    let shown = cluster.stdout(&["topology", "show"]);
+    assert!(!shown.contains("rebalance"), "{shown}");
+}
+
+#[test]
+fn who_waits_for_a_rebalance_is_told_that_it_was_cancelled() {
+    let cluster = cluster();
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let waiting = slowly(&["topology", "rebalance-out", "0"], &["--timeout", "1s"]);
+            cluster.run(&waiting)
+        });
+        let running = || {
+            let shown = cluster.stdout(&["topology", "show"]);
+            shown.contains("rebalance-out of node 0, running")
+        };
+        while !running() {
+            assert!(!waiting.is_finished(), "it does not wait");
+        }
+        // A timeout is for an answer, and each look at the rebalance has one.
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        assert!(!waiting.is_finished(), "it waits for as long as it takes");
+        cluster.stdout(&["topology", "cancel"]);
+        let told = waiting.join().unwrap();
+        assert_eq!(told.status, 1, "{told:?}");
+        assert!(told.stderr.contains("was cancelled"), "{told:?}");
+        assert!(
+            told.stderr.contains("steadfast topology rebalance"),
+            "{told:?}"
+        );
+    });
+}

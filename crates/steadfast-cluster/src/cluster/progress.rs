@@ -1,0 +1,162 @@
+//! How far a rebalance is, for whoever did not begin it.
+//!
+//! A rebalance can take as long as its pace says, and who begins one over HTTP has no
+//! handle to look at or to drop. So the cluster remembers the one that runs, or ran
+//! last, and how to stop it.
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::Cluster;
+use crate::topology::NodeId;
+
+/// A rebalance that runs, or ran last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct RebalanceStatus {
+    /// Tells it from those before and after.
+    pub id: u64,
+    /// What it is for.
+    #[serde(flatten)]
+    pub change: Change,
+    /// Where it stands.
+    pub state: State,
+    /// How many vbuckets have moved.
+    pub moved: usize,
+    /// How many are to move in all.
+    pub total: usize,
+}
+
+/// What a rebalance is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// A node that joined gets its share.
+    In(NodeId),
+    /// A node that leaves gives away what it has.
+    Out(NodeId),
+    /// The nodes as they are get equal shares.
+    Even,
+}
+
+/// Where a rebalance stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// It moves vbuckets, or says farewell to a node.
+    Running,
+    /// All has moved that was to.
+    Done,
+    /// It was stopped where it was: what had moved has moved, the rest has not.
+    Cancelled,
+}
+
+/// The rebalance that runs, or ran last, if there was any.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    last: watch::Sender<Option<(RebalanceStatus, CancellationToken)>>,
+}
+
+impl Cluster {
+    /// How far the rebalance is that runs, or how the last one ended.
+    pub fn rebalance_status(&self) -> Option<RebalanceStatus> {
+        self.inner.progress.status()
+    }
+
+    /// Stops the rebalance that runs where it is, and returns what became of it; nothing if none
+    /// runs. What has moved has moved, every vbucket is where the map says, and
+    /// [`Cluster::rebalance`] goes on from there. One that only has to say farewell to a node is
+    /// done before this returns.
+    ///
+    /// A rebalance that is moved on by [`step`](super::Rebalance::step) does not heed this; the
+    /// future then waits until it is dropped. Dropping the future does not take the wish back.
+    pub async fn cancel_rebalance(&self) -> Option<RebalanceStatus> {
+        let mut last = self.inner.progress.last.subscribe();
+        let id = {
+            let running = last.borrow_and_update();
+            let (status, cancelled) = running.as_ref()?;
+            if status.state != State::Running {
+                return None;
+            }
+            cancelled.cancel();
+            status.id
+        };
+        let over = |last: &Option<(RebalanceStatus, _)>| {
+            let status = last.as_ref().map(|(status, _)| status);
+            status.is_none_or(|status| status.id != id || status.state != State::Running)
+        };
+        let ended = last.wait_for(over).await.ok()?;
+        ended.as_ref().map(|(status, _)| *status)
+    }
+}
+
+impl Progress {
+    pub(super) fn status(&self) -> Option<RebalanceStatus> {
+        self.last.borrow().as_ref().map(|(status, _)| *status)
+    }
+
+    /// Whether one runs.
+    pub(super) fn is_running(&self) -> bool {
+        let status = self.status();
+        status.is_some_and(|status| status.state == State::Running)
+    }
+
+    /// One begins, under this number; the token says when it is to end.
+    pub(super) fn begin(&self, change: Change, total: usize) -> (u64, CancellationToken) {
+        let status = RebalanceStatus {
+            id: self.status().map_or(0, |last| last.id + 1),
+            change,
+            state: State::Running,
+            moved: 0,
+            total,
+        };
+        let cancelled = CancellationToken::new();
+        self.last.send_replace(Some((status, cancelled.clone())));
+        (status.id, cancelled)
+    }
+
+    /// So many vbuckets are left.
+    pub(super) fn advance(&self, remaining: usize) {
+        self.change(|status| status.moved = status.total - remaining);
+    }
+
+    pub(super) fn end(&self, state: State) {
+        self.change(|status| status.state = state);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut RebalanceStatus)) {
+        self.last.send_modify(|last| {
+            if let Some((status, _)) = last {
+                change(status);
+            }
+        });
+    }
+}
+
+impl Change {
+    /// The name of the command that asks for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::In(_) => "rebalance-in",
+            Self::Out(_) => "rebalance-out",
+            Self::Even => "rebalance",
+        }
+    }
+
+    /// The node it is about.
+    pub const fn node(self) -> Option<NodeId> {
+        match self {
+            Self::In(node) | Self::Out(node) => Some(node),
+            Self::Even => None,
+        }
+    }
+}
+
+impl Serialize for Change {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(2))?;
+        map.serialize_entry("what", self.name())?;
+        map.serialize_entry("node", &self.node())?;
+        map.end()
+    }
+}
