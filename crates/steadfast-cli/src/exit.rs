@@ -53,6 +53,11 @@ impl Ended {
     /// Something was found wanting.
     pub(crate) const FAILED: Self = Self(FAILED);
 
+    /// It was interrupted, and ends with the status that shells expect of that.
+    pub(crate) const fn by_signal(status: u8) -> Self {
+        Self(status)
+    }
+
     /// The status of an operation that did not succeed.
     pub(crate) fn of(error: &Error) -> Self {
         Self(match error.kind() {

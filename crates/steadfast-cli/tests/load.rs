@@ -131,3 +131,175 @@ fn what_makes_no_sense_is_refused_with_a_sentence() {
         assert!(err.contains(sentence), "{arguments:?}: {err}");
     }
 }
+
+/// `steadfast load`, running, and interrupted.
+#[cfg(unix)]
+mod interrupted {
+    use std::collections::BTreeSet;
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::{Child, ChildStderr, Command, Stdio};
+    use std::time::Duration;
+
+    use serde_json::Value;
+    use steadfast_cluster::fault::Fault;
+    use steadfast_cluster::{BucketSettings, Cluster};
+    use steadfast_wire::Opcode;
+
+    struct Running {
+        process: Child,
+        errors: BufReader<ChildStderr>,
+    }
+
+    impl Running {
+        fn start(arguments: &[&str]) -> Self {
+            let mut process = Command::new(env!("CARGO_BIN_EXE_steadfast"))
+                .arg("load")
+                .args(arguments)
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let errors = BufReader::new(process.stderr.take().unwrap());
+            Self { process, errors }
+        }
+
+        /// Waits until standard error says this.
+        fn wait_for(&mut self, text: &str) {
+            let mut line = String::new();
+            while self.errors.read_line(&mut line).unwrap() > 0 {
+                if line.contains(text) {
+                    return;
+                }
+                line.clear();
+            }
+            panic!("it ended and never said {text:?}");
+        }
+
+        fn signal(&self, name: &str) {
+            let command = format!("kill -{name} {}", self.process.id());
+            let sent = Command::new("sh").args(["-c", &command]).status();
+            assert!(sent.unwrap().success(), "{command}");
+        }
+
+        /// Its exit status, and what it printed.
+        fn end(mut self) -> (Option<i32>, String) {
+            let mut printed = String::new();
+            let mut stdout = self.process.stdout.take().unwrap();
+            stdout.read_to_string(&mut printed).unwrap();
+            (self.process.wait().unwrap().code(), printed)
+        }
+    }
+
+    /// A cluster of the user's, and its address.
+    async fn cluster() -> (Cluster, String) {
+        let bucket = BucketSettings::new("mine").replicas(1).vbuckets(16);
+        let builder = Cluster::builder().nodes(2).bucket(bucket);
+        let cluster = builder.user("app", "secret").start().await.unwrap();
+        let address = cluster.connection_string();
+        (cluster, address)
+    }
+
+    fn living(cluster: &Cluster) -> BTreeSet<String> {
+        let mut living = BTreeSet::new();
+        for entry in cluster.journal().since(0) {
+            let key = String::from_utf8(entry.key().to_vec()).unwrap();
+            if entry.opcode == Opcode::Delete {
+                living.remove(&key);
+            } else {
+                living.insert(key);
+            }
+        }
+        living
+    }
+
+    #[test]
+    fn a_run_in_the_middle_of_its_calamity_ends_in_order_and_is_accounted_for() {
+        // Whatever is under way must come to its end: a crash, a rebalance, a new password.
+        std::thread::scope(|scope| {
+            for act in ["crashed", "rebalancing a node in", "rotated", "failing"] {
+                scope.spawn(move || interrupt_at(act));
+            }
+        });
+    }
+
+    fn interrupt_at(act: &str) {
+        let page = tempfile::NamedTempFile::new().unwrap();
+        let mut running = Running::start(&[
+            "--seed=4711",
+            "--duration=20s",
+            "--timeout=1s",
+            "--concurrency=8",
+            "--rate=400",
+            "--json",
+            "--html",
+            page.path().to_str().unwrap(),
+        ]);
+        running.wait_for(act);
+        running.signal("INT");
+        let (status, printed) = running.end();
+        assert_eq!(status, Some(130), "{act}: {printed}");
+        let report: Value = serde_json::from_str(&printed).unwrap();
+        let after = report["interrupted_after_s"].as_f64().unwrap();
+        assert!(after < 20.0, "{act}: {after}");
+        let accounting = &report["accounting"];
+        assert_eq!(accounting["holds"], true, "{act}: {accounting}");
+        assert!(accounting["acknowledged"].as_u64().unwrap() > 10);
+        for mark in report["calamity"]["marks"].as_array().unwrap() {
+            assert!(mark["until_s"].is_f64(), "{act}: {mark}");
+        }
+        let html = std::fs::read_to_string(page.path()).unwrap();
+        assert!(html.contains("Interrupted after"), "{act}");
+    }
+
+    #[test]
+    fn against_a_cluster_of_the_users_nothing_is_left_behind() {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let (cluster, address) = runtime.block_on(cluster());
+        let mut running = Running::start(&[
+            "--connect",
+            &address,
+            "--bucket=mine",
+            "--user=app",
+            "--password=secret",
+            "--duration=60s",
+            "--concurrency=8",
+            "--rate=1000",
+        ]);
+        running.wait_for("op/s");
+        while living(&cluster).len() < 20 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        running.signal("TERM");
+        let (status, printed) = running.end();
+        assert_eq!(status, Some(143), "{printed}");
+        assert!(printed.contains("interrupted     after"), "{printed}");
+        assert!(printed.contains("of 60 s"), "{printed}");
+        assert!(printed.contains("unexplained 0     ✔"), "{printed}");
+        assert_eq!(living(&cluster), BTreeSet::new());
+    }
+
+    #[test]
+    fn a_second_signal_ends_it_at_once() {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let (cluster, address) = runtime.block_on(cluster());
+        let long = Duration::from_secs(600);
+        let _slow = cluster.fault(Fault::on(Opcode::Set).delay(long));
+        let mut running = Running::start(&[
+            "--connect",
+            &address,
+            "--bucket=mine",
+            "--user=app",
+            "--password=secret",
+            "--duration=600s",
+            "--timeout=600s",
+            "--concurrency=8",
+        ]);
+        running.wait_for("op/s");
+        running.signal("INT");
+        running.wait_for("interrupted: ");
+        running.signal("TERM");
+        let (status, printed) = running.end();
+        assert_eq!(status, Some(143), "{printed}");
+        assert!(!printed.contains("accounting"), "{printed}");
+    }
+}

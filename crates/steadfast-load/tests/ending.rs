@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+use std::future::pending;
 use std::time::Duration;
 
 use steadfast_load::calamity::Act;
@@ -44,7 +45,7 @@ async fn a_script_that_cannot_be_played_ends_the_run_at_once_and_is_a_violation(
     )
     .await;
     let target = Target::Embedded(embedded);
-    let report = run(&settings, client.unwrap(), &target, &mut Quiet).await;
+    let report = run(&settings, client.unwrap(), &target, &mut Quiet, pending()).await;
     let report = report.unwrap();
     assert!(
         report.duration_s < 20.0,

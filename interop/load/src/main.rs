@@ -73,5 +73,6 @@ async fn measure(
 ) -> anyhow::Result<Report> {
     eprintln!("{}", settings.client);
     let mut progress = Lines::new(settings.duration, false);
-    run(settings, client, &Target::Embedded(embedded), &mut progress).await
+    let target = Target::Embedded(embedded);
+    run(settings, client, &target, &mut progress, std::future::pending()).await
 }

@@ -11,7 +11,8 @@ use steadfast_wire::Opcode;
 use super::ledger::Ledger;
 use super::violation::{Violation, Wrong};
 use crate::token::Token;
-use crate::workload::keys;
+use crate::workload::Place;
+use crate::workload::keys::{self, Owner};
 
 /// How many entries are taken at once: the journal is locked while they are copied, and every
 /// write of the cluster waits for it.
@@ -79,17 +80,21 @@ impl Audit {
     }
 
     fn read(&mut self, entry: &Entry) {
-        let (opcode, key, argument) = (entry.opcode, entry.key(), entry.argument.as_bytes());
-        let token = identify(opcode, key, argument);
-        let ledger = token.and_then(|token| self.ledgers.get(usize::from(token.worker)));
-        let (Some(token), Some(ledger)) = (token, ledger) else {
+        self.enter(entry.opcode, entry.key(), entry.argument.as_bytes());
+    }
+
+    /// Enters what the journal has as one mutation.
+    pub(crate) fn enter(&mut self, opcode: Opcode, key: &[u8], argument: &[u8]) {
+        let (token, place) = identify(opcode, key, argument).unzip();
+        let ledger = token.and_then(|token: Token| self.ledgers.get(usize::from(token.worker)));
+        let (Some(token), Some(place), Some(ledger)) = (token, place, ledger) else {
             let wrong = Wrong::Unexplained("the journal has it, and it is none of this run's");
             let what = String::from_utf8_lossy(key);
             let violation = Violation::of(wrong, "write", what);
             self.nobodys.lock().violate(violation);
             return;
         };
-        ledger.lock().applied(token);
+        ledger.lock().applied(token, place);
         match opcode {
             Opcode::Set => {
                 self.last.insert(key.to_vec(), token);
@@ -103,19 +108,30 @@ impl Audit {
     }
 }
 
-/// Which write an entry of the journal is: documents that are made and removed have the identity
-/// in their key, a counter adds the number of its write, and what is written into a document
-/// carries it along.
-pub fn identify(opcode: Opcode, key: &[u8], argument: &[u8]) -> Option<Token> {
-    match opcode {
-        Opcode::Add => Token::find(key),
-        Opcode::Delete => Token::find(key).map(keys::removal_of),
-        Opcode::Increment => Some(Token {
-            worker: Token::find(key)?.worker,
-            number: u64::from_be_bytes(argument.get(..8)?.try_into().ok()?),
-        }),
-        _ => Token::find(argument),
-    }
+/// Which write an entry of the journal is, and into what: documents that are made and removed have
+/// the identity in their key, a counter adds the number of its write, and what is written into a
+/// document carries it along. What a worker writes of its own goes into documents of its own.
+pub fn identify(opcode: Opcode, key: &[u8], argument: &[u8]) -> Option<(Token, Place)> {
+    let owner = keys::owner(key)?;
+    let (token, place) = match (opcode, owner) {
+        (Opcode::Add, Owner::Made(made)) => (made, Place::New),
+        (Opcode::Delete, Owner::Made(made)) => (keys::removal_of(made), Place::Gone),
+        (Opcode::Increment, Owner::Made(Token { worker, .. })) => {
+            let number = u64::from_be_bytes(argument.get(..8)?.try_into().ok()?);
+            (Token { worker, number }, Place::Counter)
+        }
+        (Opcode::Append, Owner::Made(_)) => (Token::find(argument)?, Place::Text),
+        (Opcode::SubdocMultiMutation, Owner::Made(_)) => (Token::find(argument)?, Place::Array),
+        (Opcode::Set, Owner::Worker(_)) => (Token::find(argument)?, Place::Register),
+        (Opcode::Set, Owner::All) => (Token::find(argument)?, Place::Shared),
+        _ => return None,
+    };
+    let own = match owner {
+        Owner::Made(made) => made.worker == token.worker,
+        Owner::Worker(worker) => worker == token.worker,
+        Owner::All => true,
+    };
+    own.then_some((token, place))
 }
 
 #[cfg(test)]
@@ -125,22 +141,39 @@ mod tests {
     #[test]
     fn every_kind_of_write_is_told_from_every_other() {
         let token = |number| Token { worker: 2, number };
-        let key = format!("i:{}", token(8));
+        let own = format!("i:{}", token(8));
         let value = format!("{{\"id\":\"{}\"}}", token(5));
         let spec = format!("\u{1}..a\"{}\"", token(6));
         let delta = 77u64.to_be_bytes();
-        for (opcode, argument, number) in [
-            (Opcode::Add, value.as_bytes(), 8),
-            (Opcode::Delete, &[][..], 9),
-            (Opcode::Set, value.as_bytes(), 5),
-            (Opcode::Append, value.as_bytes(), 5),
-            (Opcode::SubdocMultiMutation, spec.as_bytes(), 6),
-            (Opcode::Increment, &delta[..], 77),
+        let of_worker = "r:0002:7";
+        for (opcode, key, argument, number, place) in [
+            (Opcode::Add, &*own, value.as_bytes(), 8, Place::New),
+            (Opcode::Delete, &own, &[][..], 9, Place::Gone),
+            (Opcode::Set, of_worker, value.as_bytes(), 5, Place::Register),
+            (Opcode::Set, "s:12", value.as_bytes(), 5, Place::Shared),
+            (Opcode::Append, &own, value.as_bytes(), 5, Place::Text),
+            (
+                Opcode::SubdocMultiMutation,
+                &own,
+                spec.as_bytes(),
+                6,
+                Place::Array,
+            ),
+            (Opcode::Increment, &own, &delta[..], 77, Place::Counter),
         ] {
             let found = identify(opcode, key.as_bytes(), argument);
-            assert_eq!(found, Some(token(number)), "{opcode}");
+            assert_eq!(found, Some((token(number), place)), "{opcode}");
         }
-        assert_eq!(identify(Opcode::Set, key.as_bytes(), b"{}"), None);
-        assert_eq!(identify(Opcode::Increment, key.as_bytes(), b"1"), None);
+        for (opcode, key, argument) in [
+            (Opcode::Set, of_worker, &b"{}"[..]),
+            (Opcode::Set, "r:0003:7", value.as_bytes()),
+            (Opcode::Set, &own, value.as_bytes()),
+            (Opcode::Append, of_worker, value.as_bytes()),
+            (Opcode::Increment, &own, b"1"),
+            (Opcode::Increment, "s:12", &delta),
+            (Opcode::Add, "other", value.as_bytes()),
+        ] {
+            assert_eq!(identify(opcode, key.as_bytes(), argument), None, "{key}");
+        }
     }
 }

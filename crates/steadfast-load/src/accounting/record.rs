@@ -57,8 +57,8 @@ impl Record {
     pub fn is_complete(&self) -> bool {
         match self.outcome {
             None => self.unused,
-            Some(Outcome::Acknowledged) => self.found.is_some() || !self.kind.is_read_back(),
-            Some(Outcome::Failed | Outcome::Ambiguous) => true,
+            // Also what failed is looked for: there may be more of it than there should be.
+            Some(_) => self.found.is_some() || !self.kind.is_read_back(),
         }
     }
 
@@ -87,6 +87,9 @@ impl Record {
             Outcome::Acknowledged if self.found.is_none() && self.kind.is_read_back() => {
                 Some(Wrong::Unexplained("it could not be read back"))
             }
+            Outcome::Ambiguous if has_journal && found > self.applied => Some(Wrong::Unexplained(
+                "it is in its document, and the journal does not have it",
+            )),
             Outcome::Failed if self.applied + found > 0 => Some(Wrong::Unexplained(
                 "it was said not to have been applied, and was",
             )),
@@ -143,8 +146,19 @@ mod tests {
         for (applied, found) in [(0, Some(0)), (1, Some(1)), (1, None), (1, Some(0))] {
             assert_eq!(ended(Outcome::Ambiguous, applied, found).judge(true), None);
         }
+        let wrong = ended(Outcome::Ambiguous, 0, Some(1));
+        assert!(matches!(wrong.judge(true), Some(Wrong::Unexplained(_))));
+        assert_eq!(wrong.judge(false), None);
         let wrong = ended(Outcome::Ambiguous, 2, Some(1)).judge(true);
         assert_eq!(wrong, Some(Wrong::AppliedTwice));
+    }
+
+    #[test]
+    fn whatever_was_told_of_it_a_write_is_not_forgotten_before_it_was_looked_for() {
+        for outcome in [Outcome::Acknowledged, Outcome::Failed, Outcome::Ambiguous] {
+            assert!(!ended(outcome, 1, None).is_complete(), "{outcome:?}");
+            assert!(ended(outcome, 1, Some(1)).is_complete(), "{outcome:?}");
+        }
     }
 
     #[test]

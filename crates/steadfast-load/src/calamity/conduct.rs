@@ -46,7 +46,9 @@ pub struct Conductor {
 }
 
 impl Conductor {
-    /// Plays a script, whose times are counted from `start` in the time of the run.
+    /// Plays a script, whose times are counted from `start` in the time of the run. When the run
+    /// ends before it, what has begun is brought to its end at once: a node that crashed comes
+    /// back, a rebalance is completed, the client hears of its new password.
     ///
     /// Dropping the future leaves the cluster as it is just then, with its rules removed.
     ///
@@ -55,7 +57,10 @@ impl Conductor {
     pub async fn conduct(&self, script: &Script, start: Duration) -> Result<(), ClusterError> {
         for scheduled in &script.acts {
             let wait = (start + scheduled.from).saturating_sub(self.scene.now());
-            tokio::time::sleep(wait).await;
+            self.scene.wait(wait).await;
+            if self.scene.has_ended() {
+                break;
+            }
             let (act, beside) = (scheduled.act, scheduled.beside);
             self.chronicle.lock().begin(act, beside, self.now_s());
             tokio::select! {
@@ -79,7 +84,10 @@ impl Conductor {
             | Act::LateAnswers => {
                 let rules = self.rules(scheduled.act, scheduled);
                 // They are in force for as long as the act lasts, and never end by themselves.
-                let _ = tokio::time::timeout(lasts, rules).await;
+                tokio::select! {
+                    () = rules => {}
+                    () = self.scene.wait(lasts) => {}
+                }
             }
             Act::RebalanceIn => {
                 let (_, rebalance) = cluster.begin_rebalance_in().await?;
@@ -93,7 +101,7 @@ impl Conductor {
             Act::FailOver => {
                 let node = self.node(scheduled);
                 cluster.fail_over(node).await?;
-                tokio::time::sleep(lasts / 4).await;
+                self.scene.wait(lasts / 4).await;
                 cluster.recover(node).await?;
                 let rebalance = cluster.begin_rebalance().await?;
                 self.rebalance(rebalance, lasts / 2).await;
@@ -101,7 +109,7 @@ impl Conductor {
             Act::Crash => {
                 let node = self.node(scheduled);
                 cluster.crash(node).await?;
-                tokio::time::sleep(lasts * 2 / 3).await;
+                self.scene.wait(lasts * 2 / 3).await;
                 cluster.restart(node).await?;
             }
             Act::CredentialRotated => self.rotate(scheduled).await,
@@ -175,7 +183,7 @@ impl Conductor {
         let at_once = rebalance.remaining().div_ceil(STEPS as usize).max(1);
         while rebalance.remaining() > 0 {
             rebalance.step(at_once);
-            tokio::time::sleep(lasts / STEPS).await;
+            self.scene.wait(lasts / STEPS).await;
         }
         rebalance.finish().await;
     }
@@ -191,11 +199,11 @@ impl Conductor {
         for node in self.cluster.nodes() {
             let cut = Fault::on_service(Service::Kv).node(node).times(1);
             let _cut = self.cluster.fault(cut.cut_before_reading());
-            tokio::time::sleep(scheduled.lasts / 8).await;
+            self.scene.wait(scheduled.lasts / 8).await;
         }
         (self.tell_password)(&password);
         self.scene.credentials_renewed();
-        tokio::time::sleep(scheduled.lasts / 2).await;
+        self.scene.wait(scheduled.lasts / 2).await;
     }
 
     fn node(&self, scheduled: &Scheduled) -> NodeId {

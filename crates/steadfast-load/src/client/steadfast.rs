@@ -185,9 +185,10 @@ impl From<Error> for Trouble {
     }
 }
 
-/// A timeout explains itself, and so does what was not retried for a reason that is on the error.
-/// Durability can be impossible or unsure while a node is missing, and the query service has
-/// errors of its own then.
+/// A timeout explains itself. Durability can be impossible or unsure while a node is missing, and
+/// the query service has errors of its own then. Other errors are explained by a reason for which
+/// they were not retried, or not any longer, if the fault is the cluster's: that a document exists
+/// or a path does not is never explained by an attempt that failed before.
 fn nature(error: &Error) -> Nature {
     match error.kind() {
         ErrorKind::DocumentNotFound => Nature::NotFound,
@@ -196,19 +197,28 @@ fn nature(error: &Error) -> Nature {
         | ErrorKind::UnambiguousTimeout
         | ErrorKind::DurabilityImpossible
         | ErrorKind::DurabilityAmbiguous => Nature::Explained,
-        _ if !error.reasons().is_empty() => {
+        ErrorKind::DmlFailure | ErrorKind::IndexFailure
+            if error
+                .context()
+                .http()
+                .is_some_and(|http| http.code.is_some()) =>
+        {
+            Nature::Explained
+        }
+        ErrorKind::RequestCanceled
+        | ErrorKind::ServiceNotAvailable
+        | ErrorKind::InternalServerFailure
+        | ErrorKind::TemporaryFailure
+        | ErrorKind::DocumentLocked
+        | ErrorKind::DurableWriteInProgress
+        | ErrorKind::DurableWriteReCommitInProgress
+            if !error.reasons().is_empty() =>
+        {
             if error.reasons().contains(&reason::AUTHENTICATION_ERROR) {
                 Nature::Authentication
             } else {
                 Nature::Explained
             }
-        }
-        _ if error
-            .context()
-            .http()
-            .is_some_and(|http| http.code.is_some()) =>
-        {
-            Nature::Explained
         }
         _ => Nature::Unexplained,
     }

@@ -1,6 +1,8 @@
 //! What a run came to: for people, for machines, as a page.
 
 mod html;
+#[cfg(test)]
+mod json;
 mod text;
 
 use std::sync::Arc;
@@ -11,18 +13,22 @@ use serde::Serialize;
 
 pub(crate) use text::{grouped, millis};
 
-use crate::accounting::{Ledger, Totals, Violation};
+use crate::accounting::{Ledger, Totals, Violation, Wrong};
 use crate::calamity::Chronicle;
 use crate::embedded::VBUCKETS;
 use crate::measure::{Counts, Decided, Latency, Sample, Timeline, resident_bytes};
 use crate::run::{Settings, Target};
 
-/// How many violations are kept in full.
-const KEPT: usize = 50;
+/// The form of the report; see docs/load.md.
+const FORMAT: u32 = 1;
+/// How many violations of each kind are kept in full.
+const KEPT: u64 = 20;
 
 /// What a run came to.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
+    /// The form of this report, a number that changes when a field changes its meaning or goes.
+    pub format: u32,
     /// What it ran against.
     pub cluster: String,
     /// The client.
@@ -35,6 +41,10 @@ pub struct Report {
     pub replay: String,
     /// How long it lasted, in seconds.
     pub duration_s: f64,
+    /// How long operations were to be begun, in seconds.
+    pub planned_duration_s: f64,
+    /// After how many seconds it was interrupted, if it was.
+    pub interrupted_after_s: Option<f64>,
     /// Workers, each with one operation under way.
     pub concurrency: u16,
     /// How operations went.
@@ -88,6 +98,7 @@ impl Report {
         settings: &Settings,
         target: &Target,
         worked: Duration,
+        interrupted_after: Option<Duration>,
         timeline: &Timeline,
         calamity: Chronicle,
         ledgers: impl Iterator<Item = &'a Arc<Mutex<Ledger>>>,
@@ -110,12 +121,15 @@ impl Report {
             last_bytes: resident_bytes().unwrap_or(first_bytes),
         });
         Self {
+            format: FORMAT,
             cluster,
             client: settings.client.clone(),
             strategy: settings.strategy.clone(),
             seed: settings.seed,
             replay: settings.replay.clone(),
             duration_s: worked.as_secs_f64(),
+            planned_duration_s: settings.duration.as_secs_f64(),
+            interrupted_after_s: interrupted_after.map(|after| after.as_secs_f64()),
             concurrency: settings.concurrency,
             throughput_per_s: operations.operations as f64 / worked.as_secs_f64().max(0.001),
             operations,
@@ -154,7 +168,16 @@ impl Accounting {
             totals.add(&of_worker);
             violations.extend(found);
         }
-        violations.truncate(KEPT);
+        let (mut lost, mut twice, mut unexplained) = (0, 0, 0);
+        violations.retain(|violation: &Violation| {
+            let kept = match violation.wrong {
+                Wrong::Lost(_) => &mut lost,
+                Wrong::AppliedTwice => &mut twice,
+                Wrong::Unexplained(_) => &mut unexplained,
+            };
+            *kept += 1;
+            *kept <= KEPT
+        });
         Self {
             journal,
             holds: totals.holds(),

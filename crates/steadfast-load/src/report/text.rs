@@ -10,6 +10,10 @@ use crate::measure::Decided;
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counts = &self.operations;
+        if let Some(after) = self.interrupted_after_s {
+            let planned = self.planned_duration_s;
+            writeln!(f, "interrupted     after {after:.1} s of {planned} s")?;
+        }
         writeln!(
             f,
             "operations      {}     ok {}     failed {} ({} ambiguous)     timed out {} ({} ambiguous)",

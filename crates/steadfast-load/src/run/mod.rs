@@ -2,8 +2,11 @@
 
 mod aftermath;
 mod following;
+#[cfg(test)]
+mod planted;
 mod settings;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +34,10 @@ const ECHO: Duration = Duration::from_millis(300);
 
 /// Runs the workload, and the calamity if the cluster is ours, and accounts for every write.
 ///
+/// When `interrupted` ends, the run does so early and in order: no operation is begun any more and
+/// those under way come to their end, within their timeouts; the calamity is brought to its end;
+/// and everything that was done is accounted for as in a run of full length.
+///
 /// Dropping the future abandons the run.
 ///
 /// # Errors
@@ -41,6 +48,7 @@ pub async fn run<C: Client>(
     client: C,
     target: &Target,
     progress: &mut dyn Progress,
+    interrupted: impl Future<Output = ()>,
 ) -> anyhow::Result<Report> {
     let embedded = target.embedded();
     let prefix = target.prefix(settings.seed);
@@ -78,6 +86,8 @@ pub async fn run<C: Client>(
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut before = Duration::ZERO;
     let mut remains = Vec::new();
+    let mut interrupted = pin!(interrupted);
+    let mut interrupted_after = None;
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
@@ -94,6 +104,11 @@ pub async fn run<C: Client>(
                     nobodys.lock().violate(unplayable(&error));
                     scene.end();
                 }
+                continue;
+            }
+            () = &mut interrupted, if interrupted_after.is_none() => {
+                interrupted_after = Some(scene.now());
+                scene.end();
                 continue;
             }
             () = Following::overran(&mut journal) => {
@@ -116,13 +131,14 @@ pub async fn run<C: Client>(
             act: chronicle.lock().now().map(str::to_owned),
             ending: scene.has_ended(),
         });
-        if workers.is_empty() {
+        if workers.is_empty() && calamity.is_none() {
             break;
         }
         if now >= settings.duration && calamity.is_none() {
             scene.end();
         }
-        if now > settings.duration + OVERTIME
+        let due = interrupted_after.unwrap_or(settings.duration);
+        if now > due + OVERTIME
             && let Some(calamity) = calamity.take()
         {
             calamity.abort();
@@ -138,6 +154,7 @@ pub async fn run<C: Client>(
         tokio::time::sleep(ECHO).await;
         aftermath::compare(&client, journal.finish().await?, &nobodys).await;
     } else {
+        aftermath::compare_shared(&client, &scene, &nobodys).await;
         aftermath::clear_away(&client, &scene.prefix, &remains).await;
     }
     let chronicle = std::mem::take(&mut *chronicle.lock());
@@ -145,6 +162,7 @@ pub async fn run<C: Client>(
         settings,
         target,
         worked,
+        interrupted_after,
         &timeline,
         chronicle,
         ledgers.iter().chain([&nobodys]),
@@ -193,6 +211,9 @@ fn start_workers<C: Client>(
 async fn play(conductor: Conductor, settings: Settings) -> anyhow::Result<()> {
     let (rounds, length) = settings.rounds();
     for round in 0..rounds {
+        if conductor.scene.has_ended() {
+            break;
+        }
         let script = settings.script(round);
         conductor.conduct(&script, length * round).await?;
     }

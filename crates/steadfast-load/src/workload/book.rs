@@ -55,10 +55,19 @@ pub(super) struct Growing {
 pub(super) struct Check {
     /// The insertion that made it, and names it.
     pub(super) made: Token,
-    /// The writes into it; none if it was written once.
-    pub(super) writes: Vec<Token>,
-    /// How often that was tried.
-    pub(super) tries: u32,
+    /// What must be in it.
+    pub(super) content: Content,
+}
+
+/// What must be in a document that is to be read back.
+#[derive(Debug)]
+pub(super) enum Content {
+    /// The insertion that made it, and nothing else.
+    Itself,
+    /// Some of these writes, each as often as it must.
+    Writes(Vec<Token>),
+    /// That was looked for already.
+    Seen,
 }
 
 /// A counter.

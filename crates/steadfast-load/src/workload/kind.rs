@@ -30,6 +30,25 @@ pub enum Kind {
     Lock,
 }
 
+/// How a write stands in the journal: which command, on which documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Set, on a document that one worker writes again and again.
+    Register,
+    /// Set, on a document of all workers.
+    Shared,
+    /// Added, by its own name.
+    New,
+    /// Deleted.
+    Gone,
+    /// Added to a counter.
+    Counter,
+    /// Appended to a text.
+    Text,
+    /// Appended to an array.
+    Array,
+}
+
 impl Kind {
     /// All of them.
     pub const ALL: [Self; 11] = [
@@ -60,6 +79,20 @@ impl Kind {
             Self::Select => "select",
             Self::InsertStatement => "insert statement",
             Self::Lock => "lock",
+        }
+    }
+
+    /// How it stands in the journal, if it writes.
+    pub const fn place(self) -> Option<Place> {
+        match self {
+            Self::Upsert => Some(Place::Register),
+            Self::DurableUpsert => Some(Place::Shared),
+            Self::Insert | Self::InsertStatement => Some(Place::New),
+            Self::Remove => Some(Place::Gone),
+            Self::Increment => Some(Place::Counter),
+            Self::Append => Some(Place::Text),
+            Self::ArrayAppend => Some(Place::Array),
+            Self::Get | Self::Select | Self::Lock => None,
         }
     }
 

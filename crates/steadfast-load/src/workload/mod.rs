@@ -14,10 +14,11 @@ pub(crate) mod keys;
 mod kind;
 mod plan;
 mod scene;
+mod shared;
 mod worker;
 
 pub(crate) use keys::all_shared as shared_keys;
-pub use kind::Kind;
+pub use kind::{Kind, Place};
 pub use plan::Step;
 pub use scene::Scene;
 pub use worker::{Remains, Worker};

@@ -3,8 +3,14 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use tokio::sync::watch;
+
+use super::shared::Shared;
+
 /// How long after new credentials an operation may still fail for the old ones.
 const GRACE: Duration = Duration::from_secs(3);
+/// How long documents are tried to be read after the end of the work, at least.
+const PATIENCE: Duration = Duration::from_secs(30);
 const NEVER: u64 = u64::MAX;
 
 /// The state of a run.
@@ -16,8 +22,11 @@ pub struct Scene {
     pub prefix: String,
     /// How long after its end a write may still be applied.
     pub late: Duration,
+    /// What may be in the documents of all workers.
+    pub(crate) shared: Shared,
     started: Instant,
-    ended: AtomicBool,
+    /// When the work ended, in the time of the run.
+    ended: watch::Sender<Option<Duration>>,
     locking: AtomicBool,
     /// Until when the credentials may be refused, in milliseconds of the run; zero is not at all.
     refused_until: AtomicU64,
@@ -30,8 +39,9 @@ impl Scene {
             seed,
             prefix,
             late,
+            shared: Shared::default(),
             started: Instant::now(),
-            ended: AtomicBool::new(false),
+            ended: watch::Sender::new(None),
             locking: AtomicBool::new(false),
             refused_until: AtomicU64::new(0),
         }
@@ -42,14 +52,35 @@ impl Scene {
         self.started.elapsed()
     }
 
-    /// Lets the workers come to an end.
+    /// Lets the workers come to an end, and whatever befalls the cluster.
     pub fn end(&self) {
-        self.ended.store(true, Ordering::Relaxed);
+        let now = self.now();
+        self.ended.send_if_modified(|ended| {
+            let first = ended.is_none();
+            ended.get_or_insert(now);
+            first
+        });
     }
 
     /// Whether the workers are to come to an end.
     pub fn has_ended(&self) -> bool {
-        self.ended.load(Ordering::Relaxed)
+        self.ended.borrow().is_some()
+    }
+
+    /// Waits for that, but no longer than this.
+    ///
+    /// Dropping the future has no effect.
+    pub async fn wait(&self, at_most: Duration) {
+        let mut ended = self.ended.subscribe();
+        // That the sender is gone cannot be: it is here.
+        let _ = tokio::time::timeout(at_most, ended.wait_for(Option::is_some)).await;
+    }
+
+    /// Whether it is so long ago that what could not be read since will not be tried again.
+    pub fn has_given_up(&self) -> bool {
+        let patience = self.late.max(PATIENCE);
+        let ended = *self.ended.borrow();
+        ended.is_some_and(|ended| self.now() > ended + patience)
     }
 
     /// Says whether workers lock documents.

@@ -42,8 +42,7 @@ fn head(report: &Report) -> String {
     };
     let mut head = format!(
         "<h1>steadfast load</h1>\n<p class=\"sub\">{} · {} · strategy {} · seed <code>{}</code></p>\n\
-         <p class=\"{class}\">{verdict}: acknowledged {}, lost {}, applied twice {}, unexplained {}</p>\n\
-         <div class=\"tiles\">\n",
+         <p class=\"{class}\">{verdict}: acknowledged {}, lost {}, applied twice {}, unexplained {}</p>\n",
         escaped(&report.cluster),
         escaped(&report.client),
         escaped(&report.strategy),
@@ -53,6 +52,11 @@ fn head(report: &Report) -> String {
         grouped(totals.applied_twice),
         grouped(totals.unexplained),
     );
+    if let Some(after) = report.interrupted_after_s {
+        let planned = report.planned_duration_s;
+        head += &format!("<p>Interrupted after {after:.1} s of {planned} s.</p>\n");
+    }
+    head += "<div class=\"tiles\">\n";
     let counts = &report.operations;
     let retries: u64 = report.retries.iter().map(|one| one.count).sum();
     for (value, label) in [

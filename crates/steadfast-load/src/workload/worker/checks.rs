@@ -1,6 +1,10 @@
 //! Reading back: what must be in a document is looked for there.
 
-use super::super::book::{Check, Counter};
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::super::book::{Check, Content, Counter};
 use super::super::keys::{self, REGISTERS};
 use super::super::kind::Kind;
 use super::{Remains, Worker};
@@ -8,16 +12,16 @@ use crate::accounting::{Outcome, Violation, Wrong};
 use crate::client::{Client, Nature};
 use crate::token::Token;
 
-/// How often reading a document back is tried at the end, when nothing is broken any more.
-const TRIES: u32 = 20;
+/// How long to wait before something is read again that could not be.
+const REST: Duration = Duration::from_millis(20);
+/// One of so many documents that were removed is looked for once more.
+const LOOKED_FOR: u64 = 4;
+/// How many documents that may be there are remembered, so that they can be removed in the end.
+const UNSURE: usize = 4096;
 
 impl<C: Client> Worker<C> {
-    pub(super) fn check_later(&mut self, made: Token, writes: Vec<Token>) {
-        self.checks.push_back(Check {
-            made,
-            writes,
-            tries: 0,
-        });
+    pub(super) fn check_later(&mut self, made: Token, content: Content) {
+        self.checks.push_back(Check { made, content });
     }
 
     /// Reads the document back that has waited longest, and removes it.
@@ -25,55 +29,120 @@ impl<C: Client> Worker<C> {
         let Some(mut check) = self.checks.pop_front() else {
             return;
         };
+        if self.scene.has_given_up() {
+            // What cannot be read back even in the end is a violation by the ledger's rules.
+            self.unsure(check.made);
+            return;
+        }
         let key = self.own(check.made);
         let found = match self.timed(Kind::Get, self.client.get(&key)).await {
             Ok(document) => Some(Token::find_all(&document)),
             Err(trouble) if trouble.nature == Nature::NotFound => None,
             Err(trouble) => {
                 self.explain(Kind::Get, &key, &trouble);
-                check.tries += 1;
-                // What cannot be read back even in the end is a violation by the ledger's rules.
-                if check.tries < TRIES || !self.scene.has_ended() {
-                    self.checks.push_back(check);
-                }
+                self.checks.push_back(check);
+                self.rest().await;
                 return;
             }
         };
         let removal = keys::removal_of(check.made);
-        {
-            let mut ledger = self.ledger.lock();
-            ledger.found(check.made, usize::from(found.is_some()));
-            let found = found.as_deref().unwrap_or_default();
-            for write in &check.writes {
-                let times = found.iter().filter(|token| *token == write).count();
-                ledger.found(*write, times);
-            }
-        }
+        self.compare_content(&check, &key, found.as_deref());
         if found.is_none() {
             let now = self.scene.now();
             self.ledger.lock().give_back(removal, now);
+            self.unsure(check.made);
             return;
         }
         self.ledger.lock().begin_aside(removal);
         let removed = self.client.remove(&key);
         let removed = self.write(Kind::Remove, removal, &key, removed).await;
-        check.tries += 1;
-        if removed == Outcome::Failed && (check.tries < TRIES || !self.scene.has_ended()) {
-            // It was not applied, so it is still to be done, before its number is settled.
-            check.writes.clear();
-            self.checks.push_front(check);
+        match removed {
+            Outcome::Acknowledged => self.check_removed(&check, &key).await,
+            Outcome::Ambiguous => self.unsure(check.made),
+            Outcome::Failed => {
+                // It was not applied, so it is still to be done, before its number is settled.
+                check.content = Content::Seen;
+                self.checks.push_front(check);
+                self.rest().await;
+            }
+        }
+    }
+
+    /// Enters what was found of the writes into a document.
+    fn compare_content(&self, check: &Check, key: &str, found: Option<&[Token]>) {
+        let mut ledger = self.ledger.lock();
+        let made = check.made;
+        let (expected, times) = match &check.content {
+            Content::Itself => {
+                let found = found.unwrap_or_default();
+                let times = found.iter().filter(|token| **token == made).count();
+                (std::slice::from_ref(&made), times)
+            }
+            Content::Writes(writes) => (&**writes, usize::from(found.is_some())),
+            Content::Seen => {
+                if found.is_none() {
+                    // Its removal was said to have failed, and its effect is there.
+                    ledger.found(keys::removal_of(made), 1);
+                }
+                return;
+            }
+        };
+        ledger.found(made, times);
+        let found = found.unwrap_or_default();
+        for write in expected.iter().filter(|write| **write != made) {
+            let times = found.iter().filter(|token| *token == write).count();
+            ledger.found(*write, times);
+        }
+        if let Some(stray) = found.iter().find(|token| !expected.contains(token)) {
+            let wrong = Wrong::Unexplained("there is something in it that was not written there");
+            let what = format!("{key}, found {stray}");
+            ledger.violate(Violation::of(wrong, Kind::Get.name(), what));
+        }
+    }
+
+    /// Some of the documents whose removal was acknowledged are looked for once more.
+    async fn check_removed(&self, check: &Check, key: &str) {
+        if !check.made.number.is_multiple_of(LOOKED_FOR) {
+            return;
+        }
+        match self.timed(Kind::Get, self.client.get(key)).await {
+            Ok(_) => {
+                let wrong = Wrong::Lost("its removal was acknowledged, and it is still there");
+                let violation = Violation::of(wrong, Kind::Remove.name(), key);
+                self.ledger.lock().violate(violation);
+            }
+            Err(trouble) if trouble.nature == Nature::NotFound => {}
+            Err(trouble) => self.explain(Kind::Get, key, &trouble),
+        }
+    }
+
+    /// A document may be there, and nobody will look for it again.
+    fn unsure(&mut self, made: Token) {
+        // A cluster of our own is thrown away with all that is in it.
+        if !self.scene.prefix.is_empty() && self.unsure.len() < UNSURE {
+            self.unsure.push(made);
+        }
+    }
+
+    /// In the end there is nothing else to do than to try again.
+    async fn rest(&self) {
+        if self.scene.has_ended() {
+            tokio::time::sleep(REST).await;
         }
     }
 
     pub(super) async fn finish(mut self) -> Remains {
         for growing in [self.text.take(), self.array.take()].into_iter().flatten() {
-            self.check_later(growing.made, growing.writes);
+            self.check_later(growing.made, Content::Writes(growing.writes));
         }
         while !self.checks.is_empty() {
             self.check_one().await;
         }
         for register in 0..REGISTERS {
-            self.get(register).await;
+            let key = self.register(register);
+            if let Some(document) = self.read_in_the_end(&key).await {
+                self.check_register(register, &key, document.as_deref());
+            }
         }
         if let Some(counter) = &self.counter {
             self.check_counter(counter).await;
@@ -81,24 +150,49 @@ impl<C: Client> Worker<C> {
         Remains {
             counter: self.counter.as_ref().map(|counter| self.own(counter.made)),
             registers: (0..REGISTERS).map(|index| self.register(index)).collect(),
+            unsure: self.unsure.iter().map(|made| self.own(*made)).collect(),
         }
     }
 
     async fn check_counter(&self, counter: &Counter) {
         let key = self.own(counter.made);
-        match self.timed(Kind::Get, self.client.get(&key)).await {
-            Ok(document) => {
-                let value = std::str::from_utf8(&document).ok();
-                let wrong = match value.and_then(|text| text.parse().ok()) {
-                    Some(value) => counter.judge(value),
-                    None => Some(Wrong::Unexplained("the counter is no number")),
-                };
-                if let Some(wrong) = wrong {
-                    let violation = Violation::of(wrong, "increment", key);
-                    self.ledger.lock().violate(violation);
+        let Some(document) = self.read_in_the_end(&key).await else {
+            return;
+        };
+        let text = document.as_deref().map(std::str::from_utf8);
+        let wrong = match text {
+            None => Some(Wrong::Lost("the counter is not there")),
+            Some(Ok(text)) => match text.parse() {
+                Ok(value) => counter.judge(value),
+                Err(_) => Some(Wrong::Unexplained("the counter is no number")),
+            },
+            Some(Err(_)) => Some(Wrong::Unexplained("the counter is no number")),
+        };
+        if let Some(wrong) = wrong {
+            let violation = Violation::of(wrong, "increment", key);
+            self.ledger.lock().violate(violation);
+        }
+    }
+
+    /// What is there, perhaps nothing, when nothing is broken any more. None if it cannot be read
+    /// all the same, which is noted: what cannot be read was not checked.
+    async fn read_in_the_end(&self, key: &str) -> Option<Option<Bytes>> {
+        loop {
+            match self.timed(Kind::Get, self.client.get(key)).await {
+                Ok(document) => return Some(Some(document)),
+                Err(trouble) if trouble.nature == Nature::NotFound => return Some(None),
+                Err(trouble) => {
+                    self.explain(Kind::Get, key, &trouble);
+                    if self.scene.has_given_up() {
+                        let wrong = Wrong::Unexplained("it could not be read in the end");
+                        let violation = Violation::of(wrong, Kind::Get.name(), key);
+                        let violation = violation.with_history(trouble.history);
+                        self.ledger.lock().violate(violation);
+                        return None;
+                    }
                 }
             }
-            Err(trouble) => self.explain(Kind::Get, &key, &trouble),
+            self.rest().await;
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Documents that are made once, and those that grow by what is added to them.
 
-use super::super::book::{Counter, Growing};
+use super::super::book::{Content, Counter, Growing};
 use super::super::keys;
 use super::super::kind::Kind;
 use super::{Worker, document};
@@ -14,6 +14,11 @@ const GROWN: usize = 64;
 impl<C: Client> Worker<C> {
     /// Writes a new document. If it may be there it is returned, and else of no more interest.
     pub(super) async fn insert(&mut self, kind: Kind, value: Value<'_>) -> Option<Token> {
+        let content = match &value {
+            Value::Document { .. } => Content::Itself,
+            // A counter, if it is there, starts at nothing.
+            Value::Counter(_) | Value::Text(_) | Value::Array { .. } => Content::Writes(Vec::new()),
+        };
         let token = {
             let mut ledger = self.ledger.lock();
             let token = ledger.begin(kind);
@@ -35,7 +40,7 @@ impl<C: Client> Worker<C> {
         match outcome {
             Outcome::Acknowledged => Some(token),
             Outcome::Failed | Outcome::Ambiguous => {
-                self.check_later(token, Vec::new());
+                self.check_later(token, content);
                 None
             }
         }
@@ -102,7 +107,7 @@ impl<C: Client> Worker<C> {
         if growing.writes.len() < GROWN {
             return Some(growing);
         }
-        self.check_later(growing.made, growing.writes);
+        self.check_later(growing.made, Content::Writes(growing.writes));
         None
     }
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::book::{Check, Counter, Growing, Register};
+use super::book::{Check, Content, Counter, Growing, Register};
 use super::keys::REGISTERS;
 use super::kind::Kind;
 use super::plan::Step;
@@ -44,6 +44,8 @@ pub struct Worker<C> {
     array: Option<Growing>,
     counter: Option<Counter>,
     checks: VecDeque<Check>,
+    /// Documents that may be there, and that nobody will look for again.
+    unsure: Vec<Token>,
 }
 
 /// What a worker leaves behind, to be compared when all have ended.
@@ -52,6 +54,8 @@ pub struct Remains {
     pub counter: Option<String>,
     /// Its documents that were written again and again.
     pub registers: Vec<String>,
+    /// Documents that may be there: what was told of their making or removal was not sure.
+    pub unsure: Vec<String>,
 }
 
 impl<C: Client> Worker<C> {
@@ -77,6 +81,7 @@ impl<C: Client> Worker<C> {
             array: None,
             counter: None,
             checks: VecDeque::new(),
+            unsure: Vec::new(),
         }
     }
 
@@ -89,7 +94,11 @@ impl<C: Client> Worker<C> {
             if let Some(pace) = self.pace {
                 // What could not be begun in time is not made up for.
                 due = (due + pace).max(tokio::time::Instant::now());
-                tokio::time::sleep_until(due).await;
+                let wait = due.saturating_duration_since(tokio::time::Instant::now());
+                self.scene.wait(wait).await;
+                if self.scene.has_ended() {
+                    break;
+                }
             }
             let step = Step::of(self.scene.seed, self.number, self.step);
             self.step += 1;
@@ -115,7 +124,7 @@ impl<C: Client> Worker<C> {
                 let padding = &step.padding;
                 let value = Value::Document { id, padding };
                 if let Some(made) = self.insert(step.kind, value).await {
-                    self.check_later(made, Vec::new());
+                    self.check_later(made, Content::Itself);
                 }
             }
             Kind::Increment => self.increment().await,

@@ -15,21 +15,23 @@ const LOCKED: Duration = Duration::from_millis(30);
 impl<C: Client> Worker<C> {
     pub(super) async fn get(&self, register: usize) {
         let key = self.register(register);
-        let found = match self.timed(Kind::Get, self.client.get(&key)).await {
-            Ok(document) => match Token::find(&document) {
-                Some(token) => Some(token),
-                None => {
-                    return self.suspect(
-                        Kind::Get,
-                        &key,
-                        "what was read is no document of this run",
-                    );
-                }
-            },
-            Err(trouble) if trouble.nature == Nature::NotFound => None,
-            Err(trouble) => return self.explain(Kind::Get, &key, &trouble),
-        };
-        self.compare(Kind::Get, register, &key, found);
+        match self.timed(Kind::Get, self.client.get(&key)).await {
+            Ok(document) => self.check_register(register, &key, Some(&document)),
+            Err(trouble) if trouble.nature == Nature::NotFound => {
+                self.check_register(register, &key, None);
+            }
+            Err(trouble) => self.explain(Kind::Get, &key, &trouble),
+        }
+    }
+
+    /// What was read must be the last write, or one that may have been applied.
+    pub(super) fn check_register(&self, register: usize, key: &str, document: Option<&[u8]>) {
+        let found = document.map(Token::find);
+        if found == Some(None) {
+            let why = "what was read is no document of this run";
+            return self.suspect(Kind::Get, key, why);
+        }
+        self.compare(Kind::Get, register, key, found.flatten());
     }
 
     pub(super) async fn select(&self, register: usize) {
@@ -79,7 +81,11 @@ impl<C: Client> Worker<C> {
         let token = self.ledger.lock().begin(Kind::DurableUpsert);
         let value = document(token, padding);
         let written = self.client.upsert(&key, &value, true);
-        self.write(Kind::DurableUpsert, token, &key, written).await;
+        let began = self.scene.now();
+        let outcome = self.write(Kind::DurableUpsert, token, &key, written).await;
+        let span = (began, self.scene.now());
+        let late = self.scene.late;
+        self.scene.shared.ended(shared, token, outcome, span, late);
     }
 
     fn compare(&self, kind: Kind, register: usize, key: &str, found: Option<Token>) {

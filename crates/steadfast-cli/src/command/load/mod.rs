@@ -1,8 +1,11 @@
 //! `steadfast load`: a workload through a calamity, and the account of every write.
 
+mod interrupts;
+
 use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
@@ -11,9 +14,12 @@ use steadfast_load::client::{Steadfast, strategy};
 use steadfast_load::embedded::{BUCKET, PASSWORD, USER};
 use steadfast_load::progress::{Lines, Progress, Quiet};
 use steadfast_load::{Embedded, Report, Settings, Target, run};
+use tokio::sync::SetOnce;
 
+use self::interrupts::Interrupts;
 use crate::duration;
-use crate::output::line;
+use crate::exit::Ended;
+use crate::output::{aside, line};
 
 /// Run a workload through a calamity and account for every write
 ///
@@ -22,6 +28,9 @@ use crate::output::line;
 /// stage, answers come late and the password changes. In the end every write is accounted
 /// for: acknowledged ones were applied exactly once, failed ones never, and those that may
 /// have been applied at most once. The exit status is 0 only if that holds.
+///
+/// An interruption (Ctrl-C, SIGTERM) ends the run early: what was done is accounted for and
+/// reported all the same. A second one ends it at once.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -30,7 +39,14 @@ Examples:
   steadfast load --html report.html               with the run drawn on a page
   steadfast load --soak 1h                        an hour, with the memory it takes
   steadfast load --connect couchbase://db.example.com --bucket test --user app --password secret
-                                                  against a cluster of yours, without the faults")]
+                                                  against a cluster of yours, without the faults
+
+Exit status:
+  0    every write came to what its client was told
+  1    it did not, or the run failed
+  2    the command line makes no sense
+  130  interrupted by SIGINT; what was done until then is accounted for, and holds
+  143  the same, by SIGTERM")]
 pub(crate) struct Arguments {
     /// How long to begin operations, as 45s, 10m or 1h
     #[arg(long, default_value = "30s", value_parser = duration::parse)]
@@ -106,7 +122,14 @@ pub(crate) async fn run_load(arguments: Arguments) -> anyhow::Result<()> {
         strategy: arguments.strategy.clone(),
         replay: replay(&arguments, seed),
     };
-    let report = prepare_and_run(&arguments, &settings).await?;
+    let mut interrupts = Interrupts::listen()?;
+    let (target, client) = tokio::select! {
+        prepared = prepare(&arguments, &settings) => prepared?,
+        // Nothing was done yet.
+        status = interrupts.next() => return Err(Ended::by_signal(status?).into()),
+    };
+    let (report, interrupted) =
+        run_or_interrupt(&arguments, &settings, client, &target, &mut interrupts).await?;
     if arguments.json {
         line(report.to_json());
     } else {
@@ -119,10 +142,17 @@ pub(crate) async fn run_load(arguments: Arguments) -> anyhow::Result<()> {
     if !report.holds() {
         bail!("the accounting does not hold: see the report");
     }
-    Ok(())
+    match interrupted {
+        Some(status) => Err(Ended::by_signal(status).into()),
+        None => Ok(()),
+    }
 }
 
-async fn prepare_and_run(arguments: &Arguments, settings: &Settings) -> anyhow::Result<Report> {
+/// A client, and what it is connected to.
+async fn prepare(
+    arguments: &Arguments,
+    settings: &Settings,
+) -> anyhow::Result<(Target, Steadfast)> {
     let (target, address, user, password, bucket) = match &arguments.connect {
         Some(address) => {
             let target = Target::Given(address.clone());
@@ -148,12 +178,43 @@ async fn prepare_and_run(arguments: &Arguments, settings: &Settings) -> anyhow::
     }
     let client =
         Steadfast::connect(&address, user, password, bucket, strategy, settings.timeout).await?;
+    Ok((target, client))
+}
+
+/// The report, and the status of the signal that ended the run early, if one did.
+async fn run_or_interrupt(
+    arguments: &Arguments,
+    settings: &Settings,
+    client: Steadfast,
+    target: &Target,
+    interrupts: &mut Interrupts,
+) -> anyhow::Result<(Report, Option<u8>)> {
     let mut progress: Box<dyn Progress> = if arguments.quiet {
         Box::new(Quiet)
     } else {
         Box::new(Lines::new(settings.duration, arguments.soak.is_some()))
     };
-    run(settings, client, &target, &mut *progress).await
+    let first = SetOnce::new();
+    let interrupted = async {
+        first.wait().await;
+    };
+    let mut running = pin!(run(settings, client, target, &mut *progress, interrupted));
+    loop {
+        tokio::select! {
+            report = &mut running => return Ok((report?, first.get().copied())),
+            status = interrupts.next() => {
+                let status = status?;
+                if first.set(status).is_err() {
+                    // The second one: whoever sends it does not want to wait for anything.
+                    std::process::exit(status.into());
+                }
+                aside(
+                    "\ninterrupted: what is under way comes to its end and is accounted for; \
+                     once more ends it at once",
+                );
+            }
+        }
+    }
 }
 
 /// The command that repeats the run.
