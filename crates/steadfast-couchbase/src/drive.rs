@@ -133,11 +133,6 @@ fn run<A: Attempts + Send>(
                         let error = error(kind, request).with_report(request.take_report());
                         return Err(operation.explain(error));
                     }
-                    Tried::Unsendable(kind) => {
-                        request.handle_unsendable(WORLD);
-                        let error = Error::new(kind, name).with_report(request.take_report());
-                        return Err(operation.explain(error));
-                    }
                     Tried::Failed(failure, failed) => {
                         kind = failed;
                         request.handle_failure(failure, WORLD)
