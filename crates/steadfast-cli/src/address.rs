@@ -3,6 +3,7 @@
 //! A connection string names a bucket at most. The command line goes on in the same
 //! way, so that one word says it all, and a connection string is an address already.
 
+use std::fmt;
 use std::str::FromStr;
 
 use steadfast_couchbase::{Bucket, Cluster, Collection, ConnectionString};
@@ -25,8 +26,16 @@ impl Address {
     /// # Errors
     /// If none is named.
     pub(crate) fn bucket(&self, cluster: &Cluster) -> anyhow::Result<Bucket> {
+        Ok(cluster.bucket(self.bucket_name()?))
+    }
+
+    /// The name of the bucket.
+    ///
+    /// # Errors
+    /// If none is named.
+    pub(crate) fn bucket_name(&self) -> anyhow::Result<&str> {
         match self.string.bucket() {
-            Some(name) => Ok(cluster.bucket(name)),
+            Some(name) => Ok(name),
             None => Err(crate::exit::usage(format_args!(
                 "which bucket? an address is {FORM}"
             ))),
@@ -39,13 +48,40 @@ impl Address {
     /// If no bucket is named, or a scope without a collection.
     pub(crate) fn collection(&self, cluster: &Cluster) -> anyhow::Result<Collection> {
         let bucket = self.bucket(cluster)?;
+        Ok(match self.collection_path()? {
+            Some((scope, collection)) => bucket.collection(&scope, &collection),
+            None => bucket.default_collection(),
+        })
+    }
+
+    /// The scope and the collection, none for the default one.
+    ///
+    /// # Errors
+    /// If a scope is named without a collection.
+    pub(crate) fn collection_path(&self) -> anyhow::Result<Option<(String, String)>> {
         match (&self.scope, &self.collection) {
-            (Some(scope), Some(collection)) => Ok(bucket.collection(scope, collection)),
+            (Some(scope), Some(collection)) => Ok(Some((scope.clone(), collection.clone()))),
             (Some(scope), None) => Err(crate::exit::usage(format_args!(
                 "which collection of the scope {scope:?}? an address is {FORM}"
             ))),
-            (None, _) => Ok(bucket.default_collection()),
+            (None, _) => Ok(None),
         }
+    }
+}
+
+impl fmt::Display for Address {
+    /// As it was written.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let string = self.string.to_string();
+        let (front, options) = match string.split_once('?') {
+            Some((front, options)) => (front, Some(options)),
+            None => (&*string, None),
+        };
+        f.write_str(front)?;
+        for name in self.scope.iter().chain(&self.collection) {
+            write!(f, "/{name}")?;
+        }
+        options.map_or(Ok(()), |options| write!(f, "?{options}"))
     }
 }
 
@@ -119,6 +155,8 @@ mod tests {
                 collection.map(str::to_owned),
             );
             assert_eq!(parts(text), expected, "{text}");
+            let again = text.parse::<Address>().unwrap().to_string();
+            assert_eq!(again, text.trim_end_matches('/'));
         }
     }
 

@@ -1,8 +1,5 @@
-//! The way to a cluster that commands share: where it is, who one is, whom to trust.
+//! The way to a cluster that commands share: where it is, and how long to wait for it.
 
-use std::env::VarError;
-use std::io::IsTerminal;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,12 +7,11 @@ use clap::Args;
 use steadfast::{Outcome, RetryStrategy, Stage};
 use steadfast_couchbase::diagnostics::Readiness;
 use steadfast_couchbase::explain::about;
-use steadfast_couchbase::options::TlsOptions;
 use steadfast_couchbase::{Cluster, ClusterOptions, Collection, ConfigError, Credentials, Error};
 
 use crate::address::Address;
 use crate::exit::{Ended, usage};
-use crate::files;
+use crate::login::Login;
 use crate::mask::mask;
 use crate::output::{BAD, aside, styled};
 use crate::strategy::StrategyName;
@@ -30,25 +26,8 @@ pub(crate) struct Connection {
     /// Several hosts are divided by commas; options of the client may follow, as `?kv_timeout=1s`
     #[arg(value_name = "ADDRESS")]
     pub(crate) address: Address,
-    /// The user [default: the variable STEADFAST_USER]
-    // Not by clap: a variable that is set for every command must not be in the way of a
-    // certificate for this one.
-    #[arg(long, short, value_name = "NAME")]
-    user: Option<String>,
-    /// A file with the password. Without it the variable STEADFAST_PASSWORD is used, and
-    /// without that the password is asked for
-    #[arg(long, value_name = "FILE")]
-    password_file: Option<PathBuf>,
-    /// A certificate (PEM) to authenticate with instead of a password
-    #[arg(long, value_name = "FILE", requires = "client_key", conflicts_with_all = ["user", "password_file"])]
-    client_certificate: Option<PathBuf>,
-    /// The key (PEM) of that certificate
-    // The conflicts stand here too: of two options that conflict clap requires neither.
-    #[arg(long, value_name = "FILE", requires = "client_certificate", conflicts_with_all = ["user", "password_file"])]
-    client_key: Option<PathBuf>,
-    /// The authority (PEM) that signed the cluster's certificate, if the machine does not trust it
-    #[arg(long, value_name = "FILE")]
-    ca: Option<PathBuf>,
+    #[command(flatten)]
+    login: Login,
     /// How long connecting, and then the operation with all its attempts, may take, as in 2.5s; of
     /// `doctor`, each step with each host [default: the client's]
     #[arg(long, value_parser = crate::duration::parse_some)]
@@ -84,60 +63,14 @@ impl Connection {
                 .kv_durable_timeout(timeout)
                 .query_timeout(timeout);
         }
-        if let Some(ca) = &self.ca {
-            if !self.address.string.is_tls() {
-                return Err(usage("--ca is for TLS: write couchbases:// in the address"));
-            }
-            options.tls = TlsOptions::new().trust_file(ca);
+        if let Some(tls) = self.login.tls(&self.address.string)? {
+            options.tls = tls;
         }
         Ok(options)
     }
 
     pub(crate) fn credentials(&self) -> anyhow::Result<Credentials> {
-        if let (Some(certificate), Some(key)) = (&self.client_certificate, &self.client_key) {
-            if !self.address.string.is_tls() {
-                return Err(usage(
-                    "a certificate is shown within TLS only: write couchbases:// in the address",
-                ));
-            }
-            let read = |path| files::read(path, files::TEXT);
-            return Ok(Credentials::certificate(read(certificate)?, read(key)?));
-        }
-        let user = match &self.user {
-            Some(user) => Some(user.clone()),
-            None => variable("STEADFAST_USER")?,
-        };
-        let Some(user) = user else {
-            return Err(usage(
-                "which user? give --user NAME or set STEADFAST_USER, or log in with \
-                 --client-certificate and --client-key",
-            ));
-        };
-        let password = self.password(&user)?;
-        Ok(Credentials::password(user, password))
-    }
-
-    fn password(&self, user: &str) -> anyhow::Result<String> {
-        if let Some(path) = &self.password_file {
-            let text = String::from_utf8(files::read(path, files::TEXT)?)
-                .map_err(|_| usage(format_args!("{} is not UTF-8", path.display())))?;
-            // Editors end a file with a line break, passwords do not.
-            let end = text.trim_end_matches(['\r', '\n']).len();
-            return Ok(text[..end].to_owned());
-        }
-        if let Some(password) = variable("STEADFAST_PASSWORD")? {
-            return Ok(password);
-        }
-        if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-            let prompt = format!("Password of {user}: ");
-            let password = rpassword::prompt_password(prompt);
-            return password
-                .map_err(|error| usage(format_args!("cannot read a password: {error}")));
-        }
-        Err(usage(
-            "no password: give --password-file FILE or set STEADFAST_PASSWORD; \
-             on a terminal it would be asked for",
-        ))
+        self.login.credentials(&self.address.string)
     }
 
     /// The collection, once its bucket is open: what is in the way of that is not the
@@ -224,14 +157,4 @@ fn advice(error: &Error) -> Option<&'static str> {
 /// A connection string, a credential or an option that makes no sense.
 pub(crate) fn senseless(error: ConfigError) -> anyhow::Error {
     usage(error)
-}
-
-/// A variable of the environment, if it is set.
-fn variable(name: &str) -> anyhow::Result<Option<String>> {
-    match std::env::var(name) {
-        Ok(value) => Ok(Some(value)),
-        Err(VarError::NotPresent) => Ok(None),
-        // Which may be a password, so it is not shown.
-        Err(VarError::NotUnicode(_)) => Err(usage(format_args!("{name} is not UTF-8"))),
-    }
 }

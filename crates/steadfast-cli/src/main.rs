@@ -11,6 +11,7 @@ mod control;
 mod duration;
 mod exit;
 mod files;
+mod login;
 mod mask;
 mod number;
 mod output;

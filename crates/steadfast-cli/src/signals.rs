@@ -5,6 +5,10 @@ use anyhow::Context;
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+const INTERRUPTED: u8 = 128 + 2;
+#[cfg(unix)]
+const TERMINATED: u8 = 128 + 15;
+
 /// An interrupt from the terminal, or what service managers and containers send.
 #[cfg(unix)]
 pub(crate) struct Signals {
@@ -23,11 +27,12 @@ impl Signals {
         })
     }
 
-    /// Completes with the next of them. Dropping the future loses none.
-    pub(crate) async fn next(&mut self) {
+    /// Completes with the next of them, as the exit status that shells give to what it ended.
+    /// Dropping the future loses none.
+    pub(crate) async fn next(&mut self) -> u8 {
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => INTERRUPTED,
+            _ = self.terminate.recv() => TERMINATED,
         }
     }
 }
@@ -43,11 +48,12 @@ impl Signals {
         Ok(Self)
     }
 
-    /// Completes with the next of them.
-    pub(crate) async fn next(&mut self) {
+    /// Completes with the next of them, as the exit status that shells give to what it ended.
+    pub(crate) async fn next(&mut self) -> u8 {
         if tokio::signal::ctrl_c().await.is_err() {
             // Then it is ended as by force, which needs nobody to listen.
             std::future::pending().await
         }
+        INTERRUPTED
     }
 }

@@ -32,6 +32,12 @@ pub(crate) enum StrategyName {
 }
 
 impl StrategyName {
+    /// The name on the command line.
+    pub(crate) fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
     pub(crate) fn build(self) -> Arc<dyn RetryStrategy> {
         match self {
             Self::FastFail => Arc::new(fast_fail_on_terminal_errors()),

@@ -10,8 +10,18 @@ fn load(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_steadfast"))
         .arg("load")
         .args(arguments)
+        .env_remove("STEADFAST_USER")
+        .env_remove("STEADFAST_PASSWORD")
+        .stdin(std::process::Stdio::null())
         .output()
         .unwrap()
+}
+
+/// A file with the password of the user.
+fn password() -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "secret\n").unwrap();
+    file
 }
 
 /// The report, of a run whose accounting holds.
@@ -81,13 +91,14 @@ fn against_a_cluster_of_the_users_nothing_is_broken_and_nothing_is_left_behind()
         .user("app", "secret")
         .start();
     let cluster = runtime.block_on(cluster).unwrap();
-    let address = cluster.connection_string();
+    let address = format!("{}/mine", cluster.connection_string());
+    let password = password();
     let output = load(&[
         "--connect",
         &address,
-        "--bucket=mine",
         "--user=app",
-        "--password=secret",
+        "--password-file",
+        password.path().to_str().unwrap(),
         "--duration=1s",
         "--concurrency=8",
         "--rate=1000",
@@ -120,10 +131,24 @@ fn what_makes_no_sense_is_refused_with_a_sentence() {
         ),
         (
             &["--strategy=hope", "--duration=1s"],
-            "there is no strategy",
+            "invalid value 'hope'",
         ),
         (&["--nodes=0", "--duration=1s"], "nodes"),
         (&["--concurrency=0"], "concurrency"),
+        (&["--user=app"], "--user is for a cluster of yours"),
+        (
+            &["--connect=couchbase://127.0.0.1/b", "--user=app"],
+            "no password: give --password-file",
+        ),
+        (
+            &[
+                "--connect=couchbase://127.0.0.1/b",
+                "--user=app",
+                "--ca=ca.pem",
+                "--password-file=Cargo.toml",
+            ],
+            "--ca is for TLS",
+        ),
     ] {
         let output = load(arguments);
         let err = String::from_utf8_lossy(&output.stderr);
@@ -195,7 +220,7 @@ mod interrupted {
         let bucket = BucketSettings::new("mine").replicas(1).vbuckets(16);
         let builder = Cluster::builder().nodes(2).bucket(bucket);
         let cluster = builder.user("app", "secret").start().await.unwrap();
-        let address = cluster.connection_string();
+        let address = format!("{}/mine", cluster.connection_string());
         (cluster, address)
     }
 
@@ -255,12 +280,13 @@ mod interrupted {
     fn against_a_cluster_of_the_users_nothing_is_left_behind() {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let (cluster, address) = runtime.block_on(cluster());
+        let password = super::password();
         let mut running = Running::start(&[
             "--connect",
             &address,
-            "--bucket=mine",
             "--user=app",
-            "--password=secret",
+            "--password-file",
+            password.path().to_str().unwrap(),
             "--duration=60s",
             "--concurrency=8",
             "--rate=1000",
@@ -282,14 +308,15 @@ mod interrupted {
     fn a_second_signal_ends_it_at_once() {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let (cluster, address) = runtime.block_on(cluster());
+        let password = super::password();
         let long = Duration::from_secs(600);
         let _slow = cluster.fault(Fault::on(Opcode::Set).delay(long));
         let mut running = Running::start(&[
             "--connect",
             &address,
-            "--bucket=mine",
             "--user=app",
-            "--password=secret",
+            "--password-file",
+            password.path().to_str().unwrap(),
             "--duration=600s",
             "--timeout=600s",
             "--concurrency=8",

@@ -6,8 +6,7 @@ use std::future::pending;
 use std::time::Duration;
 
 use steadfast_load::calamity::Act;
-use steadfast_load::client::{Steadfast, strategy};
-use steadfast_load::embedded::{BUCKET, PASSWORD, USER};
+use steadfast_load::client::{Access, Steadfast};
 use steadfast_load::progress::Quiet;
 use steadfast_load::{Embedded, Settings, Target, run};
 
@@ -33,17 +32,8 @@ async fn a_script_that_cannot_be_played_ends_the_run_at_once_and_is_a_violation(
     let seed = (0..).find(|seed| first(*seed) == Act::FailOver).unwrap();
     let settings = settings(seed, long);
     let embedded = Embedded::start(1, seed).await.unwrap();
-    let address = embedded.cluster().connection_string();
-    let fast_fail = Some(strategy("fast-fail").unwrap());
-    let client = Steadfast::connect(
-        &address,
-        USER,
-        PASSWORD,
-        BUCKET,
-        fast_fail,
-        settings.timeout,
-    )
-    .await;
+    let access = Access::embedded(&embedded);
+    let client = Steadfast::connect(access, None, settings.timeout).await;
     let target = Target::Embedded(embedded);
     let report = run(&settings, client.unwrap(), &target, &mut Quiet, pending()).await;
     let report = report.unwrap();

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use official::Official;
-use steadfast_load::client::{Client, Steadfast, strategy};
+use steadfast_load::client::{Access, Client, Steadfast};
 use steadfast_load::embedded::{BUCKET, PASSWORD, USER};
 use steadfast_load::progress::Lines;
 use steadfast_load::{Embedded, Report, Settings, Target, run};
@@ -54,9 +54,7 @@ async fn compare() -> anyhow::Result<()> {
     let theirs = measure(&settings("couchbase 1.1.0"), theirs, embedded).await?;
 
     let embedded = Embedded::start(3, seed).await?;
-    let address = embedded.cluster().connection_string();
-    let fast_fail = Some(strategy("fast-fail")?);
-    let ours = Steadfast::connect(&address, USER, PASSWORD, BUCKET, fast_fail, timeout).await?;
+    let ours = Steadfast::connect(Access::embedded(&embedded), None, timeout).await?;
     let ours = measure(&settings("steadfast-couchbase"), ours, embedded).await?;
 
     for report in [&theirs, &ours] {
@@ -74,5 +72,12 @@ async fn measure(
     eprintln!("{}", settings.client);
     let mut progress = Lines::new(settings.duration, false);
     let target = Target::Embedded(embedded);
-    run(settings, client, &target, &mut progress, std::future::pending()).await
+    run(
+        settings,
+        client,
+        &target,
+        &mut progress,
+        std::future::pending(),
+    )
+    .await
 }

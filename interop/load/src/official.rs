@@ -24,7 +24,6 @@ pub struct Official {
     cluster: Cluster,
     collection: Collection,
     bucket: String,
-    user: String,
     timeout: Duration,
 }
 
@@ -42,7 +41,6 @@ impl Official {
             collection: cluster.bucket(bucket).default_collection(),
             cluster,
             bucket: bucket.to_owned(),
-            user: user.to_owned(),
             timeout,
         })
     }
@@ -141,8 +139,8 @@ impl Client for Official {
         self.read(self.collection.unlock(key, cas, None)).await
     }
 
-    fn set_password(&self, password: &str) {
-        let authenticator = PasswordAuthenticator::new(&*self.user, password);
+    fn set_password(&self, user: &str, password: &str) {
+        let authenticator = PasswordAuthenticator::new(user, password);
         let cluster = self.cluster.clone();
         let set = async move { cluster.set_authenticator(authenticator.into()).await };
         match tokio::runtime::Handle::try_current() {

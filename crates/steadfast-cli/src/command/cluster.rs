@@ -168,7 +168,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         }
     };
     let outcome = tokio::select! {
-        () = signals.next() => Ok(()),
+        _ = signals.next() => Ok(()),
         outcome = played => match outcome {
             Ok(Played::Stopped) => Ok(()),
             Ok(Played::ToTheEnd) => {

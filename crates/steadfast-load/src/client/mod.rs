@@ -5,7 +5,7 @@ mod steadfast;
 use bytes::Bytes;
 use serde::Serialize;
 
-pub use self::steadfast::{Steadfast, strategy};
+pub use self::steadfast::{Access, Steadfast};
 use crate::measure::Decisions;
 
 /// A client under test. Clones share its connections.
@@ -35,8 +35,8 @@ pub trait Client: Clone + Send + Sync + 'static {
     /// Unlocks a document.
     fn unlock(&self, key: &str, cas: u64) -> impl Reply<()>;
 
-    /// Takes a new password.
-    fn set_password(&self, password: &str);
+    /// Takes a new password of the user.
+    fn set_password(&self, user: &str, password: &str);
 
     /// The retries and refusals so far, if the client counts them.
     fn decisions(&self) -> Decisions {

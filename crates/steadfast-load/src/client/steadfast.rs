@@ -1,18 +1,19 @@
 //! This project's own client under the workload.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use bytes::Bytes;
-use steadfast::{Adaptive, BestEffort, RetryStrategy, Standard, WhenLimited};
+use steadfast::RetryStrategy;
 use steadfast_couchbase::collection::MutateInSpec;
-use steadfast_couchbase::options::ReportOptions;
+use steadfast_couchbase::options::{ReportOptions, TlsOptions};
 use steadfast_couchbase::{
-    Cluster, ClusterOptions, Collection, Credentials, DurabilityLevel, Error, ErrorKind,
-    fast_fail_on_terminal_errors, reason,
+    Cluster, ClusterOptions, Collection, Credentials, DurabilityLevel, Error, ErrorKind, reason,
 };
 
 use super::{Client, Nature, Trouble, Value};
+use crate::embedded::{BUCKET, Embedded, PASSWORD, USER};
 use crate::measure::{Decisions, Recorder};
 
 /// How long a document is locked at most.
@@ -20,25 +21,52 @@ const LOCK: Duration = Duration::from_secs(1);
 /// How long the first connection may take.
 const READY: Duration = Duration::from_secs(10);
 
+/// Where the documents are, and who one is there.
+pub struct Access {
+    /// Where the cluster is.
+    pub connection_string: String,
+    /// Who one is.
+    pub credentials: Credentials,
+    /// Whom to trust, if not whom the machine trusts.
+    pub tls: Option<TlsOptions>,
+    /// The bucket.
+    pub bucket: String,
+    /// The scope and the collection, if not the default one.
+    pub collection: Option<(String, String)>,
+}
+
+impl Access {
+    /// To a cluster of our own.
+    pub fn embedded(embedded: &Embedded) -> Self {
+        Self {
+            connection_string: embedded.cluster().connection_string(),
+            credentials: Credentials::password(USER, PASSWORD),
+            tls: None,
+            bucket: BUCKET.to_owned(),
+            collection: None,
+        }
+    }
+}
+
 /// This project's own client.
 #[derive(Clone)]
 pub struct Steadfast {
     cluster: Cluster,
     collection: Collection,
-    user: String,
+    /// The collection in statements.
+    keyspace: Arc<str>,
 }
 
 impl Steadfast {
     /// Connects, and waits until the bucket is there.
     ///
+    /// Dropping the future closes what was connected.
+    ///
     /// # Errors
     /// If it cannot, and why.
     pub async fn connect(
-        connection_string: &str,
-        user: &str,
-        password: &str,
-        bucket: &str,
-        strategy: Option<impl RetryStrategy + 'static>,
+        access: Access,
+        strategy: Option<Arc<dyn RetryStrategy>>,
         timeout: Duration,
     ) -> anyhow::Result<Self> {
         // Before the first operation, or it counts nothing.
@@ -50,42 +78,30 @@ impl Steadfast {
             .kv_timeout(timeout)
             .kv_durable_timeout(timeout * 2)
             .query_timeout(timeout * 2);
-        if let Some(strategy) = strategy {
-            options = options.retry_strategy(strategy);
+        options.retry_strategy = strategy;
+        if let Some(tls) = access.tls {
+            options.tls = tls;
         }
-        let credentials = Credentials::password(user, password);
-        let cluster = Cluster::connect_with(connection_string, credentials, options).await?;
-        let bucket = cluster.bucket(bucket);
+        let string = &access.connection_string;
+        let cluster = Cluster::connect_with(string, access.credentials, options).await?;
+        let bucket = cluster.bucket(&access.bucket);
         bucket
             .wait_until_ready(READY)
             .await
             .with_context(|| format!("cannot use the bucket {:?}", bucket.name()))?;
+        let (collection, keyspace) = match &access.collection {
+            Some((scope, name)) => {
+                let keyspace = format!("`{}`.`{scope}`.`{name}`", access.bucket);
+                (bucket.collection(scope, name), keyspace)
+            }
+            None => (bucket.default_collection(), format!("`{}`", access.bucket)),
+        };
         Ok(Self {
-            collection: bucket.default_collection(),
             cluster,
-            user: user.to_owned(),
+            collection,
+            keyspace: keyspace.into(),
         })
     }
-
-    fn keyspace(&self) -> String {
-        format!("`{}`", self.collection.bucket())
-    }
-}
-
-/// A strategy by its name on the command line, and what it is called.
-///
-/// # Errors
-/// If there is none of this name.
-pub fn strategy(name: &str) -> anyhow::Result<Box<dyn RetryStrategy>> {
-    Ok(match name {
-        "fast-fail" => Box::new(fast_fail_on_terminal_errors()),
-        "best-effort" => Box::new(BestEffort::default()),
-        "standard" => Box::new(Standard::guidance()),
-        "adaptive" => Box::new(Adaptive::new(Standard::guidance(), WhenLimited::default())),
-        other => bail!(
-            "there is no strategy {other:?}; there are fast-fail, best-effort, standard and adaptive"
-        ),
-    })
 }
 
 impl Client for Steadfast {
@@ -131,10 +147,7 @@ impl Client for Steadfast {
     }
 
     async fn select(&self, key: &str) -> Result<Option<String>, Trouble> {
-        let statement = format!(
-            "SELECT RAW d.id FROM {} AS d USE KEYS $key",
-            self.keyspace()
-        );
+        let statement = format!("SELECT RAW d.id FROM {} AS d USE KEYS $key", self.keyspace);
         let query = self.cluster.query(statement).readonly(true);
         let mut rows = query.named("key", key)?.await?;
         let ids: Vec<String> = rows.all().await?;
@@ -144,7 +157,7 @@ impl Client for Steadfast {
     async fn insert_statement(&self, key: &str, value: &Value<'_>) -> Result<(), Trouble> {
         let statement = format!(
             "INSERT INTO {} (KEY, VALUE) VALUES ($key, $value)",
-            self.keyspace()
+            self.keyspace
         );
         let query = self.cluster.query(statement);
         let mut rows = query.named("key", key)?.named("value", value)?.await?;
@@ -161,8 +174,8 @@ impl Client for Steadfast {
         Ok(self.collection.unlock(key, cas).await?)
     }
 
-    fn set_password(&self, password: &str) {
-        let credentials = Credentials::password(&*self.user, password);
+    fn set_password(&self, user: &str, password: &str) {
+        let credentials = Credentials::password(user, password);
         if let Err(error) = self.cluster.set_credentials(credentials) {
             tracing::warn!(%error, "the new credentials make no sense");
         }

@@ -73,7 +73,7 @@ pub async fn run<C: Client>(
             user: USER.to_owned(),
             tell_password: {
                 let client = client.clone();
-                Box::new(move |password| client.set_password(password))
+                Box::new(move |password| client.set_password(USER, password))
             },
             timeout: settings.timeout,
             chronicle: chronicle.clone(),

@@ -353,5 +353,5 @@ impl Client for Liar {
         Err(trouble(Nature::Unexplained, false))
     }
 
-    fn set_password(&self, _: &str) {}
+    fn set_password(&self, _: &str, _: &str) {}
 }

@@ -1,7 +1,5 @@
 //! `steadfast load`: a workload through a calamity, and the account of every write.
 
-mod interrupts;
-
 use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
@@ -10,16 +8,18 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
-use steadfast_load::client::{Steadfast, strategy};
-use steadfast_load::embedded::{BUCKET, PASSWORD, USER};
+use steadfast_load::client::{Access, Steadfast};
 use steadfast_load::progress::{Lines, Progress, Quiet};
 use steadfast_load::{Embedded, Report, Settings, Target, run};
 use tokio::sync::SetOnce;
 
-use self::interrupts::Interrupts;
+use crate::address::Address;
 use crate::duration;
-use crate::exit::Ended;
+use crate::exit::{Ended, refuse};
+use crate::login::Login;
 use crate::output::{aside, line};
+use crate::signals::Signals;
+use crate::strategy::StrategyName;
 
 /// Run a workload through a calamity and account for every write
 ///
@@ -38,7 +38,7 @@ Examples:
   steadfast load --seed 4711                      the same workload and script again
   steadfast load --html report.html               with the run drawn on a page
   steadfast load --soak 1h                        an hour, with the memory it takes
-  steadfast load --connect couchbase://db.example.com --bucket test --user app --password secret
+  steadfast load --connect couchbase://db.example.com/test --user app
                                                   against a cluster of yours, without the faults
 
 Exit status:
@@ -66,29 +66,19 @@ pub(crate) struct Arguments {
     /// Decides the workload and the script; one that is printed repeats its run
     #[arg(long)]
     seed: Option<u64>,
-    /// Who decides about retries: fast-fail, best-effort, standard or adaptive
-    #[arg(long, default_value = "fast-fail")]
-    strategy: String,
+    /// Who decides about retries: fast-fail, best-effort, guidance, adaptive, aws-2.0, aws-2.1,
+    /// fail-fast or error-map; `steadfast explain --help` says what they do
+    #[arg(long, value_enum, default_value_t = StrategyName::FastFail, hide_possible_values = true)]
+    strategy: StrategyName,
     /// How many nodes the embedded cluster has
     #[arg(long, default_value_t = 3)]
     nodes: usize,
-    /// Run against this cluster instead, without the faults
-    #[arg(long, value_name = "CONNECTION STRING", conflicts_with = "nodes")]
-    connect: Option<String>,
-    /// The bucket to use there; what the run writes is removed again
-    #[arg(long, default_value = "default", requires = "connect")]
-    bucket: String,
-    /// The user there
-    #[arg(long, env = "STEADFAST_USER", default_value = "Administrator")]
-    user: String,
-    /// The user's password there
-    #[arg(
-        long,
-        env = "STEADFAST_PASSWORD",
-        hide_env_values = true,
-        default_value = "password"
-    )]
-    password: String,
+    /// Run against this cluster instead, without the faults, as
+    /// `couchbase://host[:port]/bucket[/scope/collection]`; what the run writes is removed again
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "nodes")]
+    connect: Option<Address>,
+    #[command(flatten)]
+    login: Login,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
@@ -104,6 +94,11 @@ pub(crate) async fn run_load(arguments: Arguments) -> anyhow::Result<()> {
     let seed = arguments.seed.unwrap_or_else(fresh_seed);
     let duration = arguments.soak.unwrap_or(arguments.duration);
     ensure!(!duration.is_zero(), "--duration must be more than nothing");
+    if arguments.connect.is_none()
+        && let Some((flag, _)) = arguments.login.given().first()
+    {
+        refuse!("{flag} is for a cluster of yours: give --connect ADDRESS");
+    }
     // A page that cannot be written must not cost the run that it is about.
     let page = match &arguments.html {
         Some(path) => {
@@ -119,17 +114,17 @@ pub(crate) async fn run_load(arguments: Arguments) -> anyhow::Result<()> {
         timeout: arguments.timeout,
         nodes: arguments.nodes,
         client: "steadfast-couchbase".to_owned(),
-        strategy: arguments.strategy.clone(),
+        strategy: arguments.strategy.name(),
         replay: replay(&arguments, seed),
     };
-    let mut interrupts = Interrupts::listen()?;
+    let mut signals = Signals::listen()?;
     let (target, client) = tokio::select! {
         prepared = prepare(&arguments, &settings) => prepared?,
         // Nothing was done yet.
-        status = interrupts.next() => return Err(Ended::by_signal(status?).into()),
+        status = signals.next() => return Err(Ended::by_signal(status).into()),
     };
     let (report, interrupted) =
-        run_or_interrupt(&arguments, &settings, client, &target, &mut interrupts).await?;
+        run_or_interrupt(&arguments, &settings, client, &target, &mut signals).await?;
     if arguments.json {
         line(report.to_json());
     } else {
@@ -153,31 +148,36 @@ async fn prepare(
     arguments: &Arguments,
     settings: &Settings,
 ) -> anyhow::Result<(Target, Steadfast)> {
-    let (target, address, user, password, bucket) = match &arguments.connect {
+    let (target, access) = match &arguments.connect {
         Some(address) => {
-            let target = Target::Given(address.clone());
-            let (user, password) = (&*arguments.user, &*arguments.password);
-            (target, address.clone(), user, password, &*arguments.bucket)
+            let string = &address.string;
+            let access = Access {
+                connection_string: string.to_string(),
+                credentials: arguments.login.credentials(string)?,
+                tls: arguments.login.tls(string)?,
+                bucket: address.bucket_name()?.to_owned(),
+                collection: address.collection_path()?,
+            };
+            (Target::Given(string.to_string()), access)
         }
         None => {
             let embedded = Embedded::start(arguments.nodes, settings.seed).await?;
-            let address = embedded.cluster().connection_string();
-            (Target::Embedded(embedded), address, USER, PASSWORD, BUCKET)
+            let access = Access::embedded(&embedded);
+            (Target::Embedded(embedded), access)
         }
     };
-    let strategy = Some(strategy(&arguments.strategy)?);
     if !arguments.json {
         let cluster = match &arguments.connect {
             None => format!("{} nodes, embedded", arguments.nodes),
-            Some(address) => address.clone(),
+            Some(address) => address.string.to_string(),
         };
         let (seed, strategy) = (settings.seed, &settings.strategy);
         line(format_args!(
             "cluster         {cluster}    seed {seed}    strategy {strategy}"
         ));
     }
-    let client =
-        Steadfast::connect(&address, user, password, bucket, strategy, settings.timeout).await?;
+    let strategy = Some(arguments.strategy.build());
+    let client = Steadfast::connect(access, strategy, settings.timeout).await?;
     Ok((target, client))
 }
 
@@ -187,7 +187,7 @@ async fn run_or_interrupt(
     settings: &Settings,
     client: Steadfast,
     target: &Target,
-    interrupts: &mut Interrupts,
+    signals: &mut Signals,
 ) -> anyhow::Result<(Report, Option<u8>)> {
     let mut progress: Box<dyn Progress> = if arguments.quiet {
         Box::new(Quiet)
@@ -202,8 +202,7 @@ async fn run_or_interrupt(
     loop {
         tokio::select! {
             report = &mut running => return Ok((report?, first.get().copied())),
-            status = interrupts.next() => {
-                let status = status?;
+            status = signals.next() => {
                 if first.set(status).is_err() {
                     // The second one: whoever sends it does not want to wait for anything.
                     std::process::exit(status.into());
@@ -221,6 +220,9 @@ async fn run_or_interrupt(
 fn replay(arguments: &Arguments, seed: u64) -> String {
     let mut command = format!("steadfast load --seed {seed}");
     let mut add = |option: &str, value: &dyn std::fmt::Display| {
+        let value = value.to_string();
+        // What has a zero byte in it did not come from a command line.
+        let value = shlex::try_quote(&value).unwrap_or_default();
         command += &format!(" {option} {value}");
     };
     let seconds = |duration: Duration| format!("{}ms", duration.as_millis());
@@ -240,15 +242,17 @@ fn replay(arguments: &Arguments, seed: u64) -> String {
     if arguments.timeout != Duration::from_millis(2500) {
         add("--timeout", &seconds(arguments.timeout));
     }
-    if arguments.strategy != "fast-fail" {
-        add("--strategy", &arguments.strategy);
+    if arguments.strategy != StrategyName::FastFail {
+        add("--strategy", &arguments.strategy.name());
     }
     if arguments.nodes != 3 {
         add("--nodes", &arguments.nodes);
     }
     if let Some(address) = &arguments.connect {
         add("--connect", address);
-        add("--bucket", &arguments.bucket);
+        for (flag, value) in arguments.login.given() {
+            add(flag, &value);
+        }
     }
     command
 }
