@@ -131,7 +131,8 @@ impl Checkup {
             works
         };
         let seeds = dns::seeds(&self.string, &self.options, &dns::SystemDns).await;
-        if !note(reach::name(&seeds, self.is_srv(&seeds)).await) {
+        let limit = self.options.connect_timeout;
+        if !note(reach::name(&seeds, self.is_srv(&seeds), limit).await) {
             self.rest(&["connect", "TLS", "authenticate", "bucket"], note);
             return Ok(findings);
         }

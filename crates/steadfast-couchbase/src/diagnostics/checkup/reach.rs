@@ -19,11 +19,12 @@ use crate::tls;
 use crate::world::now;
 
 /// Whether the hosts have addresses.
-pub(super) async fn name(seeds: &[Seed], srv: bool) -> Finding {
+pub(super) async fn name(seeds: &[Seed], srv: bool, limit: Duration) -> Finding {
     let mut found = Vec::new();
     let mut missing = Vec::new();
     for seed in seeds {
-        match lookup_host((seed.host.as_str(), seed.port)).await {
+        let lookup = timeout(limit, lookup_host((seed.host.as_str(), seed.port)));
+        match lookup.await.unwrap_or_else(|_| Err(no_answer(limit))) {
             Ok(addresses) => found.extend(addresses.map(|address| address.ip().to_string())),
             Err(error) => missing.push(format!("{}: {error}", seed.host)),
         }
@@ -80,11 +81,15 @@ pub(super) async fn connect(
 pub(super) async fn dial(seed: &Seed, limit: Duration) -> io::Result<TcpStream> {
     match timeout(limit, TcpStream::connect((seed.host.as_str(), seed.port))).await {
         Ok(connected) => connected,
-        Err(_) => Err(io::Error::new(
-            io::ErrorKind::TimedOut,
-            format!("no answer within {limit:?}"),
-        )),
+        Err(_) => Err(no_answer(limit)),
     }
+}
+
+fn no_answer(limit: Duration) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::TimedOut,
+        format!("no answer within {limit:?}"),
+    )
 }
 
 fn refused(error: &io::Error) -> String {
