@@ -5,6 +5,7 @@
 mod support;
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -300,6 +301,29 @@ async fn a_crash_cuts_everybody_off_and_a_restart_has_the_data() {
     assert_eq!(client.get("k").await.value(), b"1");
     let replica = client.call(client.on(Opcode::GetReplica, &on_other)).await;
     assert_eq!(replica.value(), b"2", "it caught up");
+}
+
+#[tokio::test]
+async fn the_ports_of_a_node_that_is_down_are_refused_to_clients_and_kept_for_it() {
+    let cluster = cluster(3, 1).await;
+    let addresses = cluster.addresses(Service::Kv);
+    let [first, second, _] = cluster.nodes()[..] else {
+        panic!("three nodes")
+    };
+    cluster.crash(first).await.unwrap();
+    cluster.fail_over(second).await.unwrap();
+    for address in &addresses[..2] {
+        let connected = tokio::net::TcpStream::connect(address).await;
+        assert_eq!(connected.unwrap_err().kind(), ErrorKind::ConnectionRefused);
+        let other = tokio::net::TcpSocket::new_v4().unwrap();
+        let taken = other.bind(address.parse().unwrap());
+        assert_eq!(taken.unwrap_err().kind(), ErrorKind::AddrInUse, "{address}");
+    }
+    cluster.restart(first).await.unwrap();
+    cluster.recover(second).await.unwrap();
+    for address in &addresses[..2] {
+        tokio::net::TcpStream::connect(address).await.unwrap();
+    }
 }
 
 #[tokio::test]

@@ -98,7 +98,7 @@ impl Cluster {
         }
         self.shared().publish();
         tokio::time::sleep(self.inner.farewell).await;
-        lost.stop().await;
+        lost.go_down().await;
         Ok(())
     }
 
@@ -137,7 +137,7 @@ impl Cluster {
             return Err(ClusterError::Invalid(text));
         }
         self.shared().set_stalled(node, true);
-        found.stop().await;
+        found.go_down().await;
         Ok(())
     }
 

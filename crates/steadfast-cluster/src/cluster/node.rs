@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -53,7 +53,13 @@ struct Inner {
     membership: Membership,
     /// Present while the node is up; cancelled to bring it down.
     running: Option<CancellationToken>,
+    /// Its ports while it is down and may come back. Nobody listens there, and nobody else gets
+    /// them: a machine with many connections gives a free port away within seconds.
+    reserved: BTreeMap<u16, TcpSocket>,
 }
+
+/// How many connections may wait to be accepted.
+const BACKLOG: u32 = 1024;
 
 /// Where a node is to listen.
 #[derive(Debug, Clone)]
@@ -100,6 +106,7 @@ impl Node {
             inner: Mutex::new(Inner {
                 membership: Membership::Joining,
                 running: None,
+                reserved: BTreeMap::new(),
             }),
             tasks: TaskTracker::new(),
         });
@@ -139,9 +146,28 @@ impl Node {
     /// its ports are free. Dropping the future does not stop it from going down.
     pub async fn stop(&self) {
         self.cancel();
+        self.inner.lock().reserved.clear();
         self.tasks.close();
         self.tasks.wait().await;
         self.tasks.reopen();
+    }
+
+    /// The same for a node that may come back: who connects is refused, and its ports stay its own.
+    ///
+    /// Dropping the future does not stop it from going down, but may cost it its ports.
+    pub async fn go_down(&self) {
+        self.stop().await;
+        let ports = self.ports.values();
+        let ports = ports.flat_map(|ports| std::iter::once(ports.plain).chain(ports.tls));
+        for port in ports {
+            match reserve(self.address, port) {
+                Ok(socket) => {
+                    self.inner.lock().reserved.insert(port, socket);
+                }
+                // Somebody was quicker. The node cannot come back unless they leave.
+                Err(error) => tracing::warn!(port, %error, "cannot keep the port of a node"),
+            }
+        }
     }
 
     /// Begins to stop, without waiting for it.
@@ -160,13 +186,23 @@ impl Node {
         }
         let mut listeners = Vec::new();
         for (service, ports) in &self.ports {
-            listeners.push((*service, false, bind(self.address, ports.plain).await?));
+            listeners.push((*service, false, self.listen_again(ports.plain).await?));
             if let Some(tls) = ports.tls {
-                listeners.push((*service, true, bind(self.address, tls).await?));
+                listeners.push((*service, true, self.listen_again(tls).await?));
             }
         }
         self.serve(listeners, shared);
         Ok(())
+    }
+
+    async fn listen_again(&self, port: u16) -> io::Result<TcpListener> {
+        let reserved = self.inner.lock().reserved.remove(&port);
+        match reserved {
+            Some(socket) => socket
+                .listen(BACKLOG)
+                .map_err(|error| cannot_listen(self.address, port, &error)),
+            None => bind(self.address, port).await,
+        }
     }
 
     fn serve(self: &Arc<Self>, listeners: Vec<(Service, bool, TcpListener)>, shared: &Arc<Shared>) {
@@ -274,10 +310,26 @@ impl Connection {
 }
 
 async fn bind(address: IpAddr, port: u16) -> io::Result<TcpListener> {
-    TcpListener::bind((address, port)).await.map_err(|error| {
-        io::Error::new(
-            error.kind(),
-            format!("cannot listen on {address}:{port}: {error}"),
-        )
-    })
+    let bound = TcpListener::bind((address, port)).await;
+    bound.map_err(|error| cannot_listen(address, port, &error))
+}
+
+/// Takes a port without listening on it.
+fn reserve(address: IpAddr, port: u16) -> io::Result<TcpSocket> {
+    let socket = match address {
+        IpAddr::V4(_) => TcpSocket::new_v4(),
+        IpAddr::V6(_) => TcpSocket::new_v6(),
+    }?;
+    // Connections that were cut a moment ago still have the port.
+    socket.set_reuseaddr(true)?;
+    socket.bind(SocketAddr::new(address, port))?;
+    Ok(socket)
+}
+
+fn cannot_listen(address: IpAddr, port: u16, error: &io::Error) -> io::Error {
+    let problem = format!(
+        "cannot listen on {}: {error}",
+        SocketAddr::new(address, port)
+    );
+    io::Error::new(error.kind(), problem)
 }
