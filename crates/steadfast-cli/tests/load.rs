@@ -123,6 +123,51 @@ fn against_a_cluster_of_the_users_nothing_is_broken_and_nothing_is_left_behind()
 }
 
 #[test]
+fn a_collection_over_tls_is_reached_with_the_flags_of_the_other_commands() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let bucket = steadfast_cluster::BucketSettings::new("mine").replicas(0);
+    let cluster = steadfast_cluster::Cluster::builder()
+        .bucket(bucket.vbuckets(16))
+        .user("app", "secret")
+        .tls(true)
+        .start();
+    let cluster = runtime.block_on(cluster).unwrap();
+    cluster.create_scope("mine", "inventory").unwrap();
+    cluster
+        .create_collection("mine", "inventory", "users", 0)
+        .unwrap();
+    let ca = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(ca.path(), cluster.ca_pem().unwrap()).unwrap();
+    let password = password();
+    let secure = cluster.tls_connection_string().unwrap();
+    let output = load(&[
+        "--connect",
+        &format!("{secure}/mine/inventory/users"),
+        "--user=app",
+        "--password-file",
+        password.path().to_str().unwrap(),
+        "--ca",
+        ca.path().to_str().unwrap(),
+        "--strategy=best-effort",
+        "--duration=1s",
+        "--concurrency=4",
+        "--rate=400",
+        "--json",
+        "--quiet",
+    ]);
+    let report = report(&output);
+    assert_eq!(report["strategy"], "best-effort");
+    assert!(report["operations"]["by_kind"]["select"].as_u64() > Some(0));
+    let replay = report["replay"].as_str().unwrap();
+    assert!(replay.contains("/mine/inventory/users --user app --password-file"));
+    assert!(!replay.contains("secret"), "{replay}");
+    let entries = cluster.journal().since(0);
+    assert!(!entries.is_empty());
+    let elsewhere = entries.iter().find(|entry| entry.collection() == 0);
+    assert!(elsewhere.is_none(), "{elsewhere:?}");
+}
+
+#[test]
 fn what_makes_no_sense_is_refused_with_a_sentence() {
     for (arguments, sentence) in [
         (
