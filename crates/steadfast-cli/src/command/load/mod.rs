@@ -225,7 +225,10 @@ fn replay(arguments: &Arguments, seed: u64) -> String {
         let value = shlex::try_quote(&value).unwrap_or_default();
         command += &format!(" {option} {value}");
     };
-    let seconds = |duration: Duration| format!("{}ms", duration.as_millis());
+    let seconds = |duration: Duration| match duration.as_millis() {
+        millis if millis % 1000 == 0 => format!("{}s", millis / 1000),
+        millis => format!("{millis}ms"),
+    };
     match arguments.soak {
         Some(soak) => add("--soak", &seconds(soak)),
         None if arguments.duration != Duration::from_secs(30) => {
