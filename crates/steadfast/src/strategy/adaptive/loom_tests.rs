@@ -65,7 +65,9 @@ fn the_first_throttling_answer_wakes_the_limiter_once_whoever_brings_it() {
         let taken = match early {
             Permit::NotNeeded => Duration::ZERO,
             Permit::Granted { wait } => wait,
-            Permit::Refused { .. } => panic!("those who wait are not refused"),
+            Permit::TooLate { .. } | Permit::Refused { .. } => {
+                panic!("those who wait are not refused")
+            }
         };
         assert!(taken.is_zero() || taken == ONE, "{taken:?}");
         assert_eq!(wait(&limiter, now), taken + ONE);
@@ -81,7 +83,9 @@ fn throttled() -> (Arc<Limiter>, Instant) {
 fn wait(limiter: &Limiter, now: Instant) -> Duration {
     match limiter.acquire(now, WhenLimited::Wait, None) {
         Permit::Granted { wait } => wait,
-        Permit::NotNeeded | Permit::Refused { .. } => panic!("it is limited, and waits"),
+        Permit::NotNeeded | Permit::TooLate { .. } | Permit::Refused { .. } => {
+            panic!("it is limited, and waits")
+        }
     }
 }
 
