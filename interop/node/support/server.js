@@ -104,8 +104,8 @@ class Server {
     const killer = setTimeout(() => this.child.kill('SIGKILL'), 10_000);
     await this.gone;
     clearTimeout(killer);
-    if (this.authority) {
-      fs.unlinkSync(this.authority);
+    if (this.authority && fs.existsSync(this.authority)) {
+      throw new Error(`the cluster left ${this.authority} behind`);
     }
   }
 }
