@@ -5,7 +5,7 @@
 //! more. Then it is judged, counted and forgotten, so that a run of hours holds no
 //! more than one of seconds. What turns up after that is a violation in itself.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -19,6 +19,8 @@ use crate::workload::{Kind, Place};
 /// one wrong write can be met by many reads.
 const KEPT: u64 = 20;
 
+/// How many removals that were swept up are remembered: more than the journal is ever behind.
+const SWEPT: usize = 1024;
 /// Room for so many writes is always kept.
 const ROOM: usize = 1024;
 
@@ -32,6 +34,8 @@ pub struct Ledger {
     /// The number of the oldest record.
     first: u64,
     records: VecDeque<Record>,
+    /// Removals that were settled, and whose documents were then removed all the same.
+    swept: BTreeSet<u64>,
     totals: Totals,
     violations: Vec<Violation>,
 }
@@ -67,6 +71,7 @@ impl Ledger {
             late,
             first: 0,
             records: VecDeque::new(),
+            swept: BTreeSet::new(),
             totals: Totals::default(),
             violations: Vec::new(),
         }
@@ -109,6 +114,9 @@ impl Ledger {
     /// The journal has it, as a write into such a place.
     pub fn applied(&mut self, token: Token, place: Place) {
         let forgotten = token.number < self.first;
+        if forgotten && place == Place::Gone && self.swept.remove(&token.number) {
+            return;
+        }
         let why = match self.record(token) {
             Some(record) => {
                 record.applied = record.applied.saturating_add(1);
@@ -122,6 +130,19 @@ impl Ledger {
         };
         let wrong = Wrong::Unexplained(why);
         self.violate(Violation::of(wrong, "write", token.to_string()));
+    }
+
+    /// Whether a removal is settled, so that its document may be removed again without being
+    /// mistaken for it; which is expected from now on, once.
+    pub fn sweep(&mut self, removal: Token) -> bool {
+        let settled = removal.number < self.first;
+        if settled {
+            self.swept.insert(removal.number);
+            if self.swept.len() > SWEPT {
+                self.swept.pop_first();
+            }
+        }
+        settled
     }
 
     /// It was found so often where it must be.
@@ -329,6 +350,20 @@ mod tests {
         assert_eq!(ledger.unsettled(), 0);
         let (totals, _) = ledger.close();
         assert_eq!((totals.writes, totals.holds()), (0, true));
+    }
+
+    #[test]
+    fn what_is_swept_up_is_no_late_removal_but_only_once_and_only_when_it_is_settled() {
+        let mut ledger = Ledger::new(1, true, LATE);
+        let removal = ledger.begin(Kind::Remove);
+        ledger.ended(removal, Outcome::Ambiguous, None, START);
+        assert!(!ledger.sweep(removal), "it may still be applied");
+        ledger.settle(LATE + Duration::from_millis(1));
+        assert!(ledger.sweep(removal));
+        ledger.applied(removal, Place::Gone);
+        assert!(ledger.totals.holds());
+        ledger.applied(removal, Place::Gone);
+        assert_eq!(ledger.totals.unexplained, 1);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::token::Token;
 const REST: Duration = Duration::from_millis(20);
 /// One of so many documents that were removed is looked for once more.
 const LOOKED_FOR: u64 = 4;
-/// How many documents that may be there are remembered, so that they can be removed in the end.
+/// How many documents that may be there are remembered, so that they can be removed.
 const UNSURE: usize = 4096;
 
 impl<C: Client> Worker<C> {
@@ -118,9 +118,28 @@ impl<C: Client> Worker<C> {
 
     /// A document may be there, and nobody will look for it again.
     fn unsure(&mut self, made: Token) {
-        // A cluster of our own is thrown away with all that is in it.
-        if !self.scene.prefix.is_empty() && self.unsure.len() < UNSURE {
-            self.unsure.push(made);
+        if self.unsure.len() < UNSURE {
+            self.unsure.push_back(made);
+        }
+    }
+
+    /// Removes documents that may be there, once the accounting is done with them: else a run of
+    /// hours would fill the cluster with what was left of its ambiguous removals.
+    pub(super) async fn sweep(&mut self) {
+        while let Some(made) = self.unsure.front().copied() {
+            if !self.ledger.lock().sweep(keys::removal_of(made)) {
+                return;
+            }
+            self.unsure.pop_front();
+            match self.client.remove(&self.own(made)).await {
+                Ok(()) => {}
+                Err(trouble) if trouble.nature == Nature::NotFound => {}
+                Err(_) => {
+                    // No part of the workload: another time will do.
+                    self.unsure.push_back(made);
+                    return;
+                }
+            }
         }
     }
 

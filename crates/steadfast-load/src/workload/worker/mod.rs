@@ -44,8 +44,8 @@ pub struct Worker<C> {
     array: Option<Growing>,
     counter: Option<Counter>,
     checks: VecDeque<Check>,
-    /// Documents that may be there, and that nobody will look for again.
-    unsure: Vec<Token>,
+    /// Documents that may be there, and that nobody will look for again: to be swept up.
+    unsure: VecDeque<Token>,
 }
 
 /// What a worker leaves behind, to be compared when all have ended.
@@ -81,7 +81,7 @@ impl<C: Client> Worker<C> {
             array: None,
             counter: None,
             checks: VecDeque::new(),
-            unsure: Vec::new(),
+            unsure: VecDeque::new(),
         }
     }
 
@@ -108,6 +108,7 @@ impl<C: Client> Worker<C> {
             }
             if self.step.is_multiple_of(256) {
                 self.ledger.lock().settle(self.scene.now());
+                self.sweep().await;
             }
         }
         self.finish().await
