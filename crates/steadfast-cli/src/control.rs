@@ -30,7 +30,7 @@ pub(crate) struct Control {
         global = true
     )]
     control: Option<String>,
-    /// How long the cluster may take to answer
+    /// How long the cluster may take to answer; a rebalance is waited for as long as it takes
     #[arg(
         long,
         value_name = "DURATION",

@@ -105,6 +105,15 @@ impl fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
+/// The command did what it was to, and nobody could be told.
+pub(crate) fn report_lost(lost: &std::io::Error, changes: bool) -> ExitCode {
+    aside(format_args!(
+        "{} the output could not be written: {lost}",
+        styled(BAD, "error:")
+    ));
+    ExitCode::from(if changes { AMBIGUOUS } else { FAILED })
+}
+
 /// Says what went wrong, unless that was done, and with which status to end.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     if let Some(Ended(status)) = error.downcast_ref() {

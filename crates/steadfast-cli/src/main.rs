@@ -60,16 +60,37 @@ enum Command {
     Completions(command::completions::Arguments),
 }
 
+impl Command {
+    /// Whether it may have changed something by the time its output is written.
+    fn changes(&self) -> bool {
+        match self {
+            Self::Upsert(_)
+            | Self::Insert(_)
+            | Self::Replace(_)
+            | Self::Remove(_)
+            | Self::Query(_)
+            | Self::Fault(_)
+            | Self::Topology(_) => true,
+            Self::Cluster(_)
+            | Self::Load(_)
+            | Self::Storm(_)
+            | Self::Explain(_)
+            | Self::Doctor(_)
+            | Self::Get(_)
+            | Self::Completions(_) => false,
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let command = match arguments() {
         Ok(arguments) => arguments.command,
         Err(error) => return arguments::refuse(&error),
     };
+    let changes = command.changes();
     match (run(command), output::lost()) {
         (Ok(()), None) => ExitCode::SUCCESS,
-        (Ok(()), Some(lost)) => {
-            exit::report(&anyhow::anyhow!("the output could not be written: {lost}"))
-        }
+        (Ok(()), Some(lost)) => exit::report_lost(lost, changes),
         (Err(error), _) => exit::report(&error),
     }
 }

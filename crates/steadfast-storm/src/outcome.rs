@@ -48,10 +48,10 @@ pub struct Outcome {
     pub back_after_seconds: Option<f64>,
     /// The share of the service's work that was for requests nobody waited for any more.
     pub for_nobody_share: f64,
-    /// How long requests that succeeded took: the median.
-    pub latency_p50_ms: f64,
+    /// How long requests that succeeded took, if any did: the median.
+    pub latency_p50_ms: Option<f64>,
     /// And the longest but one of a hundred.
-    pub latency_p99_ms: f64,
+    pub latency_p99_ms: Option<f64>,
     /// Second by second.
     pub seconds: Vec<Second>,
 }
@@ -97,6 +97,10 @@ impl Outcome {
             .enumerate()
             .max_by_key(|(at, attempts)| (*attempts, std::cmp::Reverse(*at)))
             .unwrap_or_default();
+        let latency_ms = |quantile| {
+            let some = !latency.is_empty();
+            some.then(|| latency.value_at_quantile(quantile) as f64 / 1e3)
+        };
         Self {
             policy: policy.name().to_owned(),
             requests,
@@ -114,8 +118,8 @@ impl Outcome {
             load_peak_second,
             back_after_seconds: back_after(&seconds, storm.weather.end(), storm.length),
             for_nobody_share: share(sum(|second| second.for_nobody), sum(|second| second.worked)),
-            latency_p50_ms: latency.value_at_quantile(0.5) as f64 / 1e3,
-            latency_p99_ms: latency.value_at_quantile(0.99) as f64 / 1e3,
+            latency_p50_ms: latency_ms(0.5),
+            latency_p99_ms: latency_ms(0.99),
             seconds,
         }
     }

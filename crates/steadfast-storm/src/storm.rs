@@ -4,6 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::thread;
 
+use serde::Serialize;
+
 use crate::outcome::Outcome;
 use crate::policy::Policy;
 use crate::run::Run;
@@ -12,32 +14,45 @@ use crate::weather::{Trouble, Weather};
 /// The most requests that a run may have, all policies alike: more than this would take
 /// minutes and gigabytes to say the same.
 const MOST_REQUESTS: f64 = 20e6;
+/// The fewest that say anything.
+const FEWEST_REQUESTS: f64 = 10.0;
+/// The most that may be under way at a time: some hundred megabytes.
+const MOST_UNDER_WAY: f64 = 5e5;
+const MOST_CLIENTS: u32 = 100_000;
+const LONGEST_QUEUE: usize = 1_000_000;
 
 /// A fleet, a service and the weather. The fields are what one turns; [`Storm::compare`]
 /// says if they do not fit together.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Storm {
     /// How many clients there are. Each has a strategy of its own.
     pub clients: u32,
     /// How many requests all clients together begin in a second.
+    #[serde(rename = "rate_per_s")]
     pub rate: f64,
     /// The share of the requests that are idempotent, from 0 to 1.
+    #[serde(rename = "idempotent_share")]
     pub idempotent: f64,
     /// How long a request may take, in seconds.
+    #[serde(rename = "timeout_s")]
     pub timeout: f64,
     /// How long an attempt may take.
+    #[serde(rename = "attempt_timeout_s")]
     pub attempt_timeout: f64,
     /// How long a message is on its way.
+    #[serde(rename = "network_s")]
     pub network: f64,
     /// How many requests the service works on at a time.
     pub workers: u32,
     /// How long it works on one, in the mean.
+    #[serde(rename = "service_time_s")]
     pub service_time: f64,
     /// How many requests may wait there. When it is full, the service says that it is busy.
     pub queue: usize,
     /// What befalls the service.
     pub weather: Weather,
     /// How long requests are begun.
+    #[serde(rename = "duration_s")]
     pub length: f64,
     /// Decides arrivals, service times and jitter.
     pub seed: u64,
@@ -113,42 +128,51 @@ impl Storm {
             true => Ok(()),
             false => Err(Unfit(problem)),
         };
-        unless(self.clients > 0, "there must be at least one client")?;
+        let day = |seconds: f64| seconds <= 86_400.0;
+        let time = |seconds: f64| positive(seconds) && day(seconds);
+        unless(
+            (1..=MOST_CLIENTS).contains(&self.clients),
+            "there are 1 to 100000 clients",
+        )?;
         unless(positive(self.rate), "the rate must be a number above 0")?;
         unless(
             share(self.idempotent),
             "the idempotent share is from 0 to 1",
         )?;
-        unless(positive(self.timeout), "the timeout must be above 0 s")?;
+        unless(time(self.timeout), "the timeout is above 0 s, up to a day")?;
         unless(
-            positive(self.attempt_timeout),
-            "the timeout of an attempt must be above 0 s",
+            time(self.attempt_timeout),
+            "the attempt timeout is above 0 s, up to a day",
         )?;
         unless(
-            self.network.is_finite() && self.network >= 0.0,
-            "the network's delay must be 0 s or more",
-        )?;
-        unless(self.workers > 0, "there must be at least one worker")?;
-        unless(
-            positive(self.service_time),
-            "the service time must be above 0 s",
-        )?;
-        unless(positive(self.length), "the length must be above 0 s")?;
-        unless(
-            [
-                self.timeout,
-                self.attempt_timeout,
-                self.network,
-                self.service_time,
-                self.length,
-            ]
-            .into_iter()
-            .all(|seconds| seconds <= 86_400.0),
-            "no time may be longer than a day",
+            self.network >= 0.0 && day(self.network),
+            "the network delay is 0 s or more, up to a day",
         )?;
         unless(
-            self.rate * self.length <= MOST_REQUESTS,
-            "this would be more than 20 million requests: take a lower rate or a shorter run",
+            self.workers > 0,
+            "there must be at least one of the workers",
+        )?;
+        unless(
+            time(self.service_time),
+            "the service time is above 0 s, up to a day",
+        )?;
+        unless(
+            self.queue <= LONGEST_QUEUE,
+            "the queue has room for a million at most",
+        )?;
+        unless(time(self.length), "the duration is above 0 s, up to a day")?;
+        let requests = self.rate * self.length;
+        unless(
+            requests <= MOST_REQUESTS,
+            "this would be more than 20 million requests: take a lower rate or a shorter duration",
+        )?;
+        unless(
+            requests >= FEWEST_REQUESTS,
+            "this would be fewer than 10 requests: take a higher rate or a longer duration",
+        )?;
+        unless(
+            self.rate * self.timeout.min(self.length) <= MOST_UNDER_WAY,
+            "more than 500000 requests could be under way: take a lower rate or a shorter timeout",
         )?;
         self.weather.spells().iter().try_for_each(|spell| {
             let in_order = spell.from >= 0.0 && spell.from < spell.until && spell.until.is_finite();
@@ -209,6 +233,35 @@ mod tests {
                     ..base()
                 },
                 "client",
+            ),
+            (
+                Storm {
+                    clients: 1_000_000_000,
+                    ..base()
+                },
+                "client",
+            ),
+            (
+                Storm {
+                    rate: 1e-25,
+                    ..base()
+                },
+                "fewer than 10",
+            ),
+            (
+                Storm {
+                    rate: 50_000.0,
+                    timeout: 86_400.0,
+                    ..base()
+                },
+                "under way",
+            ),
+            (
+                Storm {
+                    queue: 99_999_999,
+                    ..base()
+                },
+                "queue",
             ),
             (
                 Storm {

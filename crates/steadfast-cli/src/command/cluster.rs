@@ -11,7 +11,7 @@ use steadfast_cluster::{BucketSettings, Cluster, ClusterError, Service};
 use tempfile::TempPath;
 
 use crate::exit::refuse;
-use crate::output::line;
+use crate::output::{self, line};
 use crate::scenario::{Played, Scenario};
 use crate::signals::Signals;
 
@@ -160,6 +160,11 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     }
     line(format_args!("seed       {}", cluster.seed()));
     line("up; interrupt to stop");
+    // A cluster whose address nobody was told is of no use.
+    if output::lost().is_some() {
+        cluster.stop().await;
+        return Ok(());
+    }
 
     let played = async {
         match cluster.control_address() {

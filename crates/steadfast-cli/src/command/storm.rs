@@ -25,6 +25,16 @@ Examples:
   steadfast storm silence --rate 500 --attempt-timeout 250ms
   steadfast storm throttling --json
 
+Policies:
+  fail-fast    no retries
+  at-once      three attempts one right after the other, as a loop of a few lines has it
+  best-effort  until the deadline, after 1, 2, 4 … 500 ms (RFC 0049; Couchbase clients, also as
+               fast-fail, which differs only where waiting does not help)
+  guidance     Smithy's guidance: five attempts, full jitter, a budget
+  aws-2.0      the AWS SDKs' standard mode before 2.1: three attempts, a budget
+  aws-2.1      the AWS SDKs' standard mode, 2.1: three attempts, shorter delays, a budget
+  adaptive     guidance with a send rate that follows the throttling
+
 In the table: 'in trouble' is the share of the requests begun then that succeeded; 'load then'
 the attempts for each request while it lasted; 'back after' how long after the trouble it took
 until 99 of 100 requests succeed again; 'work for nobody' the share of the service's work

@@ -2,18 +2,31 @@
 
 use std::fs::OpenOptions;
 use std::net::TcpListener;
+use std::process::Stdio;
 
-use crate::support::{command, run, steadfast};
+use crate::support::{Served, command, run, steadfast};
 
 #[test]
 fn output_that_could_not_be_written_is_an_error() {
-    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let mut explain = command(&["explain", "kv", "get", "--status", "ETMPFAIL"]);
-    let process = explain.stdout(full).stderr(std::process::Stdio::piped());
-    let done = process.spawn().unwrap().wait_with_output().unwrap();
-    let said = String::from_utf8(done.stderr).unwrap();
-    assert_eq!(done.status.code(), Some(1), "{said}");
-    assert!(said.contains("could not be written"), "{said}");
+    let served = Served::start(|builder| builder);
+    let travel = served.address("travel");
+    for (arguments, status) in [
+        (&["explain", "kv", "get", "--status", "ETMPFAIL"][..], 1),
+        // It was stored, and must not be said not to have been.
+        (&["upsert", &travel, "k", "1", "--json"], 4),
+        // Nobody knows where it is.
+        (&["cluster", "--nodes", "1"], 1),
+    ] {
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut command = command(arguments);
+        command.env("STEADFAST_USER", "app");
+        command.env("STEADFAST_PASSWORD", "secret");
+        let process = command.stdout(full).stderr(Stdio::piped());
+        let done = process.spawn().unwrap().wait_with_output().unwrap();
+        let said = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(status), "{arguments:?}: {said}");
+        assert!(said.contains("could not be written"), "{said}");
+    }
 }
 
 #[test]

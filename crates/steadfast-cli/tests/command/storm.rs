@@ -42,6 +42,12 @@ fn machines_get_every_second() {
         "--json",
     ]);
     let report: Value = serde_json::from_str(&output.stdout).expect("it is JSON");
+    assert_eq!(report["format"], 1);
+    assert_eq!(report["storm"]["rate_per_s"], 20.0);
+    assert_eq!(
+        report["storm"]["weather"]["spells"][0]["trouble"],
+        "refusing"
+    );
     let outcome = &report["outcomes"][0];
     assert_eq!(outcome["policy"], "at-once");
     assert_eq!(outcome["back_after_seconds"], 0.0);
@@ -66,6 +72,8 @@ fn a_run_that_ends_before_the_trouble_does_not_say_that_the_fleet_was_lost() {
 fn numbers_that_make_no_storm_are_a_usage_error() {
     for (arguments, text) in [
         (["--rate", "0"], "the rate must be"),
+        (["--rate", "1e-25"], "fewer than 10 requests"),
+        (["--clients", "1000000000"], "1 to 100000 clients"),
         (["--idempotent", "2"], "from 0 to 1"),
         (["--rate", "1e9"], "20 million"),
         (["--policy", "hopeful"], "possible values"),

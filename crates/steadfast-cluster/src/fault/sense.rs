@@ -22,7 +22,7 @@ pub(super) fn check(spec: &FaultSpec) -> Result<(), SpecError> {
     match spec.service {
         Some(Service::Kv) => Ok(()),
         Some(service) => check_http(spec, service),
-        None if spec.opcode.is_none() && spec.verdict == "answer" => check_unnamed(spec),
+        None if spec.verdict == "answer" => check_unnamed(spec),
         None => Ok(()),
     }
 }

@@ -24,7 +24,10 @@ impl Known {
             name,
             "username" | "password" | "user" | "certpath" | "keypath"
         ) {
-            return Err("does not belong here: use Credentials".into());
+            return Err(
+                "does not belong here: credentials are given apart from the connection string"
+                    .into(),
+            );
         }
         Err(match nearest(name) {
             Some(nearest) => format!("is not known; did you mean {nearest}?"),

@@ -15,43 +15,18 @@ const BLOCKS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇'
 /// A storm and what came of it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    fleet: String,
-    service: String,
-    weather: String,
-    seed: u64,
-    rate: f64,
-    length: f64,
-    /// Whether the run outlasts the trouble, so that there is something to come back to.
-    outlasts_trouble: bool,
+    /// Counts on when a field of what machines get changes its meaning.
+    format: u32,
+    storm: Storm,
     outcomes: Vec<Outcome>,
 }
 
 impl Report {
     /// The report on a storm.
     pub fn new(storm: &Storm, outcomes: Vec<Outcome>) -> Self {
-        let fleet = format!(
-            "{} clients, {} requests/s, {:.0} % of them idempotent; {} s for each, {} s for an attempt",
-            storm.clients,
-            storm.rate,
-            storm.idempotent * 100.0,
-            storm.timeout,
-            storm.attempt_timeout,
-        );
-        let service = format!(
-            "{} at a time, {} ms each: {:.0}/s; {} may wait",
-            storm.workers,
-            storm.service_time * 1000.0,
-            storm.capacity(),
-            storm.queue,
-        );
         Self {
-            fleet,
-            service,
-            weather: storm.weather.to_string(),
-            seed: storm.seed,
-            rate: storm.rate,
-            length: storm.length,
-            outlasts_trouble: storm.length > storm.weather.end(),
+            format: 1,
+            storm: storm.clone(),
             outcomes,
         }
     }
@@ -70,7 +45,7 @@ impl Report {
     ) -> fmt::Result {
         for outcome in &self.outcomes {
             let seconds =
-                &outcome.seconds[..outcome.seconds.len().min(self.length.ceil() as usize)];
+                &outcome.seconds[..outcome.seconds.len().min(self.storm.length.ceil() as usize)];
             let drawn: String = columns(seconds, &value).into_iter().map(block).collect();
             write!(f, "\n  {:<12} {drawn}", outcome.policy)?;
         }
@@ -80,10 +55,27 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "fleet      {}", self.fleet)?;
-        writeln!(f, "service    {}", self.service)?;
-        writeln!(f, "trouble    {}", self.weather)?;
-        writeln!(f, "seed       {}\n", self.seed)?;
+        let storm = &self.storm;
+        let outlasts_trouble = storm.length > storm.weather.end();
+        writeln!(
+            f,
+            "fleet      {} clients, {} requests/s, {:.0} % of them idempotent; {} s for each, {} s for an attempt",
+            storm.clients,
+            storm.rate,
+            storm.idempotent.abs() * 100.0,
+            storm.timeout,
+            storm.attempt_timeout,
+        )?;
+        writeln!(
+            f,
+            "service    {} at a time, {} ms each: {:.0}/s; {} may wait",
+            storm.workers,
+            storm.service_time * 1000.0,
+            storm.capacity(),
+            storm.queue,
+        )?;
+        writeln!(f, "trouble    {}", storm.weather)?;
+        writeln!(f, "seed       {}\n", storm.seed)?;
         writeln!(
             f,
             "policy         succeeded  in trouble  load then  load at most  back after  work for nobody  p50       p99"
@@ -94,7 +86,7 @@ impl fmt::Display for Report {
             };
             let back = match outcome.back_after_seconds {
                 Some(seconds) => format!("{seconds:.0} s"),
-                None if self.outlasts_trouble => "not".to_owned(),
+                None if outlasts_trouble => "not".to_owned(),
                 None => "–".to_owned(),
             };
             writeln!(
@@ -107,11 +99,11 @@ impl fmt::Display for Report {
                 times(outcome.load_peak),
                 back,
                 percent(outcome.for_nobody_share),
-                millis(outcome.latency_p50_ms),
-                millis(outcome.latency_p99_ms),
+                optional(outcome.latency_p50_ms, millis),
+                optional(outcome.latency_p99_ms, millis),
             )?;
         }
-        let (rate, length) = (self.rate, self.length);
+        let (rate, length) = (storm.rate, storm.length);
         write!(
             f,
             "\nattempts in a second, over {length} s: ▃ is as many as requests, each step up twice as many"
@@ -124,11 +116,20 @@ impl fmt::Display for Report {
             .iter()
             .filter(|outcome| outcome.back_after_seconds.is_none());
         let lost: Vec<_> = lost.map(|outcome| outcome.policy.as_str()).collect();
-        if self.outlasts_trouble && !lost.is_empty() {
+        if outlasts_trouble && !lost.is_empty() {
             let lost = lost.join(", ");
             write!(
                 f,
                 "\n\n✘ {lost}: the trouble is over, and the fleet is not back when the run ends"
+            )?;
+        }
+        if let Some(first) = storm.weather.spells().first()
+            && storm.length <= first.from
+        {
+            write!(
+                f,
+                "\n\nThe run ends before the trouble begins: make it longer than {} s",
+                first.from
             )?;
         }
         Ok(())

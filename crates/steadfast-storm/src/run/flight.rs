@@ -74,6 +74,11 @@ impl Flights {
         self.free.push(turn.place);
     }
 
+    /// Whether none is under way.
+    pub(super) fn is_empty(&self) -> bool {
+        self.free.len() == self.places.len()
+    }
+
     fn next(&mut self, place: usize) -> Turn {
         self.places[place].number += 1;
         let number = self.places[place].number;
@@ -91,10 +96,12 @@ mod tests {
         let mut flights = Flights::default();
         let mut begin = || flights_begin(&mut flights);
         let first = begin();
+        assert!(!flights.is_empty());
         let second = flights.turn(first);
         assert!(flights.at(first).is_none());
         assert!(flights.at(second).is_some());
         flights.end(second);
+        assert!(flights.is_empty());
         let other = flights_begin(&mut flights);
         assert_eq!(other.place, first.place, "the place is used again");
         assert!(flights.at(second).is_none());

@@ -30,6 +30,8 @@ pub(crate) struct Run<'a> {
     /// Of the requests: when they begin, which client's they are and whether they are
     /// idempotent. Nothing else uses it, so that all policies meet the same requests.
     arrivals: Rng,
+    /// Whether there are no more to come.
+    all_began: bool,
     tally: Tally,
 }
 
@@ -73,16 +75,20 @@ impl<'a> Run<'a> {
             arrivals: seeds.fork(),
             service: Service::new(storm.workers, storm.service_time, storm.queue, seeds.fork()),
             world: Watched::new(seeds.u64(..)),
+            all_began: false,
             tally: Tally::new(),
         }
     }
 
-    /// Runs until every request has ended.
+    /// Runs until every request has ended. What the service then still works on, nobody waits for.
     pub(crate) fn finish(mut self) -> Outcome {
         self.expect_arrival();
         while let Some((at, event)) = self.agenda.take() {
             self.world.wait_until(at);
             self.happen(event);
+            if self.all_began && self.flights.is_empty() {
+                break;
+            }
         }
         Outcome::of(
             self.storm,
@@ -113,6 +119,8 @@ impl<'a> Run<'a> {
         let at = self.now() + pause;
         if at.as_secs_f64() < self.storm.length {
             self.agenda.put(at, Event::Begin);
+        } else {
+            self.all_began = true;
         }
     }
 

@@ -2,26 +2,31 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 /// Spells of trouble, one after the other.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Weather {
     name: &'static str,
     spells: Vec<Spell>,
 }
 
 /// A trouble, and its time.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spell {
     /// When it begins, in seconds.
+    #[serde(rename = "from_s")]
     pub from: f64,
     /// When it ends.
+    #[serde(rename = "until_s")]
     pub until: f64,
     /// What it is.
     pub trouble: Trouble,
 }
 
 /// What can befall a service.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Trouble {
     /// Nobody listens: connections are refused, and no byte leaves.
@@ -44,6 +49,7 @@ pub enum Trouble {
         /// From 0 to 1.
         share: f64,
         /// How much later, in seconds, if the service says.
+        #[serde(rename = "hint_s")]
         hint: Option<f64>,
     },
 }

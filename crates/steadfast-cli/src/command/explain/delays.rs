@@ -51,7 +51,9 @@ pub(super) fn describe(plan: &Plan, timeout: Duration) -> Option<String> {
                 show(timeout)
             )
         }
-        Planned::Retry { .. } | Planned::Asks => format!("and so on ({attempts} attempts shown)"),
+        Planned::Retry { .. } | Planned::Asks => {
+            format!("and so on (more than {attempts} attempts)")
+        }
     };
     text.push_str(if is_short { " … " } else { ", " });
     text.push_str(&ending);
