@@ -9,7 +9,8 @@ use steadfast::RetryStrategy;
 use steadfast_couchbase::collection::MutateInSpec;
 use steadfast_couchbase::options::{ReportOptions, TlsOptions};
 use steadfast_couchbase::{
-    Cluster, ClusterOptions, Collection, Credentials, DurabilityLevel, Error, ErrorKind, reason,
+    Cluster, ClusterOptions, Collection, Credentials, DurabilityLevel, Error, ErrorKind,
+    fast_fail_on_terminal_errors, reason,
 };
 
 use super::{Client, Nature, Trouble, Value};
@@ -18,8 +19,9 @@ use crate::measure::{Decisions, Recorder};
 
 /// How long a document is locked at most.
 const LOCK: Duration = Duration::from_secs(1);
-/// How long the first connection may take.
-const READY: Duration = Duration::from_secs(10);
+/// How long a cluster in this process may take to be ready: it is there, and is only slow when
+/// the machine is.
+const READY: Duration = Duration::from_secs(30);
 
 /// Where the documents are, and who one is there.
 pub struct Access {
@@ -33,6 +35,8 @@ pub struct Access {
     pub bucket: String,
     /// The scope and the collection, if not the default one.
     pub collection: Option<(String, String)>,
+    /// How long the cluster may take to be ready.
+    pub ready_within: Duration,
 }
 
 impl Access {
@@ -44,6 +48,7 @@ impl Access {
             tls: None,
             bucket: BUCKET.to_owned(),
             collection: None,
+            ready_within: READY,
         }
     }
 }
@@ -53,12 +58,16 @@ impl Access {
 pub struct Steadfast {
     cluster: Cluster,
     collection: Collection,
+    /// Decides about the workload's retries, and about nothing else.
+    strategy: Arc<dyn RetryStrategy>,
     /// The collection in statements.
     keyspace: Arc<str>,
 }
 
 impl Steadfast {
-    /// Connects, and waits until the bucket is there.
+    /// Connects, and waits until the bucket is there. The strategy is for the workload, the
+    /// client's default if none is given: one that gives up soon must not keep a run from
+    /// beginning, since nodes that are not connected yet are no part of what it is tried on.
     ///
     /// Dropping the future closes what was connected.
     ///
@@ -78,7 +87,6 @@ impl Steadfast {
             .kv_timeout(timeout)
             .kv_durable_timeout(timeout * 2)
             .query_timeout(timeout * 2);
-        options.retry_strategy = strategy;
         if let Some(tls) = access.tls {
             options.tls = tls;
         }
@@ -86,7 +94,7 @@ impl Steadfast {
         let cluster = Cluster::connect_with(string, access.credentials, options).await?;
         let bucket = cluster.bucket(&access.bucket);
         bucket
-            .wait_until_ready(READY)
+            .wait_until_ready(access.ready_within)
             .await
             .with_context(|| format!("cannot use the bucket {:?}", bucket.name()))?;
         let (collection, keyspace) = match &access.collection {
@@ -99,19 +107,28 @@ impl Steadfast {
         Ok(Self {
             cluster,
             collection,
+            strategy: strategy.unwrap_or_else(|| Arc::new(fast_fail_on_terminal_errors())),
             keyspace: keyspace.into(),
         })
+    }
+    fn strategy(&self) -> Arc<dyn RetryStrategy> {
+        self.strategy.clone()
     }
 }
 
 impl Client for Steadfast {
     async fn get(&self, key: &str) -> Result<Bytes, Trouble> {
-        let document = self.collection.get(key).await?;
+        let document = self
+            .collection
+            .get(key)
+            .retry_shared(self.strategy())
+            .await?;
         Ok(document.bytes().clone())
     }
 
     async fn upsert(&self, key: &str, value: &Value<'_>, durable: bool) -> Result<(), Trouble> {
         let upsert = self.collection.upsert(key, value);
+        let upsert = upsert.retry_shared(self.strategy());
         if durable {
             upsert.durability(DurabilityLevel::Majority).await?;
         } else {
@@ -121,34 +138,40 @@ impl Client for Steadfast {
     }
 
     async fn insert(&self, key: &str, value: &Value<'_>) -> Result<(), Trouble> {
-        self.collection.insert(key, value).await?;
+        let insert = self.collection.insert(key, value);
+        insert.retry_shared(self.strategy()).await?;
         Ok(())
     }
 
     async fn remove(&self, key: &str) -> Result<(), Trouble> {
-        self.collection.remove(key).await?;
+        let remove = self.collection.remove(key);
+        remove.retry_shared(self.strategy()).await?;
         Ok(())
     }
 
     async fn increment(&self, key: &str, delta: u64) -> Result<(), Trouble> {
-        self.collection.increment(key).delta(delta).await?;
+        let increment = self.collection.increment(key).delta(delta);
+        increment.retry_shared(self.strategy()).await?;
         Ok(())
     }
 
     async fn append(&self, key: &str, bytes: String) -> Result<(), Trouble> {
-        self.collection.append(key, bytes).await?;
+        let append = self.collection.append(key, bytes);
+        append.retry_shared(self.strategy()).await?;
         Ok(())
     }
 
     async fn array_append(&self, key: &str, element: &str) -> Result<(), Trouble> {
         let specs = [MutateInSpec::array_append("a", [element])];
-        self.collection.mutate_in(key, &specs).await?;
+        let mutate_in = self.collection.mutate_in(key, &specs);
+        mutate_in.retry_shared(self.strategy()).await?;
         Ok(())
     }
 
     async fn select(&self, key: &str) -> Result<Option<String>, Trouble> {
         let statement = format!("SELECT RAW d.id FROM {} AS d USE KEYS $key", self.keyspace);
         let query = self.cluster.query(statement).readonly(true);
+        let query = query.retry_shared(self.strategy());
         let mut rows = query.named("key", key)?.await?;
         let ids: Vec<String> = rows.all().await?;
         Ok(ids.into_iter().next())
@@ -160,18 +183,21 @@ impl Client for Steadfast {
             self.keyspace
         );
         let query = self.cluster.query(statement);
+        let query = query.retry_shared(self.strategy());
         let mut rows = query.named("key", key)?.named("value", value)?.await?;
         rows.all::<serde::de::IgnoredAny>().await?;
         Ok(())
     }
 
     async fn lock(&self, key: &str) -> Result<u64, Trouble> {
-        let locked = self.collection.get_and_lock(key, LOCK).await?;
+        let lock = self.collection.get_and_lock(key, LOCK);
+        let locked = lock.retry_shared(self.strategy()).await?;
         Ok(locked.cas())
     }
 
     async fn unlock(&self, key: &str, cas: u64) -> Result<(), Trouble> {
-        Ok(self.collection.unlock(key, cas).await?)
+        let unlock = self.collection.unlock(key, cas);
+        Ok(unlock.retry_shared(self.strategy()).await?)
     }
 
     fn set_password(&self, user: &str, password: &str) {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
+use steadfast_couchbase::ClusterOptions;
 use steadfast_load::client::{Access, Steadfast};
 use steadfast_load::progress::{Lines, Progress, Quiet};
 use steadfast_load::{Embedded, Report, Settings, Target, run};
@@ -157,6 +158,11 @@ async fn prepare(
                 tls: arguments.login.tls(string)?,
                 bucket: address.bucket_name()?.to_owned(),
                 collection: address.collection_path()?,
+                ready_within: {
+                    let mut options = ClusterOptions::new();
+                    string.apply_to(&mut options);
+                    options.connect_timeout
+                },
             };
             (Target::Given(string.to_string()), access)
         }

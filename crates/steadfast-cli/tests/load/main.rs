@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod starts;
+
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -180,6 +182,9 @@ fn what_makes_no_sense_is_refused_with_a_sentence() {
         ),
         (&["--nodes=0", "--duration=1s"], "nodes"),
         (&["--concurrency=0"], "concurrency"),
+        (&["--duration=0s"], "--duration must be more than nothing"),
+        (&["--soak=0s"], "--soak must be more than nothing"),
+        (&["--timeout=0s"], "--timeout"),
         (&["--user=app"], "--user is for a cluster of yours"),
         (
             &["--connect=couchbase://127.0.0.1/b", "--user=app"],
@@ -197,7 +202,7 @@ fn what_makes_no_sense_is_refused_with_a_sentence() {
     ] {
         let output = load(arguments);
         let err = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success(), "{arguments:?}");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {err}");
         assert!(err.contains(sentence), "{arguments:?}: {err}");
     }
 }
@@ -365,11 +370,13 @@ mod interrupted {
             "--duration=600s",
             "--timeout=600s",
             "--concurrency=8",
+            "--seed=42",
         ]);
         running.wait_for("op/s");
         running.signal("INT");
         running.wait_for("interrupted: ");
         running.signal("TERM");
+        running.wait_for("documents whose keys start with steadfast:load:2a: may be left");
         let (status, printed) = running.end();
         assert_eq!(status, Some(143), "{printed}");
         assert!(!printed.contains("accounting"), "{printed}");
