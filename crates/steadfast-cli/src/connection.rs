@@ -137,7 +137,7 @@ impl Connection {
 
 /// What kept an operation from being sent until its time was up: a name that is
 /// none, a port where nobody listens.
-fn unsent(error: &Error) -> Option<&str> {
+pub(crate) fn unsent(error: &Error) -> Option<&str> {
     let last = error.context().report()?.history().last()?;
     let waited = error.is_timeout() && last.failure.stage == Stage::NotSent;
     waited.then(|| last.failure.note()).flatten()
@@ -145,7 +145,7 @@ fn unsent(error: &Error) -> Option<&str> {
 
 /// What may help against what the last attempt failed for. An answer that is final
 /// says itself what is wrong.
-fn advice(error: &Error) -> Option<&'static str> {
+pub(crate) fn advice(error: &Error) -> Option<&'static str> {
     let last = error.context().report()?.history().last()?;
     let refused = matches!(last.outcome, Outcome::Refused(_));
     if !refused && !error.is_timeout() {

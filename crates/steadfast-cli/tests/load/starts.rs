@@ -123,7 +123,7 @@ fn what_is_refused_is_told_once() {
     let elsewhere = connect(&format!("{cluster}/yours"), &[]);
     for (output, sentence) in [
         (refused, "refused these credentials"),
-        (elsewhere, "no such bucket"),
+        (elsewhere, "does not open the bucket"),
     ] {
         let err = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{err}");

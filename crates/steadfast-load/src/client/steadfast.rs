@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
 use bytes::Bytes;
 use steadfast::RetryStrategy;
 use steadfast_couchbase::collection::MutateInSpec;
@@ -22,6 +21,9 @@ const LOCK: Duration = Duration::from_secs(1);
 /// How long a cluster in this process may take to be ready: it is there, and is only slow when
 /// the machine is.
 const READY: Duration = Duration::from_secs(30);
+
+/// What is looked for in the collection before the run.
+const LOOKED_FOR: &str = "steadfast:load:looked-for";
 
 /// Where the documents are, and who one is there.
 pub struct Access {
@@ -65,14 +67,16 @@ pub struct Steadfast {
 }
 
 impl Steadfast {
-    /// Connects, and waits until the bucket is there. The strategy is for the workload, the
+    /// Connects, waits until the bucket is there, and reads in the collection once: what is
+    /// missing or forbidden is to be told now, and not of every operation. The strategy is for the workload, the
     /// client's default if none is given: one that gives up soon must not keep a run from
     /// beginning, since nodes that are not connected yet are no part of what it is tried on.
     ///
     /// Dropping the future closes what was connected.
     ///
     /// # Errors
-    /// If it cannot, and why.
+    /// If it cannot: a [`ConfigError`](steadfast_couchbase::ConfigError) for what makes no sense,
+    /// an [`Error`] of the client for the rest.
     pub async fn connect(
         access: Access,
         strategy: Option<Arc<dyn RetryStrategy>>,
@@ -93,10 +97,7 @@ impl Steadfast {
         let string = &access.connection_string;
         let cluster = Cluster::connect_with(string, access.credentials, options).await?;
         let bucket = cluster.bucket(&access.bucket);
-        bucket
-            .wait_until_ready(access.ready_within)
-            .await
-            .with_context(|| format!("cannot use the bucket {:?}", bucket.name()))?;
+        bucket.wait_until_ready(access.ready_within).await?;
         let (collection, keyspace) = match &access.collection {
             Some((scope, name)) => {
                 let keyspace = format!("`{}`.`{scope}`.`{name}`", access.bucket);
@@ -104,6 +105,7 @@ impl Steadfast {
             }
             None => (bucket.default_collection(), format!("`{}`", access.bucket)),
         };
+        is_there(&collection, access.ready_within).await?;
         Ok(Self {
             cluster,
             collection,
@@ -113,6 +115,17 @@ impl Steadfast {
     }
     fn strategy(&self) -> Arc<dyn RetryStrategy> {
         self.strategy.clone()
+    }
+}
+
+/// Reads a document that nobody writes. Whether it is there is of no interest, but the
+/// collection must be.
+///
+/// Dropping the future abandons the read.
+async fn is_there(collection: &Collection, within: Duration) -> Result<(), Error> {
+    match collection.get(LOOKED_FOR).timeout(within).await {
+        Err(error) if error.kind() != ErrorKind::DocumentNotFound => Err(error),
+        Ok(_) | Err(_) => Ok(()),
     }
 }
 

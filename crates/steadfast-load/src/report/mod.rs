@@ -107,7 +107,7 @@ impl Report {
             Target::Embedded(_) => {
                 format!("{} nodes, {VBUCKETS} vbuckets, embedded", settings.nodes)
             }
-            Target::Given(connection_string) => connection_string.clone(),
+            Target::Given(address) => address.clone(),
         };
         let (retries, refusals) = timeline.decisions().listed();
         let operations = timeline.counts().clone();

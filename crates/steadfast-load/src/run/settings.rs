@@ -38,7 +38,7 @@ pub struct Settings {
 pub enum Target {
     /// A cluster in this process, with a journal and a calamity.
     Embedded(Embedded),
-    /// A cluster of the user's, by its connection string, without either.
+    /// A cluster of the user's, by its address, without either.
     Given(String),
 }
 
@@ -80,7 +80,7 @@ impl Target {
     }
 
     /// What all keys start with: something that nobody else uses, in a bucket of the user's.
-    pub(super) fn prefix(&self, seed: u64) -> String {
+    pub fn prefix(&self, seed: u64) -> String {
         match self {
             Self::Embedded(_) => String::new(),
             Self::Given(_) => format!("steadfast:load:{seed:x}:"),

@@ -6,19 +6,21 @@ use std::path::PathBuf;
 use std::pin::pin;
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use clap::Args;
-use steadfast_couchbase::ClusterOptions;
+use steadfast_couchbase::{ClusterOptions, Error};
 use steadfast_load::client::{Access, Steadfast};
 use steadfast_load::progress::{Lines, Progress, Quiet};
 use steadfast_load::{Embedded, Report, Settings, Target, run};
 use tokio::sync::SetOnce;
 
 use crate::address::Address;
+use crate::connection::{advice, unsent};
 use crate::duration;
 use crate::exit::{Ended, refuse};
 use crate::login::Login;
-use crate::output::{aside, line};
+use crate::mask::mask;
+use crate::output::{BAD, aside, line, styled};
 use crate::signals::Signals;
 use crate::strategy::StrategyName;
 
@@ -62,7 +64,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
     /// How long an operation may take; durable writes and queries get twice as long
-    #[arg(long, default_value = "2500ms", value_parser = duration::parse)]
+    #[arg(long, default_value = "2500ms", value_parser = duration::parse_some)]
     timeout: Duration,
     /// Decides the workload and the script; one that is printed repeats its run
     #[arg(long)]
@@ -94,7 +96,10 @@ pub(crate) struct Arguments {
 pub(crate) async fn run_load(arguments: Arguments) -> anyhow::Result<()> {
     let seed = arguments.seed.unwrap_or_else(fresh_seed);
     let duration = arguments.soak.unwrap_or(arguments.duration);
-    ensure!(!duration.is_zero(), "--duration must be more than nothing");
+    if duration.is_zero() {
+        let flag = arguments.soak.map_or("--duration", |_| "--soak");
+        refuse!("{flag} must be more than nothing");
+    }
     if arguments.connect.is_none()
         && let Some((flag, _)) = arguments.login.given().first()
     {
@@ -164,7 +169,7 @@ async fn prepare(
                     options.connect_timeout
                 },
             };
-            (Target::Given(string.to_string()), access)
+            (Target::Given(address.to_string()), access)
         }
         None => {
             let embedded = Embedded::start(arguments.nodes, settings.seed).await?;
@@ -175,7 +180,7 @@ async fn prepare(
     if !arguments.json {
         let cluster = match &arguments.connect {
             None => format!("{} nodes, embedded", arguments.nodes),
-            Some(address) => address.string.to_string(),
+            Some(address) => address.to_string(),
         };
         let (seed, strategy) = (settings.seed, &settings.strategy);
         line(format_args!(
@@ -183,8 +188,24 @@ async fn prepare(
         ));
     }
     let strategy = Some(arguments.strategy.build());
-    let client = Steadfast::connect(access, strategy, settings.timeout).await?;
-    Ok((target, client))
+    let client = Steadfast::connect(access, strategy, settings.timeout).await;
+    Ok((target, client.map_err(unconnected)?))
+}
+
+/// Says why there is no run, as the commands on documents do.
+fn unconnected(error: anyhow::Error) -> anyhow::Error {
+    let Some(error) = error.downcast_ref::<Error>() else {
+        return error;
+    };
+    let label = styled(BAD, "error:");
+    aside(format_args!("{label} {}", mask(&error.to_string())));
+    if let Some(note) = unsent(error) {
+        aside(format_args!("  {note}"));
+        aside("  → `steadfast doctor` with the same address says which step fails");
+    } else if let Some(advice) = advice(error) {
+        aside(format_args!("  → {advice}"));
+    }
+    Ended::FAILED.into()
 }
 
 /// The report, and the status of the signal that ended the run early, if one did.
@@ -211,6 +232,12 @@ async fn run_or_interrupt(
             status = signals.next() => {
                 if first.set(status).is_err() {
                     // The second one: whoever sends it does not want to wait for anything.
+                    if let Target::Given(_) = target {
+                        let prefix = target.prefix(settings.seed);
+                        aside(format_args!(
+                            "ended at once: documents whose keys start with {prefix} may be left"
+                        ));
+                    }
                     std::process::exit(status.into());
                 }
                 aside(
