@@ -59,6 +59,8 @@ pub struct Totals {
     pub applied_twice: u64,
     /// What nothing explains.
     pub unexplained: u64,
+    /// What could not be looked for, since the cluster no longer answered.
+    pub unchecked: u64,
 }
 
 impl Ledger {
@@ -158,6 +160,7 @@ impl Ledger {
             Wrong::Lost(_) => &mut self.totals.lost,
             Wrong::AppliedTwice => &mut self.totals.applied_twice,
             Wrong::Unexplained(_) => &mut self.totals.unexplained,
+            Wrong::Unchecked(_) => &mut self.totals.unchecked,
         };
         *count += 1;
         if *count <= KEPT {
@@ -241,11 +244,17 @@ impl Totals {
         self.lost += other.lost;
         self.applied_twice += other.applied_twice;
         self.unexplained += other.unexplained;
+        self.unchecked += other.unchecked;
     }
 
-    /// Whether nothing is wrong.
+    /// Whether nothing is wrong. What could not be checked is not taken for right.
     pub fn holds(&self) -> bool {
-        self.lost == 0 && self.applied_twice == 0 && self.unexplained == 0
+        !self.is_violated() && self.unchecked == 0
+    }
+
+    /// Whether something is surely wrong.
+    pub fn is_violated(&self) -> bool {
+        self.lost + self.applied_twice + self.unexplained > 0
     }
 
     fn count(&mut self, record: &Record) {

@@ -85,7 +85,7 @@ impl Record {
                 "it was acknowledged, and is not where it was written",
             )),
             Outcome::Acknowledged if self.found.is_none() && self.kind.is_read_back() => {
-                Some(Wrong::Unexplained("it could not be read back"))
+                Some(Wrong::Unchecked("it could not be read back"))
             }
             Outcome::Ambiguous if has_journal && found > self.applied => Some(Wrong::Unexplained(
                 "it is in its document, and the journal does not have it",
@@ -177,6 +177,6 @@ mod tests {
         let wrong = ended(Outcome::Acknowledged, 0, Some(0)).judge(false);
         assert!(matches!(wrong, Some(Wrong::Lost(_))));
         let wrong = ended(Outcome::Acknowledged, 0, None).judge(false);
-        assert!(matches!(wrong, Some(Wrong::Unexplained(_))));
+        assert!(matches!(wrong, Some(Wrong::Unchecked(_))));
     }
 }

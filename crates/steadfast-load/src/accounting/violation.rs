@@ -16,6 +16,8 @@ pub enum Wrong {
     AppliedTwice,
     /// Nothing explains it.
     Unexplained(&'static str),
+    /// The cluster did not answer when it was to be looked for.
+    Unchecked(&'static str),
 }
 
 /// Something that must not be, with all that is known of it.
@@ -66,6 +68,7 @@ impl fmt::Display for Wrong {
             Self::Lost(why) => write!(f, "lost: {why}"),
             Self::AppliedTwice => f.write_str("applied twice"),
             Self::Unexplained(why) => write!(f, "unexplained: {why}"),
+            Self::Unchecked(why) => write!(f, "unchecked: {why}"),
         }
     }
 }

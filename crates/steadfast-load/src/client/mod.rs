@@ -10,7 +10,8 @@ use crate::measure::Decisions;
 
 /// A client under test. Clones share its connections.
 ///
-/// Dropping a future of it abandons the operation, which the workload never does.
+/// Dropping a future of it abandons the operation, which the workload does in the end only: with
+/// reads, and with removals that clear away, when no more time is left for them.
 pub trait Client: Clone + Send + Sync + 'static {
     /// Reads a document.
     fn get(&self, key: &str) -> impl Reply<Bytes>;
@@ -100,6 +101,17 @@ pub enum Nature {
 }
 
 impl Trouble {
+    /// Nobody waited for the answer any longer.
+    pub(crate) fn unanswered() -> Self {
+        Self {
+            nature: Nature::Explained,
+            ambiguous: false,
+            timeout: true,
+            name: "UnambiguousTimeout".to_owned(),
+            history: "there was no answer, and no more time to wait for one".to_owned(),
+        }
+    }
+
     /// Whether it is an answer like any other: a document that is not there.
     pub fn is_answer(&self) -> bool {
         self.nature == Nature::NotFound

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{Accounting, FORMAT, Memory, Report};
+use super::{Accounting, FORMAT, Left, Memory, Report};
 use crate::accounting::{Outcome, Totals, Violation, Wrong};
 use crate::calamity::{Chronicle, Mark, Played};
 use crate::measure::{Counts, Decided, Latency, Sample};
@@ -12,7 +12,7 @@ use crate::measure::{Counts, Decided, Latency, Sample};
 const GUIDE: &str = include_str!("../../../../docs/load.md");
 
 /// A report that has everything.
-fn full() -> Report {
+pub(super) fn full() -> Report {
     let text = || "text".to_owned();
     let sample = Sample {
         retries: BTreeMap::from([(text(), 1)]),
@@ -61,6 +61,10 @@ fn full() -> Report {
             totals: Totals::default(),
             holds: false,
             violations: vec![violation],
+        },
+        left: Left {
+            documents: 1,
+            example: Some(text()),
         },
         calamity: Chronicle {
             acts: vec![Played {

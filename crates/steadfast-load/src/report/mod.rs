@@ -59,6 +59,8 @@ pub struct Report {
     pub refusals: Vec<Decided>,
     /// Whether every write came to what its client was told.
     pub accounting: Accounting,
+    /// What may be left in a cluster of the user's.
+    pub left: Left,
     /// What befell the cluster.
     pub calamity: Chronicle,
     /// Interval by interval.
@@ -67,12 +69,21 @@ pub struct Report {
     pub memory: Option<Memory>,
 }
 
+/// What may be left in a cluster of the user's, because it could not be removed.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Left {
+    /// How many documents.
+    pub documents: u64,
+    /// The key of one.
+    pub example: Option<String>,
+}
+
 /// The memory of the process.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Memory {
     /// After the first interval.
     pub first_bytes: u64,
-    /// At the most, at the end of an interval.
+    /// At the most, at the end of an interval or in the end.
     pub most_bytes: u64,
     /// In the end.
     pub last_bytes: u64,
@@ -115,11 +126,7 @@ impl Report {
             .samples()
             .iter()
             .filter_map(|sample| sample.resident_bytes);
-        let memory = memory.clone().next().map(|first_bytes| Memory {
-            first_bytes,
-            most_bytes: memory.max().unwrap_or(first_bytes),
-            last_bytes: resident_bytes().unwrap_or(first_bytes),
-        });
+        let memory = Memory::of(memory, resident_bytes());
         Self {
             format: FORMAT,
             cluster,
@@ -137,6 +144,7 @@ impl Report {
             retries,
             refusals,
             accounting: Accounting::new(target.embedded().is_some(), ledgers),
+            left: Left::default(),
             calamity,
             timeline: timeline.samples().to_vec(),
             memory,
@@ -159,6 +167,20 @@ impl Report {
     }
 }
 
+impl Memory {
+    /// From the ends of the intervals, and what it is now.
+    fn of(mut samples: impl Iterator<Item = u64>, now: Option<u64>) -> Option<Self> {
+        let first_bytes = samples.next()?;
+        let last_bytes = now.unwrap_or(first_bytes);
+        let most_bytes = samples.fold(first_bytes.max(last_bytes), u64::max);
+        Some(Self {
+            first_bytes,
+            most_bytes,
+            last_bytes,
+        })
+    }
+}
+
 impl Accounting {
     fn new<'a>(journal: bool, ledgers: impl Iterator<Item = &'a Arc<Mutex<Ledger>>>) -> Self {
         let mut totals = Totals::default();
@@ -169,11 +191,14 @@ impl Accounting {
             violations.extend(found);
         }
         let (mut lost, mut twice, mut unexplained) = (0, 0, 0);
+        // One example tells it: the others are the same.
+        let mut unchecked = KEPT - 1;
         violations.retain(|violation: &Violation| {
             let kept = match violation.wrong {
                 Wrong::Lost(_) => &mut lost,
                 Wrong::AppliedTwice => &mut twice,
                 Wrong::Unexplained(_) => &mut unexplained,
+                Wrong::Unchecked(_) => &mut unchecked,
             };
             *kept += 1;
             *kept <= KEPT
@@ -184,5 +209,22 @@ impl Accounting {
             totals,
             violations,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_memory_is_no_less_than_that_in_the_end() {
+        let of = |samples: &[u64], now| {
+            let memory = Memory::of(samples.iter().copied(), now)?;
+            Some((memory.first_bytes, memory.most_bytes, memory.last_bytes))
+        };
+        assert_eq!(of(&[2, 5, 3], Some(4)), Some((2, 5, 4)));
+        assert_eq!(of(&[2, 5, 3], Some(7)), Some((2, 7, 7)));
+        assert_eq!(of(&[2], None), Some((2, 2, 2)));
+        assert_eq!(of(&[], Some(7)), None);
     }
 }

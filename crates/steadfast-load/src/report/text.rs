@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::{Memory, Report};
+use super::{Left, Memory, Report};
 use crate::measure::Decided;
 
 /// The report as `steadfast load` prints it.
@@ -109,24 +109,39 @@ impl Report {
         )?;
         writeln!(
             f,
-            "accounting      acknowledged {}    lost {}    applied twice {}    unexplained {}     {}",
+            "accounting      acknowledged {}    lost {}    applied twice {}    unexplained {}{}     {}",
             grouped(totals.acknowledged),
             grouped(totals.lost),
             grouped(totals.applied_twice),
             grouped(totals.unexplained),
-            if self.accounting.holds {
-                "✔"
-            } else {
-                "✘ VIOLATED"
+            match totals.unchecked {
+                0 => String::new(),
+                unchecked => format!("    unchecked {}", grouped(unchecked)),
+            },
+            match (self.accounting.holds, totals.is_violated()) {
+                (true, _) => "✔",
+                (false, true) => "✘ VIOLATED",
+                (false, false) => "✘ NOT CHECKED",
             }
         )?;
         for violation in &self.accounting.violations {
             writeln!(f, "  ✘ {violation}")?;
         }
-        let wrong = totals.lost + totals.applied_twice + totals.unexplained;
+        let wrong = totals.lost + totals.applied_twice + totals.unexplained + totals.unchecked;
         let shown = self.accounting.violations.len() as u64;
         if wrong > shown {
             writeln!(f, "  … and {} more", grouped(wrong - shown))?;
+        }
+        if let Left {
+            documents,
+            example: Some(example),
+        } = &self.left
+        {
+            let documents = grouped(*documents);
+            writeln!(
+                f,
+                "left behind     {documents} documents may be left, one of them {example}"
+            )?;
         }
         Ok(())
     }
@@ -176,6 +191,24 @@ pub(crate) fn millis(millis: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_could_not_be_checked_or_removed_is_told_in_a_line_each() {
+        let mut report = super::super::json::full();
+        assert!(report.to_string().contains("unexplained 0     ✘"));
+        report.accounting.totals.unchecked = 1234;
+        let text = report.to_string();
+        let line = "unexplained 0    unchecked 1 234     ✘ NOT CHECKED\n";
+        assert!(text.contains(line), "{text}");
+        let line = "\nleft behind     1 documents may be left, one of them text\n";
+        assert!(text.contains(line), "{text}");
+        assert!(report.to_html().contains("1 documents may be left"));
+        report.accounting.totals.lost = 1;
+        report.left = Left::default();
+        let text = report.to_string();
+        assert!(text.contains("unchecked 1 234     ✘ VIOLATED\n"), "{text}");
+        assert!(!text.contains("left behind"), "{text}");
+    }
 
     #[test]
     fn numbers_are_grouped_and_times_suit_their_size() {

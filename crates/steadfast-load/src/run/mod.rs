@@ -24,7 +24,7 @@ use crate::client::Client;
 use crate::embedded::USER;
 use crate::measure::{Lane, Timeline};
 use crate::progress::{Moment, Progress};
-use crate::report::Report;
+use crate::report::{Left, Report};
 use crate::workload::{Remains, Scene, Worker};
 
 /// How long an act may last longer than the script has it, before the run goes on without it.
@@ -52,7 +52,12 @@ pub async fn run<C: Client>(
 ) -> anyhow::Result<Report> {
     let embedded = target.embedded();
     let prefix = target.prefix(settings.seed);
-    let scene = Arc::new(Scene::new(settings.seed, prefix, settings.late()));
+    let scene = Arc::new(Scene::new(
+        settings.seed,
+        prefix,
+        settings.late(),
+        settings.patience(target),
+    ));
     let new_ledger = |worker| Ledger::new(worker, embedded.is_some(), settings.late());
     let ledgers: Vec<_> = (0..settings.concurrency)
         .map(|worker| Arc::new(Mutex::new(new_ledger(worker))))
@@ -150,15 +155,16 @@ pub async fn run<C: Client>(
     progress.done();
 
     let worked = scene.now();
-    if let Some(journal) = journal {
+    let left = if let Some(journal) = journal {
         tokio::time::sleep(ECHO).await;
         aftermath::compare(&client, journal.finish().await?, &nobodys).await;
+        Left::default()
     } else {
         aftermath::compare_shared(&client, &scene, &nobodys).await;
-        aftermath::clear_away(&client, &scene.prefix, &remains).await;
-    }
+        aftermath::clear_away(&client, &scene, &remains).await
+    };
     let chronicle = std::mem::take(&mut *chronicle.lock());
-    Ok(Report::new(
+    let report = Report::new(
         settings,
         target,
         worked,
@@ -166,7 +172,8 @@ pub async fn run<C: Client>(
         &timeline,
         chronicle,
         ledgers.iter().chain([&nobodys]),
-    ))
+    );
+    Ok(Report { left, ..report })
 }
 
 /// What a task came to. Never ends without a task.

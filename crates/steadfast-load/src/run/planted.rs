@@ -12,15 +12,20 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use steadfast_wire::Opcode;
+use tokio::time::Instant;
 
 use super::aftermath;
 use crate::accounting::{Audit, Ledger, Totals, Violation};
 use crate::client::{Client, Nature, Trouble, Value};
 use crate::measure::Lane;
+use crate::report::Left;
 use crate::token::Token;
 use crate::workload::{Kind, Scene, Worker};
 
 const LATE: Duration = Duration::from_secs(15);
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long the client waits for a cluster that does not answer.
+const TIMEOUT: Duration = Duration::from_millis(2500);
 const OPERATIONS: u64 = 3000;
 const WORKERS: u16 = 2;
 const EVERY: u64 = 7;
@@ -99,7 +104,7 @@ async fn every_planted_violation_is_caught_and_told() {
             }
             let (with, without) = expected(lie, kind);
             for (journal, found) in [(true, with), (false, without)] {
-                let (totals, violations) = account(kind, lie, journal).await;
+                let (totals, violations, _) = account(kind, lie, journal, false).await;
                 let case = format!("{kind:?}, {lie:?}, journal {journal}: {totals:?}");
                 match found {
                     Found::Nothing => assert!(totals.holds(), "{case}\n{}", violations[0]),
@@ -119,15 +124,37 @@ async fn every_planted_violation_is_caught_and_told() {
     }
 }
 
-/// Runs the workload over a lying cluster, and takes the account.
-async fn account(kind: Kind, lie: Lie, has_journal: bool) -> (Totals, Vec<Violation>) {
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_no_longer_answers_is_given_up_in_half_a_minute_and_that_is_told() {
+    let begun = Instant::now();
+    let (totals, violations, left) = account(Kind::Get, Lie::None, false, true).await;
+    let took = begun.elapsed().as_secs_f64();
+    assert!((20.0..30.1).contains(&took), "it took {took} s");
+    assert!(totals.unchecked > 0 && !totals.holds(), "{totals:?}");
+    assert!(!totals.is_violated(), "{totals:?}\n{}", violations[0]);
+    // Eight documents of each worker, and those of all.
+    let least = u64::from(WORKERS) * 8 + 64;
+    assert!(left.documents >= least, "{left:?}");
+    let example = left.example.unwrap();
+    assert!(example.starts_with("run:"), "{example}");
+}
+
+/// Runs the workload over a lying cluster, perhaps one that does not answer any more in the end,
+/// and takes the account.
+async fn account(
+    kind: Kind,
+    lie: Lie,
+    has_journal: bool,
+    falls_silent: bool,
+) -> (Totals, Vec<Violation>, Left) {
     let prefix = if has_journal { "" } else { "run:" };
-    let scene = Arc::new(Scene::new(4711, prefix.to_owned(), LATE));
+    let scene = Arc::new(Scene::new(4711, prefix.to_owned(), LATE, PATIENCE));
     let liar = Liar {
         scene: scene.clone(),
         state: Arc::default(),
         lie,
         kind,
+        falls_silent,
         operations: Arc::default(),
     };
     let ledger = |worker| Arc::new(Mutex::new(Ledger::new(worker, has_journal, LATE)));
@@ -149,6 +176,7 @@ async fn account(kind: Kind, lie: Lie, has_journal: bool) -> (Totals, Vec<Violat
     for worker in workers.collect::<Vec<_>>() {
         remains.push(worker.await.unwrap());
     }
+    let mut left = Left::default();
     if has_journal {
         let mut audit = Audit::new(ledgers.clone(), nobodys.clone());
         for (opcode, key, argument) in std::mem::take(&mut liar.state.lock().journal) {
@@ -157,8 +185,8 @@ async fn account(kind: Kind, lie: Lie, has_journal: bool) -> (Totals, Vec<Violat
         aftermath::compare(&liar, audit.finish(), &nobodys).await;
     } else {
         aftermath::compare_shared(&liar, &scene, &nobodys).await;
-        aftermath::clear_away(&liar, prefix, &remains).await;
-        if lie == Lie::None {
+        left = aftermath::clear_away(&liar, &scene, &remains).await;
+        if lie == Lie::None && !falls_silent {
             assert_eq!(liar.state.lock().documents.len(), 0, "left behind");
         }
     }
@@ -169,7 +197,7 @@ async fn account(kind: Kind, lie: Lie, has_journal: bool) -> (Totals, Vec<Violat
         totals.add(&more);
         violations.extend(found);
     }
-    (totals, violations)
+    (totals, violations, left)
 }
 
 /// A cluster in memory that does one thing wrong.
@@ -179,6 +207,7 @@ struct Liar {
     state: Arc<Mutex<State>>,
     lie: Lie,
     kind: Kind,
+    falls_silent: bool,
     operations: Arc<AtomicU64>,
 }
 
@@ -192,11 +221,16 @@ struct State {
 
 impl Liar {
     /// Others have their turn, and the run its end.
-    async fn turn(&self) {
+    async fn turn(&self) -> Result<(), Trouble> {
         if self.operations.fetch_add(1, Ordering::Relaxed) == OPERATIONS {
             self.scene.end();
         }
         tokio::task::yield_now().await;
+        if self.falls_silent && self.scene.has_ended() {
+            tokio::time::sleep(TIMEOUT).await;
+            return Err(trouble(Nature::Explained, false));
+        }
+        Ok(())
     }
 
     async fn write(
@@ -206,7 +240,7 @@ impl Liar {
         argument: Vec<u8>,
         change: impl Fn(&mut HashMap<String, Vec<u8>>, &str),
     ) -> Result<(), Trouble> {
-        self.turn().await;
+        self.turn().await?;
         let mut state = self.state.lock();
         let state = &mut *state;
         let lie = if kind == self.kind {
@@ -279,7 +313,7 @@ fn insertion(kind: Kind, value: &Value<'_>) -> Kind {
 
 impl Client for Liar {
     async fn get(&self, key: &str) -> Result<Bytes, Trouble> {
-        self.turn().await;
+        self.turn().await?;
         let found = self.state.lock().documents.get(key).cloned();
         found
             .map(Bytes::from)
@@ -335,7 +369,7 @@ impl Client for Liar {
     }
 
     async fn select(&self, key: &str) -> Result<Option<String>, Trouble> {
-        self.turn().await;
+        self.turn().await?;
         let found = self.state.lock().documents.get(key).cloned();
         Ok(found.and_then(|bytes| Token::find(&bytes).map(|token| token.to_string())))
     }

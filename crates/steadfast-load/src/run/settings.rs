@@ -11,6 +11,11 @@ const ROUND: Duration = Duration::from_secs(40);
 /// The least time after its end in which a write may still be applied.
 const LATE: Duration = Duration::from_secs(15);
 
+/// How long after the end documents are read back, at least. In a cluster of the user's there is
+/// less time for it, because they are also removed, and both together take half a minute.
+const READ_BACK: Duration = Duration::from_secs(30);
+const READ_BACK_GIVEN: Duration = Duration::from_secs(20);
+
 /// How a run is to be.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -54,6 +59,15 @@ impl Settings {
     /// whatever is slow besides.
     pub(super) fn late(&self) -> Duration {
         (self.timeout * 2 + Duration::from_secs(5)).max(LATE)
+    }
+
+    /// How long after the end documents are read back.
+    pub(super) fn patience(&self, target: &Target) -> Duration {
+        let least = match target {
+            Target::Embedded(_) => READ_BACK,
+            Target::Given(_) => READ_BACK_GIVEN,
+        };
+        self.late().max(least)
     }
 
     /// How long an interval of the timeline is.

@@ -1,16 +1,18 @@
 //! What all workers of a run share, and the calamity changes.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::shared::Shared;
+use crate::client::Trouble;
 
 /// How long after new credentials an operation may still fail for the old ones.
 const GRACE: Duration = Duration::from_secs(3);
-/// How long documents are tried to be read after the end of the work, at least.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the run's documents are removed, after that, at the most.
+const CLEARING: Duration = Duration::from_secs(10);
 const NEVER: u64 = u64::MAX;
 
 /// The state of a run.
@@ -22,6 +24,8 @@ pub struct Scene {
     pub prefix: String,
     /// How long after its end a write may still be applied.
     pub late: Duration,
+    /// How long after the end of the work documents are read back.
+    patience: Duration,
     /// What may be in the documents of all workers.
     pub(crate) shared: Shared,
     started: Instant,
@@ -34,11 +38,12 @@ pub struct Scene {
 
 impl Scene {
     /// The scene of a run that starts now.
-    pub fn new(seed: u64, prefix: String, late: Duration) -> Self {
+    pub fn new(seed: u64, prefix: String, late: Duration, patience: Duration) -> Self {
         Self {
             seed,
             prefix,
             late,
+            patience,
             shared: Shared::default(),
             started: Instant::now(),
             ended: watch::Sender::new(None),
@@ -78,9 +83,34 @@ impl Scene {
 
     /// Whether it is so long ago that what could not be read since will not be tried again.
     pub fn has_given_up(&self) -> bool {
-        let patience = self.late.max(PATIENCE);
+        self.gives_up().is_some_and(|at| Instant::now() >= at)
+    }
+
+    /// When that is, once the work has ended.
+    pub(crate) fn gives_up(&self) -> Option<Instant> {
         let ended = *self.ended.borrow();
-        ended.is_some_and(|ended| self.now() > ended + patience)
+        ended.map(|ended| self.started + ended + self.patience)
+    }
+
+    /// Until when documents are removed that the run leaves behind.
+    pub(crate) fn clears_until(&self) -> Instant {
+        self.gives_up().unwrap_or_else(Instant::now) + CLEARING
+    }
+
+    /// A read that is abandoned when it is given up: in the end nobody waits for its timeout.
+    ///
+    /// Dropping the future abandons the read.
+    pub(crate) async fn patiently<T>(
+        &self,
+        read: impl Future<Output = Result<T, Trouble>>,
+    ) -> Result<T, Trouble> {
+        match self.gives_up() {
+            Some(at) => {
+                let ended = tokio::time::timeout_at(at, read).await;
+                ended.unwrap_or_else(|_| Err(Trouble::unanswered()))
+            }
+            None => read.await,
+        }
     }
 
     /// Says whether workers lock documents.

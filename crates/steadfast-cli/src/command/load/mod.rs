@@ -140,8 +140,14 @@ pub(crate) async fn run_load(arguments: Arguments) -> anyhow::Result<()> {
         page.write_all(report.to_html().as_bytes())
             .context("cannot write the page")?;
     }
-    if !report.holds() {
+    let totals = &report.accounting.totals;
+    if totals.is_violated() {
         bail!("the accounting does not hold: see the report");
+    }
+    if !totals.holds() {
+        bail!(
+            "what was written could not be checked, since the cluster does not answer: see the report"
+        );
     }
     match interrupted {
         Some(status) => Err(Ended::by_signal(status).into()),

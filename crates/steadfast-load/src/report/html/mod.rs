@@ -37,12 +37,18 @@ fn head(report: &Report) -> String {
     let totals = &report.accounting.totals;
     let (class, verdict) = if report.holds() {
         ("verdict", "✔ Every write came to what its client was told")
-    } else {
+    } else if totals.is_violated() {
         ("verdict bad", "✘ The accounting does not hold")
+    } else {
+        ("verdict bad", "✘ Not everything could be checked")
+    };
+    let unchecked = match totals.unchecked {
+        0 => String::new(),
+        unchecked => format!(", unchecked {}", grouped(unchecked)),
     };
     let mut head = format!(
         "<h1>steadfast load</h1>\n<p class=\"sub\">{} · {} · strategy {} · seed <code>{}</code></p>\n\
-         <p class=\"{class}\">{verdict}: acknowledged {}, lost {}, applied twice {}, unexplained {}</p>\n",
+         <p class=\"{class}\">{verdict}: acknowledged {}, lost {}, applied twice {}, unexplained {}{unchecked}</p>\n",
         escaped(&report.cluster),
         escaped(&report.client),
         escaped(&report.strategy),
@@ -55,6 +61,13 @@ fn head(report: &Report) -> String {
     if let Some(after) = report.interrupted_after_s {
         let planned = report.planned_duration_s;
         head += &format!("<p>Interrupted after {after:.1} s of {planned} s.</p>\n");
+    }
+    if let Some(example) = &report.left.example {
+        head += &format!(
+            "<p>{} documents may be left, one of them <code>{}</code>.</p>\n",
+            grouped(report.left.documents),
+            escaped(example)
+        );
     }
     head += "<div class=\"tiles\">\n";
     let counts = &report.operations;

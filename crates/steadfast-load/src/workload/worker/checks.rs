@@ -30,12 +30,13 @@ impl<C: Client> Worker<C> {
             return;
         };
         if self.scene.has_given_up() {
-            // What cannot be read back even in the end is a violation by the ledger's rules.
+            // What cannot be read back even in the end is unchecked by the ledger's rules.
             self.unsure(check.made);
             return;
         }
         let key = self.own(check.made);
-        let found = match self.timed(Kind::Get, self.client.get(&key)).await {
+        let read = self.scene.patiently(self.client.get(&key));
+        let found = match self.timed(Kind::Get, read).await {
             Ok(document) => Some(Token::find_all(&document)),
             Err(trouble) if trouble.nature == Nature::NotFound => None,
             Err(trouble) => {
@@ -196,22 +197,21 @@ impl<C: Client> Worker<C> {
     /// What is there, perhaps nothing, when nothing is broken any more. None if it cannot be read
     /// all the same, which is noted: what cannot be read was not checked.
     async fn read_in_the_end(&self, key: &str) -> Option<Option<Bytes>> {
-        loop {
-            match self.timed(Kind::Get, self.client.get(key)).await {
+        let wrong = Wrong::Unchecked("it could not be read in the end");
+        let mut unread = Violation::of(wrong, Kind::Get.name(), key);
+        while !self.scene.has_given_up() {
+            let read = self.scene.patiently(self.client.get(key));
+            match self.timed(Kind::Get, read).await {
                 Ok(document) => return Some(Some(document)),
                 Err(trouble) if trouble.nature == Nature::NotFound => return Some(None),
                 Err(trouble) => {
                     self.explain(Kind::Get, key, &trouble);
-                    if self.scene.has_given_up() {
-                        let wrong = Wrong::Unexplained("it could not be read in the end");
-                        let violation = Violation::of(wrong, Kind::Get.name(), key);
-                        let violation = violation.with_history(trouble.history);
-                        self.ledger.lock().violate(violation);
-                        return None;
-                    }
+                    unread = unread.with_history(trouble.history);
                 }
             }
             self.rest().await;
         }
+        self.ledger.lock().violate(unread);
+        None
     }
 }
