@@ -140,7 +140,7 @@ impl Report {
             let documents = grouped(*documents);
             writeln!(
                 f,
-                "left behind     {documents} documents may be left, one of them {example}"
+                "left behind     documents that may be there: {documents}, one of them {example}"
             )?;
         }
         Ok(())
@@ -200,9 +200,13 @@ mod tests {
         let text = report.to_string();
         let line = "unexplained 0    unchecked 1 234     ✘ NOT CHECKED\n";
         assert!(text.contains(line), "{text}");
-        let line = "\nleft behind     1 documents may be left, one of them text\n";
+        let line = "\nleft behind     documents that may be there: 1, one of them text\n";
         assert!(text.contains(line), "{text}");
-        assert!(report.to_html().contains("1 documents may be left"));
+        assert!(
+            report
+                .to_html()
+                .contains("Documents that may be left behind: 1,")
+        );
         report.accounting.totals.lost = 1;
         report.left = Left::default();
         let text = report.to_string();

@@ -132,6 +132,12 @@ async fn a_cluster_that_no_longer_answers_is_given_up_in_half_a_minute_and_that_
     assert!((20.0..30.1).contains(&took), "it took {took} s");
     assert!(totals.unchecked > 0 && !totals.holds(), "{totals:?}");
     assert!(!totals.is_violated(), "{totals:?}\n{}", violations[0]);
+    let told = violations.iter().map(ToString::to_string);
+    let mut told = told.filter(|text| text.contains("unchecked: it could not be read"));
+    assert!(
+        told.next().unwrap().contains(HISTORY),
+        "the cause is missing"
+    );
     // Eight documents of each worker, and those of all.
     let least = u64::from(WORKERS) * 8 + 64;
     assert!(left.documents >= least, "{left:?}");

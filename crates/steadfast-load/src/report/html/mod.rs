@@ -64,7 +64,7 @@ fn head(report: &Report) -> String {
     }
     if let Some(example) = &report.left.example {
         head += &format!(
-            "<p>{} documents may be left, one of them <code>{}</code>.</p>\n",
+            "<p>Documents that may be left behind: {}, one of them <code>{}</code>.</p>\n",
             grouped(report.left.documents),
             escaped(example)
         );

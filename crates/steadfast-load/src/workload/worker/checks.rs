@@ -41,6 +41,9 @@ impl<C: Client> Worker<C> {
             Err(trouble) if trouble.nature == Nature::NotFound => None,
             Err(trouble) => {
                 self.explain(Kind::Get, &key, &trouble);
+                if !self.scene.has_given_up() {
+                    self.unread_because = Some(trouble.history);
+                }
                 self.checks.push_back(check);
                 self.rest().await;
                 return;
@@ -199,6 +202,7 @@ impl<C: Client> Worker<C> {
     async fn read_in_the_end(&self, key: &str) -> Option<Option<Bytes>> {
         let wrong = Wrong::Unchecked("it could not be read in the end");
         let mut unread = Violation::of(wrong, Kind::Get.name(), key);
+        unread.history.clone_from(&self.unread_because);
         while !self.scene.has_given_up() {
             let read = self.scene.patiently(self.client.get(key));
             match self.timed(Kind::Get, read).await {
@@ -206,7 +210,9 @@ impl<C: Client> Worker<C> {
                 Err(trouble) if trouble.nature == Nature::NotFound => return Some(None),
                 Err(trouble) => {
                     self.explain(Kind::Get, key, &trouble);
-                    unread = unread.with_history(trouble.history);
+                    if !self.scene.has_given_up() {
+                        unread = unread.with_history(trouble.history);
+                    }
                 }
             }
             self.rest().await;

@@ -46,6 +46,8 @@ pub struct Worker<C> {
     checks: VecDeque<Check>,
     /// Documents that may be there, and that nobody will look for again: to be swept up.
     unsure: VecDeque<Token>,
+    /// Why a document could not be read back, the last time that one could not.
+    unread_because: Option<String>,
 }
 
 /// What a worker leaves behind, to be compared when all have ended.
@@ -82,6 +84,7 @@ impl<C: Client> Worker<C> {
             counter: None,
             checks: VecDeque::new(),
             unsure: VecDeque::new(),
+            unread_because: None,
         }
     }
 
