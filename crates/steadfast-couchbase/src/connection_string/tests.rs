@@ -107,7 +107,7 @@ fn what_makes_no_sense_is_refused_by_the_part_that_does_not() {
         (
             "couchbase://db?password=hunter2",
             "option password",
-            "Credentials",
+            "credentials are given apart",
         ),
         ("couchbase://db?=1", "option ", "is not known"),
         (
