@@ -46,6 +46,7 @@ mod run;
 mod service;
 mod storm;
 mod tally;
+mod watched;
 mod weather;
 
 pub use outcome::{Outcome, Second};

@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use crate::policy::Policy;
 use crate::storm::Storm;
-use crate::tally::{Decisions, Tally};
+use crate::tally::Tally;
+use crate::watched::Decisions;
 
 /// The share of a second's requests that must succeed for the second to be a good one.
 const GOOD: f64 = 0.99;

@@ -1,15 +1,11 @@
 //! What holds in every storm, under every policy.
 
+mod support;
+
 use steadfast_storm::{Outcome, Policy, Storm, Trouble, Weather};
 
 fn small() -> Storm {
-    Storm {
-        clients: 10,
-        rate: 100.0,
-        workers: 1,
-        queue: 250,
-        ..Storm::default().lasting(70.0)
-    }
+    support::small().lasting(70.0)
 }
 
 fn run(storm: &Storm) -> Vec<Outcome> {

@@ -1,20 +1,15 @@
 //! What policies do to a service that is in trouble. Each of these is why a policy is the way
 //! it is.
 
+mod support;
+
 use std::sync::Arc;
 
 use steadfast::{RetryAfter, Standard};
 use steadfast_storm::{Outcome, Policy, Storm, Trouble, Weather};
 
-/// A tenth of the default fleet, and of the service.
 fn small() -> Storm {
-    Storm {
-        clients: 10,
-        rate: 100.0,
-        workers: 1,
-        queue: 250,
-        ..Storm::default().lasting(90.0)
-    }
+    support::small().lasting(90.0)
 }
 
 fn one(storm: &Storm, policy: Policy) -> Outcome {

@@ -14,7 +14,8 @@ use crate::outcome::Outcome;
 use crate::policy::Policy;
 use crate::service::{Reception, Service, exponential};
 use crate::storm::Storm;
-use crate::tally::{Tally, Watched};
+use crate::tally::Tally;
+use crate::watched::Watched;
 use crate::weather::Trouble;
 use flight::{Flights, Turn};
 
