@@ -7,7 +7,7 @@
 use std::io::{self, BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
-use steadfast_cluster::{BucketSettings, Cluster};
+use steadfast_cluster::{BucketSettings, TestCluster};
 
 use crate::processors;
 
@@ -63,7 +63,7 @@ pub fn serve(nodes: usize) -> Result<(), Box<dyn std::error::Error>> {
         .build()?;
     runtime.block_on(async {
         let bucket = BucketSettings::new(BUCKET).replicas(0).vbuckets(VBUCKETS);
-        let cluster = Cluster::builder()
+        let cluster = TestCluster::builder()
             .nodes(nodes)
             .bucket(bucket)
             .user(USER, PASSWORD)

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use steadfast_cluster::{BucketSettings, Cluster};
+use steadfast_cluster::{BucketSettings, TestCluster};
 use steadfast_wire::extras::Store;
 use steadfast_wire::{Feature, HEADER_LEN, Opcode, Status};
 use support::{BUCKET, Client, USUAL, VBUCKETS};
@@ -40,7 +40,7 @@ fn main() {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let cluster = Cluster::builder()
+        let cluster = TestCluster::builder()
             .bucket(BucketSettings::new(BUCKET).replicas(0).vbuckets(VBUCKETS))
             .user("app", "secret")
             .start()

@@ -11,12 +11,12 @@
 //!
 //! ```
 //! use steadfast_cluster::fault::Fault;
-//! use steadfast_cluster::{BucketSettings, Cluster};
+//! use steadfast_cluster::{BucketSettings, TestCluster};
 //! use steadfast_wire::{Opcode, Status};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let cluster = Cluster::builder()
+//! let cluster = TestCluster::builder()
 //!     .nodes(3)
 //!     .bucket(BucketSettings::new("travel").replicas(1))
 //!     .user("app", "secret")
@@ -36,7 +36,7 @@
 //!
 //! The parts, from the inside out: [`store`] and [`subdoc`] are documents without
 //! sockets, [`topology`] says who has them, [`kv`] and [`http`] speak to clients, and
-//! [`Cluster`] holds it all together.
+//! [`TestCluster`] holds it all together.
 #![forbid(unsafe_code)]
 
 pub mod bucket;
@@ -57,6 +57,6 @@ pub mod topology;
 pub mod users;
 
 pub use bucket::BucketSettings;
-pub use cluster::{Builder, Cluster, ClusterError};
+pub use cluster::{ClusterError, TestCluster, TestClusterBuilder};
 pub use service::Service;
 pub use topology::NodeId;

@@ -9,10 +9,10 @@ mod support;
 use http::{Answer, Call};
 use serde_json::{Value, json};
 use steadfast_cluster::http::script::Script;
-use steadfast_cluster::{Cluster, Service};
+use steadfast_cluster::{Service, TestCluster};
 use support::cluster;
 
-async fn ask(cluster: &Cluster, body: Value) -> Answer {
+async fn ask(cluster: &TestCluster, body: Value) -> Answer {
     let call = Call::new("POST", "/analytics/service").json(&body);
     call.send(cluster, Service::Analytics).await
 }

@@ -5,14 +5,14 @@
 mod support;
 
 use serde_json::{Value, json};
-use steadfast_cluster::{BucketSettings, Cluster};
+use steadfast_cluster::{BucketSettings, TestCluster};
 use steadfast_wire::{Opcode, Status};
 use support::{BUCKET, Client, VBUCKETS};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-async fn controlled() -> Cluster {
-    Cluster::builder()
+async fn controlled() -> TestCluster {
+    TestCluster::builder()
         .nodes(2)
         .bucket(BucketSettings::new(BUCKET).vbuckets(VBUCKETS))
         .user("app", "secret")
@@ -23,7 +23,7 @@ async fn controlled() -> Cluster {
         .unwrap()
 }
 
-async fn call(cluster: &Cluster, method: &str, path: &str, body: &str) -> (u16, Value) {
+async fn call(cluster: &TestCluster, method: &str, path: &str, body: &str) -> (u16, Value) {
     let address = cluster.control_address().unwrap();
     let (status, body) = http(&address.to_string(), method, path, body).await;
     (
@@ -296,7 +296,7 @@ async fn who_waits_for_a_rebalance_hears_that_it_was_cancelled() {
 async fn a_port_for_control_that_is_taken_is_named() {
     let taken = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = taken.local_addr().unwrap();
-    let error = Cluster::builder().control(address.port()).start().await;
+    let error = TestCluster::builder().control(address.port()).start().await;
     let error = error.unwrap_err().to_string();
     assert!(error.contains(&address.to_string()), "{error}");
 }
@@ -304,11 +304,11 @@ async fn a_port_for_control_that_is_taken_is_named() {
 #[tokio::test]
 async fn names_that_no_client_could_use_are_refused() {
     for (builder, problem) in [
-        (Cluster::builder().host(""), "host"),
-        (Cluster::builder().host("a b"), "host"),
-        (Cluster::builder().user("", "x"), "user"),
-        (Cluster::builder().user("a:b", "x"), "user"),
-        (Cluster::builder().user("a", ""), "password"),
+        (TestCluster::builder().host(""), "host"),
+        (TestCluster::builder().host("a b"), "host"),
+        (TestCluster::builder().user("", "x"), "user"),
+        (TestCluster::builder().user("a:b", "x"), "user"),
+        (TestCluster::builder().user("a", ""), "password"),
     ] {
         let error = builder.start().await.unwrap_err().to_string();
         assert!(error.contains(problem), "{error}");

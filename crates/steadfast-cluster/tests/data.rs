@@ -10,7 +10,7 @@ use bytes::BytesMut;
 use steadfast_cluster::cluster::What;
 use steadfast_cluster::journal::Argument;
 use steadfast_cluster::users::Rights;
-use steadfast_cluster::{BucketSettings, Cluster, NodeId};
+use steadfast_cluster::{BucketSettings, NodeId, TestCluster};
 use steadfast_wire::extras::{
     Counter, DocumentFlags, DocumentMeta, GetMetaVersion, MutationToken, Store,
 };
@@ -29,7 +29,7 @@ fn cas(frame: &Frame) -> u64 {
     frame.header().cas
 }
 
-async fn one() -> (Cluster, Client) {
+async fn one() -> (TestCluster, Client) {
     let cluster = cluster(1, 0).await;
     let client = Client::for_key(&cluster, "k").await;
     (cluster, client)

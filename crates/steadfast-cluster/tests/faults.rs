@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use steadfast_cluster::fault::{Fault, Garble};
-use steadfast_cluster::{Cluster, NodeId};
+use steadfast_cluster::{NodeId, TestCluster};
 use steadfast_wire::extras::Store;
 use steadfast_wire::{ErrorBody, Feature, FrameDecoder, FrameError, HEADER_LEN, Opcode, Status};
 use support::{Client, USUAL, cluster, eventually};
 use tokio::time::Instant;
 
-async fn one() -> (Cluster, Client) {
+async fn one() -> (TestCluster, Client) {
     let cluster = cluster(1, 0).await;
     let client = Client::for_key(&cluster, "k").await;
     (cluster, client)

@@ -16,7 +16,7 @@ use bytes::BytesMut;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use steadfast_cluster::users::Rights;
-use steadfast_cluster::{Cluster, Service};
+use steadfast_cluster::{Service, TestCluster};
 use steadfast_wire::{Feature, FrameBuilder, Magic, Opcode, Status};
 use support::{BUCKET, Client, USUAL, cluster, eventually};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -58,7 +58,7 @@ impl Write for Logged {
     }
 }
 
-async fn connect(cluster: &Cluster) -> TcpStream {
+async fn connect(cluster: &TestCluster) -> TcpStream {
     TcpStream::connect(&cluster.addresses(Service::Kv)[0])
         .await
         .unwrap()
@@ -114,7 +114,7 @@ async fn garbage_on_many_connections_at_once_harms_nobody_else() {
 }
 
 /// One connection's worth of nonsense: bytes that were never a frame, or frames with damage.
-async fn attack(cluster: &Cluster, samples: &[Vec<u8>], random: &mut SmallRng) {
+async fn attack(cluster: &TestCluster, samples: &[Vec<u8>], random: &mut SmallRng) {
     let authenticated = random.random_bool(0.8);
     let mut client = if authenticated {
         Client::ready(cluster, cluster.nodes()[0], USUAL).await

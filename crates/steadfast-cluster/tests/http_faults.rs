@@ -12,7 +12,7 @@ use http::{Answer, Call};
 use serde_json::json;
 use steadfast_cluster::fault::{Fault, Garble, When};
 use steadfast_cluster::http::script::Script;
-use steadfast_cluster::{Cluster, Service};
+use steadfast_cluster::{Service, TestCluster};
 use support::{cluster, eventually};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -23,7 +23,7 @@ fn write() -> Call<'static> {
         .json(&json!({"statement": "UPSERT INTO b VALUES ('k', 1) RETURNING META().id"}))
 }
 
-async fn send(cluster: &Cluster) -> Option<Answer> {
+async fn send(cluster: &TestCluster) -> Option<Answer> {
     write().try_send(cluster, Service::Query).await
 }
 

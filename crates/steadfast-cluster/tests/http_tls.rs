@@ -15,20 +15,20 @@ use rustls::{ClientConfig, RootCertStore};
 use serde_json::{Value, json};
 use steadfast_cluster::fault::Fault;
 use steadfast_cluster::http::script::Script;
-use steadfast_cluster::{Cluster, Service};
+use steadfast_cluster::{Service, TestCluster};
 use support::builder;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 /// The TLS port of a service, as a client would find it: in the map.
-async fn port(cluster: &Cluster, name: &str) -> u64 {
+async fn port(cluster: &TestCluster, name: &str) -> u64 {
     let call = Call::new("GET", "/pools/default/nodeServices");
     let map = call.send(cluster, Service::Mgmt).await.json();
     map["nodesExt"][0]["services"][name].as_u64().unwrap()
 }
 
-async fn send(cluster: &Cluster, service: &str, call: &Call<'_>) -> Answer {
+async fn send(cluster: &TestCluster, service: &str, call: &Call<'_>) -> Answer {
     let mut roots = RootCertStore::empty();
     let authority = CertificateDer::from_pem_slice(cluster.ca_pem().unwrap().as_bytes()).unwrap();
     roots.add(authority).unwrap();

@@ -9,21 +9,21 @@ mod support;
 use http::{Answer, Call};
 use serde_json::{Value, json};
 use steadfast_cluster::users::Rights;
-use steadfast_cluster::{Cluster, NodeId, Service};
+use steadfast_cluster::{NodeId, Service, TestCluster};
 use steadfast_wire::Status;
 use support::{BUCKET, Client, USUAL, VBUCKETS, builder, cluster};
 use tokio::io::AsyncReadExt;
 
-async fn get(cluster: &Cluster, path: &str) -> Answer {
+async fn get(cluster: &TestCluster, path: &str) -> Answer {
     Call::new("GET", path).send(cluster, Service::Mgmt).await
 }
 
-async fn form(cluster: &Cluster, method: &str, path: &str, form: &str) -> Answer {
+async fn form(cluster: &TestCluster, method: &str, path: &str, form: &str) -> Answer {
     let call = Call::new(method, path).form(form);
     call.send(cluster, Service::Mgmt).await
 }
 
-async fn delete(cluster: &Cluster, path: &str) -> u16 {
+async fn delete(cluster: &TestCluster, path: &str) -> u16 {
     form(cluster, "DELETE", path, "").await.status
 }
 

@@ -84,12 +84,12 @@ fn gets(client: &Client, count: usize) -> Vec<u8> {
     one.repeat(count)
 }
 
-async fn connect(cluster: &steadfast_cluster::Cluster) -> TcpStream {
+async fn connect(cluster: &steadfast_cluster::TestCluster) -> TcpStream {
     let address = cluster.addresses(steadfast_cluster::Service::Kv)[0].clone();
     TcpStream::connect(address).await.unwrap()
 }
 
-async fn slow_reader(cluster: &steadfast_cluster::Cluster) -> Client {
+async fn slow_reader(cluster: &steadfast_cluster::TestCluster) -> Client {
     Client::ready(cluster, cluster.nodes()[0], USUAL).await
 }
 

@@ -11,21 +11,21 @@ use serde_json::{Value, json};
 use steadfast_cluster::http::query::PlanLoss;
 use steadfast_cluster::http::script::Script;
 use steadfast_cluster::users::Rights;
-use steadfast_cluster::{Cluster, Service};
+use steadfast_cluster::{Service, TestCluster};
 use steadfast_wire::Opcode;
 use support::{BUCKET, Client, cluster};
 
-async fn ask(cluster: &Cluster, body: Value) -> Answer {
+async fn ask(cluster: &TestCluster, body: Value) -> Answer {
     let call = Call::new("POST", "/query/service").json(&body);
     call.send(cluster, Service::Query).await
 }
 
-async fn run(cluster: &Cluster, statement: &str) -> Answer {
+async fn run(cluster: &TestCluster, statement: &str) -> Answer {
     ask(cluster, json!({"statement": statement})).await
 }
 
 /// Two documents, written as a client would.
-async fn with_documents() -> Cluster {
+async fn with_documents() -> TestCluster {
     let cluster = cluster(2, 1).await;
     for (key, value) in [("k1", r#"{"n":1,"tags":["x"]}"#), ("k2", r#"{"n":2}"#)] {
         Client::for_key(&cluster, key).await.set(key, value).await;

@@ -8,12 +8,12 @@ mod support;
 
 use http::{Answer, Call};
 use serde_json::{Value, json};
-use steadfast_cluster::{Cluster, Service};
+use steadfast_cluster::{Service, TestCluster};
 use support::builder;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-async fn control(cluster: &Cluster, method: &str, path: &str, body: &Value) -> Answer {
+async fn control(cluster: &TestCluster, method: &str, path: &str, body: &Value) -> Answer {
     let mut stream = TcpStream::connect(cluster.control_address().unwrap())
         .await
         .unwrap();
@@ -24,7 +24,7 @@ async fn control(cluster: &Cluster, method: &str, path: &str, body: &Value) -> A
     http::parse(&bytes).unwrap()
 }
 
-async fn ask(cluster: &Cluster, body: Value) -> Answer {
+async fn ask(cluster: &TestCluster, body: Value) -> Answer {
     let call = Call::new("POST", "/query/service").json(&body);
     call.send(cluster, Service::Query).await
 }

@@ -9,12 +9,12 @@ mod support;
 use http::{Answer, Call};
 use serde_json::json;
 use steadfast_cluster::http::script::Script;
-use steadfast_cluster::{Cluster, Service};
+use steadfast_cluster::{Service, TestCluster};
 use support::cluster;
 
 const QUERY: &str = "/api/index/idx/query";
 
-async fn find(cluster: &Cluster, path: &str) -> Answer {
+async fn find(cluster: &TestCluster, path: &str) -> Answer {
     let body = json!({"query": {"match": "x"}, "size": 10});
     Call::new("POST", path)
         .json(&body)

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use steadfast_cluster::fault::Fault;
 use steadfast_cluster::users::Rights;
-use steadfast_cluster::{Cluster, NodeId};
+use steadfast_cluster::{NodeId, TestCluster};
 use steadfast_wire::config::{ClusterConfig, ConfigNotification, ConfigVersion};
 use steadfast_wire::error_map::ErrorMap;
 use steadfast_wire::{Datatype, Feature, Frame, FrameBuilder, Magic, Opcode, Status};
@@ -25,7 +25,7 @@ fn get_config() -> FrameBuilder {
     FrameBuilder::request(Opcode::GetClusterConfig)
 }
 
-async fn with_features(cluster: &Cluster, more: &[Feature]) -> Client {
+async fn with_features(cluster: &TestCluster, more: &[Feature]) -> Client {
     let features: Vec<Feature> = USUAL.iter().chain(more).copied().collect();
     Client::ready(cluster, NODE, &features).await
 }

@@ -10,7 +10,7 @@ use bytes::BytesMut;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
-use steadfast_cluster::Cluster;
+use steadfast_cluster::TestCluster;
 use steadfast_wire::{FrameBuilder, Opcode, Status};
 use support::builder;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -18,7 +18,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-async fn connect(cluster: &Cluster, ca_pem: &str) -> std::io::Result<TlsStream<TcpStream>> {
+async fn connect(cluster: &TestCluster, ca_pem: &str) -> std::io::Result<TlsStream<TcpStream>> {
     let mut roots = RootCertStore::empty();
     roots
         .add(CertificateDer::from_pem_slice(ca_pem.as_bytes()).unwrap())
@@ -65,7 +65,7 @@ async fn a_client_that_trusts_another_authority_does_not() {
 }
 
 /// The first bytes of a handshake, and no more.
-async fn half_open(cluster: &Cluster, bytes: &[u8]) -> TcpStream {
+async fn half_open(cluster: &TestCluster, bytes: &[u8]) -> TcpStream {
     let connection_string = cluster.tls_connection_string().unwrap();
     let address = connection_string.strip_prefix("couchbases://").unwrap();
     let mut stream = TcpStream::connect(address).await.unwrap();

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use steadfast_cluster::cluster::{Pace, What};
-use steadfast_cluster::{BucketSettings, Cluster, ClusterError, NodeId, Service};
+use steadfast_cluster::{BucketSettings, ClusterError, NodeId, Service, TestCluster};
 use steadfast_wire::config::ClusterConfig;
 use steadfast_wire::extras::Store;
 use steadfast_wire::{FrameBuilder, Opcode, Status};
@@ -20,12 +20,12 @@ use tokio::task::JoinHandle;
 
 /// A client that asks the cluster itself where to go, and tries again when that was wrong.
 struct Router {
-    cluster: Cluster,
+    cluster: TestCluster,
     clients: HashMap<NodeId, Client>,
 }
 
 impl Router {
-    fn new(cluster: &Cluster) -> Self {
+    fn new(cluster: &TestCluster) -> Self {
         Self {
             cluster: cluster.clone(),
             clients: HashMap::new(),
@@ -82,7 +82,7 @@ async fn map_of(client: &mut Client) -> ClusterConfig {
 type Acknowledged = (Router, HashMap<String, String>);
 
 /// Writes from a task of its own until told to stop; says what was acknowledged.
-fn keep_writing(cluster: &Cluster) -> (Arc<AtomicBool>, JoinHandle<Acknowledged>) {
+fn keep_writing(cluster: &TestCluster) -> (Arc<AtomicBool>, JoinHandle<Acknowledged>) {
     let stop = Arc::new(AtomicBool::new(false));
     let (stopped, mut router) = (stop.clone(), Router::new(cluster));
     let task = tokio::spawn(async move {
@@ -149,7 +149,7 @@ async fn a_rebalance_shows_where_it_goes_moves_step_by_step_and_loses_no_acknowl
     assert_eq!(cluster.nodes(), [NodeId::new(1), node]);
 }
 
-fn cluster_active(cluster: &Cluster, id: u16) -> NodeId {
+fn cluster_active(cluster: &TestCluster, id: u16) -> NodeId {
     cluster.bucket(BUCKET).unwrap().chains()[usize::from(id)]
         .active
         .unwrap()

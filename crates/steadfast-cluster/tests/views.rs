@@ -10,12 +10,12 @@ use http::{Answer, Call};
 use serde_json::json;
 use steadfast_cluster::http::script::Script;
 use steadfast_cluster::users::Rights;
-use steadfast_cluster::{Cluster, Service};
+use steadfast_cluster::{Service, TestCluster};
 use support::{BUCKET, builder, cluster};
 
 const VIEW: &str = "/b/_design/d/_view/v?limit=10&stale=false";
 
-async fn ask(cluster: &Cluster, method: &str, path: &str, body: &str) -> Answer {
+async fn ask(cluster: &TestCluster, method: &str, path: &str, body: &str) -> Answer {
     let call = Call::new(method, path).body(body);
     call.send(cluster, Service::Views).await
 }

@@ -7,7 +7,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let server = steadfast_cluster::Cluster::builder()
+//! # let server = steadfast_cluster::TestCluster::builder()
 //! #     .nodes(2)
 //! #     .bucket(steadfast_cluster::BucketSettings::new("travel").replicas(1))
 //! #     .user("app", "secret")

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use steadfast::{RetryAction, from_fn};
 use steadfast_cluster::fault::Fault;
-use steadfast_cluster::{BucketSettings, Cluster as Server};
+use steadfast_cluster::{BucketSettings, TestCluster};
 use steadfast_couchbase::{Cluster, Collection, Credentials};
 use steadfast_wire::{Opcode, Status};
 use tokio::runtime::{Builder, Runtime};
@@ -143,7 +143,7 @@ impl Scene {
         thread::spawn(move || {
             let runtime = Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
-                let server = Server::builder()
+                let server = TestCluster::builder()
                     .bucket(BucketSettings::new("travel").replicas(0).vbuckets(64))
                     .user("app", "secret")
                     .start()

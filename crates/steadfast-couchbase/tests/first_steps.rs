@@ -1,11 +1,11 @@
 //! A client against a real cluster on real sockets.
 
-use steadfast_cluster::{BucketSettings, Cluster as Server};
+use steadfast_cluster::{BucketSettings, TestCluster};
 use steadfast_couchbase::{Cluster, Credentials, ErrorKind};
 
 #[tokio::test]
 async fn a_document_is_written_and_read() {
-    let server = Server::builder()
+    let server = TestCluster::builder()
         .nodes(3)
         .bucket(BucketSettings::new("travel").replicas(1))
         .user("app", "secret")
@@ -33,7 +33,7 @@ async fn a_document_is_written_and_read() {
 
 #[tokio::test]
 async fn a_query_finds_what_was_written() {
-    let server = Server::builder()
+    let server = TestCluster::builder()
         .nodes(2)
         .bucket(BucketSettings::new("travel"))
         .user("app", "secret")

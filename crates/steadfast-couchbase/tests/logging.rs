@@ -10,7 +10,7 @@ use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex};
 
 use steadfast_cluster::fault::Fault;
-use steadfast_cluster::{BucketSettings, Cluster as Server};
+use steadfast_cluster::{BucketSettings, TestCluster};
 use steadfast_couchbase::{Cluster, Credentials};
 use steadfast_wire::error_map::{Attributes, ErrorDefinition};
 use steadfast_wire::{Opcode, Status};
@@ -63,7 +63,7 @@ impl Subscriber for Log {
 async fn retries_that_the_error_map_wants_and_maps_that_cannot_be_read_are_in_the_log() {
     let log = Log::default();
     tracing::subscriber::set_global_default(log.clone()).unwrap();
-    let server = Server::builder()
+    let server = TestCluster::builder()
         .nodes(1)
         .bucket(BucketSettings::new("b").vbuckets(4))
         .user("app", "secret")

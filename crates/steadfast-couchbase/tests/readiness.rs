@@ -4,20 +4,20 @@
 use std::time::Duration;
 
 use steadfast_cluster::fault::Fault;
-use steadfast_cluster::{BucketSettings, Cluster as Server};
+use steadfast_cluster::{BucketSettings, TestCluster};
 use steadfast_couchbase::diagnostics::{EndpointState, Readiness};
 use steadfast_couchbase::{Cluster, Credentials, ErrorKind, reason};
 use steadfast_wire::{Opcode, Status};
 
 const SOON: Duration = Duration::from_secs(10);
 
-async fn server() -> Server {
-    let builder = Server::builder().nodes(3).user("app", "secret");
+async fn server() -> TestCluster {
+    let builder = TestCluster::builder().nodes(3).user("app", "secret");
     let bucket = BucketSettings::new("travel").replicas(1);
     builder.bucket(bucket).start().await.unwrap()
 }
 
-async fn client(server: &Server, password: &str) -> Cluster {
+async fn client(server: &TestCluster, password: &str) -> Cluster {
     let credentials = Credentials::password("app", password);
     Cluster::connect(&server.connection_string(), credentials)
         .await

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use steadfast_cluster::{BucketSettings, Cluster};
+use steadfast_cluster::{BucketSettings, TestCluster};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 /// The bucket of the workload.
@@ -20,7 +20,7 @@ const JOURNAL: usize = 1 << 17;
 
 /// A cluster, and the threads that it runs on. They stop when it is dropped.
 pub struct Embedded {
-    cluster: Cluster,
+    cluster: TestCluster,
     /// Always there, but for the moment of being dropped.
     runtime: Option<Runtime>,
 }
@@ -43,7 +43,7 @@ impl Embedded {
         let bucket = BucketSettings::new(BUCKET)
             .replicas(usize::from(nodes > 1))
             .vbuckets(VBUCKETS);
-        let builder = Cluster::builder()
+        let builder = TestCluster::builder()
             .nodes(nodes)
             .bucket(bucket)
             .user(USER, PASSWORD)
@@ -71,7 +71,7 @@ impl Embedded {
     }
 
     /// The cluster.
-    pub fn cluster(&self) -> &Cluster {
+    pub fn cluster(&self) -> &TestCluster {
         &self.cluster
     }
 

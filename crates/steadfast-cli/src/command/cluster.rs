@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 use steadfast_cluster::users::check_name;
-use steadfast_cluster::{BucketSettings, Cluster, ClusterError, Service};
+use steadfast_cluster::{BucketSettings, ClusterError, Service, TestCluster};
 use tempfile::TempPath;
 
 use crate::exit::refuse;
@@ -97,7 +97,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     };
     // So that there is no moment in which a signal would end it as a crash does.
     let mut signals = Signals::listen()?;
-    let mut builder = Cluster::builder()
+    let mut builder = TestCluster::builder()
         .nodes(arguments.nodes)
         .tls(arguments.tls)
         .bind(arguments.bind)

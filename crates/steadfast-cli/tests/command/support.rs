@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use steadfast_cluster::{BucketSettings, Builder, Cluster};
+use steadfast_cluster::{BucketSettings, TestCluster, TestClusterBuilder};
 use tokio::runtime::Runtime;
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_steadfast");
@@ -60,19 +60,19 @@ pub(crate) fn run(mut command: Command) -> Output {
 /// A cluster in this process, for the command to talk to.
 pub(crate) struct Served {
     runtime: Runtime,
-    cluster: Cluster,
+    cluster: TestCluster,
 }
 
 impl Served {
-    pub(crate) fn start(build: impl FnOnce(Builder) -> Builder) -> Self {
+    pub(crate) fn start(build: impl FnOnce(TestClusterBuilder) -> TestClusterBuilder) -> Self {
         let runtime = Runtime::new().unwrap();
         let bucket = BucketSettings::new("travel").replicas(0).vbuckets(16);
-        let builder = Cluster::builder().bucket(bucket).user("app", "secret");
+        let builder = TestCluster::builder().bucket(bucket).user("app", "secret");
         let cluster = runtime.block_on(build(builder).start()).unwrap();
         Self { runtime, cluster }
     }
 
-    pub(crate) fn cluster(&self) -> &Cluster {
+    pub(crate) fn cluster(&self) -> &TestCluster {
         &self.cluster
     }
 

@@ -87,7 +87,7 @@ fn a_short_run_meets_every_fault_and_accounts_for_every_write() {
 fn against_a_cluster_of_the_users_nothing_is_broken_and_nothing_is_left_behind() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let bucket = steadfast_cluster::BucketSettings::new("mine").replicas(1);
-    let cluster = steadfast_cluster::Cluster::builder()
+    let cluster = steadfast_cluster::TestCluster::builder()
         .nodes(2)
         .bucket(bucket)
         .user("app", "secret")
@@ -128,7 +128,7 @@ fn against_a_cluster_of_the_users_nothing_is_broken_and_nothing_is_left_behind()
 fn a_collection_over_tls_is_reached_with_the_flags_of_the_other_commands() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let bucket = steadfast_cluster::BucketSettings::new("mine").replicas(0);
-    let cluster = steadfast_cluster::Cluster::builder()
+    let cluster = steadfast_cluster::TestCluster::builder()
         .bucket(bucket.vbuckets(16))
         .user("app", "secret")
         .tls(true)
@@ -217,7 +217,7 @@ mod interrupted {
 
     use serde_json::Value;
     use steadfast_cluster::fault::Fault;
-    use steadfast_cluster::{BucketSettings, Cluster};
+    use steadfast_cluster::{BucketSettings, TestCluster};
     use steadfast_wire::Opcode;
 
     struct Running {
@@ -266,15 +266,15 @@ mod interrupted {
     }
 
     /// A cluster of the user's, and its address.
-    async fn cluster() -> (Cluster, String) {
+    async fn cluster() -> (TestCluster, String) {
         let bucket = BucketSettings::new("mine").replicas(1).vbuckets(16);
-        let builder = Cluster::builder().nodes(2).bucket(bucket);
+        let builder = TestCluster::builder().nodes(2).bucket(bucket);
         let cluster = builder.user("app", "secret").start().await.unwrap();
         let address = format!("{}/mine", cluster.connection_string());
         (cluster, address)
     }
 
-    fn living(cluster: &Cluster) -> BTreeSet<String> {
+    fn living(cluster: &TestCluster) -> BTreeSet<String> {
         let mut living = BTreeSet::new();
         for entry in cluster.journal().since(0) {
             let key = String::from_utf8(entry.key().to_vec()).unwrap();

@@ -2,14 +2,14 @@
 
 use std::process::{Command, Output};
 
-use steadfast_cluster::{BucketSettings, Cluster};
+use steadfast_cluster::{BucketSettings, TestCluster};
 
 use super::{load, password, report};
 
 /// A cluster of the user's, with three nodes.
-async fn cluster() -> Cluster {
+async fn cluster() -> TestCluster {
     let bucket = BucketSettings::new("mine").replicas(1).vbuckets(16);
-    let builder = Cluster::builder().nodes(3).bucket(bucket);
+    let builder = TestCluster::builder().nodes(3).bucket(bucket);
     builder.user("app", "secret").start().await.unwrap()
 }
 

@@ -11,7 +11,7 @@ use super::holds::Holds;
 use super::node::{Membership, Node, Placement};
 use super::progress::Progress;
 use super::shared::Shared;
-use super::{Cluster, ClusterError, Inner};
+use super::{ClusterError, Inner, TestCluster};
 use crate::bucket::BucketSettings;
 use crate::http::control;
 use crate::journal::DEFAULT_LIMIT;
@@ -23,7 +23,7 @@ use crate::users::{self, Rights};
 
 /// A cluster to start.
 #[derive(Debug, Clone)]
-pub struct Builder {
+pub struct TestClusterBuilder {
     nodes: usize,
     buckets: Vec<BucketSettings>,
     users: Vec<(String, String, Rights)>,
@@ -37,7 +37,7 @@ pub struct Builder {
     farewell: Duration,
 }
 
-impl Default for Builder {
+impl Default for TestClusterBuilder {
     fn default() -> Self {
         Self {
             nodes: 1,
@@ -55,7 +55,7 @@ impl Default for Builder {
     }
 }
 
-impl Builder {
+impl TestClusterBuilder {
     /// With so many nodes.
     #[must_use]
     pub fn nodes(mut self, nodes: usize) -> Self {
@@ -148,7 +148,7 @@ impl Builder {
     /// Starts the cluster.
     ///
     /// Dropping the future stops whatever had started.
-    pub async fn start(self) -> Result<Cluster, ClusterError> {
+    pub async fn start(self) -> Result<TestCluster, ClusterError> {
         if !(1..=MAX_NODES).contains(&self.nodes) {
             let text = format!("a cluster has 1 to {MAX_NODES} nodes, not {}", self.nodes);
             return Err(ClusterError::Invalid(text));
@@ -162,7 +162,7 @@ impl Builder {
             None
         };
         let shared = Arc::new(Shared::new(seed, self.journal_limit, tls));
-        let cluster = Cluster {
+        let cluster = TestCluster {
             inner: Arc::new(Inner {
                 shared: shared.clone(),
                 seed,

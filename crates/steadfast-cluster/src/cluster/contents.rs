@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use steadfast_wire::leb128;
 
-use super::{Cluster, ClusterError};
+use super::{ClusterError, TestCluster};
 use crate::bucket::{Bucket, BucketSettings};
 use crate::store::document::Document;
 use crate::topology::NodeId;
 
-impl Cluster {
+impl TestCluster {
     /// Creates a bucket on all member nodes.
     ///
     /// Dropping the future before it is done leaves the cluster without the bucket.

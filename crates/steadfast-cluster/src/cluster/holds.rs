@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cluster, ClusterError};
+use super::{ClusterError, TestCluster};
 use crate::topology::NodeId;
 
 /// What is held.
@@ -42,12 +42,12 @@ impl Holds {
 #[derive(Debug)]
 #[must_use = "the hold ends when its guard is dropped"]
 pub struct HoldGuard {
-    cluster: Cluster,
+    cluster: TestCluster,
     what: What,
     node: NodeId,
 }
 
-impl Cluster {
+impl TestCluster {
     /// Keeps mutations from the replicas on a node, or a node from its disk, while the guard lives.
     pub fn hold(&self, what: What, node: NodeId) -> Result<HoldGuard, ClusterError> {
         self.shared()

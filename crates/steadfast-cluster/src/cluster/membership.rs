@@ -7,11 +7,11 @@ use tokio::sync::OwnedMutexGuard;
 use super::node::{Membership, Node};
 use super::progress::{Change, State};
 use super::rebalance::{Pace, Rebalance};
-use super::{Cluster, ClusterError};
+use super::{ClusterError, TestCluster};
 use crate::store::vbucket::NodeSet;
 use crate::topology::NodeId;
 
-impl Cluster {
+impl TestCluster {
     /// The numbers of the nodes that are part of the map.
     pub fn nodes(&self) -> Vec<NodeId> {
         self.shared()
@@ -102,7 +102,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Brings a failed-over node back, empty, as a member; [`Cluster::rebalance`] gives it its share.
+    /// Brings a failed-over node back, empty, as a member; [`TestCluster::rebalance`] gives it its share.
     ///
     /// Dropping the future before it is done leaves the node out.
     pub async fn recover(&self, node: NodeId) -> Result<(), ClusterError> {

@@ -1,7 +1,7 @@
 //! The cluster as one holds it in the hand.
 //!
-//! - [`Builder`] starts one;
-//! - [`Cluster`] is the handle: what is in it, what is broken, what was applied;
+//! - [`TestClusterBuilder`] starts one;
+//! - [`TestCluster`] is the handle: what is in it, what is broken, what was applied;
 //! - `rebalance` moves vbuckets and `progress` says how far it is, `membership` adds, crashes and removes nodes;
 //! - `holds` keeps replicas or disks from following;
 //! - [`node`] and [`shared`] are what runs beneath.
@@ -22,7 +22,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-pub use builder::Builder;
+pub use builder::TestClusterBuilder;
 use holds::Holds;
 pub use holds::{HoldGuard, What};
 use node::Placement;
@@ -44,7 +44,7 @@ use crate::users::Users;
 
 /// A running cluster. Clones are handles to the same one; it stops when the last is dropped.
 #[derive(Debug, Clone)]
-pub struct Cluster {
+pub struct TestCluster {
     inner: Arc<Inner>,
 }
 
@@ -73,8 +73,8 @@ pub(crate) struct WeakCluster {
 
 impl WeakCluster {
     /// The cluster, while it runs.
-    pub(crate) fn upgrade(&self) -> Option<Cluster> {
-        self.inner.upgrade().map(|inner| Cluster { inner })
+    pub(crate) fn upgrade(&self) -> Option<TestCluster> {
+        self.inner.upgrade().map(|inner| TestCluster { inner })
     }
 }
 
@@ -112,10 +112,10 @@ pub enum ClusterError {
     Manifest(#[from] ManifestError),
 }
 
-impl Cluster {
+impl TestCluster {
     /// Describes a cluster to start.
-    pub fn builder() -> Builder {
-        Builder::default()
+    pub fn builder() -> TestClusterBuilder {
+        TestClusterBuilder::default()
     }
 
     /// What clients connect to: all nodes, without encryption.

@@ -9,7 +9,7 @@ use serde::ser::{SerializeMap, Serializer};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::Cluster;
+use super::TestCluster;
 use crate::topology::NodeId;
 
 /// A rebalance that runs, or ran last.
@@ -57,7 +57,7 @@ pub(super) struct Progress {
     last: watch::Sender<Option<(RebalanceStatus, CancellationToken)>>,
 }
 
-impl Cluster {
+impl TestCluster {
     /// How far the rebalance is that runs, or how the last one ended.
     pub fn rebalance_status(&self) -> Option<RebalanceStatus> {
         self.inner.progress.status()
@@ -65,7 +65,7 @@ impl Cluster {
 
     /// Stops the rebalance that runs where it is, and returns what became of it; nothing if none
     /// runs. What has moved has moved, every vbucket is where the map says, and
-    /// [`Cluster::rebalance`] goes on from there. One that only has to say farewell to a node is
+    /// [`TestCluster::rebalance`] goes on from there. One that only has to say farewell to a node is
     /// done before this returns.
     ///
     /// A rebalance that is moved on by [`step`](super::Rebalance::step) does not heed this; the

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 
-use super::Cluster;
+use super::TestCluster;
 use super::node::Membership;
 use super::progress::{Change, State};
 use crate::bucket::Bucket;
@@ -49,7 +49,7 @@ impl Default for Pace {
 /// fast-forward map is taken back.
 #[derive(Debug)]
 pub struct Rebalance {
-    cluster: Cluster,
+    cluster: TestCluster,
     moves: VecDeque<(Arc<Bucket>, u16, Chain)>,
     leaving: Vec<NodeId>,
     id: u64,
@@ -63,7 +63,7 @@ pub struct Rebalance {
 }
 
 impl Rebalance {
-    pub(super) fn begin(cluster: Cluster, change: OwnedMutexGuard<()>, what: Change) -> Self {
+    pub(super) fn begin(cluster: TestCluster, change: OwnedMutexGuard<()>, what: Change) -> Self {
         let leaving = match what {
             Change::Out(node) => vec![node],
             Change::In(_) | Change::Even => Vec::new(),
@@ -98,7 +98,7 @@ impl Rebalance {
         }
     }
 
-    /// Tells it from others, in [`Cluster::rebalance_status`].
+    /// Tells it from others, in [`TestCluster::rebalance_status`].
     pub fn id(&self) -> u64 {
         self.id
     }
@@ -121,7 +121,7 @@ impl Rebalance {
         self.moves.len()
     }
 
-    /// Goes through to the end at this pace, unless [`Cluster::cancel_rebalance`] comes first; says
+    /// Goes through to the end at this pace, unless [`TestCluster::cancel_rebalance`] comes first; says
     /// which it was. Once all has moved, there is nothing left to cancel.
     ///
     /// Dropping the future stops the rebalance where it is.

@@ -11,7 +11,7 @@ use steadfast_wire::hello::FeatureSet;
 use tokio::sync::watch;
 
 use super::node::Node;
-use super::{Cluster, WeakCluster};
+use super::{TestCluster, WeakCluster};
 use crate::bucket::Bucket;
 use crate::clock::Clock;
 use crate::error_map::ServedErrorMap;
@@ -100,7 +100,7 @@ impl Shared {
     }
 
     /// The handle of the cluster, while somebody holds it.
-    pub fn cluster(&self) -> Option<Cluster> {
+    pub fn cluster(&self) -> Option<TestCluster> {
         self.handle.get()?.upgrade()
     }
 

@@ -38,7 +38,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 pub use hyper::header;
 pub use message::{Body, BrokenOff, Pieces, Request, Response};
 
-use crate::cluster::Cluster;
+use crate::cluster::TestCluster;
 use crate::cluster::node::{Connection, Node};
 use crate::cluster::shared::Shared;
 use crate::service::Service;
@@ -67,7 +67,7 @@ pub struct Place {
 
 impl Place {
     /// The handle of the cluster, for a request that changes it.
-    pub fn cluster(&self) -> Option<Cluster> {
+    pub fn cluster(&self) -> Option<TestCluster> {
         self.shared.cluster()
     }
 

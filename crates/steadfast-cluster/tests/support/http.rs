@@ -10,7 +10,7 @@
 
 use base64::Engine;
 use serde_json::Value;
-use steadfast_cluster::{Cluster, Service};
+use steadfast_cluster::{Service, TestCluster};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -103,7 +103,7 @@ impl<'a> Call<'a> {
     }
 
     /// Sends it to a service of the first node; nothing if the connection ends without a head.
-    pub async fn try_send(&self, cluster: &Cluster, service: Service) -> Option<Answer> {
+    pub async fn try_send(&self, cluster: &TestCluster, service: Service) -> Option<Answer> {
         let mut stream = self.start(cluster, service).await;
         let mut bytes = Vec::new();
         // However it ends: what was read before is there.
@@ -111,13 +111,13 @@ impl<'a> Call<'a> {
         parse(&bytes)
     }
 
-    pub async fn send(&self, cluster: &Cluster, service: Service) -> Answer {
+    pub async fn send(&self, cluster: &TestCluster, service: Service) -> Answer {
         let answer = self.try_send(cluster, service).await;
         answer.expect("the connection ended without an answer")
     }
 
     /// Sends it and leaves the reading to the caller.
-    pub async fn start(&self, cluster: &Cluster, service: Service) -> TcpStream {
+    pub async fn start(&self, cluster: &TestCluster, service: Service) -> TcpStream {
         let mut stream = TcpStream::connect(&cluster.addresses(service)[0])
             .await
             .unwrap();

@@ -11,7 +11,7 @@
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use steadfast_cluster::{BucketSettings, Builder, Cluster, NodeId, Service};
+use steadfast_cluster::{BucketSettings, NodeId, Service, TestCluster, TestClusterBuilder};
 use steadfast_wire::extras::{Counter, Expiry, LockTime, Store};
 use steadfast_wire::{
     CollectionId, Decoded, DocumentKey, Encode, Feature, Frame, FrameBuilder, FrameDecoder,
@@ -37,12 +37,12 @@ pub const USUAL: &[Feature] = &[
     Feature::UnorderedExecution,
 ];
 
-pub async fn cluster(nodes: usize, replicas: usize) -> Cluster {
+pub async fn cluster(nodes: usize, replicas: usize) -> TestCluster {
     builder(nodes, replicas).start().await.unwrap()
 }
 
-pub fn builder(nodes: usize, replicas: usize) -> Builder {
-    Cluster::builder()
+pub fn builder(nodes: usize, replicas: usize) -> TestClusterBuilder {
+    TestCluster::builder()
         .nodes(nodes)
         .bucket(
             BucketSettings::new(BUCKET)
@@ -64,7 +64,7 @@ pub struct Client {
 }
 
 impl Client {
-    pub async fn connect(cluster: &Cluster, node: NodeId) -> Self {
+    pub async fn connect(cluster: &TestCluster, node: NodeId) -> Self {
         let at = cluster
             .nodes()
             .iter()
@@ -86,7 +86,7 @@ impl Client {
     }
 
     /// Connected, authenticated, and with the bucket selected.
-    pub async fn ready(cluster: &Cluster, node: NodeId, features: &[Feature]) -> Self {
+    pub async fn ready(cluster: &TestCluster, node: NodeId, features: &[Feature]) -> Self {
         let mut client = Self::connect(cluster, node).await;
         assert_eq!(client.hello(features).await.len(), features.len());
         assert_eq!(client.authenticate("app", "secret").await, Status::Success);
@@ -95,7 +95,7 @@ impl Client {
     }
 
     /// Ready, on the node that serves this key.
-    pub async fn for_key(cluster: &Cluster, key: &str) -> Self {
+    pub async fn for_key(cluster: &TestCluster, key: &str) -> Self {
         let node = cluster
             .active_node(BUCKET, key.as_bytes())
             .unwrap()

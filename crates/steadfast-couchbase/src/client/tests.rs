@@ -5,20 +5,20 @@ use std::time::{Duration, Instant};
 
 use steadfast::{BestEffort, Budget, RetryStrategy, Standard};
 use steadfast_cluster::fault::Fault;
-use steadfast_cluster::{BucketSettings, Cluster as Server};
+use steadfast_cluster::{BucketSettings, TestCluster};
 use steadfast_wire::{Opcode, Status};
 
 use crate::{Cluster, ClusterOptions, Credentials};
 
 const BUCKET: &str = "travel";
 
-async fn server() -> Server {
+async fn server() -> TestCluster {
     let bucket = BucketSettings::new(BUCKET).vbuckets(64);
-    let server = Server::builder().nodes(2).bucket(bucket);
+    let server = TestCluster::builder().nodes(2).bucket(bucket);
     server.user("app", "secret").start().await.unwrap()
 }
 
-async fn client(server: &Server, strategy: Arc<dyn RetryStrategy>) -> Cluster {
+async fn client(server: &TestCluster, strategy: Arc<dyn RetryStrategy>) -> Cluster {
     let mut options = ClusterOptions::new();
     options.retry_strategy = Some(strategy);
     let app = Credentials::password("app", "secret");

@@ -9,12 +9,12 @@
 //! use std::time::Duration;
 //! use steadfast_couchbase::collection::{LookupInSpec, MutateInSpec};
 //! use steadfast_couchbase::{Cluster, Credentials, DurabilityLevel, ErrorKind};
-//! # use steadfast_cluster::{BucketSettings, Cluster as Server};
+//! # use steadfast_cluster::{BucketSettings, TestCluster};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let bucket = BucketSettings::new("travel").replicas(1).vbuckets(64);
-//! # let server = Server::builder().nodes(2).bucket(bucket).user("app", "secret").start().await?;
+//! # let server = TestCluster::builder().nodes(2).bucket(bucket).user("app", "secret").start().await?;
 //! # let connection_string = server.connection_string();
 //! let credentials = Credentials::password("app", "secret");
 //! let cluster = Cluster::connect(&connection_string, credentials).await?;

@@ -6,14 +6,14 @@ use std::time::Instant;
 
 use steadfast_cluster::fault::Fault;
 use steadfast_cluster::users::Rights;
-use steadfast_cluster::{BucketSettings, Cluster as Server};
+use steadfast_cluster::{BucketSettings, TestCluster};
 use steadfast_couchbase::options::TlsOptions;
 use steadfast_couchbase::{Cluster, ClusterOptions, Credentials, ErrorKind};
 use steadfast_wire::{Opcode, Status};
 
 use crate::support::*;
 
-async fn with(server: &Server, credentials: Credentials, options: ClusterOptions) -> Cluster {
+async fn with(server: &TestCluster, credentials: Credentials, options: ClusterOptions) -> Cluster {
     Cluster::connect_with(&server.connection_string(), credentials, options)
         .await
         .unwrap()
@@ -248,7 +248,7 @@ async fn a_bucket_that_is_made_anew_starts_its_collections_anew() {
     cluster.close().await;
 }
 
-async fn tls_server() -> Server {
+async fn tls_server() -> TestCluster {
     builder(2, 1).tls(true).start().await.unwrap()
 }
 

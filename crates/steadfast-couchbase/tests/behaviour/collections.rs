@@ -3,14 +3,14 @@
 
 use std::time::Instant;
 
-use steadfast_cluster::Cluster as Server;
+use steadfast_cluster::TestCluster;
 use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::{ClusterOptions, ErrorKind};
 use steadfast_wire::{Opcode, Status};
 
 use crate::support::*;
 
-async fn with_collection(nodes: usize) -> Server {
+async fn with_collection(nodes: usize) -> TestCluster {
     let server = server(nodes).await;
     server.create_scope(BUCKET, "s").unwrap();
     server.create_collection(BUCKET, "s", "c", 0).unwrap();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use steadfast_cluster::Cluster as Server;
+use steadfast_cluster::TestCluster;
 use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::{Cluster, ClusterOptions};
 use steadfast_wire::{Feature, Opcode, Status};
@@ -14,7 +14,7 @@ use crate::support::*;
 
 /// Moves documents, and says whether the client knows where they are before it
 /// asks for any.
-async fn learns_of_a_rebalance(server: &Server, cluster: &Cluster) {
+async fn learns_of_a_rebalance(server: &TestCluster, cluster: &Cluster) {
     let documents = warm(server, cluster).await;
     let asked = server.fault(Fault::on(Opcode::GetClusterConfig).bucket(BUCKET).pass());
     let before = server.nodes();

@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use steadfast::internal::FailFast;
 use steadfast_cluster::fault::{Fault, When};
 use steadfast_cluster::http::script::Script;
-use steadfast_cluster::{Cluster as Server, Service};
+use steadfast_cluster::{Service, TestCluster};
 use steadfast_couchbase::options::BreakerOptions;
 use steadfast_couchbase::{
     Cluster, ClusterOptions, Credentials, Error, ErrorKind, ErrorMapDirected,
@@ -88,7 +88,7 @@ async fn hello_with_xerror_and_the_error_map_go_before_authentication_in_one_fli
 }
 
 /// Stands before a node and notes what each connection says, in order.
-async fn eavesdrop(server: &Server) -> (String, mpsc::UnboundedReceiver<Vec<Opcode>>) {
+async fn eavesdrop(server: &TestCluster) -> (String, mpsc::UnboundedReceiver<Vec<Opcode>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let string = format!("couchbase://{}", listener.local_addr().unwrap());
     let node = server.addresses(Service::Kv)[0].clone();
@@ -376,7 +376,7 @@ async fn a_breaker_is_not_asked_for_an_attempt_that_has_no_connection() {
 
 /// Whether an operation whose connection is cut under way is made again.
 async fn is_made_again<T>(
-    server: &Server,
+    server: &TestCluster,
     when: When,
     operation: impl IntoFuture<Output = Result<T, Error>>,
 ) -> bool {

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use steadfast::internal::FailFast;
 use steadfast::{RetryAction, from_fn};
-use steadfast_cluster::Cluster as Server;
+use steadfast_cluster::TestCluster;
 use steadfast_cluster::cluster::What;
 use steadfast_cluster::fault::{Fault, Garble};
 use steadfast_couchbase::{Collection, DurabilityLevel, Error, ErrorKind};
@@ -180,7 +180,7 @@ async fn a_write_behind_a_durable_one_that_is_not_finished_waits_for_it() {
 }
 
 /// The connection that the last write came on.
-fn last_connection(server: &Server) -> u64 {
+fn last_connection(server: &TestCluster) -> u64 {
     server.journal().since(0).last().unwrap().connection
 }
 
@@ -221,7 +221,9 @@ fn definition(name: &str, attributes: Attributes) -> ErrorDefinition {
 
 const ODD: u16 = 0x0fe0;
 
-async fn with_odd_status(definition: ErrorDefinition) -> (Server, steadfast_couchbase::Cluster) {
+async fn with_odd_status(
+    definition: ErrorDefinition,
+) -> (TestCluster, steadfast_couchbase::Cluster) {
     let server = server(1).await;
     server.error_map().set(ODD, definition);
     let cluster = client(&server).await;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use steadfast_cluster::Cluster as Server;
+use steadfast_cluster::TestCluster;
 use steadfast_cluster::cluster::Pace;
 use steadfast_couchbase::collection::Raw;
 use steadfast_couchbase::{Collection, Error, ErrorKind};
@@ -105,7 +105,7 @@ async fn read(documents: Collection, stop: Arc<AtomicBool>) -> Vec<Error> {
 
 /// Compares what the client said with what was applied. Returns how many were
 /// not acknowledged.
-fn judge(server: &Server, outcomes: &Outcomes) -> usize {
+fn judge(server: &TestCluster, outcomes: &Outcomes) -> usize {
     assert_eq!(server.journal().forgotten(), 0);
     let mut applied: HashMap<Vec<u8>, usize> = HashMap::new();
     for entry in server.journal().since(0) {

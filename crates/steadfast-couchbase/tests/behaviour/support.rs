@@ -7,7 +7,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use steadfast::{BestEffort, Outcome, RetryAction, from_fn};
-use steadfast_cluster::{BucketSettings, Builder, Cluster as Server, ClusterError, NodeId};
+use steadfast_cluster::{BucketSettings, ClusterError, NodeId, TestCluster, TestClusterBuilder};
 use steadfast_couchbase::{Cluster, ClusterOptions, Collection, Credentials, Error, ErrorKind};
 use steadfast_wire::config::ClusterConfig;
 use steadfast_wire::vbucket;
@@ -22,18 +22,18 @@ pub(crate) fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-pub(crate) fn builder(nodes: usize, replicas: usize) -> Builder {
+pub(crate) fn builder(nodes: usize, replicas: usize) -> TestClusterBuilder {
     let bucket = BucketSettings::new(BUCKET)
         .replicas(replicas)
         .vbuckets(VBUCKETS);
-    Server::builder()
+    TestCluster::builder()
         .nodes(nodes)
         .bucket(bucket)
         .user("app", "secret")
         .seed(4711)
 }
 
-pub(crate) async fn server(nodes: usize) -> Server {
+pub(crate) async fn server(nodes: usize) -> TestCluster {
     builder(nodes, 1).start().await.unwrap()
 }
 
@@ -41,11 +41,11 @@ pub(crate) fn app() -> Credentials {
     Credentials::password("app", "secret")
 }
 
-pub(crate) async fn client(server: &Server) -> Cluster {
+pub(crate) async fn client(server: &TestCluster) -> Cluster {
     client_with(server, ClusterOptions::new()).await
 }
 
-pub(crate) async fn client_with(server: &Server, options: ClusterOptions) -> Cluster {
+pub(crate) async fn client_with(server: &TestCluster, options: ClusterOptions) -> Cluster {
     Cluster::connect_with(&server.connection_string(), app(), options)
         .await
         .unwrap()
@@ -53,7 +53,7 @@ pub(crate) async fn client_with(server: &Server, options: ClusterOptions) -> Clu
 
 /// The default collection, with connections to all nodes up, so that what
 /// follows meets no bootstrap.
-pub(crate) async fn warm(server: &Server, cluster: &Cluster) -> Collection {
+pub(crate) async fn warm(server: &TestCluster, cluster: &Cluster) -> Collection {
     let collection = cluster.bucket(BUCKET).default_collection();
     for node in server.nodes() {
         let key = key_on(server, node);
@@ -63,18 +63,18 @@ pub(crate) async fn warm(server: &Server, cluster: &Cluster) -> Collection {
 }
 
 /// A key whose document this node has.
-pub(crate) fn key_on(server: &Server, node: NodeId) -> String {
+pub(crate) fn key_on(server: &TestCluster, node: NodeId) -> String {
     keys_on(server, node).next().unwrap()
 }
 
-pub(crate) fn keys_on(server: &Server, node: NodeId) -> impl Iterator<Item = String> + '_ {
+pub(crate) fn keys_on(server: &TestCluster, node: NodeId) -> impl Iterator<Item = String> + '_ {
     (0..)
         .map(|number| format!("k{number}"))
         .filter(move |key| server.active_node(BUCKET, key.as_bytes()).unwrap() == Some(node))
 }
 
 /// The config of the bucket as clients see it now.
-pub(crate) fn config(server: &Server) -> ClusterConfig {
+pub(crate) fn config(server: &TestCluster) -> ClusterConfig {
     let config = server.bucket(BUCKET).unwrap().config();
     let body = config.body(server.nodes()[0]).unwrap();
     ClusterConfig::parse(body.json(), "127.0.0.1").unwrap()
@@ -82,7 +82,7 @@ pub(crate) fn config(server: &Server) -> ClusterConfig {
 
 /// A key that is on its way from one node to another, with their places in the
 /// config.
-pub(crate) fn moving_key(server: &Server) -> (String, NodeId, NodeId) {
+pub(crate) fn moving_key(server: &TestCluster) -> (String, NodeId, NodeId) {
     let bucket = config(server).bucket.unwrap();
     let forward = bucket.forward_vbuckets.unwrap();
     let nodes = server.nodes();
@@ -193,12 +193,12 @@ pub(crate) async fn until_timeout_names<T>(
 
 /// Starts a node that crashed. While it is down, any other test may be given its
 /// port for a connection; that is waited out.
-pub(crate) async fn restart(server: &Server, node: NodeId) {
+pub(crate) async fn restart(server: &TestCluster, node: NodeId) {
     in_use(async || server.restart(node).await).await;
 }
 
 /// The same for one that was failed over.
-pub(crate) async fn recover(server: &Server, node: NodeId) {
+pub(crate) async fn recover(server: &TestCluster, node: NodeId) {
     in_use(async || server.recover(node).await).await;
 }
 

@@ -110,7 +110,7 @@ async fn a_copy_that_no_node_has_is_not_waited_for() {
 #[tokio::test]
 async fn copies_of_a_bucket_that_is_not_open_yet_are_waited_for() {
     // Until then there is no config, and nobody knows how many copies there are.
-    let server = steadfast_cluster::Cluster::builder()
+    let server = steadfast_cluster::TestCluster::builder()
         .nodes(2)
         .user("app", "secret")
         .start()

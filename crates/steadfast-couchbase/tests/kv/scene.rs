@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use steadfast_cluster::{BucketSettings, Cluster as Server};
+use steadfast_cluster::{BucketSettings, TestCluster};
 use steadfast_couchbase::{Cluster, ClusterOptions, Collection, Credentials, Error, ErrorKind};
 
 /// More than anything here takes, unless it hangs.
 const LONG: Duration = Duration::from_secs(60);
 
 pub(crate) struct Scene {
-    pub(crate) server: Server,
+    pub(crate) server: TestCluster,
     pub(crate) cluster: Cluster,
     /// The default collection of the bucket `travel`.
     pub(crate) users: Collection,
@@ -26,14 +26,14 @@ impl Scene {
     }
 
     /// With all connections up, so that operations see no bootstrap.
-    pub(crate) async fn new(server: Server, options: ClusterOptions) -> Self {
+    pub(crate) async fn new(server: TestCluster, options: ClusterOptions) -> Self {
         let scene = Self::unopened(server, options).await;
         let bucket = scene.cluster.bucket("travel");
         bucket.wait_until_ready(LONG).await.unwrap();
         scene
     }
 
-    pub(crate) async fn unopened(server: Server, options: ClusterOptions) -> Self {
+    pub(crate) async fn unopened(server: TestCluster, options: ClusterOptions) -> Self {
         // However busy the machine is: what is to time out says so itself.
         let options = options.kv_timeout(LONG).kv_durable_timeout(LONG);
         let credentials = Credentials::password("app", "secret");
@@ -57,8 +57,8 @@ impl Scene {
     }
 }
 
-pub(crate) async fn server(nodes: usize, replicas: usize) -> Server {
-    Server::builder()
+pub(crate) async fn server(nodes: usize, replicas: usize) -> TestCluster {
+    TestCluster::builder()
         .nodes(nodes)
         .bucket(
             BucketSettings::new("travel")

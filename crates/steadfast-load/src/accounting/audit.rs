@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use steadfast_cluster::Cluster;
+use steadfast_cluster::TestCluster;
 use steadfast_cluster::journal::Entry;
 use steadfast_wire::Opcode;
 
@@ -51,7 +51,7 @@ impl Audit {
     }
 
     /// Reads what is new. False if the journal forgot entries before they were read.
-    pub fn catch_up(&mut self, cluster: &Cluster) -> bool {
+    pub fn catch_up(&mut self, cluster: &TestCluster) -> bool {
         let journal = cluster.journal();
         loop {
             let (entries, next) = journal.page(self.next, PAGE);

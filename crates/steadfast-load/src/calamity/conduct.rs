@@ -6,7 +6,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use steadfast_cluster::fault::{Fault, FaultGuard, Verdict, When};
 use steadfast_cluster::users::Rights;
-use steadfast_cluster::{Cluster, ClusterError, NodeId, Service};
+use steadfast_cluster::{ClusterError, NodeId, Service, TestCluster};
 use steadfast_wire::{Opcode, Status};
 
 use super::act::Act;
@@ -32,7 +32,7 @@ const SPARED: u64 = 20;
 /// Plays scripts on a cluster.
 pub struct Conductor {
     /// The cluster that suffers.
-    pub cluster: Cluster,
+    pub cluster: TestCluster,
     /// The run.
     pub scene: Arc<Scene>,
     /// The user whose credentials are rotated.

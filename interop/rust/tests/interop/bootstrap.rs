@@ -7,7 +7,7 @@ use couchbase::error::ErrorKind;
 use couchbase::options::cluster_options::{ClusterOptions, TlsOptions};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
-use steadfast_cluster::Cluster;
+use steadfast_cluster::TestCluster;
 use steadfast_cluster::fault::Fault;
 use steadfast_cluster::users::Rights;
 use steadfast_wire::Opcode;
@@ -15,7 +15,7 @@ use steadfast_wire::Opcode;
 use super::{BUCKET, PASSWORD, USER, cluster, connect, credentials, kind, within};
 
 /// Where to connect, and how: the SDK takes TLS options for TLS only.
-fn how(cluster: &Cluster, tls: bool, user: &str, password: &str) -> (String, ClusterOptions) {
+fn how(cluster: &TestCluster, tls: bool, user: &str, password: &str) -> (String, ClusterOptions) {
     let options = credentials(user, password);
     if tls {
         let address = cluster.tls_connection_string().unwrap();
@@ -25,7 +25,7 @@ fn how(cluster: &Cluster, tls: bool, user: &str, password: &str) -> (String, Clu
     }
 }
 
-fn trust(cluster: &Cluster) -> TlsOptions {
+fn trust(cluster: &TestCluster) -> TlsOptions {
     let pem = cluster.ca_pem().unwrap();
     TlsOptions::new().add_ca_certificate(CertificateDer::from_pem_slice(pem.as_bytes()).unwrap())
 }

@@ -9,12 +9,12 @@ use couchbase::options::kv_binary_options::{AppendOptions, DecrementOptions, Inc
 use couchbase::options::kv_options::{GetOptions, RemoveOptions, ReplaceOptions, UpsertOptions};
 use serde_json::{Value, json};
 use steadfast_cluster::fault::Fault;
-use steadfast_cluster::{BucketSettings, Cluster};
+use steadfast_cluster::{BucketSettings, TestCluster};
 
 use super::{BUCKET, default_collection, kind, within};
 
 /// The keys of all applied mutations, in order.
-fn applied(cluster: &Cluster) -> Vec<String> {
+fn applied(cluster: &TestCluster) -> Vec<String> {
     let key = |entry: &steadfast_cluster::journal::Entry| {
         String::from_utf8_lossy(entry.key()).into_owned()
     };

@@ -12,7 +12,7 @@ use couchbase::cluster::Cluster as Sdk;
 use couchbase::collection::Collection;
 use couchbase::error::{Error, ErrorKind};
 use couchbase::options::cluster_options::ClusterOptions;
-use steadfast_cluster::{BucketSettings, Cluster};
+use steadfast_cluster::{BucketSettings, TestCluster};
 
 const BUCKET: &str = "default";
 const USER: &str = "Administrator";
@@ -22,8 +22,8 @@ const PASSWORD: &str = "password";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Three nodes, one replica.
-async fn cluster(tls: bool) -> Cluster {
-    Cluster::builder()
+async fn cluster(tls: bool) -> TestCluster {
+    TestCluster::builder()
         .nodes(3)
         .bucket(BucketSettings::new(BUCKET).replicas(1).vbuckets(64))
         .user(USER, PASSWORD)
@@ -37,14 +37,14 @@ fn credentials(user: &str, password: &str) -> ClusterOptions {
     ClusterOptions::new(PasswordAuthenticator::new(user, password).into())
 }
 
-async fn connect(cluster: &Cluster) -> Sdk {
+async fn connect(cluster: &TestCluster) -> Sdk {
     let connecting = Sdk::connect(cluster.connection_string(), credentials(USER, PASSWORD));
     within(connecting).await.unwrap()
 }
 
 /// The cluster, the SDK that is connected to it, and its default collection. All three have to
 /// live for as long as any is used.
-async fn default_collection() -> (Cluster, Sdk, Collection) {
+async fn default_collection() -> (TestCluster, Sdk, Collection) {
     let cluster = cluster(false).await;
     let sdk = connect(&cluster).await;
     let collection = sdk.bucket(BUCKET).default_collection();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use couchbase::collection::Collection;
 use couchbase::error::{Error, ErrorKind};
 use couchbase::options::kv_binary_options::IncrementOptions;
-use steadfast_cluster::Cluster;
+use steadfast_cluster::TestCluster;
 use tokio::task::JoinSet;
 
 use super::{default_collection, within};
@@ -81,7 +81,7 @@ impl Load {
     }
 
     /// Ends the load, holds its accounts against the journal, and returns the failures.
-    async fn finish(self, cluster: &Cluster, collection: &Collection) -> Vec<Failure> {
+    async fn finish(self, cluster: &TestCluster, collection: &Collection) -> Vec<Failure> {
         self.progress(200).await;
         self.stopping.store(true, Ordering::SeqCst);
         let accounts = within(self.workers.join_all()).await;

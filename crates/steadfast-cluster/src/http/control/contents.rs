@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{Refused, Request, Response, Routed, body, no_route};
 use crate::bucket::BucketSettings;
-use crate::cluster::Cluster;
+use crate::cluster::TestCluster;
 use crate::users::{self, Rights};
 
 #[derive(Deserialize)]
@@ -29,7 +29,7 @@ pub(super) async fn buckets(
     method: &str,
     rest: &[&str],
     request: &Request,
-    cluster: &Cluster,
+    cluster: &TestCluster,
 ) -> Routed {
     let uid = match (method, rest) {
         ("POST", []) => {
@@ -81,7 +81,12 @@ struct NewUser {
     read_only: bool,
 }
 
-pub(super) fn users(method: &str, rest: &[&str], request: &Request, cluster: &Cluster) -> Routed {
+pub(super) fn users(
+    method: &str,
+    rest: &[&str],
+    request: &Request,
+    cluster: &TestCluster,
+) -> Routed {
     match (method, rest) {
         ("POST", []) => {
             let new: NewUser = body(request)?;

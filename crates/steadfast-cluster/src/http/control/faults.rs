@@ -4,10 +4,15 @@ use serde_json::{Value, json};
 use steadfast_wire::error_map::{ErrorDefinition, ErrorMap};
 
 use super::{Refused, Request, Response, Routed, body, no_route};
-use crate::cluster::Cluster;
+use crate::cluster::TestCluster;
 use crate::fault::{Fault, FaultSpec};
 
-pub(super) fn route(method: &str, rest: &[&str], request: &Request, cluster: &Cluster) -> Routed {
+pub(super) fn route(
+    method: &str,
+    rest: &[&str],
+    request: &Request,
+    cluster: &TestCluster,
+) -> Routed {
     let faults = cluster.faults();
     match (method, rest) {
         ("GET", []) => Ok(Response::json(200, &json!(faults.list()))),
@@ -48,7 +53,12 @@ fn missing(id: u64) -> Refused {
     Refused::Missing(format!("there is no fault {id}"))
 }
 
-pub(super) fn error_map(method: &str, code: &str, request: &Request, cluster: &Cluster) -> Routed {
+pub(super) fn error_map(
+    method: &str,
+    code: &str,
+    request: &Request,
+    cluster: &TestCluster,
+) -> Routed {
     let status = u16::from_str_radix(code.trim_start_matches("0x"), 16)
         .map_err(|_| Refused::Nonsense(format!("{code:?} is no status in hexadecimal")))?;
     match method {

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::topology::node_id;
 use super::{Refused, Request, Response, Routed, body, no_route};
-use crate::cluster::{Cluster, HoldGuard, What};
+use crate::cluster::{HoldGuard, TestCluster, What};
 
 /// Guards of holds that were asked for over the endpoint.
 #[derive(Default)]
@@ -29,7 +29,7 @@ impl Kept {
         method: &str,
         rest: &[&str],
         request: &Request,
-        cluster: &Cluster,
+        cluster: &TestCluster,
     ) -> Routed {
         match (method, rest) {
             ("POST", []) => {

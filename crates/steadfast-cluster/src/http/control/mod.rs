@@ -25,7 +25,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::{Request, Response};
-use crate::cluster::{Cluster, ClusterError, WeakCluster};
+use crate::cluster::{ClusterError, TestCluster, WeakCluster};
 
 /// The largest body that is read.
 const MAX_BODY: usize = 1024 * 1024;
@@ -69,7 +69,7 @@ DELETE /error-map/{hex code}
 ";
 
 /// Starts the endpoint; it ends with the cluster.
-pub(crate) async fn start(cluster: &Cluster, address: SocketAddr) -> io::Result<SocketAddr> {
+pub(crate) async fn start(cluster: &TestCluster, address: SocketAddr) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind(address).await.map_err(|error| {
         let problem = format!("cannot listen for control on {address}: {error}");
         io::Error::new(error.kind(), problem)
@@ -154,7 +154,7 @@ impl Control {
         }
     }
 
-    async fn route(&self, request: &Request, cluster: &Cluster) -> Routed {
+    async fn route(&self, request: &Request, cluster: &TestCluster) -> Routed {
         let segments = request.segments();
         match (request.method.as_str(), segments.as_slice()) {
             ("GET", []) => Ok(Response::text(200, HELP)),

@@ -4,11 +4,16 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{Refused, Request, Response, Routed, body, no_route};
-use crate::cluster::Cluster;
+use crate::cluster::TestCluster;
 use crate::http::query::PlanLoss;
 use crate::http::script::{Script, ScriptSpec};
 
-pub(super) fn route(method: &str, rest: &[&str], request: &Request, cluster: &Cluster) -> Routed {
+pub(super) fn route(
+    method: &str,
+    rest: &[&str],
+    request: &Request,
+    cluster: &TestCluster,
+) -> Routed {
     let scripts = cluster.scripts();
     match (method, rest) {
         ("GET", []) => Ok(Response::json(200, &json!(scripts.list()))),
@@ -40,7 +45,7 @@ pub(super) fn route(method: &str, rest: &[&str], request: &Request, cluster: &Cl
     }
 }
 
-pub(super) fn count_plans(cluster: &Cluster) -> Response {
+pub(super) fn count_plans(cluster: &TestCluster) -> Response {
     Response::json(200, &json!({"count": cluster.plans().count()}))
 }
 
@@ -50,7 +55,7 @@ struct Lose {
     r#as: PlanLoss,
 }
 
-pub(super) fn lose_plans(request: &Request, cluster: &Cluster) -> Routed {
+pub(super) fn lose_plans(request: &Request, cluster: &TestCluster) -> Routed {
     let lost = cluster.plans().lose(body::<Lose>(request)?.r#as);
     Ok(Response::json(200, &json!({"lost": lost})))
 }

@@ -6,12 +6,12 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{Refused, Request, Response, Routed, body};
-use crate::cluster::Cluster;
+use crate::cluster::TestCluster;
 
 /// The most journal entries in one answer.
 const MAX_ENTRIES: usize = 100_000;
 
-pub(super) fn status(cluster: &Cluster) -> Response {
+pub(super) fn status(cluster: &TestCluster) -> Response {
     let shared = cluster.shared();
     let nodes: Vec<Value> = shared
         .nodes()
@@ -68,14 +68,14 @@ pub(super) fn status(cluster: &Cluster) -> Response {
     )
 }
 
-pub(super) fn ca(cluster: &Cluster) -> Routed {
+pub(super) fn ca(cluster: &TestCluster) -> Routed {
     match cluster.ca_pem() {
         Some(pem) => Ok(Response::new(200, "application/x-pem-file", pem.to_owned())),
         None => Err(Refused::Missing("this cluster has no TLS".into())),
     }
 }
 
-pub(super) fn journal(request: &Request, cluster: &Cluster) -> Routed {
+pub(super) fn journal(request: &Request, cluster: &TestCluster) -> Routed {
     let number = |name: &str, default: u64| match request.parameter(name) {
         None => Ok(default),
         Some(text) => text
@@ -106,7 +106,7 @@ struct Advance {
     advance_ms: u64,
 }
 
-pub(super) fn advance_clock(request: &Request, cluster: &Cluster) -> Routed {
+pub(super) fn advance_clock(request: &Request, cluster: &TestCluster) -> Routed {
     let advance: Advance = body(request)?;
     cluster
         .clock()

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{Refused, Request, Response, Routed, body};
-use crate::cluster::{Cluster, ClusterError, Pace, Rebalance, State};
+use crate::cluster::{ClusterError, Pace, Rebalance, State, TestCluster};
 use crate::topology::NodeId;
 
 #[derive(Deserialize)]
@@ -62,7 +62,7 @@ impl Wanted {
     }
 }
 
-pub(super) async fn route(action: &str, request: &Request, cluster: &Cluster) -> Routed {
+pub(super) async fn route(action: &str, request: &Request, cluster: &TestCluster) -> Routed {
     let wanted: Wanted = body(request)?;
     match action {
         "rebalance-in" => {
@@ -101,7 +101,7 @@ pub(super) async fn route(action: &str, request: &Request, cluster: &Cluster) ->
 }
 
 /// How far the rebalance is that runs, or how the last one ended.
-pub(super) fn rebalance(cluster: &Cluster) -> Response {
+pub(super) fn rebalance(cluster: &TestCluster) -> Response {
     Response::json(200, &json!(cluster.rebalance_status()))
 }
 

@@ -6,7 +6,7 @@ use super::super::{Place, Request, Response};
 use super::pools::{nodes, open};
 use super::{not_found, refused};
 use crate::bucket::{Bucket, BucketSettings};
-use crate::cluster::{Cluster, ClusterError};
+use crate::cluster::{ClusterError, TestCluster};
 use crate::topology::config::BUCKET_CAPABILITIES;
 use crate::users::User;
 
@@ -47,7 +47,7 @@ pub(super) fn design_documents(place: &Place, user: &User, name: &str) -> Respon
     Response::json(200, &json!({"rows": rows}))
 }
 
-pub(super) async fn create(request: &Request, cluster: &Cluster) -> Response {
+pub(super) async fn create(request: &Request, cluster: &TestCluster) -> Response {
     let settings = match read(request) {
         Ok(settings) => settings,
         Err(errors) => return refused(400, errors),
@@ -96,7 +96,7 @@ pub(super) fn update(request: &Request, place: &Place, name: &str) -> Response {
     Response::text(200, "")
 }
 
-pub(super) async fn remove(cluster: &Cluster, name: &str) -> Response {
+pub(super) async fn remove(cluster: &TestCluster, name: &str) -> Response {
     match cluster.drop_bucket(name).await {
         Ok(()) => Response::text(200, ""),
         Err(_) => not_found(),

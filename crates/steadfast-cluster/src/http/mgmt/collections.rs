@@ -5,7 +5,7 @@ use serde_json::json;
 use super::super::{Place, Request, Response};
 use super::pools::open;
 use super::{not_found, refused};
-use crate::cluster::{Cluster, ClusterError};
+use crate::cluster::{ClusterError, TestCluster};
 use crate::manifest::ManifestError;
 use crate::users::User;
 
@@ -22,7 +22,7 @@ pub(super) fn change(
     bucket: &str,
     rest: &[&str],
     request: &Request,
-    cluster: &Cluster,
+    cluster: &TestCluster,
 ) -> Response {
     if let Err(error) = cluster.bucket(bucket) {
         return refuse(&error);

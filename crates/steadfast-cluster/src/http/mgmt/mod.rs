@@ -14,7 +14,7 @@ use hyper::header::{HeaderValue, WWW_AUTHENTICATE};
 use serde_json::{Value, json};
 
 use super::{Place, Request, Response};
-use crate::cluster::Cluster;
+use crate::cluster::TestCluster;
 use crate::users::User;
 
 /// Answers a management request of somebody who is known.
@@ -70,7 +70,7 @@ async fn manage(
     segments: &[&str],
     request: &Request,
     place: &Place,
-    cluster: &Cluster,
+    cluster: &TestCluster,
 ) -> Response {
     match (method, segments) {
         (_, ["pools", "default", "buckets", name, "scopes", rest @ ..]) => {

@@ -21,13 +21,13 @@ use crate::options::ClusterOptions;
 /// A look at a connection; [`run`](Self::run) takes it.
 ///
 /// ```
-/// use steadfast_cluster::{BucketSettings, Cluster as Server};
+/// use steadfast_cluster::{BucketSettings, TestCluster};
 /// use steadfast_couchbase::diagnostics::{Checkup, Outcome};
 /// use steadfast_couchbase::{ClusterOptions, Credentials};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let server = Server::builder().bucket(BucketSettings::new("travel").replicas(0)).user("app", "secret").start().await?;
+/// # let server = TestCluster::builder().bucket(BucketSettings::new("travel").replicas(0)).user("app", "secret").start().await?;
 /// # let string = format!("{}/travel", server.connection_string());
 /// let credentials = Credentials::password("app", "not the password");
 /// let checkup = Checkup::new(&string, credentials, ClusterOptions::new())?;

@@ -13,7 +13,7 @@ use crate::options::{BreakerOptions, ClusterOptions};
 use crate::services::query::query;
 use crate::{Cluster, Credentials};
 
-async fn client(cluster: &steadfast_cluster::Cluster, password: &str) -> Cluster {
+async fn client(cluster: &steadfast_cluster::TestCluster, password: &str) -> Cluster {
     let credentials = Credentials::password("app", password);
     let string = cluster.connection_string();
     Cluster::connect(&string, credentials).await.unwrap()

@@ -7,7 +7,7 @@ use std::time::Duration;
 use hyper::header::HeaderValue;
 use parking_lot::Mutex;
 use steadfast::{BestEffort, Reason, RetryStrategy};
-use steadfast_cluster::{BucketSettings, Cluster, Service as Served};
+use steadfast_cluster::{BucketSettings, Service as Served, TestCluster};
 use steadfast_wire::config::{ClusterConfig, ConfigVersion, Node, Ports, Service, Transport};
 use tokio::sync::watch;
 
@@ -56,7 +56,7 @@ impl TestHost {
     }
 
     /// A host of this cluster.
-    pub(super) fn of(cluster: &Cluster) -> Arc<Self> {
+    pub(super) fn of(cluster: &TestCluster) -> Arc<Self> {
         let host = Self::unconnected();
         host.set_config(config(cluster));
         host
@@ -162,20 +162,20 @@ impl Host for TestHost {
 }
 
 /// A cluster with a bucket and the user `app`.
-pub(super) async fn cluster(nodes: usize) -> Cluster {
+pub(super) async fn cluster(nodes: usize) -> TestCluster {
     builder(nodes).start().await.unwrap()
 }
 
-pub(super) fn builder(nodes: usize) -> steadfast_cluster::Builder {
+pub(super) fn builder(nodes: usize) -> steadfast_cluster::TestClusterBuilder {
     let bucket = BucketSettings::new(BUCKET).replicas(0);
-    Cluster::builder()
+    TestCluster::builder()
         .nodes(nodes)
         .bucket(bucket)
         .user("app", "secret")
 }
 
 /// The config of a cluster, as its nodes would hand it out.
-pub(super) fn config(cluster: &Cluster) -> ClusterConfig {
+pub(super) fn config(cluster: &TestCluster) -> ClusterConfig {
     let services = [
         (Served::Mgmt, Service::Management),
         (Served::Query, Service::Query),
