@@ -8,7 +8,7 @@ use steadfast_wire::collections::{CollectionPath, scope_of_path};
 use steadfast_wire::config::NotifiedVersion;
 use steadfast_wire::extras::{DocumentMeta, GetMetaVersion};
 use steadfast_wire::hello::{ClientIdentity, FeatureSet};
-use steadfast_wire::observe::{ObserveKey, ObserveResult, ObserveSeqnoResult};
+use steadfast_wire::observe::{ObserveKey, ObserveResult, ObserveSeqnoResponse};
 use steadfast_wire::sasl::{Mechanism, OauthBearer, Plain};
 use steadfast_wire::{Encode, Entries, ErrorBody, Feature, snappy};
 
@@ -34,7 +34,7 @@ fuzz_target!(|data: &[u8]| {
             .ok()
             .as_deref(),
     );
-    comes_back(data, ObserveSeqnoResult::decode(data).ok());
+    comes_back(data, ObserveSeqnoResponse::decode(data).ok());
     comes_back(data, Plain::decode(data).ok());
     comes_back(data, OauthBearer::decode(data).ok());
     comes_back(data, NotifiedVersion::decode(data).ok());

@@ -4,7 +4,7 @@
 use bytes::BytesMut;
 use libfuzzer_sys::fuzz_target;
 use steadfast_wire::subdoc::{
-    LookupResult, LookupSpec, MultiExtras, MutationOutcome, MutationResult, MutationSpec,
+    LookupResult, LookupSpec, MultiExtras, MutationOutcome, PathMutationResult, MutationSpec,
     SinglePath,
 };
 use steadfast_wire::{Encode, Entries, Status};
@@ -13,7 +13,7 @@ fuzz_target!(|data: &[u8]| {
     comes_back(data, Entries::<LookupSpec<'_>>::new(data).collect());
     comes_back(data, Entries::<LookupResult<'_>>::new(data).collect());
     comes_back(data, Entries::<MutationSpec<'_>>::new(data).collect());
-    comes_back(data, Entries::<MutationResult<'_>>::new(data).collect());
+    comes_back(data, Entries::<PathMutationResult<'_>>::new(data).collect());
     let _ = MultiExtras::decode(data);
     for status in [Status::Success, Status::SubdocMultiPathFailure] {
         if let Ok(Some(MutationOutcome::Done(results))) = MutationOutcome::decode(status, data) {

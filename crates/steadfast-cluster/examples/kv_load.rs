@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use steadfast_cluster::{BucketSettings, TestCluster};
-use steadfast_wire::extras::Store;
+use steadfast_wire::extras::StoreExtras;
 use steadfast_wire::{Feature, HEADER_LEN, Opcode, Status};
 use support::{BUCKET, Client, USUAL, VBUCKETS};
 
@@ -95,7 +95,7 @@ fn batch(client: &Client, number: u64, at: usize, count: usize) -> BytesMut {
             (number as usize * 7919 + at * count + index / 2) % KEYS
         );
         if index % 2 == 0 {
-            let extras = Store {
+            let extras = StoreExtras {
                 flags: 0x0200_0000,
                 expiry: 0,
             };

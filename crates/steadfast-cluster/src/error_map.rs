@@ -71,7 +71,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
     use steadfast_wire::Status;
-    use steadfast_wire::error_map::{Attributes, RetrySpec, RetryStrategy};
+    use steadfast_wire::error_map::{Attributes, ErrorMapBackoff, RetrySpec};
 
     fn read(map: &ServedErrorMap, version: u16) -> ErrorMap {
         ErrorMap::parse(&map.to_json(version).unwrap()).unwrap()
@@ -95,7 +95,7 @@ mod tests {
             description: "made up".into(),
             attributes: Attributes::AUTO_RETRY,
             retry: Some(RetrySpec {
-                strategy: RetryStrategy::Constant,
+                strategy: ErrorMapBackoff::Constant,
                 interval: Duration::from_millis(10),
                 after: Duration::from_millis(20),
                 max_duration: None,

@@ -12,13 +12,13 @@ use steadfast_cluster::journal::Argument;
 use steadfast_cluster::users::Rights;
 use steadfast_cluster::{BucketSettings, NodeId, TestCluster};
 use steadfast_wire::extras::{
-    Counter, DocumentFlags, DocumentMeta, GetMetaVersion, MutationToken, Store,
+    CounterExtras, DocumentFlags, DocumentMeta, GetMetaVersion, MutationTokenExtras, StoreExtras,
 };
 use steadfast_wire::frame_info::{
     Durability, DurabilityLevel, DurabilityTimeout, RequestFrameInfo,
 };
 use steadfast_wire::observe::{
-    KeyState, ObserveKey, ObserveResult, ObserveSeqno, ObserveSeqnoResult,
+    KeyState, ObserveKey, ObserveResult, ObserveSeqnoRequest, ObserveSeqnoResponse,
 };
 use steadfast_wire::{
     Datatype, Encode, Entries, ErrorBody, Feature, Frame, FrameBuilder, Opcode, Status, vbucket,
@@ -52,8 +52,8 @@ async fn get_gives_back_value_flags_and_cas_or_says_not_found() {
 #[tokio::test]
 async fn a_store_answers_with_a_mutation_token_that_counts_up() {
     let (_cluster, mut client) = one().await;
-    let first = MutationToken::decode(client.set("k", "1").await.extras()).unwrap();
-    let second = MutationToken::decode(client.set("k", "2").await.extras()).unwrap();
+    let first = MutationTokenExtras::decode(client.set("k", "1").await.extras()).unwrap();
+    let second = MutationTokenExtras::decode(client.set("k", "2").await.extras()).unwrap();
     assert_eq!(first.vbucket_uuid, second.vbucket_uuid);
     assert_eq!((first.seqno, second.seqno), (1, 2));
 }
@@ -124,7 +124,7 @@ async fn remove_leaves_a_tombstone_that_only_metadata_shows() {
 async fn counters_start_count_stop_at_zero_and_refuse_text() {
     let (_cluster, mut client) = one().await;
     let value = |frame: &Frame| u64::from_be_bytes(frame.value().try_into().unwrap());
-    let counter = |delta, initial, expiry| Counter {
+    let counter = |delta, initial, expiry| CounterExtras {
         delta,
         initial,
         expiry,
@@ -133,7 +133,7 @@ async fn counters_start_count_stop_at_zero_and_refuse_text() {
         .count(
             Opcode::Increment,
             "k",
-            counter(1, 5, Counter::DO_NOT_CREATE),
+            counter(1, 5, CounterExtras::DO_NOT_CREATE),
         )
         .await;
     assert_eq!(missing.status(), Status::KeyNotFound);
@@ -256,7 +256,7 @@ async fn preserve_ttl_keeps_the_expiry_and_its_absence_clears_it() {
     let keep = client
         .on(Opcode::Set, "k")
         .framing(RequestFrameInfo::PreserveTtl)
-        .extras(Store {
+        .extras(StoreExtras {
             flags: 0,
             expiry: 0,
         })
@@ -403,14 +403,14 @@ async fn observe_seqno_notices_a_failover() {
     let cluster = cluster(2, 1).await;
     let active = cluster.active_node(BUCKET, b"k").unwrap().unwrap();
     let mut client = Client::for_key(&cluster, "k").await;
-    let token = MutationToken::decode(client.set("k", "1").await.extras()).unwrap();
+    let token = MutationTokenExtras::decode(client.set("k", "1").await.extras()).unwrap();
     let observe = |uuid| {
         FrameBuilder::request(Opcode::ObserveSeqno)
             .vbucket(vbucket::of_key(b"k", VBUCKETS))
-            .value(ObserveSeqno { vbucket_uuid: uuid })
+            .value(ObserveSeqnoRequest { vbucket_uuid: uuid })
     };
     let answer = client.call(observe(token.vbucket_uuid)).await;
-    let result = ObserveSeqnoResult::decode(answer.value()).unwrap();
+    let result = ObserveSeqnoResponse::decode(answer.value()).unwrap();
     assert_eq!(
         (
             result.current_seqno,
@@ -427,7 +427,7 @@ async fn observe_seqno_notices_a_failover() {
     cluster.fail_over(active).await.unwrap();
     let mut client = Client::for_key(&cluster, "k").await;
     let answer = client.call(observe(token.vbucket_uuid)).await;
-    let result = ObserveSeqnoResult::decode(answer.value()).unwrap();
+    let result = ObserveSeqnoResponse::decode(answer.value()).unwrap();
     let failover = result.failover.expect("the history ended");
     assert_eq!(failover.old_vbucket_uuid, token.vbucket_uuid);
     assert_eq!(failover.last_seqno_received, 1);
@@ -448,7 +448,7 @@ async fn durable_writes_are_invalid_impossible_or_done() {
     let write = |client: &Client, level| {
         let request = client.on(Opcode::Set, "k").framing(durably(level, 2000));
         request
-            .extras(Store {
+            .extras(StoreExtras {
                 flags: 0,
                 expiry: 0,
             })
@@ -490,7 +490,7 @@ async fn a_durable_write_that_waits_shows_the_old_value_and_closes_the_document(
     let durable = |value: &'static str, millis| {
         let request = writer.on(Opcode::Set, "k").framing(durably(1, millis));
         request
-            .extras(Store {
+            .extras(StoreExtras {
                 flags: 0,
                 expiry: 0,
             })
@@ -598,7 +598,7 @@ async fn compressed_values_come_back_as_the_reader_can_read_them() {
     let store = modern
         .on(Opcode::Set, "k")
         .datatype(Datatype::SNAPPY)
-        .extras(Store {
+        .extras(StoreExtras {
             flags: 0,
             expiry: 0,
         })
@@ -613,7 +613,7 @@ async fn compressed_values_come_back_as_the_reader_can_read_them() {
     let broken = modern
         .on(Opcode::Set, "k")
         .datatype(Datatype::SNAPPY)
-        .extras(Store {
+        .extras(StoreExtras {
             flags: 0,
             expiry: 0,
         })
@@ -760,7 +760,7 @@ async fn the_journal_has_the_beginning_of_what_a_request_brought_along() {
     let second = client.on(Opcode::Append, "k").value("second");
     client.call(second).await;
     client.set("k", &long).await;
-    let counter = Counter {
+    let counter = CounterExtras {
         delta: 7,
         initial: 1,
         expiry: 0,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 use steadfast_cluster::fault::{Fault, Garble};
 use steadfast_cluster::{NodeId, TestCluster};
-use steadfast_wire::extras::Store;
+use steadfast_wire::extras::StoreExtras;
 use steadfast_wire::{ErrorBody, Feature, FrameDecoder, FrameError, HEADER_LEN, Opcode, Status};
 use support::{Client, USUAL, cluster, eventually};
 use tokio::time::Instant;
@@ -23,7 +23,7 @@ async fn one() -> (TestCluster, Client) {
 async fn send_set(client: &mut Client, key: &str) -> u32 {
     let request = client
         .on(Opcode::Set, key)
-        .extras(Store {
+        .extras(StoreExtras {
             flags: 0,
             expiry: 0,
         })

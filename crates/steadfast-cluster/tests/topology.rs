@@ -13,7 +13,7 @@ use std::time::Duration;
 use steadfast_cluster::cluster::{Pace, What};
 use steadfast_cluster::{BucketSettings, ClusterError, NodeId, Service, TestCluster};
 use steadfast_wire::config::ClusterConfig;
-use steadfast_wire::extras::Store;
+use steadfast_wire::extras::StoreExtras;
 use steadfast_wire::{FrameBuilder, Opcode, Status};
 use support::{BUCKET, Client, USUAL, VBUCKETS, builder, cluster};
 use tokio::task::JoinHandle;
@@ -46,7 +46,7 @@ impl Router {
                 self.clients.insert(node, client);
             }
             let client = self.clients.get_mut(&node).unwrap();
-            let extras = Store {
+            let extras = StoreExtras {
                 flags: 0,
                 expiry: 0,
             };
@@ -346,7 +346,7 @@ async fn a_crashed_replica_leaves_durable_writes_ambiguous_until_it_is_failed_ov
                 level: DurabilityLevel::Majority,
                 timeout: DurabilityTimeout::from_millis(20),
             }))
-            .extras(Store {
+            .extras(StoreExtras {
                 flags: 0,
                 expiry: 0,
             })

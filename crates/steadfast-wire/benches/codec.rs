@@ -12,7 +12,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use steadfast_wire::extras::{DocumentFlags, Store};
+use steadfast_wire::extras::{DocumentFlags, StoreExtras};
 use steadfast_wire::frame_info::{ResponseFrameInfo, ServerDuration};
 use steadfast_wire::{
     CollectionId, Decoded, DocumentKey, FrameBuilder, FrameDecoder, Opcode, Status, vbucket,
@@ -82,7 +82,7 @@ fn encode_set(buffer: &mut BytesMut) {
         FrameBuilder::request(Opcode::Set)
             .vbucket(115)
             .opaque(opaque)
-            .extras(Store {
+            .extras(StoreExtras {
                 flags: 0x0200_0000,
                 expiry: 0,
             })

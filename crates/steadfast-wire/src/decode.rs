@@ -79,13 +79,13 @@ impl std::fmt::Display for Expected {
 
 /// Reads fields one after the other, each by its name so that an error can say it.
 ///
-/// Public for the sake of [`Entry`](crate::Entry), and not exported.
+/// Public for the sake of [`ReadEntry`](crate::ReadEntry), and not exported.
 #[derive(Clone, Debug)]
-pub struct Reader<'a> {
+pub struct ByteReader<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ByteReader<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }

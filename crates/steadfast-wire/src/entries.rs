@@ -3,14 +3,14 @@
 use std::marker::PhantomData;
 
 use crate::DecodeError;
-use crate::decode::Reader;
+use crate::decode::ByteReader;
 
 /// Something that [`Entries`] can be a row of. Only types of this crate are: the reader that an
 /// entry is read from has no name outside.
-pub trait Entry<'a>: Sized {
+pub trait ReadEntry<'a>: Sized {
     /// Reads one entry; never without taking at least one byte, or reading would not end.
     #[doc(hidden)]
-    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError>;
+    fn read(reader: &mut ByteReader<'a>) -> Result<Self, DecodeError>;
 }
 
 /// Goes through a row of entries, borrowing from it.
@@ -19,22 +19,22 @@ pub trait Entry<'a>: Sized {
 /// To write such a row, encode a slice of the entries.
 #[derive(Clone, Debug)]
 pub struct Entries<'a, T> {
-    reader: Reader<'a>,
+    reader: ByteReader<'a>,
     entry: PhantomData<T>,
 }
 
-impl<'a, T: Entry<'a>> Entries<'a, T> {
+impl<'a, T: ReadEntry<'a>> Entries<'a, T> {
     /// Starts at the first entry.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self {
-            reader: Reader::new(bytes),
+            reader: ByteReader::new(bytes),
             entry: PhantomData,
         }
     }
 }
 
-impl<'a, T: Entry<'a>> Iterator for Entries<'a, T> {
+impl<'a, T: ReadEntry<'a>> Iterator for Entries<'a, T> {
     type Item = Result<T, DecodeError>;
 
     #[inline]
@@ -44,7 +44,7 @@ impl<'a, T: Entry<'a>> Iterator for Entries<'a, T> {
         }
         let entry = T::read(&mut self.reader);
         if entry.is_err() {
-            self.reader = Reader::new(&[]);
+            self.reader = ByteReader::new(&[]);
         }
         Some(entry)
     }

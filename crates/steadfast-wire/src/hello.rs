@@ -7,8 +7,8 @@
 use bytes::{BufMut, BytesMut};
 use serde::{Deserialize, Serialize};
 
-use crate::decode::Reader;
-use crate::{DecodeError, Encode, EncodeError, Entries, Entry, Feature};
+use crate::decode::ByteReader;
+use crate::{DecodeError, Encode, EncodeError, Entries, Feature, ReadEntry};
 
 impl Encode for Feature {
     fn measure(&self) -> Result<usize, EncodeError> {
@@ -20,8 +20,8 @@ impl Encode for Feature {
     }
 }
 
-impl<'a> Entry<'a> for Feature {
-    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+impl<'a> ReadEntry<'a> for Feature {
+    fn read(reader: &mut ByteReader<'a>) -> Result<Self, DecodeError> {
         reader.u16("a feature").map(Self::from_code)
     }
 }

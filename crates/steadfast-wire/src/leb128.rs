@@ -13,12 +13,12 @@ pub const MAX_LEN: usize = 5;
 /// assert_eq!(steadfast_wire::leb128::encode(0x555).as_ref(), [0xd5, 0x0a]);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Encoded {
+pub struct Leb128 {
     bytes: [u8; MAX_LEN],
     len: u8,
 }
 
-impl AsRef<[u8]> for Encoded {
+impl AsRef<[u8]> for Leb128 {
     #[inline]
     fn as_ref(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
@@ -41,7 +41,7 @@ pub enum Leb128Error {
 
 /// Encodes a number.
 #[inline]
-pub const fn encode(mut value: u32) -> Encoded {
+pub const fn encode(mut value: u32) -> Leb128 {
     let mut bytes = [0; MAX_LEN];
     let mut len = 0;
     while value >= 0x80 {
@@ -50,7 +50,7 @@ pub const fn encode(mut value: u32) -> Encoded {
         len += 1;
     }
     bytes[len] = value as u8;
-    Encoded {
+    Leb128 {
         bytes,
         len: len as u8 + 1,
     }

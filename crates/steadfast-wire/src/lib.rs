@@ -67,7 +67,7 @@ pub use code::{
 };
 pub use decode::{DecodeError, Expected};
 pub use encode::{Encode, EncodeError};
-pub use entries::{Entries, Entry};
+pub use entries::{Entries, ReadEntry};
 pub use error_body::ErrorBody;
 pub use frame::{
     DEFAULT_MAX_BODY, Decoded, Frame, FrameBuilder, FrameDecoder, FrameError, HEADER_LEN, Header,

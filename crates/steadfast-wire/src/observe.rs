@@ -6,9 +6,9 @@
 use bytes::{BufMut, BytesMut};
 
 use crate::code::open_enum::open_enum;
-use crate::decode::Reader;
+use crate::decode::ByteReader;
 use crate::extras::layout::layout;
-use crate::{DecodeError, Encode, EncodeError, Entry};
+use crate::{DecodeError, Encode, EncodeError, ReadEntry};
 
 /// A document that Observe asks about; the value of the request is a row of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ open_enum! {
 
 layout! {
     /// The value of the request ObserveSeqno; the vbucket is in the header.
-    pub struct ObserveSeqno called "the value of an observe-seqno request" {
+    pub struct ObserveSeqnoRequest called "the value of an observe-seqno request" {
         /// The history that the client knows.
         pub vbucket_uuid: u64,
     }
@@ -54,7 +54,7 @@ layout! {
 
 /// The value of the answer to ObserveSeqno.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ObserveSeqnoResult {
+pub struct ObserveSeqnoResponse {
     /// The vbucket.
     pub vbucket: u16,
     /// Its history now.
@@ -89,8 +89,8 @@ impl Encode for ObserveKey<'_> {
     }
 }
 
-impl<'a> Entry<'a> for ObserveKey<'a> {
-    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+impl<'a> ReadEntry<'a> for ObserveKey<'a> {
+    fn read(reader: &mut ByteReader<'a>) -> Result<Self, DecodeError> {
         const WHAT: &str = "an observed key";
         let vbucket = reader.u16(WHAT)?;
         let len = reader.u16(WHAT)?;
@@ -113,8 +113,8 @@ impl Encode for ObserveResult<'_> {
     }
 }
 
-impl<'a> Entry<'a> for ObserveResult<'a> {
-    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+impl<'a> ReadEntry<'a> for ObserveResult<'a> {
+    fn read(reader: &mut ByteReader<'a>) -> Result<Self, DecodeError> {
         const WHAT: &str = "the result of an observe";
         Ok(Self {
             document: ObserveKey::read(reader)?,
@@ -124,14 +124,14 @@ impl<'a> Entry<'a> for ObserveResult<'a> {
     }
 }
 
-impl ObserveSeqnoResult {
+impl ObserveSeqnoResponse {
     /// Reads the value of a response.
     ///
     /// # Errors
     /// If it has another format than those two, or another length than its format's.
     pub fn decode(value: &[u8]) -> Result<Self, DecodeError> {
         const WHAT: &str = "the result of an observe-seqno";
-        let mut reader = Reader::new(value);
+        let mut reader = ByteReader::new(value);
         let format = reader.u8(WHAT)?;
         let mut result = Self {
             vbucket: reader.u16(WHAT)?,
@@ -160,7 +160,7 @@ impl ObserveSeqnoResult {
     }
 }
 
-impl Encode for ObserveSeqnoResult {
+impl Encode for ObserveSeqnoResponse {
     fn measure(&self) -> Result<usize, EncodeError> {
         Ok(27 + self.failover.map_or(0, |_| 16))
     }
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn the_format_of_an_observe_seqno_says_whether_there_was_a_failover() {
-        let mut result = ObserveSeqnoResult {
+        let mut result = ObserveSeqnoResponse {
             vbucket: 1,
             vbucket_uuid: 2,
             persisted_seqno: 3,
@@ -220,7 +220,7 @@ mod tests {
         };
         let plain = encode(result);
         assert_eq!((plain.len(), plain[0]), (27, 0));
-        assert_eq!(ObserveSeqnoResult::decode(&plain), Ok(result));
+        assert_eq!(ObserveSeqnoResponse::decode(&plain), Ok(result));
 
         result.failover = Some(Failover {
             old_vbucket_uuid: 5,
@@ -228,11 +228,11 @@ mod tests {
         });
         let failed_over = encode(result);
         assert_eq!((failed_over.len(), failed_over[0]), (43, 1));
-        assert_eq!(ObserveSeqnoResult::decode(&failed_over), Ok(result));
+        assert_eq!(ObserveSeqnoResponse::decode(&failed_over), Ok(result));
 
-        assert!(ObserveSeqnoResult::decode(&failed_over[..27]).is_err());
-        assert!(ObserveSeqnoResult::decode(&[&plain[..], b"?"].concat()).is_err());
-        let unknown = ObserveSeqnoResult::decode(&[2; 27]).unwrap_err();
+        assert!(ObserveSeqnoResponse::decode(&failed_over[..27]).is_err());
+        assert!(ObserveSeqnoResponse::decode(&[&plain[..], b"?"].concat()).is_err());
+        let unknown = ObserveSeqnoResponse::decode(&[2; 27]).unwrap_err();
         assert_eq!(
             unknown.to_string(),
             "the format of an observe-seqno cannot be 0x2"
@@ -254,7 +254,7 @@ mod tests {
 
         #[test]
         fn arbitrary_bytes_never_panic(bytes: Vec<u8>) {
-            let _ = ObserveSeqnoResult::decode(&bytes);
+            let _ = ObserveSeqnoResponse::decode(&bytes);
             let _ = Entries::<ObserveKey<'_>>::new(&bytes).count();
             let _ = Entries::<ObserveResult<'_>>::new(&bytes).count();
         }

@@ -2,7 +2,7 @@
 
 use allocation_counter::measure;
 use bytes::BytesMut;
-use steadfast_wire::extras::{DocumentFlags, MutationToken, Store};
+use steadfast_wire::extras::{DocumentFlags, MutationTokenExtras, StoreExtras};
 use steadfast_wire::frame_info::{
     Durability, DurabilityLevel, RequestFrameInfo, ResponseFrameInfo, ServerDuration,
 };
@@ -37,7 +37,7 @@ fn durable_set(buffer: &mut BytesMut, opaque: u32) {
         .vbucket(vbucket::of_key(KEY, 1024))
         .opaque(opaque)
         .framing(durability)
-        .extras(Store {
+        .extras(StoreExtras {
             flags: 0x0200_0000,
             expiry: 0,
         })
@@ -60,7 +60,7 @@ fn answer(request: &Frame, buffer: &mut BytesMut) {
             .encode(buffer)
     } else {
         reply
-            .extras(MutationToken {
+            .extras(MutationTokenExtras {
                 vbucket_uuid: 1,
                 seqno: 2,
             })
@@ -89,7 +89,7 @@ fn a_get_and_a_set_cost_no_allocation_on_either_side() {
                 0
             );
             let value = request.share(request.value());
-            assert!(value.is_empty() || Store::decode(request.extras()).is_ok());
+            assert!(value.is_empty() || StoreExtras::decode(request.extras()).is_ok());
             answer(&request, &mut to_client);
             served += 1;
         }

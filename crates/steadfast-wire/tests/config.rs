@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use steadfast_wire::config::{
-    AlternateAddress, BucketConfig, ClusterConfig, ConfigVersion, HOST_PLACEHOLDER, Node, Ports,
-    Service, Transport, VbucketMap,
+    AlternateAddress, BucketConfig, ClusterConfig, ConfigNode, ConfigVersion, HOST_PLACEHOLDER,
+    Service, ServicePorts, Transport, VbucketMap,
 };
 
 /// Two data nodes and one that runs queries only, in the middle of a rebalance.
@@ -149,13 +149,13 @@ fn what_is_written_is_what_was_read() {
 
 #[test]
 fn a_node_that_leaves_its_name_open_is_written_so() {
-    let node = Node {
+    let node = ConfigNode {
         hostname: HOST_PLACEHOLDER.into(),
-        ports: Ports::default()
+        ports: ServicePorts::default()
             .with(Service::KeyValue, Transport::Plain, 1)
             .with(Service::Management, Transport::Plain, 2)
             .with(Service::Views, Transport::Plain, 3),
-        ..Node::default()
+        ..ConfigNode::default()
     };
     let mut config = ClusterConfig::new(ConfigVersion { epoch: 0, rev: 1 }, vec![node]);
     config.bucket = Some(BucketConfig {
@@ -246,8 +246,8 @@ fn anything_but_json_is_refused() {
 }
 
 prop_compose! {
-    fn any_ports()(ports in prop::collection::vec((0..6_usize, any::<bool>(), any::<u16>()), 0..6)) -> Ports {
-        ports.into_iter().fold(Ports::default(), |all, (service, tls, port)| {
+    fn any_ports()(ports in prop::collection::vec((0..6_usize, any::<bool>(), any::<u16>()), 0..6)) -> ServicePorts {
+        ports.into_iter().fold(ServicePorts::default(), |all, (service, tls, port)| {
             let transport = if tls { Transport::Tls } else { Transport::Plain };
             all.with(Service::ALL[service], transport, port)
         })
@@ -262,12 +262,12 @@ prop_compose! {
         external in prop::option::of(("[a-z.]{1,9}", prop::option::of(any_ports()))),
         server_group in prop::option::of(".{0,5}"),
         node_uuid in prop::option::of(".{0,5}"),
-    ) -> Node {
+    ) -> ConfigNode {
         let alternate_addresses = external
             .map(|(hostname, ports)| ("external".to_owned(), AlternateAddress { hostname, ports }))
             .into_iter()
             .collect();
-        Node { hostname, ports, this_node, alternate_addresses, server_group, node_uuid }
+        ConfigNode { hostname, ports, this_node, alternate_addresses, server_group, node_uuid }
     }
 }
 

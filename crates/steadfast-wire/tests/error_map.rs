@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use steadfast_wire::error_map::{
-    Attributes, ErrorDefinition, ErrorMap, ErrorMapRequest, MapVersion, RetrySpec, RetryStrategy,
+    Attributes, ErrorDefinition, ErrorMap, ErrorMapBackoff, ErrorMapRequest, MapVersion, RetrySpec,
 };
 use steadfast_wire::{Feature, Opcode, Status};
 
@@ -55,7 +55,7 @@ fn the_example_of_the_rfc_is_read() {
     assert_eq!(
         linear.retry,
         Some(RetrySpec {
-            strategy: RetryStrategy::Linear,
+            strategy: ErrorMapBackoff::Linear,
             interval: Duration::from_millis(10),
             after: Duration::from_millis(10),
             max_duration: Some(Duration::from_millis(1500)),
@@ -341,7 +341,7 @@ fn codes_are_written_in_bare_hexadecimal() {
 prop_compose! {
     fn any_retry()(
         strategy in prop::sample::select(vec![
-            RetryStrategy::Constant, RetryStrategy::Linear, RetryStrategy::Exponential,
+            ErrorMapBackoff::Constant, ErrorMapBackoff::Linear, ErrorMapBackoff::Exponential,
         ]),
         interval: u32, after: u32,
         max_duration in prop::option::of(1..u32::MAX),

@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 use proptest::prelude::*;
-use steadfast_wire::extras::Store;
+use steadfast_wire::extras::StoreExtras;
 use steadfast_wire::frame_info::{
     Durability, DurabilityLevel, RequestFrameInfo, ResponseFrameInfo, ServerDuration,
 };
@@ -27,7 +27,7 @@ fn a_request_is_laid_out_as_the_protocol_says() {
         .opaque(0x0304_0506)
         .cas(7)
         .datatype(Datatype::JSON)
-        .extras(Store {
+        .extras(StoreExtras {
             flags: 0xdead_beef,
             expiry: 0xe10,
         })
@@ -45,7 +45,7 @@ fn a_request_is_laid_out_as_the_protocol_says() {
     assert_eq!((frame.opcode(), frame.vbucket()), (Opcode::Add, 0x0102));
     assert_eq!((frame.opaque(), frame.header().cas), (0x0304_0506, 7));
     assert_eq!(frame.header().datatype, Datatype::JSON);
-    assert_eq!(Store::decode(frame.extras()).unwrap().expiry, 0xe10);
+    assert_eq!(StoreExtras::decode(frame.extras()).unwrap().expiry, 0xe10);
     assert_eq!(DocumentKey::decode(frame.key(), true).unwrap().id, b"Hello");
     assert_eq!(frame.value(), b"World");
     assert_eq!(frame.framing_extras(), b"");

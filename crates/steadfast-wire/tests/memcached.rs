@@ -9,7 +9,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use steadfast_wire::extras::{Counter, CounterValue, DocumentFlags, Expiry, Store};
+use steadfast_wire::extras::{
+    CounterExtras, CounterValue, DocumentFlags, ExpiryExtras, StoreExtras,
+};
 use steadfast_wire::{
     Decoded, Encode, Frame, FrameBuilder, FrameDecoder, FrameError, Opcode, Status,
 };
@@ -144,8 +146,8 @@ fn request(opcode: Opcode) -> FrameBuilder {
     FrameBuilder::request(opcode)
 }
 
-fn store(opcode: Opcode, key: &str, value: &str) -> FrameBuilder<(), Store, String, String> {
-    let extras = Store {
+fn store(opcode: Opcode, key: &str, value: &str) -> FrameBuilder<(), StoreExtras, String, String> {
+    let extras = StoreExtras {
         flags: 0xdead_beef,
         expiry: 0,
     };
@@ -155,9 +157,13 @@ fn store(opcode: Opcode, key: &str, value: &str) -> FrameBuilder<(), Store, Stri
         .value(value.to_owned())
 }
 
-fn counter(opcode: Opcode, delta: u64, expiry: u32) -> FrameBuilder<(), Counter, &'static str> {
+fn counter(
+    opcode: Opcode,
+    delta: u64,
+    expiry: u32,
+) -> FrameBuilder<(), CounterExtras, &'static str> {
     request(opcode)
-        .extras(Counter {
+        .extras(CounterExtras {
             delta,
             initial: 40,
             expiry,
@@ -213,7 +219,7 @@ fn documents(connection: &mut Connection) {
     assert_eq!(appended.status(), Status::Success);
     let prepended = connection.call(request(Opcode::Prepend).key("foo").value("?"));
     assert_eq!(prepended.status(), Status::Success);
-    let expiry = Expiry { expiry: 1000 };
+    let expiry = ExpiryExtras { expiry: 1000 };
     let touched = connection.call(request(Opcode::Touch).extras(expiry).key("foo"));
     assert_eq!(touched.status(), Status::Success);
     let fetched = connection.call(request(Opcode::GetAndTouch).extras(expiry).key("foo"));
@@ -231,7 +237,7 @@ fn documents(connection: &mut Connection) {
 
 fn counters(connection: &mut Connection) {
     let value = |frame: Frame| CounterValue::decode(frame.value()).expect("a number").value;
-    let absent = connection.call(counter(Opcode::Increment, 2, Counter::DO_NOT_CREATE));
+    let absent = connection.call(counter(Opcode::Increment, 2, CounterExtras::DO_NOT_CREATE));
     assert_eq!(absent.status(), Status::KeyNotFound);
     assert_eq!(value(connection.call(counter(Opcode::Increment, 2, 0))), 40);
     assert_eq!(value(connection.call(counter(Opcode::Increment, 2, 0))), 42);

@@ -3,9 +3,9 @@
 use bytes::BytesMut;
 use proptest::prelude::*;
 use steadfast_wire::subdoc::{
-    LookupResult, LookupSpec, MutationOutcome, MutationResult, MutationSpec, PathFlags,
+    LookupResult, LookupSpec, MutationOutcome, MutationSpec, PathFlags, PathMutationResult,
 };
-use steadfast_wire::{DecodeError, Encode, Entries, Entry, Opcode, Status};
+use steadfast_wire::{DecodeError, Encode, Entries, Opcode, ReadEntry, Status};
 
 fn encode(body: impl Encode) -> BytesMut {
     let mut out = BytesMut::new();
@@ -13,7 +13,7 @@ fn encode(body: impl Encode) -> BytesMut {
     out
 }
 
-fn decode<'a, T: Entry<'a>>(bytes: &'a [u8]) -> Result<Vec<T>, DecodeError> {
+fn decode<'a, T: ReadEntry<'a>>(bytes: &'a [u8]) -> Result<Vec<T>, DecodeError> {
     Entries::new(bytes).collect()
 }
 
@@ -62,19 +62,19 @@ fn mutations_are_laid_out_as_the_protocol_says() {
     assert_eq!(&body[..], b"\xc8\x01\0\x03\0\0\0\x04a.btrue");
     assert_eq!(decode::<MutationSpec<'_>>(&body).unwrap(), specs);
 
-    let results = [MutationResult {
+    let results = [PathMutationResult {
         index: 2,
         status: Status::Success,
         value: b"7",
     }];
     let body = encode(results);
     assert_eq!(&body[..], b"\x02\0\0\0\0\0\x017");
-    assert_eq!(decode::<MutationResult<'_>>(&body).unwrap(), results);
+    assert_eq!(decode::<PathMutationResult<'_>>(&body).unwrap(), results);
 }
 
 #[test]
 fn the_status_of_the_answer_tells_how_to_read_it() {
-    let done = encode([MutationResult {
+    let done = encode([PathMutationResult {
         index: 1,
         status: Status::Success,
         value: b"5",
@@ -167,11 +167,11 @@ proptest! {
         let body = encode(&found[..]);
         prop_assert_eq!(decode::<LookupResult<'_>>(&body).unwrap(), found);
 
-        let done: Vec<_> = entries.iter().map(|(index, _, status, _, value)| MutationResult {
+        let done: Vec<_> = entries.iter().map(|(index, _, status, _, value)| PathMutationResult {
             index: *index, status: Status::from_code(*status), value,
         }).collect();
         let body = encode(&done[..]);
-        prop_assert_eq!(decode::<MutationResult<'_>>(&body).unwrap(), done);
+        prop_assert_eq!(decode::<PathMutationResult<'_>>(&body).unwrap(), done);
     }
 
     #[test]
@@ -179,7 +179,7 @@ proptest! {
         let _ = decode::<LookupSpec<'_>>(&bytes);
         let _ = decode::<LookupResult<'_>>(&bytes);
         let _ = decode::<MutationSpec<'_>>(&bytes);
-        let _ = decode::<MutationResult<'_>>(&bytes);
+        let _ = decode::<PathMutationResult<'_>>(&bytes);
         let _ = MutationOutcome::decode(Status::from_code(status), &bytes);
     }
 }

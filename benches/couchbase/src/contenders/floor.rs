@@ -106,7 +106,7 @@ impl Client for Floor {
         let request = FrameBuilder::request(Opcode::Set)
             .vbucket(vbucket::of_key(key.as_bytes(), VBUCKETS))
             .datatype(Datatype::RAW)
-            .extras(extras::Store { flags, expiry })
+            .extras(extras::StoreExtras { flags, expiry })
             .key(key.as_bytes())
             .value(document.json.as_bytes());
         self.submit(|opaque, out| request.opaque(opaque).encode(out))

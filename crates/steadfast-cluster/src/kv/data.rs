@@ -2,7 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 use steadfast_wire::extras::{
-    Counter, CounterValue, DocumentMeta, Expiry, GetMetaVersion, LockTime, Store,
+    CounterExtras, CounterValue, DocumentMeta, ExpiryExtras, GetMetaVersion, LockTime, StoreExtras,
 };
 use steadfast_wire::{Datatype, Encode, Frame, Opcode, Status};
 
@@ -39,7 +39,7 @@ impl Session {
     pub(super) fn store(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
         let bucket = self.bucket_to_write()?;
         let key = self.key(frame)?;
-        let extras = Store::decode(frame.extras()).map_err(|_| Status::InvalidArguments)?;
+        let extras = StoreExtras::decode(frame.extras()).map_err(|_| Status::InvalidArguments)?;
         let mode = match frame.opcode() {
             Opcode::Add => StoreMode::Add,
             Opcode::Replace => StoreMode::Replace,
@@ -71,8 +71,8 @@ impl Session {
     pub(super) fn count(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
         let bucket = self.bucket_to_write()?;
         let key = self.key(frame)?;
-        let extras = Counter::decode(frame.extras()).map_err(|_| Status::InvalidArguments)?;
-        let creates = extras.expiry != Counter::DO_NOT_CREATE;
+        let extras = CounterExtras::decode(frame.extras()).map_err(|_| Status::InvalidArguments)?;
+        let creates = extras.expiry != CounterExtras::DO_NOT_CREATE;
         let counter = CounterChange {
             delta: extras.delta,
             up: frame.opcode() == Opcode::Increment,
@@ -137,7 +137,7 @@ impl Session {
     ) -> Handled {
         let bucket = self.bucket_to_write()?;
         let key = self.key(frame)?;
-        let expiry = Expiry::decode(frame.extras())
+        let expiry = ExpiryExtras::decode(frame.extras())
             .map_err(|_| Status::InvalidArguments)?
             .expiry;
         let change = self.change(frame, &key)?;

@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 use steadfast_wire::observe::{
-    Failover, KeyState, ObserveKey, ObserveResult, ObserveSeqno, ObserveSeqnoResult,
+    Failover, KeyState, ObserveKey, ObserveResult, ObserveSeqnoRequest, ObserveSeqnoResponse,
 };
 use steadfast_wire::{Encode, Entries, Frame, Status};
 
@@ -46,13 +46,14 @@ impl Session {
     }
 
     pub(super) fn observe_seqno(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
-        let asked = ObserveSeqno::decode(frame.value()).map_err(|_| Status::InvalidArguments)?;
+        let asked =
+            ObserveSeqnoRequest::decode(frame.value()).map_err(|_| Status::InvalidArguments)?;
         let vbucket = self.bucket()?.vbucket(frame.vbucket())?;
         let copy = vbucket.copy_of(self.node.id).ok_or(Status::NotMyVbucket)?;
         let mut log = copy.failover_log.iter();
         let at = log.position(|(uuid, _)| *uuid == asked.vbucket_uuid);
         let at = at.ok_or(Status::KeyNotFound)?;
-        let result = ObserveSeqnoResult {
+        let result = ObserveSeqnoResponse {
             vbucket: frame.vbucket(),
             vbucket_uuid: copy.uuid(),
             persisted_seqno: copy.persisted_seqno,

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use bytes::BytesMut;
-use steadfast_wire::extras::MutationToken;
+use steadfast_wire::extras::MutationTokenExtras;
 use steadfast_wire::frame_info::{ResponseFrameInfo, ServerDuration};
 use steadfast_wire::{Datatype, ErrorBody, Feature, Frame, FrameBuilder, Status};
 
@@ -63,7 +63,7 @@ impl Style {
         value: &[u8],
         out: &mut BytesMut,
     ) {
-        let token = MutationToken {
+        let token = MutationTokenExtras {
             vbucket_uuid: receipt.uuid,
             seqno: receipt.seqno,
         }

@@ -2,8 +2,8 @@
 
 use bytes::BytesMut;
 use steadfast_wire::subdoc::{
-    DocFlags, LookupResult, LookupSpec as WireLookup, MultiExtras, MutationOutcome, MutationResult,
-    MutationSpec as WireMutation, PathFlags, SinglePath,
+    DocFlags, LookupResult, LookupSpec as WireLookup, MultiExtras, MutationOutcome,
+    MutationSpec as WireMutation, PathFlags, PathMutationResult, SinglePath,
 };
 use steadfast_wire::{Encode, Entries, Frame, Opcode, Status};
 
@@ -183,7 +183,7 @@ fn mutation_values(multi: bool, values: &[(u8, Vec<u8>)]) -> Result<Vec<u8>, Sta
     }
     let mut body = BytesMut::new();
     for (index, value) in values {
-        MutationResult {
+        PathMutationResult {
             index: *index,
             status: Status::Success,
             value,

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
 use steadfast_cluster::{BucketSettings, NodeId, Service, TestCluster, TestClusterBuilder};
-use steadfast_wire::extras::{Counter, Expiry, LockTime, Store};
+use steadfast_wire::extras::{CounterExtras, ExpiryExtras, LockTime, StoreExtras};
 use steadfast_wire::{
     CollectionId, Decoded, DocumentKey, Encode, Feature, Frame, FrameBuilder, FrameDecoder,
     HEADER_LEN, Header, Opcode, Status, vbucket,
@@ -274,7 +274,7 @@ impl Client {
     }
 
     pub async fn store(&mut self, opcode: Opcode, key: &str, value: &str, cas: u64) -> Frame {
-        let extras = Store {
+        let extras = StoreExtras {
             flags: 7,
             expiry: 0,
         };
@@ -287,13 +287,13 @@ impl Client {
     }
 
     pub async fn set_with_expiry(&mut self, key: &str, value: &str, expiry: u32) -> Frame {
-        let extras = Store { flags: 7, expiry };
+        let extras = StoreExtras { flags: 7, expiry };
         self.call(self.on(Opcode::Set, key).extras(extras).value(value))
             .await
     }
 
     pub async fn touch(&mut self, opcode: Opcode, key: &str, expiry: u32) -> Frame {
-        self.call(self.on(opcode, key).extras(Expiry { expiry }))
+        self.call(self.on(opcode, key).extras(ExpiryExtras { expiry }))
             .await
     }
 
@@ -306,7 +306,7 @@ impl Client {
         self.call(self.on(Opcode::UnlockKey, key).cas(cas)).await
     }
 
-    pub async fn count(&mut self, opcode: Opcode, key: &str, counter: Counter) -> Frame {
+    pub async fn count(&mut self, opcode: Opcode, key: &str, counter: CounterExtras) -> Frame {
         self.call(self.on(opcode, key).extras(counter)).await
     }
 

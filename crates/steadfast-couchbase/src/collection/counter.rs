@@ -102,13 +102,13 @@ impl<'a> Count<'a> {
         check::key(operation, &self.on.collection, self.id)?;
         let expiry = match self.initial {
             Some(_) => check::expiry(operation, self.expiry)?,
-            None if self.expiry.is_never() => extras::Counter::DO_NOT_CREATE,
+            None if self.expiry.is_never() => extras::CounterExtras::DO_NOT_CREATE,
             None => {
                 let problem = "an expiry is for a counter that is created, by an initial value";
                 return Err(check::invalid(operation, problem));
             }
         };
-        let counter = extras::Counter {
+        let counter = extras::CounterExtras {
             delta: self.delta,
             initial: self.initial.unwrap_or_default(),
             expiry,

@@ -49,7 +49,7 @@ impl GetAndTouch<'_> {
         check::key(operation, &self.on.collection, self.id)?;
         let expiry = check::expiry(operation, self.expiry)?;
         let body = Body {
-            extras: Extras::of(&extras::Expiry { expiry }.to_bytes()),
+            extras: Extras::of(&extras::ExpiryExtras { expiry }.to_bytes()),
             ..Body::default()
         };
         let answer = execute(operation, self.on.subject(self.id), body, &self.common).await?;

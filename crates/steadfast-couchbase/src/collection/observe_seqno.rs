@@ -78,7 +78,7 @@ impl ObserveSeqno<'_> {
             return Err(check::invalid(operation, problem));
         }
         let vbucket_uuid = self.token.vbucket_uuid;
-        let value = observe::ObserveSeqno { vbucket_uuid }.to_bytes();
+        let value = observe::ObserveSeqnoRequest { vbucket_uuid }.to_bytes();
         let body = Body {
             value: &value,
             key: KeyPlace::Nowhere,
@@ -93,7 +93,7 @@ impl ObserveSeqno<'_> {
         };
         let answer = execute(operation, subject, body, &self.common).await?;
         let value = result::value(operation, &answer.frame)?;
-        let observed = observe::ObserveSeqnoResult::decode(&value)
+        let observed = observe::ObserveSeqnoResponse::decode(&value)
             .map_err(|error| result::unreadable(operation, error))?;
         Ok(ObserveSeqnoResult {
             vbucket_uuid: observed.vbucket_uuid,

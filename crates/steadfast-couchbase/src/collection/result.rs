@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use steadfast_wire::Frame;
-use steadfast_wire::extras::MutationToken as WireToken;
+use steadfast_wire::extras::MutationTokenExtras;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::kv::execute::Answered;
@@ -37,7 +37,7 @@ pub struct MutationToken {
 impl MutationResult {
     pub(super) fn read(answer: &Answered, bucket: &Arc<str>) -> Self {
         // Servers that were not asked for it, and some operations, have no token.
-        let token = WireToken::decode(answer.frame.extras()).ok();
+        let token = MutationTokenExtras::decode(answer.frame.extras()).ok();
         Self {
             cas: answer.frame.header().cas,
             token: token.map(|token| MutationToken {

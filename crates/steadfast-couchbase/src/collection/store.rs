@@ -142,7 +142,7 @@ impl<'a> Store<'a> {
             check::value(operation, value.bytes())?;
             let (flags, expiry) = (value.flags, check::expiry(operation, self.expiry)?);
             let body = Body {
-                extras: Extras::of(&extras::Store { flags, expiry }.to_bytes()),
+                extras: Extras::of(&extras::StoreExtras { flags, expiry }.to_bytes()),
                 value: value.bytes(),
                 datatype: value.datatype(),
                 cas: check::cas(operation, self.cas)?,

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use steadfast::{RetryAfter, RetryToken, World};
 use steadfast_wire::Status;
-use steadfast_wire::error_map::{RetrySpec, RetryStrategy as Growth};
+use steadfast_wire::error_map::{ErrorMapBackoff, RetrySpec};
 
 use super::RetryDirective;
 
@@ -79,12 +79,12 @@ impl Run {
 fn delay(spec: &RetrySpec, retries: u32) -> Duration {
     let interval = spec.interval;
     let delay = match (retries, spec.strategy) {
-        (0, Growth::Constant | Growth::Linear | Growth::Exponential) => {
+        (0, ErrorMapBackoff::Constant | ErrorMapBackoff::Linear | ErrorMapBackoff::Exponential) => {
             return spec.after.clamp(LEAST, RetryAfter::LIMIT);
         }
-        (_, Growth::Constant) => interval,
-        (_, Growth::Linear) => interval.saturating_mul(retries),
-        (_, Growth::Exponential) => {
+        (_, ErrorMapBackoff::Constant) => interval,
+        (_, ErrorMapBackoff::Linear) => interval.saturating_mul(retries),
+        (_, ErrorMapBackoff::Exponential) => {
             let millis = u64::try_from(interval.as_millis()).unwrap_or(u64::MAX);
             Duration::from_millis(millis.saturating_pow(retries))
         }

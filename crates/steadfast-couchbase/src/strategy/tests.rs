@@ -4,7 +4,7 @@ use steadfast::{
     Call, Certainty, Orchestrator, Outcome, Step, StrategyExt, Verdict, VirtualWorld, from_fn,
 };
 use steadfast_wire::Status;
-use steadfast_wire::error_map::{ErrorMap, RetrySpec, RetryStrategy as Growth};
+use steadfast_wire::error_map::{ErrorMap, ErrorMapBackoff, RetrySpec};
 
 use super::*;
 use crate::reason::{KV_ERROR_MAP_RETRY_INDICATED, KV_NOT_MY_VBUCKET, KV_TEMPORARY_FAILURE};
@@ -34,7 +34,7 @@ fn directed(code: u16, spec: RetrySpec) -> Failure {
     RetryDirective { status, spec }.attach_to(Failure::responded(&KV_ERROR_MAP_RETRY_INDICATED))
 }
 
-fn spec(strategy: Growth, interval: u64, after: u64) -> RetrySpec {
+fn spec(strategy: ErrorMapBackoff, interval: u64, after: u64) -> RetrySpec {
     RetrySpec {
         strategy,
         interval: Duration::from_millis(interval),
@@ -198,7 +198,11 @@ fn what_has_no_specification_is_the_inner_strategy_s_and_breaks_the_row() {
 
 #[test]
 fn no_specification_makes_it_spin_or_wait_for_ever() {
-    for growth in [Growth::Constant, Growth::Linear, Growth::Exponential] {
+    for growth in [
+        ErrorMapBackoff::Constant,
+        ErrorMapBackoff::Linear,
+        ErrorMapBackoff::Exponential,
+    ] {
         let mut least = scene();
         let mut most = scene();
         for _ in 0..100 {

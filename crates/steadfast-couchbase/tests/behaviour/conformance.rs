@@ -12,7 +12,7 @@ use steadfast_couchbase::options::BreakerOptions;
 use steadfast_couchbase::{
     Cluster, ClusterOptions, Credentials, Error, ErrorKind, ErrorMapDirected,
 };
-use steadfast_wire::error_map::{Attributes, ErrorDefinition, RetrySpec, RetryStrategy};
+use steadfast_wire::error_map::{Attributes, ErrorDefinition, ErrorMapBackoff, RetrySpec};
 use steadfast_wire::hello::FeatureSet;
 use steadfast_wire::{Decoded, Feature, Frame, FrameDecoder, Opcode, Status};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -216,7 +216,7 @@ async fn each_connection_goes_by_the_map_of_its_own_node() {
 async fn retry_intervals_of_the_map_are_for_the_strategy_that_obeys_them_alone() {
     let server = server(1).await;
     let spec = RetrySpec {
-        strategy: RetryStrategy::Constant,
+        strategy: ErrorMapBackoff::Constant,
         interval: ms(7),
         after: ms(5),
         max_duration: None,

@@ -10,7 +10,7 @@ use steadfast_cluster::TestCluster;
 use steadfast_cluster::cluster::What;
 use steadfast_cluster::fault::{Fault, Garble};
 use steadfast_couchbase::{Collection, DurabilityLevel, Error, ErrorKind};
-use steadfast_wire::error_map::{Attributes, ErrorDefinition, RetrySpec, RetryStrategy};
+use steadfast_wire::error_map::{Attributes, ErrorDefinition, ErrorMapBackoff, RetrySpec};
 use steadfast_wire::{Opcode, Status};
 
 use crate::support::*;
@@ -248,7 +248,7 @@ async fn an_unknown_status_is_retried_if_the_error_map_says_so() {
     ] {
         let mut odd_one = definition("ODD", attributes);
         odd_one.retry = Some(RetrySpec {
-            strategy: RetryStrategy::Constant,
+            strategy: ErrorMapBackoff::Constant,
             interval: ms(1),
             after: ms(1),
             max_duration: None,

@@ -6,7 +6,7 @@ use steadfast::BestEffort;
 use steadfast::internal::FailFast;
 use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::{ClusterOptions, ErrorKind, ErrorMapDirected};
-use steadfast_wire::error_map::{Attributes, ErrorDefinition, RetrySpec, RetryStrategy};
+use steadfast_wire::error_map::{Attributes, ErrorDefinition, ErrorMapBackoff, RetrySpec};
 use steadfast_wire::{Opcode, Status};
 
 use crate::scene::{Scene, is, reasons, server};
@@ -24,7 +24,7 @@ fn definition(attributes: Attributes, retry: Option<RetrySpec>) -> ErrorDefiniti
 
 fn spec() -> RetrySpec {
     RetrySpec {
-        strategy: RetryStrategy::Constant,
+        strategy: ErrorMapBackoff::Constant,
         interval: Duration::from_millis(30),
         after: Duration::from_millis(60),
         max_duration: None,

@@ -14,12 +14,12 @@ pub struct Manifest {
     #[serde(with = "hex_u64")]
     pub uid: u64,
     /// The scopes.
-    pub scopes: Vec<Scope>,
+    pub scopes: Vec<ManifestScope>,
 }
 
 /// A scope.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Scope {
+pub struct ManifestScope {
     /// Its name.
     pub name: String,
     /// Its id.
@@ -27,12 +27,12 @@ pub struct Scope {
     pub uid: ScopeId,
     /// Its collections.
     #[serde(default)]
-    pub collections: Vec<Collection>,
+    pub collections: Vec<ManifestCollection>,
 }
 
 /// A collection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Collection {
+pub struct ManifestCollection {
     /// Its name.
     pub name: String,
     /// Its id.
@@ -64,26 +64,26 @@ impl Manifest {
     }
 
     /// A scope by its name.
-    pub fn scope(&self, name: &str) -> Option<&Scope> {
+    pub fn scope(&self, name: &str) -> Option<&ManifestScope> {
         self.scopes.iter().find(|scope| scope.name == name)
     }
 
     /// A collection by its names.
-    pub fn collection(&self, path: CollectionPath<'_>) -> Option<&Collection> {
+    pub fn collection(&self, path: CollectionPath<'_>) -> Option<&ManifestCollection> {
         self.scope(path.scope)?.collection(path.collection)
     }
 }
 
-impl Scope {
+impl ManifestScope {
     /// A collection by its name.
-    pub fn collection(&self, name: &str) -> Option<&Collection> {
+    pub fn collection(&self, name: &str) -> Option<&ManifestCollection> {
         self.collections
             .iter()
             .find(|collection| collection.name == name)
     }
 }
 
-impl Collection {
+impl ManifestCollection {
     /// A collection that takes everything else from its bucket.
     pub fn new(name: impl Into<String>, uid: CollectionId) -> Self {
         Self {
@@ -98,11 +98,11 @@ impl Collection {
 /// What every bucket starts with: the default collection in the default scope.
 impl Default for Manifest {
     fn default() -> Self {
-        let collections = vec![Collection::new(DEFAULT_NAME, CollectionId::DEFAULT)];
+        let collections = vec![ManifestCollection::new(DEFAULT_NAME, CollectionId::DEFAULT)];
         let name = DEFAULT_NAME.to_owned();
         Self {
             uid: 0,
-            scopes: vec![Scope {
+            scopes: vec![ManifestScope {
                 name,
                 uid: ScopeId::DEFAULT,
                 collections,
@@ -207,14 +207,14 @@ mod tests {
     }
 
     prop_compose! {
-        fn any_collection()(name: String, uid: u32, max_ttl: Option<i64>, history: Option<bool>) -> Collection {
-            Collection { name, uid: CollectionId(uid), max_ttl, history }
+        fn any_collection()(name: String, uid: u32, max_ttl: Option<i64>, history: Option<bool>) -> ManifestCollection {
+            ManifestCollection { name, uid: CollectionId(uid), max_ttl, history }
         }
     }
 
     prop_compose! {
-        fn any_scope()(name: String, uid: u32, collections in prop::collection::vec(any_collection(), 0..4)) -> Scope {
-            Scope { name, uid: ScopeId(uid), collections }
+        fn any_scope()(name: String, uid: u32, collections in prop::collection::vec(any_collection(), 0..4)) -> ManifestScope {
+            ManifestScope { name, uid: ScopeId(uid), collections }
         }
     }
 

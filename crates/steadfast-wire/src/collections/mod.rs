@@ -6,7 +6,7 @@
 mod manifest;
 mod path;
 
-pub use manifest::{Collection, Manifest, Scope};
+pub use manifest::{Manifest, ManifestCollection, ManifestScope};
 pub use path::{CollectionPath, DEFAULT_NAME, scope_of_path};
 
 use crate::extras::layout::layout;

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::host::{HOST_PLACEHOLDER, fill_in, with_port};
 use super::{
-    AlternateAddress, BucketConfig, ClusterConfig, ConfigVersion, Node, Ports, Service, Transport,
-    VbucketMap,
+    AlternateAddress, BucketConfig, ClusterConfig, ConfigNode, ConfigVersion, Service,
+    ServicePorts, Transport, VbucketMap,
 };
 use crate::{DecodeError, hex};
 
@@ -76,7 +76,7 @@ struct TerseBucketNode {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct TerseNode {
-    services: Ports,
+    services: ServicePorts,
     #[serde(skip_serializing_if = "Option::is_none")]
     hostname: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -164,8 +164,8 @@ fn read_bucket(terse: &mut Terse, origin: &str) -> Result<Option<BucketConfig>, 
     }))
 }
 
-fn read_node(terse: TerseNode, origin: &str) -> Node {
-    Node {
+fn read_node(terse: TerseNode, origin: &str) -> ConfigNode {
+    ConfigNode {
         hostname: terse
             .hostname
             .map_or_else(|| origin.to_owned(), |host| fill_in(&host, origin)),
@@ -196,7 +196,7 @@ pub(super) fn write(config: &ClusterConfig) -> Vec<u8> {
     serde_json::to_vec(&terse).expect("text keys and plain values always make JSON")
 }
 
-fn write_bucket(terse: &mut Terse, bucket: &BucketConfig, nodes: &[Node]) {
+fn write_bucket(terse: &mut Terse, bucket: &BucketConfig, nodes: &[ConfigNode]) {
     // Of the characters that a bucket's name may have, the one that a path cannot.
     let name = bucket.name.replace('%', "%25");
     let uuid = &bucket.uuid;
@@ -229,7 +229,7 @@ fn write_bucket(terse: &mut Terse, bucket: &BucketConfig, nodes: &[Node]) {
     });
 }
 
-fn write_bucket_node(node: &Node, path: &str) -> TerseBucketNode {
+fn write_bucket_node(node: &ConfigNode, path: &str) -> TerseBucketNode {
     let address = |service| {
         node.ports
             .get(service, Transport::Plain)
@@ -243,7 +243,7 @@ fn write_bucket_node(node: &Node, path: &str) -> TerseBucketNode {
     }
 }
 
-fn write_node(node: &Node) -> TerseNode {
+fn write_node(node: &ConfigNode) -> TerseNode {
     TerseNode {
         services: node.ports.clone(),
         hostname: (node.hostname != HOST_PLACEHOLDER).then(|| node.hostname.clone()),

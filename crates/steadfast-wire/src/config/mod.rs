@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 
 pub use bucket::BucketConfig;
 pub use host::HOST_PLACEHOLDER;
-pub use node::{AlternateAddress, Node, Ports, Service, Transport};
+pub use node::{AlternateAddress, ConfigNode, Service, ServicePorts, Transport};
 pub use vbucket_map::{MAX_COPIES, MAX_VBUCKETS, VbucketMap};
 pub use version::{ConfigNotification, ConfigVersion, NotifiedVersion};
 
@@ -46,7 +46,7 @@ pub struct ClusterConfig {
     pub version: ConfigVersion,
     /// All nodes, `nodesExt` in the JSON. The first [`BucketConfig::node_count`] of them hold the
     /// bucket's data, in the order that the vbucket map counts them.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<ConfigNode>,
     /// What the services can do beyond the ordinary, by the name of the service.
     pub capabilities: BTreeMap<String, Vec<String>>,
     /// The name that the operator gave to the cluster.
@@ -59,7 +59,7 @@ pub struct ClusterConfig {
 
 impl ClusterConfig {
     /// A config of these nodes, without a bucket.
-    pub fn new(version: ConfigVersion, nodes: Vec<Node>) -> Self {
+    pub fn new(version: ConfigVersion, nodes: Vec<ConfigNode>) -> Self {
         Self {
             version,
             nodes,
@@ -94,7 +94,7 @@ impl ClusterConfig {
     }
 
     /// The nodes that hold the bucket's data; none without a bucket.
-    pub fn bucket_nodes(&self) -> &[Node] {
+    pub fn bucket_nodes(&self) -> &[ConfigNode] {
         let count = self.bucket.as_ref().map_or(0, |bucket| bucket.node_count);
         &self.nodes[..count.min(self.nodes.len())]
     }

@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 /// A node of the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Node {
+pub struct ConfigNode {
     /// How the nodes reach each other, and clients in the same network reach them. Without
     /// brackets, also if it is an IPv6 address.
     pub hostname: String,
     /// The ports of the services that run there.
-    pub ports: Ports,
+    pub ports: ServicePorts,
     /// Whether this is the node that sent the config.
     pub this_node: bool,
     /// Where the node is found from other networks, by the name of the network: `external`.
@@ -30,14 +30,14 @@ pub struct AlternateAddress {
     /// The ports it has there. If absent, they are the ordinary ones; if present, a service that is
     /// not listed cannot be reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ports: Option<Ports>,
+    pub ports: Option<ServicePorts>,
 }
 
 /// Ports by the name of the service as the JSON has it (`kv`, `kvSSL`, …). Services that have no
 /// [`Service`] are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Ports(BTreeMap<String, u16>);
+pub struct ServicePorts(BTreeMap<String, u16>);
 
 /// A service that clients talk to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -65,7 +65,7 @@ pub enum Transport {
     Tls,
 }
 
-impl Node {
+impl ConfigNode {
     /// Where a service of this node listens, as seen from `network` (`None` is the cluster's own),
     /// if it runs there and can be reached from there.
     pub fn endpoint(
@@ -88,7 +88,7 @@ impl Node {
     }
 }
 
-impl Ports {
+impl ServicePorts {
     /// The port of a service.
     pub fn get(&self, service: Service, transport: Transport) -> Option<u16> {
         self.0.get(service.json_name(transport)).copied()
@@ -141,19 +141,19 @@ impl Service {
 mod tests {
     use super::*;
 
-    fn node(alternate_ports: Option<Ports>) -> Node {
+    fn node(alternate_ports: Option<ServicePorts>) -> ConfigNode {
         let alternate = AlternateAddress {
             hostname: "outside".into(),
             ports: alternate_ports,
         };
-        Node {
+        ConfigNode {
             hostname: "inside".into(),
-            ports: Ports::default()
+            ports: ServicePorts::default()
                 .with(Service::KeyValue, Transport::Plain, 11210)
                 .with(Service::KeyValue, Transport::Tls, 11207)
                 .with(Service::Query, Transport::Plain, 8093),
             alternate_addresses: BTreeMap::from([("external".into(), alternate)]),
-            ..Node::default()
+            ..ConfigNode::default()
         }
     }
 
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn an_alternate_address_with_ports_has_no_others() {
-        let node = node(Some(Ports::default().with(
+        let node = node(Some(ServicePorts::default().with(
             Service::KeyValue,
             Transport::Plain,
             31210,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Attributes, ErrorDefinition, ErrorMap, MapVersion, RetrySpec, RetryStrategy};
+use super::{Attributes, ErrorDefinition, ErrorMap, ErrorMapBackoff, MapVersion, RetrySpec};
 use crate::{DecodeError, hex};
 
 #[derive(Serialize, Deserialize)]
@@ -149,7 +149,7 @@ impl From<JsonDefinition<'_>> for ErrorDefinition {
 /// ignored, and the attribute that says to follow it.
 fn read_retry(json: JsonRetry<'_>) -> Option<RetrySpec> {
     Some(RetrySpec {
-        strategy: RetryStrategy::from_json_name(&json.strategy)?,
+        strategy: ErrorMapBackoff::from_json_name(&json.strategy)?,
         interval: Duration::from_millis(json.interval),
         after: Duration::from_millis(json.after),
         max_duration: json

@@ -30,7 +30,7 @@ mod shipped;
 use std::collections::BTreeMap;
 
 pub use attributes::Attributes;
-pub use retry::{RetrySpec, RetryStrategy};
+pub use retry::{ErrorMapBackoff, RetrySpec};
 
 use crate::extras::layout::layout;
 use crate::{DecodeError, Status};

@@ -7,7 +7,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetrySpec {
     /// How the delay grows.
-    pub strategy: RetryStrategy,
+    pub strategy: ErrorMapBackoff,
     /// The delay's base.
     pub interval: Duration,
     /// How long to wait before the first retry, whatever the strategy.
@@ -20,7 +20,7 @@ pub struct RetrySpec {
 
 /// How the delay before a retry grows with the number of retries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RetryStrategy {
+pub enum ErrorMapBackoff {
     /// Not at all.
     Constant,
     /// In proportion.
@@ -29,7 +29,7 @@ pub enum RetryStrategy {
     Exponential,
 }
 
-impl RetryStrategy {
+impl ErrorMapBackoff {
     /// The strategy with this name in the JSON.
     pub fn from_json_name(name: &str) -> Option<Self> {
         [Self::Constant, Self::Linear, Self::Exponential]

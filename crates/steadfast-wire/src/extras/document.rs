@@ -13,7 +13,7 @@ layout! {
 
 layout! {
     /// What Set, Add and Replace say besides key and value.
-    pub struct Store called "the extras of a store" {
+    pub struct StoreExtras called "the extras of a store" {
         /// See [`DocumentFlags`].
         pub flags: u32,
         /// When the document goes: seconds from now up to thirty days, else seconds since 1970;
@@ -24,8 +24,8 @@ layout! {
 
 layout! {
     /// What Touch and GetAndTouch say.
-    pub struct Expiry called "the expiry" {
-        /// As [`Store::expiry`].
+    pub struct ExpiryExtras called "the expiry" {
+        /// As [`StoreExtras::expiry`].
         pub expiry: u32,
     }
 }
@@ -40,17 +40,17 @@ layout! {
 
 layout! {
     /// What Increment and Decrement say.
-    pub struct Counter called "the extras of a counter" {
+    pub struct CounterExtras called "the extras of a counter" {
         /// How much to add or subtract.
         pub delta: u64,
         /// The value of a counter that this creates.
         pub initial: u64,
-        /// The expiry of a counter that this creates, or [`Counter::DO_NOT_CREATE`].
+        /// The expiry of a counter that this creates, or [`CounterExtras::DO_NOT_CREATE`].
         pub expiry: u32,
     }
 }
 
-impl Counter {
+impl CounterExtras {
     /// The expiry that stands for: fail if the counter is missing.
     pub const DO_NOT_CREATE: u32 = u32::MAX;
 }
@@ -65,7 +65,7 @@ layout! {
 
 layout! {
     /// Where in the history of its vbucket a mutation stands.
-    pub struct MutationToken called "the mutation token" {
+    pub struct MutationTokenExtras called "the mutation token" {
         /// The vbucket's history; it changes when a failover may have lost mutations.
         pub vbucket_uuid: u64,
         /// The mutation's place in it.
@@ -90,10 +90,10 @@ mod tests {
 
     #[test]
     fn fields_stand_one_after_the_other_and_big_endian() {
-        let counter = Counter {
+        let counter = CounterExtras {
             delta: 1,
             initial: 2,
-            expiry: Counter::DO_NOT_CREATE,
+            expiry: CounterExtras::DO_NOT_CREATE,
         };
         let mut out = BytesMut::new();
         counter.append_to(&mut out).unwrap();
@@ -101,13 +101,13 @@ mod tests {
             &out[..],
             b"\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x02\xff\xff\xff\xff"
         );
-        assert_eq!(Counter::decode(&out), Ok(counter));
+        assert_eq!(CounterExtras::decode(&out), Ok(counter));
     }
 
     #[test]
     fn any_other_length_is_an_error_that_names_the_section() {
-        for len in (0..30).filter(|len| *len != Store::LEN) {
-            let error = Store::decode(&vec![0; len]).unwrap_err();
+        for len in (0..30).filter(|len| *len != StoreExtras::LEN) {
+            let error = StoreExtras::decode(&vec![0; len]).unwrap_err();
             assert!(matches!(error, DecodeError::Length { .. }));
             assert_eq!(
                 error.to_string(),
@@ -120,12 +120,12 @@ mod tests {
     fn the_lengths_are_those_of_the_protocol() {
         let lengths = [
             DocumentFlags::LEN,
-            Store::LEN,
-            Expiry::LEN,
+            StoreExtras::LEN,
+            ExpiryExtras::LEN,
             LockTime::LEN,
-            Counter::LEN,
+            CounterExtras::LEN,
             CounterValue::LEN,
-            MutationToken::LEN,
+            MutationTokenExtras::LEN,
             RandomKeyCollection::LEN,
         ];
         assert_eq!(lengths, [4, 8, 4, 4, 20, 8, 16, 4]);

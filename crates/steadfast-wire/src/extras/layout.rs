@@ -31,7 +31,7 @@ macro_rules! layout {
                         expected: $crate::decode::Expected(&[Self::LEN]),
                     });
                 };
-                let mut reader = $crate::decode::Reader::new(bytes);
+                let mut reader = $crate::decode::ByteReader::new(bytes);
                 $( let $field = $type::from_be_bytes(reader.array($what)?); )*
                 Ok(Self { $($field),* })
             }

@@ -2,7 +2,7 @@
 
 use bytes::{BufMut, BytesMut};
 
-use crate::decode::{Expected, Reader};
+use crate::decode::{ByteReader, Expected};
 use crate::{Datatype, DecodeError, Encode, EncodeError};
 
 /// How much GetMeta should tell.
@@ -80,7 +80,7 @@ impl DocumentMeta {
                 expected: Expected(&[DocumentMeta::LEN, DocumentMeta::LEN + 1]),
             });
         }
-        let mut reader = Reader::new(extras);
+        let mut reader = ByteReader::new(extras);
         Ok(Self {
             deleted: reader.u32(WHAT)? != 0,
             flags: reader.u32(WHAT)?,

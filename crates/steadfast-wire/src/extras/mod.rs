@@ -3,21 +3,21 @@
 //! | command | request | response |
 //! |---|---|---|
 //! | Get, GetReplica | none | [`DocumentFlags`] |
-//! | GetAndTouch | [`Expiry`] | [`DocumentFlags`] |
+//! | GetAndTouch | [`ExpiryExtras`] | [`DocumentFlags`] |
 //! | GetLocked | [`LockTime`] | [`DocumentFlags`] |
 //! | GetRandomKey | optionally [`RandomKeyCollection`] | [`DocumentFlags`] |
-//! | Touch | [`Expiry`] | none |
-//! | Set, Add, Replace | [`Store`] | optionally [`MutationToken`] |
-//! | Delete, Append, Prepend | none | optionally [`MutationToken`] |
-//! | Increment, Decrement | [`Counter`] | optionally [`MutationToken`]; the value is a [`CounterValue`] |
+//! | Touch | [`ExpiryExtras`] | none |
+//! | Set, Add, Replace | [`StoreExtras`] | optionally [`MutationTokenExtras`] |
+//! | Delete, Append, Prepend | none | optionally [`MutationTokenExtras`] |
+//! | Increment, Decrement | [`CounterExtras`] | optionally [`MutationTokenExtras`]; the value is a [`CounterValue`] |
 //! | GetMeta | optionally [`GetMetaVersion`] | [`DocumentMeta`] |
 //! | GetClusterConfig | optionally [`ConfigVersion`](crate::config::ConfigVersion) | none |
 //! | GetCollectionId | none | [`CollectionIdFound`](crate::collections::CollectionIdFound) |
 //! | GetScopeId | none | [`ScopeIdFound`](crate::collections::ScopeIdFound) |
-//! | subdocument commands | see [`subdoc`](crate::subdoc) | optionally [`MutationToken`] |
+//! | subdocument commands | see [`subdoc`](crate::subdoc) | optionally [`MutationTokenExtras`] |
 //! | notification of a config | [`NotifiedVersion`](crate::config::NotifiedVersion) | none |
 //!
-//! A mutation is answered with a [`MutationToken`] where HELLO granted `MutationSeqno`. All other
+//! A mutation is answered with a [`MutationTokenExtras`] where HELLO granted `MutationSeqno`. All other
 //! commands have no extras in either direction.
 
 mod document;
@@ -25,7 +25,7 @@ pub(crate) mod layout;
 mod meta;
 
 pub use document::{
-    Counter, CounterValue, DocumentFlags, Expiry, LockTime, MutationToken, RandomKeyCollection,
-    Store,
+    CounterExtras, CounterValue, DocumentFlags, ExpiryExtras, LockTime, MutationTokenExtras,
+    RandomKeyCollection, StoreExtras,
 };
 pub use meta::{DocumentMeta, GetMetaVersion};

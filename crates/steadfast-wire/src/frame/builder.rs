@@ -16,7 +16,7 @@ use crate::{Datatype, Encode, EncodeError, Magic, Opcode, ServerOpcode, Status};
 ///
 /// ```
 /// use bytes::BytesMut;
-/// use steadfast_wire::extras::Store;
+/// use steadfast_wire::extras::StoreExtras;
 /// use steadfast_wire::frame_info::{Durability, DurabilityLevel, RequestFrameInfo};
 /// use steadfast_wire::{CollectionId, DocumentKey, FrameBuilder, Opcode, vbucket};
 ///
@@ -25,7 +25,7 @@ use crate::{Datatype, Encode, EncodeError, Magic, Opcode, ServerOpcode, Status};
 ///     .vbucket(vbucket::of_key(b"u:42", 1024))
 ///     .opaque(7)
 ///     .framing(RequestFrameInfo::Durability(Durability::new(DurabilityLevel::Majority)))
-///     .extras(Store { flags: 0x0200_0000, expiry: 0 })
+///     .extras(StoreExtras { flags: 0x0200_0000, expiry: 0 })
 ///     .key(DocumentKey::new(CollectionId(8), b"u:42"))
 ///     .value(br#"{"name":"Ada"}"#)
 ///     .encode(&mut out)?;

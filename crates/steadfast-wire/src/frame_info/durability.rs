@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::DecodeError;
 use crate::code::open_enum::open_enum;
-use crate::decode::{Expected, Reader};
+use crate::decode::{ByteReader, Expected};
 
 open_enum! {
     /// Where a mutation must have arrived. A server answers a level that it does not know with
@@ -71,7 +71,7 @@ impl Durability {
 
     pub(super) fn decode(payload: &[u8]) -> Result<Self, DecodeError> {
         const WHAT: &str = "the durability requirement";
-        let mut reader = Reader::new(payload);
+        let mut reader = ByteReader::new(payload);
         let level = DurabilityLevel::from_code(reader.u8(WHAT)?);
         let timeout = match payload.len() {
             1 => None,

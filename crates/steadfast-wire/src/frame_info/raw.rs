@@ -6,8 +6,8 @@
 
 use bytes::{BufMut, BytesMut};
 
-use crate::decode::Reader;
-use crate::{DecodeError, Encode, EncodeError, Entry};
+use crate::decode::ByteReader;
+use crate::{DecodeError, Encode, EncodeError, ReadEntry};
 
 /// The value of a half byte that says: a byte follows.
 const ESCAPE: u16 = 15;
@@ -63,9 +63,9 @@ impl Encode for RawFrameInfo<'_> {
     }
 }
 
-impl<'a> Entry<'a> for RawFrameInfo<'a> {
+impl<'a> ReadEntry<'a> for RawFrameInfo<'a> {
     #[inline]
-    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    fn read(reader: &mut ByteReader<'a>) -> Result<Self, DecodeError> {
         let byte = reader.u8("a frame info")?;
         let mut unescape = |half: u8, what| match u16::from(half) {
             ESCAPE => reader.u8(what).map(|more| ESCAPE + u16::from(more)),
@@ -84,9 +84,9 @@ impl<'a> Entry<'a> for RawFrameInfo<'a> {
 /// `with_raw`.
 macro_rules! through_raw {
     ($info:ident) => {
-        impl<'a> $crate::Entry<'a> for $info<'a> {
+        impl<'a> $crate::ReadEntry<'a> for $info<'a> {
             #[inline]
-            fn read(reader: &mut $crate::decode::Reader<'a>) -> Result<Self, DecodeError> {
+            fn read(reader: &mut $crate::decode::ByteReader<'a>) -> Result<Self, DecodeError> {
                 RawFrameInfo::read(reader).and_then(Self::interpret)
             }
         }

@@ -3,8 +3,8 @@
 use bytes::{BufMut, BytesMut};
 
 use super::PathFlags;
-use crate::decode::Reader;
-use crate::{DecodeError, Encode, EncodeError, Entry, Opcode, Status};
+use crate::decode::ByteReader;
+use crate::{DecodeError, Encode, EncodeError, Opcode, ReadEntry, Status};
 
 /// One lookup of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +40,8 @@ impl Encode for LookupSpec<'_> {
     }
 }
 
-impl<'a> Entry<'a> for LookupSpec<'a> {
-    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+impl<'a> ReadEntry<'a> for LookupSpec<'a> {
+    fn read(reader: &mut ByteReader<'a>) -> Result<Self, DecodeError> {
         const WHAT: &str = "a lookup spec";
         let opcode = Opcode::from_code(reader.u8(WHAT)?);
         let flags = PathFlags::from_bits_retain(reader.u8(WHAT)?);
@@ -66,8 +66,8 @@ impl Encode for LookupResult<'_> {
     }
 }
 
-impl<'a> Entry<'a> for LookupResult<'a> {
-    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+impl<'a> ReadEntry<'a> for LookupResult<'a> {
+    fn read(reader: &mut ByteReader<'a>) -> Result<Self, DecodeError> {
         const WHAT: &str = "the result of a lookup";
         let status = Status::from_code(reader.u16(WHAT)?);
         let len = reader.u32(WHAT)?;

@@ -6,7 +6,7 @@
 //! [`LookupSpec`]s or [`MutationSpec`]s, never mixed.
 //!
 //! The answers differ too. Lookups are answered with one [`LookupResult`] for each spec, in order.
-//! Mutations all happen or none: where they did, the answer has a [`MutationResult`] for those that
+//! Mutations all happen or none: where they did, the answer has a [`PathMutationResult`] for those that
 //! have something to say, such as a counter's new value; where not, [`MutationOutcome`] has the
 //! first one that failed.
 //!
@@ -42,7 +42,7 @@ mod single;
 pub use flags::{DocFlags, PathFlags};
 pub use lookup::{LookupResult, LookupSpec};
 pub use multi::MultiExtras;
-pub use mutation::{MutationOutcome, MutationResult, MutationSpec};
+pub use mutation::{MutationOutcome, MutationSpec, PathMutationResult};
 pub use single::{SinglePath, SinglePathExtras};
 
 /// The most specs in one multi-path command.

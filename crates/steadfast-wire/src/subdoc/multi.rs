@@ -3,7 +3,7 @@
 use bytes::{BufMut, BytesMut};
 
 use super::DocFlags;
-use crate::decode::{Expected, Reader};
+use crate::decode::{ByteReader, Expected};
 use crate::{DecodeError, Encode, EncodeError};
 
 /// The extras of a multi-path command, where every part is optional. Lookups have no expiry.
@@ -22,7 +22,7 @@ impl MultiExtras {
     /// If there are neither 0, 1, 4 nor 5 bytes.
     pub fn decode(extras: &[u8]) -> Result<Self, DecodeError> {
         const WHAT: &str = "the extras of a multi-path command";
-        let mut reader = Reader::new(extras);
+        let mut reader = ByteReader::new(extras);
         let (expiry, doc_flags) = match extras.len() {
             0 => (None, 0),
             1 => (None, reader.u8(WHAT)?),

@@ -3,8 +3,8 @@
 use bytes::{BufMut, BytesMut};
 
 use super::PathFlags;
-use crate::decode::Reader;
-use crate::{DecodeError, Encode, EncodeError, Entries, Entry, Opcode, Status};
+use crate::decode::ByteReader;
+use crate::{DecodeError, Encode, EncodeError, Entries, Opcode, ReadEntry, Status};
 
 /// One mutation of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct MutationSpec<'a> {
 /// What one of the mutations has to say, after all of them succeeded. Those that have nothing to
 /// say are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MutationResult<'a> {
+pub struct PathMutationResult<'a> {
     /// Which spec it was, from zero.
     pub index: u8,
     /// How it came out: a success.
@@ -35,7 +35,7 @@ pub struct MutationResult<'a> {
 #[derive(Clone, Debug)]
 pub enum MutationOutcome<'a> {
     /// All were done.
-    Done(Entries<'a, MutationResult<'a>>),
+    Done(Entries<'a, PathMutationResult<'a>>),
     /// None was done, because this one failed.
     Failed {
         /// Which spec it was, from zero.
@@ -59,7 +59,7 @@ impl<'a> MutationOutcome<'a> {
             }
             Status::SubdocMultiPathFailure | Status::SubdocMultiPathFailureDeleted => {
                 const WHAT: &str = "the failure of a mutation";
-                let mut reader = Reader::new(value);
+                let mut reader = ByteReader::new(value);
                 let index = reader.u8(WHAT)?;
                 let status = Status::from_code(reader.u16(WHAT)?);
                 reader.finish(WHAT)?;
@@ -70,7 +70,7 @@ impl<'a> MutationOutcome<'a> {
     }
 
     /// The body that says which mutation failed, for a response with the status
-    /// `SubdocMultiPathFailure`. The body of a success is a slice of [`MutationResult`]s.
+    /// `SubdocMultiPathFailure`. The body of a success is a slice of [`PathMutationResult`]s.
     pub fn failure_body(index: u8, status: Status) -> [u8; 3] {
         let [high, low] = status.code().to_be_bytes();
         [index, high, low]
@@ -98,8 +98,8 @@ impl Encode for MutationSpec<'_> {
     }
 }
 
-impl<'a> Entry<'a> for MutationSpec<'a> {
-    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+impl<'a> ReadEntry<'a> for MutationSpec<'a> {
+    fn read(reader: &mut ByteReader<'a>) -> Result<Self, DecodeError> {
         const WHAT: &str = "a mutation spec";
         let opcode = Opcode::from_code(reader.u8(WHAT)?);
         let flags = PathFlags::from_bits_retain(reader.u8(WHAT)?);
@@ -114,7 +114,7 @@ impl<'a> Entry<'a> for MutationSpec<'a> {
     }
 }
 
-impl Encode for MutationResult<'_> {
+impl Encode for PathMutationResult<'_> {
     fn measure(&self) -> Result<usize, EncodeError> {
         let value = EncodeError::check(
             "the result of a mutation",
@@ -132,8 +132,8 @@ impl Encode for MutationResult<'_> {
     }
 }
 
-impl<'a> Entry<'a> for MutationResult<'a> {
-    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+impl<'a> ReadEntry<'a> for PathMutationResult<'a> {
+    fn read(reader: &mut ByteReader<'a>) -> Result<Self, DecodeError> {
         const WHAT: &str = "the result of a mutation";
         let index = reader.u8(WHAT)?;
         let status = Status::from_code(reader.u16(WHAT)?);

@@ -3,7 +3,7 @@
 use bytes::{BufMut, BytesMut};
 
 use super::{DocFlags, PathFlags};
-use crate::decode::{Expected, Reader};
+use crate::decode::{ByteReader, Expected};
 use crate::{DecodeError, Encode, EncodeError};
 
 /// A single-path command, lookup or mutation: its extras and its value, which hang together.
@@ -58,7 +58,7 @@ impl<'a> SinglePath<'a> {
     /// If the extras have neither 3, 4, 7 nor 8 bytes, or the path is longer than the value.
     pub fn decode(extras: &[u8], value: &'a [u8]) -> Result<Self, DecodeError> {
         const WHAT: &str = "the extras of a single-path command";
-        let mut reader = Reader::new(extras);
+        let mut reader = ByteReader::new(extras);
         if !matches!(extras.len(), 3 | 4 | 7 | 8) {
             let expected = Expected(&[3, 4, 7, 8]);
             return Err(DecodeError::Length {
@@ -76,7 +76,7 @@ impl<'a> SinglePath<'a> {
         };
         let doc_flags = reader.rest().first().copied().unwrap_or(0);
 
-        let mut body = Reader::new(value);
+        let mut body = ByteReader::new(value);
         Ok(Self {
             path: body.bytes("the path of a subdocument command", path_len.into())?,
             flags: PathFlags::from_bits_retain(flags),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use steadfast_wire::Entries;
-use steadfast_wire::subdoc::MutationResult as WireResult;
+use steadfast_wire::subdoc::PathMutationResult;
 
 use super::super::result::{self, MutationResult, MutationToken};
 use super::super::value::decode;
@@ -25,7 +25,7 @@ impl MutateInResult {
     pub(super) fn read(answer: &Answered, bucket: &Arc<str>, order: &[u8]) -> Result<Self> {
         let value = result::value(OPERATION, &answer.frame)?;
         let mut values = Vec::new();
-        for said in Entries::<WireResult<'_>>::new(&value) {
+        for said in Entries::<PathMutationResult<'_>>::new(&value) {
             let said = said.map_err(|error| result::unreadable(OPERATION, error))?;
             let Some(place) = order.get(usize::from(said.index)) else {
                 let problem = format!("it speaks of path {} of {}", said.index, order.len());

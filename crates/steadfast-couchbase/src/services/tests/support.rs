@@ -8,7 +8,9 @@ use hyper::header::HeaderValue;
 use parking_lot::Mutex;
 use steadfast::{BestEffort, Reason, RetryStrategy};
 use steadfast_cluster::{BucketSettings, Service as Served, TestCluster};
-use steadfast_wire::config::{ClusterConfig, ConfigVersion, Node, Ports, Service, Transport};
+use steadfast_wire::config::{
+    ClusterConfig, ConfigNode, ConfigVersion, Service, ServicePorts, Transport,
+};
 use tokio::sync::watch;
 
 use crate::observe::Reports;
@@ -67,13 +69,13 @@ impl TestHost {
         let node = |address: &std::net::SocketAddr| {
             let ports = Service::ALL
                 .iter()
-                .fold(Ports::default(), |ports, service| {
+                .fold(ServicePorts::default(), |ports, service| {
                     ports.with(*service, Transport::Plain, address.port())
                 });
-            Node {
+            ConfigNode {
                 hostname: address.ip().to_string(),
                 ports,
-                ..Node::default()
+                ..ConfigNode::default()
             }
         };
         let host = Self::unconnected();
@@ -183,7 +185,7 @@ pub(super) fn config(cluster: &TestCluster) -> ClusterConfig {
         (Served::Search, Service::Search),
         (Served::Views, Service::Views),
     ];
-    let mut nodes = vec![Node::default(); cluster.addresses(Served::Kv).len()];
+    let mut nodes = vec![ConfigNode::default(); cluster.addresses(Served::Kv).len()];
     for (served, service) in services {
         for (node, address) in nodes.iter_mut().zip(cluster.addresses(served)) {
             let (host, port) = address.rsplit_once(':').unwrap();
@@ -195,7 +197,7 @@ pub(super) fn config(cluster: &TestCluster) -> ClusterConfig {
     of_nodes(nodes)
 }
 
-fn of_nodes(nodes: Vec<Node>) -> ClusterConfig {
+fn of_nodes(nodes: Vec<ConfigNode>) -> ClusterConfig {
     let mut config = ClusterConfig::new(ConfigVersion { epoch: 1, rev: 1 }, nodes);
     let query = vec!["enhancedPreparedStatements".to_owned()];
     config.capabilities.insert("n1ql".to_owned(), query);
