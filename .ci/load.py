@@ -1,10 +1,12 @@
-"""Runs `steadfast load`, and sees that its accounting holds.
+"""Runs `steadfast load` and checks its accounting.
 
-    python3 .ci/load.py PROGRAM              fixed seeds and a fresh one, each must hold
-    python3 .ci/load.py PROGRAM --broken     a build that breaks the law must be caught
+    python3 .ci/load.py PROGRAM
+        Runs fixed seeds and a fresh one. The accounting of each run must hold.
+    python3 .ci/load.py PROGRAM --expect-applied-twice
+        Runs a build that retries writes in flight. The accounting must fail.
 
-Every run meets every act of the calamity. That all of them had their effect is asked of
-the runs together: one may miss a fault by chance, and not all of them.
+Every run injects every fault. A single run may miss the effect of a fault by chance,
+so the effects are looked for in all runs together.
 """
 
 import json
@@ -22,37 +24,37 @@ REASONS = {
     "SOCKET_NOT_AVAILABLE",
     "SOCKET_CLOSED_WHILE_IN_FLIGHT",
 }
-# Others come and go: a write that waits for a late answer is often cut off before its time is up.
+# Other errors vary: the cut often comes before the timeout of a write whose answer is late.
 ERRORS = {"RequestCanceled", "AuthenticationFailure"}
 
 
 def main() -> int:
     match sys.argv[1:]:
         case [program]:
-            return whole(program)
-        case [program, "--broken"]:
-            return broken(program)
+            return check_accounting(program)
+        case [program, "--expect-applied-twice"]:
+            return expect_applied_twice(program)
     print(__doc__, file=sys.stderr)
     return 2
 
 
-def whole(program: str) -> int:
+def check_accounting(program: str) -> int:
     reasons, errors = set(), set()
     for seed in [*SEEDS, random.randrange(1_000_000)]:
         status, report = load(program, seed)
         if status != 0 or not report["accounting"]["holds"]:
-            tell(report)
+            print_violations(report)
             return 1
         reasons |= {one["reason"] for one in report["retries"]}
         errors |= set(report["operations"]["errors"])
     missed = (REASONS - reasons) | (ERRORS - errors)
     if missed:
-        print(f"no run met {', '.join(sorted(missed))}: the calamity is not what it was", file=sys.stderr)
+        print(f"no run met {', '.join(sorted(missed))}: the faults of the load no longer cause it", file=sys.stderr)
     return 1 if missed else 0
 
 
-def broken(program: str) -> int:
-    """The check is seen to fail: a write in flight that is sent again is applied twice."""
+def expect_applied_twice(program: str) -> int:
+    """Checks that the accounting notices writes that were sent again and applied twice."""
     for seed in SEEDS:
         status, report = load(program, seed)
         if status != 0 and report["accounting"]["applied_twice"] > 0:
@@ -78,10 +80,10 @@ def load(program: str, seed: int) -> tuple[int, dict]:
     return done.returncode, report
 
 
-def tell(report: dict) -> None:
+def print_violations(report: dict) -> None:
     for violation in report["accounting"]["violations"]:
         print(json.dumps(violation, indent=2), file=sys.stderr)
-    print(f"the accounting does not hold; again: {report['replay']}", file=sys.stderr)
+    print(f"the accounting does not hold; to repeat: {report['replay']}", file=sys.stderr)
 
 
 if __name__ == "__main__":

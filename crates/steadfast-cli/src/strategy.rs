@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use steadfast::internal::FailFast;
+use steadfast::FailFast;
 use steadfast::{Adaptive, BestEffort, RetryStrategy, Standard, WhenLimited};
 use steadfast_couchbase::{ErrorMapDirected, fast_fail_on_terminal_errors};
 

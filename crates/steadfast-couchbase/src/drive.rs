@@ -10,7 +10,6 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use steadfast::internal::surviving;
 use steadfast::{
     Answer, Call, Cause, Failure, Orchestrator, PendingDecision, RetryStrategy, Step, Verdict,
 };
@@ -142,7 +141,7 @@ fn run<A: Attempts + Send>(
                         request.handle_cancelled_attempt(failure, WORLD)
                     }
                 },
-                Step::Wait(delay) => {
+                Step::Wait { delay, .. } => {
                     let last = request.request().history().last();
                     let woken = match last {
                         Some(last) => wait(delay, operation.woken(&last.failure)).await,
@@ -273,9 +272,8 @@ async fn unless<T>(stop: impl Future<Output = ()>, future: impl Future<Output = 
 
 /// A decision, unless the deadline comes first.
 async fn decided(pending: PendingDecision, deadline: Option<Instant>) -> Option<Answer> {
-    let answer = surviving(pending);
     match deadline {
-        None => Some(answer.await),
-        Some(deadline) => tokio::time::timeout_at(deadline.into(), answer).await.ok(),
+        None => Some(pending.await),
+        Some(deadline) => tokio::time::timeout_at(deadline.into(), pending).await.ok(),
     }
 }

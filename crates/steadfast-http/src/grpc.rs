@@ -57,7 +57,7 @@ impl Classifier<Status> for StatusClassifier {
     fn classify(&self, status: &Status) -> Failure {
         match HttpClassifier::default().read(&Outcome::error(status, clock::now())) {
             Reading::Failed(failure) => failure,
-            Reading::Succeeded => Failure::in_flight(&steadfast::reason::UNKNOWN),
+            Reading::Succeeded => Failure::inconclusive(&steadfast::reason::UNKNOWN),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use steadfast::internal::FailFast;
+use steadfast::FailFast;
 use steadfast::{Adaptive, Backoff, BestEffort, RetryStrategy, Standard, StrategyExt, WhenLimited};
 
 /// How the clients of a fleet retry. Each client gets a strategy of its own, so that

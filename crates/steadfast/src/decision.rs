@@ -3,8 +3,10 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use crate::orchestrator::guarded;
 use crate::refusal::{BoxError, Refusal};
 use crate::token::RetryToken;
 
@@ -12,7 +14,19 @@ use crate::token::RetryToken;
 pub type Answer = Result<RetryToken, Refusal>;
 
 /// A decision that takes time, because the strategy asks somebody else.
-pub type PendingDecision = Pin<Box<dyn Future<Output = Answer> + Send>>;
+///
+/// A panic while it is polled is an answer like any other: a refusal (D13). Dropping
+/// it drops the strategy's future.
+#[must_use = "a decision is made only when it is awaited"]
+pub struct PendingDecision(Pin<Box<dyn Future<Output = Answer> + Send>>);
+
+impl Future for PendingDecision {
+    type Output = Answer;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer> {
+        guarded(|| self.0.as_mut().poll(cx)).unwrap_or_else(|panicked| Poll::Ready(Err(panicked)))
+    }
+}
 
 /// The answer to "may this be retried?".
 ///
@@ -29,7 +43,7 @@ pub enum Decision {
 impl Decision {
     /// A decision that takes time.
     pub fn pending(future: impl Future<Output = Answer> + Send + 'static) -> Self {
-        Decision::Pending(Box::pin(future))
+        Decision::Pending(PendingDecision(Box::pin(future)))
     }
 }
 

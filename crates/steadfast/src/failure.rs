@@ -25,17 +25,17 @@ pub enum Safety {
 impl Safety {
     /// What a modeled error means when it does not state its safety: `No` for
     /// the client's own fault, `Maybe` for anything else (Smithy guidance).
-    pub const fn from_fault(fault: Fault) -> Self {
+    pub const fn from_fault(fault: FaultSide) -> Self {
         match fault {
-            Fault::Client => Safety::No,
-            Fault::Server | Fault::Other => Safety::Maybe,
+            FaultSide::Client => Safety::No,
+            FaultSide::Server | FaultSide::Other => Safety::Maybe,
         }
     }
 }
 
 /// Whose fault an error is (Smithy guidance, `ErrorInfo`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Fault {
+pub enum FaultSide {
     /// The request itself was wrong; sending it again will not mend it.
     Client,
     /// The peer could not do what it was rightly asked to.
@@ -52,12 +52,12 @@ pub enum Fault {
 ///
 /// ```
 /// use std::time::Duration;
-/// use steadfast::{Failure, Fault, reason};
+/// use steadfast::{Failure, FaultSide, reason};
 ///
 /// let refused = Failure::not_sent(&reason::NOT_AVAILABLE).with_peer("10.0.0.7:11210");
 /// let cut = Failure::in_flight(&reason::SOCKET_CLOSED_WHILE_IN_FLIGHT);
 /// let busy = Failure::responded(&reason::THROTTLED)
-///     .with_fault(Fault::Server)
+///     .with_fault(FaultSide::Server)
 ///     .throttling()
 ///     .with_hint(Duration::from_secs(2));
 /// # let _ = (refused, cut, busy);
@@ -79,7 +79,7 @@ pub struct Failure {
     /// bounded by whoever read it off the wire.
     pub hint: Option<Duration>,
     /// Whose fault it is.
-    pub fault: Fault,
+    pub fault: FaultSide,
     /// For a reason that is always retried: the delay that its protocol
     /// prescribes in place of the controlled backoff.
     pub prescribed_delay: Option<Duration>,
@@ -108,6 +108,13 @@ impl Failure {
         Self::new(reason, Stage::InFlight, Safety::Maybe)
     }
 
+    /// An attempt that was answered in a way that does not prove whether the request
+    /// was applied.
+    #[inline]
+    pub const fn inconclusive(reason: &'static Reason) -> Self {
+        Self::new(reason, Stage::Inconclusive, Safety::Maybe)
+    }
+
     /// An attempt that the peer answered.
     #[inline]
     pub const fn responded(reason: &'static Reason) -> Self {
@@ -128,7 +135,7 @@ impl Failure {
             throttling: false,
             timeout: false,
             hint: None,
-            fault: Fault::Other,
+            fault: FaultSide::Other,
             prescribed_delay: None,
             detail: Cold::NONE,
         }
@@ -164,7 +171,7 @@ impl Failure {
 
     /// States whose fault it is.
     #[inline]
-    pub fn with_fault(mut self, fault: Fault) -> Self {
+    pub fn with_fault(mut self, fault: FaultSide) -> Self {
         self.fault = fault;
         self
     }

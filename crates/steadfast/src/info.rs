@@ -6,7 +6,7 @@
 use std::io;
 use std::time::Duration;
 
-use crate::failure::{Failure, Fault, Safety};
+use crate::failure::{Failure, FaultSide, Safety};
 use crate::reason::{
     NOT_AVAILABLE, OPERATION_FAILED, RETRY_SAFE, Reason, SOCKET_CLOSED_WHILE_IN_FLIGHT, THROTTLED,
     TIMEOUT,
@@ -106,13 +106,14 @@ pub trait RetryInfo {
         let mut failure = match self.stage() {
             Stage::NotSent => Failure::not_sent(reason),
             Stage::InFlight => Failure::in_flight(reason),
+            Stage::Inconclusive => Failure::inconclusive(reason),
             Stage::Responded => Failure::responded(reason),
         }
         .with_safety(safety);
         failure.throttling = self.is_throttle();
         failure.timeout = self.is_timeout();
         failure.hint = self.retry_after();
-        failure.fault = self.error_info().map_or(Fault::Other, ErrorInfo::fault);
+        failure.fault = self.error_info().map_or(FaultSide::Other, ErrorInfo::fault);
         failure
     }
 }
@@ -120,8 +121,8 @@ pub trait RetryInfo {
 /// Information about an error that is of use beyond retries.
 pub trait ErrorInfo {
     /// Whose fault it is.
-    fn fault(&self) -> Fault {
-        Fault::Other
+    fn fault(&self) -> FaultSide {
+        FaultSide::Other
     }
 }
 
@@ -243,21 +244,21 @@ mod tests {
         impl ErrorInfo for Little {}
         let failure = Little.to_failure();
         assert!(!failure.throttling && !failure.timeout && failure.hint.is_none());
-        assert_eq!(failure.fault, Fault::Other);
-        assert_eq!(Little.fault(), Fault::Other);
+        assert_eq!(failure.fault, FaultSide::Other);
+        assert_eq!(Little.fault(), FaultSide::Other);
     }
 
     #[test]
     fn an_error_that_says_only_whose_fault_it_is_is_not_retried_if_it_is_the_clients() {
-        struct Faulty(Fault);
+        struct Faulty(FaultSide);
         impl ErrorInfo for Faulty {
-            fn fault(&self) -> Fault {
+            fn fault(&self) -> FaultSide {
                 self.0
             }
         }
-        assert_eq!(by_fault(&Faulty(Fault::Client)).safety, Safety::No);
-        assert_eq!(by_fault(&Faulty(Fault::Server)).safety, Safety::Maybe);
-        assert_eq!(by_fault(&Faulty(Fault::Other)).safety, Safety::Maybe);
+        assert_eq!(by_fault(&Faulty(FaultSide::Client)).safety, Safety::No);
+        assert_eq!(by_fault(&Faulty(FaultSide::Server)).safety, Safety::Maybe);
+        assert_eq!(by_fault(&Faulty(FaultSide::Other)).safety, Safety::Maybe);
     }
 
     #[test]

@@ -8,15 +8,10 @@
 
 use std::fmt;
 
-use crate::failure::{Failure, Fault, Safety};
+use crate::failure::{Failure, FaultSide, Safety};
 use crate::refusal::Cause;
 use crate::request::Request;
 use crate::stage::Stage;
-
-/// The law is broken on purpose: writes in flight are retried. `.ci/run` builds the
-/// command with `--cfg steadfast_broken`, to see that its accounting notices. It is
-/// no feature, so that no dependency can switch it on.
-const BROKEN: bool = cfg!(steadfast_broken);
 
 /// What makes a retry lawful.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,8 +28,8 @@ pub enum Grounds {
 
 /// Whether a retry is lawful, and on what grounds.
 ///
-/// Law 1: `NotSent` is safe for everybody, `InFlight` for idempotent requests
-/// only, `Responded` as the reason says. A reason that is never retried, and an
+/// Law 1: `NotSent` is safe for everybody, `InFlight` and `Inconclusive` for
+/// idempotent requests only, `Responded` as the reason says. A reason that is never retried, and an
 /// error that says no, come before all that (D5, D34).
 #[inline]
 pub fn lawful(request: &Request<'_>, failure: &Failure) -> Result<Grounds, Cause> {
@@ -44,12 +39,14 @@ pub fn lawful(request: &Request<'_>, failure: &Failure) -> Result<Grounds, Cause
     }
     let idempotent = request.is_idempotent();
     match failure.stage {
-        Stage::InFlight if !idempotent && !BROKEN => Err(Cause::Unsafe),
-        Stage::NotSent | Stage::InFlight | Stage::Responded if reason.always_retry() => {
+        Stage::InFlight | Stage::Inconclusive if !idempotent => Err(Cause::Unsafe),
+        Stage::NotSent | Stage::InFlight | Stage::Inconclusive | Stage::Responded
+            if reason.always_retry() =>
+        {
             Ok(Grounds::AlwaysRetry)
         }
         Stage::NotSent => Ok(Grounds::NothingSent),
-        Stage::InFlight => Ok(Grounds::Idempotent),
+        Stage::InFlight | Stage::Inconclusive => Ok(Grounds::Idempotent),
         Stage::Responded if idempotent => Ok(Grounds::Idempotent),
         // An error that says "maybe" knows less than its reason claims (D35).
         Stage::Responded
@@ -72,7 +69,7 @@ pub(crate) fn weighed(request: &Request<'_>, failure: &Failure) -> Result<(), Ca
 
 /// What a strategy does with an error that says "maybe" of its own safety (D35).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum MaybePolicy {
+pub enum MaybeRule {
     /// Not retried.
     Never,
     /// Retried unless the fault is the client's.
@@ -82,7 +79,7 @@ pub enum MaybePolicy {
     Always,
 }
 
-impl MaybePolicy {
+impl MaybeRule {
     /// Whether a lawful retry is also within this policy. The request's
     /// idempotency was already weighed by [`lawful`].
     #[inline]
@@ -93,10 +90,10 @@ impl MaybePolicy {
             Safety::Maybe => self,
         };
         match (maybe, failure.fault) {
-            (MaybePolicy::Always, Fault::Client | Fault::Server | Fault::Other)
-            | (MaybePolicy::UnlessClientFault, Fault::Server | Fault::Other) => Ok(()),
-            (MaybePolicy::UnlessClientFault, Fault::Client)
-            | (MaybePolicy::Never, Fault::Client | Fault::Server | Fault::Other) => {
+            (MaybeRule::Always, FaultSide::Client | FaultSide::Server | FaultSide::Other)
+            | (MaybeRule::UnlessClientFault, FaultSide::Server | FaultSide::Other) => Ok(()),
+            (MaybeRule::UnlessClientFault, FaultSide::Client)
+            | (MaybeRule::Never, FaultSide::Client | FaultSide::Server | FaultSide::Other) => {
                 Err(Cause::NotRetryable)
             }
         }
@@ -138,12 +135,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_flight_is_safe_for_idempotent_requests_only_whatever_the_reason() {
+    fn in_flight_and_inconclusive_are_safe_for_idempotent_requests_only_whatever_the_reason() {
         for reason in [&OPERATION_FAILED, &THROTTLED, &ALWAYS] {
-            assert!(asked(true, Failure::in_flight(reason)).is_ok());
-            assert_eq!(asked(false, Failure::in_flight(reason)), Err(Cause::Unsafe));
-            let sure = Failure::in_flight(reason).with_safety(Safety::Yes);
-            assert_eq!(asked(false, sure), Err(Cause::Unsafe));
+            for unproven in [Failure::in_flight(reason), Failure::inconclusive(reason)] {
+                assert!(asked(true, unproven.clone()).is_ok());
+                assert_eq!(asked(false, unproven.clone()), Err(Cause::Unsafe));
+                let sure = unproven.with_safety(Safety::Yes);
+                assert_eq!(asked(false, sure), Err(Cause::Unsafe));
+            }
         }
     }
 
@@ -183,6 +182,7 @@ mod tests {
         for failure in [
             Failure::not_sent(&UNKNOWN),
             Failure::in_flight(&UNKNOWN),
+            Failure::inconclusive(&UNKNOWN),
             Failure::responded(&UNKNOWN),
         ] {
             assert_eq!(asked(true, failure), Err(Cause::NotRetryable));
@@ -198,13 +198,13 @@ mod tests {
     #[test]
     fn maybe_is_retried_unless_the_client_is_at_fault_and_the_knob_moves_that() {
         let maybe = |fault| Failure::responded(&OPERATION_FAILED).with_fault(fault);
-        let normal = MaybePolicy::default();
-        assert!(normal.allows(&maybe(Fault::Server)).is_ok());
-        assert!(normal.allows(&maybe(Fault::Other)).is_ok());
-        assert!(normal.allows(&maybe(Fault::Client)).is_err());
-        assert!(MaybePolicy::Always.allows(&maybe(Fault::Client)).is_ok());
-        assert!(MaybePolicy::Never.allows(&maybe(Fault::Server)).is_err());
-        let sure = maybe(Fault::Client).with_safety(Safety::Yes);
-        assert!(MaybePolicy::Never.allows(&sure).is_ok());
+        let normal = MaybeRule::default();
+        assert!(normal.allows(&maybe(FaultSide::Server)).is_ok());
+        assert!(normal.allows(&maybe(FaultSide::Other)).is_ok());
+        assert!(normal.allows(&maybe(FaultSide::Client)).is_err());
+        assert!(MaybeRule::Always.allows(&maybe(FaultSide::Client)).is_ok());
+        assert!(MaybeRule::Never.allows(&maybe(FaultSide::Server)).is_err());
+        let sure = maybe(FaultSide::Client).with_safety(Safety::Yes);
+        assert!(MaybeRule::Never.allows(&sure).is_ok());
     }
 }

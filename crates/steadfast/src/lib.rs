@@ -59,9 +59,9 @@ mod explain;
 mod failure;
 mod history;
 mod info;
+mod invalid_setting;
 mod law;
 mod orchestrator;
-mod policy_error;
 pub mod reason;
 mod refusal;
 mod request;
@@ -72,13 +72,6 @@ mod token;
 mod verdict;
 mod world;
 
-/// For the crates of this project and for client authors; see each item.
-pub mod internal {
-    #[cfg(feature = "tokio")]
-    pub use crate::driver::surviving;
-    pub use crate::strategy::FailFast;
-}
-
 pub use backoff::{Backoff, Jitter};
 pub use budget::{Budget, BudgetBuilder, Costs, Load, Refund};
 pub use call::Call;
@@ -87,20 +80,21 @@ pub use driver::{Attempt, Retry, retry};
 pub use error::Error;
 pub use event::{Decided, RetryEvent};
 pub use explain::{Explanation, Plan, PlanRow, Planned, Unexplainable, explain, plan};
-pub use failure::{Failure, Fault, Safety};
+pub use failure::{Failure, FaultSide, Safety};
 pub use history::{AttemptRecord, History, Outcome};
 pub use info::{ErrorInfo, RetryInfo};
-pub use law::{Grounds, MaybePolicy, lawful};
+pub use invalid_setting::InvalidSetting;
+pub use law::{Grounds, MaybeRule, lawful};
 pub use orchestrator::{Orchestrator, Panicked, Report, Step};
-pub use policy_error::PolicyError;
 pub use reason::{Reason, ReasonSet};
 pub use refusal::{BoxError, Cause, Refusal};
 pub use request::Request;
 pub use stage::Stage;
 pub use strategy::{
-    Adaptive, AttemptLimit, BestEffort, Condition, Ending, FastFailOnTerminalError, ForeignToken,
-    FromFn, Gate, Gated, Limits, MaxAttempts, RetryAfter, RetryStrategy, Standard, StandardBuilder,
-    StrategyExt, Terminal, Terminals, When, WhenLimited, WithBudget, WorstCase, from_fn,
+    Adaptive, AttemptLimit, BestEffort, Condition, Ending, FailFast, FastFailOnTerminalError,
+    ForeignToken, FromFn, Gate, Gated, Limits, MaxAttempts, RetryAfter, RetryStrategy, Standard,
+    StandardBuilder, StrategyExt, Terminal, Terminals, When, WhenLimited, WithBudget, WorstCase,
+    from_fn,
 };
 pub use token::{RetryToken, StrategyId};
 pub use verdict::{Certainty, Verdict};

@@ -2,7 +2,8 @@
 //!
 //! RFC 0049 ("Different Stage Retry Semantics") ties the safety of a retry to
 //! this more than to the error itself: before the network nothing can have
-//! happened, on the network nobody knows, and after an answer the answer says.
+//! happened, on the network nobody knows, and after an answer the answer says,
+//! if it is one that proves anything.
 
 use std::fmt;
 
@@ -13,16 +14,30 @@ pub enum Stage {
     NotSent,
     /// Bytes may have left, and no answer came. Safe for idempotent requests only.
     InFlight,
-    /// The peer answered. Safe if the reason says so.
+    /// A response arrived that does not prove whether the request was applied, such
+    /// as HTTP 500. Safe for idempotent requests only.
+    Inconclusive,
+    /// The peer answered conclusively. Safe if the reason says so.
     Responded,
 }
 
 impl Stage {
+    /// Whether the request may have been applied, for all that is known of an attempt
+    /// that ended so.
+    #[inline]
+    pub const fn may_have_been_applied(self) -> bool {
+        match self {
+            Stage::InFlight | Stage::Inconclusive => true,
+            Stage::NotSent | Stage::Responded => false,
+        }
+    }
+
     /// A short name for logs and machine-readable output.
     pub const fn name(self) -> &'static str {
         match self {
             Stage::NotSent => "not_sent",
             Stage::InFlight => "in_flight",
+            Stage::Inconclusive => "inconclusive",
             Stage::Responded => "responded",
         }
     }
@@ -33,6 +48,7 @@ impl fmt::Display for Stage {
         f.write_str(match self {
             Stage::NotSent => "nothing was sent",
             Stage::InFlight => "bytes may have left, no answer",
+            Stage::Inconclusive => "answered, but the answer does not prove whether it was applied",
             Stage::Responded => "answered",
         })
     }

@@ -38,7 +38,8 @@ fn a_request_that_waits_for_its_retry_is_overtaken_by_one_that_began_later() {
     let strategy = BestEffort::default();
     let mut first = Orchestrator::new(&strategy, Call::new("first"));
     let _ = first.begin(&world);
-    let Step::Wait(delay) = first.handle_failure(Failure::responded(&NOT_MY_PARTITION), &world)
+    let Step::Wait { delay, .. } =
+        first.handle_failure(Failure::responded(&NOT_MY_PARTITION), &world)
     else {
         panic!("not retried");
     };
@@ -136,7 +137,7 @@ fn a_strategy_sees_the_whole_request() {
     let _ = request.begin(&world);
     for expected in 1..=3 {
         let failure = Failure::responded(&reason::THROTTLED);
-        let Step::Wait(delay) = request.handle_failure(failure, &world) else {
+        let Step::Wait { delay, .. } = request.handle_failure(failure, &world) else {
             panic!("not retried");
         };
         assert_eq!(delay, Duration::from_secs(expected));
@@ -154,7 +155,7 @@ fn best_effort_takes_any_backoff() {
     let _ = request.begin(&world);
     for expected in [70, 140, 210, 210] {
         let failure = Failure::not_sent(&reason::NOT_AVAILABLE);
-        let Step::Wait(delay) = request.handle_failure(failure, &world) else {
+        let Step::Wait { delay, .. } = request.handle_failure(failure, &world) else {
             panic!("not retried");
         };
         assert_eq!(delay, Duration::from_millis(expected));
@@ -302,7 +303,7 @@ fn a_retry_that_asks_no_strategy_leaves_its_event_all_the_same() {
     let _ = request.begin(&world);
     for _ in 0..2 {
         let failure = Failure::responded(&NOT_MY_PARTITION);
-        let Step::Wait(delay) = request.handle_failure(failure, &world) else {
+        let Step::Wait { delay, .. } = request.handle_failure(failure, &world) else {
             panic!("not retried");
         };
         world.world.advance(delay);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hyper::Method;
 use steadfast::Call;
-use steadfast::internal::FailFast;
+use steadfast::FailFast;
 use steadfast_wire::config::{ClusterConfig, Service};
 
 use super::host::Host;

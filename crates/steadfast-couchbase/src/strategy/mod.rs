@@ -42,7 +42,7 @@ use schedule::Run;
 /// let strategy = ErrorMapDirected::default();
 /// let limited = ErrorMapDirected::new(BestEffort::default().max_attempts(5)?);
 /// # let _ = (strategy, limited);
-/// # Ok::<(), steadfast::PolicyError>(())
+/// # Ok::<(), steadfast::InvalidSetting>(())
 /// ```
 ///
 /// # What not to do

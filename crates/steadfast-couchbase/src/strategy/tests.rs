@@ -65,7 +65,7 @@ impl<S: RetryStrategy> Scene<S> {
     /// How long it waits after this failure, in milliseconds; or how it ends.
     fn fail(&mut self, failure: Failure) -> Result<u128, Verdict> {
         match self.request.handle_failure(failure, &self.world) {
-            Step::Wait(delay) => {
+            Step::Wait { delay, .. } => {
                 self.world.advance(delay);
                 match self.request.handle_waited(&self.world) {
                     Step::Attempt => Ok(delay.as_millis()),

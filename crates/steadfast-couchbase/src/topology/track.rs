@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use steadfast::internal::FailFast;
+use steadfast::FailFast;
 use steadfast_wire::config::{ConfigNotification, ConfigVersion};
 use steadfast_wire::{Feature, Frame, FrameBuilder, Opcode, Status};
 

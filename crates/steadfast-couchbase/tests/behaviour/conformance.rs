@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use steadfast::internal::FailFast;
+use steadfast::FailFast;
 use steadfast_cluster::fault::{Fault, When};
 use steadfast_cluster::http::script::Script;
 use steadfast_cluster::{Service, TestCluster};

@@ -1,6 +1,6 @@
 //! Not my vbucket: where an operation goes, and when (RFC 0005; D21 to D25).
 
-use steadfast::internal::FailFast;
+use steadfast::FailFast;
 use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::options::VbucketRetry;
 use steadfast_couchbase::{ClusterOptions, ErrorKind};

@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use steadfast::internal::FailFast;
+use steadfast::FailFast;
 use steadfast::{RetryAction, from_fn};
 use steadfast_cluster::TestCluster;
 use steadfast_cluster::cluster::What;

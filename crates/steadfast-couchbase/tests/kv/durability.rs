@@ -72,7 +72,7 @@ async fn a_write_that_does_not_become_durable_in_time_is_ambiguous() {
             .timeout(Duration::from_secs(4))
             .await
     });
-    let impatient = steadfast::internal::FailFast::new();
+    let impatient = steadfast::FailFast::new();
     let outcome = loop {
         let outcome = scene.users.upsert("k", &3).retry(impatient.clone()).await;
         if outcome.is_err() {

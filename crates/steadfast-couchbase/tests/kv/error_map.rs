@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use steadfast::BestEffort;
-use steadfast::internal::FailFast;
+use steadfast::FailFast;
 use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::{ClusterOptions, ErrorKind, ErrorMapDirected};
 use steadfast_wire::error_map::{Attributes, ErrorDefinition, ErrorMapBackoff, RetrySpec};

@@ -65,7 +65,7 @@ impl Intercept for AwsRetry {
         let replayable = context.request().body().try_clone().is_some();
         match running.attempt(replayable, &self.world()) {
             Step::Attempt => Ok(()),
-            Step::Wait(_) | Step::Ask(_) | Step::GiveUp(_) | Step::LeftAlone => {
+            Step::Wait { .. } | Step::Ask(_) | Step::GiveUp(_) | Step::LeftAlone => {
                 Err("the operation's time is over".into())
             }
         }

@@ -6,7 +6,7 @@ use aws_smithy_runtime_api::client::retries::classifiers::{RetryAction, RetryRea
 use aws_smithy_types::retry::ErrorKind;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use steadfast::reason::{OPERATION_FAILED, THROTTLED, TIMEOUT};
-use steadfast::{Failure, Fault, Safety, Stage};
+use steadfast::{Failure, FaultSide, Safety, Stage};
 
 use crate::classify::{HttpClassifier, Outcome, Reading};
 use crate::clock;
@@ -34,14 +34,14 @@ pub(super) fn failure(
         (_, Stage::NotSent) => happened,
         (ErrorKind::ThrottlingError, _) => renamed(Failure::responded(&THROTTLED), &happened)
             .throttling()
-            .with_fault(Fault::Client),
+            .with_fault(FaultSide::Client),
         // The status alone would be final, but the service's model, or a
         // classifier, says that the error passes.
         (ErrorKind::ServerError | ErrorKind::TransientError, _) if happened.reason == &REJECTED => {
-            renamed(Failure::in_flight(&SERVER_ERROR), &happened).with_fault(Fault::Server)
+            renamed(Failure::inconclusive(&SERVER_ERROR), &happened).with_fault(FaultSide::Server)
         }
         (_, _) if happened.reason == &REJECTED => {
-            renamed(Failure::in_flight(&OPERATION_FAILED), &happened)
+            renamed(Failure::inconclusive(&OPERATION_FAILED), &happened)
         }
         (_, _) => happened,
     };
@@ -94,6 +94,6 @@ fn read(outcome: &Outcome<'_>) -> Failure {
     match HttpClassifier::default().read(outcome) {
         Reading::Failed(failure) => failure,
         // An answer that looks right, but could not be made sense of.
-        Reading::Succeeded => Failure::in_flight(&OPERATION_FAILED),
+        Reading::Succeeded => Failure::inconclusive(&OPERATION_FAILED),
     }
 }

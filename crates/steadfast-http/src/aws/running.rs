@@ -8,7 +8,7 @@ use aws_smithy_runtime_api::client::orchestrator::Metadata;
 use aws_smithy_types::config_bag::{ConfigBag, Storable, StoreReplace};
 use aws_smithy_types::timeout::TimeoutConfig;
 use steadfast::{
-    Call, Failure, Orchestrator, Outcome, RetryEvent, RetryStrategy, Roll, Safety, Step, World,
+    Call, Failure, Orchestrator, RetryEvent, RetryStrategy, Roll, Safety, Step, World,
 };
 
 use super::names::lasting;
@@ -144,7 +144,7 @@ impl Running {
             return Decided::GiveUp;
         };
         let decided = match request.handle_failure(failure, world) {
-            Step::Wait(delay) => Decided::Retry(match request.is_capped() {
+            Step::Wait { delay, capped } => Decided::Retry(match capped {
                 // The SDK's own timer ends the operation at its deadline. The
                 // sleep must not be over first, or an attempt would follow it.
                 true => delay.saturating_add(Duration::from_secs(1)),
@@ -181,17 +181,6 @@ impl World for Began<'_> {
 
     fn observe(&self, event: &RetryEvent<'_>) {
         self.world.observe(event);
-    }
-}
-
-trait Capped {
-    fn is_capped(&self) -> bool;
-}
-
-impl<S: RetryStrategy> Capped for Orchestrator<S> {
-    fn is_capped(&self) -> bool {
-        let last = self.request().history().last().map(|record| record.outcome);
-        matches!(last, Some(Outcome::Retry { capped: true, .. }))
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use http::HeaderMap;
 use steadfast::reason::{OPERATION_FAILED, THROTTLED, TIMEOUT};
-use steadfast::{Failure, Fault, Safety};
+use steadfast::{Failure, FaultSide, Safety};
 
 use super::Reading;
 use super::status::with_hint;
@@ -36,16 +36,16 @@ pub(super) fn status_of(code: i32, hint: Hint, pushed_back: bool) -> Reading {
     let (failure, note) = match code {
         0 => return Reading::Succeeded,
         1 => (
-            final_answer(Failure::in_flight(&OPERATION_FAILED)),
+            final_answer(Failure::inconclusive(&OPERATION_FAILED)),
             "gRPC CANCELLED",
         ),
         2 => (
-            final_answer(Failure::in_flight(&OPERATION_FAILED)),
+            final_answer(Failure::inconclusive(&OPERATION_FAILED)),
             "gRPC UNKNOWN",
         ),
         3 => (rejected(), "gRPC INVALID_ARGUMENT"),
         4 => (
-            Failure::in_flight(&TIMEOUT).timed_out(),
+            Failure::inconclusive(&TIMEOUT).timed_out(),
             "gRPC DEADLINE_EXCEEDED",
         ),
         5 => (rejected(), "gRPC NOT_FOUND"),
@@ -66,21 +66,21 @@ pub(super) fn status_of(code: i32, hint: Hint, pushed_back: bool) -> Reading {
         11 => (rejected(), "gRPC OUT_OF_RANGE"),
         12 => (rejected(), "gRPC UNIMPLEMENTED"),
         13 => (
-            final_answer(Failure::in_flight(&OPERATION_FAILED)),
+            final_answer(Failure::inconclusive(&OPERATION_FAILED)),
             "gRPC INTERNAL",
         ),
         // Not always from before anything was done, says gRPC itself.
         14 => {
-            let failure = Failure::in_flight(&UNAVAILABLE).with_fault(Fault::Server);
+            let failure = Failure::inconclusive(&UNAVAILABLE).with_fault(FaultSide::Server);
             (failure, "gRPC UNAVAILABLE")
         }
         15 => (
-            final_answer(Failure::in_flight(&OPERATION_FAILED)),
+            final_answer(Failure::inconclusive(&OPERATION_FAILED)),
             "gRPC DATA_LOSS",
         ),
         16 => (rejected(), "gRPC UNAUTHENTICATED"),
         _ => (
-            final_answer(Failure::in_flight(&OPERATION_FAILED)),
+            final_answer(Failure::inconclusive(&OPERATION_FAILED)),
             "an unknown gRPC status",
         ),
     };
@@ -90,20 +90,22 @@ pub(super) fn status_of(code: i32, hint: Hint, pushed_back: bool) -> Reading {
 fn throttled() -> Failure {
     Failure::responded(&THROTTLED)
         .throttling()
-        .with_fault(Fault::Client)
+        .with_fault(FaultSide::Client)
 }
 
 /// Nothing was done, and would not be the next time.
 fn rejected() -> Failure {
     Failure::responded(&REJECTED)
         .with_safety(Safety::No)
-        .with_fault(Fault::Client)
+        .with_fault(FaultSide::Client)
 }
 
 /// It may have taken effect, and there is no reason to think that it would go
 /// better the next time.
 fn final_answer(failure: Failure) -> Failure {
-    failure.with_safety(Safety::No).with_fault(Fault::Server)
+    failure
+        .with_safety(Safety::No)
+        .with_fault(FaultSide::Server)
 }
 
 #[cfg(test)]
@@ -141,7 +143,7 @@ mod tests {
     /// Only of these can it be said that nothing was done.
     #[test]
     fn a_code_that_may_come_after_the_fact_leaves_the_call_in_doubt() {
-        let in_doubt = |code: &i32| failure(*code, Hint::None).stage == Stage::InFlight;
+        let in_doubt = |code: &i32| failure(*code, Hint::None).stage == Stage::Inconclusive;
         let codes: Vec<i32> = (1..18).filter(in_doubt).collect();
         assert_eq!(codes, [1, 2, 4, 13, 14, 15, 17]);
         let throttled = failure(8, Hint::Wait(Duration::from_secs(1)));

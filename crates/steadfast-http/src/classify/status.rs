@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use http::{HeaderMap, StatusCode};
 use steadfast::reason::{THROTTLED, TIMEOUT};
-use steadfast::{Failure, Fault, Safety};
+use steadfast::{Failure, FaultSide, Reason, Safety};
 
 use super::Reading;
 use crate::hint::{self, Hint};
@@ -18,15 +18,12 @@ pub(super) fn read(status: StatusCode, headers: &HeaderMap, now: SystemTime) -> 
         425 => (Failure::responded(&TOO_EARLY), "HTTP 425"),
         429 => {
             let throttled = Failure::responded(&THROTTLED).throttling();
-            (throttled.with_fault(Fault::Client), "HTTP 429")
+            (throttled.with_fault(FaultSide::Client), "HTTP 429")
         }
-        500 => (inconclusive(Failure::in_flight(&SERVER_ERROR)), "HTTP 500"),
-        502 => (inconclusive(Failure::in_flight(&BAD_GATEWAY)), "HTTP 502"),
-        503 => (inconclusive(Failure::in_flight(&UNAVAILABLE)), "HTTP 503"),
-        504 => {
-            let late = Failure::in_flight(&TIMEOUT).timed_out();
-            (inconclusive(late), "HTTP 504")
-        }
+        500 => (server_error(&SERVER_ERROR), "HTTP 500"),
+        502 => (server_error(&BAD_GATEWAY), "HTTP 502"),
+        503 => (server_error(&UNAVAILABLE), "HTTP 503"),
+        504 => (server_error(&TIMEOUT).timed_out(), "HTTP 504"),
         _ => return rejected(status).into(),
     };
     with_hints(failure, note, headers, now).into()
@@ -67,21 +64,20 @@ pub(super) fn with_hint(mut failure: Failure, note: &'static str, hint: Hint) ->
     }
 }
 
-/// The answer does not say whether the request took effect, so as far as that
-/// goes it is none.
-fn inconclusive(failure: Failure) -> Failure {
-    failure.with_fault(Fault::Server)
+/// The answer does not prove whether the request took effect.
+fn server_error(reason: &'static Reason) -> Failure {
+    Failure::inconclusive(reason).with_fault(FaultSide::Server)
 }
 
 fn rejected(status: StatusCode) -> Failure {
     let failure = match status.as_u16() {
         // Refused by definition: the method or the version is not known there.
         ..=499 | 501 | 505 => Failure::responded(&REJECTED),
-        _ => Failure::in_flight(&REJECTED),
+        _ => Failure::inconclusive(&REJECTED),
     };
     let fault = match status.as_u16() {
-        ..=499 => Fault::Client,
-        _ => Fault::Server,
+        ..=499 => FaultSide::Client,
+        _ => FaultSide::Server,
     };
     failure
         .with_safety(Safety::No)

@@ -4,7 +4,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use steadfast::reason::{
     NOT_AVAILABLE, OPERATION_FAILED, SOCKET_CLOSED_WHILE_IN_FLIGHT, THROTTLED, TIMEOUT,
 };
-use steadfast::{Call, Cause, Fault, Grounds, Safety, Stage, lawful};
+use steadfast::{Call, Cause, FaultSide, Grounds, Safety, Stage, lawful};
 
 use super::*;
 use crate::reason::{BAD_GATEWAY, REJECTED, SERVER_ERROR, TOO_EARLY, UNAVAILABLE};
@@ -76,12 +76,12 @@ fn an_answer_that_leaves_the_effect_open_counts_as_none() {
         (408, Stage::Responded),
         (425, Stage::Responded),
         (429, Stage::Responded),
-        (500, Stage::InFlight),
+        (500, Stage::Inconclusive),
         (501, Stage::Responded),
-        (502, Stage::InFlight),
-        (503, Stage::InFlight),
-        (504, Stage::InFlight),
-        (520, Stage::InFlight),
+        (502, Stage::Inconclusive),
+        (503, Stage::Inconclusive),
+        (504, Stage::Inconclusive),
+        (520, Stage::Inconclusive),
     ] {
         assert_eq!(read(status, &[]).unwrap().stage, stage, "{status}");
     }
@@ -90,15 +90,15 @@ fn an_answer_that_leaves_the_effect_open_counts_as_none() {
 #[test]
 fn reason_throttling_timeout_and_fault_follow_from_the_status() {
     for (status, reason, throttling, timeout, fault) in [
-        (404, &REJECTED, false, false, Fault::Client),
-        (408, &TIMEOUT, false, true, Fault::Other),
-        (425, &TOO_EARLY, false, false, Fault::Other),
-        (429, &THROTTLED, true, false, Fault::Client),
-        (500, &SERVER_ERROR, false, false, Fault::Server),
-        (502, &BAD_GATEWAY, false, false, Fault::Server),
-        (503, &UNAVAILABLE, false, false, Fault::Server),
-        (504, &TIMEOUT, false, true, Fault::Server),
-        (507, &REJECTED, false, false, Fault::Server),
+        (404, &REJECTED, false, false, FaultSide::Client),
+        (408, &TIMEOUT, false, true, FaultSide::Other),
+        (425, &TOO_EARLY, false, false, FaultSide::Other),
+        (429, &THROTTLED, true, false, FaultSide::Client),
+        (500, &SERVER_ERROR, false, false, FaultSide::Server),
+        (502, &BAD_GATEWAY, false, false, FaultSide::Server),
+        (503, &UNAVAILABLE, false, false, FaultSide::Server),
+        (504, &TIMEOUT, false, true, FaultSide::Server),
+        (507, &REJECTED, false, false, FaultSide::Server),
     ] {
         let failure = read(status, &[]).unwrap();
         assert_eq!(failure.reason, reason, "{status}");

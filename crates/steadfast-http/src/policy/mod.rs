@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast::{
-    Adaptive, Limits, PolicyError, RetryEvent, RetryStrategy, Standard, WhenLimited, WorstCase,
+    Adaptive, InvalidSetting, Limits, RetryEvent, RetryStrategy, Standard, WhenLimited, WorstCase,
 };
 
 use crate::classify::HttpClassifier;
@@ -32,7 +32,7 @@ use per_host::PerHost;
 /// let reads = Policy::new(strategy.clone())?.attempt_timeout(Duration::from_millis(200));
 /// let writes = Policy::new(strategy)?.timeout(Duration::from_secs(5));
 /// # let _ = (policy, reads, writes);
-/// # Ok::<(), steadfast::PolicyError>(())
+/// # Ok::<(), steadfast::InvalidSetting>(())
 /// ```
 ///
 /// Clones are cheap, and share the budget.
@@ -94,7 +94,7 @@ impl Policy {
     /// # Errors
     /// If the strategy does not bound the attempts by itself; such a one needs
     /// [`within`](Self::within).
-    pub fn new(strategy: impl RetryStrategy + 'static) -> Result<Self, PolicyError> {
+    pub fn new(strategy: impl RetryStrategy + 'static) -> Result<Self, InvalidSetting> {
         bounded(&strategy)?;
         Ok(Self::of(Strategies::Shared(Arc::new(strategy))))
     }
@@ -113,7 +113,7 @@ impl Policy {
     /// If such a strategy does not bound the attempts by itself.
     pub fn per_host<S: RetryStrategy + 'static>(
         make: impl Fn() -> S + Send + Sync + 'static,
-    ) -> Result<Self, PolicyError> {
+    ) -> Result<Self, InvalidSetting> {
         let strategies = PerHost::new(make);
         bounded(&strategies.others())?;
         Ok(Self::of(Strategies::PerHost(Arc::new(strategies))))
@@ -280,10 +280,10 @@ impl fmt::Debug for Policy {
 }
 
 /// A strategy that tries for ever must not meet a request that waits for ever.
-pub(crate) fn bounded(strategy: &dyn RetryStrategy) -> Result<(), PolicyError> {
+pub(crate) fn bounded(strategy: &dyn RetryStrategy) -> Result<(), InvalidSetting> {
     match strategy.worst_case(&Limits::default()).attempts {
         Some(_) => Ok(()),
-        None => Err(PolicyError::new(
+        None => Err(InvalidSetting::new(
             "timeout",
             "is missing: nothing else bounds the attempts of this strategy",
         )),

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use http::Extensions;
 use reqwest::{Request, Response};
 use reqwest_middleware::{Error, Middleware, Next, Result};
+use steadfast::FailFast;
 use steadfast::RetryStrategy;
-use steadfast::internal::FailFast;
 
 use super::send::{address, run};
 use crate::attempt::InAttempt;

@@ -82,7 +82,9 @@ fn is_another(one: &Url, other: &Url) -> bool {
 /// What is known of the failure of an attempt that was redirected.
 pub(super) fn after_redirect(mut failure: Failure) -> Failure {
     failure.stage = match failure.stage {
-        Stage::NotSent | Stage::Responded | Stage::InFlight => Stage::InFlight,
+        Stage::InFlight => Stage::InFlight,
+        // The redirect itself was an answer, but no proof.
+        Stage::NotSent | Stage::Responded | Stage::Inconclusive => Stage::Inconclusive,
     };
     let before = failure.note().unwrap_or("failed");
     let note = format!("{before}, after a redirect");

@@ -39,7 +39,7 @@ impl SendWithRetry for RequestBuilder {
             // Told by the same road as any other failure.
             Err(error) => {
                 let mut error = Some(error);
-                let retry = policy.retry(steadfast::internal::FailFast::new());
+                let retry = policy.retry(steadfast::FailFast::new());
                 let result = retry
                     .operation("build")
                     .classify(failure)

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use steadfast::FailFast;
 use steadfast::classify::{ByInfo, Classifier};
-use steadfast::internal::FailFast;
 use steadfast::{
-    Call, Error, Failure, Orchestrator, PolicyError, RetryStrategy, Safety, Step, VirtualWorld,
+    Call, Error, Failure, InvalidSetting, Orchestrator, RetryStrategy, Safety, Step, VirtualWorld,
     reason, retry,
 };
 use tower_layer::Layer;
@@ -101,7 +101,7 @@ impl RetryLayer {
     /// # Errors
     /// If the strategy does not bound the attempts by itself; see
     /// [`within`](Self::within).
-    pub fn new(strategy: impl RetryStrategy + 'static) -> Result<Self, PolicyError> {
+    pub fn new(strategy: impl RetryStrategy + 'static) -> Result<Self, InvalidSetting> {
         bounded(&strategy)?;
         Ok(Self::of(strategy, None))
     }
@@ -186,7 +186,7 @@ impl<C, I, P> RetryLayer<C, I, P> {
     ///         request.extensions_mut().insert(attempt);
     ///     });
     /// # let _ = layer;
-    /// # Ok::<(), steadfast::PolicyError>(())
+    /// # Ok::<(), steadfast::InvalidSetting>(())
     /// ```
     pub fn prepare<R, F: Fn(&mut R, InAttempt)>(self, prepare: F) -> RetryLayer<C, I, F> {
         RetryLayer {

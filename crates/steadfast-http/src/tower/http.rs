@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 
 use ::http::{Extensions, HeaderMap, Request, Response, StatusCode, Uri, request::Parts};
 use http_body::Body;
-use steadfast::internal::FailFast;
+use steadfast::FailFast;
 use steadfast::{Attempt, Error, Failure, RetryStrategy, Safety, reason};
 use tower_layer::Layer;
 use tower_service::Service;

@@ -107,8 +107,8 @@ async fn only_where_nothing_was_done_is_a_call_repeated_that_is_not_idempotent<C
     let full = Do::status(Code::ResourceExhausted);
     let throttled = Do::status(Code::ResourceExhausted).retry_info(0, 1_000_000);
     for (act, calls, stage) in [
-        (unavailable, 1, Stage::InFlight),
-        (late, 1, Stage::InFlight),
+        (unavailable, 1, Stage::Inconclusive),
+        (late, 1, Stage::Inconclusive),
         (full, 1, Stage::Responded),
         (throttled, 2, Stage::Responded),
     ] {

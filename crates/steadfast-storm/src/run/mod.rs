@@ -2,12 +2,13 @@
 
 mod flight;
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use fastrand::Rng;
-use steadfast::{Call, Failure, Fault, RetryStrategy, Step, Verdict, reason};
+use steadfast::{Call, Failure, FaultSide, RetryStrategy, Step, Verdict, reason};
 
 use crate::agenda::Agenda;
 use crate::outcome::Outcome;
@@ -150,10 +151,7 @@ impl<'a> Run<'a> {
             let mut pending = pending;
             // Nothing that a decision could wait for happens in a simulation: it is ready, or
             // the deadline comes first.
-            match pending
-                .as_mut()
-                .poll(&mut Context::from_waker(Waker::noop()))
-            {
+            match Pin::new(&mut pending).poll(&mut Context::from_waker(Waker::noop())) {
                 Poll::Ready(answer) => step = flight.request.handle_decision(answer, &self.world),
                 Poll::Pending => {
                     let deadline = flight.begun + Duration::from_secs_f64(self.storm.timeout);
@@ -166,7 +164,7 @@ impl<'a> Run<'a> {
         let begun = flight.begun;
         match step {
             Step::Attempt => self.attempt(turn),
-            Step::Wait(delay) => {
+            Step::Wait { delay, .. } => {
                 let turn = self.flights.turn(turn);
                 self.agenda.put(self.now() + delay, Event::Waited(turn));
             }
@@ -255,14 +253,14 @@ impl<'a> Run<'a> {
             }
             Answer::Refused => Failure::not_sent(&reason::NOT_AVAILABLE),
             Answer::Error => {
-                Failure::responded(&reason::OPERATION_FAILED).with_fault(Fault::Server)
+                Failure::responded(&reason::OPERATION_FAILED).with_fault(FaultSide::Server)
             }
             Answer::Busy => Failure::responded(&reason::THROTTLED)
-                .with_fault(Fault::Server)
+                .with_fault(FaultSide::Server)
                 .throttling(),
             Answer::ComeBack(hint) => {
                 let failure = Failure::responded(&reason::THROTTLED)
-                    .with_fault(Fault::Server)
+                    .with_fault(FaultSide::Server)
                     .throttling();
                 match hint {
                     Some(hint) => failure.with_hint(hint),

@@ -18,7 +18,7 @@
 //! assert_eq!(backoff.delay(0, Duration::ZERO, &world), Duration::from_millis(50));
 //! assert_eq!(backoff.delay(3, Duration::ZERO, &world), Duration::from_millis(400));
 //! assert_eq!(backoff.delay(u32::MAX, Duration::ZERO, &world), Duration::from_secs(20));
-//! # Ok::<(), steadfast::PolicyError>(())
+//! # Ok::<(), steadfast::InvalidSetting>(())
 //! ```
 
 mod jitter;
@@ -30,7 +30,7 @@ use std::time::Duration;
 
 pub use jitter::Jitter;
 
-use crate::policy_error::PolicyError;
+use crate::invalid_setting::InvalidSetting;
 use crate::world::{Roll, World, nanos};
 use shape::Shape;
 
@@ -59,7 +59,7 @@ impl Backoff {
     }
 
     /// `first`, then `step` more each time, up to `cap`.
-    pub fn linear(first: Duration, step: Duration, cap: Duration) -> Result<Self, PolicyError> {
+    pub fn linear(first: Duration, step: Duration, cap: Duration) -> Result<Self, InvalidSetting> {
         let (first, step, cap) = (nanos(first), nanos(step), nanos(cap));
         at_most("backoff.first", first, cap)?;
         Ok(Self {
@@ -69,22 +69,26 @@ impl Backoff {
     }
 
     /// `base`, then twice as long each time, up to `cap`.
-    pub fn exponential(base: Duration, cap: Duration) -> Result<Self, PolicyError> {
+    pub fn exponential(base: Duration, cap: Duration) -> Result<Self, InvalidSetting> {
         Self::exponential_by(2, base, cap)
     }
 
     /// `base`, then `factor` times as long each time, up to `cap`.
-    pub fn exponential_by(factor: u32, base: Duration, cap: Duration) -> Result<Self, PolicyError> {
+    pub fn exponential_by(
+        factor: u32,
+        base: Duration,
+        cap: Duration,
+    ) -> Result<Self, InvalidSetting> {
         let (base, cap) = (nanos(base), nanos(cap));
         if base == 0 {
-            return Err(PolicyError::new(
+            return Err(InvalidSetting::new(
                 "backoff.base",
                 "is zero: it must be at least 1 ns",
             ));
         }
         if factor < 2 {
             let problem = format!("is {factor}: it must be at least 2 (1 is a constant backoff)");
-            return Err(PolicyError::new("backoff.factor", problem));
+            return Err(InvalidSetting::new("backoff.factor", problem));
         }
         at_most("backoff.base", base, cap)?;
         Ok(Self {
@@ -210,12 +214,12 @@ impl fmt::Display for Backoff {
     }
 }
 
-fn at_most(field: &'static str, value: u64, cap: u64) -> Result<(), PolicyError> {
+fn at_most(field: &'static str, value: u64, cap: u64) -> Result<(), InvalidSetting> {
     if value <= cap {
         return Ok(());
     }
     let (value, cap) = (Duration::from_nanos(value), Duration::from_nanos(cap));
-    Err(PolicyError::new(
+    Err(InvalidSetting::new(
         field,
         format!("is {value:?}: it must be at most the cap of {cap:?}"),
     ))

@@ -104,7 +104,7 @@ fn a_base_of_a_nanosecond_divides_by_nothing() {
 
 #[test]
 fn an_impossible_backoff_names_the_field_and_the_limit() {
-    let text = |result: Result<Backoff, PolicyError>| result.unwrap_err().to_string();
+    let text = |result: Result<Backoff, InvalidSetting>| result.unwrap_err().to_string();
     assert_eq!(
         text(Backoff::exponential(Duration::ZERO, MS)),
         "impossible retry policy: backoff.base is zero: it must be at least 1 ns"

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Budget, Costs, Refund};
-use crate::policy_error::PolicyError;
+use crate::invalid_setting::InvalidSetting;
 use crate::world::nanos;
 
 /// The longest that a full refill by time may take.
@@ -57,7 +57,7 @@ impl BudgetBuilder {
     }
 
     /// The budget, or which field is impossible.
-    pub fn build(self) -> Result<Budget, PolicyError> {
+    pub fn build(self) -> Result<Budget, InvalidSetting> {
         let Self {
             capacity,
             initial,
@@ -66,7 +66,10 @@ impl BudgetBuilder {
             refill,
         } = self;
         if capacity == 0 {
-            return Err(PolicyError::new("capacity", "is 0: it must be at least 1"));
+            return Err(InvalidSetting::new(
+                "capacity",
+                "is 0: it must be at least 1",
+            ));
         }
         for (field, cost) in [
             ("costs.normal", costs.normal),
@@ -74,7 +77,7 @@ impl BudgetBuilder {
             ("costs.throttling", costs.throttling),
         ] {
             if cost == 0 {
-                return Err(PolicyError::new(
+                return Err(InvalidSetting::new(
                     field,
                     "is 0: a free retry is not bounded by a budget, so it must be at least 1",
                 ));
@@ -82,13 +85,13 @@ impl BudgetBuilder {
             if cost > capacity {
                 let problem =
                     format!("is {cost}: it could never be paid from a capacity of {capacity}");
-                return Err(PolicyError::new(field, problem));
+                return Err(InvalidSetting::new(field, problem));
             }
         }
         let level = initial.unwrap_or(capacity);
         if level > capacity {
             let problem = format!("is {level}: it must be at most the capacity of {capacity}");
-            return Err(PolicyError::new("initial", problem));
+            return Err(InvalidSetting::new("initial", problem));
         }
         let price = refill
             .map(|(tokens, every)| price(tokens, every, capacity))
@@ -115,23 +118,23 @@ impl Default for BudgetBuilder {
 
 /// The time that one token takes, rounded up so that the refill is never
 /// faster than was asked for.
-fn price(tokens: u32, every: Duration, capacity: u32) -> Result<Duration, PolicyError> {
+fn price(tokens: u32, every: Duration, capacity: u32) -> Result<Duration, InvalidSetting> {
     if tokens == 0 {
-        return Err(PolicyError::new(
+        return Err(InvalidSetting::new(
             "refill.tokens",
             "is 0: it must be at least 1",
         ));
     }
     let price = nanos(every).div_ceil(tokens.into());
     if price == 0 {
-        return Err(PolicyError::new(
+        return Err(InvalidSetting::new(
             "refill.every",
             "is zero: it must be at least 1 ns",
         ));
     }
     match price.checked_mul(capacity.into()) {
         Some(full) if full <= LONGEST_REFILL => Ok(Duration::from_nanos(price)),
-        Some(_) | None => Err(PolicyError::new(
+        Some(_) | None => Err(InvalidSetting::new(
             "refill.every",
             "is so long that filling the budget would take more than 73 years",
         )),

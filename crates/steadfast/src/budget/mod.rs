@@ -23,7 +23,7 @@
 //!     .build()?;
 //! let for_all_clients = budget.clone(); // the same budget, not a copy
 //! # let _ = for_all_clients;
-//! # Ok::<(), steadfast::PolicyError>(())
+//! # Ok::<(), steadfast::InvalidSetting>(())
 //! ```
 
 mod build;

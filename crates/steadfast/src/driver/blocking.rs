@@ -1,6 +1,8 @@
 //! The blocking driver, on nothing but std.
 #![expect(clippy::disallowed_methods, reason = "a driver is what waits")]
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
@@ -11,7 +13,7 @@ use super::{Attempt, Retry, handle_error};
 use crate::classify::Classifier;
 use crate::decision::{Answer, PendingDecision};
 use crate::error::Error;
-use crate::orchestrator::{Orchestrator, Step, guarded};
+use crate::orchestrator::{Orchestrator, Step};
 use crate::strategy::RetryStrategy;
 use crate::world::World;
 
@@ -61,7 +63,7 @@ impl<S: RetryStrategy, C> Retry<'_, S, C> {
                         }
                     }
                 }
-                Step::Wait(delay) => {
+                Step::Wait { delay, .. } => {
                     thread::sleep(delay);
                     call.handle_waited(&world)
                 }
@@ -80,8 +82,7 @@ impl<S: RetryStrategy, C> Retry<'_, S, C> {
     }
 }
 
-/// Awaits a decision on this thread, until the deadline. A panic in it is an
-/// answer like any other (D13).
+/// Awaits a decision on this thread, until the deadline.
 fn wait_for(
     mut pending: PendingDecision,
     remaining: impl Fn() -> Option<Duration>,
@@ -89,14 +90,13 @@ fn wait_for(
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut context = Context::from_waker(&waker);
     loop {
-        match guarded(|| pending.as_mut().poll(&mut context)) {
-            Ok(Poll::Ready(answer)) => return Some(answer),
-            Ok(Poll::Pending) => match remaining() {
+        match Pin::new(&mut pending).poll(&mut context) {
+            Poll::Ready(answer) => return Some(answer),
+            Poll::Pending => match remaining() {
                 None => thread::park(),
                 Some(left) if left.is_zero() => return None,
                 Some(left) => thread::park_timeout(left),
             },
-            Err(panicked) => return Some(Err(panicked)),
         }
     }
 }

@@ -24,8 +24,6 @@ mod blocking;
 mod machine;
 #[cfg(feature = "tokio")]
 mod tokio;
-#[cfg(feature = "tokio")]
-pub use self::tokio::surviving;
 
 use std::any::Any;
 use std::sync::Arc;

@@ -2,7 +2,6 @@
 #![expect(clippy::disallowed_methods, reason = "a driver is what waits")]
 
 use std::future::{Future, poll_fn};
-use std::panic::AssertUnwindSafe;
 use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -10,10 +9,9 @@ use std::time::{Duration, Instant};
 use super::machine::roll;
 use super::{Attempt, Retry, handle_error};
 use crate::classify::Classifier;
-use crate::decision::{Answer, PendingDecision};
 use crate::error::Error;
 use crate::event::RetryEvent;
-use crate::orchestrator::{First, Setback, Step, guarded};
+use crate::orchestrator::{First, Setback, Step};
 use crate::request::{Progress, Request};
 use crate::strategy::RetryStrategy;
 use crate::world::{Roll, World};
@@ -165,12 +163,12 @@ where
                     }
                 }
             }
-            Step::Wait(delay) => {
+            Step::Wait { delay, .. } => {
                 tokio::time::sleep(delay).await;
                 request.handle_waited(world)
             }
             Step::Ask(pending) => {
-                let mut decision = pin!(surviving(pending));
+                let mut decision = pin!(pending);
                 let answer = match once(decision.as_mut()).await {
                     Poll::Ready(answer) => Some(answer),
                     Poll::Pending => {
@@ -211,21 +209,6 @@ async fn until<F: Future>(limit: Option<Duration>, mut future: Pin<&mut F>) -> O
         match timer.as_mut().as_pin_mut() {
             Some(timer) => timer.poll(cx).map(|()| None),
             None => Poll::Pending,
-        }
-    })
-    .await
-}
-
-/// A decision whose panic is an answer like any other (D13). For those who
-/// drive an [`Orchestrator`](crate::Orchestrator) themselves.
-///
-/// Dropping the future drops the decision.
-pub async fn surviving(mut pending: PendingDecision) -> Answer {
-    poll_fn(|cx| {
-        let mut pending = AssertUnwindSafe(&mut pending);
-        match guarded(move || pending.as_mut().poll(cx)) {
-            Ok(poll) => poll,
-            Err(panicked) => Poll::Ready(Err(panicked)),
         }
     })
     .await

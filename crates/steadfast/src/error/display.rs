@@ -53,7 +53,7 @@ fn surely_not_applied(report: &Report) -> bool {
         .last()
         .is_none_or(|record| match record.failure.stage {
             Stage::NotSent => true,
-            Stage::InFlight => false,
+            Stage::InFlight | Stage::Inconclusive => false,
             Stage::Responded => record.failure.reason.allows_non_idempotent_retry(),
         })
 }

@@ -22,7 +22,7 @@ fn error(call: Call, failures: impl IntoIterator<Item = Failure>) -> Error<&'sta
                 world.advance(100 * MS);
                 request.handle_failure(failures.next().expect("a failure"), &world)
             }
-            Step::Wait(delay) => {
+            Step::Wait { delay, .. } => {
                 world.advance(delay);
                 request.handle_waited(&world)
             }

@@ -170,7 +170,7 @@ fn run(
                 });
                 next
             }
-            Step::Wait(delay) => {
+            Step::Wait { delay, .. } => {
                 world.advance(delay);
                 request.handle_waited(&world)
             }

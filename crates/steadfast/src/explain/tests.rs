@@ -9,7 +9,7 @@ use crate::strategy::{
 use crate::token::RetryToken;
 use crate::verdict::Verdict;
 use crate::world::{VirtualWorld, World};
-use crate::{Answer, Decision, Fault};
+use crate::{Answer, Decision, FaultSide};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -33,7 +33,7 @@ fn explaining_costs_the_strategy_nothing() {
 
 #[test]
 fn a_plan_lays_out_attempt_delay_and_budget() {
-    let failure = Failure::responded(&OPERATION_FAILED).with_fault(Fault::Server);
+    let failure = Failure::responded(&OPERATION_FAILED).with_fault(FaultSide::Server);
     let call = Call::new("get").idempotent(true);
     let plan = plan(
         &Standard::guidance(),

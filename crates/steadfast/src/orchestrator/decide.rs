@@ -9,7 +9,6 @@ use crate::event::{Decided, RetryEvent};
 use crate::failure::Failure;
 use crate::history::{AttemptRecord, Ended, Outcome, Trail};
 use crate::refusal::{Cause, Refusal};
-use crate::stage::Stage;
 use crate::strategy::{Ending, RetryAfter, RetryStrategy};
 use crate::verdict::{Certainty, Verdict};
 use crate::world::{Moment, World};
@@ -18,9 +17,8 @@ impl<S: RetryStrategy> Orchestrator<S> {
     /// Writes the failure down, and law 7 with it.
     #[inline]
     pub(super) fn note(&mut self, failure: Failure, world: &Moment<'_>) {
-        match failure.stage {
-            Stage::InFlight => self.progress.may_have_been_applied = true,
-            Stage::NotSent | Stage::Responded => {}
+        if failure.stage.may_have_been_applied() {
+            self.progress.may_have_been_applied = true;
         }
         let started = self.request().started();
         let at = started.map(|started| world.now().saturating_duration_since(started));
@@ -100,7 +98,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
         self.remember_the_time(world);
         self.phase = Phase::Waiting { capped };
-        Step::Wait(delay)
+        Step::Wait { delay, capped }
     }
 
     /// A refusal that the strategy did not give, and so has to be told of.

@@ -76,7 +76,7 @@ use crate::world::{Moment, World};
 ///
 /// assert!(matches!(request.begin(&world), Step::Attempt));
 /// let failure = Failure::in_flight(&reason::SOCKET_CLOSED_WHILE_IN_FLIGHT);
-/// let Step::Wait(delay) = request.handle_failure(failure, &world) else { panic!() };
+/// let Step::Wait { delay, .. } = request.handle_failure(failure, &world) else { panic!() };
 /// assert_eq!(delay, Duration::from_millis(1));
 /// world.advance(delay);
 /// assert!(matches!(request.handle_waited(&world), Step::Attempt));
@@ -163,7 +163,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
         let (delay, capped) = self.capped(delay, world);
         self.phase = Phase::Waiting { capped };
-        Step::Wait(delay)
+        Step::Wait { delay, capped }
     }
 
     /// The first attempt was made already.

@@ -25,7 +25,9 @@ fn a_capped_wait_that_is_woken_early_makes_its_attempt() {
     let world = VirtualWorld::new();
     let mut request = failing_request(10 * MS, &world);
     let failure = Failure::responded(&MOVED).with_prescribed_delay(100 * MS);
-    assert!(matches!(request.handle_failure(failure, &world), Step::Wait(wait) if wait == 10 * MS));
+    assert!(
+        matches!(request.handle_failure(failure, &world), Step::Wait { delay: wait, .. } if wait == 10 * MS)
+    );
     world.advance(9 * MS);
     assert!(matches!(request.handle_woken(&world), Step::Attempt));
     request.handle_success(&world);
@@ -53,7 +55,7 @@ fn a_prescribed_delay_takes_the_place_of_the_controlled_backoff_and_zero_is_at_o
     ));
     // The next is again the controlled backoff's, of which one retry was made.
     let step = request.handle_failure(Failure::responded(&MOVED), &world);
-    assert!(matches!(step, Step::Wait(wait) if wait == 10 * MS));
+    assert!(matches!(step, Step::Wait { delay: wait, .. } if wait == 10 * MS));
     assert_eq!(request.request().retries(), 2);
 }
 
@@ -63,7 +65,9 @@ fn a_prescribed_delay_does_not_overrule_a_strategy() {
     let world = VirtualWorld::new();
     let mut request = failing_request(1000 * MS, &world);
     let failure = Failure::responded(&ASKED).with_prescribed_delay(100 * MS);
-    assert!(matches!(request.handle_failure(failure, &world), Step::Wait(wait) if wait == MS));
+    assert!(
+        matches!(request.handle_failure(failure, &world), Step::Wait { delay: wait, .. } if wait == MS)
+    );
 }
 
 #[test]
@@ -75,7 +79,7 @@ fn an_answer_that_is_final_fails_the_request_and_is_a_success_to_the_strategy() 
     let mut request = Orchestrator::new(&strategy, Call::new("get").idempotent(true));
     let _ = request.begin(&world);
     let busy = Failure::responded(&crate::reason::THROTTLED);
-    let Step::Wait(delay) = request.handle_failure(busy, &world) else {
+    let Step::Wait { delay, .. } = request.handle_failure(busy, &world) else {
         panic!("a wait");
     };
     let paid = left();
@@ -103,7 +107,7 @@ fn what_cannot_be_sent_is_neither_a_success_nor_a_failure_to_the_strategy() {
     let busy = Failure::responded(&crate::reason::THROTTLED);
     let mut request = Orchestrator::new(&strategy, Call::new("set"));
     let _ = request.begin(&world);
-    let Step::Wait(delay) = request.handle_failure(busy, &world) else {
+    let Step::Wait { delay, .. } = request.handle_failure(busy, &world) else {
         panic!("a wait");
     };
     let paid = left();

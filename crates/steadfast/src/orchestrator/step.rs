@@ -19,8 +19,14 @@ use crate::verdict::{Certainty, Verdict};
 pub enum Step {
     /// Make an attempt, then call `handle_success` or `handle_failure`.
     Attempt,
-    /// Wait so long, then call `handle_waited`.
-    Wait(Duration),
+    /// Wait for `delay`, then call `handle_waited`.
+    Wait {
+        /// The time to wait.
+        delay: Duration,
+        /// Whether the delay was cut at the deadline. The timeout follows such a
+        /// wait, unless the request is woken before.
+        capped: bool,
+    },
     /// Await this, then call `handle_decision`.
     Ask(PendingDecision),
     /// Nothing more; the request ended with this verdict.
@@ -34,7 +40,11 @@ impl fmt::Debug for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Step::Attempt => f.write_str("Attempt"),
-            Step::Wait(delay) => f.debug_tuple("Wait").field(delay).finish(),
+            Step::Wait { delay, capped } => f
+                .debug_struct("Wait")
+                .field("delay", delay)
+                .field("capped", capped)
+                .finish(),
             Step::Ask(_) => f.write_str("Ask"),
             Step::GiveUp(verdict) => f.debug_tuple("GiveUp").field(verdict).finish(),
             Step::LeftAlone => f.write_str("LeftAlone"),

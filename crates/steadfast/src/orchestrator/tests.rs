@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
+use crate::FailFast;
 use crate::event::{Decided, RetryEvent};
 use crate::history::Outcome;
-use crate::internal::FailFast;
 use crate::reason::{
     NOT_AVAILABLE, OPERATION_FAILED, Reason, SOCKET_CLOSED_WHILE_IN_FLIGHT, THROTTLED,
 };
@@ -69,7 +69,7 @@ fn fails<S: RetryStrategy>(
 ) -> bool {
     match request.handle_failure(failure, world) {
         Step::Attempt => true,
-        Step::Wait(delay) => {
+        Step::Wait { delay, .. } => {
             world.advance(delay);
             matches!(request.handle_waited(world), Step::Attempt)
         }
@@ -118,17 +118,22 @@ fn best_effort_retries_iff_idempotent_or_allowed_or_always_and_fail_fast_iff_alw
 }
 
 #[test]
-fn law_1_an_in_flight_write_is_not_sent_again_whatever_a_strategy_says() {
+fn law_1_a_write_that_may_have_been_applied_is_not_sent_again_whatever_a_strategy_says() {
     let world = VirtualWorld::new();
     let reckless = from_fn(|_, _| RetryAction::with_duration(MS));
-    let mut request = begun(&reckless, Call::new("upsert"), &world);
-    let failure = Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT);
-    let Step::GiveUp(verdict) = request.handle_failure(failure, &world) else {
-        panic!()
-    };
-    assert_eq!(verdict, Verdict::Failed(Certainty::Ambiguous));
-    let report = request.take_report();
-    assert_eq!(report.refusal().map(Refusal::cause), Some(Cause::Unsafe));
+    for failure in [
+        Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT),
+        Failure::inconclusive(&OPERATION_FAILED),
+        Failure::inconclusive(&LOCKED).with_safety(Safety::Yes),
+    ] {
+        let mut request = begun(&reckless, Call::new("upsert"), &world);
+        let Step::GiveUp(verdict) = request.handle_failure(failure, &world) else {
+            panic!()
+        };
+        assert_eq!(verdict, Verdict::Failed(Certainty::Ambiguous));
+        let report = request.take_report();
+        assert_eq!(report.refusal().map(Refusal::cause), Some(Cause::Unsafe));
+    }
 }
 
 #[test]
@@ -158,7 +163,7 @@ fn law_2_an_always_retried_reason_does_not_ask_and_waits_by_the_controlled_backo
     let mut request = begun(never, Call::new("upsert"), &world);
     for expected in [1, 10, 50, 100, 500, 1000, 1000, 1000] {
         let failure = Failure::responded(&NOT_MY_PARTITION);
-        let Step::Wait(delay) = request.handle_failure(failure, &world) else {
+        let Step::Wait { delay, .. } = request.handle_failure(failure, &world) else {
             panic!()
         };
         assert_eq!(delay, expected * MS);
@@ -179,7 +184,7 @@ fn the_controlled_backoff_is_indexed_by_all_retries_made_before() {
     assert!(fails(&mut request, Failure::responded(&LOCKED), &world));
     assert!(fails(&mut request, Failure::responded(&LOCKED), &world));
     let failure = Failure::responded(&NOT_MY_PARTITION);
-    let Step::Wait(delay) = request.handle_failure(failure, &world) else {
+    let Step::Wait { delay, .. } = request.handle_failure(failure, &world) else {
         panic!()
     };
     assert_eq!(delay, 50 * MS);
@@ -200,7 +205,8 @@ fn always_retried_attempts_count_for_the_strategy_too() {
         Failure::responded(&NOT_MY_PARTITION),
         &world
     ));
-    let Step::Wait(delay) = request.handle_failure(Failure::responded(&LOCKED), &world) else {
+    let Step::Wait { delay, .. } = request.handle_failure(Failure::responded(&LOCKED), &world)
+    else {
         panic!()
     };
     assert_eq!(delay, 4 * MS);
@@ -212,7 +218,8 @@ fn law_3_a_capped_sleep_ends_in_a_timeout_without_another_attempt() {
     let slow = from_fn(|_, _| RetryAction::with_duration(200 * MS));
     let call = Call::new("get").idempotent(true).timeout(10 * MS);
     let mut request = begun(slow, call, &world);
-    let Step::Wait(delay) = request.handle_failure(Failure::responded(&LOCKED), &world) else {
+    let Step::Wait { delay, .. } = request.handle_failure(Failure::responded(&LOCKED), &world)
+    else {
         panic!()
     };
     assert_eq!(delay, 10 * MS);
@@ -241,7 +248,8 @@ fn law_3_two_seconds_into_two_and_a_half_a_second_becomes_half_a_second() {
     let call = Call::new("get").idempotent(true).timeout(2500 * MS);
     let mut request = begun(strategy, call, &world);
     world.advance(2000 * MS);
-    let Step::Wait(delay) = request.handle_failure(Failure::responded(&LOCKED), &world) else {
+    let Step::Wait { delay, .. } = request.handle_failure(Failure::responded(&LOCKED), &world)
+    else {
         panic!()
     };
     assert_eq!(delay, 500 * MS);
@@ -288,7 +296,7 @@ fn law_3_a_wait_that_ends_late_is_not_followed_by_an_attempt_past_the_deadline()
     let world = VirtualWorld::new();
     let call = Call::new("get").idempotent(true).timeout(10 * MS);
     let mut request = begun(BestEffort::default(), call, &world);
-    let Step::Wait(_) = request.handle_failure(Failure::responded(&LOCKED), &world) else {
+    let Step::Wait { .. } = request.handle_failure(Failure::responded(&LOCKED), &world) else {
         panic!()
     };
     world.advance(11 * MS);
@@ -304,7 +312,9 @@ fn law_4_each_retry_and_each_refusal_leaves_one_event_after_it_was_counted() {
     let strategy = BestEffort::default().max_attempts(3).unwrap();
     let mut request = begun(strategy, Call::new("get").idempotent(true), &world);
     for _ in 0..3 {
-        if let Step::Wait(delay) = request.handle_failure(Failure::responded(&LOCKED), &world) {
+        if let Step::Wait { delay, .. } =
+            request.handle_failure(Failure::responded(&LOCKED), &world)
+        {
             world.world.advance(delay);
             let _ = request.handle_waited(&world);
         }
@@ -337,12 +347,12 @@ fn law_6_a_hint_is_a_floor_for_always_retried_reasons_and_functions_and_ends_at_
     for reason in [&NOT_MY_PARTITION, &LOCKED] {
         let world = VirtualWorld::new();
         let mut request = begun(quick(), Call::new("op"), &world);
-        let Step::Wait(delay) = request.handle_failure(hinted(reason), &world) else {
+        let Step::Wait { delay, .. } = request.handle_failure(hinted(reason), &world) else {
             panic!()
         };
         assert_eq!(delay, 300 * MS);
         let mut request = begun(quick(), Call::new("op").timeout(200 * MS), &world);
-        let Step::Wait(delay) = request.handle_failure(hinted(reason), &world) else {
+        let Step::Wait { delay, .. } = request.handle_failure(hinted(reason), &world) else {
             panic!()
         };
         assert_eq!(delay, 200 * MS);
@@ -365,20 +375,15 @@ fn law_7_may_have_been_applied_stays_and_decides_ambiguity() {
         };
         assert_eq!(verdict, Verdict::TimedOut(certainty));
     }
-    // Sticky: it was in flight once, then answered, then timed out.
-    let world = VirtualWorld::new();
-    let mut request = begun(
-        BestEffort::default(),
-        Call::new("get").idempotent(true),
-        &world,
-    );
-    assert!(fails(
-        &mut request,
-        Failure::in_flight(&OPERATION_FAILED),
-        &world
-    ));
-    assert!(fails(&mut request, Failure::responded(&LOCKED), &world));
-    assert!(request.request().may_have_been_applied());
+    // Sticky: a conclusive answer to a later attempt proves nothing of the earlier one.
+    for unproven in [Failure::in_flight, Failure::inconclusive] {
+        let world = VirtualWorld::new();
+        let call = Call::new("get").idempotent(true);
+        let mut request = begun(BestEffort::default(), call, &world);
+        assert!(fails(&mut request, unproven(&OPERATION_FAILED), &world));
+        assert!(fails(&mut request, Failure::responded(&LOCKED), &world));
+        assert!(request.request().may_have_been_applied());
+    }
 }
 
 #[test]
@@ -510,7 +515,7 @@ fn even_the_first_attempt_may_have_to_wait_and_then_ends_at_the_deadline() {
     let world = VirtualWorld::new();
     let strategy = Counting::new(true);
     let mut request = Orchestrator::new(&strategy, Call::new("get"));
-    let Step::Wait(delay) = request.begin(&world) else {
+    let Step::Wait { delay, .. } = request.begin(&world) else {
         panic!()
     };
     assert_eq!(delay, 5 * MS);
@@ -518,7 +523,7 @@ fn even_the_first_attempt_may_have_to_wait_and_then_ends_at_the_deadline() {
     assert!(matches!(request.handle_waited(&world), Step::Attempt));
 
     let mut request = Orchestrator::new(&strategy, Call::new("get").timeout(2 * MS));
-    let Step::Wait(delay) = request.begin(&world) else {
+    let Step::Wait { delay, .. } = request.begin(&world) else {
         panic!()
     };
     assert_eq!(delay, 2 * MS);
@@ -543,10 +548,10 @@ fn a_decision_can_take_time_and_is_then_acted_on() {
     let mut pending = pending;
     let waker = std::task::Waker::noop();
     let mut context = std::task::Context::from_waker(waker);
-    let std::task::Poll::Ready(answer) = pending.as_mut().poll(&mut context) else {
+    let std::task::Poll::Ready(answer) = std::pin::Pin::new(&mut pending).poll(&mut context) else {
         panic!()
     };
-    let Step::Wait(delay) = request.handle_decision(answer, &world) else {
+    let Step::Wait { delay, .. } = request.handle_decision(answer, &world) else {
         panic!()
     };
     assert_eq!(delay, MS);
@@ -648,7 +653,7 @@ fn an_error_that_says_no_is_not_retried_though_the_server_is_at_fault() {
     );
     let failure = Failure::responded(&OPERATION_FAILED)
         .with_safety(Safety::No)
-        .with_fault(crate::Fault::Server);
+        .with_fault(crate::FaultSide::Server);
     assert!(!fails(&mut request, failure, &world));
 }
 

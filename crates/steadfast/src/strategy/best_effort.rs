@@ -7,7 +7,7 @@ use super::{ForeignToken, Limits, RetryAfter, RetryStrategy, WorstCase};
 use crate::backoff::Backoff;
 use crate::decision::{Answer, Decision};
 use crate::failure::Failure;
-use crate::law::{MaybePolicy, weighed};
+use crate::law::{MaybeRule, weighed};
 use crate::refusal::{Cause, Refusal};
 use crate::request::Request;
 use crate::token::{RetryToken, StrategyId};
@@ -29,14 +29,14 @@ use crate::world::World;
 ///         .with_jitter(Jitter::Full),
 /// );
 /// # let _ = (as_in_the_rfc, jittered);
-/// # Ok::<(), steadfast::PolicyError>(())
+/// # Ok::<(), steadfast::InvalidSetting>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct BestEffort {
     id: StrategyId,
     backoff: Backoff,
     hint: RetryAfter,
-    maybe: MaybePolicy,
+    maybe: MaybeRule,
 }
 
 impl BestEffort {
@@ -46,7 +46,7 @@ impl BestEffort {
             id: StrategyId::unique(),
             backoff,
             hint: RetryAfter::Floor,
-            maybe: MaybePolicy::default(),
+            maybe: MaybeRule::default(),
         }
     }
 
@@ -59,7 +59,7 @@ impl BestEffort {
 
     /// What to make of errors that say "maybe" of their own safety (D35).
     #[must_use]
-    pub fn retry_maybe(mut self, maybe: MaybePolicy) -> Self {
+    pub fn retry_maybe(mut self, maybe: MaybeRule) -> Self {
         self.maybe = maybe;
         self
     }

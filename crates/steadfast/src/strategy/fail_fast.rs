@@ -1,4 +1,4 @@
-//! Never retries by itself. Internal.
+//! Never retries by itself.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -11,20 +11,19 @@ use crate::request::Request;
 use crate::token::{RetryToken, StrategyId};
 use crate::world::World;
 
-/// **Internal**, for what a client does on its own account, such as polling a
-/// configuration, where the next poll is the retry. RFC 0049 ("Fail Fast
-/// (Strict)") advises against offering it to users: they would catch and retry
-/// by hand what best effort does for them. Reasons that are always retried are
-/// retried under it too, since no strategy is asked about those.
+/// Never retries by itself, RFC 0049's "Fail Fast (Strict)". For work that a client
+/// repeats anyway, such as polling a configuration: the next poll is the retry.
 ///
-/// It is not among what the crate exports to users:
-///
-/// ```compile_fail
-/// use steadfast::FailFast;
-/// ```
+/// The RFC advises clients against offering it to their users, who would catch and
+/// retry by hand what [`BestEffort`](super::BestEffort) does for them. Reasons that
+/// are always retried are retried under it too, since no strategy is asked about those.
 ///
 /// ```
-/// use steadfast::internal::FailFast;
+/// use steadfast::{Call, FailFast, Failure, explain, reason};
+///
+/// let failure = Failure::not_sent(&reason::NOT_AVAILABLE);
+/// assert!(!explain(&FailFast::new(), &Call::new("poll"), &failure)?.would_retry());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct FailFast {
@@ -33,10 +32,7 @@ pub struct FailFast {
 
 impl FailFast {
     /// The strategy.
-    #[expect(
-        clippy::new_without_default,
-        reason = "internal: to be asked for by name only"
-    )]
+    #[expect(clippy::new_without_default, reason = "to be asked for by name only")]
     pub fn new() -> Self {
         Self {
             id: StrategyId::unique(),

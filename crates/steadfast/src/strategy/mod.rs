@@ -44,7 +44,7 @@ pub use worst_case::{Limits, WorstCase};
 use crate::budget::Budget;
 use crate::decision::{Answer, Decision};
 use crate::failure::Failure;
-use crate::policy_error::PolicyError;
+use crate::invalid_setting::InvalidSetting;
 use crate::request::Request;
 use crate::token::RetryToken;
 use crate::world::World;
@@ -153,7 +153,7 @@ impl StdError for ForeignToken {}
 /// Ways to narrow a strategy. None of them widens it.
 pub trait StrategyExt: RetryStrategy + Sized {
     /// At most so many attempts, the first included (D32).
-    fn max_attempts(self, limit: u32) -> Result<MaxAttempts<Self>, PolicyError> {
+    fn max_attempts(self, limit: u32) -> Result<MaxAttempts<Self>, InvalidSetting> {
         Ok(Gated::behind(AttemptLimit::new(limit)?, self))
     }
 

@@ -8,8 +8,8 @@ use crate::backoff::{Backoff, Jitter};
 use crate::budget::{Budget, Costs, Refund};
 use crate::decision::{Answer, Decision};
 use crate::failure::Failure;
-use crate::law::{MaybePolicy, weighed};
-use crate::policy_error::PolicyError;
+use crate::invalid_setting::InvalidSetting;
+use crate::law::{MaybeRule, weighed};
 use crate::refusal::{Cause, Refusal};
 use crate::request::Request;
 use crate::token::{RetryToken, StrategyId};
@@ -28,7 +28,7 @@ use crate::world::World;
 /// let client = Standard::aws_2_1();
 /// let this_call = client.to_builder().max_attempts(2).build()?; // same budget
 /// # let _ = this_call;
-/// # Ok::<(), steadfast::PolicyError>(())
+/// # Ok::<(), steadfast::InvalidSetting>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Standard {
@@ -49,7 +49,7 @@ struct Parts {
     backoff: Backoff,
     throttling_backoff: Backoff,
     hint: RetryAfter,
-    maybe: MaybePolicy,
+    maybe: MaybeRule,
     budget: Budget,
 }
 
@@ -152,7 +152,7 @@ impl Standard {
             backoff: backoff(base),
             throttling_backoff: backoff(throttling_base),
             hint,
-            maybe: MaybePolicy::default(),
+            maybe: MaybeRule::default(),
             budget,
         };
         Self {
@@ -246,7 +246,7 @@ impl StandardBuilder {
 
     /// What to make of errors that say "maybe" of their own safety (D35).
     #[must_use]
-    pub fn retry_maybe(mut self, maybe: MaybePolicy) -> Self {
+    pub fn retry_maybe(mut self, maybe: MaybeRule) -> Self {
         self.parts.maybe = maybe;
         self
     }
@@ -259,7 +259,7 @@ impl StandardBuilder {
     }
 
     /// The strategy, or which field is impossible.
-    pub fn build(self) -> Result<Standard, PolicyError> {
+    pub fn build(self) -> Result<Standard, InvalidSetting> {
         let Self {
             mut parts,
             max_backoff,

@@ -10,7 +10,7 @@ use crate::orchestrator::{Orchestrator, Step};
 use crate::reason::{OPERATION_FAILED, Reason, THROTTLED, TIMEOUT};
 use crate::refusal::{Cause, Refusal};
 use crate::world::VirtualWorld;
-use crate::{Fault, MaybePolicy};
+use crate::{FaultSide, MaybeRule};
 
 const MS: Duration = Duration::from_millis(1);
 const S: Duration = Duration::from_secs(1);
@@ -30,12 +30,12 @@ enum Seen {
 use Seen::{Max, Ok as Okay, Quota, R};
 
 fn server_error() -> Failure {
-    Failure::responded(&OPERATION_FAILED).with_fault(Fault::Server)
+    Failure::responded(&OPERATION_FAILED).with_fault(FaultSide::Server)
 }
 
 fn throttled() -> Failure {
     Failure::responded(&THROTTLED)
-        .with_fault(Fault::Client)
+        .with_fault(FaultSide::Client)
         .throttling()
 }
 
@@ -58,7 +58,7 @@ fn row(
     for failure in failures {
         assert!(matches!(step, Step::Attempt), "{step:?} after {seen:?}");
         step = match request.handle_failure(failure, &world) {
-            Step::Wait(delay) => {
+            Step::Wait { delay, .. } => {
                 seen.push(R(level(), delay));
                 world.advance(delay);
                 request.handle_waited(&world)
@@ -368,7 +368,7 @@ fn hints_are_a_floor_with_jitter_above_and_never_without_bound() {
     let mut request = Orchestrator::new(&strategy, Call::new("op").idempotent(true).timeout(S));
     let _ = request.begin(&world);
     let endless = server_error().with_hint(Duration::MAX);
-    let Step::Wait(delay) = request.handle_failure(endless, &world) else {
+    let Step::Wait { delay, .. } = request.handle_failure(endless, &world) else {
         panic!()
     };
     assert_eq!(delay, S);
@@ -387,16 +387,16 @@ fn a_hint_gives_way_only_where_it_was_told_to() {
 
 #[test]
 fn maybe_with_the_clients_fault_is_not_retried_unless_the_knob_says_so() {
-    let failure = || Failure::responded(&OPERATION_FAILED).with_fault(Fault::Client);
+    let failure = || Failure::responded(&OPERATION_FAILED).with_fault(FaultSide::Client);
     let retried = |strategy: &Standard| {
         let world = VirtualWorld::new();
         let mut request = Orchestrator::new(strategy, Call::new("op").idempotent(true));
         let _ = request.begin(&world);
-        matches!(request.handle_failure(failure(), &world), Step::Wait(_))
+        matches!(request.handle_failure(failure(), &world), Step::Wait { .. })
     };
     assert!(!retried(&Standard::guidance()));
     let wider = Standard::builder()
-        .retry_maybe(MaybePolicy::Always)
+        .retry_maybe(MaybeRule::Always)
         .build()
         .unwrap();
     assert!(retried(&wider));
@@ -460,7 +460,7 @@ fn max_attempts_counts_the_first() {
     let _ = request.begin(&world);
     assert!(matches!(
         request.handle_failure(server_error(), &world),
-        Step::Wait(_)
+        Step::Wait { .. }
     ));
     let _ = request.handle_waited(&world);
     assert!(matches!(
@@ -528,7 +528,7 @@ fn a_terminal_reason_fails_at_once_with_the_error_that_it_becomes() {
     let _ = request.begin(&world);
     assert!(matches!(
         request.handle_failure(server_error(), &world),
-        Step::Wait(_)
+        Step::Wait { .. }
     ));
     let _ = request.handle_waited(&world);
     assert!(matches!(
@@ -554,7 +554,9 @@ fn adaptive_limits_after_throttling_and_waits_or_fails_fast() {
         assert_eq!(strategy.rate(), Some(0.5));
         match when_limited {
             // The backoff of 1 s is shorter than the 2 s that a rate of 0.5/s asks for.
-            WhenLimited::Wait => assert!(matches!(step, Step::Wait(delay) if delay == 2 * S)),
+            WhenLimited::Wait => {
+                assert!(matches!(step, Step::Wait { delay, .. } if delay == 2 * S))
+            }
             WhenLimited::FailFast => {
                 assert!(matches!(step, Step::GiveUp(_)));
                 let refusal = request.take_report();

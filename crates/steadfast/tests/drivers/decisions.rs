@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
 use std::thread;
 
-use steadfast::{Cause, Certainty, Failure, PendingDecision, Refusal, RetryToken, Verdict, retry};
+use steadfast::{Cause, Certainty, Decision, Failure, Refusal, RetryToken, Verdict, retry};
 use tokio::time::{Instant, sleep};
 
 use crate::{Asking, MS, unsent};
 
 #[tokio::test(start_paused = true)]
 async fn a_decision_that_never_comes_ends_at_the_deadline() {
-    let strategy = Asking::new(|_| Box::pin(pending()));
+    let strategy = Asking::new(|_| Decision::pending(pending()));
     let start = Instant::now();
     let error = retry(&strategy)
         .timeout(1000 * MS)
@@ -30,7 +30,7 @@ async fn a_decision_that_never_comes_ends_at_the_deadline() {
 
 #[test]
 fn a_decision_that_never_comes_ends_at_the_deadline_on_a_thread_too() {
-    let strategy = Asking::new(|_| Box::pin(pending()));
+    let strategy = Asking::new(|_| Decision::pending(pending()));
     let error = retry(&strategy)
         .timeout(5 * MS)
         .classify(Failure::clone)
@@ -42,8 +42,8 @@ fn a_decision_that_never_comes_ends_at_the_deadline_on_a_thread_too() {
 
 #[tokio::test(start_paused = true)]
 async fn the_delay_counts_from_the_decision() {
-    let strategy = Asking::new(|token: RetryToken| -> PendingDecision {
-        Box::pin(async {
+    let strategy = Asking::new(|token: RetryToken| -> Decision {
+        Decision::pending(async {
             sleep(300 * MS).await;
             Ok(token.next(200 * MS))
         })
@@ -66,7 +66,7 @@ async fn the_delay_counts_from_the_decision() {
 #[tokio::test(start_paused = true)]
 async fn a_decision_against_a_retry_ends_the_call_with_the_error_it_raises() {
     let strategy = Asking::new(|_| {
-        Box::pin(async {
+        Decision::pending(async {
             sleep(300 * MS).await;
             Err(Refusal::new(Cause::Declined).raising("the oracle says no"))
         })
@@ -88,7 +88,7 @@ fn a_decision_made_on_another_thread_wakes_the_one_that_waits() {
         let theirs = Arc::clone(&slot);
         thread::spawn(move || lock(&theirs).answer());
         let mut token = Some(token);
-        Box::pin(poll_fn(move |cx| {
+        Decision::pending(poll_fn(move |cx| {
             if lock(&slot).is_answered(cx.waker()) {
                 let token = token.take().expect("polled no more once it is ready");
                 Poll::Ready(Ok(token.next(std::time::Duration::ZERO)))

@@ -13,8 +13,8 @@ mod shape;
 use std::time::Duration;
 
 use steadfast::{
-    Answer, Backoff, BestEffort, Decision, Failure, ForeignToken, Limits, PendingDecision, Request,
-    RetryStrategy, RetryToken, StrategyId, World, WorstCase, reason,
+    Answer, Backoff, BestEffort, Decision, Failure, ForeignToken, Limits, Request, RetryStrategy,
+    RetryToken, StrategyId, World, WorstCase, reason,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -35,14 +35,14 @@ struct Asking<F> {
     decide: F,
 }
 
-impl<F: Fn(RetryToken) -> PendingDecision + Send + Sync> Asking<F> {
+impl<F: Fn(RetryToken) -> Decision + Send + Sync> Asking<F> {
     fn new(decide: F) -> Self {
         let id = StrategyId::unique();
         Self { id, decide }
     }
 }
 
-impl<F: Fn(RetryToken) -> PendingDecision + Send + Sync> RetryStrategy for Asking<F> {
+impl<F: Fn(RetryToken) -> Decision + Send + Sync> RetryStrategy for Asking<F> {
     fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
         Ok(RetryToken::initial(self.id))
     }
@@ -54,7 +54,7 @@ impl<F: Fn(RetryToken) -> PendingDecision + Send + Sync> RetryStrategy for Askin
         _: &Failure,
         _: &dyn World,
     ) -> Decision {
-        Decision::Pending((self.decide)(token))
+        (self.decide)(token)
     }
 
     fn record_success(&self, _: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {

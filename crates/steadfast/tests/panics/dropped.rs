@@ -31,7 +31,7 @@ fn a_request_dropped_in_a_later_attempt_or_in_a_wait_does_not_panic() {
         assert!(matches!(request.begin(&world), Step::Attempt));
         assert!(matches!(
             request.handle_failure(unsent(), &world),
-            Step::Wait(SECOND)
+            Step::Wait { delay: SECOND, .. }
         ));
         if !waits {
             assert!(matches!(request.handle_waited(&world), Step::Attempt));

@@ -100,7 +100,7 @@ fn a_hint_of_hours_is_within_the_worst_case_too() {
     let mut request = Orchestrator::new(&strategy, Call::new("op").timeout(timeout));
     assert!(matches!(request.begin(&world), Step::Attempt));
     let failure = Failure::not_sent(&reason::NOT_AVAILABLE).with_hint(hint);
-    let Step::Wait(delay) = request.handle_failure(failure, &world) else {
+    let Step::Wait { delay, .. } = request.handle_failure(failure, &world) else {
         panic!("a hint within the deadline is waited for");
     };
     assert!(delay >= hint);

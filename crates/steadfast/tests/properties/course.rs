@@ -196,7 +196,7 @@ impl<'s> Task<'s> {
         };
         match step {
             Step::Attempt => self.attempt(now),
-            Step::Wait(delay) => self.wait(delay, now),
+            Step::Wait { delay, .. } => self.wait(delay, now),
             Step::GiveUp(verdict) => {
                 let report = Box::new(request.take_report());
                 self.end(End::GaveUp(verdict, report), now);

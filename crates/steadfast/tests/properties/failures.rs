@@ -1,7 +1,7 @@
 //! Failures of every kind.
 
 use proptest::prelude::*;
-use steadfast::{Failure, Fault, Reason, Safety, Stage, reason};
+use steadfast::{Failure, FaultSide, Reason, Safety, Stage, reason};
 
 use crate::durations;
 
@@ -41,10 +41,15 @@ fn asked() -> Vec<&'static Reason> {
 }
 
 fn of_reasons(reasons: Vec<&'static Reason>) -> BoxedStrategy<Failure> {
-    let stages = vec![Stage::NotSent, Stage::InFlight, Stage::Responded];
+    let stages = vec![
+        Stage::NotSent,
+        Stage::InFlight,
+        Stage::Inconclusive,
+        Stage::Responded,
+    ];
     let safeties =
         prop_oneof![10 => Just(Safety::Yes), 1 => Just(Safety::No), 9 => Just(Safety::Maybe)];
-    let faults = vec![Fault::Client, Fault::Server, Fault::Other];
+    let faults = vec![FaultSide::Client, FaultSide::Server, FaultSide::Other];
     (
         prop::sample::select(reasons),
         prop::sample::select(stages),
@@ -58,6 +63,7 @@ fn of_reasons(reasons: Vec<&'static Reason>) -> BoxedStrategy<Failure> {
                 let mut failure = match stage {
                     Stage::NotSent => Failure::not_sent(reason),
                     Stage::InFlight => Failure::in_flight(reason),
+                    Stage::Inconclusive => Failure::inconclusive(reason),
                     Stage::Responded => Failure::responded(reason),
                 };
                 failure.safety = safety;

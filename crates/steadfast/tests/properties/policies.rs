@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use steadfast::{
-    Backoff, BestEffort, Budget, Jitter, MaybePolicy, RetryAfter, RetryStrategy, Standard,
+    Backoff, BestEffort, Budget, Jitter, MaybeRule, RetryAfter, RetryStrategy, Standard,
     StrategyExt,
 };
 
@@ -19,13 +19,13 @@ pub(crate) struct Policy {
 
 #[derive(Clone, Debug)]
 enum Base {
-    BestEffort(Delays, RetryAfter, MaybePolicy),
+    BestEffort(Delays, RetryAfter, MaybeRule),
     Standard {
         attempts: u32,
         delays: Delays,
         throttling: Delays,
         hint: RetryAfter,
-        maybe: MaybePolicy,
+        maybe: MaybeRule,
         purse: Purse,
     },
 }
@@ -219,11 +219,11 @@ fn hints() -> BoxedStrategy<RetryAfter> {
     .boxed()
 }
 
-fn maybes() -> BoxedStrategy<MaybePolicy> {
+fn maybes() -> BoxedStrategy<MaybeRule> {
     prop::sample::select(vec![
-        MaybePolicy::Never,
-        MaybePolicy::UnlessClientFault,
-        MaybePolicy::Always,
+        MaybeRule::Never,
+        MaybeRule::UnlessClientFault,
+        MaybeRule::Always,
     ])
     .boxed()
 }

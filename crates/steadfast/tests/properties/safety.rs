@@ -2,7 +2,7 @@
 //! said of it at the end.
 
 use proptest::prelude::*;
-use steadfast::{BestEffort, Outcome, RetryAfter, Safety, Stage};
+use steadfast::{BestEffort, Failure, Outcome, RetryAfter, Safety, Stage};
 
 use crate::config;
 use crate::course::run;
@@ -10,6 +10,11 @@ use crate::deadline::only;
 use crate::failures::failures;
 use crate::policies::policies;
 use crate::scripts::scripts;
+
+/// Whether nothing proves that the attempt was not applied.
+fn unproven(failure: &Failure) -> bool {
+    matches!(failure.stage, Stage::InFlight | Stage::Inconclusive)
+}
 
 proptest! {
     #![proptest_config(config())]
@@ -27,7 +32,7 @@ proptest! {
             prop_assert!(failure.safety != Safety::No, "an error that says no was retried");
             let safe = match failure.stage {
                 Stage::NotSent => true,
-                Stage::InFlight => idempotent,
+                Stage::InFlight | Stage::Inconclusive => idempotent,
                 Stage::Responded if reason.always_retry() => true,
                 // A "maybe" is not the reason's yes (D35).
                 Stage::Responded => {
@@ -38,10 +43,10 @@ proptest! {
             prop_assert!(safe, "retried: {failure:?}");
         }
         // Said the other way round, without the engine's own word for it: of a
-        // request that is not idempotent, only the last attempt was in flight.
+        // request that is not idempotent, only the last attempt may have been applied.
         let earlier = course.attempts.len().saturating_sub(1);
         for one in course.script.tries.iter().take(earlier) {
-            let lost = one.failure.as_ref().is_some_and(|failure| failure.stage == Stage::InFlight);
+            let lost = one.failure.as_ref().is_some_and(|failure| unproven(failure));
             prop_assert!(idempotent || !lost, "sent again after {one:?}");
         }
     }
@@ -52,7 +57,7 @@ proptest! {
     ) {
         let course = only(run(&*policy.build().strategy, &[script], seed, |_, _, _| {}));
         let Some(report) = course.report() else { return Ok(()) };
-        let lost = course.events.iter().any(|event| event.failure.stage == Stage::InFlight);
+        let lost = course.events.iter().any(|event| unproven(&event.failure));
         let ambiguous = lost && !course.script.idempotent;
         prop_assert_eq!(report.verdict().is_ambiguous(), ambiguous);
         prop_assert_eq!(report.request().may_have_been_applied(), lost);

@@ -75,7 +75,7 @@ impl Decision {
                 let again = std::iter::repeat_n(failure.clone(), Plan::MAX_ROWS);
                 let plan = steadfast::plan(strategy, &call, again)?;
                 delays = delays::describe(&plan, subject.timeout);
-                let ambiguous = failure.stage == Stage::InFlight && !subject.idempotent;
+                let ambiguous = failure.stage.may_have_been_applied() && !subject.idempotent;
                 Outcome::Decided(Box::new(Decided {
                     failure,
                     kind,

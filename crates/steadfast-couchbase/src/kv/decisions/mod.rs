@@ -9,7 +9,7 @@ mod tables;
 
 use std::time::Duration;
 
-use steadfast::internal::FailFast;
+use steadfast::FailFast;
 use steadfast::{
     BestEffort, Call, Certainty, Failure, Orchestrator, RetryStrategy, Step, VirtualWorld,
 };
@@ -45,7 +45,7 @@ fn fate(operation: KvOperation, failure: &Failure, kind: ErrorKind, which: usize
     let mut waits = Vec::new();
     for _ in 0..3 {
         match request.handle_failure(failure.clone(), &world) {
-            Step::Wait(delay) => {
+            Step::Wait { delay, .. } => {
                 waits.push(delay);
                 world.advance(delay);
                 assert!(matches!(request.handle_waited(&world), Step::Attempt));

@@ -143,7 +143,7 @@ impl Exchange {
     /// The node answered something that nobody can make sense of. It may have
     /// done what it was asked, and asking again would not make it clearer.
     pub(crate) fn senseless(&self, what: impl std::fmt::Display) -> Setback {
-        let failure = Failure::in_flight(&UNKNOWN).with_note(what.to_string());
+        let failure = Failure::inconclusive(&UNKNOWN).with_note(what.to_string());
         Setback::Failed(self.at_peer(failure), ErrorKind::DecodingFailure)
     }
 
@@ -206,7 +206,7 @@ impl Exchange {
                         return;
                     }
                 }
-                Stage::NotSent | Stage::InFlight | Stage::Responded => {}
+                Stage::NotSent | Stage::InFlight | Stage::Inconclusive | Stage::Responded => {}
             }
         }
     }

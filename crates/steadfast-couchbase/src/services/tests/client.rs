@@ -52,9 +52,7 @@ async fn every_service_is_reached_from_the_client() {
             .await
             .is_ok()
     );
-    let none = bucket
-        .view("d", "v")
-        .retry(steadfast::internal::FailFast::new());
+    let none = bucket.view("d", "v").retry(steadfast::FailFast::new());
     assert_eq!(none.await.unwrap_err().kind(), ErrorKind::ViewNotFound);
     assert!(bucket.scope("s").analytics("SELECT VALUE 1").await.is_ok());
 }
@@ -113,7 +111,7 @@ async fn a_breaker_that_is_open_keeps_requests_back_as_a_reason() {
     host.set_config(config(&cluster));
     let ask = || {
         let asked = query(host.clone(), "SELECT RAW 1").readonly(true);
-        asked.retry(steadfast::internal::FailFast::new())
+        asked.retry(steadfast::FailFast::new())
     };
     let cut = Fault::on_service(Service::Query).cut_before_applying();
     let guard = cluster.fault(cut);

@@ -56,7 +56,7 @@ async fn a_plan_is_made_once_and_made_again_as_a_retry_when_it_is_lost() {
     ] {
         cluster.plans().lose(loss);
         // A strategy that is asked sees the loss, and can decline.
-        let refused = ask().retry(steadfast::internal::FailFast::new());
+        let refused = ask().retry(steadfast::FailFast::new());
         let error = refused.await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::PreparedStatementFailure, "{error}");
         let reasons: Vec<_> = error.reasons().iter().map(|r| r.name()).collect();

@@ -63,7 +63,7 @@ async fn analytics_retries_three_codes_and_not_their_neighbour() {
         let script = Script::on(Service::Analytics).answer(503, "").rows([]);
         let guard = cluster.script(script.then_error(error).times(3));
         let strict = analytics(host.clone(), "SELECT VALUE 1")
-            .retry(steadfast::internal::FailFast::new())
+            .retry(steadfast::FailFast::new())
             .await
             .unwrap_err();
         let reason = if retried {
@@ -142,7 +142,7 @@ async fn search_retries_429_and_not_430_and_names_the_limit() {
     })
     .await;
     assert!(error.to_string().contains("num_queries_per_min"), "{error}");
-    let strict = find(&host).retry(steadfast::internal::FailFast::new());
+    let strict = find(&host).retry(steadfast::FailFast::new());
     let error = strict.await.unwrap_err();
     let wanted = (ErrorKind::RateLimited, vec!["SEARCH_TOO_MANY_REQUESTS"]);
     assert_eq!(kind_and_reasons(&error), wanted);
@@ -243,7 +243,7 @@ async fn views_retry_every_status_in_the_list_and_no_other() {
         drop((guard, then));
         let Some(reason) = reason else { continue };
         // A strategy that refuses everything is asked, unless it is always retried.
-        let strict = || look(&host).retry(steadfast::internal::FailFast::new());
+        let strict = || look(&host).retry(steadfast::FailFast::new());
         let (guard, _then) = (cluster.script(refusing()), cluster.script(found()));
         if reason == partition {
             strict().await.unwrap();

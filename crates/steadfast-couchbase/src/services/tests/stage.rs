@@ -53,7 +53,7 @@ async fn nobody() -> std::net::SocketAddr {
 async fn a_refused_connection_is_not_sent_and_everybody_may_retry() {
     let cluster = cluster(1).await;
     let host = TestHost::at(&[nobody().await]);
-    let strict = write(&host).retry(steadfast::internal::FailFast::new());
+    let strict = write(&host).retry(steadfast::FailFast::new());
     let error = strict.await.unwrap_err();
     assert_eq!(stages(&error), [Stage::NotSent]);
     assert_eq!(reasons(&error), ["SOCKET_NOT_AVAILABLE"]);
@@ -74,7 +74,7 @@ async fn a_name_that_nobody_knows_is_not_sent_either() {
     let mut unknown = (*host.config_now()).clone();
     unknown.nodes[0].hostname = "no-such-host.invalid".to_owned();
     host.set_config(unknown);
-    let strict = write(&host).retry(steadfast::internal::FailFast::new());
+    let strict = write(&host).retry(steadfast::FailFast::new());
     let error = strict.await.unwrap_err();
     assert_eq!(stages(&error), [Stage::NotSent], "{error:#}");
 }
@@ -302,7 +302,7 @@ async fn a_service_that_no_node_has_is_said_to_be_missing() {
     let mut config = config(&cluster);
     config.nodes[0].ports = Default::default();
     host.set_config(config);
-    let strict = write(&host).retry(steadfast::internal::FailFast::new());
+    let strict = write(&host).retry(steadfast::FailFast::new());
     let error = strict.await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ServiceNotAvailable);
     assert_eq!(reasons(&error), ["SERVICE_NOT_AVAILABLE"]);

@@ -36,7 +36,7 @@ async fn queries_go_through_tls_and_an_untrusted_server_gets_nothing() {
     host.set_config(ClusterConfig::parse(map.body(), "127.0.0.1").unwrap());
     host.tls.store(true, Ordering::Release);
     let ask = || query(host.clone(), "UPSERT INTO b VALUES ('k', 1)");
-    let strict = || ask().retry(steadfast::internal::FailFast::new());
+    let strict = || ask().retry(steadfast::FailFast::new());
     for untrusted in [None, Some(trusting(None))] {
         host.services().set_tls(untrusted);
         let error = strict().await.unwrap_err();

@@ -19,7 +19,7 @@ pub(super) fn read(error: &(dyn StdError + 'static)) -> Option<Failure> {
         failure.with_note("the request could not be built")
     } else if error.is_redirect() {
         // Answers came, and led nowhere; they would again.
-        let failure = Failure::in_flight(&OPERATION_FAILED).with_safety(Safety::No);
+        let failure = Failure::inconclusive(&OPERATION_FAILED).with_safety(Safety::No);
         failure.with_note("the redirects led nowhere")
     } else {
         return None;

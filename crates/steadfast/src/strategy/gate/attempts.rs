@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{Gate, Gated};
 use crate::failure::Failure;
-use crate::policy_error::PolicyError;
+use crate::invalid_setting::InvalidSetting;
 use crate::refusal::{Cause, Refusal};
 use crate::request::Request;
 use crate::strategy::Limits;
@@ -21,9 +21,9 @@ pub struct AttemptLimit(u32);
 
 impl AttemptLimit {
     /// The limit, or why it is impossible.
-    pub fn new(limit: u32) -> Result<Self, PolicyError> {
+    pub fn new(limit: u32) -> Result<Self, InvalidSetting> {
         if limit == 0 {
-            return Err(PolicyError::new(
+            return Err(InvalidSetting::new(
                 "max_attempts",
                 "is 0: the first attempt counts, so it must be at least 1",
             ));

@@ -6,12 +6,12 @@ use std::fmt;
 
 /// Says which field of a policy is impossible, and what its limit is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PolicyError {
+pub struct InvalidSetting {
     field: &'static str,
     problem: Cow<'static, str>,
 }
 
-impl PolicyError {
+impl InvalidSetting {
     /// An error about a field, for strategies and backoffs of one's own.
     pub fn new(field: &'static str, problem: impl Into<Cow<'static, str>>) -> Self {
         Self {
@@ -26,7 +26,7 @@ impl PolicyError {
     }
 }
 
-impl fmt::Display for PolicyError {
+impl fmt::Display for InvalidSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -36,4 +36,4 @@ impl fmt::Display for PolicyError {
     }
 }
 
-impl StdError for PolicyError {}
+impl StdError for InvalidSetting {}
