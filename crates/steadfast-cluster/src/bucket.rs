@@ -102,6 +102,13 @@ impl BucketSettings {
     }
 }
 
+/// The name alone, with the settings of [`BucketSettings::new`].
+impl<T: Into<String>> From<T> for BucketSettings {
+    fn from(name: T) -> Self {
+        Self::new(name)
+    }
+}
+
 /// A bucket of the cluster, with all of its state on all nodes.
 #[derive(Debug)]
 pub struct Bucket {

@@ -15,7 +15,6 @@ async fn controlled() -> TestCluster {
     TestCluster::builder()
         .nodes(2)
         .bucket(BucketSettings::new(BUCKET).vbuckets(VBUCKETS))
-        .user("app", "secret")
         .tls(true)
         .control(0)
         .start()

@@ -63,14 +63,14 @@ impl TestClusterBuilder {
         self
     }
 
-    /// With a bucket.
+    /// Adds a bucket: its name, or its settings.
     #[must_use]
-    pub fn bucket(mut self, bucket: BucketSettings) -> Self {
-        self.buckets.push(bucket);
+    pub fn bucket(mut self, bucket: impl Into<BucketSettings>) -> Self {
+        self.buckets.push(bucket.into());
         self
     }
 
-    /// With a user who may do everything.
+    /// Adds a user with all rights. Without one, the cluster gets [`TestCluster::USER`].
     #[must_use]
     pub fn user(self, name: impl Into<String>, password: impl Into<String>) -> Self {
         self.user_with_rights(name, password, Rights::admin())
@@ -180,6 +180,11 @@ impl TestClusterBuilder {
             }),
         };
         shared.set_handle(cluster.downgrade());
+        if !self.users.iter().any(|(_, _, rights)| rights.admin) {
+            shared
+                .users
+                .put(TestCluster::USER, TestCluster::PASSWORD, Rights::admin());
+        }
         for (name, password, rights) in &self.users {
             shared.users.put(name, password, rights.clone());
         }

@@ -113,6 +113,21 @@ pub enum ClusterError {
 }
 
 impl TestCluster {
+    /// The user with all rights of a cluster whose builder names none.
+    pub const USER: &str = "app";
+    /// The password of [`USER`](Self::USER).
+    pub const PASSWORD: &str = "secret";
+    /// The bucket that [`start`](Self::start) creates.
+    pub const BUCKET: &str = "default";
+
+    /// Starts one node with the bucket [`BUCKET`](Self::BUCKET) and the user
+    /// [`USER`](Self::USER), on loopback.
+    ///
+    /// Dropping the future stops whatever had started.
+    pub async fn start() -> Result<Self, ClusterError> {
+        Self::builder().bucket(Self::BUCKET).start().await
+    }
+
     /// Describes a cluster to start.
     pub fn builder() -> TestClusterBuilder {
         TestClusterBuilder::default()

@@ -57,7 +57,7 @@ impl<'a> Call<'a> {
         Self {
             method,
             path,
-            user: Some(("app", "secret")),
+            user: Some((TestCluster::USER, TestCluster::PASSWORD)),
             content_type: "application/json",
             body: String::new(),
         }

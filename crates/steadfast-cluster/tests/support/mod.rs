@@ -49,7 +49,6 @@ pub fn builder(nodes: usize, replicas: usize) -> TestClusterBuilder {
                 .replicas(replicas)
                 .vbuckets(VBUCKETS),
         )
-        .user("app", "secret")
         .seed(4711)
 }
 
@@ -89,7 +88,12 @@ impl Client {
     pub async fn ready(cluster: &TestCluster, node: NodeId, features: &[Feature]) -> Self {
         let mut client = Self::connect(cluster, node).await;
         assert_eq!(client.hello(features).await.len(), features.len());
-        assert_eq!(client.authenticate("app", "secret").await, Status::Success);
+        assert_eq!(
+            client
+                .authenticate(TestCluster::USER, TestCluster::PASSWORD)
+                .await,
+            Status::Success
+        );
         assert_eq!(client.select(BUCKET).await, Status::Success);
         client
     }
