@@ -6,7 +6,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use steadfast_http::Policy;
+use steadfast_http::HttpRetry;
 use steadfast_http::reqwest::SendWithRetry;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     // One policy for the whole client: its requests share a budget.
-    let policy = Policy::aws_2_1()
+    let policy = HttpRetry::aws_2_1()
         .timeout(Duration::from_secs(5))
         .observe(|event| println!("  {event}"));
     let client = reqwest::Client::new();

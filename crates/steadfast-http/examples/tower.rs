@@ -13,7 +13,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use steadfast::{Backoff, Jitter, Standard};
 use steadfast_http::tower::HttpRetryLayer;
-use steadfast_http::{Attempts, Policy, RetryReport};
+use steadfast_http::{AttemptCount, HttpRetry, ResponseReport};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tower::{Layer, ServiceExt};
@@ -28,7 +28,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
                 .with_jitter(Jitter::Full),
         )
         .build()?;
-    let policy = Policy::new(strategy.clone())?
+    let policy = HttpRetry::new(strategy.clone())?
         .timeout(Duration::from_secs(5))
         .observe(|event| println!("  {event}"));
     let hyper = Client::builder(TokioExecutor::new()).build_http();
@@ -38,14 +38,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let uri = serve(&[503, 503, 200]).await?;
     let request = Request::get(uri).body(Full::<Bytes>::default())?;
     let response = client.clone().oneshot(request).await?;
-    let attempts = response.extensions().get::<Attempts>();
+    let attempts = response.extensions().get::<AttemptCount>();
     println!("{} {attempts:?}\n", response.status());
 
     println!("a POST that meets a 503 is not sent again:");
     let uri = serve(&[503, 200]).await?;
     let request = Request::post(uri).body(Full::from("pay 5"))?;
     let response = client.oneshot(request).await?;
-    let report = response.extensions().get::<RetryReport>();
+    let report = response.extensions().get::<ResponseReport>();
     let report = report.ok_or("a failure has a report")?;
     println!(
         "{}, ambiguous: {}",

@@ -11,7 +11,7 @@ use std::time::Duration;
 use http::{Extensions, HeaderMap, Method, StatusCode};
 use steadfast::{Attempt, Error, Failure, Report};
 
-use crate::classify::{HttpClassifier, Outcome, Reading};
+use crate::classify::{HttpClassifier, HttpOutcome, Reading};
 use crate::clock;
 
 /// Marks a request as an attempt of a request that is being retried, in its
@@ -22,10 +22,10 @@ use crate::clock;
 /// times. Anything else can read from it how much time is left:
 ///
 /// ```
-/// use steadfast_http::InAttempt;
+/// use steadfast_http::AttemptMark;
 ///
 /// fn budget_header(request: &mut http::Request<()>) {
-///     let left = request.extensions().get::<InAttempt>().and_then(InAttempt::remaining);
+///     let left = request.extensions().get::<AttemptMark>().and_then(AttemptMark::remaining);
 ///     if let Some(left) = left {
 ///         let millis = http::HeaderValue::from(left.as_millis() as u64);
 ///         request.headers_mut().insert("x-time-left-ms", millis);
@@ -35,11 +35,11 @@ use crate::clock;
 /// # budget_header(&mut request);
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct InAttempt {
+pub struct AttemptMark {
     attempt: Attempt,
 }
 
-impl InAttempt {
+impl AttemptMark {
     /// Which attempt it is, the first being 1.
     pub const fn number(&self) -> u32 {
         self.attempt.number()
@@ -55,7 +55,7 @@ impl InAttempt {
 ///
 /// ```
 /// # use steadfast::{BestEffort, StrategyExt, retry};
-/// # use steadfast_http::InAttempt;
+/// # use steadfast_http::AttemptMark;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let strategy = BestEffort::default().max_attempts(2)?;
@@ -63,14 +63,14 @@ impl InAttempt {
 /// retry(&strategy)
 ///     .run(|attempt| {
 ///         let mut request = http::Request::new(());
-///         request.extensions_mut().insert(InAttempt::from(attempt));
+///         request.extensions_mut().insert(AttemptMark::from(attempt));
 ///         send(request)
 ///     })
 ///     .await?;
 /// # Ok(())
 /// # }
 /// ```
-impl From<Attempt> for InAttempt {
+impl From<Attempt> for AttemptMark {
     fn from(attempt: Attempt) -> Self {
         Self { attempt }
     }
@@ -78,14 +78,14 @@ impl From<Attempt> for InAttempt {
 
 /// How many attempts an answer took, in its extensions if it was more than one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Attempts(pub u32);
+pub struct AttemptCount(pub u32);
 
 /// The whole story of a request that ended with an answer which is a failure,
 /// in the answer's extensions.
 #[derive(Clone)]
-pub struct RetryReport(Arc<Report>);
+pub struct ResponseReport(Arc<Report>);
 
-impl Deref for RetryReport {
+impl Deref for ResponseReport {
     type Target = Report;
 
     fn deref(&self) -> &Report {
@@ -93,7 +93,7 @@ impl Deref for RetryReport {
     }
 }
 
-impl fmt::Debug for RetryReport {
+impl fmt::Debug for ResponseReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
@@ -127,9 +127,9 @@ impl<A: Answer, E: StdError + 'static> Unsuccessful<A, E> {
             }
             Ok(answer) => {
                 let (status, headers) = (answer.status(), answer.headers());
-                classifier.read(&Outcome::answer(status, headers, clock::now()))
+                classifier.read(&HttpOutcome::answer(status, headers, clock::now()))
             }
-            Err(error) => classifier.read(&Outcome::error(error, clock::now())),
+            Err(error) => classifier.read(&HttpOutcome::error(error, clock::now())),
         }));
         let failure = match (reading, end) {
             (Ok(Reading::Succeeded), Ok(answer)) => return Ok(answer),
@@ -173,7 +173,7 @@ pub(crate) fn settle<A: Answer, E>(
     let error = match result {
         Ok((answer, 1)) => return Ok(answer),
         Ok((mut answer, attempts)) => {
-            answer.extensions_mut().insert(Attempts(attempts));
+            answer.extensions_mut().insert(AttemptCount(attempts));
             return Ok(answer);
         }
         Err(error) => error,
@@ -183,9 +183,9 @@ pub(crate) fn settle<A: Answer, E>(
         Some(Ok(mut answer)) => {
             let extensions = answer.extensions_mut();
             if report.attempts() > 1 {
-                extensions.insert(Attempts(report.attempts()));
+                extensions.insert(AttemptCount(report.attempts()));
             }
-            extensions.insert(RetryReport(Arc::new(report)));
+            extensions.insert(ResponseReport(Arc::new(report)));
             Ok(answer)
         }
         Some(Err(error)) => Err(Error::from_parts(report, Some(error))),

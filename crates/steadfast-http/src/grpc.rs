@@ -44,7 +44,7 @@ use steadfast::Failure;
 use steadfast::classify::Classifier;
 use tonic::Status;
 
-use crate::classify::{HttpClassifier, Outcome, Reading};
+use crate::classify::{HttpClassifier, HttpOutcome, Reading};
 use crate::clock;
 
 /// Reads the errors of tonic's calls: the status, the delay that a server asks
@@ -55,7 +55,7 @@ pub struct StatusClassifier;
 
 impl Classifier<Status> for StatusClassifier {
     fn classify(&self, status: &Status) -> Failure {
-        match HttpClassifier::default().read(&Outcome::error(status, clock::now())) {
+        match HttpClassifier::default().read(&HttpOutcome::error(status, clock::now())) {
             Reading::Failed(failure) => failure,
             Reading::Succeeded => Failure::inconclusive(&steadfast::reason::UNKNOWN),
         }

@@ -14,17 +14,17 @@
 //! ```
 //! use std::time::{Duration, UNIX_EPOCH};
 //! use http::{HeaderMap, StatusCode};
-//! use steadfast_http::{HttpClassifier, Outcome, Reading};
+//! use steadfast_http::{HttpClassifier, HttpOutcome, Reading};
 //!
 //! let mut headers = HeaderMap::new();
 //! headers.insert("retry-after", "2".parse().unwrap());
-//! let outcome = Outcome::answer(StatusCode::TOO_MANY_REQUESTS, &headers, UNIX_EPOCH);
+//! let outcome = HttpOutcome::answer(StatusCode::TOO_MANY_REQUESTS, &headers, UNIX_EPOCH);
 //! let Reading::Failed(failure) = HttpClassifier::default().read(&outcome) else { panic!() };
 //! assert!(failure.throttling);
 //! assert_eq!(failure.hint, Some(Duration::from_secs(2)));
 //! ```
 //!
-//! What a client has to say besides, a `Policy` holds; the integrations take
+//! What a client has to say besides, a `HttpRetry` holds; the integrations take
 //! it.
 //!
 //! # Features
@@ -55,9 +55,9 @@ mod clock;
 #[cfg(feature = "tonic")]
 pub mod grpc;
 pub mod hint;
-mod idempotent;
 #[cfg(any(feature = "tower", feature = "reqwest"))]
-mod policy;
+mod http_retry;
+mod idempotent;
 pub mod reason;
 #[cfg(feature = "reqwest")]
 pub mod reqwest;
@@ -65,11 +65,11 @@ pub mod reqwest;
 pub mod tower;
 
 #[cfg(any(feature = "tower", feature = "reqwest"))]
-pub use attempt::{Attempts, InAttempt, RetryReport};
-pub use classify::{HttpClassifier, Outcome, Reading};
-pub use idempotent::{RequestHead, is_idempotent};
+pub use attempt::{AttemptCount, AttemptMark, ResponseReport};
+pub use classify::{HttpClassifier, HttpOutcome, Reading};
 #[cfg(any(feature = "tower", feature = "reqwest"))]
-pub use policy::Policy;
+pub use http_retry::HttpRetry;
+pub use idempotent::{RequestHead, is_idempotent};
 
 /// The pages of the manual, whose examples are run with the tests.
 #[cfg(doctest)]

@@ -19,7 +19,7 @@ use reqwest::{Request, Response};
 use reqwest_middleware::{ClientBuilder, Middleware, Next};
 use steadfast::Cause;
 use steadfast_http::reqwest::{RetryMiddleware, SendWithRetry, watch_redirects};
-use steadfast_http::{InAttempt, Policy};
+use steadfast_http::{AttemptMark, HttpRetry};
 
 #[tokio::test]
 async fn the_token_bucket_is_right_row_by_row_without_middleware() {
@@ -44,7 +44,7 @@ async fn what_every_integration_promises_holds_with_middleware() {
 #[tokio::test]
 async fn a_streamed_body_is_not_sent_again_and_the_history_says_why() {
     let server = Server::start([answer(503)]).await;
-    let policy = Policy::new(quick()).unwrap();
+    let policy = HttpRetry::new(quick()).unwrap();
     let stream = Stream(Some("abc"));
     let request = reqwest::Client::new().put(server.uri());
     let request = request.body(reqwest::Body::wrap(http_body_util::StreamBody::new(stream)));
@@ -61,7 +61,7 @@ async fn a_streamed_body_is_not_sent_again_and_the_history_says_why() {
 
 #[tokio::test]
 async fn a_request_that_cannot_be_built_is_an_error_with_its_story() {
-    let policy = Policy::new(quick()).unwrap();
+    let policy = HttpRetry::new(quick()).unwrap();
     let request = reqwest::Client::new().get("not a url");
     let error = request.send_with_retry(&policy).await.unwrap_err();
     assert!(error.last_error().unwrap().is_builder());
@@ -74,7 +74,7 @@ async fn a_request_that_cannot_be_built_is_an_error_with_its_story() {
 
 /// Notes what it finds in the extensions, and leaves something behind.
 #[derive(Clone, Default)]
-struct Notes(Arc<Mutex<Vec<InAttempt>>>);
+struct Notes(Arc<Mutex<Vec<AttemptMark>>>);
 
 #[derive(Clone, Debug, PartialEq)]
 struct LeftBehind(u32);
@@ -87,7 +87,7 @@ impl Middleware for Notes {
         extensions: &mut Extensions,
         next: Next<'_>,
     ) -> reqwest_middleware::Result<Response> {
-        let attempt = *extensions.get::<InAttempt>().unwrap();
+        let attempt = *extensions.get::<AttemptMark>().unwrap();
         self.0.lock().unwrap().push(attempt);
         extensions.insert(LeftBehind(attempt.number()));
         next.run(request, extensions).await
@@ -99,7 +99,7 @@ async fn a_second_middleware_makes_one_attempt_only_and_what_is_left_behind_is_k
     let server = Server::start(vec![answer(503); 100]).await;
     let (notes, inner) = (Notes::default(), quick());
     let policy = |strategy| {
-        Policy::new(strategy)
+        HttpRetry::new(strategy)
             .unwrap()
             .timeout(Duration::from_secs(60))
     };
@@ -125,7 +125,7 @@ async fn a_second_middleware_makes_one_attempt_only_and_what_is_left_behind_is_k
         Some(&LeftBehind(1)),
         "what the last attempt left"
     );
-    assert!(extensions.get::<InAttempt>().is_none());
+    assert!(extensions.get::<AttemptMark>().is_none());
 }
 
 #[tokio::test]
@@ -135,7 +135,7 @@ async fn the_time_limit_of_the_client_is_a_timeout_of_an_attempt() {
     let client = reqwest::Client::builder().timeout(Duration::from_millis(500));
     let plain = Plain(
         client.build().unwrap(),
-        Policy::new(strategy.clone()).unwrap(),
+        HttpRetry::new(strategy.clone()).unwrap(),
     );
     assert_eq!(plain.send(get(&server.uri())).await, Ended::success(200, 2));
     assert_eq!(
@@ -169,7 +169,7 @@ impl futures_core::Stream for Stream {
 async fn a_timeout_of_the_client_is_seen_through_the_middlewares_error() {
     let server = Server::start([common::server::Do::Hang]).await;
     let strategy = quick();
-    let policy = Policy::new(strategy.clone()).unwrap();
+    let policy = HttpRetry::new(strategy.clone()).unwrap();
     let client = reqwest::Client::builder().timeout(Duration::from_millis(500));
     let builder = ClientBuilder::new(client.build().unwrap());
     let through = Through(builder.with(RetryMiddleware::new(policy)).build());
@@ -219,7 +219,7 @@ async fn a_post_that_was_redirected_is_not_sent_again_though_the_next_server_is_
             .build()
             .unwrap()
     };
-    let policy = Policy::new(quick()).unwrap();
+    let policy = HttpRetry::new(quick()).unwrap();
     let plain = Plain(client(), policy.clone());
     let through = ClientBuilder::new(client()).with(RetryMiddleware::new(policy));
     for ended in [

@@ -25,7 +25,7 @@ use hyper_util::client::legacy;
 use hyper_util::rt::TokioExecutor;
 use steadfast::{BestEffort, Cause, StrategyExt};
 use steadfast_http::tower::{AnyError, HttpRetryLayer, ReplayBody, RetryLayer};
-use steadfast_http::{InAttempt, Policy};
+use steadfast_http::{AttemptMark, HttpRetry};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
 #[tokio::test]
@@ -41,7 +41,7 @@ async fn what_every_integration_promises_holds() {
 #[tokio::test]
 async fn a_body_beyond_the_limit_is_not_sent_again_and_the_history_says_why() {
     let server = Server::start([answer(503)]).await;
-    let policy = Policy::new(quick()).unwrap().body_limit(3);
+    let policy = HttpRetry::new(quick()).unwrap().body_limit(3);
     let ask = Ask {
         method: "PUT",
         ..post(&server.uri(), b"four")
@@ -72,8 +72,9 @@ async fn a_layer_inside_another_makes_one_attempt_only() {
     let server = Server::start(vec![answer(503); 100]).await;
     let (inner, outer) = (quick(), quick());
     let hyper = legacy::Client::builder(TokioExecutor::new()).build_http();
-    let inner_layer = HttpRetryLayer::new(Policy::new(inner.clone()).unwrap());
-    let client = HttpRetryLayer::new(Policy::new(outer).unwrap()).layer(inner_layer.layer(hyper));
+    let inner_layer = HttpRetryLayer::new(HttpRetry::new(inner.clone()).unwrap());
+    let client =
+        HttpRetryLayer::new(HttpRetry::new(outer).unwrap()).layer(inner_layer.layer(hyper));
     let ended = ended(client.oneshot(request(get(&server.uri()))).await);
     assert_eq!((ended.status, ended.attempts), (Some(503), 5));
     assert_eq!(server.seen().len(), 5, "five attempts, not twenty-five");
@@ -83,7 +84,7 @@ async fn a_layer_inside_another_makes_one_attempt_only() {
 #[tokio::test]
 async fn an_error_through_two_layers_still_says_that_nothing_was_sent() {
     let (_held, uri) = nobody();
-    let layer = HttpRetryLayer::new(Policy::new(quick()).unwrap());
+    let layer = HttpRetryLayer::new(HttpRetry::new(quick()).unwrap());
     let hyper = legacy::Client::builder(TokioExecutor::new()).build_http();
     let client = layer.layer(layer.layer(hyper));
     let ended = ended(client.oneshot(request(post(&uri, b"x"))).await);
@@ -97,7 +98,7 @@ async fn a_boxed_error_still_says_that_nothing_was_sent() {
     let (_held, uri) = nobody();
     let hyper = legacy::Client::builder(TokioExecutor::new()).build_http();
     let boxed = hyper.map_err(|error| AnyError::from(tower::BoxError::from(error)));
-    let client = HttpRetryLayer::new(Policy::new(quick()).unwrap()).layer(boxed);
+    let client = HttpRetryLayer::new(HttpRetry::new(quick()).unwrap()).layer(boxed);
     let ended = ended(client.oneshot(request(post(&uri, b"x"))).await);
     assert_eq!(ended.cause, Some(Cause::AttemptsUsedUp { limit: 5 }));
     assert!(!ended.ambiguous);
@@ -110,13 +111,13 @@ async fn a_boxed_error_still_says_that_nothing_was_sent() {
 
 #[tokio::test]
 async fn an_attempt_can_read_how_much_time_is_left() {
-    let policy = Policy::new(quick())
+    let policy = HttpRetry::new(quick())
         .unwrap()
         .timeout(Duration::from_secs(60));
     let times = Arc::new(std::sync::Mutex::new(Vec::new()));
     let recorded = Arc::clone(&times);
     let service = service_fn(move |request: Request<ReplayBody<Body>>| {
-        let attempt = *request.extensions().get::<InAttempt>().unwrap();
+        let attempt = *request.extensions().get::<AttemptMark>().unwrap();
         let left = attempt.remaining().unwrap();
         recorded.lock().unwrap().push((attempt.number(), left));
         let status = if attempt.number() < 3 { 503 } else { 200 };
@@ -201,7 +202,7 @@ fn picky() -> Picky {
 async fn readiness_is_asked_for_before_every_attempt_and_its_failure_is_nothing_sent() {
     let service = picky();
     let (asked, calls) = (Arc::clone(&service.asked), Arc::clone(&service.calls));
-    let layer = HttpRetryLayer::new(Policy::new(quick()).unwrap());
+    let layer = HttpRetryLayer::new(HttpRetry::new(quick()).unwrap());
     let ended = ended(
         layer
             .layer(service)
@@ -220,7 +221,7 @@ async fn readiness_is_asked_for_before_every_attempt_and_its_failure_is_nothing_
 async fn a_service_that_never_gets_ready_is_an_error_that_says_so() {
     let service = picky();
     service.asked.store(2, Ordering::Relaxed);
-    let layer = HttpRetryLayer::new(Policy::new(quick()).unwrap());
+    let layer = HttpRetryLayer::new(HttpRetry::new(quick()).unwrap());
     let error = layer
         .layer(service)
         .oneshot(request(get("http://a.example/")))
@@ -259,12 +260,12 @@ async fn a_layer_inside_any_other_leaves_the_retries_to_it_and_learns_its_time()
         legacy::Client::builder(TokioExecutor::new()).build_http(),
         quick(),
     );
-    let http = HttpRetryLayer::new(Policy::new(inner.clone()).unwrap()).layer(hyper);
+    let http = HttpRetryLayer::new(HttpRetry::new(inner.clone()).unwrap()).layer(hyper);
     // What is answered is an error to the outer layer.
     let asked = service_fn(move |request: Request<Body>| {
         let (http, left) = (
             http.clone(),
-            request.extensions().get().and_then(InAttempt::remaining),
+            request.extensions().get().and_then(AttemptMark::remaining),
         );
         assert!(left.is_some_and(|left| left <= Duration::from_secs(60)));
         async move {
@@ -297,7 +298,7 @@ async fn a_layer_inside_any_other_leaves_the_retries_to_it_and_learns_its_time()
 async fn a_dropped_request_leaves_the_bucket_right() {
     let server = Server::start([answer(500), Do::Hang]).await;
     let strategy = quick();
-    let client = Layered::new(Policy::new(strategy.clone()).unwrap());
+    let client = Layered::new(HttpRetry::new(strategy.clone()).unwrap());
     let uri = server.uri();
     let running = tokio::spawn(async move { client.send(get(&uri)).await });
     while server.seen().len() < 2 {

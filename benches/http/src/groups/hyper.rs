@@ -5,7 +5,7 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
-use steadfast_http::Policy;
+use steadfast_http::HttpRetry;
 use steadfast_http::tower::HttpRetryLayer;
 use tokio::runtime::Runtime;
 use tower::{Layer, ServiceExt};
@@ -22,7 +22,7 @@ pub(crate) fn contenders<'a>(runtime: &'a Runtime, server: &Server) -> Vec<Conte
         request.expect("it is a request")
     };
     let bare = Client::builder(TokioExecutor::new()).build_http();
-    let steadfast = HttpRetryLayer::new(Policy::guidance())
+    let steadfast = HttpRetryLayer::new(HttpRetry::guidance())
         .layer(Client::builder(TokioExecutor::new()).build_http());
     let client = Client::builder(TokioExecutor::new()).build_http::<Full<Bytes>>();
     let tower = tower::retry::Retry::new(UnlessServerFails::default(), client);

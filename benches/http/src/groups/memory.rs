@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
 use steadfast::{Standard, classify::Classifier};
-use steadfast_http::Policy;
+use steadfast_http::HttpRetry;
 use steadfast_http::tower::{HttpRetryLayer, ReplayBody, RetryLayer};
 use tokio::runtime::Runtime;
 use tower::{Layer, ServiceExt, service_fn};
@@ -24,7 +24,7 @@ pub(crate) fn contenders(runtime: &Runtime) -> Vec<Contender<'_>> {
         .classify(Never)
         .layer(bare);
     let http =
-        HttpRetryLayer::new(Policy::guidance()).layer(service_fn(answer::<ReplayBody<Body>>));
+        HttpRetryLayer::new(HttpRetry::guidance()).layer(service_fn(answer::<ReplayBody<Body>>));
     let tower = tower::retry::Retry::new(UnlessServerFails::default(), bare);
     vec![
         contender("bare", runtime, move || check(bare.oneshot(request()))),

@@ -4,7 +4,7 @@ use reqwest::{Client, Response};
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware};
 use reqwest_retry::RetryTransientMiddleware;
 use reqwest_retry::policies::ExponentialBackoff;
-use steadfast_http::Policy;
+use steadfast_http::HttpRetry;
 use steadfast_http::reqwest::{RetryMiddleware, SendWithRetry};
 use tokio::runtime::Runtime;
 
@@ -16,10 +16,10 @@ const BODY: &str = "a body";
 
 pub(crate) fn contenders<'a>(runtime: &'a Runtime, server: &Server) -> Vec<Contender<'a>> {
     let uri: &'static str = server.http_uri().leak();
-    let (bare, plain, policy) = (Client::new(), Client::new(), Policy::guidance());
+    let (bare, plain, policy) = (Client::new(), Client::new(), HttpRetry::guidance());
     let nothing = ClientBuilder::new(Client::new()).build();
     let steadfast = ClientBuilder::new(Client::new())
-        .with(RetryMiddleware::new(Policy::guidance()))
+        .with(RetryMiddleware::new(HttpRetry::guidance()))
         .build();
     let backoff = ExponentialBackoff::builder().build_with_max_retries(3);
     let theirs = ClientBuilder::new(Client::new())

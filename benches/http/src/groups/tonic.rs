@@ -5,7 +5,7 @@ use http::uri::PathAndQuery;
 use steadfast::{Standard, retry};
 use steadfast_http::grpc::StatusClassifier;
 use steadfast_http::tower::{HttpRetryLayer, ReplayBody};
-use steadfast_http::{HttpClassifier, Policy};
+use steadfast_http::{HttpClassifier, HttpRetry};
 use tokio::runtime::Runtime;
 use tonic::body::Body;
 use tonic::client::{Grpc, GrpcService};
@@ -27,7 +27,7 @@ pub(crate) fn contenders<'a>(runtime: &'a Runtime, server: &Server) -> Vec<Conte
             .connect_lazy()
     };
     let (bare, one, strategy) = (channel(), channel(), Standard::guidance());
-    let policy = Policy::guidance().classify(HttpClassifier::grpc());
+    let policy = HttpRetry::guidance().classify(HttpClassifier::grpc());
     let mapped = channel().map_request(|request: Request<ReplayBody<Body>>| request.map(Body::new));
     let layered = HttpRetryLayer::new(policy).layer(mapped);
     vec![

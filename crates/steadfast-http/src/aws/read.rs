@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use steadfast::reason::{OPERATION_FAILED, THROTTLED, TIMEOUT};
 use steadfast::{Failure, FaultSide, Safety, Stage};
 
-use crate::classify::{HttpClassifier, Outcome, Reading};
+use crate::classify::{HttpClassifier, HttpOutcome, Reading};
 use crate::clock;
 use crate::reason::{REJECTED, SERVER_ERROR};
 
@@ -66,7 +66,7 @@ fn happened(context: &InterceptorContext) -> Failure {
         return Failure::in_flight(&TIMEOUT).timed_out();
     }
     if let Some(error) = error.as_connector_error() {
-        let mut failure = read(&Outcome::error(error, clock::now()));
+        let mut failure = read(&HttpOutcome::error(error, clock::now()));
         failure.timeout |= error.is_timeout();
         return failure;
     }
@@ -87,10 +87,10 @@ fn answered(response: &HttpResponse) -> Failure {
             Some((name, HeaderValue::from_str(value).ok()?))
         })
         .collect();
-    read(&Outcome::answer(status, &headers, clock::now()))
+    read(&HttpOutcome::answer(status, &headers, clock::now()))
 }
 
-fn read(outcome: &Outcome<'_>) -> Failure {
+fn read(outcome: &HttpOutcome<'_>) -> Failure {
     match HttpClassifier::default().read(outcome) {
         Reading::Failed(failure) => failure,
         // An answer that looks right, but could not be made sense of.

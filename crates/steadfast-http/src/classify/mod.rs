@@ -19,7 +19,7 @@ use steadfast::Failure;
 
 /// How an attempt ended: with an answer, or without one.
 #[derive(Clone, Copy, Debug)]
-pub struct Outcome<'a> {
+pub struct HttpOutcome<'a> {
     end: End<'a>,
     now: SystemTime,
 }
@@ -30,7 +30,7 @@ enum End<'a> {
     Error(&'a (dyn StdError + 'static)),
 }
 
-impl<'a> Outcome<'a> {
+impl<'a> HttpOutcome<'a> {
     /// An answer came. `now` is the wall-clock time, for hints that are dates.
     pub const fn answer(status: StatusCode, headers: &'a HeaderMap, now: SystemTime) -> Self {
         let end = End::Answer(status, headers);
@@ -84,7 +84,7 @@ impl From<Failure> for Reading {
     }
 }
 
-type Special = dyn Fn(&Outcome<'_>) -> Option<Reading> + Send + Sync;
+type Special = dyn Fn(&HttpOutcome<'_>) -> Option<Reading> + Send + Sync;
 
 /// Reads outcomes as RFC 9110 and the Smithy guidance have them, and as it is
 /// told besides.
@@ -135,7 +135,7 @@ impl HttpClassifier {
     /// A status that comes after the head, in the trailers, is not seen: a server
     /// that has begun to answer is not asked again. gRPC's calls are `POST`s, so
     /// say of which it is true that they are idempotent with
-    /// `Policy::also_idempotent`.
+    /// `HttpRetry::also_idempotent`.
     #[cfg(feature = "grpc")]
     pub fn grpc() -> Self {
         Self {
@@ -149,7 +149,7 @@ impl HttpClassifier {
     #[must_use]
     pub fn also<F>(mut self, special: F) -> Self
     where
-        F: Fn(&Outcome<'_>) -> Option<Reading> + Send + Sync + 'static,
+        F: Fn(&HttpOutcome<'_>) -> Option<Reading> + Send + Sync + 'static,
     {
         self.specials.push(Arc::new(special));
         self
@@ -166,7 +166,7 @@ impl HttpClassifier {
     }
 
     /// What became of the attempt.
-    pub fn read(&self, outcome: &Outcome<'_>) -> Reading {
+    pub fn read(&self, outcome: &HttpOutcome<'_>) -> Reading {
         // The newest first: what was said last narrows what was said before.
         let special = self.specials.iter().rev().find_map(|read| read(outcome));
         match (special, outcome.end) {

@@ -18,7 +18,7 @@ fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
 
 fn read(status: u16, pairs: &[(&'static str, &str)]) -> Option<Failure> {
     let (status, headers) = (StatusCode::from_u16(status).unwrap(), headers(pairs));
-    let outcome = Outcome::answer(status, &headers, UNIX_EPOCH);
+    let outcome = HttpOutcome::answer(status, &headers, UNIX_EPOCH);
     match HttpClassifier::default().read(&outcome) {
         Reading::Succeeded => None,
         Reading::Failed(failure) => Some(failure),
@@ -26,7 +26,7 @@ fn read(status: u16, pairs: &[(&'static str, &str)]) -> Option<Failure> {
 }
 
 fn error(error: &(dyn StdError + 'static)) -> Failure {
-    match HttpClassifier::default().read(&Outcome::error(error, UNIX_EPOCH)) {
+    match HttpClassifier::default().read(&HttpOutcome::error(error, UNIX_EPOCH)) {
         Reading::Succeeded => panic!("an error is no success"),
         Reading::Failed(failure) => failure,
     }
@@ -209,7 +209,7 @@ fn what_is_said_last_is_asked_first_and_what_nobody_speaks_of_is_as_usual() {
         });
     let read = |status: u16, headers: &HeaderMap| {
         let status = StatusCode::from_u16(status).unwrap();
-        match classifier.read(&Outcome::answer(status, headers, UNIX_EPOCH)) {
+        match classifier.read(&HttpOutcome::answer(status, headers, UNIX_EPOCH)) {
             Reading::Succeeded => None,
             Reading::Failed(failure) => Some((failure.reason, failure.hint)),
         }
@@ -226,7 +226,7 @@ fn what_is_said_last_is_asked_first_and_what_nobody_speaks_of_is_as_usual() {
 #[test]
 fn a_special_case_can_look_for_an_error_of_its_own_behind_the_error() {
     let wrapped = Wrapped(Some(Box::new(io::Error::from(io::ErrorKind::BrokenPipe))));
-    let outcome = Outcome::error(&wrapped, UNIX_EPOCH);
+    let outcome = HttpOutcome::error(&wrapped, UNIX_EPOCH);
     assert!(outcome.caused_by::<io::Error>().is_some());
     assert!(outcome.caused_by::<fmt::Error>().is_none());
 }

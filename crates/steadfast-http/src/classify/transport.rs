@@ -1,4 +1,4 @@
-//! Attempts that got no answer.
+//! AttemptCount that got no answer.
 //!
 //! All that matters is how sure one can be that nothing was sent. Libraries
 //! wrap errors in errors, so the chain of sources is searched for the first one

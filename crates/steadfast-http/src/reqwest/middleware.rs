@@ -9,19 +9,19 @@ use steadfast::FailFast;
 use steadfast::RetryStrategy;
 
 use super::send::{address, run};
-use crate::attempt::InAttempt;
-use crate::policy::Policy;
+use crate::attempt::AttemptMark;
+use crate::http_retry::HttpRetry;
 
 /// Sends requests again where that is safe and of use.
 ///
 /// ```no_run
 /// use std::time::Duration;
 /// use reqwest_middleware::ClientBuilder;
-/// use steadfast_http::Policy;
+/// use steadfast_http::HttpRetry;
 /// use steadfast_http::reqwest::RetryMiddleware;
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// let policy = Policy::guidance().timeout(Duration::from_secs(10));
+/// let policy = HttpRetry::guidance().timeout(Duration::from_secs(10));
 /// let client = ClientBuilder::new(reqwest::Client::new())
 ///     .with(RetryMiddleware::new(policy))
 ///     .build();
@@ -39,12 +39,12 @@ use crate::policy::Policy;
 /// for it stays paid.
 #[derive(Clone, Debug)]
 pub struct RetryMiddleware {
-    policy: Policy,
+    policy: HttpRetry,
 }
 
 impl RetryMiddleware {
     /// Retries as the policy says.
-    pub const fn new(policy: Policy) -> Self {
+    pub const fn new(policy: HttpRetry) -> Self {
         Self { policy }
     }
 }
@@ -57,8 +57,8 @@ impl Middleware for RetryMiddleware {
         extensions: &mut Extensions,
         next: Next<'_>,
     ) -> Result<Response> {
-        let outer = extensions.get::<InAttempt>().copied();
-        // A middleware before this one is in charge (see `InAttempt`).
+        let outer = extensions.get::<AttemptMark>().copied();
+        // A middleware before this one is in charge (see `AttemptMark`).
         let strategy: Arc<dyn RetryStrategy> = match outer {
             Some(_) => Arc::new(FailFast::new()),
             None => self.policy.strategy_for(|| address(request.url())),
@@ -70,7 +70,7 @@ impl Middleware for RetryMiddleware {
             let (next, after) = (next.clone(), &after);
             let mut extensions = before.clone();
             async move {
-                extensions.insert(InAttempt::from(attempt));
+                extensions.insert(AttemptMark::from(attempt));
                 let result = next.run(request, &mut extensions).await;
                 *after.lock().unwrap_or_else(PoisonError::into_inner) = Some(extensions);
                 result
@@ -80,7 +80,7 @@ impl Middleware for RetryMiddleware {
         let after = after.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(after) = after {
             *extensions = after;
-            extensions.remove::<InAttempt>();
+            extensions.remove::<AttemptMark>();
             if let Some(outer) = outer {
                 extensions.insert(outer);
             }

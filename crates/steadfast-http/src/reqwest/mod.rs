@@ -5,11 +5,11 @@
 //!
 //! ```no_run
 //! use std::time::Duration;
-//! use steadfast_http::Policy;
+//! use steadfast_http::HttpRetry;
 //! use steadfast_http::reqwest::SendWithRetry;
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let policy = Policy::guidance().timeout(Duration::from_secs(10)); // one for the whole client
+//! let policy = HttpRetry::guidance().timeout(Duration::from_secs(10)); // one for the whole client
 //! let client = reqwest::Client::new();
 //!
 //! let response = client.get("http://example.com/").send_with_retry(&policy).await?;
@@ -26,8 +26,8 @@
 //! so.
 //!
 //! What comes back is the last answer, also if it is a 503, with a
-//! [`RetryReport`](crate::RetryReport) in its extensions if it is a failure and
-//! [`Attempts`](crate::Attempts) if there were several; or, if no answer came, a
+//! [`ResponseReport`](crate::ResponseReport) in its extensions if it is a failure and
+//! [`AttemptCount`](crate::AttemptCount) if there were several; or, if no answer came, a
 //! [`steadfast::Error`] with reqwest's error and the story.
 //!
 //! # What not to do

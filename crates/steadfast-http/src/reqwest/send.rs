@@ -10,8 +10,8 @@ use steadfast::{Attempt, Error, Failure, RetryStrategy, Safety, reason};
 
 use super::redirect::{after_redirect, watched};
 use crate::attempt::{self, Answer, Unsuccessful, failure, operation, settle};
+use crate::http_retry::HttpRetry;
 use crate::idempotent::RequestHead;
-use crate::policy::Policy;
 
 /// `send` with retries. See the [module](super).
 pub trait SendWithRetry: sealed::Sealed {
@@ -21,12 +21,12 @@ pub trait SendWithRetry: sealed::Sealed {
     /// for it stays paid.
     fn send_with_retry(
         self,
-        policy: &Policy,
+        policy: &HttpRetry,
     ) -> impl Future<Output = Result<Response, Error<reqwest::Error>>> + Send;
 }
 
 impl SendWithRetry for RequestBuilder {
-    async fn send_with_retry(self, policy: &Policy) -> Result<Response, Error<reqwest::Error>> {
+    async fn send_with_retry(self, policy: &HttpRetry) -> Result<Response, Error<reqwest::Error>> {
         let (client, request) = self.build_split();
         match request {
             Ok(request) => {
@@ -64,7 +64,7 @@ mod sealed {
 
 /// Sends a request by `send`, attempt by attempt.
 pub(super) async fn run<E, F>(
-    policy: &Policy,
+    policy: &HttpRetry,
     strategy: Arc<dyn RetryStrategy>,
     request: Request,
     mut send: impl FnMut(Request, Attempt) -> F,

@@ -12,7 +12,7 @@ use std::fmt;
 ///
 /// ```
 /// use http::{Request, Response};
-/// use steadfast_http::Policy;
+/// use steadfast_http::HttpRetry;
 /// use steadfast_http::tower::{AnyError, HttpRetryLayer, ReplayBody};
 /// use tower::{BoxError, Layer, ServiceExt, service_fn};
 ///
@@ -22,7 +22,7 @@ use std::fmt;
 /// let stack = service_fn(|_: Request<ReplayBody<Body>>| async {
 ///     Ok::<_, BoxError>(Response::new(()))
 /// });
-/// let client = HttpRetryLayer::new(Policy::guidance()).layer(stack.map_err(AnyError::from));
+/// let client = HttpRetryLayer::new(HttpRetry::guidance()).layer(stack.map_err(AnyError::from));
 /// let request = Request::get("http://example.com/").body(Body::default())?;
 /// assert_eq!(client.oneshot(request).await?.status(), 200);
 /// # Ok(())

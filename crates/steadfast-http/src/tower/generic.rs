@@ -16,10 +16,10 @@ use steadfast::{
 use tower_layer::Layer;
 use tower_service::Service;
 
-use crate::attempt::InAttempt;
-use crate::policy::bounded;
+use crate::attempt::AttemptMark;
+use crate::http_retry::bounded;
 
-/// Wraps services in [`Retry`].
+/// Wraps services in [`RetryService`].
 ///
 /// ```
 /// use std::io;
@@ -73,14 +73,14 @@ impl<R> Idempotency<R> for NotIdempotent {
     }
 }
 
-/// Gets a request ready for an attempt. Any `Fn(&mut R, InAttempt)` does.
+/// Gets a request ready for an attempt. Any `Fn(&mut R, AttemptMark)` does.
 pub trait Prepare<R> {
     /// Gets the copy of the request that this attempt sends ready for it.
-    fn prepare(&self, request: &mut R, attempt: InAttempt);
+    fn prepare(&self, request: &mut R, attempt: AttemptMark);
 }
 
-impl<R, F: Fn(&mut R, InAttempt)> Prepare<R> for F {
-    fn prepare(&self, request: &mut R, attempt: InAttempt) {
+impl<R, F: Fn(&mut R, AttemptMark)> Prepare<R> for F {
+    fn prepare(&self, request: &mut R, attempt: AttemptMark) {
         self(request, attempt);
     }
 }
@@ -91,7 +91,7 @@ impl<R, F: Fn(&mut R, InAttempt)> Prepare<R> for F {
 pub struct AsItIs;
 
 impl<R> Prepare<R> for AsItIs {
-    fn prepare(&self, _: &mut R, _: InAttempt) {}
+    fn prepare(&self, _: &mut R, _: AttemptMark) {}
 }
 
 impl RetryLayer {
@@ -179,16 +179,16 @@ impl<C, I, P> RetryLayer<C, I, P> {
     ///
     /// ```
     /// # use steadfast::Standard;
-    /// # use steadfast_http::InAttempt;
+    /// # use steadfast_http::AttemptMark;
     /// # use steadfast_http::tower::RetryLayer;
     /// let layer = RetryLayer::new(Standard::guidance())?
-    ///     .prepare(|request: &mut http::Request<String>, attempt: InAttempt| {
+    ///     .prepare(|request: &mut http::Request<String>, attempt: AttemptMark| {
     ///         request.extensions_mut().insert(attempt);
     ///     });
     /// # let _ = layer;
     /// # Ok::<(), steadfast::InvalidSetting>(())
     /// ```
-    pub fn prepare<R, F: Fn(&mut R, InAttempt)>(self, prepare: F) -> RetryLayer<C, I, F> {
+    pub fn prepare<R, F: Fn(&mut R, AttemptMark)>(self, prepare: F) -> RetryLayer<C, I, F> {
         RetryLayer {
             strategy: self.strategy,
             operation: self.operation,
@@ -202,11 +202,11 @@ impl<C, I, P> RetryLayer<C, I, P> {
 }
 
 impl<S, C: Clone, I: Clone, P: Clone> Layer<S> for RetryLayer<C, I, P> {
-    type Service = Retry<S, C, I, P>;
+    type Service = RetryService<S, C, I, P>;
 
     fn layer(&self, inner: S) -> Self::Service {
         let layer = self.clone();
-        Retry { inner, layer }
+        RetryService { inner, layer }
     }
 }
 
@@ -227,12 +227,12 @@ impl<C, I, P> fmt::Debug for RetryLayer<C, I, P> {
 /// call's future drops the attempt that is under way; what was paid for it
 /// stays paid.
 #[derive(Clone, Debug)]
-pub struct Retry<S, C = ByInfo, I = NotIdempotent, P = AsItIs> {
+pub struct RetryService<S, C = ByInfo, I = NotIdempotent, P = AsItIs> {
     inner: S,
     layer: RetryLayer<C, I, P>,
 }
 
-impl<S, R, C, I, P> Service<R> for Retry<S, C, I, P>
+impl<S, R, C, I, P> Service<R> for RetryService<S, C, I, P>
 where
     S: Service<R> + Clone + Send + 'static,
     S::Response: Send,

@@ -15,29 +15,29 @@ use tower_service::Service;
 
 use super::generic::{never_ready, not_ready};
 use super::replay::{Lost, Replay, ReplayBody};
-use crate::attempt::{self, Answer, InAttempt, Unsuccessful, failure, operation, settle};
+use crate::attempt::{self, Answer, AttemptMark, Unsuccessful, failure, operation, settle};
+use crate::http_retry::HttpRetry;
 use crate::idempotent::RequestHead;
-use crate::policy::Policy;
 
-/// Wraps services in [`HttpRetry`].
+/// Wraps services in [`HttpRetryService`].
 #[derive(Clone, Debug)]
 pub struct HttpRetryLayer {
-    policy: Policy,
+    policy: HttpRetry,
 }
 
 impl HttpRetryLayer {
     /// Retries as the policy says. Services made by one layer share its budget.
-    pub const fn new(policy: Policy) -> Self {
+    pub const fn new(policy: HttpRetry) -> Self {
         Self { policy }
     }
 }
 
 impl<S> Layer<S> for HttpRetryLayer {
-    type Service = HttpRetry<S>;
+    type Service = HttpRetryService<S>;
 
-    fn layer(&self, inner: S) -> HttpRetry<S> {
+    fn layer(&self, inner: S) -> HttpRetryService<S> {
         let policy = self.policy.clone();
-        HttpRetry { inner, policy }
+        HttpRetryService { inner, policy }
     }
 }
 
@@ -48,14 +48,14 @@ impl<S> Layer<S> for HttpRetryLayer {
 /// readiness before every attempt. Dropping a call's future drops the attempt
 /// that is under way; what was paid for it stays paid.
 #[derive(Clone, Debug)]
-pub struct HttpRetry<S> {
+pub struct HttpRetryService<S> {
     inner: S,
-    policy: Policy,
+    policy: HttpRetry,
 }
 
 type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-impl<S, B, R> Service<Request<B>> for HttpRetry<S>
+impl<S, B, R> Service<Request<B>> for HttpRetryService<S>
 where
     S: Service<Request<ReplayBody<B>>, Response = Response<R>> + Clone + Send + 'static,
     S::Error: StdError + Send + 'static,
@@ -82,7 +82,7 @@ where
 
 async fn run<S, B, R>(
     service: S,
-    policy: Policy,
+    policy: HttpRetry,
     request: Request<B>,
 ) -> Result<Response<R>, Error<S::Error>>
 where
@@ -91,8 +91,8 @@ where
     B: Body + Unpin,
 {
     let (parts, body) = request.into_parts();
-    // A layer around this one is in charge (see `InAttempt`).
-    let strategy: Arc<dyn RetryStrategy> = match parts.extensions.get::<InAttempt>() {
+    // A layer around this one is in charge (see `AttemptMark`).
+    let strategy: Arc<dyn RetryStrategy> = match parts.extensions.get::<AttemptMark>() {
         Some(_) => Arc::new(FailFast::new()),
         None => policy.strategy_for(|| address(&parts.uri)),
     };
@@ -146,7 +146,7 @@ async fn send<S, B, R>(
     mut service: S,
     is_ready: bool,
     request: Request<ReplayBody<B>>,
-    policy: &Policy,
+    policy: &HttpRetry,
 ) -> Result<Response<R>, Unsuccessful<Response<R>, S::Error>>
 where
     S: Service<Request<ReplayBody<B>>, Response = Response<R>>,
@@ -164,7 +164,7 @@ where
 /// The request as it is sent in this attempt.
 fn again<B>(parts: &Parts, body: B, attempt: Attempt) -> Request<B> {
     let mut request = Request::from_parts(parts.clone(), body);
-    request.extensions_mut().insert(InAttempt::from(attempt));
+    request.extensions_mut().insert(AttemptMark::from(attempt));
     request
 }
 

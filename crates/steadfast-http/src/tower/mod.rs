@@ -8,12 +8,12 @@
 //! use http_body_util::Full;
 //! use hyper_util::client::legacy::Client;
 //! use hyper_util::rt::TokioExecutor;
-//! use steadfast_http::Policy;
+//! use steadfast_http::HttpRetry;
 //! use steadfast_http::tower::HttpRetryLayer;
 //! use tower::{Layer, ServiceExt};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let policy = Policy::guidance().timeout(Duration::from_secs(10));
+//! let policy = HttpRetry::guidance().timeout(Duration::from_secs(10));
 //! let client = HttpRetryLayer::new(policy)
 //!     .layer(Client::builder(TokioExecutor::new()).build_http());
 //!
@@ -30,8 +30,8 @@
 //! # What comes back
 //!
 //! The last answer, also if it is a 503: whoever called a client without
-//! retries expects it so. Its extensions hold a [`RetryReport`](crate::RetryReport)
-//! if it is a failure, and [`Attempts`](crate::Attempts) if there were several.
+//! retries expects it so. Its extensions hold a [`ResponseReport`](crate::ResponseReport)
+//! if it is a failure, and [`AttemptCount`](crate::AttemptCount) if there were several.
 //! If no answer came, a [`steadfast::Error`] with the client's own error and the
 //! story.
 //!
@@ -55,6 +55,6 @@ mod http;
 mod replay;
 
 pub use any_error::AnyError;
-pub use generic::{AsItIs, Idempotency, NotIdempotent, Prepare, Retry, RetryLayer};
-pub use http::{HttpRetry, HttpRetryLayer};
+pub use generic::{AsItIs, Idempotency, NotIdempotent, Prepare, RetryLayer, RetryService};
+pub use http::{HttpRetryLayer, HttpRetryService};
 pub use replay::{ReplayBody, ReplayError};

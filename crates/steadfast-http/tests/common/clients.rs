@@ -9,8 +9,8 @@ use hyper_util::rt::TokioExecutor;
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware};
 use steadfast::Error;
 use steadfast_http::reqwest::{RetryMiddleware, SendWithRetry};
-use steadfast_http::tower::{HttpRetry, HttpRetryLayer, ReplayBody};
-use steadfast_http::{Attempts, Policy, RetryReport};
+use steadfast_http::tower::{HttpRetryLayer, HttpRetryService, ReplayBody};
+use steadfast_http::{AttemptCount, HttpRetry, ResponseReport};
 use tower::{Layer, ServiceExt};
 
 use super::{Ask, Client, Ended};
@@ -18,10 +18,10 @@ use super::{Ask, Client, Ended};
 pub type Body = Full<Bytes>;
 
 /// hyper's client under the tower layer.
-pub struct Layered(pub HttpRetry<legacy::Client<HttpConnector, ReplayBody<Body>>>);
+pub struct Layered(pub HttpRetryService<legacy::Client<HttpConnector, ReplayBody<Body>>>);
 
 impl Client for Layered {
-    fn new(policy: Policy) -> Self {
+    fn new(policy: HttpRetry) -> Self {
         let hyper = legacy::Client::builder(TokioExecutor::new()).build_http();
         Self(HttpRetryLayer::new(policy).layer(hyper))
     }
@@ -47,10 +47,10 @@ pub fn ended<B, E: std::error::Error + 'static>(result: Result<Response<B>, Erro
 }
 
 /// reqwest without middleware.
-pub struct Plain(pub reqwest::Client, pub Policy);
+pub struct Plain(pub reqwest::Client, pub HttpRetry);
 
 impl Client for Plain {
-    fn new(policy: Policy) -> Self {
+    fn new(policy: HttpRetry) -> Self {
         Self(reqwest::Client::new(), policy)
     }
 
@@ -70,7 +70,7 @@ impl Client for Plain {
 pub struct Through(pub ClientWithMiddleware);
 
 impl Client for Through {
-    fn new(policy: Policy) -> Self {
+    fn new(policy: HttpRetry) -> Self {
         let builder = ClientBuilder::new(reqwest::Client::new());
         Self(builder.with(RetryMiddleware::new(policy)).build())
     }
@@ -93,10 +93,12 @@ impl Client for Through {
 
 /// How a request ended that was answered.
 pub fn answered(status: u16, extensions: &Extensions) -> Ended {
-    match extensions.get::<RetryReport>() {
+    match extensions.get::<ResponseReport>() {
         Some(report) => Ended::report(Some(status), report),
         None => {
-            let attempts = extensions.get().map_or(1, |Attempts(attempts)| *attempts);
+            let attempts = extensions
+                .get()
+                .map_or(1, |AttemptCount(attempts)| *attempts);
             Ended::success(status, attempts)
         }
     }

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use steadfast::reason::THROTTLED;
 use steadfast::{Cause, Error, Failure, Report, RetryEvent, Standard};
-use steadfast_http::{HttpClassifier, Policy};
+use steadfast_http::{HttpClassifier, HttpRetry};
 
 /// A request as a test asks for it.
 #[derive(Clone, Debug, Default)]
@@ -96,7 +96,7 @@ impl Ended {
 
 /// A client of some library under a policy.
 pub trait Client: Send + 'static {
-    fn new(policy: Policy) -> Self;
+    fn new(policy: HttpRetry) -> Self;
     fn send(&self, ask: Ask) -> impl Future<Output = Ended> + Send;
 }
 
@@ -113,7 +113,7 @@ impl<C: Client + Sync> rows::UnderStrategy for Rowed<C> {
             let throttled = outcome.header("x-amzn-errortype") == Some("ThrottlingException");
             throttled.then(|| Failure::responded(&THROTTLED).throttling().into())
         });
-        let policy = Policy::new(strategy).unwrap().classify(classifier);
+        let policy = HttpRetry::new(strategy).unwrap().classify(classifier);
         Self(C::new(policy.observe(observer)), server.uri())
     }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use steadfast::{Backoff, Cause, Standard};
-use steadfast_http::{HttpClassifier, Policy, Reading};
+use steadfast_http::{HttpClassifier, HttpRetry, Reading};
 
 use super::server::{Do, Server, answer, nobody, once_each, with};
 use super::{Ask, Client, Ended, get, post};
@@ -16,7 +16,7 @@ pub fn quick() -> Standard {
 }
 
 pub fn client<C: Client>() -> C {
-    C::new(Policy::new(quick()).unwrap())
+    C::new(HttpRetry::new(quick()).unwrap())
 }
 
 /// All of them, each with a server of its own.
@@ -95,7 +95,7 @@ async fn a_post_with_a_key_is_sent_again_with_the_same_body<C: Client>() {
 }
 
 async fn a_post_that_is_said_to_be_idempotent_is_sent_again<C: Client>() {
-    let policy = Policy::new(quick()).unwrap();
+    let policy = HttpRetry::new(quick()).unwrap();
     let policy = policy.also_idempotent(|request| request.path == "/search");
     let client = C::new(policy);
     for (path, attempts) in [("search?q=1", 2), ("order", 1)] {
@@ -134,7 +134,7 @@ async fn a_final_answer_is_handed_on<C: Client>() {
 
 async fn the_deadline_holds<C: Client>() {
     let server = Server::start([with(503, "retry-after", "3600")]).await;
-    let policy = Policy::new(quick())
+    let policy = HttpRetry::new(quick())
         .unwrap()
         .timeout(Duration::from_millis(300));
     let began = Instant::now();
@@ -147,7 +147,7 @@ async fn the_deadline_holds<C: Client>() {
     assert_eq!(server.seen().len(), 1, "{ended:?}");
 
     let server = Server::start([Do::Hang]).await;
-    let policy = Policy::new(quick())
+    let policy = HttpRetry::new(quick())
         .unwrap()
         .timeout(Duration::from_millis(300));
     let ended = C::new(policy).send(post(&server.uri(), b"x")).await;
@@ -158,7 +158,7 @@ async fn the_deadline_holds<C: Client>() {
 async fn an_attempt_that_hangs_is_followed_by_another<C: Client>() {
     let server = Server::start([Do::Hang]).await;
     let strategy = quick();
-    let policy = Policy::new(strategy.clone()).unwrap();
+    let policy = HttpRetry::new(strategy.clone()).unwrap();
     let policy = policy.attempt_timeout(Duration::from_secs(1));
     let ended = C::new(policy).send(get(&server.uri())).await;
     assert_eq!(ended, Ended::success(200, 2));
@@ -195,7 +195,7 @@ async fn twenty_at_once_leave_the_bucket_where_it_was<C: Client>() {
     let backoff = Backoff::constant(Duration::from_millis(30));
     let builder = Standard::aws_2_1().to_builder().backoff(backoff);
     let strategy = builder.build().unwrap();
-    let client = Arc::new(C::new(Policy::new(strategy.clone()).unwrap()));
+    let client = Arc::new(C::new(HttpRetry::new(strategy.clone()).unwrap()));
     let mut running = Vec::new();
     for path in 0..20 {
         let (client, uri) = (Arc::clone(&client), format!("{}{path}", server.uri()));
@@ -216,7 +216,7 @@ async fn a_classifier_that_panics_ends_the_request<C: Client>() {
             _ => None,
         }
     });
-    let policy = Policy::new(quick()).unwrap().classify(classifier);
+    let policy = HttpRetry::new(quick()).unwrap().classify(classifier);
     let ended = C::new(policy).send(get(&server.uri())).await;
     assert_eq!((ended.status, ended.attempts), (Some(500), 1));
     assert_eq!(ended.cause, Some(Cause::StrategyFailed));
@@ -224,7 +224,7 @@ async fn a_classifier_that_panics_ends_the_request<C: Client>() {
 
 async fn one_budget_or_one_per_host<C: Client>() {
     let made = Arc::new(Mutex::new(Vec::new()));
-    let policy = Policy::per_host({
+    let policy = HttpRetry::per_host({
         let made = Arc::clone(&made);
         move || {
             let strategy = quick();
@@ -248,7 +248,7 @@ async fn one_budget_or_one_per_host<C: Client>() {
     let shared = quick();
     for _ in 0..2 {
         let server = Server::start([answer(500), answer(500)]).await;
-        let client = C::new(Policy::new(shared.clone()).unwrap());
+        let client = C::new(HttpRetry::new(shared.clone()).unwrap());
         client.send(get(&server.uri())).await;
     }
     assert_eq!(level(&shared), 482);
@@ -257,10 +257,10 @@ async fn one_budget_or_one_per_host<C: Client>() {
 async fn every_preset_survives_throttling<C: Client>() {
     let mut running = Vec::new();
     for preset in [
-        Policy::guidance,
-        Policy::aws_2_0,
-        Policy::aws_2_1,
-        Policy::adaptive,
+        HttpRetry::guidance,
+        HttpRetry::aws_2_0,
+        HttpRetry::aws_2_1,
+        HttpRetry::adaptive,
     ] {
         running.push(async move {
             let server = Server::start([answer(429)]).await;

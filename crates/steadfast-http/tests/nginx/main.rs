@@ -30,7 +30,7 @@ use nginx::Nginx;
 use steadfast::reason::THROTTLED;
 use steadfast::{Backoff, Budget, Cause, Decided, Failure, Standard};
 use steadfast_http::reqwest::SendWithRetry;
-use steadfast_http::{HttpClassifier, Policy};
+use steadfast_http::{HttpClassifier, HttpRetry};
 use tower::ServiceExt;
 
 /// So many read, and so many write.
@@ -38,14 +38,14 @@ const WORKERS: usize = 2;
 const EACH: usize = 50;
 
 /// Does not give up for a long time.
-fn patient() -> Policy {
+fn patient() -> HttpRetry {
     let second = Duration::from_secs(1);
     let backoff = Backoff::exponential(second / 100, second / 5).unwrap();
     let budget = Budget::builder().capacity(100_000).build().unwrap();
     let builder = Standard::builder().backoff(backoff).budget(budget);
     let builder =
         builder.throttling_backoff(Backoff::exponential(second / 100, second / 5).unwrap());
-    Policy::new(builder.max_attempts(1000).build().unwrap())
+    HttpRetry::new(builder.max_attempts(1000).build().unwrap())
         .unwrap()
         .timeout(Duration::from_secs(60))
 }
@@ -83,7 +83,7 @@ fn nothing_lost_and_nothing_twice(ended: &[(Vec<u8>, Ended)], seen: &[Seen]) -> 
 
 /// Workers that read, and workers that write; what became of the writes.
 async fn work<C: Client + Sync>(
-    policy: Policy,
+    policy: HttpRetry,
     uri: String,
     path: &'static str,
 ) -> Vec<(Vec<u8>, Ended)> {
@@ -137,7 +137,7 @@ struct Told {
 }
 
 impl Told {
-    fn watch(policy: Policy) -> (Policy, Arc<Self>) {
+    fn watch(policy: HttpRetry) -> (HttpRetry, Arc<Self>) {
         let told = Arc::new(Self::default());
         let policy = policy.observe({
             let told = Arc::clone(&told);
@@ -328,7 +328,7 @@ async fn an_answer_that_is_cut_is_an_error_to_its_reader_and_no_second_write() {
 }
 
 /// Writes, and reads the whole answer.
-async fn read_with_hyper(policy: Policy, uri: &str) -> Result<Bytes, String> {
+async fn read_with_hyper(policy: HttpRetry, uri: &str) -> Result<Bytes, String> {
     let request = Request::post(uri).body(Full::from("hyper")).unwrap();
     let response = Layered::new(policy).0.oneshot(request).await.unwrap();
     assert_eq!(response.status(), 200);
@@ -338,7 +338,7 @@ async fn read_with_hyper(policy: Policy, uri: &str) -> Result<Bytes, String> {
 }
 
 /// Writes, and reads the whole answer.
-async fn read_with_reqwest(policy: Policy, uri: &str) -> Result<Bytes, String> {
+async fn read_with_reqwest(policy: HttpRetry, uri: &str) -> Result<Bytes, String> {
     let request = reqwest::Client::new().post(uri).body("reqwest");
     let response = request.send_with_retry(&policy).await.unwrap();
     assert_eq!(response.status(), 200);

@@ -9,7 +9,7 @@ use http::uri::PathAndQuery;
 use steadfast::{Backoff, Cause, Decided, RetryEvent, Stage, Standard, retry};
 use steadfast_http::grpc::StatusClassifier;
 use steadfast_http::tower::{HttpRetryLayer, ReplayBody};
-use steadfast_http::{HttpClassifier, Policy};
+use steadfast_http::{HttpClassifier, HttpRetry};
 use tonic::Status;
 use tonic::body::Body;
 use tonic::client::{Grpc, GrpcService};
@@ -91,7 +91,7 @@ pub(crate) struct Layered;
 impl Call for Layered {
     async fn greet_under(strategy: Standard, uri: &str, idempotent: bool) -> Ended {
         let events = Events::default();
-        let policy = Policy::new(strategy)
+        let policy = HttpRetry::new(strategy)
             .unwrap()
             .classify(HttpClassifier::grpc())
             .also_idempotent(move |request| idempotent && request.path == METHOD)

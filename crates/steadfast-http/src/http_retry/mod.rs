@@ -23,21 +23,21 @@ use per_host::PerHost;
 /// ```
 /// use std::time::Duration;
 /// use steadfast::Standard;
-/// use steadfast_http::Policy;
+/// use steadfast_http::HttpRetry;
 ///
-/// let policy = Policy::guidance().timeout(Duration::from_secs(10));
+/// let policy = HttpRetry::guidance().timeout(Duration::from_secs(10));
 ///
 /// // Two policies that pay from one budget.
 /// let strategy = Standard::aws_2_1();
-/// let reads = Policy::new(strategy.clone())?.attempt_timeout(Duration::from_millis(200));
-/// let writes = Policy::new(strategy)?.timeout(Duration::from_secs(5));
+/// let reads = HttpRetry::new(strategy.clone())?.attempt_timeout(Duration::from_millis(200));
+/// let writes = HttpRetry::new(strategy)?.timeout(Duration::from_secs(5));
 /// # let _ = (policy, reads, writes);
 /// # Ok::<(), steadfast::InvalidSetting>(())
 /// ```
 ///
 /// Clones are cheap, and share the budget.
 #[derive(Clone)]
-pub struct Policy {
+pub struct HttpRetry {
     inner: Arc<Inner>,
 }
 
@@ -64,7 +64,7 @@ enum Strategies {
 /// Bodies are kept up to this size if nothing else is said.
 const BODY_LIMIT: usize = 64 * 1024;
 
-impl Policy {
+impl HttpRetry {
     /// The Smithy guidance's numbers, one budget for all hosts.
     /// See [`Standard::guidance`].
     pub fn guidance() -> Self {
@@ -147,8 +147,8 @@ impl Policy {
     /// a call of gRPC that only reads.
     ///
     /// ```
-    /// # use steadfast_http::Policy;
-    /// let policy = Policy::guidance().also_idempotent(|request| request.path == "/search");
+    /// # use steadfast_http::HttpRetry;
+    /// let policy = HttpRetry::guidance().also_idempotent(|request| request.path == "/search");
     /// # let _ = policy;
     /// ```
     #[must_use]
@@ -216,7 +216,7 @@ impl Policy {
 }
 
 /// What the integrations ask of it.
-impl Policy {
+impl HttpRetry {
     /// The strategy for a request to this address.
     pub(crate) fn strategy_for(&self, address: impl FnOnce() -> String) -> Arc<dyn RetryStrategy> {
         match &self.inner.strategies {
@@ -262,7 +262,7 @@ impl Policy {
     }
 }
 
-impl fmt::Debug for Policy {
+impl fmt::Debug for HttpRetry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Inner {
             timeout,
@@ -270,7 +270,7 @@ impl fmt::Debug for Policy {
             body_limit,
             ..
         } = &*self.inner;
-        f.debug_struct("Policy")
+        f.debug_struct("HttpRetry")
             .field("timeout", timeout)
             .field("attempt_timeout", attempt_timeout)
             .field("body_limit", body_limit)
@@ -299,22 +299,22 @@ mod tests {
     fn a_policy_without_a_bound_is_refused_when_it_is_built() {
         let expected = "impossible retry policy: timeout is missing: \
                         nothing else bounds the attempts of this strategy";
-        let error = Policy::new(BestEffort::default()).unwrap_err();
+        let error = HttpRetry::new(BestEffort::default()).unwrap_err();
         assert_eq!(error.to_string(), expected);
-        let error = Policy::per_host(BestEffort::default).unwrap_err();
+        let error = HttpRetry::per_host(BestEffort::default).unwrap_err();
         assert_eq!(error.to_string(), expected);
-        assert!(Policy::new(BestEffort::default().max_attempts(3).unwrap()).is_ok());
-        let policy = Policy::within(Duration::from_secs(1), BestEffort::default());
+        assert!(HttpRetry::new(BestEffort::default().max_attempts(3).unwrap()).is_ok());
+        let policy = HttpRetry::within(Duration::from_secs(1), BestEffort::default());
         assert_eq!(policy.worst_case().wall_time, Some(Duration::from_secs(1)));
     }
 
     #[test]
     fn the_presets_bound_the_attempts() {
         for (policy, attempts) in [
-            (Policy::guidance(), 5),
-            (Policy::aws_2_0(), 3),
-            (Policy::aws_2_1(), 3),
-            (Policy::adaptive(), 5),
+            (HttpRetry::guidance(), 5),
+            (HttpRetry::aws_2_0(), 3),
+            (HttpRetry::aws_2_1(), 3),
+            (HttpRetry::adaptive(), 5),
         ] {
             assert_eq!(policy.worst_case().attempts, Some(attempts));
         }
