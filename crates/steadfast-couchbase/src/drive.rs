@@ -5,8 +5,10 @@
 //! when what was waited for has come (D18, D24). What an attempt is, and what
 //! may wake it, is the operation's to say ([`Attempts`]).
 
+use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -25,12 +27,14 @@ pub(crate) trait Attempts {
     /// What it yields.
     type Output;
 
-    /// Makes an attempt, and ends it at the deadline. Dropping the future
-    /// abandons the attempt and leaves everything shared in order.
+    /// Makes an attempt, and ends it at the deadline.
+    ///
+    /// Cancel-safe: dropping the future abandons the attempt and leaves shared
+    /// state in order.
     fn attempt(
         &mut self,
         deadline: Option<Instant>,
-    ) -> impl Future<Output = Tried<Self::Output>> + Send;
+    ) -> impl Future<Output = Result<Self::Output, Tried>> + Send;
 
     /// Completes when the wait after this failure has become pointless: there is
     /// a new route, a connection, or no client any more. May never complete.
@@ -47,17 +51,15 @@ pub(crate) trait Attempts {
     fn finished(&mut self, finished: &Finished);
 }
 
-/// What an attempt came to.
-pub(crate) enum Tried<T> {
-    /// What was asked for.
-    Done(T),
-    /// A conclusive answer that is an error of this kind. Never retried, and to
-    /// the strategy a success (D37).
+/// An attempt that did not succeed, and what it means for the operation.
+pub(crate) enum Tried {
+    /// A conclusive response that is an error of this kind. Never retried; the
+    /// strategy counts it as a success (D37).
     Final(ErrorKind),
-    /// The client finds that it cannot be sent, now or ever: an error of this kind.
-    /// It says nothing of the server, and so nothing to the strategy.
+    /// The client cannot send the operation: an error of this kind. The strategy
+    /// hears nothing of it, because it says nothing about the server.
     Unsendable(ErrorKind),
-    /// It failed in a way that might be retried; an error of this kind if not.
+    /// The attempt failed and may be retried; otherwise an error of this kind.
     Failed(Failure, ErrorKind),
     /// The client was closed. The failure says how far the attempt came.
     Closed(Failure),
@@ -118,25 +120,25 @@ fn run<A: Attempts + Send>(
         loop {
             step = match step {
                 Step::Attempt => match attempt(which(request), operation, span).await {
-                    Tried::Done(output) => {
+                    Ok(output) => {
                         request.handle_success(WORLD);
                         return Ok(output);
                     }
-                    Tried::Final(kind) => {
+                    Err(Tried::Final(kind)) => {
                         request.handle_answer(WORLD);
                         let error = error(kind, request).with_report(request.take_report());
                         return Err(operation.explain(error));
                     }
-                    Tried::Unsendable(kind) => {
+                    Err(Tried::Unsendable(kind)) => {
                         request.handle_unsendable(WORLD);
                         let error = error(kind, request).with_report(request.take_report());
                         return Err(operation.explain(error));
                     }
-                    Tried::Failed(failure, failed) => {
+                    Err(Tried::Failed(failure, failed)) => {
                         kind = failed;
                         request.handle_failure(failure, WORLD)
                     }
-                    Tried::Closed(failure) => {
+                    Err(Tried::Closed(failure)) => {
                         kind = ErrorKind::RequestCanceled;
                         request.handle_cancelled_attempt(failure, WORLD)
                     }
@@ -201,7 +203,7 @@ async fn attempt<A: Attempts + Send>(
     (number, deadline): (u32, Option<Instant>),
     operation: &mut A,
     span: &Span,
-) -> Tried<A::Output> {
+) -> Result<A::Output, Tried> {
     if span.is_disabled() {
         return operation.attempt(deadline).await;
     }
@@ -277,3 +279,67 @@ async fn decided(pending: PendingDecision, deadline: Option<Instant>) -> Option<
         Some(deadline) => tokio::time::timeout_at(deadline.into(), pending).await.ok(),
     }
 }
+
+/// Options that every request of the client has, whatever its service.
+#[derive(Clone, Default)]
+pub(crate) struct RequestOptions {
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) strategy: Option<Arc<dyn RetryStrategy>>,
+    pub(crate) context: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+impl RequestOptions {
+    /// Describes a request with these options to the engine.
+    pub(crate) fn call(
+        &self,
+        operation: &'static str,
+        service: &'static str,
+        idempotent: bool,
+        timeout: Duration,
+    ) -> Call {
+        let call = Call::new(operation)
+            .service(service)
+            .idempotent(idempotent)
+            .timeout(timeout);
+        match &self.context {
+            Some(context) => call.shared_context(context.clone()),
+            None => call,
+        }
+    }
+}
+
+/// Adds the methods that set [`RequestOptions`] to a builder that keeps them in
+/// this field.
+macro_rules! request_option_methods {
+    ($field:ident) => {
+        /// Limits the time of the whole operation: all attempts, the waits between
+        /// them and, where there are rows, reading them.
+        pub fn timeout(mut self, timeout: std::time::Duration) -> Self {
+            self.$field.timeout = Some(timeout);
+            self
+        }
+
+        /// Uses this retry strategy instead of the client's.
+        pub fn retry(mut self, strategy: impl steadfast::RetryStrategy + 'static) -> Self {
+            self.$field.strategy = Some(std::sync::Arc::new(strategy));
+            self
+        }
+
+        /// Uses a retry strategy that other operations share.
+        pub fn retry_shared(
+            mut self,
+            strategy: std::sync::Arc<dyn steadfast::RetryStrategy>,
+        ) -> Self {
+            self.$field.strategy = Some(strategy);
+            self
+        }
+
+        /// Attaches a value that strategies can read.
+        pub fn context<C: std::any::Any + Send + Sync>(mut self, context: C) -> Self {
+            self.$field.context = Some(std::sync::Arc::new(context));
+            self
+        }
+    };
+}
+
+pub(crate) use request_option_methods;

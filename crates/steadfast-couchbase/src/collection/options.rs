@@ -4,32 +4,7 @@
 macro_rules! common_options {
     ($Operation:ident) => {
         impl<'a> $Operation<'a> {
-            /// Gives it so much time, all its attempts included.
-            pub fn timeout(mut self, timeout: std::time::Duration) -> Self {
-                self.common.timeout = Some(timeout);
-                self
-            }
-
-            /// Lets this strategy decide about retries, instead of the client's.
-            pub fn retry(mut self, strategy: impl steadfast::RetryStrategy + 'static) -> Self {
-                self.common.strategy = Some(std::sync::Arc::new(strategy));
-                self
-            }
-
-            /// The same with a strategy that is shared with other operations.
-            pub fn retry_shared(
-                mut self,
-                strategy: std::sync::Arc<dyn steadfast::RetryStrategy>,
-            ) -> Self {
-                self.common.strategy = Some(strategy);
-                self
-            }
-
-            /// Attaches a value that the strategy can read.
-            pub fn context<T: std::any::Any + Send + Sync>(mut self, context: T) -> Self {
-                self.common.context = Some(std::sync::Arc::new(context));
-                self
-            }
+            crate::drive::request_option_methods!(common);
         }
     };
 }

@@ -143,7 +143,7 @@ struct Ping<'a> {
 
 impl Ping<'_> {
     /// The node answers, but not as a node that is well.
-    fn refused(&mut self, status: Status, connection: &Connection) -> Tried<Duration> {
+    fn refused(&mut self, status: Status, connection: &Connection) -> Tried {
         self.status = Some(status);
         let asked = Asked {
             operation: KvOperation::Noop,
@@ -171,19 +171,19 @@ impl Ping<'_> {
 impl Attempts for Ping<'_> {
     type Output = Duration;
 
-    async fn attempt(&mut self, deadline: Option<Instant>) -> Tried<Duration> {
+    async fn attempt(&mut self, deadline: Option<Instant>) -> Result<Duration, Tried> {
         let kind = ErrorKind::ServiceNotAvailable;
         let unavailable = |note: &'static str| {
             let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE);
             let failure = failure.with_peer(self.node.label.clone()).with_note(note);
-            Tried::Failed(failure, kind)
+            Err(Tried::Failed(failure, kind))
         };
         if self.bucket.core.is_closed() {
-            return Tried::Closed(Failure::not_sent(&UNKNOWN));
+            return Err(Tried::Closed(Failure::not_sent(&UNKNOWN)));
         }
         let Some(connection) = self.node.connection(0) else {
             return match self.bucket.core.terminals.of_bucket(&self.bucket.name) {
-                Some(rejected) => Tried::Failed(rejected.failure(), kind),
+                Some(rejected) => Err(Tried::Failed(rejected.failure(), kind)),
                 None => unavailable("no connection to the node"),
             };
         };
@@ -196,23 +196,31 @@ impl Attempts for Ping<'_> {
             Ok(ticket) => ticket,
             Err(NotTaken::Closed) => return unavailable("the connection is closed"),
             Err(NotTaken::Full) => return unavailable("the socket does not keep up"),
-            Err(NotTaken::Unencodable(_)) => return Tried::Unsendable(ErrorKind::InvalidArgument),
+            Err(NotTaken::Unencodable(_)) => {
+                return Err(Tried::Unsendable(ErrorKind::InvalidArgument));
+            }
         };
         match ticket.await {
             Ok(answer) if answer.status() == Status::Success => {
-                Tried::Done(now().saturating_duration_since(begun))
+                Ok(now().saturating_duration_since(begun))
             }
-            Ok(answer) => self.refused(answer.status(), &connection),
-            Err(Ended::Closed { by_user: true, .. }) => {
-                Tried::Closed(Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT))
-            }
+            Ok(answer) => Err(self.refused(answer.status(), &connection)),
+            Err(Ended::Closed { by_user: true, .. }) => Err(Tried::Closed(Failure::in_flight(
+                &SOCKET_CLOSED_WHILE_IN_FLIGHT,
+            ))),
             Err(Ended::Closed { .. }) => {
                 let failure = Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT);
-                Tried::Failed(failure.with_peer(self.node.label.clone()), kind)
+                Err(Tried::Failed(
+                    failure.with_peer(self.node.label.clone()),
+                    kind,
+                ))
             }
             Err(Ended::TimedOut { .. }) => {
                 let failure = Failure::in_flight(&TIMEOUT).timed_out();
-                Tried::Failed(failure.with_peer(self.node.label.clone()), kind)
+                Err(Tried::Failed(
+                    failure.with_peer(self.node.label.clone()),
+                    kind,
+                ))
             }
         }
     }

@@ -83,19 +83,19 @@ struct Waiting<'a> {
 impl Attempts for Waiting<'_> {
     type Output = ();
 
-    async fn attempt(&mut self, _: Option<Instant>) -> Tried<()> {
+    async fn attempt(&mut self, _: Option<Instant>) -> Result<(), Tried> {
         // What changes from here on ends the wait.
         self.changes.mark_unchanged();
         if self.core.is_closed() {
-            return Tried::Closed(Failure::not_sent(&UNKNOWN));
+            return Err(Tried::Closed(Failure::not_sent(&UNKNOWN)));
         }
         let missing = match self.bucket {
             None => self.missing_in_cluster(),
             Some(bucket) => self.missing_in_bucket(bucket),
         };
         match missing {
-            None => Tried::Done(()),
-            Some(failure) => Tried::Failed(failure, ErrorKind::ServiceNotAvailable),
+            None => Ok(()),
+            Some(failure) => Err(Tried::Failed(failure, ErrorKind::ServiceNotAvailable)),
         }
     }
 

@@ -1,11 +1,9 @@
 //! One key-value operation of a user, ready to be encoded as often as it takes.
 
-use std::any::Any;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{BufMut, BytesMut};
-use steadfast::{Call, RetryStrategy};
+use steadfast::Call;
 use steadfast_wire::frame_info::{Durability, DurabilityTimeout, RequestFrameInfo};
 use steadfast_wire::{
     CollectionId, Datatype, DocumentKey, Encode, EncodeError, Feature, FrameBuilder,
@@ -14,6 +12,7 @@ use steadfast_wire::{
 use super::connection::Connection;
 use super::operation::KvOperation;
 use super::packing::Packing;
+pub(crate) use crate::drive::RequestOptions as Common;
 use crate::options::Compression;
 
 /// How long the server has for a durable write, of what the operation has
@@ -94,14 +93,6 @@ impl Default for Body<'_> {
             paths: &[],
         }
     }
-}
-
-/// What every operation can be told.
-#[derive(Clone, Default)]
-pub(crate) struct Common {
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) strategy: Option<Arc<dyn RetryStrategy>>,
-    pub(crate) context: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// Where a frame goes on one attempt.
@@ -245,14 +236,8 @@ pub(crate) fn timeout(
 
 /// Describes an operation to the engine.
 pub(crate) fn call(operation: KvOperation, common: &Common, timeout: Duration) -> Call {
-    let call = Call::new(operation.name())
-        .service("kv")
-        .idempotent(operation.is_idempotent())
-        .timeout(timeout);
-    match &common.context {
-        Some(context) => call.shared_context(context.clone()),
-        None => call,
-    }
+    let idempotent = operation.is_idempotent();
+    common.call(operation.name(), "kv", idempotent, timeout)
 }
 
 /// What is left until then.

@@ -77,10 +77,7 @@ pub(crate) async fn run<S: RowService>(
 }
 
 impl<S: RowService> Operation<S> {
-    async fn try_once(
-        &mut self,
-        deadline: Option<Instant>,
-    ) -> Result<Rows<S::Meta>, Tried<Rows<S::Meta>>> {
+    async fn try_once(&mut self, deadline: Option<Instant>) -> Result<Rows<S::Meta>, Tried> {
         let remaining = deadline.map(|deadline| deadline.saturating_duration_since(now()));
         let outgoing = self.service.outgoing(remaining);
         let answer = self.exchange.send(outgoing, deadline).await?;
@@ -118,7 +115,7 @@ impl<S: RowService> Operation<S> {
     }
 
     /// An answer without rows, which is read as a whole.
-    async fn no_success(&mut self, mut answer: Answer) -> Tried<Rows<S::Meta>> {
+    async fn no_success(&mut self, mut answer: Answer) -> Tried {
         let body = match answer.body.whole(MAX_REFUSAL).await {
             Ok(Ok(body)) => body,
             Ok(Err(_)) => {
@@ -140,7 +137,7 @@ impl<S: RowService> Operation<S> {
         self.refuse(refused, &answer.headers)
     }
 
-    fn refuse(&mut self, refused: Refused, headers: &HeaderMap) -> Tried<Rows<S::Meta>> {
+    fn refuse(&mut self, refused: Refused, headers: &HeaderMap) -> Tried {
         refused.tell(&mut self.exchange.context);
         self.service.refused(&refused);
         let Some(reason) = refused.retry else {
@@ -165,11 +162,8 @@ impl<S: RowService> Operation<S> {
 impl<S: RowService> Attempts for Operation<S> {
     type Output = Rows<S::Meta>;
 
-    async fn attempt(&mut self, deadline: Option<Instant>) -> Tried<Self::Output> {
-        match self.try_once(deadline).await {
-            Ok(rows) => Tried::Done(rows),
-            Err(tried) => tried,
-        }
+    async fn attempt(&mut self, deadline: Option<Instant>) -> Result<Self::Output, Tried> {
+        self.try_once(deadline).await
     }
 
     async fn woken(&mut self, failure: &Failure) {

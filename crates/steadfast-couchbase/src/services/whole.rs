@@ -43,7 +43,7 @@ impl Whole {
         drive(call, strategy, &mut self).await
     }
 
-    async fn try_once(&mut self, deadline: Option<Instant>) -> Result<Answered, Tried<Answered>> {
+    async fn try_once(&mut self, deadline: Option<Instant>) -> Result<Answered, Tried> {
         let outgoing = self.outgoing.clone();
         let mut answer = self.exchange.send(outgoing, deadline).await?;
         let body = match answer.body.whole(MAX_ANSWER).await {
@@ -77,11 +77,8 @@ impl Whole {
 impl Attempts for Whole {
     type Output = Answered;
 
-    async fn attempt(&mut self, deadline: Option<Instant>) -> Tried<Answered> {
-        match self.try_once(deadline).await {
-            Ok(answered) => Tried::Done(answered),
-            Err(tried) => tried,
-        }
+    async fn attempt(&mut self, deadline: Option<Instant>) -> Result<Self::Output, Tried> {
+        self.try_once(deadline).await
     }
 
     async fn woken(&mut self, failure: &Failure) {

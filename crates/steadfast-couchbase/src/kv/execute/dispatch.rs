@@ -8,7 +8,7 @@ use std::time::Instant;
 use steadfast::{Failure, reason::TIMEOUT};
 use steadfast_wire::Feature;
 
-use super::{Attempt, Run, Subject, closed};
+use super::{Run, Subject, closed};
 use crate::collections::Unresolved;
 use crate::drive::Tried;
 use crate::error::ErrorKind;
@@ -23,7 +23,7 @@ use crate::world::now;
 
 impl Run<'_> {
     /// A connection to the node that has the document, or why there is none.
-    pub(super) fn dispatch(&mut self) -> Result<Arc<Connection>, Box<Attempt>> {
+    pub(super) fn dispatch(&mut self) -> Result<Arc<Connection>, Box<Tried>> {
         let bucket = self.subject.bucket;
         self.blocked = false;
         if bucket.core.is_closed() {
@@ -66,7 +66,7 @@ impl Run<'_> {
         connection: &'c Connection,
         collection: u32,
         deadline: Option<Instant>,
-    ) -> Result<Ticket<'c>, Box<Attempt>> {
+    ) -> Result<Ticket<'c>, Box<Tried>> {
         if let Err(lacking) = self.body.fits(connection, collection) {
             self.last.note(lacking);
             return Err(Box::new(Tried::Unsendable(ErrorKind::FeatureNotAvailable)));
@@ -99,14 +99,14 @@ impl Run<'_> {
 
     /// There is no such copy to read.
     #[cold]
-    fn no_copy(&mut self, note: &str) -> Box<Attempt> {
+    fn no_copy(&mut self, note: &str) -> Box<Tried> {
         self.last.note(note);
         Box::new(Tried::Unsendable(ErrorKind::DocumentUnretrievable))
     }
 
     /// A breaker that is open is a reason like any other.
     #[cold]
-    fn ask_breaker(&mut self, node: &Arc<Node>) -> Result<(), Box<Attempt>> {
+    fn ask_breaker(&mut self, node: &Arc<Node>) -> Result<(), Box<Tried>> {
         match node.breaker.allow(now()) {
             Ok(permit) => {
                 self.permit = Some((node.clone(), permit));
@@ -127,7 +127,7 @@ impl Run<'_> {
         &mut self,
         node: Option<&Arc<Node>>,
         note: impl Into<Cow<'static, str>>,
-    ) -> Box<Attempt> {
+    ) -> Box<Tried> {
         self.blocked = true;
         let bucket = self.subject.bucket;
         if let Some(rejected) = bucket.core.terminals.of_bucket(&bucket.name) {
@@ -157,7 +157,7 @@ impl Run<'_> {
         &mut self,
         connection: &Arc<Connection>,
         deadline: Option<Instant>,
-    ) -> Result<u32, Box<Attempt>> {
+    ) -> Result<u32, Box<Tried>> {
         let Subject {
             bucket, collection, ..
         } = &self.subject;
@@ -205,7 +205,7 @@ impl Run<'_> {
     }
 
     #[cold]
-    fn not_taken(&mut self, not_taken: NotTaken, connection: &Connection) -> Attempt {
+    fn not_taken(&mut self, not_taken: NotTaken, connection: &Connection) -> Tried {
         let note = match not_taken {
             NotTaken::Closed => {
                 self.blocked = true;

@@ -95,7 +95,7 @@ struct Run<'a> {
     last: Last,
 }
 
-type Attempt = Tried<Frame>;
+type Attempt = Result<Frame, Tried>;
 
 impl Attempts for Run<'_> {
     type Output = Frame;
@@ -103,7 +103,7 @@ impl Attempts for Run<'_> {
     async fn attempt(&mut self, deadline: Option<Instant>) -> Attempt {
         let connection = match self.dispatch() {
             Ok(connection) => connection,
-            Err(tried) => return *tried,
+            Err(tried) => return Err(*tried),
         };
         let collection = match self.subject.collection.id() {
             Some(id) => id,
@@ -112,7 +112,7 @@ impl Attempts for Run<'_> {
                 Ok(id) => id,
                 Err(tried) => {
                     self.not_made();
-                    return *tried;
+                    return Err(*tried);
                 }
             },
         };
@@ -120,7 +120,7 @@ impl Attempts for Run<'_> {
             Ok(ticket) => ticket.await,
             Err(tried) => {
                 self.not_made();
-                return *tried;
+                return Err(*tried);
             }
         };
         if self.permit.is_some() {

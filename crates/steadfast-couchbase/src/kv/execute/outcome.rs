@@ -48,7 +48,7 @@ impl Run<'_> {
     pub(super) fn answered(&mut self, answer: Frame, collection: u32) -> Attempt {
         let status = answer.status();
         if status == Status::Success {
-            return Tried::Done(answer);
+            return Ok(answer);
         }
         self.unsuccessful(answer, collection)
     }
@@ -56,7 +56,7 @@ impl Run<'_> {
     #[cold]
     fn unsuccessful(&mut self, answer: Frame, collection: u32) -> Attempt {
         let Some(connection) = self.last.connection.clone() else {
-            return Tried::Final(ErrorKind::Couchbase);
+            return Err(Tried::Final(ErrorKind::Couchbase));
         };
         let status = answer.status();
         let asked = Asked {
@@ -77,15 +77,15 @@ impl Run<'_> {
             self.subject.bucket.inbox.ask_for_config();
         }
         match verdict {
-            Verdict::Done => Tried::Done(answer),
+            Verdict::Done => Ok(answer),
             Verdict::Final(kind) => {
                 self.last.answered(&answer);
-                Tried::Final(kind)
+                Err(Tried::Final(kind))
             }
             Verdict::FailedAtPath => {
                 let kind = self.failed_at(&answer);
                 self.last.answered(&answer);
-                Tried::Final(kind)
+                Err(Tried::Final(kind))
             }
             Verdict::Retry(reason, kind) => {
                 let mut failure = Failure::responded(reason)
@@ -100,7 +100,7 @@ impl Run<'_> {
                     failure = directed(failure, &connection, status);
                 }
                 self.last.answered(&answer);
-                Tried::Failed(failure, kind)
+                Err(Tried::Failed(failure, kind))
             }
         }
     }
@@ -157,7 +157,10 @@ impl Run<'_> {
             } => {
                 let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE);
                 let failure = failure.with_note("connection closed before it was sent");
-                Tried::Failed(with_peer(failure), ErrorKind::RequestCanceled)
+                Err(Tried::Failed(
+                    with_peer(failure),
+                    ErrorKind::RequestCanceled,
+                ))
             }
             Ended::Closed {
                 sent: true,
@@ -165,7 +168,10 @@ impl Run<'_> {
             } => {
                 let failure = Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT);
                 let failure = failure.with_note("connection closed, no answer");
-                Tried::Failed(with_peer(failure), ErrorKind::RequestCanceled)
+                Err(Tried::Failed(
+                    with_peer(failure),
+                    ErrorKind::RequestCanceled,
+                ))
             }
             Ended::Closed {
                 sent,
@@ -176,7 +182,7 @@ impl Run<'_> {
                 } else {
                     closed()
                 };
-                Tried::Closed(with_peer(failure))
+                Err(Tried::Closed(with_peer(failure)))
             }
             Ended::TimedOut { sent } => {
                 let (failure, kind) = if sent {
@@ -186,7 +192,7 @@ impl Run<'_> {
                     let failure = Failure::not_sent(&TIMEOUT).with_note("not sent in time");
                     (failure, ErrorKind::UnambiguousTimeout)
                 };
-                Tried::Failed(with_peer(failure.timed_out()), kind)
+                Err(Tried::Failed(with_peer(failure.timed_out()), kind))
             }
         }
     }

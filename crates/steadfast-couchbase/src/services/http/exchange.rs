@@ -319,7 +319,7 @@ impl Exchange {
     }
 }
 
-impl<T> From<Setback> for Tried<T> {
+impl From<Setback> for Tried {
     fn from(setback: Setback) -> Self {
         match setback {
             Setback::Failed(failure, kind) => Self::Failed(failure, kind),
