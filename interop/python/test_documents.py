@@ -194,7 +194,7 @@ def test_a_projection_fetches_a_part(collection):
 
 
 def test_temporary_failures_are_retried_and_applied_once(server, collection):
-    fault = server.fault(opcode="SET", key="k", times=3, verdict="answer", status="ETMPFAIL")
+    fault = server.fault(opcode="SET", key="k", times=3, effect="answer", status="ETMPFAIL")
     _, since = server.journal()
     collection.upsert("k", 1)
     assert server.fired(fault) == 3
@@ -203,7 +203,7 @@ def test_temporary_failures_are_retried_and_applied_once(server, collection):
 
 
 def test_a_write_that_was_cut_off_after_it_was_applied_is_not_sent_again(server, collection):
-    fault = server.fault(opcode="SET", key="k", times=1, verdict="cut-after-applying")
+    fault = server.fault(opcode="SET", key="k", times=1, effect="cut-after-applying")
     _, since = server.journal()
     with pytest.raises(RequestCanceledException):
         collection.upsert("k", 1)

@@ -201,7 +201,7 @@ def test_diagnostics_show_connections(cluster):
 
 
 def test_a_fault_on_a_service_is_seen_and_goes_away(server, cluster):
-    fault = server.fault(service="query", times=1, verdict="cut-after-applying")
+    fault = server.fault(service="query", times=1, effect="cut-after-applying")
     try:
         with pytest.raises(RequestCanceledException):
             rows(cluster.query("SELECT RAW 1"))

@@ -15,7 +15,7 @@ mod login;
 mod mask;
 mod number;
 mod output;
-mod scenario;
+mod schedule;
 mod signals;
 mod strategy;
 

@@ -50,7 +50,7 @@ async fn http(address: &str, method: &str, path: &str, body: &str) -> (u16, Stri
 async fn faults_are_added_seen_and_removed() {
     let cluster = controlled().await;
     let spec =
-        json!({"opcode": "SET", "key": "k", "times": 1, "verdict": "answer", "status": "EBUSY"});
+        json!({"opcode": "SET", "key": "k", "times": 1, "effect": "answer", "status": "EBUSY"});
     let (status, added) = call(&cluster, "POST", "/faults", &spec.to_string()).await;
     assert_eq!((status, added["id"].as_u64()), (201, Some(0)));
     let mut client = Client::for_key(&cluster, "k").await;
@@ -71,8 +71,8 @@ async fn what_makes_no_sense_gets_a_400_with_a_sentence() {
     let cluster = controlled().await;
     for (method, path, body) in [
         ("POST", "/faults", "{"),
-        ("POST", "/faults", r#"{"verdict":"explode"}"#),
-        ("POST", "/faults", r#"{"verdict":"hold","surprise":1}"#),
+        ("POST", "/faults", r#"{"effect":"explode"}"#),
+        ("POST", "/faults", r#"{"effect":"hold","surprise":1}"#),
         ("DELETE", "/faults/x", ""),
         ("POST", "/topology/crash", "{}"),
         ("POST", "/topology/crash", r#"{"node":9}"#),
@@ -87,17 +87,17 @@ async fn what_makes_no_sense_gets_a_400_with_a_sentence() {
         (
             "POST",
             "/faults",
-            r#"{"verdict":"answer","status":"ETMPFAIL","service":"query"}"#,
+            r#"{"effect":"answer","status":"ETMPFAIL","service":"query"}"#,
         ),
         (
             "POST",
             "/faults",
-            r#"{"verdict":"hold","opcode":"SET","service":"views"}"#,
+            r#"{"effect":"hold","opcode":"SET","service":"views"}"#,
         ),
         (
             "POST",
             "/faults",
-            r#"{"verdict":"hold","bucket":"b","service":"search"}"#,
+            r#"{"effect":"hold","bucket":"b","service":"search"}"#,
         ),
         ("POST", "/buckets", r#"{"name":"b"}"#),
         ("POST", "/buckets", r#"{"name":"x","replicas":9}"#),

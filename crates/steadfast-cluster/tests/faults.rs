@@ -1,4 +1,4 @@
-//! A test for every verdict, each seen from the client's side and in the journal.
+//! A test for every effect, each seen from the client's side and in the journal.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 

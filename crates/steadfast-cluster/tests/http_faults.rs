@@ -1,4 +1,4 @@
-//! A test for every verdict on the services that speak HTTP, and for the limits of requests.
+//! A test for every effect on the services that speak HTTP, and for the limits of requests.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use http::{Answer, Call};
 use serde_json::json;
-use steadfast_cluster::fault::{Fault, Garble, When};
+use steadfast_cluster::fault::{Condition, Fault, Garble};
 use steadfast_cluster::http::script::Script;
 use steadfast_cluster::{Service, TestCluster};
 use support::{cluster, eventually};
@@ -27,7 +27,7 @@ async fn send(cluster: &TestCluster) -> Option<Answer> {
     write().try_send(cluster, Service::Query).await
 }
 
-fn on() -> When {
+fn on() -> Condition {
     Fault::on_service(Service::Query).key("/query/service")
 }
 

@@ -174,7 +174,7 @@ describe('documents', () => {
 
   it('a temporary failure is retried by the SDK and applied once', async () => {
     const { next } = await server.journal();
-    const fault = await server.fault({ opcode: 'SET', key: 'k', times: 3, verdict: 'answer', status: 'ETMPFAIL' });
+    const fault = await server.fault({ opcode: 'SET', key: 'k', times: 3, effect: 'answer', status: 'ETMPFAIL' });
     await collection.upsert('k', 1);
     assert.equal(await server.fired(fault), 3);
     const { entries } = await server.journal(next);
@@ -183,7 +183,7 @@ describe('documents', () => {
 
   it('a write that was cut off after it was applied is not sent again', async () => {
     const { next } = await server.journal();
-    const fault = await server.fault({ opcode: 'SET', key: 'k', times: 1, verdict: 'cut-after-applying' });
+    const fault = await server.fault({ opcode: 'SET', key: 'k', times: 1, effect: 'cut-after-applying' });
     await assert.rejects(collection.upsert('k', 1), couchbase.RequestCanceledError);
     assert.equal(await server.fired(fault), 1);
     const { entries } = await server.journal(next);

@@ -12,14 +12,14 @@ use tempfile::TempPath;
 
 use crate::exit::refuse;
 use crate::output::{self, line};
-use crate::scenario::{Played, Scenario};
+use crate::schedule;
 use crate::signals::Signals;
 
 /// Start a Couchbase-protocol cluster to test against, and break
 ///
 /// Starts real nodes on loopback, in this process. Any Couchbase SDK connects to the
 /// printed connection string. It stays up until interrupted, by Ctrl-C or SIGTERM, and
-/// keeps everything in memory. A scenario breaks it by timetable.
+/// keeps everything in memory. A schedule injects faults over time.
 #[derive(Args)]
 #[command(after_help = concat!("\
 Examples:
@@ -32,8 +32,8 @@ In another terminal, with the control address that it prints:
   steadfast fault add --opcode SET --times 3 answer --status ETMPFAIL
   steadfast topology rebalance-in
 
-A scenario is a file with a line for each event: when, counted from the start, and a
-command as it is given to steadfast, or `stop`. Events begin in this order, each when its
+A schedule is a file with a line for each event: its time, counted from the start, and a
+command as it is given to steadfast, or `stop`. Events run in this order, each when its
 time has come and the one before is done; `#` begins a comment.
   0s    fault add --opcode SET --probability 0.01 cut-after-applying
   5s    topology rebalance-in --no-wait
@@ -84,16 +84,16 @@ pub(crate) struct Arguments {
     /// The seed of everything random, to replay a run
     #[arg(long, value_parser = crate::number::whole)]
     seed: Option<u64>,
-    /// A file that says what is to happen to the cluster, and when
+    /// A file of faults and topology changes, each with its time
     #[arg(long, value_name = "FILE")]
-    scenario: Option<PathBuf>,
+    schedule: Option<PathBuf>,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    // Before the cluster, which should not start for a scenario that cannot be read.
-    let scenario = match &arguments.scenario {
-        Some(path) => Scenario::read(path)?,
-        None => Scenario::default(),
+    // Read first: the cluster must not start for an invalid schedule.
+    let schedule = match &arguments.schedule {
+        Some(path) => schedule::read(path)?,
+        None => Default::default(),
     };
     // So that there is no moment in which a signal would end it as a crash does.
     let mut signals = Signals::listen()?;
@@ -168,15 +168,15 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
 
     let played = async {
         match cluster.control_address() {
-            Some(control) => scenario.play(control).await,
-            None => Ok(Played::ToTheEnd),
+            Some(control) => schedule::play(schedule, control).await,
+            None => Ok(false),
         }
     };
     let outcome = tokio::select! {
         _ = signals.next() => Ok(()),
         outcome = played => match outcome {
-            Ok(Played::Stopped) => Ok(()),
-            Ok(Played::ToTheEnd) => {
+            Ok(true) => Ok(()),
+            Ok(false) => {
                 signals.next().await;
                 Ok(())
             }

@@ -1,4 +1,4 @@
-//! `steadfast fault`: rules that break a running cluster.
+//! `steadfast fault`: injects faults into a running cluster.
 
 use std::net::SocketAddr;
 
@@ -6,16 +6,16 @@ use clap::{Args, Subcommand};
 use hyper::Method;
 use serde_json::{Value, json};
 use steadfast_cluster::Service;
-use steadfast_cluster::fault::{Fault, FaultSpec, SpecError};
+use steadfast_cluster::fault::{Fault, FaultSpec, InvalidFault};
 
 use crate::control::Control;
 use crate::exit::usage;
 use crate::output::line;
 
-/// Break a running cluster by rule
+/// Inject faults into a running cluster
 ///
-/// A fault is a rule with a verdict: when a request looks like this, do that to it. Rules
-/// are asked in the order in which they were added, and the first that matches wins.
+/// A fault is a rule: a condition selects requests, and an effect says what happens to
+/// them. Rules are tried in the order in which they were added; the first match wins.
 #[derive(Args)]
 #[command(after_help = concat!("\
 Examples:
@@ -36,11 +36,11 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Add a rule behind those that are there
+    /// Add a rule behind the others
     Add(Box<Add>),
-    /// Show the rules, and how often each has hit
+    /// List the rules and how often each has hit
     List,
-    /// Remove a rule; whatever it holds goes on
+    /// Remove a rule and release the requests that it holds
     Remove {
         /// The number that `add` and `list` show
         #[arg(value_parser = crate::number::whole)]
@@ -55,57 +55,57 @@ struct Add {
     /// Only on this node
     #[arg(long, value_parser = crate::number::node)]
     node: Option<u64>,
-    /// Only for this service: kv, mgmt, query, analytics, search, views. An opcode, and an answer
-    /// without a service, are about kv
+    /// Only for this service: kv, mgmt, query, analytics, search, views. The default is every
+    /// service, or kv with --opcode or answer
     #[arg(long, value_parser = parse_service)]
     service: Option<Service>,
     /// Only for this command, by name (SET) or number (0x01)
     #[arg(long)]
     opcode: Option<String>,
-    /// Only for this key; for a service that speaks HTTP, this path, as /query/service
+    /// Only for this key; for an HTTP service, this path, such as /query/service
     #[arg(long, conflicts_with = "key_prefix")]
     key: Option<String>,
-    /// Only for keys, or paths, that start so
+    /// Only for keys or paths with this prefix
     #[arg(long)]
     key_prefix: Option<String>,
     /// Only in this bucket (kv)
     #[arg(long)]
     bucket: Option<String>,
-    /// Let so many requests pass first
+    /// Spare this many matching requests first
     #[arg(long, value_parser = crate::number::whole)]
     skip: Option<u64>,
-    /// Hit so many requests, 1 or more, and then no more
+    /// Hit at most this many requests, 1 or more
     #[arg(long, value_parser = crate::number::at_least_one)]
     times: Option<u64>,
-    /// Hit each request with this chance, 0 to 1
-    #[arg(long, value_parser = chance)]
+    /// Hit each request with this probability, 0 to 1
+    #[arg(long, value_parser = probability)]
     probability: Option<f64>,
-    /// The seed of the chances, to replay them
+    /// The seed of the random choices, to replay them
     #[arg(long, value_parser = crate::number::whole)]
     seed: Option<u64>,
     #[command(subcommand)]
-    verdict: Verdict,
+    effect: EffectArguments,
 }
 
 #[derive(Subcommand)]
-enum Verdict {
-    /// Let it pass, whatever later rules say
+enum EffectArguments {
+    /// Let the request pass, whatever later rules say
     Pass,
-    /// Make it wait before it is applied
+    /// Delay the request before it is applied
     Delay {
-        /// How long, in milliseconds, up to an hour
+        /// The length in milliseconds, up to an hour
         #[arg(long, value_parser = crate::number::whole)]
         ms: u64,
     },
-    /// Apply it at once and make its answer wait
+    /// Apply the request at once and delay its answer
     DelayAnswer {
-        /// How long, in milliseconds, up to an hour
+        /// The length in milliseconds, up to an hour
         #[arg(long, value_parser = crate::number::whole)]
         ms: u64,
     },
-    /// Do not apply it; answer with a status
+    /// Answer with a status and do not apply the request
     Answer {
-        /// The status: of kv by name (ETMPFAIL) or number (0x86), of the others an HTTP one (503)
+        /// The status: for kv a name (ETMPFAIL) or number (0x86), for the others an HTTP status (503)
         #[arg(long)]
         status: String,
         /// The body to send
@@ -115,19 +115,19 @@ enum Verdict {
         #[arg(long)]
         context: Option<String>,
     },
-    /// Keep it waiting, unapplied, until the rule is removed
+    /// Hold the request, unapplied, until the rule is removed
     Hold,
     /// Reset the connection as if the request had never been read
     CutBeforeReading,
-    /// Close the connection after reading and before applying
+    /// Close the connection after reading the request and before applying it
     CutBeforeApplying,
-    /// Apply it and close the connection without an answer
+    /// Apply the request and close the connection without an answer
     CutAfterApplying,
-    /// Apply it, send half of the answer, close the connection
+    /// Apply the request, send half of the answer, close the connection
     CutMidResponse,
-    /// Apply it and damage the answer
+    /// Apply the request and damage the answer
     Garble {
-        /// What to damage: magic, opaque, length, body [default: magic; of HTTP the body]
+        /// The part to damage: magic, opaque, length, body [default: magic; for HTTP the body]
         #[arg(long)]
         what: Option<String>,
     },
@@ -136,14 +136,14 @@ enum Verdict {
 }
 
 impl Arguments {
-    /// The same for the cluster with this control endpoint.
+    /// Directs the command to the cluster with this control endpoint.
     pub(crate) fn at(self, address: SocketAddr) -> Self {
         let control = self.control.at(address);
         Self { control, ..self }
     }
 
-    /// Whether it makes sense, as far as that can be told without the cluster.
-    pub(crate) fn check(&self) -> Result<(), SpecError> {
+    /// Rejects an invalid fault, without asking the cluster.
+    pub(crate) fn check(&self) -> Result<(), InvalidFault> {
         match &self.action {
             Action::Add(add) => Fault::try_from(spec(add)).map(|_| ()),
             Action::List | Action::Remove { .. } | Action::Clear => Ok(()),
@@ -156,7 +156,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     match arguments.action {
         Action::Add(add) => {
             let spec = spec(&add);
-            // The cluster would refuse it as well; this needs no cluster.
+            // The cluster rejects it as well; this check needs no cluster.
             Fault::try_from(spec.clone()).map_err(usage)?;
             let body = serde_json::to_value(spec)?;
             show(&control.call(Method::POST, "/faults", Some(&body)).await?);
@@ -204,17 +204,17 @@ fn spec(add: &Add) -> FaultSpec {
         seed: add.seed,
         ..FaultSpec::default()
     };
-    let name = match &add.verdict {
-        Verdict::Pass => "pass",
-        Verdict::Delay { ms } => {
+    let name = match &add.effect {
+        EffectArguments::Pass => "pass",
+        EffectArguments::Delay { ms } => {
             spec.delay_ms = Some(*ms);
             "delay"
         }
-        Verdict::DelayAnswer { ms } => {
+        EffectArguments::DelayAnswer { ms } => {
             spec.delay_ms = Some(*ms);
             "delay-answer"
         }
-        Verdict::Answer {
+        EffectArguments::Answer {
             status,
             body,
             context,
@@ -223,18 +223,18 @@ fn spec(add: &Add) -> FaultSpec {
             (spec.body, spec.context) = (body.clone(), context.clone());
             "answer"
         }
-        Verdict::Hold => "hold",
-        Verdict::CutBeforeReading => "cut-before-reading",
-        Verdict::CutBeforeApplying => "cut-before-applying",
-        Verdict::CutAfterApplying => "cut-after-applying",
-        Verdict::CutMidResponse => "cut-mid-response",
-        Verdict::Garble { what } => {
+        EffectArguments::Hold => "hold",
+        EffectArguments::CutBeforeReading => "cut-before-reading",
+        EffectArguments::CutBeforeApplying => "cut-before-applying",
+        EffectArguments::CutAfterApplying => "cut-after-applying",
+        EffectArguments::CutMidResponse => "cut-mid-response",
+        EffectArguments::Garble { what } => {
             spec.garble = what.clone();
             "garble"
         }
-        Verdict::Silent => "silent",
+        EffectArguments::Silent => "silent",
     };
-    spec.verdict = name.to_owned();
+    spec.effect = name.to_owned();
     spec
 }
 
@@ -245,10 +245,10 @@ fn parse_service(text: &str) -> Result<Service, String> {
     known.ok_or_else(|| "a service is kv, mgmt, query, analytics, search or views".to_owned())
 }
 
-/// A number between 0 and 1, which one that is none is not.
-fn chance(text: &str) -> Result<f64, String> {
+/// Parses a number between 0 and 1; NaN is rejected.
+fn probability(text: &str) -> Result<f64, String> {
     match text.parse() {
-        Ok(chance) if (0.0..=1.0).contains(&chance) => Ok(chance),
+        Ok(number) if (0.0..=1.0).contains(&number) => Ok(number),
         Ok(_) | Err(_) => Err("a probability is a number between 0 and 1".to_owned()),
     }
 }

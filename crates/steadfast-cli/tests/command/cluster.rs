@@ -37,7 +37,7 @@ fn a_cluster_prints_where_it_is_and_obeys() {
     let refused = cluster.run(&["fault", "add", "answer", "--status", "NONSENSE"]);
     assert!(!refused.ok());
     let error = refused.stderr;
-    assert!(error.contains("\"NONSENSE\" is no status"), "{error}");
+    assert!(error.contains("\"NONSENSE\" is not a status"), "{error}");
 
     assert_eq!(
         cluster.stdout(&["topology", "rebalance-in", "--pause", "0"]),

@@ -13,7 +13,7 @@ mod guides;
 mod help;
 mod login;
 mod rebalance;
-mod scenario;
+mod schedule;
 mod secrets;
 mod storm;
 mod support;

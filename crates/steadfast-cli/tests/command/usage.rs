@@ -138,7 +138,7 @@ fn what_the_client_refuses_to_send_is_blamed_on_the_command_line() {
 fn files_without_an_end_are_not_read_to_it() {
     let endless = "/dev/zero";
     for arguments in [
-        &["cluster", "--scenario", endless][..],
+        &["cluster", "--schedule", endless][..],
         &[
             "get",
             ADDRESS,

@@ -1,9 +1,10 @@
-//! Breaking things on purpose.
+//! Faults: rules that break requests on purpose.
 //!
-//! A fault is a rule with a verdict: *when* a request looks like this, *do* that to it.
-//! Rules are asked in the order in which they were added and the first that matches
-//! wins, so a [`Verdict::Pass`] in front exempts what a broader rule behind would hit.
-//! A rule goes away when its [`FaultGuard`] is dropped.
+//! A [`Fault`] is a rule: a [`Condition`] selects requests, and an [`Effect`] says what
+//! happens to them. Rules are tried in the order in which they were added, and the first
+//! match wins. An [`Effect::Pass`] in front therefore exempts requests from a broader rule
+//! behind it. A rule ends when its [`FaultGuard`] is dropped. A [`Schedule`] orders faults
+//! and topology changes over time.
 //!
 //! ```
 //! use steadfast_cluster::fault::Fault;
@@ -13,11 +14,14 @@
 //! assert_eq!(fault.to_string(), "SET of key \"user:42\", 3 times: answer ETMPFAIL (0x86)");
 //! ```
 
+mod active;
 mod rule;
-mod rules;
-mod sense;
+mod schedule;
 mod spec;
+mod validate;
 
-pub use rule::{Answer, Fault, Garble, KeyMatch, Verdict, When};
-pub use rules::{Decision, Event, FaultGuard, FaultStatus, Faults};
-pub use spec::{FaultSpec, SpecError};
+pub use active::{FaultGuard, FaultStatus, Faults};
+pub(crate) use active::{FiredFault, IncomingRequest};
+pub use rule::{Condition, Effect, Fault, FaultAnswer, Garble};
+pub use schedule::Schedule;
+pub use spec::{FaultSpec, InvalidFault};

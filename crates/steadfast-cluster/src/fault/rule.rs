@@ -1,53 +1,49 @@
-//! What a rule says: when, and what then.
+//! A rule: its condition and its effect.
 
+use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
 use steadfast_wire::{Opcode, Status};
 
-use super::rules::Event;
+use super::active::IncomingRequest;
 use crate::service::Service;
 use crate::topology::NodeId;
 
-/// A rule with its verdict. Built from [`When`].
+/// A rule: requests that meet the condition suffer the effect. Built from [`Condition`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fault {
-    pub(super) when: When,
-    pub(super) verdict: Verdict,
+    pub(super) condition: Condition,
+    pub(super) effect: Effect,
 }
 
 impl Fault {
-    /// Requests with this opcode.
-    pub fn on(opcode: Opcode) -> When {
-        When {
+    /// Selects requests with this opcode.
+    pub fn on(opcode: Opcode) -> Condition {
+        Condition {
             service: Some(Service::Kv),
             opcode: Some(opcode),
-            ..When::default()
+            ..Condition::default()
         }
     }
 
-    /// Requests to this service.
-    pub fn on_service(service: Service) -> When {
-        When {
+    /// Selects requests to this service.
+    pub fn on_service(service: Service) -> Condition {
+        Condition {
             service: Some(service),
-            ..When::default()
+            ..Condition::default()
         }
     }
 
-    /// Every request.
-    pub fn on_anything() -> When {
-        When::default()
-    }
-
-    /// What happens to the request.
-    pub fn verdict(&self) -> &Verdict {
-        &self.verdict
+    /// Selects every request.
+    pub fn on_anything() -> Condition {
+        Condition::default()
     }
 }
 
 /// The condition of a rule. Every part that is set must hold.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct When {
+pub struct Condition {
     pub(super) node: Option<NodeId>,
     pub(super) service: Option<Service>,
     pub(super) opcode: Option<Opcode>,
@@ -59,27 +55,25 @@ pub struct When {
     pub(super) seed: Option<u64>,
 }
 
-/// Which keys a rule is about. For a service that speaks HTTP, the key is the path.
+/// The keys that a rule matches. For an HTTP service, the key is the path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum KeyMatch {
-    /// This one.
+pub(super) enum KeyMatch {
     Exact(Bytes),
-    /// Those that start so.
     Prefix(Bytes),
 }
 
-/// What happens to a request that a rule matches.
+/// The effect of a rule on a request that it matches.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Verdict {
-    /// Nothing, and no later rule is asked.
+pub enum Effect {
+    /// The request is served as usual, and no later rule is tried.
     Pass,
-    /// It waits before it is applied.
+    /// The request waits before it is applied.
     Delay(Duration),
-    /// It is applied at once, and its answer waits.
+    /// The request is applied at once, and its answer waits.
     DelayAnswer(Duration),
-    /// It is not applied, and answered so.
-    Answer(Answer),
-    /// It waits, unapplied, until the rule goes away; then it is served as usual.
+    /// The request is not applied, and gets this answer.
+    Answer(FaultAnswer),
+    /// The request waits, unapplied, until the rule is removed; then it is served as usual.
     Hold,
     /// The connection is reset as if the request had never been read; answers that were not sent
     /// yet are lost with it.
@@ -96,9 +90,9 @@ pub enum Verdict {
     Silent,
 }
 
-/// An answer that a rule gives in the server's stead.
+/// An answer that a rule gives instead of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct FaultAnswer {
     /// The status: of the protocol for key-value, of HTTP for the other services.
     pub status: u16,
     /// The body to send, if any.
@@ -107,13 +101,12 @@ pub struct Answer {
     pub json: bool,
 }
 
-/// Which part of an answer is damaged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// The part of an answer that is damaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Garble {
-    /// The first byte, so that it is no frame at all.
-    #[default]
+    /// The first byte, so that the answer is not a valid frame.
     Magic,
-    /// The opaque, so that it answers a request that nobody made.
+    /// The opaque, so that the answer matches no request.
     Opaque,
     /// The length, so that the next answer is read as part of this one.
     Length,
@@ -121,242 +114,235 @@ pub enum Garble {
     Body,
 }
 
-impl When {
-    /// On this node only.
+impl Condition {
+    /// Restricts the rule to this node.
     #[must_use]
     pub fn node(mut self, node: NodeId) -> Self {
         self.node = Some(node);
         self
     }
 
-    /// In this bucket only.
+    /// Restricts the rule to this bucket.
     #[must_use]
     pub fn bucket(mut self, bucket: impl Into<String>) -> Self {
         self.bucket = Some(bucket.into());
         self
     }
 
-    /// For this key only, or this path.
+    /// Restricts the rule to this key or path.
     #[must_use]
     pub fn key(mut self, key: impl AsRef<[u8]>) -> Self {
         self.key = Some(KeyMatch::Exact(Bytes::copy_from_slice(key.as_ref())));
         self
     }
 
-    /// For keys that start so, or paths.
+    /// Restricts the rule to keys or paths with this prefix.
     #[must_use]
     pub fn key_prefix(mut self, prefix: impl AsRef<[u8]>) -> Self {
         self.key = Some(KeyMatch::Prefix(Bytes::copy_from_slice(prefix.as_ref())));
         self
     }
 
-    /// Not for the first so many requests that match otherwise.
+    /// Spares the first `first` requests that match.
     #[must_use]
     pub fn skip(mut self, first: u64) -> Self {
         self.skip = first;
         self
     }
 
-    /// So many times, and then no more.
+    /// Limits the rule to this many requests.
     #[must_use]
     pub fn times(mut self, times: u64) -> Self {
         self.times = Some(times);
         self
     }
 
-    /// With this probability, decided by the rule's seed.
+    /// Hits each request with this probability, decided by the rule's seed.
     #[must_use]
     pub fn probability(mut self, probability: f64) -> Self {
         self.probability = Some(probability.clamp(0.0, 1.0));
         self
     }
 
-    /// The seed that decides a probability. Without one the cluster's own is used.
+    /// Sets the seed that decides a probability. The default is derived from the cluster's seed.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// Let it pass, whatever later rules say.
+    /// Lets the request pass, whatever later rules say.
     pub fn pass(self) -> Fault {
-        self.then(Verdict::Pass)
+        self.then(Effect::Pass)
     }
 
-    /// Make it wait before it is applied.
+    /// Delays the request before it is applied.
     pub fn delay(self, by: Duration) -> Fault {
-        self.then(Verdict::Delay(by))
+        self.then(Effect::Delay(by))
     }
 
-    /// Apply it, and make its answer wait.
+    /// Applies the request and delays its answer.
     pub fn delay_answer(self, by: Duration) -> Fault {
-        self.then(Verdict::DelayAnswer(by))
+        self.then(Effect::DelayAnswer(by))
     }
 
-    /// Answer with this status and do not apply it.
+    /// Answers with this status and does not apply the request.
     pub fn answer(self, status: Status) -> Fault {
-        self.then(Verdict::Answer(Answer {
+        self.then(Effect::Answer(FaultAnswer {
             status: status.code(),
             body: None,
             json: false,
         }))
     }
 
-    /// Answer with this status and an extended error body.
+    /// Answers with this status and an extended error body.
     pub fn answer_with_context(self, status: Status, context: &str, reference: &str) -> Fault {
         let body = serde_json::json!({"error": {"context": context, "ref": reference}});
-        let body = Some(Bytes::from(body.to_string()));
-        self.then(Verdict::Answer(Answer {
-            status: status.code(),
-            body,
-            json: true,
-        }))
+        self.answer_http(status.code(), body.to_string())
     }
 
-    /// Answer an HTTP request with this status and body.
+    /// Answers an HTTP request with this status and body.
     pub fn answer_http(self, status: u16, body: impl Into<Bytes>) -> Fault {
-        self.then(Verdict::Answer(Answer {
+        self.then(Effect::Answer(FaultAnswer {
             status,
             body: Some(body.into()),
             json: true,
         }))
     }
 
-    /// Keep it waiting until the rule goes away.
+    /// Holds the request until the rule is removed.
     pub fn hold(self) -> Fault {
-        self.then(Verdict::Hold)
+        self.then(Effect::Hold)
     }
 
-    /// Reset the connection as if the request had never been read.
+    /// Resets the connection as if the request had never been read.
     pub fn cut_before_reading(self) -> Fault {
-        self.then(Verdict::CutBeforeReading)
+        self.then(Effect::CutBeforeReading)
     }
 
-    /// Close the connection after reading and before applying.
+    /// Closes the connection after reading and before applying the request.
     pub fn cut_before_applying(self) -> Fault {
-        self.then(Verdict::CutBeforeApplying)
+        self.then(Effect::CutBeforeApplying)
     }
 
-    /// Apply it and close the connection without an answer.
+    /// Applies the request and closes the connection without an answer.
     pub fn cut_after_applying(self) -> Fault {
-        self.then(Verdict::CutAfterApplying)
+        self.then(Effect::CutAfterApplying)
     }
 
-    /// Apply it, send half of the answer and close the connection.
+    /// Applies the request, sends half of the answer and closes the connection.
     pub fn cut_mid_response(self) -> Fault {
-        self.then(Verdict::CutMidResponse)
+        self.then(Effect::CutMidResponse)
     }
 
-    /// Apply it and damage the answer.
+    /// Applies the request and damages the answer.
     pub fn garble(self, garble: Garble) -> Fault {
-        self.then(Verdict::Garble(garble))
+        self.then(Effect::Garble(garble))
     }
 
-    /// Never answer anything on that connection again.
+    /// Never answers anything on that connection again.
     pub fn silent(self) -> Fault {
-        self.then(Verdict::Silent)
+        self.then(Effect::Silent)
     }
 
-    /// With this verdict.
-    pub fn then(self, verdict: Verdict) -> Fault {
+    /// Completes the rule with an effect.
+    pub fn then(self, effect: Effect) -> Fault {
         Fault {
-            when: self,
-            verdict,
+            condition: self,
+            effect,
         }
     }
 
-    /// Whether everything but count and chance holds.
-    pub(super) fn matches(&self, event: &Event<'_>) -> bool {
-        self.node.is_none_or(|node| node == event.node)
-            && self.service.is_none_or(|service| service == event.service)
+    /// Returns whether everything but count and probability holds.
+    pub(super) fn matches(&self, request: &IncomingRequest<'_>) -> bool {
+        self.node.is_none_or(|node| node == request.node)
+            && self
+                .service
+                .is_none_or(|service| service == request.service)
             && self
                 .opcode
-                .is_none_or(|opcode| Some(opcode) == event.opcode)
+                .is_none_or(|opcode| Some(opcode) == request.opcode)
             && self
                 .bucket
                 .as_deref()
-                .is_none_or(|bucket| Some(bucket) == event.bucket)
+                .is_none_or(|bucket| Some(bucket) == request.bucket)
             && match &self.key {
                 None => true,
-                Some(KeyMatch::Exact(key)) => key == event.key,
-                Some(KeyMatch::Prefix(prefix)) => event.key.starts_with(prefix),
+                Some(KeyMatch::Exact(key)) => key == request.key,
+                Some(KeyMatch::Prefix(prefix)) => request.key.starts_with(prefix),
             }
     }
 }
 
-impl std::fmt::Display for Fault {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{}: ", self.when)?;
-        match (&self.verdict, self.when.service) {
-            (Verdict::Answer(answer), Some(service)) if service != Service::Kv => {
-                write!(formatter, "answer HTTP {}", answer.status)
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.condition)?;
+        match (&self.effect, self.condition.service) {
+            (Effect::Answer(answer), Some(service)) if service != Service::Kv => {
+                write!(f, "answer HTTP {}", answer.status)
             }
-            (verdict, _) => verdict.fmt(formatter),
+            (effect, _) => effect.fmt(f),
         }
     }
 }
 
-impl std::fmt::Display for When {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.opcode, self.service) {
             (Some(opcode), _) => match opcode.name() {
-                Some(name) => formatter.write_str(name)?,
-                None => write!(formatter, "opcode {:#04x}", opcode.code())?,
+                Some(name) => f.write_str(name)?,
+                None => write!(f, "opcode {:#04x}", opcode.code())?,
             },
-            (None, Some(service)) => write!(formatter, "any {service} request")?,
-            (None, None) => formatter.write_str("any request")?,
+            (None, Some(service)) => write!(f, "any {service} request")?,
+            (None, None) => f.write_str("any request")?,
         }
         match &self.key {
             Some(KeyMatch::Exact(key)) => {
-                write!(formatter, " of key {:?}", String::from_utf8_lossy(key))?;
+                write!(f, " of key {:?}", String::from_utf8_lossy(key))?;
             }
             Some(KeyMatch::Prefix(prefix)) => {
-                write!(
-                    formatter,
-                    " of keys from {:?}",
-                    String::from_utf8_lossy(prefix)
-                )?;
+                write!(f, " of keys from {:?}", String::from_utf8_lossy(prefix))?;
             }
             None => {}
         }
         if let Some(bucket) = &self.bucket {
-            write!(formatter, " in bucket {bucket:?}")?;
+            write!(f, " in bucket {bucket:?}")?;
         }
         if let Some(node) = self.node {
-            write!(formatter, " on node {node}")?;
+            write!(f, " on node {node}")?;
         }
         if self.skip > 0 {
-            write!(formatter, ", after the first {}", self.skip)?;
+            write!(f, ", after the first {}", self.skip)?;
         }
         if let Some(times) = self.times {
-            write!(formatter, ", {times} times")?;
+            write!(f, ", {times} times")?;
         }
         if let Some(probability) = self.probability {
-            write!(formatter, ", with probability {probability}")?;
+            write!(f, ", with probability {probability}")?;
         }
         Ok(())
     }
 }
 
-impl std::fmt::Display for Verdict {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Pass => formatter.write_str("pass"),
-            Self::Delay(by) => write!(formatter, "delay by {by:?}"),
-            Self::DelayAnswer(by) => write!(formatter, "delay the answer by {by:?}"),
+impl fmt::Display for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pass => "pass",
+            Self::Delay(by) => return write!(f, "delay by {by:?}"),
+            Self::DelayAnswer(by) => return write!(f, "delay the answer by {by:?}"),
             Self::Answer(answer) => {
-                write!(formatter, "answer {}", Status::from_code(answer.status))
+                return write!(f, "answer {}", Status::from_code(answer.status));
             }
-            Self::Hold => formatter.write_str("hold"),
-            Self::CutBeforeReading => formatter.write_str("cut before reading"),
-            Self::CutBeforeApplying => formatter.write_str("cut before applying"),
-            Self::CutAfterApplying => formatter.write_str("cut after applying"),
-            Self::CutMidResponse => formatter.write_str("cut mid-response"),
-            Self::Garble(Garble::Magic) => formatter.write_str("garble the magic"),
-            Self::Garble(Garble::Opaque) => formatter.write_str("garble the opaque"),
-            Self::Garble(Garble::Length) => formatter.write_str("garble the length"),
-            Self::Garble(Garble::Body) => formatter.write_str("garble the body"),
-            Self::Silent => formatter.write_str("go silent"),
-        }
+            Self::Hold => "hold",
+            Self::CutBeforeReading => "cut before reading",
+            Self::CutBeforeApplying => "cut before applying",
+            Self::CutAfterApplying => "cut after applying",
+            Self::CutMidResponse => "cut mid-response",
+            Self::Garble(Garble::Magic) => "garble the magic",
+            Self::Garble(Garble::Opaque) => "garble the opaque",
+            Self::Garble(Garble::Length) => "garble the length",
+            Self::Garble(Garble::Body) => "garble the body",
+            Self::Silent => "go silent",
+        })
     }
 }

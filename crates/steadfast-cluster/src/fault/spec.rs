@@ -1,4 +1,4 @@
-//! Faults in JSON, for the control endpoint and the command line.
+//! JSON form of a fault, for the control endpoint and the command line.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use steadfast_wire::{Opcode, Status};
 
-use super::rule::{Answer, Fault, Garble, Verdict, When};
-use super::sense;
+use super::rule::{Condition, Effect, Fault, FaultAnswer, Garble};
+use super::validate;
 use crate::service::Service;
 use crate::topology::NodeId;
 
-/// A fault as JSON spells it. Parts that are left out match everything.
+/// A fault as JSON. A field that is missing or null matches everything.
 ///
 /// ```
 /// use steadfast_cluster::fault::{Fault, FaultSpec};
 ///
 /// let spec: FaultSpec = serde_json::from_str(
-///     r#"{"opcode": "SET", "key_prefix": "u:", "times": 2, "verdict": "answer", "status": "0x86"}"#,
+///     r#"{"opcode": "SET", "key_prefix": "u:", "times": 2, "effect": "answer", "status": "0x86"}"#,
 /// )?;
 /// let fault = Fault::try_from(spec)?;
 /// assert_eq!(fault.to_string(), "SET of keys from \"u:\", 2 times: answer ETMPFAIL (0x86)");
@@ -27,122 +27,107 @@ use crate::topology::NodeId;
 #[serde(deny_unknown_fields, default)]
 pub struct FaultSpec {
     /// The number of a node.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<u64>,
     /// The name of a service. An opcode, and an answer without a service, are about `kv`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub service: Option<Service>,
     /// A command by name (`SET`) or number (`0x01`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub opcode: Option<String>,
     /// A key, or the path of an HTTP request.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// How keys or paths start.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// A prefix of keys or paths.
     pub key_prefix: Option<String>,
     /// A bucket.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub bucket: Option<String>,
-    /// How many requests to let pass first.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The number of matching requests to spare first.
     pub skip: Option<u64>,
-    /// How many requests to hit.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The number of requests to hit.
     pub times: Option<u64>,
-    /// The chance of each, between 0 and 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The probability of a hit, between 0 and 1.
     pub probability: Option<f64>,
-    /// The seed of the chances.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The seed of the random choices.
     pub seed: Option<u64>,
-    /// What happens: pass, delay, delay-answer, answer, hold, cut-before-reading,
+    /// The name of the effect: pass, delay, delay-answer, answer, hold, cut-before-reading,
     /// cut-before-applying, cut-after-applying, cut-mid-response, garble, silent.
-    pub verdict: String,
-    /// How long, for the delays.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effect: String,
+    /// The length of a delay.
     pub delay_ms: Option<u64>,
     /// The status of an answer, by name (`ETMPFAIL`) or number (`0x86`; `503` for HTTP).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// The body of an answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
     /// The context of an extended error body, instead of a body.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
-    /// What to damage: magic, opaque, length, body; for HTTP the body.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The part to damage: magic, opaque, length, body; for HTTP the body.
     pub garble: Option<String>,
 }
 
-/// Why a description is no fault.
+/// The reason why a [`FaultSpec`] is not a valid fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct SpecError(String);
+pub struct InvalidFault(String);
 
 impl TryFrom<FaultSpec> for Fault {
-    type Error = SpecError;
+    type Error = InvalidFault;
 
-    fn try_from(spec: FaultSpec) -> Result<Self, SpecError> {
-        sense::check(&spec)?;
-        let verdict = verdict(&spec)?;
-        let mut when = When {
+    fn try_from(spec: FaultSpec) -> Result<Self, InvalidFault> {
+        validate::check(&spec)?;
+        let effect = effect(&spec)?;
+        let mut condition = Condition {
             service: spec.service,
             bucket: spec.bucket,
-            ..When::default()
+            ..Condition::default()
         };
         if let Some(node) = spec.node {
-            when.node = Some(
+            condition.node = Some(
                 NodeId::checked(node).ok_or_else(|| error(format!("there is no node {node}")))?,
             );
         }
         if let Some(opcode) = &spec.opcode {
-            when.opcode = Some(parse_opcode(opcode)?);
+            condition.opcode = Some(parse_opcode(opcode)?);
         }
-        // Statuses are the protocol's own, so an answer that names none is of this one.
-        if spec.opcode.is_some() || matches!(verdict, Verdict::Answer(_)) {
-            when.service.get_or_insert(Service::Kv);
+        // An answer without a service has a status of key-value.
+        if spec.opcode.is_some() || matches!(effect, Effect::Answer(_)) {
+            condition.service.get_or_insert(Service::Kv);
         }
-        when = match (spec.key, spec.key_prefix) {
+        condition = match (spec.key, spec.key_prefix) {
             (Some(_), Some(_)) => return Err(error("give key or key_prefix, not both")),
-            (Some(key), None) => when.key(key),
-            (None, Some(prefix)) => when.key_prefix(prefix),
-            (None, None) => when,
+            (Some(key), None) => condition.key(key),
+            (None, Some(prefix)) => condition.key_prefix(prefix),
+            (None, None) => condition,
         };
-        when.skip = spec.skip.unwrap_or(0);
-        when.times = spec.times;
+        condition.skip = spec.skip.unwrap_or(0);
+        condition.times = spec.times;
         if let Some(probability) = spec.probability {
             if !(0.0..=1.0).contains(&probability) {
                 return Err(error(format!(
                     "a probability is between 0 and 1, not {probability}"
                 )));
             }
-            when.probability = Some(probability);
+            condition.probability = Some(probability);
         }
-        when.seed = spec.seed;
-        Ok(when.then(verdict))
+        condition.seed = spec.seed;
+        Ok(condition.then(effect))
     }
 }
 
-fn verdict(spec: &FaultSpec) -> Result<Verdict, SpecError> {
+fn effect(spec: &FaultSpec) -> Result<Effect, InvalidFault> {
     let delay = || {
         spec.delay_ms
             .map(Duration::from_millis)
-            .ok_or_else(|| error(format!("{} needs delay_ms", spec.verdict)))
+            .ok_or_else(|| error(format!("{} needs delay_ms", spec.effect)))
     };
-    Ok(match spec.verdict.as_str() {
-        "pass" => Verdict::Pass,
-        "delay" => Verdict::Delay(delay()?),
-        "delay-answer" => Verdict::DelayAnswer(delay()?),
-        "answer" => Verdict::Answer(answer(spec)?),
-        "hold" => Verdict::Hold,
-        "cut-before-reading" => Verdict::CutBeforeReading,
-        "cut-before-applying" => Verdict::CutBeforeApplying,
-        "cut-after-applying" => Verdict::CutAfterApplying,
-        "cut-mid-response" => Verdict::CutMidResponse,
-        "garble" => Verdict::Garble(match spec.garble.as_deref() {
-            None if is_http(spec.service).is_some() => Garble::Body,
+    Ok(match spec.effect.as_str() {
+        "pass" => Effect::Pass,
+        "delay" => Effect::Delay(delay()?),
+        "delay-answer" => Effect::DelayAnswer(delay()?),
+        "answer" => Effect::Answer(answer(spec)?),
+        "hold" => Effect::Hold,
+        "cut-before-reading" => Effect::CutBeforeReading,
+        "cut-before-applying" => Effect::CutBeforeApplying,
+        "cut-after-applying" => Effect::CutAfterApplying,
+        "cut-mid-response" => Effect::CutMidResponse,
+        "garble" => Effect::Garble(match spec.garble.as_deref() {
+            None if http_service(spec.service).is_some() => Garble::Body,
             None | Some("magic") => Garble::Magic,
             Some("opaque") => Garble::Opaque,
             Some("length") => Garble::Length,
@@ -153,13 +138,13 @@ fn verdict(spec: &FaultSpec) -> Result<Verdict, SpecError> {
                 )));
             }
         }),
-        "silent" => Verdict::Silent,
-        "" => return Err(error("a fault needs a verdict")),
-        other => return Err(error(format!("{other:?} is no verdict"))),
+        "silent" => Effect::Silent,
+        "" => return Err(error("a fault needs an effect")),
+        other => return Err(error(format!("{other:?} is not an effect"))),
     })
 }
 
-fn answer(spec: &FaultSpec) -> Result<Answer, SpecError> {
+fn answer(spec: &FaultSpec) -> Result<FaultAnswer, InvalidFault> {
     let status = spec
         .status
         .as_deref()
@@ -175,23 +160,23 @@ fn answer(spec: &FaultSpec) -> Result<Answer, SpecError> {
     let json = body
         .as_ref()
         .is_some_and(|body| crate::store::document::is_json(body.as_bytes()));
-    let status = match is_http(spec.service) {
-        Some(service) => sense::http_status(status, service)?,
+    let status = match http_service(spec.service) {
+        Some(service) => validate::http_status(status, service)?,
         None => parse_status(status)?,
     };
-    Ok(Answer {
+    Ok(FaultAnswer {
         status,
         body: body.map(Bytes::from),
         json,
     })
 }
 
-/// The service, if it speaks HTTP.
-fn is_http(service: Option<Service>) -> Option<Service> {
+/// Returns the service if it speaks HTTP.
+fn http_service(service: Option<Service>) -> Option<Service> {
     service.filter(|service| *service != Service::Kv)
 }
 
-fn parse_opcode(text: &str) -> Result<Opcode, SpecError> {
+fn parse_opcode(text: &str) -> Result<Opcode, InvalidFault> {
     let by_name = || {
         Opcode::KNOWN
             .iter()
@@ -205,10 +190,10 @@ fn parse_opcode(text: &str) -> Result<Opcode, SpecError> {
     };
     by_number()
         .or_else(by_name)
-        .ok_or_else(|| error(format!("{text:?} is no opcode")))
+        .ok_or_else(|| error(format!("{text:?} is not an opcode")))
 }
 
-fn parse_status(text: &str) -> Result<u16, SpecError> {
+fn parse_status(text: &str) -> Result<u16, InvalidFault> {
     let by_name = || {
         Status::KNOWN
             .iter()
@@ -217,7 +202,7 @@ fn parse_status(text: &str) -> Result<u16, SpecError> {
     parse_number(text)
         .and_then(|number| u16::try_from(number).ok())
         .or_else(|| by_name().map(|status| status.code()))
-        .ok_or_else(|| error(format!("{text:?} is no status")))
+        .ok_or_else(|| error(format!("{text:?} is not a status")))
 }
 
 fn is_named(name: Option<&str>, text: &str) -> bool {
@@ -232,8 +217,8 @@ fn parse_number(text: &str) -> Option<u32> {
     }
 }
 
-pub(super) fn error(text: impl Into<String>) -> SpecError {
-    SpecError(text.into())
+pub(super) fn error(text: impl Into<String>) -> InvalidFault {
+    InvalidFault(text.into())
 }
 
 #[cfg(test)]
@@ -246,84 +231,87 @@ mod tests {
     }
 
     #[test]
-    fn every_verdict_can_be_spelled() {
-        for (json, verdict) in [
-            (r#"{"verdict":"pass"}"#, Verdict::Pass),
+    fn every_effect_has_a_json_form() {
+        for (json, effect) in [
+            (r#"{"effect":"pass"}"#, Effect::Pass),
             (
-                r#"{"verdict":"delay","delay_ms":5}"#,
-                Verdict::Delay(Duration::from_millis(5)),
+                r#"{"effect":"delay","delay_ms":5}"#,
+                Effect::Delay(Duration::from_millis(5)),
             ),
             (
-                r#"{"verdict":"delay-answer","delay_ms":5}"#,
-                Verdict::DelayAnswer(Duration::from_millis(5)),
+                r#"{"effect":"delay-answer","delay_ms":5}"#,
+                Effect::DelayAnswer(Duration::from_millis(5)),
             ),
             (
-                r#"{"verdict":"answer","status":"ETMPFAIL"}"#,
-                Verdict::Answer(Answer {
+                r#"{"effect":"answer","status":"ETMPFAIL"}"#,
+                Effect::Answer(FaultAnswer {
                     status: 0x86,
                     body: None,
                     json: false,
                 }),
             ),
-            (r#"{"verdict":"hold"}"#, Verdict::Hold),
+            (r#"{"effect":"hold"}"#, Effect::Hold),
             (
-                r#"{"verdict":"cut-before-reading"}"#,
-                Verdict::CutBeforeReading,
+                r#"{"effect":"cut-before-reading"}"#,
+                Effect::CutBeforeReading,
             ),
             (
-                r#"{"verdict":"cut-before-applying"}"#,
-                Verdict::CutBeforeApplying,
+                r#"{"effect":"cut-before-applying"}"#,
+                Effect::CutBeforeApplying,
             ),
             (
-                r#"{"verdict":"cut-after-applying"}"#,
-                Verdict::CutAfterApplying,
+                r#"{"effect":"cut-after-applying"}"#,
+                Effect::CutAfterApplying,
             ),
-            (r#"{"verdict":"cut-mid-response"}"#, Verdict::CutMidResponse),
+            (r#"{"effect":"cut-mid-response"}"#, Effect::CutMidResponse),
             (
-                r#"{"verdict":"garble","garble":"opaque"}"#,
-                Verdict::Garble(Garble::Opaque),
+                r#"{"effect":"garble","garble":"opaque"}"#,
+                Effect::Garble(Garble::Opaque),
             ),
-            (r#"{"verdict":"silent"}"#, Verdict::Silent),
+            (r#"{"effect":"silent"}"#, Effect::Silent),
         ] {
-            assert_eq!(parse(json).unwrap().verdict, verdict, "{json}");
+            assert_eq!(parse(json).unwrap().effect, effect, "{json}");
         }
     }
 
     #[test]
-    fn what_makes_no_sense_gets_a_sentence() {
+    fn an_invalid_fault_is_rejected_with_an_explanation() {
         for (json, sentence) in [
-            ("{}", "a fault needs a verdict"),
-            (r#"{"verdict":"explode"}"#, "\"explode\" is no verdict"),
-            (r#"{"verdict":"delay"}"#, "delay needs delay_ms"),
-            (r#"{"verdict":"answer"}"#, "answer needs a status"),
-            (r#"{"verdict":"answer","status":"x"}"#, "\"x\" is no status"),
+            ("{}", "a fault needs an effect"),
+            (r#"{"effect":"explode"}"#, "\"explode\" is not an effect"),
+            (r#"{"effect":"delay"}"#, "delay needs delay_ms"),
+            (r#"{"effect":"answer"}"#, "answer needs a status"),
             (
-                r#"{"verdict":"hold","opcode":"FROB"}"#,
-                "\"FROB\" is no opcode",
+                r#"{"effect":"answer","status":"x"}"#,
+                "\"x\" is not a status",
             ),
-            (r#"{"verdict":"hold","node":64}"#, "there is no node 64"),
             (
-                r#"{"verdict":"hold","probability":1.5}"#,
+                r#"{"effect":"hold","opcode":"FROB"}"#,
+                "\"FROB\" is not an opcode",
+            ),
+            (r#"{"effect":"hold","node":64}"#, "there is no node 64"),
+            (
+                r#"{"effect":"hold","probability":1.5}"#,
                 "a probability is between 0 and 1, not 1.5",
             ),
-            (r#"{"verdict":"hold","delay_ms":5}"#, "hold has no delay_ms"),
+            (r#"{"effect":"hold","delay_ms":5}"#, "hold has no delay_ms"),
             (
-                r#"{"verdict":"answer","status":"EBUSY","service":"views"}"#,
+                r#"{"effect":"answer","status":"EBUSY","service":"views"}"#,
                 "views answers with an HTTP status, 200 to 599; not \"EBUSY\"",
             ),
             (
-                r#"{"verdict":"hold","opcode":"SET","service":"query"}"#,
+                r#"{"effect":"hold","opcode":"SET","service":"query"}"#,
                 "opcodes are for kv; query speaks HTTP, and has paths (key)",
             ),
             (
-                r#"{"verdict":"hold","key":"a","key_prefix":"b"}"#,
+                r#"{"effect":"hold","key":"a","key_prefix":"b"}"#,
                 "give key or key_prefix, not both",
             ),
         ] {
             assert_eq!(parse(json).unwrap_err(), sentence, "{json}");
         }
         assert!(
-            parse(r#"{"verdict":"hold","sevrice":"kv"}"#)
+            parse(r#"{"effect":"hold","sevrice":"kv"}"#)
                 .unwrap_err()
                 .contains("sevrice")
         );

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::message::{Body, BrokenOff};
 use super::{Place, Request, Response};
-use crate::fault::{Event, Verdict};
+use crate::fault::{Effect, IncomingRequest};
 
 /// Ends a connection from inside a request.
 #[derive(Clone)]
@@ -54,28 +54,28 @@ pub(super) async fn apply<F>(
 where
     F: Future<Output = Response>,
 {
-    let decision = place.shared.faults.decide(&Event {
+    let fired = place.shared.faults.fire(&IncomingRequest {
         node: place.node.id,
         service: place.service,
         opcode: None,
         key: request.path.as_bytes(),
         bucket: None,
     });
-    let Some(decision) = decision else {
+    let Some(fired) = fired else {
         return serve().await;
     };
-    match decision.verdict {
-        Verdict::Pass => serve().await,
-        Verdict::Delay(by) => {
+    match fired.effect {
+        Effect::Pass => serve().await,
+        Effect::Delay(by) => {
             tokio::time::sleep(by).await;
             serve().await
         }
-        Verdict::DelayAnswer(by) => {
+        Effect::DelayAnswer(by) => {
             let response = serve().await;
             tokio::time::sleep(by).await;
             response
         }
-        Verdict::Answer(answer) => {
+        Effect::Answer(answer) => {
             let kind = if answer.json {
                 "application/json"
             } else {
@@ -83,18 +83,18 @@ where
             };
             Response::new(answer.status, kind, answer.body.unwrap_or_default())
         }
-        Verdict::Hold => {
-            decision.released.cancelled().await;
+        Effect::Hold => {
+            fired.removed.cancelled().await;
             serve().await
         }
-        Verdict::CutBeforeReading => cut.now(true).await,
-        Verdict::CutBeforeApplying => cut.now(false).await,
-        Verdict::CutAfterApplying => {
+        Effect::CutBeforeReading => cut.now(true).await,
+        Effect::CutBeforeApplying => cut.now(false).await,
+        Effect::CutAfterApplying => {
             serve().await;
             cut.now(false).await
         }
-        Verdict::CutMidResponse => half(serve().await).await,
-        Verdict::Garble(_) => {
+        Effect::CutMidResponse => half(serve().await).await,
+        Effect::Garble(_) => {
             let response = serve().await;
             let damage = |piece: Bytes| piece.iter().map(|byte| !byte).collect::<Bytes>();
             Response {
@@ -107,7 +107,7 @@ where
                 ..response
             }
         }
-        Verdict::Silent => std::future::pending().await,
+        Effect::Silent => std::future::pending().await,
     }
 }
 

@@ -24,7 +24,7 @@ use tokio::sync::watch;
 use super::reply::Reply;
 use super::session::{Flow, Session};
 use crate::cluster::node::Connection;
-use crate::fault::{Answer, Decision, Event, Garble, Verdict};
+use crate::fault::{Effect, FaultAnswer, FiredFault, Garble, IncomingRequest};
 use crate::service::Service;
 
 /// How many bytes are asked for at once.
@@ -271,11 +271,11 @@ impl Link {
     }
 
     #[cold]
-    fn decide(&self, frame: &Frame) -> Option<Decision> {
+    fn decide(&self, frame: &Frame) -> Option<FiredFault> {
         let collections =
             self.session.features.contains(Feature::Collections) && has_document(frame);
         let key = DocumentKey::decode(frame.key(), collections).map_or(frame.key(), |key| key.id);
-        self.session.shared.faults.decide(&Event {
+        self.session.shared.faults.fire(&IncomingRequest {
             node: self.session.node.id,
             service: Service::Kv,
             opcode: Some(frame.opcode()),
@@ -286,17 +286,17 @@ impl Link {
 
     /// Does to a command what a fault says.
     #[cold]
-    fn judge(&mut self, frame: Frame, decision: Decision) -> Result<(), End> {
-        match decision.verdict {
-            Verdict::Pass => self.execute(&frame),
-            Verdict::Delay(by) => {
+    fn judge(&mut self, frame: Frame, fired: FiredFault) -> Result<(), End> {
+        match fired.effect {
+            Effect::Pass => self.execute(&frame),
+            Effect::Delay(by) => {
                 self.wait(held(&frame), async move {
                     tokio::time::sleep(by).await;
                     Resume::Execute(frame)
                 });
                 Ok(())
             }
-            Verdict::DelayAnswer(by) => {
+            Effect::DelayAnswer(by) => {
                 let (answer, flow) = self.execute_aside(&frame);
                 let mut held = held(&frame);
                 held.bytes += answer.len();
@@ -309,35 +309,35 @@ impl Link {
                 });
                 Ok(())
             }
-            Verdict::Answer(answer) => {
+            Effect::Answer(answer) => {
                 self.answer(&frame, &answer);
                 Ok(())
             }
-            Verdict::Hold => {
+            Effect::Hold => {
                 self.wait(held(&frame), async move {
-                    decision.released.cancelled().await;
+                    fired.removed.cancelled().await;
                     Resume::Execute(frame)
                 });
                 Ok(())
             }
-            Verdict::CutBeforeReading => Err(End::Reset),
-            Verdict::CutBeforeApplying => Err(End::Closed),
-            Verdict::CutAfterApplying => {
+            Effect::CutBeforeReading => Err(End::Reset),
+            Effect::CutBeforeApplying => Err(End::Closed),
+            Effect::CutAfterApplying => {
                 self.execute_aside(&frame);
                 Err(End::Closed)
             }
-            Verdict::CutMidResponse => {
+            Effect::CutMidResponse => {
                 let (answer, _) = self.execute_aside(&frame);
                 self.outbound.extend_from_slice(&answer[..answer.len() / 2]);
                 Err(End::Closed)
             }
-            Verdict::Garble(garble) => {
+            Effect::Garble(garble) => {
                 let (mut answer, _) = self.execute_aside(&frame);
                 damage(&mut answer, garble);
                 self.outbound.extend_from_slice(&answer);
                 Ok(())
             }
-            Verdict::Silent => {
+            Effect::Silent => {
                 self.silent = true;
                 Ok(())
             }
@@ -350,7 +350,7 @@ impl Link {
         (answer, flow)
     }
 
-    fn answer(&mut self, frame: &Frame, answer: &Answer) {
+    fn answer(&mut self, frame: &Frame, answer: &FaultAnswer) {
         let status = Status::from_code(answer.status);
         let datatype = if answer.json {
             Datatype::JSON

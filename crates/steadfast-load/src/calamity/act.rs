@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use steadfast_cluster::fault::Verdict;
+use steadfast_cluster::fault::Effect;
 
 /// Something that befalls the cluster for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -55,12 +55,12 @@ impl Cut {
     ];
 
     /// What the cluster does.
-    pub(super) fn verdict(self) -> Verdict {
+    pub(super) fn effect(self) -> Effect {
         match self {
-            Self::BeforeReading => Verdict::CutBeforeReading,
-            Self::BeforeApplying => Verdict::CutBeforeApplying,
-            Self::AfterApplying => Verdict::CutAfterApplying,
-            Self::MidResponse => Verdict::CutMidResponse,
+            Self::BeforeReading => Effect::CutBeforeReading,
+            Self::BeforeApplying => Effect::CutBeforeApplying,
+            Self::AfterApplying => Effect::CutAfterApplying,
+            Self::MidResponse => Effect::CutMidResponse,
         }
     }
 }

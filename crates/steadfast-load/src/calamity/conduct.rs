@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use steadfast_cluster::fault::{Fault, FaultGuard, Verdict, When};
+use steadfast_cluster::fault::{Condition, Effect, Fault, FaultGuard};
 use steadfast_cluster::users::Rights;
 use steadfast_cluster::{ClusterError, NodeId, Service, TestCluster};
 use steadfast_wire::{Opcode, Status};
@@ -162,14 +162,15 @@ impl Conductor {
 
     /// Rules that strike one request of each kind of command.
     fn strikes(&self, act: Act, random: &mut fastrand::Rng) -> Vec<FaultGuard> {
-        let verdict = match act {
-            Act::Cut(cut) => cut.verdict(),
-            Act::LateAnswers => Verdict::DelayAnswer(self.timeout + Duration::from_millis(200)),
+        let effect = match act {
+            Act::Cut(cut) => cut.effect(),
+            Act::LateAnswers => Effect::DelayAnswer(self.timeout + Duration::from_millis(200)),
             _ => return Vec::new(),
         };
         let commands = COMMANDS.map(|opcode| Fault::on(opcode).skip(random.u64(..SPARED)));
         let query = Fault::on_service(Service::Query);
-        let once = |when: When| self.cluster.fault(when.times(1).then(verdict.clone()));
+        let once =
+            |condition: Condition| self.cluster.fault(condition.times(1).then(effect.clone()));
         commands.into_iter().chain([query]).map(once).collect()
     }
 

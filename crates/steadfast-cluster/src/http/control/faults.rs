@@ -1,4 +1,4 @@
-//! Faults, and what the error map says about made-up codes.
+//! Faults, and definitions of made-up codes in the error map.
 
 use serde_json::{Value, json};
 use steadfast_wire::error_map::{ErrorDefinition, ErrorMap};
@@ -46,7 +46,7 @@ pub(super) fn route(
 
 fn parse_id(text: &str) -> Result<u64, Refused> {
     text.parse()
-        .map_err(|_| Refused::Nonsense(format!("{text:?} is no id of a fault")))
+        .map_err(|_| Refused::Nonsense(format!("{text:?} is not the id of a fault")))
 }
 
 fn missing(id: u64) -> Refused {
@@ -60,7 +60,7 @@ pub(super) fn error_map(
     cluster: &TestCluster,
 ) -> Routed {
     let status = u16::from_str_radix(code.trim_start_matches("0x"), 16)
-        .map_err(|_| Refused::Nonsense(format!("{code:?} is no status in hexadecimal")))?;
+        .map_err(|_| Refused::Nonsense(format!("{code:?} is not a status in hexadecimal")))?;
     match method {
         "PUT" => cluster
             .error_map()
@@ -71,7 +71,7 @@ pub(super) fn error_map(
     Ok(Response::json(200, &json!({})))
 }
 
-/// Reads one definition the way a whole map is read.
+/// Parses one definition with the parser of whole maps.
 fn definition(status: u16, entry: &Value) -> Result<ErrorDefinition, Refused> {
     let map = json!({"version": 2, "revision": 1, "errors": {format!("{status:x}"): entry}});
     ErrorMap::parse(map.to_string().as_bytes())

@@ -36,7 +36,7 @@ steadfast cluster: control endpoint
 GET    /status                                    nodes, buckets, addresses, seed
 GET    /ca                                        the authority's certificate, PEM
 GET    /faults                                    rules in force, and how often they hit
-POST   /faults        {\"opcode\":\"SET\",\"key\":\"k\",\"times\":3,\"verdict\":\"answer\",\"status\":\"ETMPFAIL\"}
+POST   /faults        {\"opcode\":\"SET\",\"key\":\"k\",\"times\":3,\"effect\":\"answer\",\"status\":\"ETMPFAIL\"}
 DELETE /faults, /faults/{id}                      remove all, or one
 GET    /scripts                                   answers in force, and how often they were given
 POST   /scripts       {\"service\":\"query\",\"matching\":\"SELECT\",\"times\":1,\"status\":503,

@@ -1,4 +1,4 @@
-//! The rules in force, and who wins.
+//! The rules in force, and the choice of the one that applies to a request.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,38 +10,35 @@ use serde::Serialize;
 use steadfast_wire::Opcode;
 use tokio_util::sync::CancellationToken;
 
-use super::rule::{Fault, Verdict};
+use super::rule::{Effect, Fault};
 use crate::service::Service;
 use crate::topology::NodeId;
 
-/// A request, as far as rules look at it.
+/// A request as rules see it.
 #[derive(Debug, Clone, Copy)]
-pub struct Event<'a> {
-    /// The node that received it.
-    pub node: NodeId,
-    /// The service.
-    pub service: Service,
+pub(crate) struct IncomingRequest<'a> {
+    pub(crate) node: NodeId,
+    pub(crate) service: Service,
     /// The command, for key-value.
-    pub opcode: Option<Opcode>,
+    pub(crate) opcode: Option<Opcode>,
     /// The document's key without its collection, or the path for HTTP.
-    pub key: &'a [u8],
+    pub(crate) key: &'a [u8],
     /// The bucket of the connection, if it has one.
-    pub bucket: Option<&'a str>,
+    pub(crate) bucket: Option<&'a str>,
 }
 
-/// What the first rule that matched says.
+/// The rule that applies to a request.
 #[derive(Debug, Clone)]
-pub struct Decision {
-    /// What to do.
-    pub verdict: Verdict,
-    /// Is cancelled when the rule goes away, which ends a hold.
-    pub released: CancellationToken,
+pub(crate) struct FiredFault {
+    pub(crate) effect: Effect,
+    /// Cancelled when the rule is removed, which ends a hold.
+    pub(crate) removed: CancellationToken,
 }
 
-/// All rules of a cluster.
+/// The rules of a cluster, in the order in which they are tried.
 #[derive(Debug)]
 pub struct Faults {
-    /// Lets a request that no rule can concern pass without the lock.
+    /// The number of rules. While it is zero, requests pass without taking the lock.
     count: AtomicUsize,
     seed: u64,
     inner: Mutex<Inner>,
@@ -61,27 +58,27 @@ struct Rule {
     random: SmallRng,
     seen: u64,
     fired: u64,
-    released: CancellationToken,
+    removed: CancellationToken,
 }
 
-/// What became of a rule so far.
+/// A rule, and the requests that it has seen and hit.
 #[derive(Debug, Clone, Serialize)]
 pub struct FaultStatus {
-    /// Names the rule.
+    /// The id that removes the rule.
     pub id: u64,
-    /// What it says.
+    /// The rule as text.
     pub rule: String,
-    /// How many requests looked like it, whatever count and chance said.
+    /// Requests that met the condition, before count and probability.
     pub seen: u64,
-    /// How many it hit.
+    /// Requests that the rule hit.
     pub fired: u64,
-    /// The seed that replays its chances.
+    /// The seed that replays its random choices.
     pub seed: u64,
 }
 
 impl Faults {
-    /// No rules yet. The seed decides chances for rules that bring none of their own.
-    pub fn new(seed: u64) -> Self {
+    /// Creates an empty set. The seed serves rules without a seed of their own.
+    pub(crate) fn new(seed: u64) -> Self {
         Self {
             count: AtomicUsize::new(0),
             seed,
@@ -89,13 +86,13 @@ impl Faults {
         }
     }
 
-    /// Adds a rule behind those that are there, until it is removed by its id.
+    /// Adds a rule behind the others and returns its id.
     pub fn add(&self, fault: Fault) -> u64 {
         let mut inner = self.inner.lock();
         let id = inner.next_id;
         inner.next_id += 1;
         let seed = fault
-            .when
+            .condition
             .seed
             .unwrap_or_else(|| self.seed.wrapping_add(id));
         tracing::info!(id, seed, rule = %fault, "fault added");
@@ -106,21 +103,21 @@ impl Faults {
             random: SmallRng::seed_from_u64(seed),
             seen: 0,
             fired: 0,
-            released: CancellationToken::new(),
+            removed: CancellationToken::new(),
         });
         self.count.store(inner.rules.len(), Ordering::Release);
         id
     }
 
-    /// Adds a rule for as long as the guard lives.
-    pub fn guard(self: &Arc<Self>, fault: Fault) -> FaultGuard {
+    /// Adds a rule that lasts as long as the guard.
+    pub(crate) fn guard(self: &Arc<Self>, fault: Fault) -> FaultGuard {
         FaultGuard {
             faults: self.clone(),
             id: self.add(fault),
         }
     }
 
-    /// Removes a rule and lets go of what it holds; false if there was none.
+    /// Removes a rule and releases the requests that it holds. Returns false if there is none.
     pub fn remove(&self, id: u64) -> bool {
         let mut inner = self.inner.lock();
         let Some(at) = inner.rules.iter().position(|rule| rule.id == id) else {
@@ -128,7 +125,7 @@ impl Faults {
         };
         let rule = inner.rules.remove(at);
         self.count.store(inner.rules.len(), Ordering::Release);
-        rule.released.cancel();
+        rule.removed.cancel();
         true
     }
 
@@ -136,18 +133,15 @@ impl Faults {
     pub fn clear(&self) {
         let mut inner = self.inner.lock();
         self.count.store(0, Ordering::Release);
-        inner
-            .rules
-            .drain(..)
-            .for_each(|rule| rule.released.cancel());
+        inner.rules.drain(..).for_each(|rule| rule.removed.cancel());
     }
 
-    /// What became of each rule so far.
+    /// Returns the status of every rule.
     pub fn list(&self) -> Vec<FaultStatus> {
         self.inner.lock().rules.iter().map(Rule::status).collect()
     }
 
-    /// What became of one rule so far.
+    /// Returns the status of one rule.
     pub fn status(&self, id: u64) -> Option<FaultStatus> {
         self.inner
             .lock()
@@ -157,48 +151,49 @@ impl Faults {
             .map(Rule::status)
     }
 
-    /// Asks the rules about a request. No rules, no lock.
+    /// Finds the first rule that hits a request. Takes no lock while there are no rules.
     #[inline]
-    pub fn decide(&self, event: &Event<'_>) -> Option<Decision> {
-        if self.count.load(Ordering::Acquire) == 0 {
-            return None;
+    pub(crate) fn fire(&self, request: &IncomingRequest<'_>) -> Option<FiredFault> {
+        if self.any() {
+            self.fire_first(request)
+        } else {
+            None
         }
-        self.decide_by_rules(event)
     }
 
-    /// Whether there is any rule at all.
+    /// Returns whether there are any rules.
     #[inline]
-    pub fn any(&self) -> bool {
+    pub(crate) fn any(&self) -> bool {
         self.count.load(Ordering::Acquire) != 0
     }
 
     #[cold]
-    fn decide_by_rules(&self, event: &Event<'_>) -> Option<Decision> {
+    fn fire_first(&self, request: &IncomingRequest<'_>) -> Option<FiredFault> {
         let mut inner = self.inner.lock();
         let rule = inner
             .rules
             .iter_mut()
-            .find_map(|rule| rule.hits(event).then_some(rule))?;
+            .find_map(|rule| rule.hits(request).then_some(rule))?;
         tracing::debug!(id = rule.id, rule = %rule.fault, "fault fired");
-        Some(Decision {
-            verdict: rule.fault.verdict.clone(),
-            released: rule.released.clone(),
+        Some(FiredFault {
+            effect: rule.fault.effect.clone(),
+            removed: rule.removed.clone(),
         })
     }
 }
 
 impl Rule {
-    fn hits(&mut self, event: &Event<'_>) -> bool {
-        let when = &self.fault.when;
-        if !when.matches(event) {
+    fn hits(&mut self, request: &IncomingRequest<'_>) -> bool {
+        let condition = &self.fault.condition;
+        if !condition.matches(request) {
             return false;
         }
         self.seen += 1;
-        if self.seen <= when.skip || when.times.is_some_and(|times| self.fired >= times) {
+        if self.seen <= condition.skip || condition.times.is_some_and(|times| self.fired >= times) {
             return false;
         }
-        // The dice are thrown for every request that gets here, so that a seed replays.
-        if when
+        // A random number is drawn for every request that gets here, so that a seed replays.
+        if condition
             .probability
             .is_some_and(|probability| !self.random.random_bool(probability))
         {
@@ -219,7 +214,7 @@ impl Rule {
     }
 }
 
-/// Keeps a rule in force; dropping it removes the rule and lets go of what it holds.
+/// Keeps a rule in force. Dropping it removes the rule and releases the requests that it holds.
 #[derive(Debug)]
 #[must_use = "the fault is removed when its guard is dropped"]
 pub struct FaultGuard {
@@ -228,14 +223,9 @@ pub struct FaultGuard {
 }
 
 impl FaultGuard {
-    /// How many requests the rule has hit.
+    /// Returns the number of requests that the rule has hit.
     pub fn fired(&self) -> u64 {
         self.faults.status(self.id).map_or(0, |status| status.fired)
-    }
-
-    /// The id, as the control endpoint knows it.
-    pub fn id(&self) -> u64 {
-        self.id
     }
 }
 
@@ -250,8 +240,8 @@ mod tests {
     use super::*;
     use steadfast_wire::Status;
 
-    fn event(opcode: Opcode, key: &[u8]) -> Event<'_> {
-        Event {
+    fn request(opcode: Opcode, key: &[u8]) -> IncomingRequest<'_> {
+        IncomingRequest {
             node: NodeId::new(0),
             service: Service::Kv,
             opcode: Some(opcode),
@@ -261,7 +251,7 @@ mod tests {
     }
 
     fn fires(faults: &Faults, opcode: Opcode, key: &[u8]) -> bool {
-        faults.decide(&event(opcode, key)).is_some()
+        faults.fire(&request(opcode, key)).is_some()
     }
 
     #[test]
@@ -270,14 +260,14 @@ mod tests {
         faults.add(Fault::on(Opcode::Set).key("spared").pass());
         faults.add(Fault::on(Opcode::Set).answer(Status::Busy));
         faults.add(Fault::on(Opcode::Set).hold());
-        let decide = |key: &[u8]| faults.decide(&event(Opcode::Set, key)).unwrap().verdict;
-        assert_eq!(decide(b"spared"), Verdict::Pass);
-        assert!(matches!(decide(b"other"), Verdict::Answer(_)));
+        let effect = |key: &[u8]| faults.fire(&request(Opcode::Set, key)).unwrap().effect;
+        assert_eq!(effect(b"spared"), Effect::Pass);
+        assert!(matches!(effect(b"other"), Effect::Answer(_)));
         assert!(!fires(&faults, Opcode::Get, b"other"));
     }
 
     #[test]
-    fn counts_skip_and_run_out() {
+    fn a_rule_skips_requests_and_runs_out() {
         let faults = Faults::new(1);
         faults.add(
             Fault::on(Opcode::Set)
@@ -296,25 +286,25 @@ mod tests {
     }
 
     #[test]
-    fn node_bucket_and_service_are_looked_at() {
+    fn node_bucket_and_service_restrict_a_rule() {
         let faults = Faults::new(1);
         faults.add(Fault::on_anything().node(NodeId::new(1)).hold());
         faults.add(Fault::on_anything().bucket("other").hold());
         faults.add(Fault::on_service(Service::Query).hold());
         assert!(!fires(&faults, Opcode::Get, b""));
-        let mut other = event(Opcode::Get, b"");
+        let mut other = request(Opcode::Get, b"");
         other.node = NodeId::new(1);
-        assert!(faults.decide(&other).is_some());
-        let query = Event {
+        assert!(faults.fire(&other).is_some());
+        let query = IncomingRequest {
             service: Service::Query,
             opcode: None,
-            ..event(Opcode::Get, b"")
+            ..request(Opcode::Get, b"")
         };
-        assert!(faults.decide(&query).is_some());
+        assert!(faults.fire(&query).is_some());
     }
 
     #[test]
-    fn a_seed_replays_the_same_chances() {
+    fn a_seed_replays_the_same_random_choices() {
         let run = |seed| {
             let faults = Faults::new(0);
             faults.add(Fault::on(Opcode::Get).probability(0.5).seed(seed).hold());
@@ -328,14 +318,14 @@ mod tests {
     }
 
     #[test]
-    fn a_guard_removes_its_rule_and_ends_what_it_holds() {
+    fn dropping_a_guard_removes_its_rule_and_releases_held_requests() {
         let faults = Arc::new(Faults::new(1));
         let guard = faults.guard(Fault::on(Opcode::Get).hold());
-        let decision = faults.decide(&event(Opcode::Get, b"")).unwrap();
+        let fired = faults.fire(&request(Opcode::Get, b"")).unwrap();
         assert_eq!(guard.fired(), 1);
-        assert!(!decision.released.is_cancelled());
+        assert!(!fired.removed.is_cancelled());
         drop(guard);
-        assert!(decision.released.is_cancelled());
+        assert!(fired.removed.is_cancelled());
         assert!(!faults.any());
     }
 }

@@ -1,4 +1,4 @@
-//! `steadfast cluster --scenario`.
+//! `steadfast cluster --schedule`.
 
 use std::path::PathBuf;
 
@@ -8,13 +8,13 @@ use crate::support::{Running, steadfast};
 
 fn written(text: &str) -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("calamity.txt");
+    let path = directory.path().join("faults.txt");
     std::fs::write(&path, text).unwrap();
     (directory, path)
 }
 
 #[test]
-fn a_scenario_breaks_the_cluster_by_timetable_and_stops_it() {
+fn a_schedule_injects_faults_over_time_and_stops_the_cluster() {
     let (_directory, path) = written(
         "# warm-up\n\
          0s    fault add --opcode SET --times 3 answer --status ETMPFAIL\n\
@@ -29,7 +29,7 @@ fn a_scenario_breaks_the_cluster_by_timetable_and_stops_it() {
         "2",
         "--vbuckets",
         "16",
-        "--scenario",
+        "--schedule",
         path.to_str().unwrap(),
     ]);
     let (status, printed) = cluster.end();
@@ -52,38 +52,38 @@ fn a_scenario_breaks_the_cluster_by_timetable_and_stops_it() {
 }
 
 #[test]
-fn a_scenario_that_goes_wrong_ends_the_cluster_and_says_where() {
+fn a_command_that_fails_ends_the_cluster_and_the_error_names_its_line() {
     let (_directory, path) = written("0s topology crash 7\n1h stop\n");
     let output = steadfast(&[
         "cluster",
         "--vbuckets",
         "16",
-        "--scenario",
+        "--schedule",
         path.to_str().unwrap(),
     ]);
     assert_eq!(output.status, 1, "{output:?}");
     assert!(
-        output.stderr.contains("calamity.txt:1: topology crash 7: "),
+        output.stderr.contains("faults.txt:1: topology crash 7: "),
         "{output:?}"
     );
 }
 
 #[test]
-fn a_scenario_that_makes_no_sense_is_refused_before_the_cluster_starts() {
+fn an_invalid_schedule_is_rejected_before_the_cluster_starts() {
     for (text, problem) in [
-        ("0s fault clear\n5s explode\n", "calamity.txt:2: "),
-        ("5s fault clear\n1s stop\n", "calamity.txt:2: comes before"),
+        ("0s fault clear\n5s explode\n", "faults.txt:2: "),
+        ("5s fault clear\n1s stop\n", "faults.txt:2: comes before"),
         (
             "0s fault add answer --status NONSENSE",
-            "calamity.txt:1: \"NONSENSE\" is no status",
+            "faults.txt:1: \"NONSENSE\" is not a status",
         ),
     ] {
         let (_directory, path) = written(text);
-        let output = steadfast(&["cluster", "--scenario", path.to_str().unwrap()]);
+        let output = steadfast(&["cluster", "--schedule", path.to_str().unwrap()]);
         assert_eq!(output.status, 2, "{output:?}");
         assert_eq!(output.stdout, "", "nothing was started");
         assert!(output.stderr.contains(problem), "{output:?}");
     }
-    let output = steadfast(&["cluster", "--scenario", "/no/such/file"]);
+    let output = steadfast(&["cluster", "--schedule", "/no/such/file"]);
     assert_eq!(output.status, 2, "{output:?}");
 }

@@ -1,18 +1,18 @@
-//! What a description of a fault must not say.
+//! Validation of fault descriptions.
 //!
-//! A rule that can never match, or whose verdict means nothing to the requests that it
-//! matches, looks like a fault that the client survived. So it is refused: a test that
-//! passes because nothing was broken is worse than none.
+//! A rule that can never match, or whose effect cannot apply to the requests that it
+//! matches, looks like a fault that the client survived. It is rejected, because a test
+//! that passes when nothing was broken is worse than none.
 
-use super::spec::{FaultSpec, SpecError, error};
+use super::spec::{FaultSpec, InvalidFault, error};
 use crate::service::Service;
 
-/// The longest delay: an hour. Delays end by themselves only; what is to end with the rule is held.
+/// The longest delay: an hour. Removing the rule does not end a delay; it ends a hold.
 const LONGEST_DELAY_MS: u64 = 3_600_000;
 
-/// Refuses what belongs to another verdict, or to another protocol.
-pub(super) fn check(spec: &FaultSpec) -> Result<(), SpecError> {
-    check_verdict(spec)?;
+/// Rejects fields that belong to another effect or to another protocol.
+pub(super) fn check(spec: &FaultSpec) -> Result<(), InvalidFault> {
+    check_effect(spec)?;
     if spec.times == Some(0) {
         return Err(error("times is 1 or more: a rule with 0 never hits"));
     }
@@ -22,24 +22,24 @@ pub(super) fn check(spec: &FaultSpec) -> Result<(), SpecError> {
     match spec.service {
         Some(Service::Kv) => Ok(()),
         Some(service) => check_http(spec, service),
-        None if spec.verdict == "answer" => check_unnamed(spec),
+        None if spec.effect == "answer" => check_unnamed(spec),
         None => Ok(()),
     }
 }
 
-fn check_verdict(spec: &FaultSpec) -> Result<(), SpecError> {
-    let verdict = spec.verdict.as_str();
-    let delays = matches!(verdict, "delay" | "delay-answer");
-    let answers = verdict == "answer";
+fn check_effect(spec: &FaultSpec) -> Result<(), InvalidFault> {
+    let effect = spec.effect.as_str();
+    let delays = matches!(effect, "delay" | "delay-answer");
+    let answers = effect == "answer";
     for (name, is_there, belongs) in [
         ("delay_ms", spec.delay_ms.is_some(), delays),
         ("status", spec.status.is_some(), answers),
         ("body", spec.body.is_some(), answers),
         ("context", spec.context.is_some(), answers),
-        ("garble", spec.garble.is_some(), verdict == "garble"),
+        ("garble", spec.garble.is_some(), effect == "garble"),
     ] {
         if is_there && !belongs {
-            return Err(error(format!("{verdict} has no {name}")));
+            return Err(error(format!("{effect} has no {name}")));
         }
     }
     if spec.delay_ms.is_some_and(|delay| delay > LONGEST_DELAY_MS) {
@@ -51,8 +51,8 @@ fn check_verdict(spec: &FaultSpec) -> Result<(), SpecError> {
     Ok(())
 }
 
-/// A service that speaks HTTP has paths and statuses, and nothing else of what kv has.
-fn check_http(spec: &FaultSpec, service: Service) -> Result<(), SpecError> {
+/// Rejects what only kv has: an HTTP service has paths and statuses, and no opcodes.
+fn check_http(spec: &FaultSpec, service: Service) -> Result<(), InvalidFault> {
     let of_kv = [
         ("opcodes", spec.opcode.is_some()),
         ("buckets", spec.bucket.is_some()),
@@ -74,8 +74,8 @@ fn check_http(spec: &FaultSpec, service: Service) -> Result<(), SpecError> {
     Ok(())
 }
 
-/// Without a service an answer is one of kv, unless it looks as if HTTP was meant.
-fn check_unnamed(spec: &FaultSpec) -> Result<(), SpecError> {
+/// Rejects an HTTP status without a service: an answer without a service belongs to kv.
+fn check_unnamed(spec: &FaultSpec) -> Result<(), InvalidFault> {
     match spec.status.as_deref().map(str::parse) {
         Some(Ok(status @ 100..=599u16)) => Err(error(format!(
             "{status} looks like an HTTP status: name the service (--service query); \
@@ -85,10 +85,10 @@ fn check_unnamed(spec: &FaultSpec) -> Result<(), SpecError> {
     }
 }
 
-/// The status of an HTTP answer.
-pub(super) fn http_status(text: &str, service: Service) -> Result<u16, SpecError> {
+/// Parses the status of an HTTP answer.
+pub(super) fn http_status(text: &str, service: Service) -> Result<u16, InvalidFault> {
     match text.parse() {
-        // Those below are no answers, and those above no statuses.
+        // Statuses below 200 do not end a request, and those above 599 do not exist.
         Ok(status @ 200..=599) => Ok(status),
         Ok(_) | Err(_) => Err(error(format!(
             "{service} answers with an HTTP status, 200 to 599; not {text:?}"
