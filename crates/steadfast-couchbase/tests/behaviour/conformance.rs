@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use steadfast::FailFast;
-use steadfast_cluster::fault::{Fault, When};
+use steadfast_cluster::fault::{Condition, Fault};
 use steadfast_cluster::http::script::Script;
 use steadfast_cluster::{Service, TestCluster};
 use steadfast_couchbase::options::BreakerOptions;
@@ -377,7 +377,7 @@ async fn a_breaker_is_not_asked_for_an_attempt_that_has_no_connection() {
 /// Whether an operation whose connection is cut under way is made again.
 async fn is_made_again<T>(
     server: &TestCluster,
-    when: When,
+    when: Condition,
     operation: impl IntoFuture<Output = Result<T, Error>>,
 ) -> bool {
     let cut = server.fault(when.times(1).cut_before_applying());

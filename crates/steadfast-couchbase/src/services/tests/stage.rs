@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use steadfast::Stage;
 use steadfast_cluster::Service;
-use steadfast_cluster::fault::{Fault, When};
+use steadfast_cluster::fault::{Condition, Fault};
 use steadfast_cluster::http::script::Script;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -30,7 +30,7 @@ fn read(host: &Arc<TestHost>) -> Query {
     query(host.clone(), "SELECT RAW 1").readonly(true)
 }
 
-fn on_query() -> When {
+fn on_query() -> Condition {
     Fault::on_service(Service::Query)
 }
 
