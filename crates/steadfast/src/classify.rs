@@ -20,13 +20,23 @@
 
 use crate::failure::{Failure, Safety};
 use crate::info::{ErrorInfo, RetryInfo};
+pub use crate::orchestrator::guarded;
 use crate::reason::OPERATION_FAILED;
+use crate::refusal::Refusal;
 
 /// Turns an error into what the engine knows of it. Any
 /// `Fn(&E) -> Failure` is one.
 pub trait Classifier<E: ?Sized> {
     /// What is known of the attempt that failed with this error.
     fn classify(&self, error: &E) -> Failure;
+
+    /// Classifies an error as the engine does: a panic becomes a refusal.
+    ///
+    /// Override this if the error was classified before, and return what [`guarded`]
+    /// returned then.
+    fn classify_guarded(&self, error: &E) -> Result<Failure, Refusal> {
+        guarded(|| self.classify(error))
+    }
 
     /// Asks `special` first, and this one where `special` has nothing to say.
     fn also<F>(self, special: F) -> Also<Self, F>

@@ -32,7 +32,7 @@ use std::time::Duration;
 use crate::call::Call;
 use crate::classify::{ByInfo, Classifier};
 use crate::event::RetryEvent;
-use crate::orchestrator::{Orchestrator, Step, guarded};
+use crate::orchestrator::{Orchestrator, Step};
 use crate::request::Request;
 use crate::strategy::{Limits, RetryStrategy, WorstCase};
 use crate::world::World;
@@ -159,7 +159,7 @@ fn handle_error<E, S: RetryStrategy, C: Classifier<E>>(
     error: &E,
     world: &dyn World,
 ) -> Step {
-    match guarded(|| classifier.classify(error)) {
+    match classifier.classify_guarded(error) {
         Ok(failure) => call.handle_failure(failure, world),
         Err(panicked) => call.handle_unreadable(panicked, world),
     }

@@ -15,8 +15,11 @@ pub struct Panicked {
 }
 
 /// Runs code of the user's. A panic becomes a refusal that carries its message.
+///
+/// # Errors
+/// If the code panics.
 #[inline]
-pub(crate) fn guarded<T>(code: impl FnOnce() -> T) -> Result<T, Refusal> {
+pub fn guarded<T>(code: impl FnOnce() -> T) -> Result<T, Refusal> {
     // Unwind safety: what the closure can reach belongs to the request, which
     // fails, or to the strategy, whose own state is its author's to guard.
     catch_unwind(AssertUnwindSafe(code)).map_err(|payload| panicked(&*payload))

@@ -49,8 +49,7 @@ use std::time::{Duration, Instant};
 
 #[cfg(feature = "tokio")]
 pub(crate) use first::{First, Setback};
-pub use guarded::Panicked;
-pub(crate) use guarded::guarded;
+pub use guarded::{Panicked, guarded};
 use guarded::guarded_for;
 pub use step::{Report, Step};
 
