@@ -49,8 +49,8 @@ use std::time::{Duration, Instant};
 
 #[cfg(feature = "tokio")]
 pub(crate) use first::{First, Setback};
-pub use guarded::{Panicked, guarded};
 use guarded::guarded_for;
+pub use guarded::{Panicked, guarded};
 pub use step::{Report, Step};
 
 use crate::call::Call;
