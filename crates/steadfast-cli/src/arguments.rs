@@ -4,12 +4,13 @@ use std::any::TypeId;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::error::Error;
+use clap::error::{ContextKind, ContextValue, Error};
 use clap::{Arg, Command};
 
 use crate::mask::mask;
 use crate::number;
 use crate::output::aside;
+use crate::strategy;
 
 /// A command that takes numbers for what they are.
 ///
@@ -44,5 +45,10 @@ pub(crate) fn refuse(error: &Error) -> ExitCode {
         error.exit();
     }
     aside(mask(error.render().ansi().to_string().trim_end()));
+    if let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidValue)
+        && let Some(name) = strategy::suggest(typed)
+    {
+        aside(format_args!("\n{typed} is now called {name}"));
+    }
     u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
 }

@@ -32,9 +32,9 @@ pub(crate) struct Connection {
     /// `doctor`, each step with each host [default: the client's]
     #[arg(long, value_parser = crate::duration::parse_some)]
     timeout: Option<Duration>,
-    /// Who decides about retries: fast-fail, best-effort, guidance, adaptive, aws-2.0, aws-2.1,
-    /// fail-fast or error-map; `steadfast explain --help` says what they do
-    #[arg(long, value_enum, default_value_t = StrategyName::FastFail, hide_possible_values = true)]
+    /// Retry strategy: best-effort-until-terminal, best-effort, guidance, adaptive, aws-2.0,
+    /// aws-2.1, no-retry or error-map; `steadfast explain --help` describes them
+    #[arg(long, value_enum, default_value_t, hide_possible_values = true)]
     strategy: StrategyName,
     /// More about what happened: with an error, each of its attempts
     #[arg(long, short)]

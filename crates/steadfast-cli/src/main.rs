@@ -47,7 +47,7 @@ enum Command {
     Cluster(command::cluster::Arguments),
     Fault(command::fault::Arguments),
     Load(command::load::Arguments),
-    Storm(command::storm::Arguments),
+    Storm(command::storm::StormArgs),
     Topology(command::topology::Arguments),
     Explain(command::explain::Arguments),
     Doctor(command::doctor::Arguments),

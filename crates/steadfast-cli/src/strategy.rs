@@ -1,4 +1,4 @@
-//! The strategies by the names that the command line has for them.
+//! The strategies of the command line, by name.
 
 use std::sync::Arc;
 
@@ -7,12 +7,14 @@ use steadfast::FailFast;
 use steadfast::{Adaptive, BestEffort, RetryStrategy, Standard, WhenLimited};
 use steadfast_couchbase::{ErrorMapDirected, fast_fail_on_terminal_errors};
 
-/// A strategy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+/// A strategy by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StrategyName {
-    /// Best effort, but giving up at once on wrong credentials, certificates, buckets, scopes and collections
-    FastFail,
-    /// Whatever is lawful, after 1, 2, 4, … 500 ms, until the deadline
+    /// Retry until the deadline, but stop at once for permanent causes: wrong credentials or
+    /// certificate, missing bucket, scope or collection
+    #[default]
+    BestEffortUntilTerminal,
+    /// Retry whatever is safe until the deadline, after 1, 2, 4, … 500 ms
     BestEffort,
     /// Smithy's guidance: five attempts, full jitter, a budget
     #[value(alias = "standard")]
@@ -23,16 +25,16 @@ pub(crate) enum StrategyName {
     /// The AWS SDKs' standard mode, 2.1: three attempts, shorter delays, a budget
     #[value(name = "aws-2.1")]
     Aws21,
-    /// Smithy's guidance with a send rate that follows the throttling
+    /// Smithy's guidance with a send rate that adapts to throttling
     Adaptive,
-    /// Nothing but what is always retried
-    FailFast,
-    /// As the server's error map says, else best effort
+    /// Never retry, except for reasons that the protocol always retries
+    NoRetry,
+    /// Follow the server's error map; best effort where it says nothing
     ErrorMap,
 }
 
 impl StrategyName {
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub(crate) fn name(self) -> String {
         let value = self.to_possible_value();
         value.map_or_else(String::new, |value| value.get_name().to_owned())
@@ -40,14 +42,25 @@ impl StrategyName {
 
     pub(crate) fn build(self) -> Arc<dyn RetryStrategy> {
         match self {
-            Self::FastFail => Arc::new(fast_fail_on_terminal_errors()),
+            Self::BestEffortUntilTerminal => Arc::new(fast_fail_on_terminal_errors()),
             Self::BestEffort => Arc::new(BestEffort::default()),
             Self::Guidance => Arc::new(Standard::guidance()),
             Self::Aws20 => Arc::new(Standard::aws_2_0()),
             Self::Aws21 => Arc::new(Standard::aws_2_1()),
             Self::Adaptive => Arc::new(Adaptive::new(Standard::guidance(), WhenLimited::Wait)),
-            Self::FailFast => Arc::new(FailFast::new()),
+            Self::NoRetry => Arc::new(FailFast::new()),
             Self::ErrorMap => Arc::new(ErrorMapDirected::default()),
         }
+    }
+}
+
+/// Suggests a name to somebody who typed another name of the same strategy: the RFC's, or
+/// that of earlier versions.
+pub(crate) fn suggest(typed: &str) -> Option<&'static str> {
+    match typed {
+        "fast-fail" => Some("best-effort-until-terminal"),
+        "fail-fast" => Some("no-retry"),
+        "at-once" => Some("immediate"),
+        _ => None,
     }
 }

@@ -1,61 +1,59 @@
-//! What a retry policy does to a fleet in an outage.
+//! Simulates what a retry strategy does to a fleet and its service during an outage.
 //!
-//! A policy that looks kind to one request can be ruinous to the service behind it:
-//! every client retries at the worst of times, the service spends what strength it
-//! has on requests that nobody waits for any more, and the outage outlives its cause.
-//! That cannot be seen in a unit test, and is dear to learn in production.
+//! A strategy that helps one request can ruin the service behind it. All clients retry
+//! at the same bad moment, the service works on requests whose clients have stopped
+//! waiting, and the outage outlives its cause. A unit test cannot show that, and
+//! learning it in production is expensive.
 //!
-//! Here a fleet of clients sends requests to a service that queues, slows down,
-//! refuses and falls silent, in virtual time, a minute in well under a second. The
-//! clients are no model: each runs the engine's own [`Orchestrator`] with the
-//! [strategy] under test, budgets, jitter and all, so that what is seen is what the
-//! code that ships would do.
+//! Here a fleet of clients sends requests to a service that queues, slows down, rejects
+//! and stops responding. Time is virtual: a simulated minute takes well under a second.
+//! Each client runs the engine's own [`Orchestrator`] with the [strategy] under test,
+//! including budgets and jitter. The decisions are therefore those of production code.
 //!
 //! ```
-//! use steadfast_storm::{Policy, Storm, Weather};
+//! use steadfast_storm::{Candidate, FaultSchedule, Simulation};
 //!
-//! let storm = Storm::default().lasting(90.0).in_weather(Weather::brownout());
-//! let outcomes = storm.compare(&[Policy::at_once(), Policy::guidance()])?;
+//! let simulation = Simulation::default()
+//!     .with_duration(90.0)
+//!     .with_faults(FaultSchedule::brownout());
+//! let summaries = simulation.compare(&[Candidate::immediate(), Candidate::guidance()])?;
 //!
-//! // Three attempts at once keep the service overloaded long after the trouble is over;
+//! // Immediate retries keep the service overloaded long after the fault has ended;
 //! // with a budget the fleet lets it recover.
-//! let [at_once, guidance] = &outcomes[..] else { unreachable!() };
-//! assert_eq!(at_once.back_after_seconds, None);
-//! assert!(guidance.back_after_seconds.is_some());
-//! # Ok::<(), steadfast_storm::Unfit>(())
+//! let [immediate, guidance] = &summaries[..] else { unreachable!() };
+//! assert_eq!(immediate.recovered_after_seconds, None);
+//! assert!(guidance.recovered_after_seconds.is_some());
+//! # Ok::<(), steadfast_storm::InvalidSimulation>(())
 //! ```
 //!
-//! - [`Storm`]: the fleet and the service, and how to run them;
-//! - [`Weather`]: what befalls the service, and when;
-//! - [`Policy`]: a strategy, made anew for each client;
-//! - [`Outcome`]: what came of it.
+//! - [`Simulation`]: the clients, the network, the service, and the faults;
+//! - [`FaultSchedule`]: which [`ServiceFault`]s happen, and when;
+//! - [`Candidate`]: a strategy under test, made anew for each client;
+//! - [`Summary`]: the result of one candidate, in total and second by second;
+//! - [`Comparison`]: all summaries, as a table for people or JSON for machines.
 //!
-//! What is simulated, and what is not: requests arrive at random and independently
-//! (Poisson), whatever became of those before; service times are exponential; there
-//! is one queue in front of all workers, of bounded length; the service does not
-//! notice that a client has stopped waiting. There is no network but its delay.
+//! The model: requests arrive at random and independently (Poisson). Service times are
+//! exponential. One queue of bounded length feeds all workers. The service does not
+//! notice that a client has stopped waiting. The network has a delay and no losses.
+//! `docs/storm.md` explains how to read the results.
 //!
 //! [`Orchestrator`]: steadfast::Orchestrator
 //! [strategy]: steadfast::RetryStrategy
 
-mod agenda;
-mod outcome;
-mod policy;
-mod report;
+mod candidate;
+mod comparison;
+mod faults;
 mod run;
-mod service;
-mod storm;
-mod tally;
-mod watched;
-mod weather;
+mod simulation;
+mod summary;
 
-pub use outcome::{Outcome, Second};
-pub use policy::Policy;
-pub use report::Report;
-pub use storm::{Storm, Unfit};
-pub use weather::{Spell, Trouble, Weather};
+pub use candidate::Candidate;
+pub use comparison::Comparison;
+pub use faults::{FaultEffect, FaultSchedule, ServiceFault};
+pub use simulation::{InvalidSimulation, Simulation};
+pub use summary::{SecondStats, Summary};
 
-/// The example of the guide is run like all others.
+/// Compiles and runs the examples of the guide.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/storm.md")]
 struct Guide;

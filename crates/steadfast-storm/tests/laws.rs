@@ -1,79 +1,77 @@
-//! What holds in every storm, under every policy.
+//! Rules that hold in every simulation, for every strategy.
 
 mod support;
 
-use steadfast_storm::{Outcome, Policy, Storm, Trouble, Weather};
+use steadfast_storm::{Candidate, FaultEffect, FaultSchedule, Simulation, Summary};
 
-fn small() -> Storm {
-    support::small().lasting(70.0)
+fn small() -> Simulation {
+    support::small().with_duration(70.0)
 }
 
-fn run(storm: &Storm) -> Vec<Outcome> {
-    storm.compare(&Policy::all()).expect("it fits")
+fn run(simulation: &Simulation) -> Vec<Summary> {
+    simulation.compare(&Candidate::all()).expect("it is valid")
 }
 
 #[test]
-fn every_request_ends_and_ends_once() {
-    for weather in Weather::all() {
-        for outcome in run(&small().in_weather(weather.clone())) {
-            let ended = outcome.succeeded + outcome.failed + outcome.timed_out;
-            assert_eq!(outcome.requests, ended, "{weather}: {}", outcome.policy);
-            assert!(outcome.requests > 6000);
+fn every_request_ends_exactly_once() {
+    for faults in FaultSchedule::all() {
+        for summary in run(&small().with_faults(faults.clone())) {
+            let ended = summary.succeeded + summary.failed + summary.timed_out;
+            assert_eq!(summary.requests, ended, "{faults}: {}", summary.strategy);
+            assert!(summary.requests > 6000);
         }
     }
 }
 
 #[test]
-fn what_is_not_idempotent_is_never_sent_again_once_it_may_have_arrived() {
-    let weather = Weather::calm().with(0.0, 70.0, Trouble::Silent);
-    let storm = Storm {
+fn a_non_idempotent_request_is_not_sent_again_if_it_may_have_arrived() {
+    let faults = FaultSchedule::healthy().with(0.0, 70.0, FaultEffect::NoResponse);
+    let simulation = Simulation {
         idempotent: 0.0,
-        ..small().in_weather(weather)
+        ..small().with_faults(faults)
     };
-    for outcome in run(&storm) {
-        assert_eq!(outcome.attempts, outcome.requests, "{}", outcome.policy);
-        assert_eq!(outcome.ambiguous, outcome.requests, "{}", outcome.policy);
+    for summary in run(&simulation) {
+        assert_eq!(summary.attempts, summary.requests, "{}", summary.strategy);
+        assert_eq!(summary.ambiguous, summary.requests, "{}", summary.strategy);
     }
 }
 
 #[test]
-fn what_did_not_leave_is_sent_again_though_it_is_not_idempotent() {
-    let storm = Storm {
+fn a_non_idempotent_request_is_sent_again_if_it_was_not_sent() {
+    let simulation = Simulation {
         idempotent: 0.0,
-        rate: 50.0, // So that what comes back after the blip finds room.
-        ..small().in_weather(Weather::blip())
+        arrival_rate: 50.0, // So that the queue has room for the retries after the blip.
+        ..small().with_faults(FaultSchedule::blip())
     };
-    let [patient] = &storm.compare(&[Policy::best_effort()]).expect("it fits")[..] else {
-        panic!("one for each policy");
+    let summaries = simulation.compare(&[Candidate::best_effort()]);
+    let [best_effort] = &summaries.expect("it is valid")[..] else {
+        panic!("one for each candidate");
     };
-    assert_eq!(patient.succeeded, patient.requests);
-    assert!(patient.attempts > patient.requests);
+    assert_eq!(best_effort.succeeded, best_effort.requests);
+    assert!(best_effort.attempts > best_effort.requests);
 }
 
 #[test]
-fn the_same_seed_is_the_same_storm_and_the_same_requests_come_under_every_policy() {
-    let storm = small().in_weather(Weather::brownout());
-    let (first, second, other) = (run(&storm), run(&storm), run(&storm.clone().seeded(1)));
+fn a_seed_repeats_a_run_and_every_strategy_gets_the_same_requests() {
+    let simulation = small().with_faults(FaultSchedule::brownout());
+    let (first, second) = (run(&simulation), run(&simulation));
+    let other = run(&simulation.with_seed(1));
     for (first, second) in first.iter().zip(&second) {
-        assert_eq!(first.seconds, second.seconds, "{}", first.policy);
+        assert_eq!(first.seconds, second.seconds, "{}", first.strategy);
     }
     assert_ne!(first[0].seconds, other[0].seconds);
-    let begun = |outcome: &Outcome| -> Vec<u64> {
-        let seconds = outcome.seconds.iter().take(70);
-        seconds.map(|second| second.begun).collect()
+    let started = |summary: &Summary| -> Vec<u64> {
+        let seconds = summary.seconds.iter().take(70);
+        seconds.map(|second| second.started).collect()
     };
-    assert!(
-        first
-            .iter()
-            .all(|outcome| begun(outcome) == begun(&first[0]))
-    );
+    assert!(first.iter().all(|it| started(it) == started(&first[0])));
 }
 
 #[test]
-fn in_calm_weather_no_policy_costs_anything() {
-    for outcome in run(&small()) {
-        assert_eq!(outcome.attempts, outcome.requests, "{}", outcome.policy);
-        assert_eq!(outcome.succeeded, outcome.requests, "{}", outcome.policy);
-        assert_eq!(outcome.back_after_seconds, Some(0.0));
+fn without_faults_no_strategy_adds_load() {
+    for summary in run(&small()) {
+        assert_eq!(summary.attempts, summary.requests, "{}", summary.strategy);
+        assert_eq!(summary.succeeded, summary.requests, "{}", summary.strategy);
+        assert_eq!(summary.recovered_after_seconds, Some(0.0));
     }
 }

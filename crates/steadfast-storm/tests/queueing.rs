@@ -1,52 +1,52 @@
-//! The service is a queue, and queues have a theory: where it has an answer, the simulation
-//! must come to the same one.
+//! Comparison of the simulated service with results of queueing theory.
 
-use steadfast_storm::{Outcome, Policy, Storm};
+use steadfast_storm::{Candidate, Simulation, Summary};
 
-/// One worker, half busy: times at the service are exponential with the mean of one over what
-/// is left of its rate.
+/// One worker, half busy (M/M/1): latency is exponential, and its mean is the inverse of
+/// the spare capacity.
 #[test]
-fn one_worker_takes_as_long_as_the_theory_of_queues_says() {
-    let storm = Storm {
+fn one_worker_has_the_latency_of_queueing_theory() {
+    let simulation = Simulation {
         clients: 1,
-        rate: 100.0,
+        arrival_rate: 100.0,
         workers: 1,
         service_time: 0.005,
-        network: 0.0,
-        ..Storm::default()
+        network_delay: 0.0,
+        ..Simulation::default()
     };
-    let outcome = alone(&storm.lasting(1000.0));
+    let summary = run(&simulation.with_duration(1000.0));
     let mean_ms = 1000.0 / (200.0 - 100.0);
-    near(ms(outcome.latency_p50_ms), mean_ms * 2f64.ln());
-    near(ms(outcome.latency_p99_ms), mean_ms * 100f64.ln());
+    near(ms(summary.latency_p50_ms), mean_ms * 2f64.ln());
+    near(ms(summary.latency_p99_ms), mean_ms * 100f64.ln());
 }
 
-/// The same work for more workers: Erlang's second formula says how many must wait.
+/// Many workers (M/M/c): Erlang's second formula gives the share of requests that wait.
 #[test]
-fn many_workers_make_as_many_wait_as_erlang_says() {
-    let (workers, rate, service_time) = (10, 1000.0, 0.008);
-    let storm = Storm {
+fn many_workers_queue_the_share_of_erlangs_formula() {
+    let (workers, arrival_rate, service_time) = (10, 1000.0, 0.008);
+    let simulation = Simulation {
         workers,
-        rate,
+        arrival_rate,
         service_time,
-        network: 0.0,
-        ..Storm::default()
+        network_delay: 0.0,
+        ..Simulation::default()
     };
-    let outcome = alone(&storm.lasting(300.0));
-    // Who need not wait is served in a time whose distribution is known; from the share that
-    // waits follows what is longer than a given time, and so the percentiles.
-    let waits = erlang_c(workers, rate * service_time);
+    let summary = run(&simulation.with_duration(300.0));
+    // The share that waits determines the distribution of the latency, and so its
+    // percentiles.
+    let waits = erlang_c(workers, arrival_rate * service_time);
     let longer_than = |seconds: f64| {
-        let (work, drain) = (1.0 / service_time, f64::from(workers) / service_time - rate);
+        let work = 1.0 / service_time;
+        let drain = f64::from(workers) / service_time - arrival_rate;
         let waited =
             (drain * (-work * seconds).exp() - work * (-drain * seconds).exp()) / (drain - work);
         (1.0 - waits) * (-work * seconds).exp() + waits * waited
     };
-    for (percentile_ms, left) in [
-        (outcome.latency_p50_ms, 0.5),
-        (outcome.latency_p99_ms, 0.01),
+    for (percentile_ms, above) in [
+        (summary.latency_p50_ms, 0.5),
+        (summary.latency_p99_ms, 0.01),
     ] {
-        near(longer_than(ms(percentile_ms) / 1000.0), left);
+        near(longer_than(ms(percentile_ms) / 1000.0), above);
     }
 }
 
@@ -59,9 +59,10 @@ fn erlang_c(workers: u32, load: f64) -> f64 {
     lost / (1.0 - busy * (1.0 - lost))
 }
 
-fn alone(storm: &Storm) -> Outcome {
-    let outcomes = storm.compare(&[Policy::fail_fast()]).expect("it fits");
-    outcomes.into_iter().next().expect("one for each policy")
+fn run(simulation: &Simulation) -> Summary {
+    let summaries = simulation.compare(&[Candidate::no_retry()]);
+    let mut summaries = summaries.expect("it is valid").into_iter();
+    summaries.next().expect("one for each candidate")
 }
 
 fn ms(latency: Option<f64>) -> f64 {

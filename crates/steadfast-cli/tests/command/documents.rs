@@ -125,7 +125,7 @@ fn a_strategy_can_be_chosen() {
     let rule = Fault::on(Opcode::Get).answer(Status::TemporaryFailure);
     let _guard = served.cluster().fault(rule);
     let travel = served.address("travel");
-    let output = served.run(&["get", &travel, "k", "--strategy", "fail-fast"]);
+    let output = served.run(&["get", &travel, "k", "--strategy", "no-retry"]);
     assert_eq!(output.status, 1);
     assert!(output.stderr.contains("temporary failure"), "{output:?}");
     assert!(!output.stderr.contains("timed out"), "{output:?}");

@@ -61,11 +61,14 @@ fn stages_decide_before_answers_do() {
 #[test]
 fn strategies_differ_in_what_they_give_up_on() {
     let missing = "kv get --not-sent COLLECTION_NOT_FOUND --strategy";
-    assert_eq!(json(&format!("{missing} fast-fail"))["refusal"], "terminal");
+    assert_eq!(
+        json(&format!("{missing} best-effort-until-terminal"))["refusal"],
+        "terminal"
+    );
     assert_eq!(json(&format!("{missing} best-effort"))["retry"], true);
-    let moved = json("kv upsert --status NOT_MY_VBUCKET --strategy fail-fast");
+    let moved = json("kv upsert --status NOT_MY_VBUCKET --strategy no-retry");
     assert_eq!(moved["retry"], true);
-    let busy = json("kv upsert --status ETMPFAIL --strategy fail-fast");
+    let busy = json("kv upsert --status ETMPFAIL --strategy no-retry");
     assert_eq!(busy["retry"], false);
     for (strategy, retries, longest) in [
         ("guidance", 4, 1000.0),

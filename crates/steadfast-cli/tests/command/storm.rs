@@ -11,15 +11,15 @@ fn storm(arguments: &[&str]) -> crate::support::Output {
 }
 
 #[test]
-fn a_storm_is_told_in_a_table_and_drawn() {
-    let output = storm(&["blip", "--policy", "guidance", "--policy", "fail-fast"]);
+fn a_comparison_is_printed_as_a_table_and_charts() {
+    let output = storm(&["blip", "--strategy", "guidance", "--strategy", "no-retry"]);
     assert!(output.ok(), "{output:?}");
     for text in [
-        "2 clients, 20 requests/s",
+        "clients    2, together 20 requests/s",
         "connections are refused, from 20 s to 21 s",
         "seed       4711",
         "\nguidance ",
-        "\nfail-fast ",
+        "\nno-retry ",
         "█",
     ] {
         assert!(
@@ -32,35 +32,35 @@ fn a_storm_is_told_in_a_table_and_drawn() {
 }
 
 #[test]
-fn machines_get_every_second() {
+fn json_has_every_second() {
     let output = storm(&[
         "outage",
-        "--policy",
-        "at-once",
+        "--strategy",
+        "immediate",
         "--duration",
         "50s",
         "--json",
     ]);
     let report: Value = serde_json::from_str(&output.stdout).expect("it is JSON");
     assert_eq!(report["format"], 1);
-    assert_eq!(report["storm"]["rate_per_s"], 20.0);
+    assert_eq!(report["simulation"]["arrival_rate_per_s"], 20.0);
     assert_eq!(
-        report["storm"]["weather"]["spells"][0]["trouble"],
-        "refusing"
+        report["simulation"]["fault_schedule"]["faults"][0]["effect"],
+        "refuse_connections"
     );
-    let outcome = &report["outcomes"][0];
-    assert_eq!(outcome["policy"], "at-once");
-    assert_eq!(outcome["back_after_seconds"], 0.0);
-    let load = outcome["load_in_trouble"].as_f64().expect("a number");
+    let summary = &report["summaries"][0];
+    assert_eq!(summary["strategy"], "immediate");
+    assert_eq!(summary["recovered_after_seconds"], 0.0);
+    let load = summary["load_during_faults"].as_f64().expect("a number");
     assert!((load - 3.0).abs() < 0.1, "{load}");
-    let seconds = outcome["seconds"].as_array().expect("a list");
+    let seconds = summary["seconds"].as_array().expect("a list");
     assert!(seconds.len() >= 50);
-    assert!(seconds.iter().all(|second| second["begun"].is_u64()));
+    assert!(seconds.iter().all(|second| second["started"].is_u64()));
 }
 
 #[test]
-fn a_run_that_ends_before_the_trouble_does_not_say_that_the_fleet_was_lost() {
-    let output = storm(&["outage", "--policy", "fail-fast", "--duration", "30s"]);
+fn a_run_that_ends_before_the_fault_ends_reports_no_failed_recovery() {
+    let output = storm(&["outage", "--strategy", "no-retry", "--duration", "30s"]);
     assert!(
         output.ok() && !output.stdout.contains('✘'),
         "{}",
@@ -69,14 +69,15 @@ fn a_run_that_ends_before_the_trouble_does_not_say_that_the_fleet_was_lost() {
 }
 
 #[test]
-fn numbers_that_make_no_storm_are_a_usage_error() {
+fn invalid_settings_are_usage_errors() {
     for (arguments, text) in [
-        (["--rate", "0"], "the rate must be"),
+        (["--rate", "0"], "the arrival rate must be"),
         (["--rate", "1e-25"], "fewer than 10 requests"),
-        (["--clients", "1000000000"], "1 to 100000 clients"),
+        (["--clients", "1000000000"], "from 1 to 100000"),
         (["--idempotent", "2"], "from 0 to 1"),
         (["--rate", "1e9"], "20 million"),
-        (["--policy", "hopeful"], "possible values"),
+        (["--strategy", "unknown"], "possible values"),
+        (["--strategy", "fail-fast"], "is now called no-retry"),
     ] {
         let output = steadfast(&["storm", arguments[0], arguments[1]]);
         assert_eq!(output.status, 2, "{output:?}");

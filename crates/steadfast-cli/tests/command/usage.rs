@@ -272,14 +272,14 @@ fn every_help_says_what_the_statuses_mean() {
 #[test]
 fn a_strategy_has_one_name_in_all_commands() {
     for name in [
-        "fast-fail",
+        "best-effort-until-terminal",
         "best-effort",
         "guidance",
         "standard",
         "aws-2.0",
         "aws-2.1",
         "adaptive",
-        "fail-fast",
+        "no-retry",
         "error-map",
     ] {
         let explain = ["explain", "kv", "get", "--in-flight", "--strategy", name];

@@ -40,13 +40,13 @@ fn a_run_starts_whichever_strategy_it_tries_out() {
     let cluster = runtime.block_on(cluster());
     let address = format!("{}/mine", cluster.connection_string());
     for strategy in [
-        "fast-fail",
+        "best-effort-until-terminal",
         "best-effort",
         "guidance",
         "adaptive",
         "aws-2.0",
         "aws-2.1",
-        "fail-fast",
+        "no-retry",
         "error-map",
     ] {
         let output = connect(&address, &["--strategy", strategy, "--json", "--quiet"]);

@@ -1,6 +1,10 @@
-//! One storm under one policy.
+//! One run of a simulation: the event loop for one candidate.
 
-mod flight;
+mod event_queue;
+mod open_requests;
+mod service;
+mod stats;
+mod world;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,255 +14,252 @@ use std::time::Duration;
 use fastrand::Rng;
 use steadfast::{Call, Failure, FaultSide, RetryStrategy, Step, Verdict, reason};
 
-use crate::agenda::Agenda;
-use crate::outcome::Outcome;
-use crate::policy::Policy;
-use crate::service::{Reception, Service, exponential};
-use crate::storm::Storm;
-use crate::tally::Tally;
-use crate::watched::Watched;
-use crate::weather::Trouble;
-use flight::{Flights, Turn};
+use crate::candidate::Candidate;
+use crate::faults::FaultEffect;
+use crate::simulation::Simulation;
+use crate::summary::Summary;
+use event_queue::EventQueue;
+use open_requests::{ClientRequest, OpenRequests, WaitId};
+use service::{Admission, QueueingService, exponential};
+pub(crate) use stats::RunStats;
+use world::CountingWorld;
 
-/// A storm under way.
+/// The state of a run.
 pub(crate) struct Run<'a> {
-    storm: &'a Storm,
-    policy: &'a Policy,
+    simulation: &'a Simulation,
+    candidate: &'a Candidate,
+    /// One for each client.
     strategies: Vec<Arc<dyn RetryStrategy>>,
-    world: Watched,
-    agenda: Agenda<Event>,
-    flights: Flights,
-    service: Service<Turn>,
-    /// Of the requests: when they begin, which client's they are and whether they are
-    /// idempotent. Nothing else uses it, so that all policies meet the same requests.
+    world: CountingWorld,
+    events: EventQueue<Event>,
+    requests: OpenRequests,
+    service: QueueingService<WaitId>,
+    /// Decides when requests start, which client sends them, and which are idempotent.
+    /// Nothing else uses it, so that all candidates get the same requests.
     arrivals: Rng,
-    /// Whether there are no more to come.
-    all_began: bool,
-    tally: Tally,
+    all_started: bool,
+    stats: RunStats,
 }
 
-/// What can happen.
+/// An event of the simulation.
 enum Event {
-    /// A request begins.
-    Begin,
-    /// An attempt reaches the service.
-    Reach(Turn),
-    /// A worker is done with it.
-    Done(Turn),
-    /// An answer reaches the client.
-    Answer(Turn, Answer),
-    /// The client does not wait for an answer any longer.
-    Impatience(Turn),
-    /// A wait before the next attempt is over.
-    Waited(Turn),
-    /// A strategy did not decide in time.
-    Undecided(Turn),
+    RequestStarts,
+    AttemptArrives(WaitId),
+    WorkDone(WaitId),
+    ResponseArrives(WaitId, ServiceResponse),
+    AttemptTimesOut(WaitId),
+    DelayEnds(WaitId),
+    /// The deadline of a request whose strategy has not decided.
+    DecisionTimesOut(WaitId),
 }
 
-/// What the service, or the network, says to an attempt.
+/// The response of the service, or of the network, to an attempt.
 #[derive(Clone, Copy)]
-enum Answer {
-    Good,
-    Refused,
+enum ServiceResponse {
+    Success,
+    ConnectionRefused,
     Error,
-    Busy,
-    ComeBack(Option<Duration>),
+    Throttled { hint: Option<Duration> },
 }
 
 impl<'a> Run<'a> {
-    pub(crate) fn new(storm: &'a Storm, policy: &'a Policy) -> Self {
-        let mut seeds = Rng::with_seed(storm.seed);
+    pub(crate) fn new(simulation: &'a Simulation, candidate: &'a Candidate) -> Self {
+        let mut seeds = Rng::with_seed(simulation.seed);
         Self {
-            storm,
-            policy,
-            strategies: (0..storm.clients).map(|_| policy.make()).collect(),
-            agenda: Agenda::new(),
-            flights: Flights::default(),
+            simulation,
+            candidate,
+            strategies: (0..simulation.clients).map(|_| candidate.make()).collect(),
+            events: EventQueue::new(),
+            requests: OpenRequests::default(),
             arrivals: seeds.fork(),
-            service: Service::new(storm.workers, storm.service_time, storm.queue, seeds.fork()),
-            world: Watched::new(seeds.u64(..)),
-            all_began: false,
-            tally: Tally::new(),
+            service: QueueingService::new(simulation, seeds.fork()),
+            world: CountingWorld::new(seeds.u64(..)),
+            all_started: false,
+            stats: RunStats::new(),
         }
     }
 
-    /// Runs until every request has ended. What the service then still works on, nobody waits for.
-    pub(crate) fn finish(mut self) -> Outcome {
-        self.expect_arrival();
-        while let Some((at, event)) = self.agenda.take() {
-            self.world.wait_until(at);
-            self.happen(event);
-            if self.all_began && self.flights.is_empty() {
+    /// Runs until every request has ended, and ignores work that is left at the service.
+    pub(crate) fn finish(mut self) -> Summary {
+        self.schedule_arrival();
+        while let Some((at, event)) = self.events.pop() {
+            self.world.advance_to(at);
+            self.handle(event);
+            if self.all_started && self.requests.is_empty() {
                 break;
             }
         }
-        Outcome::of(
-            self.storm,
-            self.policy,
-            self.tally,
-            self.world.into_decisions(),
-        )
+        self.stats.retries = self.world.retries.get();
+        self.stats.refusals = self.world.refusals.take();
+        Summary::new(self.simulation, self.candidate, self.stats)
     }
 
-    fn happen(&mut self, event: Event) {
+    fn handle(&mut self, event: Event) {
         match event {
-            Event::Begin => self.begin(),
-            Event::Reach(turn) => self.reach(turn),
-            Event::Done(turn) => self.done(turn),
-            Event::Answer(turn, answer) => self.answer(turn, answer),
-            Event::Impatience(turn) => {
-                self.step(turn, |request, world| request.handle_attempt_timeout(world));
+            Event::RequestStarts => self.start_request(),
+            Event::AttemptArrives(wait) => self.handle_arrival(wait),
+            Event::WorkDone(wait) => self.handle_work_done(wait),
+            Event::ResponseArrives(wait, response) => self.handle_response(wait, response),
+            Event::AttemptTimesOut(wait) => {
+                self.step(wait, |request, world| request.handle_attempt_timeout(world));
             }
-            Event::Waited(turn) => self.step(turn, |request, world| request.handle_waited(world)),
-            Event::Undecided(turn) => {
-                self.step(turn, |request, world| request.handle_deadline(world));
+            Event::DelayEnds(wait) => {
+                self.step(wait, |request, world| request.handle_waited(world));
+            }
+            Event::DecisionTimesOut(wait) => {
+                self.step(wait, |request, world| request.handle_deadline(world));
             }
         }
     }
 
-    fn expect_arrival(&mut self) {
-        let pause = exponential(&mut self.arrivals, 1.0 / self.storm.rate);
+    fn schedule_arrival(&mut self) {
+        let pause = exponential(&mut self.arrivals, 1.0 / self.simulation.arrival_rate);
         let at = self.now() + pause;
-        if at.as_secs_f64() < self.storm.length {
-            self.agenda.put(at, Event::Begin);
+        if at.as_secs_f64() < self.simulation.duration {
+            self.events.push(at, Event::RequestStarts);
         } else {
-            self.all_began = true;
+            self.all_started = true;
         }
     }
 
-    fn begin(&mut self) {
+    fn start_request(&mut self) {
         let client = self.arrivals.usize(..self.strategies.len());
-        let idempotent = self.arrivals.f64() < self.storm.idempotent;
-        self.expect_arrival();
+        let idempotent = self.arrivals.f64() < self.simulation.idempotent;
+        self.schedule_arrival();
         let now = self.now();
-        self.tally.at(now).begun += 1;
+        self.stats.second(now).started += 1;
         let call = Call::new("request")
             .idempotent(idempotent)
-            .timeout(Duration::from_secs_f64(self.storm.timeout));
-        let turn = self
-            .flights
-            .begin(self.strategies[client].clone(), call, now);
-        self.step(turn, |request, world| request.begin(world));
+            .timeout(Duration::from_secs_f64(self.simulation.timeout));
+        let strategy = self.strategies[client].clone();
+        let wait = self.requests.insert(strategy, call, now);
+        self.step(wait, |request, world| request.begin(world));
     }
 
-    /// Something happened to a request, if it still waits for it.
-    fn step(&mut self, turn: Turn, happened: impl FnOnce(&mut flight::Request, &Watched) -> Step) {
-        let Some(flight) = self.flights.at(turn) else {
+    /// Passes an event to a request, unless it is stale, and does what the request
+    /// wants next.
+    fn step(
+        &mut self,
+        wait: WaitId,
+        handle: impl FnOnce(&mut ClientRequest, &CountingWorld) -> Step,
+    ) {
+        let Some(open) = self.requests.get(wait) else {
             return;
         };
-        let mut step = happened(&mut flight.request, &self.world);
-        while let Step::Ask(pending) = step {
-            let mut pending = pending;
-            // Nothing that a decision could wait for happens in a simulation: it is ready, or
-            // the deadline comes first.
-            match Pin::new(&mut pending).poll(&mut Context::from_waker(Waker::noop())) {
-                Poll::Ready(answer) => step = flight.request.handle_decision(answer, &self.world),
+        let started = open.started;
+        let mut step = handle(&mut open.request, &self.world);
+        while let Step::Ask(mut pending) = step {
+            // In a simulation nothing wakes a pending decision: it is ready now, or the
+            // deadline comes first.
+            let mut context = Context::from_waker(Waker::noop());
+            match Pin::new(&mut pending).poll(&mut context) {
+                Poll::Ready(answer) => step = open.request.handle_decision(answer, &self.world),
                 Poll::Pending => {
-                    let deadline = flight.begun + Duration::from_secs_f64(self.storm.timeout);
-                    let turn = self.flights.turn(turn);
-                    self.agenda.put(deadline, Event::Undecided(turn));
+                    let deadline = started + Duration::from_secs_f64(self.simulation.timeout);
+                    let wait = self.requests.next_wait(wait);
+                    self.events.push(deadline, Event::DecisionTimesOut(wait));
                     return;
                 }
             }
         }
-        let begun = flight.begun;
         match step {
-            Step::Attempt => self.attempt(turn),
+            Step::Attempt => self.send_attempt(wait, started),
             Step::Wait { delay, .. } => {
-                let turn = self.flights.turn(turn);
-                self.agenda.put(self.now() + delay, Event::Waited(turn));
+                let wait = self.requests.next_wait(wait);
+                self.events.push(self.now() + delay, Event::DelayEnds(wait));
             }
-            Step::GiveUp(verdict) => self.end(turn, begun, verdict),
-            Step::Ask(_) => unreachable!("the loop above answers it"),
-            Step::LeftAlone => unreachable!("a request is told only what it waits for"),
+            Step::GiveUp(verdict) => self.end_request(wait, started, verdict),
+            Step::Ask(_) => unreachable!("the loop above handles it"),
+            Step::LeftAlone => unreachable!("stale events are dropped above"),
         }
     }
 
-    fn attempt(&mut self, turn: Turn) {
+    fn send_attempt(&mut self, wait: WaitId, started: Duration) {
         let now = self.now();
-        self.tally.at(now).attempts += 1;
-        let turn = self.flights.turn(turn);
-        let begun = self.flights.at(turn).map_or(now, |flight| flight.begun);
-        let left = begun + Duration::from_secs_f64(self.storm.timeout) - now;
-        let patience = left.min(Duration::from_secs_f64(self.storm.attempt_timeout));
-        self.agenda.put(now + self.network(), Event::Reach(turn));
-        self.agenda.put(now + patience, Event::Impatience(turn));
+        self.stats.second(now).attempts += 1;
+        let wait = self.requests.next_wait(wait);
+        let left = started + Duration::from_secs_f64(self.simulation.timeout) - now;
+        let timeout = left.min(Duration::from_secs_f64(self.simulation.attempt_timeout));
+        let arrives = now + self.network_delay();
+        self.events.push(arrives, Event::AttemptArrives(wait));
+        self.events
+            .push(now + timeout, Event::AttemptTimesOut(wait));
     }
 
-    fn reach(&mut self, turn: Turn) {
-        match self.trouble() {
-            Some(Trouble::Refusing) => return self.reply(turn, Answer::Refused),
-            Some(Trouble::Silent) => return,
-            Some(Trouble::Throttling { share, hint }) => {
-                let rate = share * self.storm.capacity();
-                if !self.service.lets_in(rate, self.now()) {
+    fn handle_arrival(&mut self, wait: WaitId) {
+        match self.active_fault() {
+            Some(FaultEffect::RefuseConnections) => {
+                return self.respond(wait, ServiceResponse::ConnectionRefused);
+            }
+            Some(FaultEffect::NoResponse) => return,
+            Some(FaultEffect::Throttle { share, hint }) => {
+                let rate = share * self.simulation.capacity();
+                if !self.service.admits(rate, self.now()) {
                     let hint = hint.map(Duration::from_secs_f64);
-                    return self.reply(turn, Answer::ComeBack(hint));
+                    return self.respond(wait, ServiceResponse::Throttled { hint });
                 }
             }
-            Some(Trouble::Failing { .. } | Trouble::Slow { .. }) | None => {}
+            Some(FaultEffect::Fail { .. } | FaultEffect::Slow { .. }) | None => {}
         }
-        match self.service.receive(turn) {
-            Reception::Begun => self.work(turn),
-            Reception::Queued => {
-                let (now, waiting) = (self.now(), self.service.waiting());
-                let second = self.tally.at(now);
-                second.queue = second.queue.max(waiting);
+        match self.service.receive(wait) {
+            Admission::Started => self.start_work(wait),
+            Admission::Queued => {
+                let (now, queue) = (self.now(), self.service.queue_len());
+                let second = self.stats.second(now);
+                second.max_queue = second.max_queue.max(queue);
             }
-            Reception::Full => self.reply(turn, Answer::Busy),
+            Admission::QueueFull => self.respond(wait, ServiceResponse::Throttled { hint: None }),
         }
     }
 
-    fn work(&mut self, turn: Turn) {
-        let factor = match self.trouble() {
-            Some(Trouble::Slow { factor }) => factor,
+    fn start_work(&mut self, wait: WaitId) {
+        let factor = match self.active_fault() {
+            Some(FaultEffect::Slow { factor }) => factor,
             _ => 1.0,
         };
-        let done = self.now() + self.service.work(factor);
-        self.agenda.put(done, Event::Done(turn));
+        let done = self.now() + self.service.work_time(factor);
+        self.events.push(done, Event::WorkDone(wait));
     }
 
-    fn done(&mut self, turn: Turn) {
+    fn handle_work_done(&mut self, wait: WaitId) {
         let now = self.now();
-        let for_nobody = self.flights.at(turn).is_none();
-        let second = self.tally.at(now);
-        second.worked += 1;
-        second.for_nobody += u64::from(for_nobody);
-        match self.trouble() {
-            Some(Trouble::Silent) => {}
-            Some(Trouble::Failing { share }) if self.service.fails(share) => {
-                self.reply(turn, Answer::Error);
+        let wasted = self.requests.get(wait).is_none();
+        let second = self.stats.second(now);
+        second.processed += 1;
+        second.wasted += u64::from(wasted);
+        match self.active_fault() {
+            Some(FaultEffect::NoResponse) => {}
+            Some(FaultEffect::Fail { share }) if self.service.fails(share) => {
+                self.respond(wait, ServiceResponse::Error);
             }
-            _ => self.reply(turn, Answer::Good),
+            _ => self.respond(wait, ServiceResponse::Success),
         }
-        if let Some(next) = self.service.next() {
-            self.work(next);
+        if let Some(next) = self.service.next_queued() {
+            self.start_work(next);
         }
     }
 
-    fn reply(&mut self, turn: Turn, answer: Answer) {
-        self.agenda
-            .put(self.now() + self.network(), Event::Answer(turn, answer));
+    fn respond(&mut self, wait: WaitId, response: ServiceResponse) {
+        let arrives = self.now() + self.network_delay();
+        self.events
+            .push(arrives, Event::ResponseArrives(wait, response));
     }
 
-    fn answer(&mut self, turn: Turn, answer: Answer) {
-        let failure = match answer {
-            Answer::Good => {
-                if let Some(flight) = self.flights.at(turn) {
-                    flight.request.handle_success(&self.world);
-                    let begun = flight.begun;
-                    self.end(turn, begun, Verdict::Succeeded);
+    fn handle_response(&mut self, wait: WaitId, response: ServiceResponse) {
+        let failure = match response {
+            ServiceResponse::Success => {
+                if let Some(open) = self.requests.get(wait) {
+                    open.request.handle_success(&self.world);
+                    let started = open.started;
+                    self.end_request(wait, started, Verdict::Succeeded);
                 }
                 return;
             }
-            Answer::Refused => Failure::not_sent(&reason::NOT_AVAILABLE),
-            Answer::Error => {
+            ServiceResponse::ConnectionRefused => Failure::not_sent(&reason::NOT_AVAILABLE),
+            ServiceResponse::Error => {
                 Failure::responded(&reason::OPERATION_FAILED).with_fault(FaultSide::Server)
             }
-            Answer::Busy => Failure::responded(&reason::THROTTLED)
-                .with_fault(FaultSide::Server)
-                .throttling(),
-            Answer::ComeBack(hint) => {
+            ServiceResponse::Throttled { hint } => {
                 let failure = Failure::responded(&reason::THROTTLED)
                     .with_fault(FaultSide::Server)
                     .throttling();
@@ -268,26 +269,26 @@ impl<'a> Run<'a> {
                 }
             }
         };
-        self.step(turn, |request, world| {
+        self.step(wait, |request, world| {
             request.handle_failure(failure, world)
         });
     }
 
-    fn end(&mut self, turn: Turn, begun: Duration, verdict: Verdict) {
+    fn end_request(&mut self, wait: WaitId, started: Duration, verdict: Verdict) {
         let now = self.now();
-        self.flights.end(turn);
-        self.tally.ended(begun, now, verdict);
+        self.requests.remove(wait);
+        self.stats.request_ended(started, now, verdict);
     }
 
-    fn trouble(&self) -> Option<Trouble> {
-        self.storm.weather.at(self.now().as_secs_f64())
+    fn active_fault(&self) -> Option<FaultEffect> {
+        self.simulation.faults.active_at(self.now().as_secs_f64())
     }
 
     fn now(&self) -> Duration {
         self.world.elapsed()
     }
 
-    fn network(&self) -> Duration {
-        Duration::from_secs_f64(self.storm.network)
+    fn network_delay(&self) -> Duration {
+        Duration::from_secs_f64(self.simulation.network_delay)
     }
 }

@@ -1,13 +1,13 @@
-//! The fleet of the tests: a tenth of the usual one, and of its service.
+//! The simulation of the tests: a tenth of the default fleet and service.
 
-use steadfast_storm::Storm;
+use steadfast_storm::Simulation;
 
-pub(crate) fn small() -> Storm {
-    Storm {
+pub(crate) fn small() -> Simulation {
+    Simulation {
         clients: 10,
-        rate: 100.0,
+        arrival_rate: 100.0,
         workers: 1,
-        queue: 250,
-        ..Storm::default()
+        queue_limit: 250,
+        ..Simulation::default()
     }
 }

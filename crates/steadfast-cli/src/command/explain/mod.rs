@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     ending: EndingArguments,
     /// Who decides about retries
-    #[arg(long, value_enum, default_value_t = StrategyName::FastFail)]
+    #[arg(long, value_enum, default_value_t)]
     strategy: StrategyName,
     /// How much time the operation has, as in 2.5s [default: the client's]
     #[arg(long, value_parser = crate::duration::parse_some)]

@@ -69,9 +69,9 @@ pub(crate) struct Arguments {
     /// Decides the workload and the script; one that is printed repeats its run
     #[arg(long)]
     seed: Option<u64>,
-    /// Who decides about retries: fast-fail, best-effort, guidance, adaptive, aws-2.0, aws-2.1,
-    /// fail-fast or error-map; `steadfast explain --help` says what they do
-    #[arg(long, value_enum, default_value_t = StrategyName::FastFail, hide_possible_values = true)]
+    /// Retry strategy: best-effort-until-terminal, best-effort, guidance, adaptive, aws-2.0,
+    /// aws-2.1, no-retry or error-map; `steadfast explain --help` describes them
+    #[arg(long, value_enum, default_value_t, hide_possible_values = true)]
     strategy: StrategyName,
     /// How many nodes the embedded cluster has
     #[arg(long, default_value_t = 3)]
@@ -284,7 +284,7 @@ fn replay(arguments: &Arguments, seed: u64) -> String {
     if arguments.timeout != Duration::from_millis(2500) {
         add("--timeout", &seconds(arguments.timeout));
     }
-    if arguments.strategy != StrategyName::FastFail {
+    if arguments.strategy != StrategyName::default() {
         add("--strategy", &arguments.strategy.name());
     }
     if arguments.nodes != 3 {
