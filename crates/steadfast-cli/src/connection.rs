@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use steadfast::{Outcome, RetryStrategy, Stage};
+use steadfast::report::Outcome;
+use steadfast::{RetryStrategy, Stage};
 use steadfast_couchbase::diagnostics::Readiness;
 use steadfast_couchbase::explain::about;
 use steadfast_couchbase::{Cluster, ClusterOptions, Collection, ConfigError, Credentials, Error};

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use steadfast::FailFast;
-use steadfast::{Adaptive, BestEffort, RetryStrategy, Standard, WhenLimited};
+use steadfast::strategy::WhenLimited;
+use steadfast::{Adaptive, BestEffort, RetryStrategy, Standard};
 use steadfast_couchbase::{ErrorMapDirected, fast_fail_on_terminal_errors};
 
 /// A strategy by name.

@@ -12,9 +12,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use steadfast::{
-    Answer, Call, Cause, Failure, Orchestrator, PendingDecision, RetryStrategy, Step, Verdict,
-};
+use steadfast::strategy::{Answer, Cause, PendingDecision};
+use steadfast::{Call, Failure, Orchestrator, RetryStrategy, Step, Verdict};
 use tracing::{Instrument, Span};
 
 use crate::error::{Error, ErrorKind};
@@ -94,7 +93,7 @@ pub(crate) fn drive<'a, A: Attempts + Send>(
             Err(error) => error
                 .context()
                 .report()
-                .map_or(0, steadfast::Report::retries),
+                .map_or(0, steadfast::report::Report::retries),
         };
         if !span.is_disabled() {
             span.record("couchbase.retries", retries);
@@ -226,7 +225,7 @@ fn error(kind: ErrorKind, request: &Orchestrator<&dyn RetryStrategy>) -> Error {
 }
 
 /// What the refusal says beyond its cause.
-fn note(report: &steadfast::Report) -> Option<String> {
+fn note(report: &steadfast::report::Report) -> Option<String> {
     let refusal = report.refusal()?;
     match refusal.cause() {
         Cause::Cancelled => Some("the client was closed".to_owned()),

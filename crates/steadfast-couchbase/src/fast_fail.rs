@@ -4,9 +4,8 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-use steadfast::{
-    BestEffort, BoxError, Failure, FastFailOnTerminalError, Refusal, RetryStrategy, Terminal,
-};
+use steadfast::strategy::{BoxError, Refusal, Terminal};
+use steadfast::{BestEffort, Failure, FastFailOnTerminalError, RetryStrategy};
 
 use crate::error::ErrorKind;
 use crate::reason;

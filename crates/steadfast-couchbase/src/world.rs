@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use steadfast::{RetryEvent, Roll, World};
+use steadfast::world::Roll;
+use steadfast::{RetryEvent, World};
 
 use crate::observe::count_decision;
 

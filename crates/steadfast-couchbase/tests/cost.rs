@@ -17,7 +17,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use steadfast::{RetryAction, from_fn};
+use steadfast::from_fn;
+use steadfast::strategy::RetryAction;
 use steadfast_cluster::fault::Fault;
 use steadfast_cluster::{BucketSettings, TestCluster};
 use steadfast_couchbase::{Cluster, Collection, Credentials};

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Extensions, HeaderMap, Method, StatusCode};
-use steadfast::{Attempt, Error, Failure, Report};
+use steadfast::report::Report;
+use steadfast::{Attempt, Error, Failure};
 
 use crate::classify::{HttpClassifier, HttpOutcome, Reading};
 use crate::clock;

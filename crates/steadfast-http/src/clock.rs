@@ -20,8 +20,8 @@ impl steadfast::World for Machine<'_> {
         std::time::Instant::now()
     }
 
-    fn roll(&self) -> steadfast::Roll {
-        steadfast::Roll::from_bits(fastrand::u64(..))
+    fn roll(&self) -> steadfast::world::Roll {
+        steadfast::world::Roll::from_bits(fastrand::u64(..))
     }
 
     fn observe(&self, event: &steadfast::RetryEvent<'_>) {

@@ -17,7 +17,7 @@ use common::{Client, Ended, Rowed, get, post, promises, rows};
 use http::Extensions;
 use reqwest::{Request, Response};
 use reqwest_middleware::{ClientBuilder, Middleware, Next};
-use steadfast::Cause;
+use steadfast::strategy::Cause;
 use steadfast_http::reqwest::{RetryMiddleware, SendWithRetry, watch_redirects};
 use steadfast_http::{AttemptMark, HttpRetry};
 

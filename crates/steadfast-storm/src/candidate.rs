@@ -3,9 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use steadfast::{
-    Adaptive, Backoff, BestEffort, FailFast, RetryStrategy, Standard, StrategyExt, WhenLimited,
-};
+use steadfast::strategy::WhenLimited;
+use steadfast::{Adaptive, Backoff, BestEffort, FailFast, RetryStrategy, Standard, StrategyExt};
 
 /// A strategy under test. Each client gets an instance of its own: in production, too,
 /// budgets and send rates belong to one client.

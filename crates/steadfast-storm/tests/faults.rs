@@ -5,7 +5,8 @@ mod support;
 
 use std::sync::Arc;
 
-use steadfast::{RetryAfter, Standard};
+use steadfast::Standard;
+use steadfast::strategy::RetryAfter;
 use steadfast_storm::{Candidate, FaultEffect, FaultSchedule, Simulation, Summary};
 
 fn small() -> Simulation {

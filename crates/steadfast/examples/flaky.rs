@@ -7,7 +7,8 @@ use std::io;
 use std::time::Duration;
 
 use steadfast::classify::{ByInfo, Classifier};
-use steadfast::{BestEffort, Call, Failure, StrategyExt, explain, plan, reason};
+use steadfast::explain::plan;
+use steadfast::{BestEffort, Call, Failure, StrategyExt, explain, reason};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::cold::Cold;
+use crate::rare_box::RareBox;
 use crate::request::{Progress, Request};
 
 /// The description of a call: its operation, whether it is idempotent, how much
@@ -29,7 +29,7 @@ pub struct Call {
     pub(crate) service: &'static str,
     pub(crate) idempotent: bool,
     pub(crate) timeout: Option<Duration>,
-    pub(crate) context: Cold<Arc<dyn Any + Send + Sync>>,
+    pub(crate) context: RareBox<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Call {
@@ -41,7 +41,7 @@ impl Call {
             service: "",
             idempotent: false,
             timeout: None,
-            context: Cold::NONE,
+            context: RareBox::NONE,
         }
     }
 

@@ -4,10 +4,10 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::failure::Failure;
+use crate::failure::Stage;
 use crate::reason::Reason;
-use crate::refusal::Refusal;
 use crate::request::Request;
-use crate::stage::Stage;
+use crate::strategy::Refusal;
 
 /// One retry or one refusal. RFC 0049 ("Retry Orchestration") requires both to
 /// be logged, with the reason.

@@ -8,10 +8,10 @@
 
 use std::fmt;
 
+use crate::failure::Stage;
 use crate::failure::{Failure, FaultSide, Safety};
-use crate::refusal::Cause;
 use crate::request::Request;
-use crate::stage::Stage;
+use crate::strategy::Cause;
 
 /// What makes a retry lawful.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,4 +1,4 @@
-//! Retry handling that is safe, bounded and explained.
+//! Retries that are safe, bounded and explained.
 //!
 //! ```
 //! use std::time::Duration;
@@ -7,7 +7,8 @@
 //! # async fn fetch(_: Option<Duration>) -> std::io::Result<&'static str> { Ok("value") }
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), steadfast::Error<std::io::Error>> {
-//! let strategy = Standard::guidance();
+//! let strategy = Standard::guidance(); // one for the whole client
+//!
 //! let value = steadfast::retry(&strategy)
 //!     .operation("get")
 //!     .idempotent(true)
@@ -19,86 +20,83 @@
 //! # }
 //! ```
 //!
-//! - **Safe**: what may have been applied is not sent again, unless the call is
-//!   idempotent. No strategy can overrule that ([`lawful`]).
-//! - **Bounded**: in time by the deadline, which no sleep passes; in number by
-//!   the strategy; in load by a [`Budget`] that all calls share. A strategy can
-//!   state its [worst case](WorstCase) before it is used.
-//! - **Explained**: every attempt's reason is on the [`Error`], every decision
-//!   is a [`RetryEvent`], and [`explain()`] says beforehand what would be decided.
+//! - **Safe**: a request that may have been applied is not sent again, unless it is
+//!   idempotent. No strategy can overrule this ([`law`]).
+//! - **Bounded**: the deadline bounds the time, the strategy the attempts, and a
+//!   [`Budget`] that all calls share the load. Every strategy states its
+//!   [worst case](strategy::WorstCase).
+//! - **Explained**: the [`Error`] lists every attempt with its reason, every decision
+//!   is a [`RetryEvent`], and [`explain()`] predicts a decision without making it.
 //!
-//! A call that succeeds at the first try costs no allocation, no lock, no write
-//! to shared memory, and no look at the clock unless it has a deadline.
+//! A call that succeeds at the first attempt allocates nothing, takes no lock, writes
+//! no shared memory, and reads the clock only if it has a deadline.
 //!
-//! # The words
+//! # Where to look
 //!
-//! A *request* is one call of the user, an *attempt* one try on the wire. An
-//! attempt ends in a [`Stage`]; if it failed, a [`Failure`] says how, and its
-//! [`Reason`] why. A [`RetryStrategy`] answers with a fresh [`RetryToken`] or a
-//! [`Refusal`]. The [`Orchestrator`] keeps the law around the strategy, and
-//! ends the request with a [`Verdict`]. Time and chance come from a [`World`].
+//! | to | see |
+//! |---|---|
+//! | choose a strategy, limit one, or write one | [`strategy`], [`StrategyExt`], [`RetryStrategy`] |
+//! | limit the load that retries add | [`budget`] |
+//! | say what an error means | [`classify`], [`Failure`], [`Reason`] |
+//! | read what happened | [`Error`], [`report`], [`event`] |
+//! | drive requests without tokio, or in a client of your own | [`Retry::run_blocking`], [`Orchestrator`] |
+//! | test in virtual time | [`VirtualWorld`] |
 //!
-//! # Features
+//! A *request* is one call of the user; an *attempt* is one try on the wire. A failed
+//! attempt is a [`Failure`]: its [`Stage`] says how far it got, its [`Reason`] why it
+//! failed. The [`RetryStrategy`] grants a retry or refuses it. The [`Orchestrator`]
+//! enforces the law around it and ends the request with a [`Verdict`].
 //!
-//! - `tokio` (default): [`Retry::run`], the async driver.
-//! - `json`: `Error::to_json`.
-//! - `tracing`: every [`RetryEvent`] also as a `tracing` event.
-//!
-//! [`Retry::run_blocking`] needs no feature.
+//! Features: `tokio` (default) adds [`Retry::run`], `json` adds `Error::to_json`, and
+//! `tracing` emits every [`RetryEvent`] as a `tracing` event too.
 
-mod backoff;
-mod budget;
+pub mod backoff;
+pub mod budget;
 mod call;
 pub mod classify;
-mod cold;
-mod decision;
 mod driver;
 mod error;
-mod event;
-mod explain;
-mod failure;
-mod history;
-mod info;
+pub mod event;
+pub mod explain;
+pub mod failure;
 mod invalid_setting;
-mod law;
+pub mod law;
 mod orchestrator;
+mod rare_box;
 pub mod reason;
-mod refusal;
+pub mod report;
 mod request;
-mod stage;
-mod strategy;
+pub mod strategy;
 mod sync;
-mod token;
-mod verdict;
-mod world;
+pub mod world;
 
+#[doc(inline)]
 pub use backoff::{Backoff, Jitter};
-pub use budget::{Budget, BudgetBuilder, Costs, Load, Refund};
+#[doc(inline)]
+pub use budget::Budget;
 pub use call::Call;
-pub use decision::{Answer, Decision, PendingDecision, RetryAction};
 pub use driver::{Attempt, Retry, retry};
 pub use error::Error;
-pub use event::{Decided, RetryEvent};
-pub use explain::{Explanation, Plan, PlanRow, Planned, Unexplainable, explain, plan};
-pub use failure::{Failure, FaultSide, Safety};
-pub use history::{AttemptRecord, History, Outcome};
-pub use info::{ErrorInfo, RetryInfo};
+#[doc(inline)]
+pub use event::RetryEvent;
+#[doc(inline)]
+pub use explain::explain;
+#[doc(inline)]
+pub use failure::{Failure, Stage};
 pub use invalid_setting::InvalidSetting;
-pub use law::{Grounds, MaybeRule, lawful};
-pub use orchestrator::{Orchestrator, Panicked, Report, Step};
-pub use reason::{Reason, ReasonSet};
-pub use refusal::{BoxError, Cause, Refusal};
+pub use orchestrator::{Orchestrator, Step};
+#[doc(inline)]
+pub use reason::Reason;
+#[doc(inline)]
+pub use report::Verdict;
 pub use request::Request;
-pub use stage::Stage;
+#[doc(inline)]
 pub use strategy::{
-    Adaptive, AttemptLimit, BestEffort, Condition, Ending, FailFast, FastFailOnTerminalError,
-    ForeignToken, FromFn, Gate, Gated, Limits, MaxAttempts, RetryAfter, RetryStrategy, Standard,
-    StandardBuilder, StrategyExt, Terminal, Terminals, When, WhenLimited, WithBudget, WorstCase,
+    Adaptive, BestEffort, FailFast, FastFailOnTerminalError, RetryStrategy, Standard, StrategyExt,
     from_fn,
 };
-pub use token::{RetryToken, StrategyId};
-pub use verdict::{Certainty, Verdict};
-pub use world::{Roll, VirtualWorld, World};
+#[doc(inline)]
+pub use world::{VirtualWorld, World};
 
 /// The examples of the guide for contributors are run like all others.
 #[cfg(doctest)]

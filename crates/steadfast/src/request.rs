@@ -5,9 +5,9 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::call::Call;
-use crate::cold::Cold;
-use crate::history::{Ended, History, Trail};
+use crate::rare_box::RareBox;
 use crate::reason::ReasonSet;
+use crate::report::{History, RequestEnd, Trail};
 
 /// RFC 0049's `Request` ("Request Annotation"): what a strategy may know of a
 /// call, and what became of it so far. The user's own data is one typed value
@@ -39,7 +39,7 @@ pub(crate) struct Progress {
     pub(crate) retries: u32,
     pub(crate) may_have_been_applied: bool,
     pub(crate) trail: Option<Trail>,
-    pub(crate) ended: Cold<Ended>,
+    pub(crate) ended: RareBox<RequestEnd>,
 }
 
 impl Progress {
@@ -52,7 +52,7 @@ impl Progress {
             retries: 0,
             may_have_been_applied: false,
             trail: None,
-            ended: Cold::NONE,
+            ended: RareBox::NONE,
         }
     }
 

@@ -16,9 +16,10 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use steadfast::strategy::{Terminal, WhenLimited};
 use steadfast::{
     Adaptive, Backoff, BestEffort, Budget, Failure, FastFailOnTerminalError, RetryStrategy,
-    Standard, StrategyExt, Terminal, WhenLimited, reason, retry,
+    Standard, StrategyExt, reason, retry,
 };
 
 const MINUTE: Duration = Duration::from_secs(60);

@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use steadfast::budget::{Costs, Refund};
+use steadfast::strategy::{Ending, WhenLimited};
 use steadfast::{
-    Adaptive, Backoff, Budget, Call, Costs, Ending, Failure, Refund, RetryStrategy, Standard,
-    VirtualWorld, WhenLimited, World, reason, retry,
+    Adaptive, Backoff, Budget, Call, Failure, RetryStrategy, Standard, VirtualWorld, World, reason,
+    retry,
 };
 
 const THREADS: u32 = 4;

@@ -5,11 +5,18 @@ use std::cell::RefCell;
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use steadfast::classify::RetryInfo;
+use steadfast::event::Decided;
+use steadfast::failure::Safety;
+use steadfast::report::Outcome;
+use steadfast::strategy::{
+    Answer, Cause, Decision, ForeignToken, Limits, Refusal, RetryAction, RetryToken, StrategyId,
+    WorstCase,
+};
+use steadfast::world::Roll;
 use steadfast::{
-    Answer, Backoff, BestEffort, Call, Cause, Decided, Decision, Failure, ForeignToken, Limits,
-    Orchestrator, Outcome, Reason, Refusal, Request, RetryAction, RetryEvent, RetryInfo,
-    RetryStrategy, RetryToken, Roll, Safety, Stage, Standard, Step, StrategyId, VirtualWorld,
-    World, WorstCase, from_fn, reason,
+    Backoff, BestEffort, Call, Failure, Orchestrator, Reason, Request, RetryEvent, RetryStrategy,
+    Stage, Standard, Step, VirtualWorld, World, from_fn, reason,
 };
 
 static NOT_MY_PARTITION: Reason = Reason::new("NOT_MY_PARTITION")

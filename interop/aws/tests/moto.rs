@@ -14,7 +14,8 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::{BehaviorVersion, Builder, Credentials, Region};
 use aws_sdk_sqs::types::QueueAttributeName;
 use server::{Do, Server, with};
-use steadfast::{Backoff, Budget, Refund, Standard};
+use steadfast::budget::Refund;
+use steadfast::{Backoff, Budget, Standard};
 use steadfast_http::aws::AwsRetry;
 use tokio::process::{Child, Command};
 

@@ -28,7 +28,8 @@ use aws_smithy_types::retry::ErrorKind;
 use aws_smithy_types::timeout::TimeoutConfig;
 use rows::UnderStrategy;
 use server::{Do, Server, answer, with};
-use steadfast::{Backoff, Cause, RetryEvent, Standard};
+use steadfast::strategy::Cause;
+use steadfast::{Backoff, RetryEvent, Standard};
 use steadfast_http::aws::AwsRetry;
 
 #[derive(Clone, Copy)]

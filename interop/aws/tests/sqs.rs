@@ -21,7 +21,8 @@ use aws_sdk_sqs::config::{
 use aws_sdk_sqs::error::BoxError;
 use rows::UnderStrategy;
 use server::{Do, Server, answer, nobody, once_each, with};
-use steadfast::{Backoff, Cause, RetryEvent, Standard};
+use steadfast::strategy::Cause;
+use steadfast::{Backoff, RetryEvent, Standard};
 use steadfast_http::aws::{AwsOperation, AwsRetry};
 
 fn config(server: &Server) -> Builder {
@@ -203,7 +204,7 @@ async fn a_calls_own_strategy_takes_the_clients_place() {
 #[tokio::test]
 async fn the_operation_timeout_is_the_deadline_and_no_attempt_follows_a_capped_sleep() {
     let server = Server::start([with(503, "retry-after", "600")]).await;
-    let floor = steadfast::RetryAfter::Floor;
+    let floor = steadfast::strategy::RetryAfter::Floor;
     let strategy = quick().to_builder().retry_after(floor).build().unwrap();
     let timeout = TimeoutConfig::builder().operation_timeout(Duration::from_millis(400));
     let config = config(&server).timeout_config(timeout.build());
@@ -333,7 +334,7 @@ async fn hostile_hints_neither_stop_nor_hasten_a_retry() {
         let server = Server::start([with(503, header, value)]).await;
         let strategy = quick()
             .to_builder()
-            .retry_after(steadfast::RetryAfter::Floor);
+            .retry_after(steadfast::strategy::RetryAfter::Floor);
         let causes = Arc::new(Mutex::new(Vec::new()));
         let retry = AwsRetry::new(strategy.build().unwrap()).observe({
             let causes = Arc::clone(&causes);

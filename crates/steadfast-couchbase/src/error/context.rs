@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use steadfast::Report;
+use steadfast::report::Report;
 use steadfast_wire::Status;
 use steadfast_wire::error_map::Attributes;
 

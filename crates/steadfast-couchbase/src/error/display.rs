@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use steadfast::Report;
+use steadfast::report::Report;
 
 use super::{Error, ErrorKind};
 

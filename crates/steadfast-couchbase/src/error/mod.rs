@@ -16,7 +16,8 @@ use std::fmt;
 
 pub use context::{ErrorContext, HttpContext, KvContext, Place};
 pub use kind::ErrorKind;
-use steadfast::{ReasonSet, Report};
+use steadfast::reason::ReasonSet;
+use steadfast::report::Report;
 
 /// An operation did not succeed.
 pub struct Error {

@@ -3,7 +3,7 @@
 //! Whoever asks "would this have been retried?" wants the answer of the code that
 //! runs, not of a page that describes it. So these functions ask the very tables
 //! that operations ask, and hand out what operations hand to the orchestrator: a
-//! failure for [`steadfast::explain`] and [`steadfast::plan`] to try out.
+//! failure for [`steadfast::explain`] and [`steadfast::explain::plan`] to try out.
 //!
 //! ```
 //! use steadfast::{Call, explain};
@@ -18,7 +18,7 @@
 //! let call = Call::new(upsert.name()).idempotent(upsert.is_idempotent());
 //! let explanation = explain(&fast_fail_on_terminal_errors(), &call, &failure)?;
 //! assert!(explanation.would_retry());
-//! # Ok::<(), steadfast::Unexplainable>(())
+//! # Ok::<(), steadfast::explain::Unexplainable>(())
 //! ```
 
 mod about;

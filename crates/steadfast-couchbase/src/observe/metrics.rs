@@ -3,7 +3,8 @@
 use std::sync::OnceLock;
 
 use metrics::{Histogram, Label, counter, histogram};
-use steadfast::{Decided, RetryEvent};
+use steadfast::RetryEvent;
+use steadfast::event::Decided;
 
 use super::Finished;
 use crate::kv::operation::KvOperation;

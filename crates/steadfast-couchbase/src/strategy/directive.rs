@@ -11,7 +11,8 @@ use steadfast_wire::error_map::{Attributes, ErrorDefinition, RetrySpec};
 /// The client attaches it to the failure, where a strategy finds it:
 ///
 /// ```
-/// use steadfast::{RetryAction, from_fn};
+/// use steadfast::strategy::RetryAction;
+/// use steadfast::from_fn;
 /// use steadfast_couchbase::RetryDirective;
 ///
 /// let strategy = from_fn(|_request, failure| match failure.attachment::<RetryDirective>() {

@@ -12,10 +12,11 @@ mod schedule;
 use std::fmt;
 use std::time::Instant;
 
-use steadfast::{
-    Answer, BestEffort, Cause, Decision, Ending, Failure, ForeignToken, Limits, Refusal, Request,
-    RetryAfter, RetryStrategy, RetryToken, World, WorstCase,
+use steadfast::strategy::{
+    Answer, Cause, Decision, Ending, ForeignToken, Limits, Refusal, RetryAfter, RetryToken,
+    WorstCase,
 };
+use steadfast::{BestEffort, Failure, Request, RetryStrategy, World};
 
 pub use directive::RetryDirective;
 

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use steadfast::{RetryAfter, RetryToken, World};
+use steadfast::World;
+use steadfast::strategy::{RetryAfter, RetryToken};
 use steadfast_wire::Status;
 use steadfast_wire::error_map::{ErrorMapBackoff, RetrySpec};
 

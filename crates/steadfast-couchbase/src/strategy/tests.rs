@@ -1,8 +1,7 @@
 use std::time::Duration;
 
-use steadfast::{
-    Call, Certainty, Orchestrator, Outcome, Step, StrategyExt, Verdict, VirtualWorld, from_fn,
-};
+use steadfast::report::{Certainty, Outcome};
+use steadfast::{Call, Orchestrator, Step, StrategyExt, Verdict, VirtualWorld, from_fn};
 use steadfast_wire::Status;
 use steadfast_wire::error_map::{ErrorMap, ErrorMapBackoff, RetrySpec};
 
@@ -228,7 +227,7 @@ fn the_inner_strategy_may_refuse_what_the_server_asks_for() {
     let limited = BestEffort::default().max_attempts(3).unwrap();
     let mut scene = Scene::new(ErrorMapDirected::new(limited), None);
     assert_eq!(scene.waits(&answered(0xfff0)), [10, 25]);
-    let never = from_fn(|_, _| steadfast::RetryAction::no_retry());
+    let never = from_fn(|_, _| steadfast::strategy::RetryAction::no_retry());
     let mut scene = Scene::new(ErrorMapDirected::new(never), None);
     assert_eq!(scene.waits(&answered(0xfff0)), []);
 }

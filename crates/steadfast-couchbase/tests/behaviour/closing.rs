@@ -2,10 +2,8 @@
 
 use std::time::Instant;
 
-use steadfast::{
-    Answer, BestEffort, Decision, Ending, Failure, ForeignToken, Limits, Request, RetryStrategy,
-    RetryToken, World, WorstCase,
-};
+use steadfast::strategy::{Answer, Decision, Ending, ForeignToken, Limits, RetryToken, WorstCase};
+use steadfast::{BestEffort, Failure, Request, RetryStrategy, World};
 use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::{Cluster, Error, ErrorKind};
 use steadfast_wire::{Opcode, Status};

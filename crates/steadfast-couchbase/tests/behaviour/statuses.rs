@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use steadfast::FailFast;
-use steadfast::{RetryAction, from_fn};
+use steadfast::from_fn;
+use steadfast::strategy::RetryAction;
 use steadfast_cluster::TestCluster;
 use steadfast_cluster::cluster::What;
 use steadfast_cluster::fault::{Fault, Garble};

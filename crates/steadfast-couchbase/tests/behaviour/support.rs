@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use steadfast::{BestEffort, Outcome, RetryAction, from_fn};
+use steadfast::report::Outcome;
+use steadfast::strategy::RetryAction;
+use steadfast::{BestEffort, from_fn};
 use steadfast_cluster::{BucketSettings, ClusterError, NodeId, TestCluster, TestClusterBuilder};
 use steadfast_couchbase::{Cluster, ClusterOptions, Collection, Credentials, Error, ErrorKind};
 use steadfast_wire::config::ClusterConfig;

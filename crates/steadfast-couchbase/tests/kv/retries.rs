@@ -214,7 +214,8 @@ async fn what_is_cut_off_in_flight_is_sent_again_only_if_it_is_idempotent() {
 
 #[tokio::test]
 async fn a_strategy_and_a_context_are_those_of_the_operation() {
-    use steadfast::{RetryAction, from_fn};
+    use steadfast::from_fn;
+    use steadfast::strategy::RetryAction;
     struct Robot;
     let for_people = || {
         from_fn(|request, _| match request.context::<Robot>() {

@@ -92,6 +92,6 @@ pub(crate) fn quickly_then_never(quickly: u32) -> impl steadfast::RetryStrategy 
         } else {
             Duration::from_secs(3600)
         };
-        steadfast::RetryAction::with_duration(delay)
+        steadfast::strategy::RetryAction::with_duration(delay)
     })
 }

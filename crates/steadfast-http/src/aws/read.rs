@@ -5,8 +5,9 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::retries::classifiers::{RetryAction, RetryReason};
 use aws_smithy_types::retry::ErrorKind;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use steadfast::failure::{FaultSide, Safety};
 use steadfast::reason::{OPERATION_FAILED, THROTTLED, TIMEOUT};
-use steadfast::{Failure, FaultSide, Safety, Stage};
+use steadfast::{Failure, Stage};
 
 use crate::classify::{HttpClassifier, HttpOutcome, Reading};
 use crate::clock;

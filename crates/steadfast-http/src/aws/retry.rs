@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use aws_smithy_runtime::client::retries::TokenBucket;
-use steadfast::{Adaptive, RetryEvent, RetryStrategy, Standard, WhenLimited};
+use steadfast::strategy::WhenLimited;
+use steadfast::{Adaptive, RetryEvent, RetryStrategy, Standard};
 
 use crate::clock::Machine;
 

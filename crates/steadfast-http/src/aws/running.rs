@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use aws_smithy_runtime_api::client::orchestrator::Metadata;
 use aws_smithy_types::config_bag::{ConfigBag, Storable, StoreReplace};
 use aws_smithy_types::timeout::TimeoutConfig;
-use steadfast::{
-    Call, Failure, Orchestrator, RetryEvent, RetryStrategy, Roll, Safety, Step, World,
-};
+use steadfast::failure::Safety;
+use steadfast::world::Roll;
+use steadfast::{Call, Failure, Orchestrator, RetryEvent, RetryStrategy, Step, World};
 
 use super::names::lasting;
 use super::retry::{AwsRetry, Inner};

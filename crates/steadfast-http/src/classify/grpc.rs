@@ -8,8 +8,9 @@
 use std::time::SystemTime;
 
 use http::HeaderMap;
+use steadfast::Failure;
+use steadfast::failure::{FaultSide, Safety};
 use steadfast::reason::{OPERATION_FAILED, THROTTLED, TIMEOUT};
-use steadfast::{Failure, FaultSide, Safety};
 
 use super::Reading;
 use super::status::with_hint;

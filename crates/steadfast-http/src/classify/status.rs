@@ -3,8 +3,9 @@
 use std::time::SystemTime;
 
 use http::{HeaderMap, StatusCode};
+use steadfast::failure::{FaultSide, Safety};
 use steadfast::reason::{THROTTLED, TIMEOUT};
-use steadfast::{Failure, FaultSide, Reason, Safety};
+use steadfast::{Failure, Reason};
 
 use super::Reading;
 use crate::hint::{self, Hint};

@@ -1,10 +1,13 @@
 use std::io;
 use std::time::{Duration, UNIX_EPOCH};
 
+use steadfast::failure::{FaultSide, Safety};
+use steadfast::law::{Grounds, lawful};
 use steadfast::reason::{
     NOT_AVAILABLE, OPERATION_FAILED, SOCKET_CLOSED_WHILE_IN_FLIGHT, THROTTLED, TIMEOUT,
 };
-use steadfast::{Call, Cause, FaultSide, Grounds, Safety, Stage, lawful};
+use steadfast::strategy::Cause;
+use steadfast::{Call, Stage};
 
 use super::*;
 use crate::reason::{BAD_GATEWAY, REJECTED, SERVER_ERROR, TOO_EARLY, UNAVAILABLE};

@@ -15,8 +15,9 @@ use std::error::Error as StdError;
 use std::io;
 use std::time::SystemTime;
 
+use steadfast::Failure;
+use steadfast::classify::RetryInfo;
 use steadfast::reason::OPERATION_FAILED;
-use steadfast::{Failure, RetryInfo};
 
 /// A chain longer than this is a loop, or says nothing more.
 const DEEPEST: usize = 16;

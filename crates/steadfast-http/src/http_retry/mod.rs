@@ -9,9 +9,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast::{
-    Adaptive, InvalidSetting, Limits, RetryEvent, RetryStrategy, Standard, WhenLimited, WorstCase,
-};
+use steadfast::strategy::{Limits, WhenLimited, WorstCase};
+use steadfast::{Adaptive, InvalidSetting, RetryEvent, RetryStrategy, Standard};
 
 use crate::classify::HttpClassifier;
 use crate::idempotent::{RequestHead, is_idempotent};

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use http::{Extensions, HeaderMap, StatusCode};
 use reqwest::{Request, RequestBuilder, Response, Url};
-use steadfast::{Attempt, Error, Failure, RetryStrategy, Safety, reason};
+use steadfast::failure::Safety;
+use steadfast::{Attempt, Error, Failure, RetryStrategy, reason};
 
 use super::redirect::{after_redirect, watched};
 use crate::attempt::{self, Answer, Unsuccessful, failure, operation, settle};

@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use steadfast::FailFast;
 use steadfast::classify::{ByInfo, Classifier};
+use steadfast::failure::Safety;
 use steadfast::{
-    Call, Error, Failure, InvalidSetting, Orchestrator, RetryStrategy, Safety, Step, VirtualWorld,
-    reason, retry,
+    Call, Error, Failure, InvalidSetting, Orchestrator, RetryStrategy, Step, VirtualWorld, reason,
+    retry,
 };
 use tower_layer::Layer;
 use tower_service::Service;
@@ -147,7 +148,7 @@ impl<C, I, P> RetryLayer<C, I, P> {
     }
 
     /// Reads errors with this classifier instead of their own
-    /// [`RetryInfo`](steadfast::RetryInfo).
+    /// [`RetryInfo`](steadfast::classify::RetryInfo).
     pub fn classify<D>(self, classifier: D) -> RetryLayer<D, I, P> {
         RetryLayer {
             strategy: self.strategy,

@@ -9,7 +9,8 @@ use std::task::{Context, Poll, ready};
 use ::http::{Extensions, HeaderMap, Request, Response, StatusCode, Uri, request::Parts};
 use http_body::Body;
 use steadfast::FailFast;
-use steadfast::{Attempt, Error, Failure, RetryStrategy, Safety, reason};
+use steadfast::failure::Safety;
+use steadfast::{Attempt, Error, Failure, RetryStrategy, reason};
 use tower_layer::Layer;
 use tower_service::Service;
 

@@ -18,7 +18,9 @@ use std::future::Future;
 use std::time::Duration;
 
 use steadfast::reason::THROTTLED;
-use steadfast::{Cause, Error, Failure, Report, RetryEvent, Standard};
+use steadfast::report::Report;
+use steadfast::strategy::Cause;
+use steadfast::{Error, Failure, RetryEvent, Standard};
 use steadfast_http::{HttpClassifier, HttpRetry};
 
 /// A request as a test asks for it.

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use steadfast::{Backoff, Cause, Standard};
+use steadfast::strategy::Cause;
+use steadfast::{Backoff, Standard};
 use steadfast_http::{HttpClassifier, HttpRetry, Reading};
 
 use super::server::{Do, Server, answer, nobody, once_each, with};

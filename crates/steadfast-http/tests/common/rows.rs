@@ -5,7 +5,10 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use steadfast::{Backoff, Budget, Cause, Costs, Decided, Refund, RetryEvent, Standard};
+use steadfast::budget::{Costs, Refund};
+use steadfast::event::Decided;
+use steadfast::strategy::Cause;
+use steadfast::{Backoff, Budget, RetryEvent, Standard};
 
 use super::server::{Do, Server, answer, with};
 
@@ -151,7 +154,7 @@ fn ms(millis: u64) -> Duration {
 }
 
 /// The preset without its jitter, so that delays are exact.
-fn aws_2_1() -> steadfast::StandardBuilder {
+fn aws_2_1() -> steadfast::strategy::StandardBuilder {
     Standard::aws_2_1()
         .to_builder()
         .backoff(Backoff::exponential(ms(50), ms(20_000)).unwrap())
@@ -159,7 +162,7 @@ fn aws_2_1() -> steadfast::StandardBuilder {
 }
 
 /// A hundred times as fast as the preset, so that the test is not slow.
-fn fast(preset: Standard, cap: u64) -> steadfast::StandardBuilder {
+fn fast(preset: Standard, cap: u64) -> steadfast::strategy::StandardBuilder {
     let backoff = Backoff::exponential(ms(10), ms(cap)).unwrap();
     preset.to_builder().backoff(backoff)
 }
@@ -180,7 +183,12 @@ fn rows() -> Vec<Row> {
         timeout: 10,
         throttling: 5,
     };
-    let row = |name, builder: steadfast::StandardBuilder, script, retries: &[_], end, bucket| Row {
+    let row = |name,
+               builder: steadfast::strategy::StandardBuilder,
+               script,
+               retries: &[_],
+               end,
+               bucket| Row {
         name,
         strategy: builder.build().unwrap(),
         script,

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use http::Request;
 use http::uri::PathAndQuery;
-use steadfast::{Backoff, Cause, Decided, RetryEvent, Stage, Standard, retry};
+use steadfast::event::Decided;
+use steadfast::strategy::Cause;
+use steadfast::{Backoff, RetryEvent, Stage, Standard, retry};
 use steadfast_http::grpc::StatusClassifier;
 use steadfast_http::tower::{HttpRetryLayer, ReplayBody};
 use steadfast_http::{HttpClassifier, HttpRetry};

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use client::{Call, Event, Layered, OneByOne};
 use server::{Do, Server};
-use steadfast::{Cause, Stage};
+use steadfast::Stage;
+use steadfast::strategy::Cause;
 use tonic::Code;
 
 /// Every promise, through a kind of client.

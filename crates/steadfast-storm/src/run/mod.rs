@@ -12,7 +12,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use fastrand::Rng;
-use steadfast::{Call, Failure, FaultSide, RetryStrategy, Step, Verdict, reason};
+use steadfast::failure::FaultSide;
+use steadfast::{Call, Failure, RetryStrategy, Step, Verdict, reason};
 
 use crate::candidate::Candidate;
 use crate::faults::FaultEffect;

@@ -4,7 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use steadfast::{Decided, RetryEvent, Roll, VirtualWorld, World};
+use steadfast::event::Decided;
+use steadfast::world::Roll;
+use steadfast::{RetryEvent, VirtualWorld, World};
 
 pub(super) struct CountingWorld {
     world: VirtualWorld,

@@ -13,7 +13,8 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use steadfast::{Budget, Costs, Refund};
+//! use steadfast::budget::{Costs, Refund};
+//! use steadfast::Budget;
 //!
 //! let budget = Budget::builder()
 //!     .capacity(100)

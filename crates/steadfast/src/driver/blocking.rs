@@ -11,10 +11,10 @@ use std::time::Duration;
 use super::machine::Machine;
 use super::{Attempt, Retry, handle_error};
 use crate::classify::Classifier;
-use crate::decision::{Answer, PendingDecision};
 use crate::error::Error;
 use crate::orchestrator::{Orchestrator, Step};
 use crate::strategy::RetryStrategy;
+use crate::strategy::{Answer, PendingDecision};
 use crate::world::World;
 
 impl<S: RetryStrategy, C> Retry<'_, S, C> {

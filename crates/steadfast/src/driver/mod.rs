@@ -104,7 +104,7 @@ impl<'a, S: RetryStrategy, C> Retry<'a, S, C> {
     }
 
     /// Reads errors with this classifier instead of their own
-    /// [`RetryInfo`](crate::RetryInfo).
+    /// [`RetryInfo`](crate::classify::RetryInfo).
     #[inline]
     pub fn classify<D>(self, classifier: D) -> Retry<'a, S, D> {
         Retry {

@@ -11,7 +11,7 @@ use super::{Attempt, Retry, handle_error};
 use crate::classify::Classifier;
 use crate::error::Error;
 use crate::event::RetryEvent;
-use crate::orchestrator::{First, Setback, Step};
+use crate::orchestrator::{FirstAttempt, Handover, Step};
 use crate::request::{Progress, Request};
 use crate::strategy::RetryStrategy;
 use crate::world::{Roll, World};
@@ -44,10 +44,10 @@ impl<S: RetryStrategy, C> Retry<'_, S, C> {
                 started,
                 progress: Progress::NONE_YET,
             };
-            let mut first = First::new(&self.strategy);
+            let mut first = FirstAttempt::new(&self.strategy);
             let setback = match first.begin(request, &self) {
-                Err(panicked) => Setback::Panicked(panicked),
-                Ok(()) if !first.is_due() || self.call.has_no_time() => Setback::NotDue,
+                Err(panicked) => Handover::Panicked(panicked),
+                Ok(()) if !first.is_due() || self.call.has_no_time() => Handover::NotDue,
                 Ok(()) => {
                     let mut future = pin!(operation(self.first_attempt()));
                     match once(future.as_mut()).await {
@@ -56,14 +56,14 @@ impl<S: RetryStrategy, C> Retry<'_, S, C> {
                             first.succeed(&self);
                             return Ok(value);
                         }
-                        Poll::Ready(Err(error)) => Setback::Failed(error),
+                        Poll::Ready(Err(error)) => Handover::Failed(error),
                         Poll::Pending => match until(self.left_since(started), future).await {
                             Some(Ok(value)) => {
                                 first.succeed(&self);
                                 return Ok(value);
                             }
-                            Some(Err(error)) => Setback::Failed(error),
-                            None => Setback::CutOff,
+                            Some(Err(error)) => Handover::Failed(error),
+                            None => Handover::CutOff,
                         },
                     }
                 }
@@ -107,9 +107,9 @@ impl<S, C> World for Retry<'_, S, C> {
 /// What happens to a call whose first attempt did not succeed.
 async fn recover<T, E, S, C, F, Fut>(
     retry: &Retry<'_, S, C>,
-    first: &mut First<'_, S>,
+    first: &mut FirstAttempt<'_, S>,
     started: Option<Instant>,
-    setback: Setback<E>,
+    setback: Handover<E>,
     operation: &mut F,
 ) -> Result<T, Error<E>>
 where
@@ -122,18 +122,18 @@ where
     let mut request = first.take_over(retry.call.clone(), started);
     let mut last = None;
     let mut step = match setback {
-        Setback::Failed(error) => {
+        Handover::Failed(error) => {
             request.first_attempt_made();
             let step = handle_error(&mut request, &retry.classifier, &error, world);
             last = Some(error);
             step
         }
-        Setback::CutOff => {
+        Handover::CutOff => {
             request.first_attempt_made();
             request.handle_attempt_timeout(world)
         }
-        Setback::NotDue => request.begin_with_token(world),
-        Setback::Panicked(panicked) => request.handle_panic(panicked, world),
+        Handover::NotDue => request.begin_with_token(world),
+        Handover::Panicked(panicked) => request.handle_panic(panicked, world),
     };
     loop {
         step = match step {

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::Error;
 use crate::failure::Failure;
-use crate::history::{AttemptRecord, Outcome};
-use crate::orchestrator::Report;
-use crate::stage::Stage;
+use crate::failure::Stage;
+use crate::report::Report;
+use crate::report::{AttemptRecord, Outcome};
 
 impl<E: fmt::Display> fmt::Display for Error<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::Error;
 use crate::failure::Failure;
-use crate::history::{AttemptRecord, Outcome};
-use crate::orchestrator::Report;
-use crate::verdict::Verdict;
+use crate::report::Report;
+use crate::report::Verdict;
+use crate::report::{AttemptRecord, Outcome};
 
 impl Report {
     /// The whole story as JSON. Durations are microseconds.

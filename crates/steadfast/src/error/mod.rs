@@ -12,9 +12,9 @@ use std::fmt;
 
 pub(crate) use display::Time;
 
-use crate::orchestrator::Report;
-use crate::refusal::{Cause, Refusal};
-use crate::verdict::Verdict;
+use crate::report::Report;
+use crate::report::Verdict;
+use crate::strategy::{Cause, Refusal};
 
 /// A call did not succeed.
 ///

@@ -15,10 +15,10 @@ pub use plan::{Plan, PlanRow, plan};
 use crate::call::Call;
 use crate::error::Time;
 use crate::failure::Failure;
+use crate::failure::Stage;
 use crate::law::{Grounds, lawful};
 use crate::reason::Reason;
-use crate::refusal::Cause;
-use crate::stage::Stage;
+use crate::strategy::Cause;
 use crate::strategy::RetryStrategy;
 
 /// Says what would be decided about a failure of a request, and why.
@@ -36,7 +36,7 @@ use crate::strategy::RetryStrategy;
 ///      \x20 because   it may have been applied, and the request is not idempotent\n\
 ///      \x20 strategy  best effort (backoff 1ms × 2ⁿ up to 500ms)"
 /// );
-/// # Ok::<(), steadfast::Unexplainable>(())
+/// # Ok::<(), steadfast::explain::Unexplainable>(())
 /// ```
 pub fn explain(
     strategy: &dyn RetryStrategy,

@@ -7,12 +7,12 @@ use super::{Planned, Unexplainable};
 use crate::call::Call;
 use crate::error::Time;
 use crate::failure::Failure;
-use crate::history::Outcome;
 use crate::orchestrator::{Orchestrator, Step};
 use crate::reason::Reason;
-use crate::refusal::Cause;
+use crate::report::Outcome;
+use crate::report::Verdict;
+use crate::strategy::Cause;
 use crate::strategy::{Described, RetryStrategy};
-use crate::verdict::Verdict;
 use crate::world::{Roll, VirtualWorld, World, any_instant};
 
 /// Lays out what would be decided about a sequence of failures, each attempt
@@ -20,13 +20,14 @@ use crate::world::{Roll, VirtualWorld, World, any_instant};
 ///
 /// ```
 /// use std::time::Duration;
-/// use steadfast::{BestEffort, Call, Failure, plan, reason};
+/// use steadfast::explain::plan;
+/// use steadfast::{BestEffort, Call, Failure, reason};
 ///
 /// let call = Call::new("get").idempotent(true).timeout(Duration::from_millis(2500));
 /// let locked = std::iter::repeat(Failure::responded(&reason::THROTTLED));
 /// let plan = plan(&BestEffort::default(), &call, locked)?;
 /// assert_eq!(plan.rows().len(), 13); // at most 13 attempts in 2.5 s
-/// # Ok::<(), steadfast::Unexplainable>(())
+/// # Ok::<(), steadfast::explain::Unexplainable>(())
 /// ```
 pub fn plan(
     strategy: &dyn RetryStrategy,

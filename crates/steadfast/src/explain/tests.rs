@@ -1,15 +1,16 @@
 use super::*;
 use crate::budget::Budget;
 use crate::call::Call;
+use crate::failure::FaultSide;
 use crate::reason::{OPERATION_FAILED, SOCKET_CLOSED_WHILE_IN_FLIGHT, THROTTLED};
+use crate::report::Verdict;
 use crate::request::Request;
+use crate::strategy::RetryToken;
 use crate::strategy::{
     Adaptive, BestEffort, ForeignToken, Limits, Standard, StrategyExt, WhenLimited, WorstCase,
 };
-use crate::token::RetryToken;
-use crate::verdict::Verdict;
+use crate::strategy::{Answer, Decision};
 use crate::world::{VirtualWorld, World};
-use crate::{Answer, Decision, FaultSide};
 
 const MS: Duration = Duration::from_millis(1);
 

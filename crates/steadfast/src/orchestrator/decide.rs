@@ -4,19 +4,19 @@ use std::time::{Duration, Instant};
 
 use super::{Nowhere, Orchestrator, Phase, Step, guarded};
 use crate::backoff::Backoff;
-use crate::decision::Answer;
 use crate::event::{Decided, RetryEvent};
 use crate::failure::Failure;
-use crate::history::{AttemptRecord, Ended, Outcome, Trail};
-use crate::refusal::{Cause, Refusal};
+use crate::report::{AttemptRecord, Outcome, RequestEnd, Trail};
+use crate::report::{Certainty, Verdict};
+use crate::strategy::Answer;
+use crate::strategy::{Cause, Refusal};
 use crate::strategy::{Ending, RetryAfter, RetryStrategy};
-use crate::verdict::{Certainty, Verdict};
-use crate::world::{Moment, World};
+use crate::world::{FrozenWorld, World};
 
 impl<S: RetryStrategy> Orchestrator<S> {
     /// Writes the failure down, and law 7 with it.
     #[inline]
-    pub(super) fn note(&mut self, failure: Failure, world: &Moment<'_>) {
+    pub(super) fn note(&mut self, failure: Failure, world: &FrozenWorld<'_>) {
         if failure.stage.may_have_been_applied() {
             self.progress.may_have_been_applied = true;
         }
@@ -39,7 +39,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
 
     /// Without a deadline the time is counted from the first failure on, and
     /// only if something came of it that takes time.
-    pub(super) fn remember_the_time(&mut self, world: &Moment<'_>) {
+    pub(super) fn remember_the_time(&mut self, world: &FrozenWorld<'_>) {
         if self.started.is_none()
             && let Some(trail) = &mut self.progress.trail
         {
@@ -58,7 +58,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
     }
 
     /// Law 2. The peer's hint is a floor here too.
-    pub(super) fn always_retry(&mut self, world: &Moment<'_>) -> Step {
+    pub(super) fn always_retry(&mut self, world: &FrozenWorld<'_>) -> Step {
         let own = match self.failure().prescribed_delay {
             Some(prescribed) => prescribed,
             None => Backoff::controlled().longest(self.progress.retries),
@@ -75,7 +75,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
     }
 
     #[inline]
-    pub(super) fn act_on(&mut self, answer: Answer, world: &Moment<'_>) -> Step {
+    pub(super) fn act_on(&mut self, answer: Answer, world: &FrozenWorld<'_>) -> Step {
         match answer {
             Ok(token) => {
                 let delay = token.delay();
@@ -88,7 +88,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
 
     /// Laws 3 and 4.
     #[inline]
-    pub(super) fn retry(&mut self, delay: Duration, world: &Moment<'_>) -> Step {
+    pub(super) fn retry(&mut self, delay: Duration, world: &FrozenWorld<'_>) -> Step {
         let (delay, capped) = self.capped(delay, world);
         self.progress.retries = self.progress.retries.saturating_add(1);
         self.decide(Outcome::Retry { delay, capped });
@@ -103,7 +103,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
 
     /// A refusal that the strategy did not give, and so has to be told of.
     #[cold]
-    pub(super) fn refuse_unasked(&mut self, refusal: Refusal, world: &Moment<'_>) -> Step {
+    pub(super) fn refuse_unasked(&mut self, refusal: Refusal, world: &FrozenWorld<'_>) -> Step {
         let told = match self.token.take() {
             Some(token) => {
                 let ending = Ending::failed(self.failure());
@@ -115,7 +115,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
     }
 
     #[cold]
-    pub(super) fn refuse(&mut self, refusal: Refusal, world: &Moment<'_>) -> Step {
+    pub(super) fn refuse(&mut self, refusal: Refusal, world: &FrozenWorld<'_>) -> Step {
         let cause = refusal.cause();
         self.remember_the_time(world);
         self.decide(Outcome::Refused(cause));
@@ -153,7 +153,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
             Verdict::Failed(certainty)
         };
         self.phase = Phase::Finished;
-        self.progress.ended.set(Ended {
+        self.progress.ended.set(RequestEnd {
             verdict,
             refusal,
             at,
@@ -175,7 +175,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
     }
 
     #[inline]
-    pub(super) fn emit(&self, decided: Decided<'_>, world: &Moment<'_>) {
+    pub(super) fn emit(&self, decided: Decided<'_>, world: &FrozenWorld<'_>) {
         let event = RetryEvent {
             request: self.request(),
             failure: self.failure(),

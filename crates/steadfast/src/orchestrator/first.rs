@@ -10,20 +10,20 @@ use std::time::Instant;
 use super::guarded::guarded_for;
 use super::{Nowhere, Orchestrator, Phase, guarded};
 use crate::call::Call;
-use crate::refusal::Refusal;
 use crate::request::{Progress, Request};
+use crate::strategy::Refusal;
+use crate::strategy::RetryToken;
 use crate::strategy::{Ending, RetryStrategy};
-use crate::token::RetryToken;
 use crate::world::World;
 
 /// A request on its way to its first attempt, or in it.
-pub(crate) struct First<'s, S: RetryStrategy> {
+pub(crate) struct FirstAttempt<'s, S: RetryStrategy> {
     strategy: &'s S,
     token: Option<RetryToken>,
 }
 
 /// What kept the first attempt from succeeding.
-pub(crate) enum Setback<E> {
+pub(crate) enum Handover<E> {
     /// It failed, so.
     Failed(E),
     /// It took all the time that it had.
@@ -34,7 +34,7 @@ pub(crate) enum Setback<E> {
     Panicked(Refusal),
 }
 
-impl<'s, S: RetryStrategy> First<'s, S> {
+impl<'s, S: RetryStrategy> FirstAttempt<'s, S> {
     #[inline]
     pub(crate) const fn new(strategy: &'s S) -> Self {
         Self {
@@ -104,7 +104,7 @@ impl<'s, S: RetryStrategy> First<'s, S> {
     }
 }
 
-impl<S: RetryStrategy> Drop for First<'_, S> {
+impl<S: RetryStrategy> Drop for FirstAttempt<'_, S> {
     /// Law 8: whoever drops a request half-way still leaves its strategy in order.
     #[inline(always)]
     fn drop(&mut self) {

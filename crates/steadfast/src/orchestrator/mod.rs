@@ -48,21 +48,22 @@ mod step;
 use std::time::{Duration, Instant};
 
 #[cfg(feature = "tokio")]
-pub(crate) use first::{First, Setback};
+pub(crate) use first::{FirstAttempt, Handover};
 use guarded::guarded_for;
 pub use guarded::{Panicked, guarded};
-pub use step::{Report, Step};
+pub use step::Step;
 
 use crate::call::Call;
-use crate::decision::{Answer, Decision};
 use crate::failure::Failure;
 use crate::law::{Grounds, lawful};
 use crate::reason::{TIMEOUT, UNKNOWN};
-use crate::refusal::{Cause, Refusal};
+use crate::report::Report;
 use crate::request::{Progress, Request};
 use crate::strategy::RetryStrategy;
-use crate::token::RetryToken;
-use crate::world::{Moment, World};
+use crate::strategy::RetryToken;
+use crate::strategy::{Answer, Decision};
+use crate::strategy::{Cause, Refusal};
+use crate::world::{FrozenWorld, World};
 
 /// One request under one strategy, from its first attempt to its verdict.
 ///
@@ -224,7 +225,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
         if self.phase != Phase::Attempting {
             return Step::LeftAlone;
         }
-        let world = &Moment::of(world);
+        let world = &FrozenWorld::new(world);
         let timeout = failure.timeout;
         self.note(failure, world);
         if timeout && self.out_of_time(world) {
@@ -259,7 +260,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
     /// The answer to [`Step::Ask`].
     pub fn handle_decision(&mut self, answer: Answer, world: &dyn World) -> Step {
         match self.phase {
-            Phase::Deciding => self.act_on(answer, &Moment::of(world)),
+            Phase::Deciding => self.act_on(answer, &FrozenWorld::new(world)),
             Phase::New | Phase::Attempting | Phase::Waiting { .. } | Phase::Finished => {
                 Step::LeftAlone
             }
@@ -307,7 +308,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
             return Step::LeftAlone;
         }
         let failure = Failure::in_flight(&UNKNOWN).with_note("the classifier panicked");
-        let world = &Moment::of(world);
+        let world = &FrozenWorld::new(world);
         self.note(failure, world);
         self.refuse_unasked(refusal, world)
     }
@@ -318,11 +319,11 @@ impl<S: RetryStrategy> Orchestrator<S> {
         let refusal = Refusal::new(Cause::Deadline);
         match self.phase {
             Phase::Attempting => {
-                let world = &Moment::of(world);
+                let world = &FrozenWorld::new(world);
                 self.note(cut_off("cut off by the deadline"), world);
                 self.refuse_unasked(refusal, world)
             }
-            Phase::Deciding => self.refuse(refusal, &Moment::of(world)),
+            Phase::Deciding => self.refuse(refusal, &FrozenWorld::new(world)),
             Phase::New | Phase::Waiting { .. } => self.time_out(world),
             Phase::Finished => Step::LeftAlone,
         }
@@ -334,7 +335,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
     /// order as well, but has nobody to tell.
     pub fn handle_cancel(&mut self, world: &dyn World) -> Step {
         let refusal = Refusal::new(Cause::Cancelled);
-        let world = &Moment::of(world);
+        let world = &FrozenWorld::new(world);
         match self.phase {
             Phase::Attempting => {
                 self.note(cut_off("cancelled"), world);
@@ -354,7 +355,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
         if self.phase != Phase::Attempting {
             return Step::LeftAlone;
         }
-        let world = &Moment::of(world);
+        let world = &FrozenWorld::new(world);
         self.note(failure, world);
         self.refuse_unasked(Refusal::new(Cause::Cancelled), world)
     }

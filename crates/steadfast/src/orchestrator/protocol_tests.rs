@@ -3,9 +3,9 @@
 
 use super::*;
 use crate::reason::Reason;
+use crate::report::Certainty;
+use crate::report::Verdict;
 use crate::strategy::{BestEffort, Standard};
-use crate::verdict::Certainty;
-use crate::verdict::Verdict;
 use crate::world::VirtualWorld;
 
 static MOVED: Reason = Reason::new("MOVED")

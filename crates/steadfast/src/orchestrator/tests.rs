@@ -6,18 +6,19 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::*;
 use crate::FailFast;
 use crate::event::{Decided, RetryEvent};
-use crate::history::Outcome;
+use crate::failure::Safety;
 use crate::reason::{
     NOT_AVAILABLE, OPERATION_FAILED, Reason, SOCKET_CLOSED_WHILE_IN_FLIGHT, THROTTLED,
 };
+use crate::report::Outcome;
+use crate::report::{Certainty, Verdict};
 use crate::strategy::Ending;
+use crate::strategy::RetryAction;
+use crate::strategy::StrategyId;
 use crate::strategy::{
     BestEffort, ForeignToken, Limits, Standard, StrategyExt, WorstCase, from_fn,
 };
-use crate::token::StrategyId;
-use crate::verdict::{Certainty, Verdict};
 use crate::world::{Roll, VirtualWorld};
-use crate::{RetryAction, Safety};
 
 static NOT_MY_PARTITION: Reason = Reason::new("NOT_MY_PARTITION")
     .allowing_non_idempotent_retry()
@@ -653,7 +654,7 @@ fn an_error_that_says_no_is_not_retried_though_the_server_is_at_fault() {
     );
     let failure = Failure::responded(&OPERATION_FAILED)
         .with_safety(Safety::No)
-        .with_fault(crate::FaultSide::Server);
+        .with_fault(crate::failure::FaultSide::Server);
     assert!(!fails(&mut request, failure, &world));
 }
 

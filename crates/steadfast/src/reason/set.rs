@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Reason;
-use crate::cold::Cold;
+use crate::rare_box::RareBox;
 
 /// How many different reasons fit before the set asks for heap memory. A
 /// request that meets more of them is rare.
@@ -14,7 +14,7 @@ const INLINE: usize = 4;
 #[derive(Clone, Default)]
 pub struct ReasonSet {
     inline: [Option<Seen>; INLINE],
-    more: Cold<Vec<Seen>>,
+    more: RareBox<Vec<Seen>>,
 }
 
 #[derive(Clone, Copy)]
@@ -28,7 +28,7 @@ impl ReasonSet {
     pub const fn new() -> Self {
         Self {
             inline: [None; INLINE],
-            more: Cold::NONE,
+            more: RareBox::NONE,
         }
     }
 

@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use super::{ForeignToken, Limits, RetryAfter, RetryStrategy, WorstCase};
 use crate::backoff::Backoff;
-use crate::decision::{Answer, Decision};
 use crate::failure::Failure;
 use crate::law::{MaybeRule, weighed};
-use crate::refusal::{Cause, Refusal};
 use crate::request::Request;
-use crate::token::{RetryToken, StrategyId};
+use crate::strategy::{Answer, Decision};
+use crate::strategy::{Cause, Refusal};
+use crate::strategy::{RetryToken, StrategyId};
 use crate::world::World;
 
 /// RFC 0049's "Best Effort": most failures of a distributed system pass, so try

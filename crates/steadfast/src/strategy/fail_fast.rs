@@ -4,11 +4,11 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use super::{ForeignToken, Limits, RetryStrategy, WorstCase};
-use crate::decision::{Answer, Decision};
 use crate::failure::Failure;
-use crate::refusal::{Cause, Refusal};
 use crate::request::Request;
-use crate::token::{RetryToken, StrategyId};
+use crate::strategy::{Answer, Decision};
+use crate::strategy::{Cause, Refusal};
+use crate::strategy::{RetryToken, StrategyId};
 use crate::world::World;
 
 /// Never retries by itself, RFC 0049's "Fail Fast (Strict)". For work that a client

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::{Ending, ForeignToken, Limits, RetryStrategy, WorstCase};
-use crate::decision::{Answer, Decision};
 use crate::failure::Failure;
 use crate::request::Request;
-use crate::token::RetryToken;
+use crate::strategy::RetryToken;
+use crate::strategy::{Answer, Decision};
 use crate::world::World;
 
 macro_rules! forward {

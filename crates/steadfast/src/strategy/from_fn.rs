@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::{ForeignToken, Limits, RetryAfter, RetryStrategy, WorstCase};
-use crate::decision::{Answer, Decision, RetryAction};
 use crate::failure::Failure;
-use crate::refusal::{Cause, Refusal};
 use crate::request::Request;
-use crate::token::{RetryToken, StrategyId};
+use crate::strategy::{Answer, Decision, RetryAction};
+use crate::strategy::{Cause, Refusal};
+use crate::strategy::{RetryToken, StrategyId};
 use crate::world::World;
 
 /// Makes a strategy of a function from a request and its failure to an action.
@@ -20,7 +20,8 @@ use crate::world::World;
 ///
 /// ```
 /// use std::time::Duration;
-/// use steadfast::{RetryAction, from_fn};
+/// use steadfast::strategy::RetryAction;
+/// use steadfast::from_fn;
 ///
 /// let thrice = from_fn(|request, _failure| match request.retries() {
 ///     0..3 => RetryAction::with_duration(Duration::from_millis(100)),

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use crate::backoff::{Backoff, Jitter};
 use crate::failure::Failure;
-use crate::refusal::{Cause, Refusal};
 use crate::request::Request;
-use crate::token::RetryToken;
+use crate::strategy::RetryToken;
+use crate::strategy::{Cause, Refusal};
 use crate::world::World;
 
 /// How a delay asked for by the peer (`Retry-After` and its like) and the delay

@@ -15,12 +15,15 @@
 
 mod adaptive;
 mod best_effort;
+mod decision;
 mod fail_fast;
 mod forward;
 mod from_fn;
 mod gate;
 mod hint;
+mod refusal;
 mod standard;
+mod token;
 mod with_budget;
 mod worst_case;
 
@@ -30,6 +33,7 @@ use std::time::Instant;
 
 pub use adaptive::{Adaptive, WhenLimited};
 pub use best_effort::BestEffort;
+pub use decision::{Answer, Decision, PendingDecision, RetryAction};
 pub use fail_fast::FailFast;
 pub use from_fn::{FromFn, from_fn};
 pub use gate::{
@@ -37,16 +41,16 @@ pub use gate::{
     Terminals, When,
 };
 pub use hint::RetryAfter;
+pub use refusal::{BoxError, Cause, Refusal};
 pub use standard::{Standard, StandardBuilder};
+pub use token::{RetryToken, StrategyId};
 pub use with_budget::WithBudget;
 pub use worst_case::{Limits, WorstCase};
 
 use crate::budget::Budget;
-use crate::decision::{Answer, Decision};
 use crate::failure::Failure;
 use crate::invalid_setting::InvalidSetting;
 use crate::request::Request;
-use crate::token::RetryToken;
 use crate::world::World;
 
 /// Decides whether, and after what delay, a request is tried again.

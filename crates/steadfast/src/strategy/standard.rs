@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use super::{AttemptLimit, Ending, ForeignToken, Limits, RetryAfter, RetryStrategy, WorstCase};
 use crate::backoff::{Backoff, Jitter};
 use crate::budget::{Budget, Costs, Refund};
-use crate::decision::{Answer, Decision};
 use crate::failure::Failure;
 use crate::invalid_setting::InvalidSetting;
 use crate::law::{MaybeRule, weighed};
-use crate::refusal::{Cause, Refusal};
 use crate::request::Request;
-use crate::token::{RetryToken, StrategyId};
+use crate::strategy::{Answer, Decision};
+use crate::strategy::{Cause, Refusal};
+use crate::strategy::{RetryToken, StrategyId};
 use crate::world::World;
 
 /// The Smithy guidance's strategy: exponential backoff with jitter, a limit on

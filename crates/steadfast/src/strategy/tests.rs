@@ -6,11 +6,12 @@ use super::*;
 use crate::backoff::{Backoff, Jitter};
 use crate::budget::{Costs, Load, Refund};
 use crate::call::Call;
+use crate::failure::FaultSide;
+use crate::law::MaybeRule;
 use crate::orchestrator::{Orchestrator, Step};
 use crate::reason::{OPERATION_FAILED, Reason, THROTTLED, TIMEOUT};
-use crate::refusal::{Cause, Refusal};
+use crate::strategy::{Cause, Refusal};
 use crate::world::VirtualWorld;
-use crate::{FaultSide, MaybeRule};
 
 const MS: Duration = Duration::from_millis(1);
 const S: Duration = Duration::from_secs(1);
@@ -417,7 +418,7 @@ fn a_foreign_token_is_refused_by_every_strategy() {
         Box::new(Standard::guidance()),
         Box::new(Adaptive::new(Standard::guidance(), WhenLimited::Wait)),
         Box::new(FailFast::new()),
-        Box::new(from_fn(|_, _| crate::RetryAction::no_retry())),
+        Box::new(from_fn(|_, _| crate::strategy::RetryAction::no_retry())),
         Box::new(
             BestEffort::default()
                 .max_attempts(9)

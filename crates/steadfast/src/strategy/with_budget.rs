@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use super::{Ending, ForeignToken, Limits, RetryStrategy, WorstCase};
 use crate::budget::Budget;
-use crate::decision::{Answer, Decision};
 use crate::failure::Failure;
-use crate::refusal::{Cause, Refusal};
 use crate::request::Request;
-use crate::token::RetryToken;
+use crate::strategy::RetryToken;
+use crate::strategy::{Answer, Decision};
+use crate::strategy::{Cause, Refusal};
 use crate::world::World;
 
 /// See [`StrategyExt::with_budget`](super::StrategyExt::with_budget).

@@ -11,7 +11,8 @@ use super::{Roll, World};
 ///
 /// ```
 /// use std::time::Duration;
-/// use steadfast::{Roll, VirtualWorld, World};
+/// use steadfast::world::Roll;
+/// use steadfast::{VirtualWorld, World};
 ///
 /// let world = VirtualWorld::new().rolling(Roll::ONE);
 /// let start = world.now();

@@ -6,10 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use steadfast::budget::{Costs, Refund};
+use steadfast::strategy::{
+    Answer, Cause, Decision, ForeignToken, Limits, Refusal, RetryToken, StrategyId, WorstCase,
+};
 use steadfast::{
-    Answer, Attempt, Backoff, Budget, Cause, Costs, Decision, Failure, ForeignToken, Limits,
-    Refund, Refusal, Request, RetryEvent, RetryStrategy, RetryToken, Standard, StrategyExt,
-    StrategyId, VirtualWorld, World, WorstCase, reason, retry,
+    Attempt, Backoff, Budget, Failure, Request, RetryEvent, RetryStrategy, Standard, StrategyExt,
+    VirtualWorld, World, reason, retry,
 };
 use tokio::time::advance;
 

@@ -6,9 +6,10 @@ use std::io;
 use std::pin::Pin;
 use std::time::Duration;
 
+use steadfast::strategy::{Ending, WhenLimited};
 use steadfast::{
-    Adaptive, Backoff, Call, Ending, Failure, Reason, RetryStrategy, Standard, VirtualWorld,
-    WhenLimited, World, reason, retry,
+    Adaptive, Backoff, Call, Failure, Reason, RetryStrategy, Standard, VirtualWorld, World, reason,
+    retry,
 };
 use tokio::time::advance;
 

@@ -67,7 +67,7 @@ fn damaged(change: impl Fn(&str) -> String) -> Vec<String> {
 
 | id | statement | decisions | where | tests | state |
 |---|---|---|---|---|---|
-| smithy-1 | third | | `crates/steadfast/src/token.rs` | `crates/steadfast/src/token.rs#example:RetryToken` | done |
+| smithy-1 | third | | `crates/steadfast/src/strategy/token.rs` | `crates/steadfast/src/strategy/token.rs#example:RetryToken` | done |
 "
     );
     problems(&change(&page), DECISIONS, root())
@@ -177,7 +177,7 @@ fn done_without_a_test_is_a_claim() {
 #[test]
 fn done_without_a_place_is_a_claim() {
     only(
-        replaced("`crates/steadfast/src/token.rs` |", " |"),
+        replaced("`crates/steadfast/src/strategy/token.rs` |", " |"),
         &["smithy-1", "done", "no source"],
     );
 }

@@ -6,7 +6,9 @@ use std::cell::{Cell, RefCell};
 use std::future::{pending, ready};
 use std::time::Duration;
 
-use steadfast::{Attempt, BestEffort, Cause, Certainty, Failure, Verdict, reason, retry};
+use steadfast::report::Certainty;
+use steadfast::strategy::Cause;
+use steadfast::{Attempt, BestEffort, Failure, Verdict, reason, retry};
 use tokio::time::{Instant, advance, sleep};
 
 use crate::{MS, unsent, waiting};

@@ -3,7 +3,9 @@
 use std::io;
 use std::time::Duration;
 
-use steadfast::{BestEffort, Cause, Certainty, Failure, Verdict, retry};
+use steadfast::report::Certainty;
+use steadfast::strategy::Cause;
+use steadfast::{BestEffort, Failure, Verdict, retry};
 
 use crate::{MS, unsent, waiting};
 
@@ -49,7 +51,7 @@ fn attempts_are_numbered_and_the_last_error_is_kept() {
             numbers.push(attempt.number());
             let mut failure = unsent();
             if attempt.number() == 3 {
-                failure.safety = steadfast::Safety::No;
+                failure.safety = steadfast::failure::Safety::No;
             }
             Err::<(), _>((attempt.number(), failure))
         })

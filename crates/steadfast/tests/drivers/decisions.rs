@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
 use std::thread;
 
-use steadfast::{Cause, Certainty, Decision, Failure, Refusal, RetryToken, Verdict, retry};
+use steadfast::report::Certainty;
+use steadfast::strategy::{Cause, Decision, Refusal, RetryToken};
+use steadfast::{Failure, Verdict, retry};
 use tokio::time::{Instant, sleep};
 
 use crate::{Asking, MS, unsent};

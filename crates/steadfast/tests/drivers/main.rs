@@ -12,10 +12,10 @@ mod shape;
 
 use std::time::Duration;
 
-use steadfast::{
-    Answer, Backoff, BestEffort, Decision, Failure, ForeignToken, Limits, Request, RetryStrategy,
-    RetryToken, StrategyId, World, WorstCase, reason,
+use steadfast::strategy::{
+    Answer, Decision, ForeignToken, Limits, RetryToken, StrategyId, WorstCase,
 };
+use steadfast::{Backoff, BestEffort, Failure, Request, RetryStrategy, World, reason};
 
 const MS: Duration = Duration::from_millis(1);
 

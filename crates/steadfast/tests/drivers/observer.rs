@@ -4,7 +4,9 @@ use std::future::ready;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use steadfast::{Decided, Failure, RetryEvent, Safety, StrategyExt, reason, retry};
+use steadfast::event::Decided;
+use steadfast::failure::Safety;
+use steadfast::{Failure, RetryEvent, StrategyExt, reason, retry};
 
 use crate::{MS, unsent, waiting};
 

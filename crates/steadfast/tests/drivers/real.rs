@@ -4,7 +4,8 @@
 use std::thread;
 use std::time::Instant;
 
-use steadfast::{Cause, Failure, retry};
+use steadfast::strategy::Cause;
+use steadfast::{Failure, retry};
 
 use crate::{MS, unsent, waiting};
 

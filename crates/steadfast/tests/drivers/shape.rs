@@ -5,9 +5,8 @@ use std::io;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use steadfast::{
-    Adaptive, BestEffort, Error, Failure, RetryStrategy, Standard, WhenLimited, classify, retry,
-};
+use steadfast::strategy::WhenLimited;
+use steadfast::{Adaptive, BestEffort, Error, Failure, RetryStrategy, Standard, classify, retry};
 
 use crate::{MS, unsent, waiting};
 

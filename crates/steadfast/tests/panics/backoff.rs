@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use steadfast::strategy::{Ending, WhenLimited};
 use steadfast::{
-    Adaptive, Backoff, BestEffort, Call, Ending, Failure, RetryStrategy, Standard, VirtualWorld,
-    WhenLimited, World, reason,
+    Adaptive, Backoff, BestEffort, Call, Failure, RetryStrategy, Standard, VirtualWorld, World,
+    reason,
 };
 
 use crate::{assert_failed_by_panic, assert_still_works, call, unsent};

@@ -5,10 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use steadfast::{
-    Answer, Backoff, BestEffort, Decision, Ending, Failure, ForeignToken, Limits, Request,
-    RetryStrategy, RetryToken, World, WorstCase,
-};
+use steadfast::strategy::{Answer, Decision, Ending, ForeignToken, Limits, RetryToken, WorstCase};
+use steadfast::{Backoff, BestEffort, Failure, Request, RetryStrategy, World};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Fault {

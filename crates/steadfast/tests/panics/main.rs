@@ -12,7 +12,9 @@ mod strategy;
 use std::future::{Future, pending, ready};
 use std::time::Duration;
 
-use steadfast::{Cause, Error, Failure, Panicked, RetryStrategy, reason, retry};
+use steadfast::report::Panicked;
+use steadfast::strategy::Cause;
+use steadfast::{Error, Failure, RetryStrategy, reason, retry};
 
 const SECOND: Duration = Duration::from_secs(1);
 

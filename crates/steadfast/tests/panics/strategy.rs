@@ -4,10 +4,12 @@ use std::fmt;
 use std::future::ready;
 use std::time::Duration;
 
+use steadfast::strategy::{
+    Answer, Cause, Decision, ForeignToken, Limits, RetryAction, RetryToken, Terminal, WorstCase,
+};
 use steadfast::{
-    Answer, BestEffort, Budget, Cause, Decision, Failure, FastFailOnTerminalError, ForeignToken,
-    Limits, Request, RetryAction, RetryStrategy, RetryToken, StrategyExt, Terminal, VirtualWorld,
-    World, WorstCase, from_fn, reason, retry,
+    BestEffort, Budget, Failure, FastFailOnTerminalError, Request, RetryStrategy, StrategyExt,
+    VirtualWorld, World, from_fn, reason, retry,
 };
 
 use crate::faulty::{Fault, Faulty};

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use steadfast::{Budget, Costs, Failure, Refund, VirtualWorld, World};
+use steadfast::budget::{Costs, Refund};
+use steadfast::{Budget, Failure, VirtualWorld, World};
 
 use crate::course::run;
 use crate::failures::failures;

@@ -2,7 +2,9 @@
 //! history, sees the same request.
 
 use proptest::prelude::*;
-use steadfast::{History, Outcome, ReasonSet, Verdict};
+use steadfast::Verdict;
+use steadfast::reason::ReasonSet;
+use steadfast::report::{History, Outcome};
 
 use crate::config;
 use crate::course::{Course, Event, run};

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
+use steadfast::budget::Load;
+use steadfast::explain::plan;
+use steadfast::strategy::{Limits, RetryAfter};
 use steadfast::{
-    Backoff, BestEffort, Call, Failure, Limits, Load, Orchestrator, RetryAfter, RetryStrategy,
-    Standard, Step, VirtualWorld, plan, reason,
+    Backoff, BestEffort, Call, Failure, Orchestrator, RetryStrategy, Standard, Step, VirtualWorld,
+    reason,
 };
 
 use crate::course::run;

@@ -4,9 +4,12 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
+use steadfast::event::Decided;
+use steadfast::report::{Outcome, Report};
+use steadfast::strategy::Cause;
+use steadfast::world::Roll;
 use steadfast::{
-    Cause, Decided, Failure, Orchestrator, Outcome, Report, RetryEvent, RetryStrategy, Roll, Step,
-    Verdict, VirtualWorld, World,
+    Failure, Orchestrator, RetryEvent, RetryStrategy, Step, Verdict, VirtualWorld, World,
 };
 
 use crate::scripts::{Left, Script};

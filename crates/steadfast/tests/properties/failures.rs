@@ -1,7 +1,8 @@
 //! Failures of every kind.
 
 use proptest::prelude::*;
-use steadfast::{Failure, FaultSide, Reason, Safety, Stage, reason};
+use steadfast::failure::{FaultSide, Safety};
+use steadfast::{Failure, Reason, Stage, reason};
 
 use crate::durations;
 

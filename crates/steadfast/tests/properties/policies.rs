@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use steadfast::{
-    Backoff, BestEffort, Budget, Jitter, MaybeRule, RetryAfter, RetryStrategy, Standard,
-    StrategyExt,
-};
+use steadfast::law::MaybeRule;
+use steadfast::strategy::RetryAfter;
+use steadfast::{Backoff, BestEffort, Budget, Jitter, RetryStrategy, Standard, StrategyExt};
 
 use crate::purse::{Purse, purses};
 use crate::{durations, lengths};

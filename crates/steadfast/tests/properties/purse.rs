@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use steadfast::{Budget, Costs, Refund};
+use steadfast::Budget;
+use steadfast::budget::{Costs, Refund};
 
 use crate::lengths;
 

@@ -2,7 +2,10 @@
 //! said of it at the end.
 
 use proptest::prelude::*;
-use steadfast::{BestEffort, Failure, Outcome, RetryAfter, Safety, Stage};
+use steadfast::failure::Safety;
+use steadfast::report::Outcome;
+use steadfast::strategy::RetryAfter;
+use steadfast::{BestEffort, Failure, Stage};
 
 use crate::config;
 use crate::course::run;

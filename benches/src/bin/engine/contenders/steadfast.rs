@@ -1,7 +1,9 @@
 //! The engine, by the call site that its users write.
 
 use std::time::Duration;
-use steadfast::{Backoff, BestEffort, Jitter, RetryInfo, RetryStrategy, Safety, Standard, retry};
+use steadfast::classify::RetryInfo;
+use steadfast::failure::Safety;
+use steadfast::{Backoff, BestEffort, Jitter, RetryStrategy, Standard, retry};
 
 use super::{BEST_EFFORT, Contender, STANDARD, STANDARD_DEADLINE, STANDARD_DYN, TIMEOUT};
 use crate::operation::{Peer, Unavailable, ask, drive, repeat};

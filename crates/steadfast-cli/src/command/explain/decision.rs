@@ -3,9 +3,10 @@
 use std::fmt;
 
 use serde_json::{Value, json};
-use steadfast::{
-    Cause, Explanation, Failure, Grounds, Plan, Planned, RetryStrategy, Stage, Unexplainable,
-};
+use steadfast::explain::{Explanation, Plan, Planned, Unexplainable};
+use steadfast::law::Grounds;
+use steadfast::strategy::Cause;
+use steadfast::{Failure, RetryStrategy, Stage};
 use steadfast_couchbase::ErrorKind;
 use steadfast_couchbase::explain::{
     Meaning, about, answered_http, answered_kv, in_flight, not_sent,
@@ -73,7 +74,7 @@ impl Decision {
                 let call = subject.call();
                 let explanation = steadfast::explain(strategy, &call, &failure)?;
                 let again = std::iter::repeat_n(failure.clone(), Plan::MAX_ROWS);
-                let plan = steadfast::plan(strategy, &call, again)?;
+                let plan = steadfast::explain::plan(strategy, &call, again)?;
                 delays = delays::describe(&plan, subject.timeout);
                 let ambiguous = failure.stage.may_have_been_applied() && !subject.idempotent;
                 Outcome::Decided(Box::new(Decided {
@@ -206,7 +207,7 @@ impl Decision {
     }
 }
 
-fn delay(row: &steadfast::PlanRow) -> Option<Value> {
+fn delay(row: &steadfast::explain::PlanRow) -> Option<Value> {
     let Planned::Retry {
         shortest,
         longest,

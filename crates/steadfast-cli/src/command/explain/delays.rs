@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use steadfast::{Plan, Planned};
+use steadfast::explain::{Plan, Planned};
 
 use crate::duration::show;
 

@@ -10,9 +10,8 @@ mod tables;
 use std::time::Duration;
 
 use steadfast::FailFast;
-use steadfast::{
-    BestEffort, Call, Certainty, Failure, Orchestrator, RetryStrategy, Step, VirtualWorld,
-};
+use steadfast::report::Certainty;
+use steadfast::{BestEffort, Call, Failure, Orchestrator, RetryStrategy, Step, VirtualWorld};
 use steadfast_wire::Status;
 use steadfast_wire::error_map::{ErrorMap, MapVersion};
 use tables::{Fate, Fates};

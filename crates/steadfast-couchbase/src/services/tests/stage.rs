@@ -261,7 +261,7 @@ async fn only_a_change_of_where_it_could_go_wakes_what_could_not_be_sent() {
     let count = asked.clone();
     let counting = steadfast::from_fn(move |_, _| {
         count.fetch_add(1, Ordering::Relaxed);
-        steadfast::RetryAction::with_duration(Duration::from_secs(3600))
+        steadfast::strategy::RetryAction::with_duration(Duration::from_secs(3600))
     });
     let waiting = tokio::spawn(write(&host).retry(counting).into_future());
     eventually("it waits", || asked.load(Ordering::Relaxed) == 1).await;

@@ -3,8 +3,9 @@
 use std::error::Error as StdError;
 
 use hyper_util::client::legacy;
+use steadfast::Failure;
+use steadfast::failure::Safety;
 use steadfast::reason::{NOT_AVAILABLE, SOCKET_CLOSED_WHILE_IN_FLIGHT, TIMEOUT};
-use steadfast::{Failure, Safety};
 
 /// What this one error says, if it is hyper's and says something definite.
 pub(super) fn read(error: &(dyn StdError + 'static)) -> Option<Failure> {

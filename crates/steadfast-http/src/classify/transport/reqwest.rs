@@ -2,8 +2,9 @@
 
 use std::error::Error as StdError;
 
+use steadfast::Failure;
+use steadfast::failure::Safety;
 use steadfast::reason::{NOT_AVAILABLE, OPERATION_FAILED, TIMEOUT};
-use steadfast::{Failure, Safety};
 
 /// What this one error says, if it is reqwest's and says something definite.
 pub(super) fn read(error: &(dyn StdError + 'static)) -> Option<Failure> {

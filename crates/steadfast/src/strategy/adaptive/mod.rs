@@ -17,11 +17,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Ending, ForeignToken, Limits, RetryStrategy, Standard, WorstCase};
-use crate::decision::{Answer, Decision};
 use crate::failure::Failure;
-use crate::refusal::{Cause, Refusal};
 use crate::request::Request;
-use crate::token::RetryToken;
+use crate::strategy::RetryToken;
+use crate::strategy::{Answer, Decision};
+use crate::strategy::{Cause, Refusal};
 use crate::world::World;
 use limiter::{Limiter, Permit};
 

@@ -5,9 +5,9 @@ use std::fmt;
 use super::{Gate, Gated};
 use crate::failure::Failure;
 use crate::invalid_setting::InvalidSetting;
-use crate::refusal::{Cause, Refusal};
 use crate::request::Request;
 use crate::strategy::Limits;
+use crate::strategy::{Cause, Refusal};
 
 /// See [`StrategyExt::max_attempts`](crate::StrategyExt::max_attempts).
 pub type MaxAttempts<S> = Gated<S, AttemptLimit>;

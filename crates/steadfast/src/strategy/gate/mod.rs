@@ -16,11 +16,11 @@ pub use terminal::{FastFailOnTerminalError, Terminal, Terminals};
 pub use when::{Condition, When};
 
 use super::{Ending, ForeignToken, Limits, RetryStrategy, WorstCase};
-use crate::decision::{Answer, Decision};
 use crate::failure::Failure;
-use crate::refusal::Refusal;
 use crate::request::Request;
-use crate::token::RetryToken;
+use crate::strategy::Refusal;
+use crate::strategy::RetryToken;
+use crate::strategy::{Answer, Decision};
 use crate::world::World;
 
 /// Says no to some retries, before the strategy behind it is asked. A gate can

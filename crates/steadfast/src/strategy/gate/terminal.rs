@@ -6,9 +6,9 @@ use std::fmt;
 use super::{Gate, Gated};
 use crate::failure::Failure;
 use crate::reason::Reason;
-use crate::refusal::{BoxError, Cause, Refusal};
 use crate::request::Request;
 use crate::strategy::{BestEffort, RetryStrategy};
+use crate::strategy::{BoxError, Cause, Refusal};
 
 /// RFC 0049 revision 16's "Fail Fast (Terminal Errors)": bad credentials, a
 /// certificate nobody trusts, a bucket that does not exist. Such failures are
@@ -24,7 +24,8 @@ use crate::strategy::{BestEffort, RetryStrategy};
 /// an exact list, write it down in your own program and pass it here.
 ///
 /// ```
-/// use steadfast::{BestEffort, FastFailOnTerminalError, Terminal, reason};
+/// use steadfast::strategy::Terminal;
+/// use steadfast::{BestEffort, FastFailOnTerminalError, reason};
 ///
 /// let strategy = FastFailOnTerminalError::new(
 ///     BestEffort::default(),

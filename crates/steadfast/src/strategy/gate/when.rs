@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::{Gate, Gated};
 use crate::failure::Failure;
-use crate::refusal::{Cause, Refusal};
 use crate::request::Request;
+use crate::strategy::{Cause, Refusal};
 
 /// See [`StrategyExt::when`](crate::StrategyExt::when).
 pub type When<S> = Gated<S, Condition>;

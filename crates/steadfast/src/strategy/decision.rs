@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::orchestrator::guarded;
-use crate::refusal::{BoxError, Refusal};
-use crate::token::RetryToken;
+use crate::strategy::RetryToken;
+use crate::strategy::{BoxError, Refusal};
 
 /// A refreshed token, or why there is none.
 pub type Answer = Result<RetryToken, Refusal>;

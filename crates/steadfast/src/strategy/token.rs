@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::budget::BudgetId;
-use crate::cold::Cold;
+use crate::rare_box::RareBox;
 use crate::world::nanos;
 
 /// The right to one attempt (Smithy guidance, "Retry token").
@@ -28,7 +28,8 @@ use crate::world::nanos;
 /// A token of another strategy is an error at run time:
 ///
 /// ```
-/// use steadfast::{BestEffort, Call, Cause, Decision, Failure, RetryStrategy, VirtualWorld, reason};
+/// use steadfast::strategy::{Cause, Decision};
+/// use steadfast::{BestEffort, Call, Failure, RetryStrategy, VirtualWorld, reason};
 ///
 /// let (mine, other, world, call) =
 ///     (BestEffort::default(), BestEffort::default(), VirtualWorld::new(), Call::new("get"));
@@ -48,7 +49,7 @@ pub struct RetryToken {
     /// How many permits of a limiter it holds: none or one. A whole word, so
     /// that moving a token is moving words.
     permits: u32,
-    more: Cold<More>,
+    more: RareBox<More>,
 }
 
 /// What a token last paid into one budget.
@@ -93,7 +94,7 @@ impl RetryToken {
                 amount: 0,
             },
             permits: 0,
-            more: Cold::NONE,
+            more: RareBox::NONE,
         }
     }
 

@@ -6,12 +6,12 @@
 use std::io;
 use std::time::Duration;
 
+use crate::failure::Stage;
 use crate::failure::{Failure, FaultSide, Safety};
 use crate::reason::{
     NOT_AVAILABLE, OPERATION_FAILED, RETRY_SAFE, Reason, SOCKET_CLOSED_WHILE_IN_FLIGHT, THROTTLED,
     TIMEOUT,
 };
-use crate::stage::Stage;
 
 /// Retry-specific information about an error.
 ///
@@ -21,7 +21,8 @@ use crate::stage::Stage;
 ///
 /// ```
 /// use std::time::Duration;
-/// use steadfast::{RetryInfo, Safety};
+/// use steadfast::classify::RetryInfo;
+/// use steadfast::failure::Safety;
 ///
 /// enum LedgerError { Busy { for_seconds: u64 }, NoSuchAccount }
 ///
@@ -46,7 +47,7 @@ use crate::stage::Stage;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say whether it is safe to retry",
     label = "this error has no `RetryInfo`",
-    note = "implement `steadfast::RetryInfo` for it if it is yours",
+    note = "implement `steadfast::classify::RetryInfo` for it if it is yours",
     note = "otherwise pass a classifier: `.classify(|error: &{Self}| …)`, or `.classify(steadfast::classify::any_error)` to retry any error of an idempotent call"
 )]
 pub trait RetryInfo {

@@ -18,11 +18,14 @@
 //! assert_eq!(failure.reason, &reason::NOT_AVAILABLE);
 //! ```
 
+mod info;
+
+pub use info::{ErrorInfo, RetryInfo};
+
 use crate::failure::{Failure, Safety};
-use crate::info::{ErrorInfo, RetryInfo};
 pub use crate::orchestrator::guarded;
 use crate::reason::OPERATION_FAILED;
-use crate::refusal::Refusal;
+use crate::strategy::Refusal;
 
 /// Turns an error into what the engine knows of it. Any
 /// `Fn(&E) -> Failure` is one.

@@ -8,9 +8,9 @@ use std::fmt;
 /// It is `Option<Box<T>>` but for its destructor: that of the option is too
 /// large to be inlined, so that every first-try success would pay for calls
 /// which find nothing to do.
-pub(crate) struct Cold<T>(Option<Box<T>>);
+pub(crate) struct RareBox<T>(Option<Box<T>>);
 
-impl<T> Cold<T> {
+impl<T> RareBox<T> {
     pub(crate) const NONE: Self = Self(None);
 
     #[inline]
@@ -40,7 +40,7 @@ impl<T> Cold<T> {
     }
 }
 
-impl<T> Drop for Cold<T> {
+impl<T> Drop for RareBox<T> {
     #[inline(always)]
     fn drop(&mut self) {
         if let Some(value) = self.0.take() {
@@ -55,19 +55,19 @@ fn bury<T>(value: Box<T>) {
     drop(value);
 }
 
-impl<T> Default for Cold<T> {
+impl<T> Default for RareBox<T> {
     fn default() -> Self {
         Self::NONE
     }
 }
 
-impl<T: Clone> Clone for Cold<T> {
+impl<T: Clone> Clone for RareBox<T> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for Cold<T> {
+impl<T: fmt::Debug> fmt::Debug for RareBox<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }

@@ -1,13 +1,16 @@
 //! What is known of a failed attempt.
 
+mod stage;
+
 use std::any::Any;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::cold::Cold;
+pub use stage::Stage;
+
+use crate::rare_box::RareBox;
 use crate::reason::Reason;
-use crate::stage::Stage;
 
 /// Whether an error itself says that it is safe to retry (Smithy guidance,
 /// "Retryable errors").
@@ -52,7 +55,8 @@ pub enum FaultSide {
 ///
 /// ```
 /// use std::time::Duration;
-/// use steadfast::{Failure, FaultSide, reason};
+/// use steadfast::failure::FaultSide;
+/// use steadfast::{Failure, reason};
 ///
 /// let refused = Failure::not_sent(&reason::NOT_AVAILABLE).with_peer("10.0.0.7:11210");
 /// let cut = Failure::in_flight(&reason::SOCKET_CLOSED_WHILE_IN_FLIGHT);
@@ -83,7 +87,7 @@ pub struct Failure {
     /// For a reason that is always retried: the delay that its protocol
     /// prescribes in place of the controlled backoff.
     pub prescribed_delay: Option<Duration>,
-    detail: Cold<Detail>,
+    detail: RareBox<Detail>,
 }
 
 /// What is for people to read, or for one strategy only, kept apart because most
@@ -137,7 +141,7 @@ impl Failure {
             hint: None,
             fault: FaultSide::Other,
             prescribed_delay: None,
-            detail: Cold::NONE,
+            detail: RareBox::NONE,
         }
     }
 

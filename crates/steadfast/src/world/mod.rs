@@ -10,13 +10,13 @@
 //! than a whole first-try success does: a request without a deadline that
 //! succeeds at once never asks for the time at all.
 
-mod moment;
+mod frozen;
 mod roll;
 mod virtual_world;
 
 use std::time::Instant;
 
-pub(crate) use moment::Moment;
+pub(crate) use frozen::FrozenWorld;
 pub use roll::Roll;
 pub(crate) use roll::nanos;
 pub use virtual_world::VirtualWorld;

@@ -9,14 +9,14 @@ use crate::event::RetryEvent;
 /// One moment of another world: the clock is read when somebody first asks, and
 /// not again. Whatever is decided in it is decided at one time, and costs at
 /// most one look at the clock.
-pub(crate) struct Moment<'w> {
+pub(crate) struct FrozenWorld<'w> {
     world: &'w dyn World,
     now: Cell<Option<Instant>>,
 }
 
-impl<'w> Moment<'w> {
+impl<'w> FrozenWorld<'w> {
     #[inline]
-    pub(crate) const fn of(world: &'w dyn World) -> Self {
+    pub(crate) const fn new(world: &'w dyn World) -> Self {
         Self {
             world,
             now: Cell::new(None),
@@ -24,7 +24,7 @@ impl<'w> Moment<'w> {
     }
 }
 
-impl World for Moment<'_> {
+impl World for FrozenWorld<'_> {
     #[inline]
     fn now(&self) -> Instant {
         match self.now.get() {

@@ -12,11 +12,11 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::cold::Cold;
 use crate::failure::Failure;
+use crate::rare_box::RareBox;
 use crate::reason::ReasonSet;
-use crate::refusal::{Cause, Refusal};
-use crate::verdict::Verdict;
+use crate::report::Verdict;
+use crate::strategy::{Cause, Refusal};
 
 /// So many failures have records of their own also if they are alike: how a request began, with
 /// the delay after each attempt, is what a reader looks at first.
@@ -127,7 +127,7 @@ pub(crate) struct Trail {
     pub(crate) id: u64,
     pub(crate) first_failure_at: Option<Instant>,
     pub(crate) last: AttemptRecord,
-    more: Cold<More>,
+    more: RareBox<More>,
 }
 
 /// What a request has that failed more than once.
@@ -139,7 +139,7 @@ struct More {
 }
 
 /// How a request ended that did not succeed.
-pub(crate) struct Ended {
+pub(crate) struct RequestEnd {
     pub(crate) verdict: Verdict,
     pub(crate) refusal: Option<Refusal>,
     pub(crate) at: Instant,
@@ -155,7 +155,7 @@ impl Trail {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             first_failure_at: None,
             last: record,
-            more: Cold::NONE,
+            more: RareBox::NONE,
         }
     }
 
