@@ -94,7 +94,7 @@ impl Call {
         Request {
             call: self,
             started: None,
-            progress: Progress::NONE_YET,
+            progress: Progress::NONE,
         }
     }
 }

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::failure::Failure;
-use crate::failure::Stage;
+use crate::failure::{Failure, Stage};
 use crate::reason::Reason;
 use crate::request::Request;
 use crate::strategy::Refusal;

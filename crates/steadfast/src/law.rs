@@ -8,8 +8,7 @@
 
 use std::fmt;
 
-use crate::failure::Stage;
-use crate::failure::{Failure, FaultSide, Safety};
+use crate::failure::{Failure, FaultSide, Safety, Stage};
 use crate::request::Request;
 use crate::strategy::Cause;
 
@@ -58,10 +57,13 @@ pub fn lawful(request: &Request<'_>, failure: &Failure) -> Result<Grounds, Cause
     }
 }
 
-/// The same for strategies: under an orchestrator it has been weighed already.
+/// The same for strategies. An orchestrator applies the law before it asks a strategy.
 #[inline]
-pub(crate) fn weighed(request: &Request<'_>, failure: &Failure) -> Result<(), Cause> {
-    if request.attempts() > 0 {
+pub(crate) fn lawful_unless_orchestrated(
+    request: &Request<'_>,
+    failure: &Failure,
+) -> Result<(), Cause> {
+    if request.progress.orchestrated {
         return Ok(());
     }
     lawful(request, failure).map(|_| ())
@@ -81,7 +83,7 @@ pub enum MaybeRule {
 
 impl MaybeRule {
     /// Whether a lawful retry is also within this policy. The request's
-    /// idempotency was already weighed by [`lawful`].
+    /// idempotency was already checked by [`lawful`].
     #[inline]
     pub fn allows(self, failure: &Failure) -> Result<(), Cause> {
         let maybe = match failure.safety {

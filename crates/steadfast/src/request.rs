@@ -38,28 +38,32 @@ pub(crate) struct Progress {
     pub(crate) attempts: u32,
     pub(crate) retries: u32,
     pub(crate) may_have_been_applied: bool,
+    /// Whether an orchestrator drives the call. A strategy that is asked without one
+    /// has to apply the law itself.
+    pub(crate) orchestrated: bool,
     pub(crate) trail: Option<Trail>,
     pub(crate) ended: RareBox<RequestEnd>,
 }
 
 impl Progress {
-    /// Nothing. A function and not a constant, which would be copied whole,
-    /// the empty trail included.
+    /// The progress of a call that has not begun. A function and not a constant, which
+    /// would be copied whole, the empty trail included.
     #[inline]
-    pub(crate) const fn none() -> Self {
+    pub(crate) const fn none(orchestrated: bool) -> Self {
         Self {
             attempts: 0,
             retries: 0,
             may_have_been_applied: false,
+            orchestrated,
             trail: None,
             ended: RareBox::NONE,
         }
     }
 
-    /// The same, to point to.
-    pub(crate) const NONE_YET: &'static Self = {
-        static NONE_YET: Progress = Progress::none();
-        &NONE_YET
+    /// The progress of a call that no orchestrator drives.
+    pub(crate) const NONE: &'static Self = {
+        static NONE: Progress = Progress::none(false);
+        &NONE
     };
 }
 

@@ -1,6 +1,6 @@
 //! Many threads on one budget and one limiter. What they may leave behind does
 //! not depend on how they are interleaved, so each test can say exactly what
-//! it must be; loom tries the small cases out (`src/budget/loom_tests.rs`).
+//! it must be; loom tries the small cases out (`src/budget/tests/loom.rs`).
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -127,7 +127,7 @@ fn permits_of_the_limiter_all_come_back() {
     let throttled = Failure::responded(&reason::THROTTLED).throttling();
     strategy.record_end(acquire(&strategy), Ending::failed(&throttled), &world);
     let newcomer_waits = || {
-        let copy = strategy.fork(world.now()).expect("it can be copied");
+        let copy = strategy.info().fork(world.now()).expect("it can be copied");
         acquire(&*copy).delay()
     };
 

@@ -10,8 +10,7 @@ use steadfast::event::Decided;
 use steadfast::failure::Safety;
 use steadfast::report::Outcome;
 use steadfast::strategy::{
-    Answer, Cause, Decision, ForeignToken, Limits, Refusal, RetryAction, RetryToken, StrategyId,
-    WorstCase,
+    Answer, Cause, Decision, ForeignToken, Refusal, RetryAction, RetryToken, StrategyId,
 };
 use steadfast::world::Roll;
 use steadfast::{
@@ -191,7 +190,7 @@ struct Asking {
 
 impl RetryStrategy for Asking {
     fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
-        Ok(RetryToken::initial(self.id).with_state(7_u32))
+        Ok(RetryToken::initial(&self.id).with_state(7_u32))
     }
 
     fn refresh_retry_token(
@@ -211,10 +210,6 @@ impl RetryStrategy for Asking {
 
     fn record_success(&self, _: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
         Ok(())
-    }
-
-    fn worst_case(&self, limits: &Limits) -> WorstCase {
-        WorstCase::unbounded(limits)
     }
 }
 
@@ -237,7 +232,7 @@ fn a_decision_that_fails_or_panics_later_fails_its_request_with_that() {
 
 #[test]
 fn a_token_carries_state_of_the_strategys_own_from_attempt_to_attempt() {
-    let token = RetryToken::initial(StrategyId::unique()).with_state(vec!["first"]);
+    let token = RetryToken::initial(&StrategyId::unique()).with_state(vec!["first"]);
     let mut token = token.next(Duration::from_millis(3));
     token.state_mut::<Vec<&str>>().unwrap().push("second");
     let token = token.next(Duration::from_millis(5));

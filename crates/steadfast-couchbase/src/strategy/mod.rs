@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use steadfast::strategy::{
     Answer, Cause, Decision, Ending, ForeignToken, Limits, Refusal, RetryAfter, RetryToken,
-    WorstCase,
+    StrategyInfo, WorstCase,
 };
 use steadfast::{BestEffort, Failure, Request, RetryStrategy, World};
 
@@ -126,13 +126,24 @@ impl<S: RetryStrategy> RetryStrategy for ErrorMapDirected<S> {
         self.inner.record_end(token, ending, world);
     }
 
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.inner.is_plain()
+    }
+
+    fn info(&self) -> &dyn StrategyInfo {
+        self
+    }
+}
+
+impl<S: RetryStrategy> StrategyInfo for ErrorMapDirected<S> {
     /// Of the strategy inside, that which does not come from its delays.
     fn worst_case(&self, limits: &Limits) -> WorstCase {
         let untimed = Limits {
             timeout: None,
             ..*limits
         };
-        let inner = self.inner.worst_case(&untimed);
+        let inner = self.inner.info().worst_case(&untimed);
         let counted = Limits {
             attempts: inner.attempts,
             ..*limits
@@ -143,23 +154,18 @@ impl<S: RetryStrategy> RetryStrategy for ErrorMapDirected<S> {
         }
     }
 
-    #[inline]
-    fn is_plain(&self) -> bool {
-        self.inner.is_plain()
-    }
-
     fn budget_left(&self, now: Instant) -> Option<u64> {
-        self.inner.budget_left(now)
+        self.inner.info().budget_left(now)
     }
 
     fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
-        let inner = self.inner.fork(now)?;
+        let inner = self.inner.info().fork(now)?;
         Some(Box::new(ErrorMapDirected { inner }))
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("as the server's error map says, else ")?;
-        self.inner.describe(f)
+        self.inner.info().describe(f)
     }
 }
 

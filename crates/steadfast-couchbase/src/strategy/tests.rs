@@ -260,10 +260,6 @@ fn an_inner_strategy_s_own_state_stays() {
         fn record_success(&self, token: RetryToken, world: &dyn World) -> Result<(), ForeignToken> {
             self.0.record_success(token, world)
         }
-
-        fn worst_case(&self, limits: &Limits) -> WorstCase {
-            self.0.worst_case(limits)
-        }
     }
 
     let counting = ErrorMapDirected::new(Counting(BestEffort::default()));
@@ -295,10 +291,10 @@ fn its_worst_case_does_not_rely_on_delays_that_the_server_replaces() {
         timeout: Some(Duration::from_secs(2)),
         ..Limits::default()
     };
-    let worst = ErrorMapDirected::default().worst_case(&limits);
+    let worst = ErrorMapDirected::default().info().worst_case(&limits);
     assert_eq!((worst.attempts, worst.wall_time), (None, limits.timeout));
     let limited = ErrorMapDirected::new(BestEffort::default().max_attempts(3).unwrap());
-    assert_eq!(limited.worst_case(&limits).attempts, Some(3));
+    assert_eq!(limited.info().worst_case(&limits).attempts, Some(3));
 }
 
 #[test]
@@ -306,7 +302,7 @@ fn it_says_what_it_does() {
     struct Shown(ErrorMapDirected);
     impl fmt::Display for Shown {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            self.0.describe(f)
+            self.0.info().describe(f)
         }
     }
     let shown = Shown(ErrorMapDirected::default()).to_string();

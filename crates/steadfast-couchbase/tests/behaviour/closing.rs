@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use steadfast::strategy::{Answer, Decision, Ending, ForeignToken, Limits, RetryToken, WorstCase};
+use steadfast::strategy::{Answer, Decision, Ending, ForeignToken, RetryToken};
 use steadfast::{BestEffort, Failure, Request, RetryStrategy, World};
 use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::{Cluster, Error, ErrorKind};
@@ -165,10 +165,6 @@ impl RetryStrategy for Undecided {
 
     fn record_end(&self, token: RetryToken, ending: Ending<'_>, world: &dyn World) {
         self.0.record_end(token, ending, world);
-    }
-
-    fn worst_case(&self, limits: &Limits) -> WorstCase {
-        self.0.worst_case(limits)
     }
 }
 

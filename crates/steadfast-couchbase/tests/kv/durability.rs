@@ -111,7 +111,12 @@ async fn what_the_client_itself_refuses_refunds_nothing() {
     server.withhold_feature(Feature::PreserveTtl, true);
     let scene = Scene::new(server, ClusterOptions::new()).await;
     let strategy = Arc::new(Standard::aws_2_1());
-    let left = || strategy.budget_left(std::time::Instant::now()).unwrap();
+    let left = || {
+        strategy
+            .info()
+            .budget_left(std::time::Instant::now())
+            .unwrap()
+    };
     let busy = Fault::on(Opcode::Set).answer(Status::TemporaryFailure);
     let busy = scene.server.fault(busy);
     let write = || scene.users.upsert("k", &1).retry_shared(strategy.clone());

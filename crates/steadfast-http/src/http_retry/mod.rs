@@ -189,8 +189,8 @@ impl HttpRetry {
             attempts: None,
         };
         match strategies {
-            Strategies::Shared(strategy) => strategy.worst_case(&limits),
-            Strategies::PerHost(strategies) => strategies.others().worst_case(&limits),
+            Strategies::Shared(strategy) => strategy.info().worst_case(&limits),
+            Strategies::PerHost(strategies) => strategies.others().info().worst_case(&limits),
         }
     }
 
@@ -280,7 +280,7 @@ impl fmt::Debug for HttpRetry {
 
 /// A strategy that tries for ever must not meet a request that waits for ever.
 pub(crate) fn bounded(strategy: &dyn RetryStrategy) -> Result<(), InvalidSetting> {
-    match strategy.worst_case(&Limits::default()).attempts {
+    match strategy.info().worst_case(&Limits::default()).attempts {
         Some(_) => Ok(()),
         None => Err(InvalidSetting::new(
             "timeout",

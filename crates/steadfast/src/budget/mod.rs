@@ -30,7 +30,9 @@
 mod build;
 mod level;
 #[cfg(all(test, loom))]
-mod loom_tests;
+mod tests {
+    mod loom;
+}
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};

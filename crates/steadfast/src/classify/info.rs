@@ -6,8 +6,7 @@
 use std::io;
 use std::time::Duration;
 
-use crate::failure::Stage;
-use crate::failure::{Failure, FaultSide, Safety};
+use crate::failure::{Failure, FaultSide, Safety, Stage};
 use crate::reason::{
     NOT_AVAILABLE, OPERATION_FAILED, RETRY_SAFE, Reason, SOCKET_CLOSED_WHILE_IN_FLIGHT, THROTTLED,
     TIMEOUT,

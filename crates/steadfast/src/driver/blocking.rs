@@ -13,8 +13,7 @@ use super::{Attempt, Retry, handle_error};
 use crate::classify::Classifier;
 use crate::error::Error;
 use crate::orchestrator::{Orchestrator, Step};
-use crate::strategy::RetryStrategy;
-use crate::strategy::{Answer, PendingDecision};
+use crate::strategy::{Answer, PendingDecision, RetryStrategy};
 use crate::world::World;
 
 impl<S: RetryStrategy, C> Retry<'_, S, C> {

@@ -131,7 +131,7 @@ impl<'a, S: RetryStrategy, C> Retry<'a, S, C> {
 
     /// The most that this call can do.
     pub fn worst_case(&self) -> WorstCase {
-        self.strategy.worst_case(&Limits {
+        self.strategy.info().worst_case(&Limits {
             timeout: self.call.timeout,
             attempt_timeout: self.attempt_timeout,
             attempts: None,

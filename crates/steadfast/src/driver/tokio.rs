@@ -42,7 +42,7 @@ impl<S: RetryStrategy, C> Retry<'_, S, C> {
             let request = Request {
                 call: &self.call,
                 started,
-                progress: Progress::NONE_YET,
+                progress: Progress::NONE,
             };
             let mut first = FirstAttempt::new(&self.strategy);
             let setback = match first.begin(request, &self) {
@@ -79,7 +79,7 @@ impl<S, C> Retry<'_, S, C> {
         let request = Request {
             call: &self.call,
             started,
-            progress: Progress::NONE_YET,
+            progress: Progress::NONE,
         };
         Attempt::next(request, self.attempt_timeout, self).remaining()
     }

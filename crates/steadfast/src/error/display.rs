@@ -4,10 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use super::Error;
-use crate::failure::Failure;
-use crate::failure::Stage;
-use crate::report::Report;
-use crate::report::{AttemptRecord, Outcome};
+use crate::failure::{Failure, Stage};
+use crate::report::{AttemptRecord, Outcome, Report};
 
 impl<E: fmt::Display> fmt::Display for Error<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

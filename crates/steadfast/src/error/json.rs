@@ -7,9 +7,7 @@ use serde_json::{Value, json};
 
 use super::Error;
 use crate::failure::Failure;
-use crate::report::Report;
-use crate::report::Verdict;
-use crate::report::{AttemptRecord, Outcome};
+use crate::report::{AttemptRecord, Outcome, Report, Verdict};
 
 impl Report {
     /// The whole story as JSON. Durations are microseconds.

@@ -12,8 +12,7 @@ use std::fmt;
 
 pub(crate) use display::Time;
 
-use crate::report::Report;
-use crate::report::Verdict;
+use crate::report::{Report, Verdict};
 use crate::strategy::{Cause, Refusal};
 
 /// A call did not succeed.

@@ -14,12 +14,10 @@ pub use plan::{Plan, PlanRow, plan};
 
 use crate::call::Call;
 use crate::error::Time;
-use crate::failure::Failure;
-use crate::failure::Stage;
+use crate::failure::{Failure, Stage};
 use crate::law::{Grounds, lawful};
 use crate::reason::Reason;
-use crate::strategy::Cause;
-use crate::strategy::RetryStrategy;
+use crate::strategy::{Cause, RetryStrategy};
 
 /// Says what would be decided about a failure of a request, and why.
 ///

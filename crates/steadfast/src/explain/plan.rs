@@ -9,10 +9,8 @@ use crate::error::Time;
 use crate::failure::Failure;
 use crate::orchestrator::{Orchestrator, Step};
 use crate::reason::Reason;
-use crate::report::Outcome;
-use crate::report::Verdict;
-use crate::strategy::Cause;
-use crate::strategy::{Described, RetryStrategy};
+use crate::report::{Outcome, Verdict};
+use crate::strategy::{Cause, Described, RetryStrategy};
 use crate::world::{Roll, VirtualWorld, World, any_instant};
 
 /// Lays out what would be decided about a sequence of failures, each attempt
@@ -143,7 +141,7 @@ fn run(
     now: Instant,
     roll: Roll,
 ) -> Result<Course, Unexplainable> {
-    let fork = strategy.fork(now).ok_or(Unexplainable {
+    let fork = strategy.info().fork(now).ok_or(Unexplainable {
         why: "the strategy has no `fork`, so trying it out would change it",
     })?;
     let world = VirtualWorld::starting_at(now).rolling(roll);
@@ -167,7 +165,7 @@ fn run(
                     at,
                     reason: failure.reason,
                     decided: decided(&next, &request),
-                    budget_left: request.strategy().budget_left(world.now()),
+                    budget_left: request.strategy().info().budget_left(world.now()),
                 });
                 next
             }

@@ -5,11 +5,10 @@ use crate::failure::FaultSide;
 use crate::reason::{OPERATION_FAILED, SOCKET_CLOSED_WHILE_IN_FLIGHT, THROTTLED};
 use crate::report::Verdict;
 use crate::request::Request;
-use crate::strategy::RetryToken;
 use crate::strategy::{
-    Adaptive, BestEffort, ForeignToken, Limits, Standard, StrategyExt, WhenLimited, WorstCase,
+    Adaptive, Answer, BestEffort, Decision, ForeignToken, RetryToken, Standard, StrategyExt,
+    WhenLimited,
 };
-use crate::strategy::{Answer, Decision};
 use crate::world::{VirtualWorld, World};
 
 const MS: Duration = Duration::from_millis(1);
@@ -130,9 +129,6 @@ fn a_strategy_without_a_fork_is_not_tried_out() {
         }
         fn record_success(&self, _: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
             panic!("tried out")
-        }
-        fn worst_case(&self, limits: &Limits) -> WorstCase {
-            WorstCase::unbounded(limits)
         }
     }
     let cut = Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT);

@@ -6,11 +6,8 @@ use super::{Nowhere, Orchestrator, Phase, Step, guarded};
 use crate::backoff::Backoff;
 use crate::event::{Decided, RetryEvent};
 use crate::failure::Failure;
-use crate::report::{AttemptRecord, Outcome, RequestEnd, Trail};
-use crate::report::{Certainty, Verdict};
-use crate::strategy::Answer;
-use crate::strategy::{Cause, Refusal};
-use crate::strategy::{Ending, RetryAfter, RetryStrategy};
+use crate::report::{AttemptRecord, Certainty, Outcome, RequestEnd, Trail, Verdict};
+use crate::strategy::{Answer, Cause, Ending, Refusal, RetryAfter, RetryStrategy};
 use crate::world::{FrozenWorld, World};
 
 impl<S: RetryStrategy> Orchestrator<S> {

@@ -11,9 +11,7 @@ use super::guarded::guarded_for;
 use super::{Nowhere, Orchestrator, Phase, guarded};
 use crate::call::Call;
 use crate::request::{Progress, Request};
-use crate::strategy::Refusal;
-use crate::strategy::RetryToken;
-use crate::strategy::{Ending, RetryStrategy};
+use crate::strategy::{Ending, Refusal, RetryStrategy, RetryToken};
 use crate::world::World;
 
 /// A request on its way to its first attempt, or in it.
@@ -85,7 +83,7 @@ impl<'s, S: RetryStrategy> FirstAttempt<'s, S> {
             strategy: self.strategy,
             call,
             started,
-            progress: Progress::none(),
+            progress: Progress::none(true),
             token,
             phase: Phase::New,
         }

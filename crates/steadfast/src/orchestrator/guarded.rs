@@ -5,8 +5,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::strategy::RetryStrategy;
-use crate::strategy::{Cause, Refusal};
+use crate::strategy::{Cause, Refusal, RetryStrategy};
 
 /// Raised by a request whose strategy or classifier panicked (D13).
 #[derive(Debug)]

@@ -59,10 +59,7 @@ use crate::law::{Grounds, lawful};
 use crate::reason::{TIMEOUT, UNKNOWN};
 use crate::report::Report;
 use crate::request::{Progress, Request};
-use crate::strategy::RetryStrategy;
-use crate::strategy::RetryToken;
-use crate::strategy::{Answer, Decision};
-use crate::strategy::{Cause, Refusal};
+use crate::strategy::{Answer, Cause, Decision, Refusal, RetryStrategy, RetryToken};
 use crate::world::{FrozenWorld, World};
 
 /// One request under one strategy, from its first attempt to its verdict.
@@ -107,7 +104,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
             strategy,
             call,
             started: None,
-            progress: Progress::none(),
+            progress: Progress::none(true),
             token: None,
             phase: Phase::New,
         }
@@ -364,7 +361,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
     /// Leaves the request as if it had never been.
     #[cold]
     pub fn take_report(&mut self) -> Report {
-        let progress = std::mem::replace(&mut self.progress, Progress::none());
+        let progress = std::mem::replace(&mut self.progress, Progress::none(true));
         Report::new(self.call.clone(), self.started, progress, &self.strategy)
     }
 
@@ -405,7 +402,5 @@ impl World for Nowhere {
     }
 }
 
-#[cfg(test)]
-mod protocol_tests;
 #[cfg(test)]
 mod tests;

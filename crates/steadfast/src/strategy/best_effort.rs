@@ -3,14 +3,14 @@
 use std::fmt;
 use std::time::Instant;
 
-use super::{ForeignToken, Limits, RetryAfter, RetryStrategy, WorstCase};
+use super::{
+    Answer, Decision, ForeignToken, Limits, Refusal, RetryAfter, RetryStrategy, RetryToken,
+    StrategyId, StrategyInfo, WorstCase,
+};
 use crate::backoff::Backoff;
 use crate::failure::Failure;
-use crate::law::{MaybeRule, weighed};
+use crate::law::{MaybeRule, lawful_unless_orchestrated};
 use crate::request::Request;
-use crate::strategy::{Answer, Decision};
-use crate::strategy::{Cause, Refusal};
-use crate::strategy::{RetryToken, StrategyId};
 use crate::world::World;
 
 /// RFC 0049's "Best Effort": most failures of a distributed system pass, so try
@@ -72,10 +72,8 @@ impl BestEffort {
         failure: &Failure,
         world: &dyn World,
     ) -> Answer {
-        if token.issuer() != self.id {
-            return Err(Refusal::new(Cause::ForeignToken));
-        }
-        weighed(request, failure).map_err(Refusal::new)?;
+        token.check_issuer(&self.id)?;
+        lawful_unless_orchestrated(request, failure).map_err(Refusal::new)?;
         self.maybe.allows(failure).map_err(Refusal::new)?;
         let delay = self
             .hint
@@ -94,7 +92,7 @@ impl Default for BestEffort {
 impl RetryStrategy for BestEffort {
     #[inline]
     fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
-        Ok(RetryToken::initial(self.id))
+        Ok(RetryToken::initial(&self.id))
     }
 
     #[inline]
@@ -110,20 +108,22 @@ impl RetryStrategy for BestEffort {
 
     #[inline]
     fn record_success(&self, token: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
-        if token.issuer() == self.id {
-            Ok(())
-        } else {
-            Err(ForeignToken)
-        }
-    }
-
-    fn worst_case(&self, limits: &Limits) -> WorstCase {
-        WorstCase::of(&[&self.backoff], self.hint, None, None, limits)
+        token.check_issuer(&self.id)
     }
 
     #[inline]
     fn is_plain(&self) -> bool {
         true
+    }
+
+    fn info(&self) -> &dyn StrategyInfo {
+        self
+    }
+}
+
+impl StrategyInfo for BestEffort {
+    fn worst_case(&self, limits: &Limits) -> WorstCase {
+        WorstCase::of(&[&self.backoff], self.hint, None, None, limits)
     }
 
     fn fork(&self, _: Instant) -> Option<Box<dyn RetryStrategy>> {

@@ -7,8 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::orchestrator::guarded;
-use crate::strategy::RetryToken;
-use crate::strategy::{BoxError, Refusal};
+use crate::strategy::{BoxError, Refusal, RetryToken};
 
 /// A refreshed token, or why there is none.
 pub type Answer = Result<RetryToken, Refusal>;

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use super::{ForeignToken, Limits, RetryStrategy, WorstCase};
+use super::{
+    Answer, Cause, Decision, ForeignToken, Limits, Refusal, RetryStrategy, RetryToken, StrategyId,
+    StrategyInfo, WorstCase,
+};
 use crate::failure::Failure;
 use crate::request::Request;
-use crate::strategy::{Answer, Decision};
-use crate::strategy::{Cause, Refusal};
-use crate::strategy::{RetryToken, StrategyId};
 use crate::world::World;
 
 /// Never retries by itself, RFC 0049's "Fail Fast (Strict)". For work that a client
@@ -42,7 +42,7 @@ impl FailFast {
 
 impl RetryStrategy for FailFast {
     fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
-        Ok(RetryToken::initial(self.id))
+        Ok(RetryToken::initial(&self.id))
     }
 
     fn refresh_retry_token(
@@ -52,23 +52,27 @@ impl RetryStrategy for FailFast {
         _: &Failure,
         _: &dyn World,
     ) -> Decision {
-        let own = token.issuer() == self.id;
-        Refusal::new(if own {
-            Cause::Declined
-        } else {
-            Cause::ForeignToken
-        })
-        .into()
-    }
-
-    fn record_success(&self, token: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
-        if token.issuer() == self.id {
-            Ok(())
-        } else {
-            Err(ForeignToken)
+        match token.check_issuer(&self.id) {
+            Ok(()) => Refusal::new(Cause::Declined).into(),
+            Err(foreign) => foreign.into(),
         }
     }
 
+    fn record_success(&self, token: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
+        token.check_issuer(&self.id)
+    }
+
+    #[inline]
+    fn is_plain(&self) -> bool {
+        true
+    }
+
+    fn info(&self) -> &dyn StrategyInfo {
+        self
+    }
+}
+
+impl StrategyInfo for FailFast {
     fn worst_case(&self, limits: &Limits) -> WorstCase {
         WorstCase {
             attempts: Some(1),
@@ -76,11 +80,6 @@ impl RetryStrategy for FailFast {
             wall_time: limits.wall_time(Some(1), Some(Duration::ZERO)),
             load: None,
         }
-    }
-
-    #[inline]
-    fn is_plain(&self) -> bool {
-        true
     }
 
     fn fork(&self, _: Instant) -> Option<Box<dyn RetryStrategy>> {

@@ -1,14 +1,10 @@
 //! A strategy behind a pointer is a strategy.
 
-use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
 
-use super::{Ending, ForeignToken, Limits, RetryStrategy, WorstCase};
+use super::{Answer, Decision, Ending, ForeignToken, RetryStrategy, RetryToken, StrategyInfo};
 use crate::failure::Failure;
 use crate::request::Request;
-use crate::strategy::RetryToken;
-use crate::strategy::{Answer, Decision};
 use crate::world::World;
 
 macro_rules! forward {
@@ -43,25 +39,13 @@ macro_rules! forward {
                 (**self).record_end(token, ending, world);
             }
 
-            fn worst_case(&self, limits: &Limits) -> WorstCase {
-                (**self).worst_case(limits)
-            }
-
-            fn budget_left(&self, now: Instant) -> Option<u64> {
-                (**self).budget_left(now)
-            }
-
             #[inline]
             fn is_plain(&self) -> bool {
                 (**self).is_plain()
             }
 
-            fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
-                (**self).fork(now)
-            }
-
-            fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                (**self).describe(f)
+            fn info(&self) -> &dyn StrategyInfo {
+                (**self).info()
             }
         }
     )+};

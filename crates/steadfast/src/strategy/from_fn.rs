@@ -4,12 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{ForeignToken, Limits, RetryAfter, RetryStrategy, WorstCase};
+use super::{
+    Answer, Cause, Decision, ForeignToken, Limits, Refusal, RetryAction, RetryAfter, RetryStrategy,
+    RetryToken, StrategyId, StrategyInfo, WorstCase,
+};
 use crate::failure::Failure;
 use crate::request::Request;
-use crate::strategy::{Answer, Decision, RetryAction};
-use crate::strategy::{Cause, Refusal};
-use crate::strategy::{RetryToken, StrategyId};
 use crate::world::World;
 
 /// Makes a strategy of a function from a request and its failure to an action.
@@ -50,7 +50,7 @@ pub struct FromFn {
 
 impl RetryStrategy for FromFn {
     fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
-        Ok(RetryToken::initial(self.id))
+        Ok(RetryToken::initial(&self.id))
     }
 
     fn refresh_retry_token(
@@ -60,8 +60,8 @@ impl RetryStrategy for FromFn {
         failure: &Failure,
         _: &dyn World,
     ) -> Decision {
-        if token.issuer() != self.id {
-            return Refusal::new(Cause::ForeignToken).into();
+        if let Err(foreign) = token.check_issuer(&self.id) {
+            return foreign.into();
         }
         match (self.retry_after)(request, failure) {
             RetryAction::Retry(delay) => RetryAfter::Floor
@@ -76,21 +76,23 @@ impl RetryStrategy for FromFn {
     }
 
     fn record_success(&self, token: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
-        if token.issuer() == self.id {
-            Ok(())
-        } else {
-            Err(ForeignToken)
-        }
-    }
-
-    /// Nothing is known of what the function will say.
-    fn worst_case(&self, limits: &Limits) -> WorstCase {
-        WorstCase::unbounded(limits)
+        token.check_issuer(&self.id)
     }
 
     #[inline]
     fn is_plain(&self) -> bool {
         true
+    }
+
+    fn info(&self) -> &dyn StrategyInfo {
+        self
+    }
+}
+
+impl StrategyInfo for FromFn {
+    /// Nothing is known of what the function will say.
+    fn worst_case(&self, limits: &Limits) -> WorstCase {
+        WorstCase::unbounded(limits)
     }
 
     /// The copy calls the same function, which should not change anything.

@@ -11,8 +11,7 @@ use std::time::Duration;
 use crate::backoff::{Backoff, Jitter};
 use crate::failure::Failure;
 use crate::request::Request;
-use crate::strategy::RetryToken;
-use crate::strategy::{Cause, Refusal};
+use crate::strategy::{Cause, Refusal, RetryToken};
 use crate::world::World;
 
 /// How a delay asked for by the peer (`Retry-After` and its like) and the delay

@@ -21,6 +21,7 @@ mod forward;
 mod from_fn;
 mod gate;
 mod hint;
+mod info;
 mod refusal;
 mod standard;
 mod token;
@@ -29,7 +30,6 @@ mod worst_case;
 
 use std::error::Error as StdError;
 use std::fmt;
-use std::time::Instant;
 
 pub use adaptive::{Adaptive, WhenLimited};
 pub use best_effort::BestEffort;
@@ -41,6 +41,8 @@ pub use gate::{
     Terminals, When,
 };
 pub use hint::RetryAfter;
+pub(crate) use info::Described;
+pub use info::StrategyInfo;
 pub use refusal::{BoxError, Cause, Refusal};
 pub use standard::{Standard, StandardBuilder};
 pub use token::{RetryToken, StrategyId};
@@ -82,9 +84,6 @@ pub trait RetryStrategy: Send + Sync {
         let _ = (token, ending, world);
     }
 
-    /// The most that it does to one request, and to the peer.
-    fn worst_case(&self, limits: &Limits) -> WorstCase;
-
     /// A promise that acquiring a token and recording a success run no code but
     /// the engine's own, and so need no guard against panics. The guard costs
     /// as much as the rest of a first-try success.
@@ -93,24 +92,10 @@ pub trait RetryStrategy: Send + Sync {
         false
     }
 
-    /// What is left in the budget that it pays from, if it has one; the least,
-    /// if it has several.
-    fn budget_left(&self, now: Instant) -> Option<u64> {
-        let _ = now;
-        None
-    }
-
-    /// A strategy that decides as this one would from now on, but shares
-    /// nothing with it, so that trying things out on it costs nothing. Used to
-    /// explain; `None` if there can be no such copy.
-    fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
-        let _ = now;
-        None
-    }
-
-    /// Writes a few words on what it does.
-    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a strategy of one's own")
+    /// Its description, worst case and the like. A strategy that implements
+    /// [`StrategyInfo`] returns itself here.
+    fn info(&self) -> &dyn StrategyInfo {
+        &info::NoInfo
     }
 }
 
@@ -154,6 +139,18 @@ impl fmt::Display for ForeignToken {
 
 impl StdError for ForeignToken {}
 
+impl From<ForeignToken> for Refusal {
+    fn from(_: ForeignToken) -> Self {
+        Refusal::new(Cause::ForeignToken)
+    }
+}
+
+impl From<ForeignToken> for Decision {
+    fn from(foreign: ForeignToken) -> Self {
+        Refusal::from(foreign).into()
+    }
+}
+
 /// Ways to narrow a strategy. None of them widens it.
 pub trait StrategyExt: RetryStrategy + Sized {
     /// At most so many attempts, the first included (D32).
@@ -187,15 +184,6 @@ pub trait StrategyExt: RetryStrategy + Sized {
 }
 
 impl<S: RetryStrategy> StrategyExt for S {}
-
-/// A strategy's description, for `{}`.
-pub(crate) struct Described<'a>(pub(crate) &'a dyn RetryStrategy);
-
-impl fmt::Display for Described<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.describe(f)
-    }
-}
 
 #[cfg(test)]
 mod tests;

@@ -3,16 +3,16 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use super::{AttemptLimit, Ending, ForeignToken, Limits, RetryAfter, RetryStrategy, WorstCase};
+use super::{
+    Answer, AttemptLimit, Cause, Decision, Ending, ForeignToken, Limits, Refusal, RetryAfter,
+    RetryStrategy, RetryToken, StrategyId, StrategyInfo, WorstCase,
+};
 use crate::backoff::{Backoff, Jitter};
 use crate::budget::{Budget, Costs, Refund};
 use crate::failure::Failure;
 use crate::invalid_setting::InvalidSetting;
-use crate::law::{MaybeRule, weighed};
+use crate::law::{MaybeRule, lawful_unless_orchestrated};
 use crate::request::Request;
-use crate::strategy::{Answer, Decision};
-use crate::strategy::{Cause, Refusal};
-use crate::strategy::{RetryToken, StrategyId};
 use crate::world::World;
 
 /// The Smithy guidance's strategy: exponential backoff with jitter, a limit on
@@ -117,8 +117,8 @@ impl Standard {
         &self.parts.budget
     }
 
-    pub(super) fn id(&self) -> StrategyId {
-        self.id
+    pub(super) fn check_issuer(&self, token: &RetryToken) -> Result<(), ForeignToken> {
+        token.check_issuer(&self.id)
     }
 
     pub(super) fn forked(&self, now: Instant) -> Self {
@@ -176,10 +176,8 @@ impl Standard {
             budget,
             ..
         } = &self.parts;
-        if token.issuer() != self.id {
-            return Err(Refusal::new(Cause::ForeignToken));
-        }
-        weighed(request, failure).map_err(Refusal::new)?;
+        token.check_issuer(&self.id)?;
+        lawful_unless_orchestrated(request, failure).map_err(Refusal::new)?;
         maybe.allows(failure).map_err(Refusal::new)?;
         let delay = hint.delay(self.backoff_for(failure), &token, request, failure, world)?;
         if token.retries().saturating_add(1) >= *max_attempts {
@@ -281,7 +279,7 @@ impl RetryStrategy for Standard {
     /// by the time it fails there may be tokens again (Smithy guidance).
     #[inline]
     fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
-        Ok(RetryToken::initial(self.id))
+        Ok(RetryToken::initial(&self.id))
     }
 
     #[inline]
@@ -297,9 +295,7 @@ impl RetryStrategy for Standard {
 
     #[inline]
     fn record_success(&self, token: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
-        if token.issuer() != self.id {
-            return Err(ForeignToken);
-        }
+        token.check_issuer(&self.id)?;
         let budget = &self.parts.budget;
         budget.refund(|| token.last_payment(budget.id()));
         Ok(())
@@ -308,6 +304,17 @@ impl RetryStrategy for Standard {
     /// Nothing comes back: a retry that was paid for was paid for (D39).
     fn record_end(&self, _: RetryToken, _: Ending<'_>, _: &dyn World) {}
 
+    #[inline]
+    fn is_plain(&self) -> bool {
+        true
+    }
+
+    fn info(&self) -> &dyn StrategyInfo {
+        self
+    }
+}
+
+impl StrategyInfo for Standard {
     fn worst_case(&self, limits: &Limits) -> WorstCase {
         let Parts {
             max_attempts,
@@ -329,11 +336,6 @@ impl RetryStrategy for Standard {
 
     fn budget_left(&self, now: Instant) -> Option<u64> {
         Some(self.parts.budget.level(now).into())
-    }
-
-    #[inline]
-    fn is_plain(&self) -> bool {
-        true
     }
 
     fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {

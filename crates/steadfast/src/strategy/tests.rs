@@ -10,7 +10,7 @@ use crate::failure::FaultSide;
 use crate::law::MaybeRule;
 use crate::orchestrator::{Orchestrator, Step};
 use crate::reason::{OPERATION_FAILED, Reason, THROTTLED, TIMEOUT};
-use crate::strategy::{Cause, Refusal};
+
 use crate::world::VirtualWorld;
 
 const MS: Duration = Duration::from_millis(1);

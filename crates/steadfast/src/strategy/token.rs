@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use super::ForeignToken;
 use crate::budget::BudgetId;
 use crate::rare_box::RareBox;
 use crate::world::nanos;
@@ -39,6 +40,17 @@ use crate::world::nanos;
 /// else { panic!("a foreign token was accepted") };
 /// assert_eq!(refusal.cause(), Cause::ForeignToken);
 /// ```
+///
+/// Nobody can forge a token of a strategy from another one that it issued:
+///
+/// ```compile_fail
+/// use steadfast::strategy::RetryToken;
+/// use steadfast::{BestEffort, Call, RetryStrategy, VirtualWorld};
+///
+/// let (strategy, world, call) = (BestEffort::default(), VirtualWorld::new(), Call::new("get"));
+/// let token = strategy.acquire_initial_token(&call.request(), &world).unwrap();
+/// let forged = RetryToken::initial(&token.issuer);
+/// ```
 #[must_use = "a token stands for an attempt: refresh it, record its success, or record its end"]
 pub struct RetryToken {
     issuer: StrategyId,
@@ -67,8 +79,10 @@ struct More {
     states: Vec<Box<dyn Any + Send>>,
 }
 
-/// Tells strategies apart, so that each knows its own tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// The identity of a strategy, which it needs to issue tokens and to recognize its own.
+/// A strategy keeps it private: whoever has it can issue tokens in its name. It is not
+/// `Copy` and cannot be read off a token. Clones of a strategy share it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StrategyId(NonZeroU32);
 
 impl StrategyId {
@@ -84,9 +98,9 @@ impl StrategyId {
 impl RetryToken {
     /// The token of a first attempt, to be made at once.
     #[inline]
-    pub const fn initial(issuer: StrategyId) -> Self {
+    pub const fn initial(issuer: &StrategyId) -> Self {
         Self {
-            issuer,
+            issuer: StrategyId(issuer.0),
             retries: 0,
             delay: 0,
             payment: Payment {
@@ -114,10 +128,14 @@ impl RetryToken {
         self
     }
 
-    /// The strategy that issued it.
+    /// Rejects a token that another strategy issued.
     #[inline]
-    pub const fn issuer(&self) -> StrategyId {
-        self.issuer
+    pub fn check_issuer(&self, id: &StrategyId) -> Result<(), ForeignToken> {
+        if self.issuer == *id {
+            Ok(())
+        } else {
+            Err(ForeignToken)
+        }
     }
 
     /// How long to wait before the attempt.

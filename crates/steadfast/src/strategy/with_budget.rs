@@ -4,13 +4,13 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::time::Instant;
 
-use super::{Ending, ForeignToken, Limits, RetryStrategy, WorstCase};
+use super::{
+    Answer, Cause, Decision, Ending, ForeignToken, Limits, Refusal, RetryStrategy, RetryToken,
+    StrategyInfo, WorstCase,
+};
 use crate::budget::Budget;
 use crate::failure::Failure;
 use crate::request::Request;
-use crate::strategy::RetryToken;
-use crate::strategy::{Answer, Decision};
-use crate::strategy::{Cause, Refusal};
 use crate::world::World;
 
 /// See [`StrategyExt::with_budget`](super::StrategyExt::with_budget).
@@ -78,8 +78,19 @@ impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
         self.inner.record_end(token, ending, world);
     }
 
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.inner.is_plain()
+    }
+
+    fn info(&self) -> &dyn StrategyInfo {
+        self
+    }
+}
+
+impl<S: RetryStrategy> StrategyInfo for WithBudget<S> {
     fn worst_case(&self, limits: &Limits) -> WorstCase {
-        let inner = self.inner.worst_case(limits);
+        let inner = self.inner.info().worst_case(limits);
         WorstCase {
             load: Some(
                 inner
@@ -94,23 +105,19 @@ impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
         let own = u64::from(self.budget.level(now));
         Some(
             self.inner
+                .info()
                 .budget_left(now)
                 .map_or(own, |inner| inner.min(own)),
         )
     }
 
-    #[inline]
-    fn is_plain(&self) -> bool {
-        self.inner.is_plain()
-    }
-
     fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
-        let (inner, budget) = (self.inner.fork(now)?, self.budget.fork(now));
+        let (inner, budget) = (self.inner.info().fork(now)?, self.budget.fork(now));
         Some(Box::new(WithBudget { inner, budget }))
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.inner.describe(f)?;
+        self.inner.info().describe(f)?;
         write!(f, ", with a {}", self.budget)
     }
 }

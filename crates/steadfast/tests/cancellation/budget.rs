@@ -7,9 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use steadfast::budget::{Costs, Refund};
-use steadfast::strategy::{
-    Answer, Cause, Decision, ForeignToken, Limits, Refusal, RetryToken, StrategyId, WorstCase,
-};
+use steadfast::strategy::{Answer, Cause, Decision, ForeignToken, RetryToken, StrategyId};
 use steadfast::{
     Attempt, Backoff, Budget, Failure, Request, RetryEvent, RetryStrategy, Standard, StrategyExt,
     VirtualWorld, World, reason, retry,
@@ -187,7 +185,7 @@ impl Deliberate {
 
 impl RetryStrategy for Deliberate {
     fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
-        Ok(RetryToken::initial(self.id))
+        Ok(RetryToken::initial(&self.id))
     }
 
     fn refresh_retry_token(
@@ -197,8 +195,8 @@ impl RetryStrategy for Deliberate {
         _: &Failure,
         _: &dyn World,
     ) -> Decision {
-        if token.issuer() != self.id {
-            return Refusal::new(Cause::ForeignToken).into();
+        if let Err(foreign) = token.check_issuer(&self.id) {
+            return foreign.into();
         }
         let polls = self.polls;
         Decision::pending(async move {
@@ -211,9 +209,5 @@ impl RetryStrategy for Deliberate {
 
     fn record_success(&self, _: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
         Ok(())
-    }
-
-    fn worst_case(&self, limits: &Limits) -> WorstCase {
-        WorstCase::unbounded(limits)
     }
 }

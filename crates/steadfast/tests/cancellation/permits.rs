@@ -134,7 +134,7 @@ fn limited() -> Adaptive {
 /// asking changes nothing.
 fn newcomer_waits(strategy: &Adaptive) -> Duration {
     let world = now();
-    let copy = strategy.fork(world.now()).expect("it can be copied");
+    let copy = strategy.info().fork(world.now()).expect("it can be copied");
     let call = Call::new("op");
     let token = copy.acquire_initial_token(&call.request(), &world);
     token.expect("those who come wait").delay()

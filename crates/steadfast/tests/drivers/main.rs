@@ -12,9 +12,7 @@ mod shape;
 
 use std::time::Duration;
 
-use steadfast::strategy::{
-    Answer, Decision, ForeignToken, Limits, RetryToken, StrategyId, WorstCase,
-};
+use steadfast::strategy::{Answer, Decision, ForeignToken, RetryToken, StrategyId};
 use steadfast::{Backoff, BestEffort, Failure, Request, RetryStrategy, World, reason};
 
 const MS: Duration = Duration::from_millis(1);
@@ -44,7 +42,7 @@ impl<F: Fn(RetryToken) -> Decision + Send + Sync> Asking<F> {
 
 impl<F: Fn(RetryToken) -> Decision + Send + Sync> RetryStrategy for Asking<F> {
     fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
-        Ok(RetryToken::initial(self.id))
+        Ok(RetryToken::initial(&self.id))
     }
 
     fn refresh_retry_token(
@@ -59,9 +57,5 @@ impl<F: Fn(RetryToken) -> Decision + Send + Sync> RetryStrategy for Asking<F> {
 
     fn record_success(&self, _: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
         Ok(())
-    }
-
-    fn worst_case(&self, limits: &Limits) -> WorstCase {
-        WorstCase::unbounded(limits)
     }
 }

@@ -36,7 +36,7 @@ fn the_permit_of_the_retry_comes_back() {
     let strategy = Adaptive::new(standard(panics_once()), WhenLimited::Wait);
     let (world, call) = (VirtualWorld::new(), Call::new("op"));
     let newcomer_waits = || {
-        let copy = strategy.fork(world.now()).expect("it can be copied");
+        let copy = strategy.info().fork(world.now()).expect("it can be copied");
         let token = copy.acquire_initial_token(&call.request(), &world);
         token.expect("those who come wait").delay()
     };

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use steadfast::strategy::{Answer, Decision, Ending, ForeignToken, Limits, RetryToken, WorstCase};
+use steadfast::strategy::{Answer, Decision, Ending, ForeignToken, RetryToken};
 use steadfast::{Backoff, BestEffort, Failure, Request, RetryStrategy, World};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,10 +89,6 @@ impl RetryStrategy for Faulty {
     fn record_end(&self, token: RetryToken, ending: Ending<'_>, world: &dyn World) {
         self.panic_if_due(Fault::RecordEnd);
         self.inner.record_end(token, ending, world);
-    }
-
-    fn worst_case(&self, limits: &Limits) -> WorstCase {
-        self.inner.worst_case(limits)
     }
 }
 

@@ -5,7 +5,7 @@ use std::future::ready;
 use std::time::Duration;
 
 use steadfast::strategy::{
-    Answer, Cause, Decision, ForeignToken, Limits, RetryAction, RetryToken, Terminal, WorstCase,
+    Answer, Cause, Decision, ForeignToken, RetryAction, RetryToken, StrategyInfo, Terminal,
 };
 use steadfast::{
     BestEffort, Budget, Failure, FastFailOnTerminalError, Request, RetryStrategy, StrategyExt,
@@ -228,10 +228,12 @@ impl RetryStrategy for Indescribable {
         self.0.record_success(token, world)
     }
 
-    fn worst_case(&self, limits: &Limits) -> WorstCase {
-        self.0.worst_case(limits)
+    fn info(&self) -> &dyn StrategyInfo {
+        self
     }
+}
 
+impl StrategyInfo for Indescribable {
     fn describe(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
         panic!("words fail me");
     }

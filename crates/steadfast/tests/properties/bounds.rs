@@ -31,7 +31,7 @@ proptest! {
     ) {
         let built = policy.build();
         let slowest = script.tries.iter().map(|one| one.takes).max();
-        let stated = built.strategy.worst_case(&Limits {
+        let stated = built.strategy.info().worst_case(&Limits {
             timeout: script.timeout,
             attempt_timeout: slowest,
             attempts: None,
@@ -61,7 +61,7 @@ proptest! {
         seed: u64,
     ) {
         let built = policy.build();
-        let stated = built.strategy.worst_case(&Limits::default()).load;
+        let stated = built.strategy.info().worst_case(&Limits::default()).load;
         let load = stated.expect("every retry is paid for");
         let mut seen = Vec::new();
         run(&*built.strategy, &scripts, seed, |course, events, now| {
@@ -95,7 +95,7 @@ fn a_hint_of_hours_is_within_the_worst_case_too() {
     let strategy = strategy.to_builder().retry_after(RetryAfter::Floor);
     let strategy = strategy.max_attempts(2).build().expect("possible");
     let (timeout, hint) = (24 * HOUR, 23 * HOUR);
-    let stated = strategy.worst_case(&Limits {
+    let stated = strategy.info().worst_case(&Limits {
         timeout: Some(timeout),
         ..Limits::default()
     });
@@ -123,7 +123,7 @@ fn failures_that_alternate_between_two_backoffs_stay_within_the_worst_case_too()
         .build()
         .expect("possible");
     let timeout = 10 * second;
-    let stated = strategy.worst_case(&Limits {
+    let stated = strategy.info().worst_case(&Limits {
         timeout: Some(timeout),
         ..Limits::default()
     });
@@ -145,8 +145,8 @@ fn limits_that_leave_no_attempt_are_no_underflow() {
         ..Limits::default()
     };
     for stated in [
-        Standard::guidance().worst_case(&none),
-        BestEffort::default().worst_case(&none),
+        Standard::guidance().info().worst_case(&none),
+        BestEffort::default().info().worst_case(&none),
     ] {
         assert_eq!(stated.attempts, Some(0));
         assert_eq!(stated.waiting, Some(Duration::ZERO));

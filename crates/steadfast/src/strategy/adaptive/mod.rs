@@ -10,18 +10,20 @@
 mod cubic;
 mod limiter;
 #[cfg(all(test, loom))]
-mod loom_tests;
+mod tests {
+    mod loom;
+}
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Ending, ForeignToken, Limits, RetryStrategy, Standard, WorstCase};
+use super::{
+    Answer, Cause, Decision, Ending, ForeignToken, Limits, Refusal, RetryStrategy, RetryToken,
+    Standard, StrategyInfo, WorstCase,
+};
 use crate::failure::Failure;
 use crate::request::Request;
-use crate::strategy::RetryToken;
-use crate::strategy::{Answer, Decision};
-use crate::strategy::{Cause, Refusal};
 use crate::world::World;
 use limiter::{Limiter, Permit};
 
@@ -123,8 +125,8 @@ impl RetryStrategy for Adaptive {
         failure: &Failure,
         world: &dyn World,
     ) -> Decision {
-        if token.issuer() != self.standard.id() {
-            return Refusal::new(Cause::ForeignToken).into();
+        if let Err(foreign) = self.standard.check_issuer(&token) {
+            return foreign.into();
         }
         // The attempt was made: its permit is used, and its outcome counts
         // whether or not another attempt follows.
@@ -162,6 +164,17 @@ impl RetryStrategy for Adaptive {
         self.standard.record_end(token, ending, world);
     }
 
+    #[inline]
+    fn is_plain(&self) -> bool {
+        true
+    }
+
+    fn info(&self) -> &dyn StrategyInfo {
+        self
+    }
+}
+
+impl StrategyInfo for Adaptive {
     fn worst_case(&self, limits: &Limits) -> WorstCase {
         let WorstCase { attempts, load, .. } = self.standard.worst_case(limits);
         // How long the limiter makes an attempt wait depends on how many wait.
@@ -179,11 +192,6 @@ impl RetryStrategy for Adaptive {
 
     fn budget_left(&self, now: Instant) -> Option<u64> {
         self.standard.budget_left(now)
-    }
-
-    #[inline]
-    fn is_plain(&self) -> bool {
-        true
     }
 
     fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {

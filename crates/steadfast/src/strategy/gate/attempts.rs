@@ -6,8 +6,7 @@ use super::{Gate, Gated};
 use crate::failure::Failure;
 use crate::invalid_setting::InvalidSetting;
 use crate::request::Request;
-use crate::strategy::Limits;
-use crate::strategy::{Cause, Refusal};
+use crate::strategy::{Cause, Limits, Refusal};
 
 /// See [`StrategyExt::max_attempts`](crate::StrategyExt::max_attempts).
 pub type MaxAttempts<S> = Gated<S, AttemptLimit>;

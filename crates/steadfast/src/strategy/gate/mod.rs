@@ -15,12 +15,12 @@ pub use attempts::{AttemptLimit, MaxAttempts};
 pub use terminal::{FastFailOnTerminalError, Terminal, Terminals};
 pub use when::{Condition, When};
 
-use super::{Ending, ForeignToken, Limits, RetryStrategy, WorstCase};
+use super::{
+    Answer, Decision, Ending, ForeignToken, Limits, Refusal, RetryStrategy, RetryToken,
+    StrategyInfo, WorstCase,
+};
 use crate::failure::Failure;
 use crate::request::Request;
-use crate::strategy::Refusal;
-use crate::strategy::RetryToken;
-use crate::strategy::{Answer, Decision};
 use crate::world::World;
 
 /// Says no to some retries, before the strategy behind it is asked. A gate can
@@ -87,21 +87,27 @@ impl<S: RetryStrategy, G: Gate + 'static> RetryStrategy for Gated<S, G> {
         self.strategy.record_end(token, ending, world);
     }
 
-    fn worst_case(&self, limits: &Limits) -> WorstCase {
-        self.strategy.worst_case(&self.gate.narrow(limits))
-    }
-
-    fn budget_left(&self, now: Instant) -> Option<u64> {
-        self.strategy.budget_left(now)
-    }
-
     #[inline]
     fn is_plain(&self) -> bool {
         self.strategy.is_plain()
     }
 
+    fn info(&self) -> &dyn StrategyInfo {
+        self
+    }
+}
+
+impl<S: RetryStrategy, G: Gate + 'static> StrategyInfo for Gated<S, G> {
+    fn worst_case(&self, limits: &Limits) -> WorstCase {
+        self.strategy.info().worst_case(&self.gate.narrow(limits))
+    }
+
+    fn budget_left(&self, now: Instant) -> Option<u64> {
+        self.strategy.info().budget_left(now)
+    }
+
     fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
-        let strategy = self.strategy.fork(now)?;
+        let strategy = self.strategy.info().fork(now)?;
         Some(Box::new(Gated {
             strategy,
             gate: self.gate.clone(),
@@ -109,7 +115,7 @@ impl<S: RetryStrategy, G: Gate + 'static> RetryStrategy for Gated<S, G> {
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.strategy.describe(f)?;
+        self.strategy.info().describe(f)?;
         f.write_str(", ")?;
         self.gate.describe(f)
     }

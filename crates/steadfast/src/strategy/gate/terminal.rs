@@ -7,8 +7,7 @@ use super::{Gate, Gated};
 use crate::failure::Failure;
 use crate::reason::Reason;
 use crate::request::Request;
-use crate::strategy::{BestEffort, RetryStrategy};
-use crate::strategy::{BoxError, Cause, Refusal};
+use crate::strategy::{BestEffort, BoxError, Cause, Refusal, RetryStrategy};
 
 /// RFC 0049 revision 16's "Fail Fast (Terminal Errors)": bad credentials, a
 /// certificate nobody trusts, a bucket that does not exist. Such failures are

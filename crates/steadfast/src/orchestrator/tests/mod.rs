@@ -1,5 +1,7 @@
 //! One test for each law, and the matrix of RFC 0049.
 
+mod protocol;
+
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -10,13 +12,9 @@ use crate::failure::Safety;
 use crate::reason::{
     NOT_AVAILABLE, OPERATION_FAILED, Reason, SOCKET_CLOSED_WHILE_IN_FLIGHT, THROTTLED,
 };
-use crate::report::Outcome;
-use crate::report::{Certainty, Verdict};
-use crate::strategy::Ending;
-use crate::strategy::RetryAction;
-use crate::strategy::StrategyId;
+use crate::report::{Certainty, Outcome, Verdict};
 use crate::strategy::{
-    BestEffort, ForeignToken, Limits, Standard, StrategyExt, WorstCase, from_fn,
+    BestEffort, Ending, ForeignToken, RetryAction, Standard, StrategyExt, StrategyId, from_fn,
 };
 use crate::world::{Roll, VirtualWorld};
 
@@ -456,7 +454,7 @@ impl Counting {
 impl RetryStrategy for Counting {
     fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
         if self.initial {
-            Ok(RetryToken::initial(self.id).after(5 * MS))
+            Ok(RetryToken::initial(&self.id).after(5 * MS))
         } else {
             Err(Refusal::new(Cause::Declined))
         }
@@ -479,10 +477,6 @@ impl RetryStrategy for Counting {
 
     fn record_end(&self, _: RetryToken, _: Ending<'_>, _: &dyn World) {
         self.ended.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn worst_case(&self, limits: &Limits) -> WorstCase {
-        WorstCase::unbounded(limits)
     }
 }
 

@@ -2,17 +2,10 @@
 //! that are final.
 
 use super::*;
-use crate::reason::Reason;
-use crate::report::Certainty;
-use crate::report::Verdict;
-use crate::strategy::{BestEffort, Standard};
-use crate::world::VirtualWorld;
 
 static MOVED: Reason = Reason::new("MOVED")
     .allowing_non_idempotent_retry()
     .always_retried();
-
-const MS: Duration = Duration::from_millis(1);
 
 fn failing_request(timeout: Duration, world: &VirtualWorld) -> Orchestrator<BestEffort> {
     let mut request = Orchestrator::new(BestEffort::default(), Call::new("set").timeout(timeout));
@@ -74,7 +67,7 @@ fn a_prescribed_delay_does_not_overrule_a_strategy() {
 fn an_answer_that_is_final_fails_the_request_and_is_a_success_to_the_strategy() {
     let world = VirtualWorld::new();
     let strategy = Standard::guidance();
-    let left = || strategy.budget_left(world.now());
+    let left = || strategy.info().budget_left(world.now());
     let full = left();
     let mut request = Orchestrator::new(&strategy, Call::new("get").idempotent(true));
     let _ = request.begin(&world);
@@ -98,7 +91,7 @@ fn an_answer_that_is_final_fails_the_request_and_is_a_success_to_the_strategy() 
 fn what_cannot_be_sent_is_neither_a_success_nor_a_failure_to_the_strategy() {
     let world = VirtualWorld::new();
     let strategy = Standard::guidance();
-    let left = || strategy.budget_left(world.now());
+    let left = || strategy.info().budget_left(world.now());
     let mut request = Orchestrator::new(&strategy, Call::new("set"));
     let _ = request.begin(&world);
     let full = left();

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use loom::sync::Arc;
 use loom::thread;
 
-use super::level::{Earned, Timed};
+use crate::budget::level::{Earned, Timed};
 
 const CAPACITY: u32 = 10;
 const SECOND: u64 = 1_000_000_000;

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use loom::sync::Arc;
 use loom::thread;
 
-use super::WhenLimited;
-use super::limiter::{Limiter, Permit};
+use crate::strategy::adaptive::WhenLimited;
+use crate::strategy::adaptive::limiter::{Limiter, Permit};
 use crate::world::any_instant;
 
 /// What one attempt takes at the lowest rate, at which a limiter stands that

@@ -1,0 +1,48 @@
+//! Facts about a strategy, for people and for [`explain`](mod@crate::explain).
+
+use std::fmt;
+use std::time::Instant;
+
+use super::{Limits, RetryStrategy, WorstCase};
+
+/// Facts about a strategy. Nothing is decided by them, and every one has a default.
+pub trait StrategyInfo {
+    /// Returns upper bounds on what it does to one request, and to the peer.
+    fn worst_case(&self, limits: &Limits) -> WorstCase {
+        WorstCase::unbounded(limits)
+    }
+
+    /// Returns what is left in the budget that it pays from, if it has one; the least,
+    /// if it has several.
+    fn budget_left(&self, now: Instant) -> Option<u64> {
+        let _ = now;
+        None
+    }
+
+    /// Returns a strategy that decides as this one would from now on, but shares
+    /// nothing with it, so that decisions can be tried out on it. `None` if there can
+    /// be no such copy; the strategy cannot be explained then.
+    fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
+        let _ = now;
+        None
+    }
+
+    /// Writes a few words on what it does.
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a custom strategy")
+    }
+}
+
+/// The facts about a strategy that states none.
+pub(super) struct NoInfo;
+
+impl StrategyInfo for NoInfo {}
+
+/// A strategy's description, for `{}`.
+pub(crate) struct Described<'a>(pub(crate) &'a dyn RetryStrategy);
+
+impl fmt::Display for Described<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.info().describe(f)
+    }
+}
