@@ -1,4 +1,4 @@
-//! A bucket, and the way to its collections.
+//! The handle on a bucket: its scopes, collections and views.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use steadfast_wire::collections::DEFAULT_NAME;
 use crate::cluster::Handle;
 use crate::collection::Collection;
 use crate::scope::Scope;
+use crate::services::views::{self, View};
 use crate::topology::BucketCore;
 
 /// A bucket. Cheap to clone.
@@ -23,28 +24,30 @@ impl Bucket {
         Self { handle, core }
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.core.name
     }
 
-    /// A collection of a scope. Keep it: its id is looked up once.
+    /// Returns a collection of a scope. Keep it: its id is looked up once.
     pub fn collection(&self, scope: &str, collection: &str) -> Collection {
         Collection::new(self.handle.clone(), self.core.clone(), scope, collection)
     }
 
-    /// A scope of the bucket.
+    /// Returns a scope of the bucket.
     pub fn scope(&self, name: &str) -> Scope {
         Scope::new(self.handle.clone(), self.core.clone(), name)
     }
 
-    /// The collection that every bucket has.
+    /// Returns the collection that every bucket has.
     pub fn default_collection(&self) -> Collection {
         self.collection(DEFAULT_NAME, DEFAULT_NAME)
     }
 
-    pub(crate) fn handle(&self) -> &Arc<Handle> {
-        &self.handle
+    /// Makes a request for the rows of a view.
+    pub fn view(&self, design_document: &str, view: &str) -> View {
+        let client = self.handle.clone();
+        views::view(client, &self.core.name, design_document, view)
     }
 
     pub(crate) fn core(&self) -> &Arc<BucketCore> {

@@ -1,8 +1,12 @@
-//! The client: a cluster, its buckets.
+//! The client's handle on a cluster: its buckets and its services.
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
+use hyper::header::HeaderValue;
+use serde::Serialize;
+use steadfast_wire::config::Service;
 use tokio_rustls::TlsConnector;
 
 use crate::bucket::Bucket;
@@ -11,7 +15,12 @@ use crate::config_error::ConfigError;
 use crate::connection_string::ConnectionString;
 use crate::credentials::Credentials;
 use crate::dns;
+use crate::error::Error;
 use crate::options::ClusterOptions;
+use crate::services::analytics::{self, Analytics};
+use crate::services::management::Management;
+use crate::services::query::{self, Query};
+use crate::services::search::{self, Search};
 use crate::tls;
 use crate::topology::Address;
 
@@ -32,9 +41,44 @@ pub struct Cluster {
     handle: Arc<Handle>,
 }
 
-/// Closes the client when the last handle goes.
+/// The ownership of a client, which is closed when its last handle is dropped.
+/// Builders and rows hold one too, so a client stays open while rows are read.
 pub(crate) struct Handle {
     pub(crate) core: Arc<Core>,
+}
+
+impl Handle {
+    /// Returns the header `Authorization`, marked sensitive; `None` if a client
+    /// certificate identifies the user.
+    ///
+    /// Without TLS a token is not sent unless that was allowed, because everybody on
+    /// the network could read it. A password is sent: HTTP without TLS has nothing
+    /// better.
+    pub(crate) fn authorization(&self) -> Option<HeaderValue> {
+        let credentials = self.core.credentials();
+        let trusted = self.core.tls.is_some() || self.core.options.allow_secrets_without_tls;
+        if credentials.user().is_none() && !trusted {
+            return None;
+        }
+        let text = credentials.authorization()?;
+        // Credentials that are no valid header were rejected when they were set.
+        let mut header = HeaderValue::from_str(&text).ok()?;
+        header.set_sensitive(true);
+        Some(header)
+    }
+
+    /// Returns the default timeout of a service's operations.
+    pub(crate) fn timeout(&self, service: Service) -> Duration {
+        let options = &self.core.options;
+        match service {
+            Service::KeyValue => options.kv_timeout,
+            Service::Management => options.management_timeout,
+            Service::Query => options.query_timeout,
+            Service::Search => options.search_timeout,
+            Service::Analytics => options.analytics_timeout,
+            Service::Views => options.view_timeout,
+        }
+    }
 }
 
 impl Drop for Handle {
@@ -44,15 +88,17 @@ impl Drop for Handle {
 }
 
 impl Cluster {
-    /// A client with the default options.
+    /// Makes a client with the default options.
     ///
-    /// Returns as soon as it is known where to look; it connects in the
-    /// background. Operations wait for that, and say what was wrong if it cannot
-    /// be done; [`wait_until_ready`](Self::wait_until_ready) waits for it alone.
+    /// Returns as soon as the addresses are known, and connects in the background.
+    /// Operations wait for the connection, and their errors say why there is none.
+    /// [`wait_until_ready`](Self::wait_until_ready) waits for the connection alone.
+    ///
+    /// Cancel-safe: dropping the future leaves nothing behind.
     ///
     /// # Errors
-    /// If the connection string or the credentials make no sense. Nothing was
-    /// dialled then.
+    /// If the connection string or the credentials are invalid. Nothing was dialled
+    /// then.
     pub async fn connect(
         connection_string: &str,
         credentials: Credentials,
@@ -60,10 +106,13 @@ impl Cluster {
         Self::connect_with(connection_string, credentials, ClusterOptions::default()).await
     }
 
-    /// A client with these options. What the connection string says counts more.
+    /// Makes a client with these options. Options in the connection string take
+    /// precedence.
+    ///
+    /// Cancel-safe: dropping the future leaves nothing behind.
     ///
     /// # Errors
-    /// As [`connect`](Self::connect), and if an option makes no sense.
+    /// As [`connect`](Self::connect), and if an option is invalid.
     pub async fn connect_with(
         connection_string: &str,
         credentials: Credentials,
@@ -89,16 +138,54 @@ impl Cluster {
         Ok(Self { handle })
     }
 
-    /// A bucket. It is opened in the background, unless it is already.
+    /// Returns a bucket, which is opened in the background unless it is open already.
     pub fn bucket(&self, name: &str) -> Bucket {
         Bucket::new(self.handle.clone(), name)
     }
 
-    /// New connections authenticate with these from now on. Those that are up
+    /// Makes a query, in SQL++.
+    ///
+    /// ```no_run
+    /// # async fn example(cluster: steadfast_couchbase::Cluster) -> steadfast_couchbase::Result<()> {
+    /// let mut names = cluster
+    ///     .query("SELECT RAW name FROM travel.inventory.airline WHERE country = $country")
+    ///     .named("country", "France")?
+    ///     .readonly(true)
+    ///     .await?;
+    /// while let Some(name) = names.next::<String>().await? {
+    ///     println!("{name}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn query(&self, statement: impl Into<String>) -> Query {
+        query::query(self.handle.clone(), statement)
+    }
+
+    /// Makes a statement for the analytics service.
+    pub fn analytics(&self, statement: impl Into<String>) -> Analytics {
+        analytics::analytics(self.handle.clone(), statement)
+    }
+
+    /// Makes a search of an index. The query is the service's JSON, such as
+    /// `{"match": "airport", "field": "name"}`.
+    ///
+    /// # Errors
+    /// If the query cannot be written as JSON.
+    pub fn search(&self, index: &str, query: &(impl Serialize + ?Sized)) -> Result<Search, Error> {
+        search::search(self.handle.clone(), None, index, query)
+    }
+
+    /// Returns the management of the cluster.
+    pub fn management(&self) -> Management {
+        Management::new(self.handle.clone())
+    }
+
+    /// Authenticates new connections with these credentials. Existing connections
     /// stay; the server ends them when the old credentials expire.
     ///
     /// # Errors
-    /// If the credentials make no sense; the old ones stay then.
+    /// If the credentials are invalid; the old ones stay in use then.
     pub fn set_credentials(&self, credentials: Credentials) -> Result<(), ConfigError> {
         credentials.validate()?;
         let core = &self.handle.core;
@@ -111,14 +198,26 @@ impl Cluster {
         Ok(())
     }
 
-    /// Closes the client. Operations under way end with an error that says so,
-    /// and connections are closed. All clones are closed with it.
+    /// Closes the client and all its clones. Operations in progress end with an
+    /// error that says so, and connections are closed.
     ///
-    /// Dropping the future closes the client all the same, but waits for nothing.
+    /// Dropping the future closes the client too, but does not wait for its tasks.
     pub async fn close(&self) {
         let core = &self.handle.core;
         core.close();
         core.tasks.wait().await;
+    }
+
+    /// Makes a client that does not look for its cluster: the test sets the config.
+    #[cfg(test)]
+    pub(crate) fn idle(
+        options: ClusterOptions,
+        credentials: Credentials,
+        tls: Option<TlsConnector>,
+    ) -> Self {
+        let core = Core::new(options, credentials, Vec::new(), tls);
+        let handle = Arc::new(Handle { core });
+        Self { handle }
     }
 
     pub(crate) fn handle(&self) -> &Arc<Handle> {

@@ -89,21 +89,23 @@ pub use collection::Collection;
 pub use config_error::ConfigError;
 pub use connection_string::{ConnectionString, Host};
 pub use credentials::Credentials;
-pub use error::{Error, ErrorContext, ErrorKind, HttpContext, KvContext, Place, Result};
+pub use error::{Error, ErrorContext, ErrorKind, HttpContext, KvContext, OperationTarget, Result};
 pub use fast_fail::{TERMINALS, fast_fail_on_terminal_errors, fast_fail_or};
 pub use kv::operation::KvOperation;
 pub use kv::request::DurabilityLevel;
 pub use options::ClusterOptions;
 pub use scope::Scope;
-pub use services::analytics::{Analytics, AnalyticsMeta, AnalyticsMetrics, AnalyticsRows};
+pub use services::analytics::{Analytics, AnalyticsSettings};
 pub use services::management::{
     BucketKind, CollectionInfo, Management, ManagementRequest, ManagementResponse, NewBucket,
     ScopeInfo,
 };
 pub use services::query::{
-    Query, QueryMeta, QueryMetrics, QueryProfile, QueryRows, QueryWarning, ScanConsistency,
+    Query, QueryMeta, QueryMetrics, QueryProfile, QueryRows, QuerySettings, QueryWarning,
+    ScanConsistency,
 };
 pub use services::search::{Search, SearchHit, SearchMeta, SearchRows};
+pub use services::statement::StatementRequest;
 pub use services::views::{View, ViewConsistency, ViewMeta, ViewRow, ViewRows};
 pub use services::{Rows, TypedRows};
 pub use strategy::{ErrorMapDirected, RetryDirective};

@@ -1,4 +1,4 @@
-//! A scope of a bucket.
+//! The handle on a scope of a bucket: its collections and queries.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,34 +30,34 @@ impl Scope {
         }
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// A collection of the scope. Keep it: its id is looked up once.
+    /// Returns a collection of the scope. Keep it: its id is looked up once.
     pub fn collection(&self, name: &str) -> Collection {
         let (handle, bucket) = (self.handle.clone(), self.bucket.clone());
         Collection::new(handle, bucket, &self.name, name)
     }
 
-    /// A query within the scope: collections need no longer names.
+    /// Makes a query within the scope, where collections need no longer names.
     pub fn query(&self, statement: impl Into<String>) -> Query {
         query::query(self.handle.clone(), statement).within(&self.bucket.name, &self.name)
     }
 
-    /// An analytics query within the scope.
+    /// Makes an analytics statement within the scope.
     pub fn analytics(&self, statement: impl Into<String>) -> Analytics {
         analytics::analytics(self.handle.clone(), statement).within(&self.bucket.name, &self.name)
     }
 
-    /// A search of an index of the scope. The query is the service's JSON.
+    /// Makes a search of an index of the scope. The query is the service's JSON.
     ///
     /// # Errors
     /// If the query cannot be written as JSON.
     pub fn search(&self, index: &str, query: &(impl Serialize + ?Sized)) -> Result<Search> {
-        let handle = self.handle.clone();
-        search::search_within(handle, &self.bucket.name, &self.name, index, query)
+        let scope = Some((&self.bucket.name, &self.name));
+        search::search(self.handle.clone(), scope, index, query)
     }
 }
 

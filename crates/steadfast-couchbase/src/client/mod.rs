@@ -55,8 +55,23 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// A client that starts to look for its cluster now. Needs a tokio runtime.
+    /// Starts a client that looks for its cluster. Needs a tokio runtime.
     pub(crate) fn start(
+        options: ClusterOptions,
+        credentials: Credentials,
+        seeds: Vec<Address>,
+        tls: Option<TlsConnector>,
+    ) -> Arc<Self> {
+        let core = Self::new(options, credentials, seeds, tls);
+        core.tasks.spawn(track_cluster(core.clone()));
+        let reports = core.reports.clone().run();
+        core.tasks
+            .spawn(core.closed.clone().run_until_cancelled_owned(reports));
+        core
+    }
+
+    /// Makes a client without its tasks.
+    pub(crate) fn new(
         options: ClusterOptions,
         credentials: Credentials,
         seeds: Vec<Address>,
@@ -72,7 +87,7 @@ impl Core {
         };
         let reports = Arc::new(Reports::new(options.reports.clone()));
         let config = tls.as_ref().map(|tls| tls.config().clone());
-        let core = Arc::new(Self {
+        Arc::new(Self {
             reports,
             services: Services::new(&options, config),
             options,
@@ -92,12 +107,7 @@ impl Core {
             changes: watch::Sender::new(0),
             renewals: watch::Sender::new(0),
             buckets: Mutex::default(),
-        });
-        core.tasks.spawn(track_cluster(core.clone()));
-        let reports = core.reports.clone().run();
-        core.tasks
-            .spawn(core.closed.clone().run_until_cancelled_owned(reports));
-        core
+        })
     }
 
     pub(crate) fn credentials(&self) -> Arc<Credentials> {

@@ -11,7 +11,7 @@ use steadfast_wire::{FrameBuilder, Status};
 
 use crate::Cluster;
 use crate::drive::{Attempts, Tried, drive};
-use crate::error::{Error, ErrorKind, Place};
+use crate::error::{Error, ErrorKind, OperationTarget};
 use crate::kv::connection::{Closing, Connection, Ended, NotTaken};
 use crate::kv::execute::directed;
 use crate::kv::meaning::{Asked, Verdict, meaning};
@@ -87,7 +87,7 @@ impl Cluster {
             if service == Service::KeyValue {
                 continue;
             }
-            for endpoint in services::ping::endpoints(&**handle, &config, service) {
+            for endpoint in services::ping::endpoints(handle, &config, service) {
                 let remote = endpoint.authority.to_string();
                 let timeout = self.core().options.connect_timeout;
                 let ping = services::ping::ping(handle.clone(), service, endpoint, timeout);
@@ -234,7 +234,7 @@ impl Attempts for Ping<'_> {
     }
 
     fn explain(&mut self, error: Error) -> Error {
-        let error = error.with_place(Place::of_bucket(&self.bucket.name));
+        let error = error.with_target(OperationTarget::bucket(&self.bucket.name));
         match self.status {
             Some(status) => error.because(format!("the node answered {status}")),
             None => error,

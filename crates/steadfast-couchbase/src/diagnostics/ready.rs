@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use crate::client::Core;
 use crate::drive::{Attempts, Tried, drive};
-use crate::error::{Error, ErrorKind, Place, Result};
+use crate::error::{Error, ErrorKind, OperationTarget, Result};
 use crate::observe::Finished;
 use crate::reason::{NODE_NOT_AVAILABLE, SOCKET_NOT_AVAILABLE, UNKNOWN};
 use crate::topology::BucketCore;
@@ -112,7 +112,7 @@ impl Attempts for Waiting<'_> {
 
     fn explain(&mut self, error: Error) -> Error {
         match self.bucket {
-            Some(bucket) => error.with_place(Place::of_bucket(&bucket.name)),
+            Some(bucket) => error.with_target(OperationTarget::bucket(&bucket.name)),
             None => error,
         }
     }

@@ -11,7 +11,7 @@ use steadfast_wire::error_map::Attributes;
 #[derive(Debug)]
 pub struct ErrorContext {
     pub(crate) operation: &'static str,
-    pub(crate) place: Place,
+    pub(crate) target: OperationTarget,
     pub(crate) note: Option<String>,
     pub(crate) ambiguous: bool,
     pub(crate) report: Option<Report>,
@@ -19,10 +19,10 @@ pub struct ErrorContext {
     pub(crate) http: Option<HttpContext>,
 }
 
-/// What an operation was about.
+/// What an operation is about: a bucket, scope, collection and document.
 #[derive(Clone, Default)]
 #[non_exhaustive]
-pub struct Place {
+pub struct OperationTarget {
     /// The bucket.
     pub bucket: Option<Arc<str>>,
     /// The scope.
@@ -84,7 +84,7 @@ impl ErrorContext {
     pub(crate) fn new(operation: &'static str) -> Self {
         Self {
             operation,
-            place: Place::default(),
+            target: OperationTarget::default(),
             note: None,
             ambiguous: false,
             report: None,
@@ -106,9 +106,9 @@ impl ErrorContext {
         }
     }
 
-    /// What the operation was about.
-    pub fn place(&self) -> &Place {
-        &self.place
+    /// Returns what the operation was about.
+    pub fn target(&self) -> &OperationTarget {
+        &self.target
     }
 
     /// What happened, in a few words, if that is not clear from the rest.
@@ -133,18 +133,32 @@ impl ErrorContext {
     }
 }
 
-impl Place {
+impl OperationTarget {
     /// A bucket as a whole.
-    pub(crate) fn of_bucket(bucket: &Arc<str>) -> Self {
+    pub(crate) fn bucket(bucket: &Arc<str>) -> Self {
         Self {
             bucket: Some(bucket.clone()),
             ..Self::default()
         }
     }
+
+    /// A scope as a whole.
+    pub(crate) fn scope(bucket: &Arc<str>, scope: &Arc<str>) -> Self {
+        Self {
+            scope: Some(scope.clone()),
+            ..Self::bucket(bucket)
+        }
+    }
+
+    /// Returns the names of bucket, scope and collection, empty where there is none.
+    pub(crate) fn names(&self) -> [&str; 3] {
+        [&self.bucket, &self.scope, &self.collection]
+            .map(|name| name.as_deref().unwrap_or_default())
+    }
 }
 
 /// As `bucket.scope.collection`, as far as it is known. The key is not shown.
-impl fmt::Display for Place {
+impl fmt::Display for OperationTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = [&self.bucket, &self.scope, &self.collection];
         for (index, part) in parts.into_iter().flatten().enumerate() {
@@ -157,7 +171,7 @@ impl fmt::Display for Place {
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for OperationTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")?;
         match &self.key {

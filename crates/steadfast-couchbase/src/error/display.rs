@@ -10,11 +10,11 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let context = self.context();
         f.write_str(context.operation)?;
-        let place = context.place.to_string();
-        if !place.is_empty() {
-            write!(f, " {place}")?;
+        let target = context.target.to_string();
+        if !target.is_empty() {
+            write!(f, " {target}")?;
         }
-        if let Some(key) = &context.place.key {
+        if let Some(key) = &context.target.key {
             write!(f, "/{key}")?;
         }
         match (self.kind(), &context.report) {

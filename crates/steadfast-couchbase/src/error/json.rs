@@ -17,10 +17,10 @@ pub(super) fn of(error: &Error) -> Value {
     put("message", json!(error.to_string()));
     put("ambiguous", json!(error.is_ambiguous()));
     put("note", json!(context.note));
-    put("bucket", json!(context.place.bucket.as_deref()));
-    put("scope", json!(context.place.scope.as_deref()));
-    put("collection", json!(context.place.collection.as_deref()));
-    put("documentId", json!(context.place.key));
+    put("bucket", json!(context.target.bucket.as_deref()));
+    put("scope", json!(context.target.scope.as_deref()));
+    put("collection", json!(context.target.collection.as_deref()));
+    put("documentId", json!(context.target.key));
     if let Some(kv) = context.kv() {
         put("status", json!(kv.status.map(|status| status.code())));
         put(

@@ -14,7 +14,7 @@ mod kind;
 use std::error::Error as StdError;
 use std::fmt;
 
-pub use context::{ErrorContext, HttpContext, KvContext, Place};
+pub use context::{ErrorContext, HttpContext, KvContext, OperationTarget};
 pub use kind::ErrorKind;
 use steadfast::reason::ReasonSet;
 use steadfast::report::Report;
@@ -56,8 +56,8 @@ impl Error {
         self
     }
 
-    pub(crate) fn with_place(mut self, place: Place) -> Self {
-        self.inner.context.place = place;
+    pub(crate) fn with_target(mut self, target: OperationTarget) -> Self {
+        self.inner.context.target = target;
         self
     }
 

@@ -3,7 +3,7 @@
 use steadfast::Failure;
 
 use super::Meaning;
-use crate::services::refusal_of;
+use crate::services::service_error;
 use steadfast_wire::config::Service;
 
 /// A service that speaks HTTP.
@@ -23,16 +23,16 @@ pub enum HttpService {
 
 /// What an answer with this HTTP status and body means to an operation.
 pub fn answered_http(service: HttpService, status: u16, body: &str, idempotent: bool) -> Meaning {
-    match refusal_of(service.wire(), status, body, idempotent) {
+    match service_error(service.wire(), status, body, idempotent) {
         None => Meaning::Done,
-        Some(refused) => match refused.retry {
-            None => Meaning::Final(refused.kind),
+        Some(error) => match error.retry {
+            None => Meaning::Final(error.kind),
             Some(reason) => {
                 let mut failure = Failure::responded(reason);
                 if status == 429 {
                     failure = failure.throttling();
                 }
-                Meaning::Failed(failure, refused.kind)
+                Meaning::Failed(failure, error.kind)
             }
         },
     }

@@ -1,92 +1,61 @@
-//! Query, analytics, search, views and management: what is asked over HTTP.
+//! Query, analytics, search, views and management: the services that speak HTTP.
 //!
-//! All of them go the same way: a builder collects what is asked, an exchange
-//! sends it to a node that has the service, a table says what the answer means,
-//! and the one loop around the orchestrator decides whether there is another
-//! attempt.
-//!
-//! - [`host`]: what they need of the cluster.
-//! - [`http`]: requests, and how far they came.
-//! - [`rows`]: answers that are read row by row.
-//! - [`operation`]: an operation with rows, attempt by attempt.
-//! - a folder for each service, with its builder, and its table of answers in
-//!   `codes`.
+//! All of them go the same way. A builder collects the request. [`http`] sends it
+//! to a node that has the service and says how far it came. [`rows`] reads the
+//! response row by row. The file of each service says what its errors mean. The
+//! loop in [`drive`](crate::drive) decides whether there is another attempt.
 
 pub(crate) mod analytics;
-mod answer;
-mod attached;
-mod common;
-pub(crate) mod host;
 mod http;
 pub(crate) mod management;
-mod operation;
 mod path;
 pub(crate) mod ping;
 pub(crate) mod query;
-mod refusal;
 mod rows;
 pub(crate) mod search;
-mod statement;
+pub(crate) mod statement;
 pub(crate) mod views;
-mod whole;
 
 use std::sync::Arc;
 
-use http::{Breakers, Connector, HttpClient, Turns};
-use query::Plans;
-pub(crate) use refusal::refusal_of;
+use bytes::Bytes;
+use http::{Connector, EndpointBreakers, HttpClient, RoundRobin, ServiceError, ServiceResponse};
+use query::PreparedPlans;
 pub use rows::{Rows, TypedRows};
+use rows::{SizeLimits, Splitter};
 use steadfast_wire::config::Service;
 
 use crate::options::ClusterOptions;
 
-/// What the HTTP services of one cluster share: connections, prepared plans, and
-/// whose turn it is.
+/// State that the HTTP services of one client share.
 pub(crate) struct Services {
-    client: HttpClient,
+    http: HttpClient,
     connector: Connector,
-    turns: Turns,
-    breakers: Breakers,
-    plans: Plans,
+    round_robin: RoundRobin,
+    breakers: EndpointBreakers,
+    plans: PreparedPlans,
 }
 
 impl Services {
-    /// With TLS where there is a configuration for it.
+    /// Connects with TLS if there is a configuration for it.
     pub(crate) fn new(options: &ClusterOptions, tls: Option<Arc<rustls::ClientConfig>>) -> Self {
-        let (connect, idle) = (options.connect_timeout, options.idle_http_timeout);
-        let (client, connector) = http::client(tls, connect, idle);
+        let connector = Connector::new(tls, options.connect_timeout);
         Self {
-            client,
+            http: http::client(connector.clone(), options.idle_http_timeout),
             connector,
-            turns: Turns::new(),
-            breakers: Breakers::new(options.circuit_breaker.clone()),
-            plans: Plans::new(),
+            round_robin: RoundRobin::new(),
+            breakers: EndpointBreakers::new(options.circuit_breaker.clone()),
+            plans: PreparedPlans::new(),
         }
     }
 
-    /// Uses this configuration for the connections to come.
+    /// Uses this configuration for new connections.
     pub(crate) fn set_tls(&self, tls: Option<Arc<rustls::ClientConfig>>) {
         self.connector.set_tls(tls);
     }
-
-    pub(crate) fn plans(&self) -> &Plans {
-        &self.plans
-    }
-
-    fn client(&self) -> &HttpClient {
-        &self.client
-    }
-
-    fn turns(&self) -> &Turns {
-        &self.turns
-    }
-
-    fn breakers(&self) -> &Breakers {
-        &self.breakers
-    }
 }
 
-/// The name of a service, as errors, spans and metrics have it.
+/// Returns the name of a service in errors, spans and metrics.
 pub(crate) const fn name(service: Service) -> &'static str {
     match service {
         Service::KeyValue => "kv",
@@ -95,6 +64,36 @@ pub(crate) const fn name(service: Service) -> &'static str {
         Service::Search => "search",
         Service::Analytics => "analytics",
         Service::Views => "views",
+    }
+}
+
+/// Returns the error that a response of a service means to an operation; `None` if
+/// it is a success.
+pub(crate) fn service_error(
+    service: Service,
+    status: u16,
+    body: &str,
+    idempotent: bool,
+) -> Option<ServiceError> {
+    let mut splitter = Splitter::new("", SizeLimits::default());
+    splitter.push(Bytes::copy_from_slice(body.as_bytes()));
+    while let Ok(Some(_)) = splitter.next_row() {}
+    let mut response = ServiceResponse {
+        status,
+        members: splitter.members(),
+        text: None,
+        idempotent,
+    };
+    let success = response.is_success();
+    if !success {
+        response.text = Some(body);
+    }
+    match service {
+        Service::Query => query::service_error(&response),
+        Service::Analytics => analytics::service_error(&response),
+        Service::Search => search::service_error(&response),
+        Service::Views => views::service_error(&response),
+        Service::Management | Service::KeyValue => (!success).then(|| response.by_status()),
     }
 }
 

@@ -1,16 +1,16 @@
-//! Names within addresses.
+//! Percent-encoding of names in paths, queries and forms.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// Everything but what no address gives a meaning to.
+/// All characters except those without a meaning in addresses.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
     .remove(b'.')
     .remove(b'~');
 
-/// A name as a segment of a path, or a value in a query or a form. A name that is
-/// only dots is a step up the path for whoever reads it, and is escaped too.
+/// Encodes a name as a segment of a path, or a value in a query or a form. A name
+/// of only dots is encoded too: a server would read it as a step up the path.
 pub(crate) fn segment(name: &str) -> String {
     if !name.is_empty() && name.bytes().all(|byte| byte == b'.') {
         return "%2E".repeat(name.len());
@@ -18,7 +18,7 @@ pub(crate) fn segment(name: &str) -> String {
     utf8_percent_encode(name, ESCAPED).to_string()
 }
 
-/// Pairs as a query or a form has them.
+/// Encodes pairs as a query or a form.
 pub(crate) fn pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let pairs = pairs.into_iter();
     let pairs = pairs.map(|(name, value)| format!("{}={}", segment(name), segment(value)));

@@ -1,59 +1,60 @@
-//! Whether a service of a node answers.
+//! Pings of a service on a node.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::Method;
-use steadfast::Call;
 use steadfast::FailFast;
 use steadfast_wire::config::{ClusterConfig, Service};
 
-use super::host::Host;
-use super::http::{Endpoint, Exchange, Outgoing};
-use super::whole::Whole;
-use crate::error::{Error, HttpContext, Place};
+pub(crate) use super::http::Endpoint;
+use super::http::{HttpRequest, HttpSender, run};
+use super::management::WholeResponse;
+use crate::cluster::Handle;
+use crate::drive::RequestOptions;
+use crate::error::{Error, HttpContext};
 use crate::world::now;
 
-/// Where a service listens, on all nodes that have it, to be pinged.
+/// Returns the endpoints of a service on all nodes that have it.
 pub(crate) fn endpoints(
-    host: &dyn Host,
+    client: &Handle,
     config: &ClusterConfig,
     service: Service,
 ) -> Vec<Endpoint> {
-    Endpoint::all(config, service, host)
+    Endpoint::all(config, service, &client.core)
 }
 
-/// Asks a service of a node for a sign of life, and says how long it took. One
-/// attempt: whoever pings wants to know how it is now.
+/// Pings a service on a node once, and returns how long the response took.
+///
+/// Cancel-safe: dropping the future abandons the request.
 ///
 /// # Errors
-/// If it does not answer in time, or answers something else. Dropping the future
-/// abandons the request.
+/// If there is no response in time, or an error.
 pub(crate) async fn ping(
-    host: Arc<dyn Host>,
+    client: Arc<Handle>,
     service: Service,
     endpoint: Endpoint,
     timeout: Duration,
 ) -> Result<Duration, Error> {
     let path = path(service);
-    let mut exchange = Exchange::new(host, service).only(endpoint);
-    exchange.context = HttpContext {
+    let mut sender = HttpSender::new(client, service, "ping");
+    sender.idempotent = true;
+    sender.only = Some(endpoint);
+    sender.context = HttpContext {
         request: Some(format!("GET {path}")),
         ..HttpContext::default()
     };
-    let whole = Whole {
-        name: "ping",
-        exchange,
-        outgoing: Outgoing::new(Method::GET, path),
+    let operation = WholeResponse {
+        request: HttpRequest::new(Method::GET, path),
         kind: |_, _| None,
-        place: Place::default(),
     };
-    let call = Call::new("ping")
-        .service(super::name(service))
-        .idempotent(true)
-        .timeout(timeout);
+    let options = RequestOptions {
+        timeout: Some(timeout),
+        strategy: Some(Arc::new(FailFast::new())),
+        context: None,
+    };
     let started = now();
-    whole.run(call, &FailFast::new()).await?;
+    run(operation, &mut sender, &options).await?;
     Ok(now().saturating_duration_since(started))
 }
 

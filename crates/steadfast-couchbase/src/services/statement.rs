@@ -1,110 +1,203 @@
-//! What requests of query and analytics have in common: a statement, its
-//! parameters, and options as the members of one JSON object.
+//! Statements: the request that query and analytics have in common.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
+use steadfast::Reason;
+use steadfast_wire::config::Service;
 
-use crate::error::{Error, ErrorKind, HttpContext};
+use super::http::{HttpSender, ServiceError, ServiceResponse, one_line};
+use super::query::{QueryRows, ScanConsistency};
+use super::rows::{self, RowService, SizeLimits, row_option_methods};
+use crate::cluster::Handle;
+use crate::drive::RequestOptions;
+use crate::error::{Error, ErrorKind, HttpContext, OperationTarget};
 
-/// The options of a request, encoded.
-#[derive(Clone, Default)]
-pub(crate) struct Options {
-    members: BTreeMap<String, Box<RawValue>>,
+/// A statement for the query or the analytics service; await it to run it.
+///
+/// It counts as idempotent, and is sent again after a connection that closed before
+/// the response, only if it is [`readonly`](Self::readonly).
+#[must_use = "a statement is not run until it is awaited"]
+pub struct StatementRequest<S> {
+    pub(super) client: Arc<Handle>,
+    pub(super) statement: String,
+    pub(super) json: JsonObject,
+    /// What only this service has.
+    pub(super) settings: S,
+    service: Service,
+    /// The scope in which names are looked up.
+    pub(super) query_context: Option<String>,
     positional: Vec<Box<RawValue>>,
-    /// The scope in which names are looked up; the same as the member.
-    query_context: Option<String>,
+    readonly: bool,
+    context_id: Option<String>,
+    target: OperationTarget,
+    options: RequestOptions,
+    limits: SizeLimits,
 }
 
-impl Options {
-    /// Sets an option whose value is the client's own and can always be encoded.
-    pub(crate) fn set(&mut self, name: &str, value: impl Serialize) {
-        let value = to_raw_value(&value).expect("texts, numbers and flags can be encoded");
-        self.members.insert(name.to_owned(), value);
+impl<S> StatementRequest<S> {
+    pub(super) fn new(
+        client: Arc<Handle>,
+        service: Service,
+        statement: String,
+        settings: S,
+    ) -> Self {
+        Self {
+            client,
+            statement,
+            json: JsonObject::default(),
+            settings,
+            service,
+            query_context: None,
+            positional: Vec::new(),
+            readonly: false,
+            context_id: None,
+            target: OperationTarget::default(),
+            options: RequestOptions::default(),
+            limits: SizeLimits::default(),
+        }
     }
 
-    /// Sets the scope in which names are looked up.
-    pub(crate) fn within(&mut self, bucket: &str, scope: &str) {
+    /// Looks up names within a scope, so that collections need no longer names.
+    pub(crate) fn within(mut self, bucket: &Arc<str>, scope: &Arc<str>) -> Self {
         let context = format!("default:{}.{}", quoted(bucket), quoted(scope));
-        self.set("query_context", &context);
+        self.json.set("query_context", &context);
         self.query_context = Some(context);
+        self.target = OperationTarget::scope(bucket, scope);
+        self
     }
 
-    /// The scope in which names are looked up.
-    pub(crate) fn query_context(&self) -> Option<&str> {
-        self.query_context.as_deref()
+    /// States that the statement changes nothing. It can then be retried whatever
+    /// happened to an attempt; the service rejects a statement that does change
+    /// something.
+    pub fn readonly(mut self, readonly: bool) -> Self {
+        self.readonly = readonly;
+        self
     }
 
-    /// Sets an option to a value of the user's.
-    pub(crate) fn set_raw(
+    /// Gives the parameter `$name` its value.
+    ///
+    /// # Errors
+    /// If the value cannot be written as JSON.
+    pub fn named(self, name: &str, value: &(impl Serialize + ?Sized)) -> Result<Self, Error> {
+        self.raw(
+            &format!("${}", name.strip_prefix('$').unwrap_or(name)),
+            value,
+        )
+    }
+
+    /// Gives the next of the parameters `$1`, `$2`, … its value.
+    ///
+    /// # Errors
+    /// If the value cannot be written as JSON.
+    pub fn positional(mut self, value: &(impl Serialize + ?Sized)) -> Result<Self, Error> {
+        let name = format!("${}", self.positional.len() + 1);
+        self.positional
+            .push(encode(super::name(self.service), &name, value)?);
+        Ok(self)
+    }
+
+    /// Sets how recent the data must be that the statement reads.
+    pub fn consistency(mut self, consistency: ScanConsistency) -> Self {
+        self.json.set("scan_consistency", consistency.name());
+        self
+    }
+
+    /// Sets the id under which the service knows the request, in place of a random
+    /// one.
+    pub fn client_context_id(mut self, id: impl Into<String>) -> Self {
+        self.context_id = Some(id.into());
+        self
+    }
+
+    /// Sets an option of the service that has no method here.
+    ///
+    /// # Errors
+    /// If the value cannot be written as JSON.
+    pub fn raw(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Result<Self, Error> {
+        let operation = super::name(self.service);
+        self.json.set_raw(operation, name, value)?;
+        Ok(self)
+    }
+
+    row_option_methods!();
+}
+
+/// Runs a statement to its first row.
+///
+/// Cancel-safe: dropping the future abandons the attempt in progress.
+pub(super) async fn run<S>(mut request: StatementRequest<S>) -> Result<QueryRows, Error>
+where
+    StatementRequest<S>: RowService<Meta = super::query::QueryMeta>,
+{
+    let context_id = request.context_id.take().unwrap_or_else(new_context_id);
+    request.json.set("client_context_id", &context_id);
+    if request.readonly {
+        request.json.set("readonly", true);
+    }
+    if !request.positional.is_empty() {
+        request.json.set("args", &request.positional);
+    }
+    let service = request.service;
+    let mut sender = HttpSender::new(request.client.clone(), service, super::name(service));
+    sender.idempotent = request.readonly;
+    sender.target = request.target.clone();
+    // Parameters may be secrets, and so are not shown.
+    sender.context = HttpContext {
+        statement: Some(request.statement.clone()),
+        client_context_id: Some(context_id),
+        ..HttpContext::default()
+    };
+    let options = std::mem::take(&mut request.options);
+    let limits = request.limits;
+    rows::run(request, sender, limits, options).await
+}
+
+/// The body of a request: a JSON object whose values are encoded already.
+#[derive(Clone, Default)]
+pub(super) struct JsonObject(BTreeMap<String, Box<RawValue>>);
+
+impl JsonObject {
+    /// Sets a member to a value of the client, which can always be encoded.
+    pub(super) fn set(&mut self, name: &str, value: impl Serialize) {
+        let value = to_raw_value(&value).expect("texts, numbers and flags can be encoded");
+        self.0.insert(name.to_owned(), value);
+    }
+
+    /// Sets a member to a value of the user.
+    pub(super) fn set_raw(
         &mut self,
         operation: &'static str,
         name: &str,
         value: &(impl Serialize + ?Sized),
     ) -> Result<(), Error> {
         let value = encode(operation, name, value)?;
-        self.members.insert(name.to_owned(), value);
+        self.0.insert(name.to_owned(), value);
         Ok(())
     }
 
-    /// Sets a named parameter; a dollar before its name is left out or not.
-    pub(crate) fn named(
-        &mut self,
-        operation: &'static str,
-        name: &str,
-        value: &(impl Serialize + ?Sized),
-    ) -> Result<(), Error> {
-        let name = format!("${}", name.strip_prefix('$').unwrap_or(name));
-        self.set_raw(operation, &name, value)
-    }
-
-    /// Adds a positional parameter.
-    pub(crate) fn positional(
-        &mut self,
-        operation: &'static str,
-        value: &(impl Serialize + ?Sized),
-    ) -> Result<(), Error> {
-        let name = format!("${}", self.positional.len() + 1);
-        self.positional.push(encode(operation, &name, value)?);
-        Ok(())
-    }
-
-    /// Sets what the service is told of every request: its id, a new one if it has
-    /// none yet, and whether it only reads. Returns the id.
-    pub(crate) fn identify(&mut self, context_id: Option<String>, readonly: bool) -> String {
-        let context_id = context_id.unwrap_or_else(new_context_id);
-        self.set("client_context_id", &context_id);
-        if readonly {
-            self.set("readonly", true);
+    /// Sets the time that the service has.
+    pub(super) fn set_timeout(&mut self, remaining: Option<Duration>) {
+        if let Some(remaining) = remaining {
+            self.set("timeout", format!("{}ms", remaining.as_millis()));
         }
-        context_id
     }
 
-    /// Whether an option is set.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.members.contains_key(name)
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
     }
 
-    /// The request's body.
-    pub(crate) fn to_body(&self) -> Vec<u8> {
-        let mut members: BTreeMap<&str, &RawValue> = self
-            .members
-            .iter()
-            .map(|(name, value)| (name.as_str(), &**value))
-            .collect();
-        let positional = to_raw_value(&self.positional).expect("encoded values can be encoded");
-        if !self.positional.is_empty() {
-            members.insert("args", &positional);
-        }
-        serde_json::to_vec(&members).expect("encoded values can be encoded")
+    pub(super) fn to_vec(&self) -> Vec<u8> {
+        serde_json::to_vec(&self.0).expect("encoded values can be encoded")
     }
 }
 
-/// Encodes a value of the user's. An error names the parameter; its own words may
-/// quote the value, and so are not repeated.
-pub(crate) fn encode(
+/// Encodes a value of the user. An error names the parameter; the encoder's own
+/// message may quote the value, and so is not repeated.
+pub(super) fn encode(
     operation: &'static str,
     name: &str,
     value: &(impl Serialize + ?Sized),
@@ -115,173 +208,80 @@ pub(crate) fn encode(
     })
 }
 
-/// A time as the services read it.
-pub(crate) fn milliseconds(time: Duration) -> String {
-    format!("{}ms", time.as_millis())
-}
-
-/// A new id under which a service knows a request.
+/// Makes an id under which a service knows a request.
 fn new_context_id() -> String {
     let id = format!("{:032x}", fastrand::u128(..));
-    format!(
-        "{}-{}-{}-{}-{}",
-        &id[..8],
-        &id[8..12],
-        &id[12..16],
-        &id[16..20],
-        &id[20..]
-    )
+    let [a, b, c, d] = [&id[..8], &id[8..12], &id[12..16], &id[16..20]];
+    format!("{a}-{b}-{c}-{d}-{}", &id[20..])
 }
 
-/// What an error says of such a request: never its parameters.
-pub(crate) fn describe(statement: &str, context_id: &str) -> HttpContext {
-    HttpContext {
-        statement: Some(statement.to_owned()),
-        client_context_id: Some(context_id.to_owned()),
-        ..HttpContext::default()
-    }
-}
-
-/// A name as query and analytics quote it.
-pub(crate) fn quoted(name: &str) -> String {
+/// Quotes a name as query and analytics do.
+fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// Reads a time as these services write it: `1.5ms`, `1m30.25s`.
-pub(crate) fn go_duration<'de, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Duration, D::Error> {
-    let text = <String as serde::Deserialize>::deserialize(deserializer)?;
-    parse_duration(&text).ok_or_else(|| serde::de::Error::custom("this is no duration"))
+/// An error as query and analytics write it.
+#[derive(Debug, Deserialize)]
+pub(super) struct ReportedError {
+    #[serde(default)]
+    pub(super) code: u64,
+    #[serde(default, alias = "message")]
+    pub(super) msg: String,
 }
 
-fn parse_duration(text: &str) -> Option<Duration> {
-    let mut total = Duration::ZERO;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let number = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let (amount, behind) = rest.split_at(number);
-        let unit = behind
-            .find(|c: char| c.is_ascii_digit())
-            .unwrap_or(behind.len());
-        let (unit, behind) = behind.split_at(unit);
-        let seconds = match unit {
-            "ns" => 1e-9,
-            "us" | "µs" | "μs" => 1e-6,
-            "ms" => 1e-3,
-            "s" => 1.0,
-            "m" => 60.0,
-            "h" => 3600.0,
-            _ => return None,
-        };
-        let part = Duration::try_from_secs_f64(amount.parse::<f64>().ok()? * seconds).ok()?;
-        total = total.checked_add(part)?;
-        rest = behind;
-    }
-    Some(total)
-}
-
-/// The methods of a builder of such a request, by its fields `options`, `context_id`
-/// and `place`, and the constant `OPERATION` beside it.
-macro_rules! statement_methods {
-    () => {
-        /// Within a scope, so that collections need no longer names.
-        pub(crate) fn within(
-            mut self,
-            bucket: &std::sync::Arc<str>,
-            scope: &std::sync::Arc<str>,
-        ) -> Self {
-            self.options.within(bucket, scope);
-            self.place = $crate::error::Place {
-                scope: Some(scope.clone()),
-                ..$crate::error::Place::of_bucket(bucket)
-            };
-            self
-        }
-
-        /// Gives the parameter `$name` its value.
-        ///
-        /// # Errors
-        /// If the value cannot be written as JSON.
-        pub fn named(
-            mut self,
-            name: &str,
-            value: &(impl serde::Serialize + ?Sized),
-        ) -> Result<Self, $crate::error::Error> {
-            self.options.named(OPERATION, name, value)?;
-            Ok(self)
-        }
-
-        /// Gives the next of the parameters `$1`, `$2`, … its value.
-        ///
-        /// # Errors
-        /// If the value cannot be written as JSON.
-        pub fn positional(
-            mut self,
-            value: &(impl serde::Serialize + ?Sized),
-        ) -> Result<Self, $crate::error::Error> {
-            self.options.positional(OPERATION, value)?;
-            Ok(self)
-        }
-
-        /// Sets how recent what it sees must be.
-        pub fn consistency(
-            mut self,
-            consistency: $crate::services::query::ScanConsistency,
-        ) -> Self {
-            self.options.set("scan_consistency", consistency.name());
-            self
-        }
-
-        /// Names the id under which the service knows the request, in place of a
-        /// random one.
-        pub fn client_context_id(mut self, id: impl Into<String>) -> Self {
-            self.context_id = Some(id.into());
-            self
-        }
-
-        /// Sets an option of the service that has no method here.
-        ///
-        /// # Errors
-        /// If the value cannot be written as JSON.
-        pub fn raw(
-            mut self,
-            name: &str,
-            value: &(impl serde::Serialize + ?Sized),
-        ) -> Result<Self, $crate::error::Error> {
-            self.options.set_raw(OPERATION, name, value)?;
-            Ok(self)
-        }
+/// Returns the error that a response of query or analytics reports. Of several
+/// errors the first decides: the others follow from it.
+pub(super) fn reported_error(
+    response: &ServiceResponse<'_>,
+    meaning: fn(&ReportedError, bool) -> (ErrorKind, Option<&'static Reason>),
+) -> Option<ServiceError> {
+    let errors = match response.members.get::<Vec<ReportedError>>("errors") {
+        Ok(errors) => errors.unwrap_or_default(),
+        // Errors of another shape are errors all the same.
+        Err(malformed) => return Some(ServiceError::new(ErrorKind::Couchbase, Some(malformed))),
     };
+    match errors.first() {
+        Some(error) => {
+            let (kind, retry) = meaning(error, response.idempotent);
+            Some(ServiceError {
+                code: Some(error.code),
+                message: one_line(&error.msg),
+                kind,
+                retry,
+            })
+        }
+        None if !response.is_success() => Some(response.by_status()),
+        None => failed_status(response),
+    }
 }
 
-pub(super) use statement_methods;
+/// Returns an error for a response without errors whose own status is not success.
+fn failed_status(response: &ServiceResponse<'_>) -> Option<ServiceError> {
+    let status = response.members.hint::<String>("status")?;
+    let kind = match status.as_str() {
+        "success" | "completed" | "running" => return None,
+        "timeout" => timeout(response.idempotent),
+        _ => ErrorKind::Couchbase,
+    };
+    let message = one_line(&format!("the answer's status is {status:?}"));
+    Some(ServiceError::new(kind, message))
+}
+
+/// Returns the kind of a timeout that the service reports.
+pub(super) fn timeout(idempotent: bool) -> ErrorKind {
+    if idempotent {
+        ErrorKind::UnambiguousTimeout
+    } else {
+        ErrorKind::AmbiguousTimeout
+    }
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_read_as_the_services_write_them() {
-        for (text, wanted) in [
-            ("1.5ms", Some(Duration::from_micros(1500))),
-            ("2m3.5s", Some(Duration::from_millis(123_500))),
-            ("12µs", Some(Duration::from_micros(12))),
-            ("0s", Some(Duration::ZERO)),
-            ("", Some(Duration::ZERO)),
-            ("1", None),
-            ("ms", None),
-            ("1.2.3s", None),
-            ("-1s", None),
-            ("9999999999999999999999h", None),
-            ("1 s", None),
-        ] {
-            assert_eq!(parse_duration(text), wanted, "{text}");
-        }
-    }
-
-    #[test]
-    fn names_are_quoted_so_that_they_cannot_end_early() {
+    fn quoted_names_cannot_end_early() {
         assert_eq!(quoted("a`b"), "`a``b`");
     }
 }

@@ -113,7 +113,8 @@ fn wait(delay: Duration) -> Hint {
     }
 }
 
-fn seconds(value: &[u8]) -> Option<Duration> {
+/// Reads the seconds of a `Retry-After` header: digits and nothing else.
+pub fn seconds(value: &[u8]) -> Option<Duration> {
     digits(value).map(Duration::from_secs)
 }
 

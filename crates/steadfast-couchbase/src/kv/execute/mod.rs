@@ -16,7 +16,7 @@ use super::request::{Body, Common, KeyPlace, call, timeout};
 use crate::breaker::Permit;
 use crate::collections::Collection;
 use crate::drive::{Attempts, Tried, drive};
-use crate::error::{Error, Place};
+use crate::error::{Error, OperationTarget};
 use crate::observe::{Finished, SlowRequest};
 use crate::reason::UNKNOWN;
 use crate::topology::{BucketCore, Course, Node, NodeId, Wish};
@@ -162,15 +162,15 @@ impl Attempts for Run<'_> {
         } = &self.subject;
         let shown = bucket.core.options.unredacted_keys;
         let place = match self.body.key {
-            KeyPlace::Nowhere => Place::of_bucket(&bucket.name),
-            KeyPlace::InFrame | KeyPlace::InValue => Place {
+            KeyPlace::Nowhere => OperationTarget::bucket(&bucket.name),
+            KeyPlace::InFrame | KeyPlace::InValue => OperationTarget {
                 bucket: Some(bucket.name.clone()),
                 scope: Some(collection.scope.clone()),
                 collection: Some(collection.name.clone()),
                 key: shown.then(|| String::from_utf8_lossy(id).into_owned()),
             },
         };
-        let error = error.with_place(place).with_kv(self.last.context());
+        let error = error.with_target(place).with_kv(self.last.context());
         match self.last.take_note() {
             Some(note) => error.because(note),
             None => error,

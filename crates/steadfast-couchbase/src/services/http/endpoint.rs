@@ -1,85 +1,79 @@
-//! Which node is asked.
+//! Endpoints of a service: which nodes have it, and which is asked next.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use steadfast_wire::config::{ClusterConfig, Service, Transport};
+use parking_lot::Mutex;
+use steadfast_wire::config::{ClusterConfig, Service};
 
-use crate::services::host::Host;
+use crate::breaker::Breaker;
+use crate::client::Core;
+use crate::options::BreakerOptions;
+use crate::topology::Address;
 
-/// Where a service of a node listens.
+/// The most endpoints that have a breaker. When there are more, all breakers are
+/// dropped, those of vanished nodes among them, and start closed again.
+const MAX_ENDPOINTS: usize = 4096;
+
+/// The address of a service on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Endpoint {
-    /// Host and port, as an address has them: an IPv6 address in brackets.
+    /// Host and port, an IPv6 address in brackets.
     pub(crate) authority: Arc<str>,
     /// Whether it speaks TLS.
     pub(crate) tls: bool,
 }
 
-/// What decides where an attempt can go, as it was at one time. `None` without a
-/// config.
+/// The nodes to which an attempt could go, as known at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Outlook {
+pub(super) struct Destinations {
+    /// `None` without a cluster config.
     pub(super) endpoints: Option<Vec<Endpoint>>,
-    /// The name of what keeps the client from its cluster, if waiting will not
-    /// mend it.
-    pub(super) terminal: Option<&'static str>,
+    /// The name of the terminal reason that keeps the client from its cluster.
+    terminal: Option<&'static str>,
 }
 
-impl Outlook {
-    pub(super) fn now(host: &dyn Host, service: Service) -> Self {
-        let config = host.config();
+impl Destinations {
+    pub(super) fn current(core: &Core, service: Service) -> Self {
+        let config = core.config();
         Self {
-            endpoints: config.map(|config| Endpoint::all(&config, service, host)),
-            terminal: host.terminal().map(|(reason, _)| reason.name()),
+            endpoints: config.map(|config| Endpoint::all(&config, service, core)),
+            terminal: core.terminals.of_cluster().map(|it| it.reason.name()),
         }
     }
 }
 
 impl Endpoint {
-    /// Where a service listens, on all nodes that have it.
-    pub(crate) fn all(config: &ClusterConfig, service: Service, host: &dyn Host) -> Vec<Self> {
-        let tls = host.is_tls();
-        let transport = if tls {
-            Transport::Tls
-        } else {
-            Transport::Plain
-        };
-        let network = host.network();
+    /// Returns the endpoints of a service on all nodes that have it.
+    pub(crate) fn all(config: &ClusterConfig, service: Service, core: &Core) -> Vec<Self> {
+        let network = core.network_of(config);
         let nodes = config.nodes.iter();
         nodes
-            .filter_map(|node| node.endpoint(service, transport, network.as_deref()))
+            .filter_map(|node| node.endpoint(service, core.transport(), network.as_deref()))
             .map(|(host, port)| Self {
-                authority: authority(host, port),
-                tls,
+                authority: Address::new(host, port).to_string().into(),
+                tls: core.tls.is_some(),
             })
             .collect()
     }
 }
 
-fn authority(host: &str, port: u16) -> Arc<str> {
-    if host.contains(':') {
-        format!("[{host}]:{port}").into()
-    } else {
-        format!("{host}:{port}").into()
-    }
-}
-
-/// Whose turn it is: nodes are asked one after the other, from a random one on,
-/// so that many clients that start together do not all ask the first.
-pub(crate) struct Turns {
+/// Picks endpoints in turn, starting at a random one, so that clients that start
+/// together do not all ask the first node.
+pub(crate) struct RoundRobin {
     next: [AtomicUsize; Service::ALL.len()],
 }
 
-impl Turns {
+impl RoundRobin {
     pub(crate) fn new() -> Self {
         Self {
             next: std::array::from_fn(|_| AtomicUsize::new(fastrand::usize(..))),
         }
     }
 
-    /// The next one; not the one to avoid, if there is another.
-    pub(crate) fn pick(
+    /// Returns the next endpoint, which is not `avoid` if there is another.
+    pub(super) fn pick(
         &self,
         service: Service,
         mut endpoints: Vec<Endpoint>,
@@ -98,6 +92,36 @@ impl Turns {
     }
 }
 
+/// The circuit breakers of all endpoints, if the options ask for breakers.
+pub(crate) struct EndpointBreakers {
+    options: Option<BreakerOptions>,
+    breakers: Mutex<HashMap<Arc<str>, Arc<Breaker>>>,
+}
+
+impl EndpointBreakers {
+    pub(crate) fn new(options: Option<BreakerOptions>) -> Self {
+        Self {
+            options,
+            breakers: Mutex::default(),
+        }
+    }
+
+    /// Returns the breaker of an endpoint; `None` without breakers.
+    pub(super) fn get(&self, endpoint: &Endpoint) -> Option<Arc<Breaker>> {
+        let options = self.options.as_ref()?;
+        let mut breakers = self.breakers.lock();
+        if let Some(breaker) = breakers.get(&endpoint.authority) {
+            return Some(breaker.clone());
+        }
+        if breakers.len() >= MAX_ENDPOINTS {
+            breakers.clear();
+        }
+        let breaker = Arc::new(Breaker::new(Some(options.clone())));
+        breakers.insert(endpoint.authority.clone(), breaker.clone());
+        Some(breaker)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,7 +136,7 @@ mod tests {
 
     #[test]
     fn nodes_take_turns() {
-        let turns = Turns::new();
+        let turns = RoundRobin::new();
         let mut seen: Vec<_> = (0..3)
             .filter_map(|_| turns.pick(Service::Query, endpoints(3), None))
             .map(|endpoint| endpoint.authority)
@@ -123,7 +147,7 @@ mod tests {
 
     #[test]
     fn the_node_that_failed_is_not_asked_again_while_there_is_another() {
-        let turns = Turns::new();
+        let turns = RoundRobin::new();
         let failed = endpoints(2).remove(1);
         for _ in 0..4 {
             let picked = turns.pick(Service::Search, endpoints(2), Some(&failed));
@@ -138,8 +162,8 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_ipv6_is_put_in_brackets() {
-        assert_eq!(&*authority("::1", 8093), "[::1]:8093");
-        assert_eq!(&*authority("db", 8093), "db:8093");
+    fn an_ipv6_address_is_put_in_brackets() {
+        assert_eq!(Address::new("::1", 8093).to_string(), "[::1]:8093");
+        assert_eq!(Address::new("db", 8093).to_string(), "db:8093");
     }
 }

@@ -1,64 +1,28 @@
-//! Requests to a node of the cluster, and how far they came.
+//! HTTP requests to the nodes of a cluster, and how far each came.
 //!
-//! What may be retried hangs on the stage in which an attempt ended, so this is
-//! where HTTP is made to say it honestly:
+//! Whether a retry is lawful depends on the stage in which an attempt ended, so
+//! this module makes HTTP report that stage:
 //!
-//! - [`Connector`] opens connections. Whatever goes wrong there, nothing of the
-//!   request has left.
-//! - [`Outgoing`] marks the moment in which a connection takes the request up. A
-//!   request that fails before, as on a pooled connection that the server has
-//!   closed meanwhile, was not sent. From then on bytes may have left.
-//! - [`Exchange`] picks a node, sends, and turns what happens into a failure of
+//! - [`client`] opens connections and marks the moment in which one of them takes
+//!   up a request. Before that moment nothing was sent; after it bytes may have
+//!   left.
+//! - [`operation`] picks a node, sends, and turns what happens into a failure with
 //!   the right stage, reason and peer.
-//! - [`Reader`] is the body of the answer, which ends at the deadline and when
-//!   the client is closed.
+//! - [`response`] reads the response until it ends, the deadline passes or the
+//!   client is closed.
+//! - [`endpoint`] knows the nodes that have a service, and whose turn it is.
 //!
-//! There is one retry loop, and it is not here: hyper's own repetition of
-//! requests is switched off.
+//! Hyper's own repetition of requests is switched off: only the orchestrator
+//! retries.
 
-mod breakers;
-mod connector;
+mod client;
 mod endpoint;
-mod exchange;
-mod outgoing;
-mod reader;
-mod watch;
+mod operation;
+mod response;
 
-pub(crate) use breakers::Breakers;
-pub(crate) use connector::Connector;
-pub(crate) use endpoint::{Endpoint, Turns};
-pub(crate) use exchange::{Answer, Exchange};
-pub(crate) use outgoing::Outgoing;
-pub(crate) use reader::{Reader, Unread};
-pub(crate) use watch::Interrupted;
-
-use std::sync::Arc;
-use std::time::Duration;
-
-use hyper_util::client::legacy::Client;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use outgoing::Marked;
-
-/// The client with its pool of connections.
-pub(crate) type HttpClient = Client<Connector, Marked>;
-
-/// The most that a head may have. Answers of the services have a few hundred
-/// bytes of headers.
-const MAX_HEAD: usize = 64 * 1024;
-
-/// A client whose connections close after being idle for so long.
-pub(crate) fn client(
-    tls: Option<Arc<rustls::ClientConfig>>,
-    connect_timeout: Duration,
-    idle: Duration,
-) -> (HttpClient, Connector) {
-    let connector = Connector::new(tls, connect_timeout);
-    let client = Client::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(idle)
-        .http1_max_buf_size(MAX_HEAD)
-        // The orchestrator decides what is sent again.
-        .retry_canceled_requests(false)
-        .build(connector.clone());
-    (client, connector)
-}
+pub(crate) use client::{Connector, HttpClient, HttpRequest, client};
+pub(crate) use endpoint::{Endpoint, EndpointBreakers, RoundRobin};
+pub(crate) use operation::{HttpOperation, HttpSender, run};
+pub(crate) use response::{
+    HttpResponse, ReadError, ResponseBody, ServiceError, ServiceResponse, named_limit, one_line,
+};

@@ -1,4 +1,4 @@
-//! Buckets.
+//! Management of buckets.
 
 use hyper::Method;
 
@@ -8,7 +8,7 @@ use crate::services::path::segment;
 
 /// A bucket to be created.
 #[derive(Clone, Debug)]
-#[must_use = "a description of a bucket is no bucket"]
+#[must_use = "a description creates no bucket"]
 pub struct NewBucket {
     name: String,
     kind: BucketKind,
@@ -17,19 +17,19 @@ pub struct NewBucket {
     flush: bool,
 }
 
-/// Where a bucket keeps its documents.
+/// The storage of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BucketKind {
-    /// On disk, and in memory what is used.
+    /// On disk, with documents in use in memory.
     Couchbase,
     /// In memory only.
     Ephemeral,
 }
 
 impl NewBucket {
-    /// A bucket on disk with one replica and a quota of 100 MiB on each node, the
-    /// least that a server accepts.
+    /// Describes a bucket on disk with one replica and a quota of 100 MiB on each
+    /// node, the least that a server accepts.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -40,25 +40,25 @@ impl NewBucket {
         }
     }
 
-    /// Of this kind.
+    /// Sets the storage.
     pub fn kind(mut self, kind: BucketKind) -> Self {
         self.kind = kind;
         self
     }
 
-    /// With so much memory on each node.
+    /// Sets the memory on each node.
     pub fn quota_mebibytes(mut self, quota: u64) -> Self {
         self.quota_mebibytes = quota;
         self
     }
 
-    /// With so many replicas, at most three.
+    /// Sets the number of replicas, at most three.
     pub fn replicas(mut self, replicas: u8) -> Self {
         self.replicas = replicas;
         self
     }
 
-    /// With the right to empty it at once.
+    /// Allows to flush the bucket: to remove all documents at once.
     pub fn flush(mut self, flush: bool) -> Self {
         self.flush = flush;
         self
@@ -80,7 +80,7 @@ impl Management {
                 ("replicaNumber", &bucket.replicas.to_string()),
                 ("flushEnabled", if bucket.flush { "1" } else { "0" }),
             ])
-            .read(|_| Ok(()))
+            .decode(|_| Ok(()))
             .kind(|status, text| {
                 let exists = status == 400 && text.contains("already exists");
                 exists.then_some(ErrorKind::BucketExists)
@@ -92,7 +92,7 @@ impl Management {
     pub fn drop_bucket(&self, name: &str) -> ManagementRequest<()> {
         let path = format!("/pools/default/buckets/{}", segment(name));
         self.request("drop bucket", Method::DELETE, path)
-            .read(|_| Ok(()))
+            .decode(|_| Ok(()))
             .kind(|status, _| (status == 404).then_some(ErrorKind::BucketNotFound))
             .about([Some(name), None, None])
     }

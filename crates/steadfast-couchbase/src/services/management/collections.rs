@@ -1,11 +1,11 @@
-//! Scopes and collections.
+//! Management of scopes and collections.
 
 use hyper::Method;
 use serde::Deserialize;
 
 use super::{Management, ManagementRequest};
 use crate::error::ErrorKind;
-use crate::services::answer::limit;
+use crate::services::http::named_limit;
 use crate::services::path::segment;
 
 /// A scope of a bucket.
@@ -14,7 +14,7 @@ use crate::services::path::segment;
 pub struct ScopeInfo {
     /// Its name.
     pub name: String,
-    /// What is in it.
+    /// Its collections.
     #[serde(default)]
     pub collections: Vec<CollectionInfo>,
 }
@@ -25,26 +25,26 @@ pub struct ScopeInfo {
 pub struct CollectionInfo {
     /// Its name.
     pub name: String,
-    /// After how many seconds its documents expire at the latest; zero is never.
+    /// The longest expiry of its documents in seconds; zero is none.
     #[serde(default, rename = "maxTTL")]
     pub max_ttl: i64,
 }
 
 impl Management {
-    /// The scopes of a bucket and their collections.
+    /// Lists the scopes of a bucket and their collections.
     pub fn scopes(&self, bucket: &str) -> ManagementRequest<Vec<ScopeInfo>> {
         self.request("list scopes", Method::GET, scopes_path(bucket))
-            .read(|answered| {
+            .decode(|response| {
                 #[derive(Deserialize)]
                 struct Manifest {
                     scopes: Vec<ScopeInfo>,
                 }
-                match serde_json::from_slice::<Manifest>(&answered.body) {
+                match serde_json::from_slice::<Manifest>(response.body()) {
                     Ok(manifest) => Ok(manifest.scopes),
-                    Err(_) => Err("the answer is no manifest"),
+                    Err(_) => Err("the response is no manifest"),
                 }
             })
-            .kind(refusal)
+            .kind(error_kind)
             .about([Some(bucket), None, None])
     }
 
@@ -52,8 +52,8 @@ impl Management {
     pub fn create_scope(&self, bucket: &str, scope: &str) -> ManagementRequest<()> {
         self.request("create scope", Method::POST, scopes_path(bucket))
             .form([("name", scope)])
-            .read(|_| Ok(()))
-            .kind(refusal)
+            .decode(|_| Ok(()))
+            .kind(error_kind)
             .about([Some(bucket), Some(scope), None])
     }
 
@@ -61,8 +61,8 @@ impl Management {
     pub fn drop_scope(&self, bucket: &str, scope: &str) -> ManagementRequest<()> {
         let path = format!("{}/{}", scopes_path(bucket), segment(scope));
         self.request("drop scope", Method::DELETE, path)
-            .read(|_| Ok(()))
-            .kind(refusal)
+            .decode(|_| Ok(()))
+            .kind(error_kind)
             .about([Some(bucket), Some(scope), None])
     }
 
@@ -76,8 +76,8 @@ impl Management {
         let path = format!("{}/{}/collections", scopes_path(bucket), segment(scope));
         self.request("create collection", Method::POST, path)
             .form([("name", collection)])
-            .read(|_| Ok(()))
-            .kind(refusal)
+            .decode(|_| Ok(()))
+            .kind(error_kind)
             .about([Some(bucket), Some(scope), Some(collection)])
     }
 
@@ -95,8 +95,8 @@ impl Management {
             segment(collection)
         );
         self.request("drop collection", Method::DELETE, path)
-            .read(|_| Ok(()))
-            .kind(refusal)
+            .decode(|_| Ok(()))
+            .kind(error_kind)
             .about([Some(bucket), Some(scope), Some(collection)])
     }
 }
@@ -105,8 +105,8 @@ fn scopes_path(bucket: &str) -> String {
     format!("/pools/default/buckets/{}/scopes", segment(bucket))
 }
 
-/// The server tells these apart by sentences only.
-fn refusal(status: u16, text: &str) -> Option<ErrorKind> {
+/// Recognizes errors by their text: the server has no codes for them.
+fn error_kind(status: u16, text: &str) -> Option<ErrorKind> {
     match (status, text) {
         (400, _) if text.contains("already exists") && text.contains("Collection with name") => {
             Some(ErrorKind::CollectionExists)
@@ -115,7 +115,7 @@ fn refusal(status: u16, text: &str) -> Option<ErrorKind> {
         (404, _) if text.contains("Collection with name") => Some(ErrorKind::CollectionNotFound),
         (404, _) if text.contains("Scope with name") => Some(ErrorKind::ScopeNotFound),
         (404, _) => Some(ErrorKind::BucketNotFound),
-        (429, _) => limit(text),
+        (429, _) => named_limit(text),
         _ => None,
     }
 }

@@ -1,9 +1,9 @@
-//! Management calls: anything that the cluster's REST interface offers, and by
-//! name what users of documents need: buckets, scopes and collections.
+//! Management requests: any path of the cluster's REST interface, and methods for
+//! buckets, scopes and collections.
 //!
 //! A `GET` is idempotent and everything else is not (RFC 0049, "Idempotent
-//! Operation List"; RFC 0071). No answer is in the list of those that are
-//! retried, so a refusal is final.
+//! Operation List"; RFC 0071). RFC 0049 lists no response that is retried, so an
+//! error response is final.
 
 mod buckets;
 mod collections;
@@ -14,42 +14,43 @@ use std::sync::Arc;
 pub use buckets::{BucketKind, NewBucket};
 pub use collections::{CollectionInfo, ScopeInfo};
 use hyper::Method;
+pub(super) use request::WholeResponse;
 pub use request::{ManagementRequest, ManagementResponse};
 
-use super::host::Host;
+use crate::cluster::Handle;
 
-/// The management of a cluster.
+/// Management of a cluster: buckets, scopes, collections and the REST interface.
 #[derive(Clone)]
 pub struct Management {
-    host: Arc<dyn Host>,
+    client: Arc<Handle>,
 }
 
 impl Management {
-    pub(crate) fn new(host: Arc<dyn Host>) -> Self {
-        Self { host }
+    pub(crate) fn new(client: Arc<Handle>) -> Self {
+        Self { client }
     }
 
-    /// Reads something. The path begins with a slash, and its parts are escaped.
+    /// Sends a `GET` request. The path begins with a slash and is percent-encoded.
     pub fn get(&self, path: impl Into<String>) -> ManagementRequest {
         self.request("management GET", Method::GET, path)
     }
 
-    /// Makes or does something.
+    /// Sends a `POST` request.
     pub fn post(&self, path: impl Into<String>) -> ManagementRequest {
         self.request("management POST", Method::POST, path)
     }
 
-    /// Puts something in its place.
+    /// Sends a `PUT` request.
     pub fn put(&self, path: impl Into<String>) -> ManagementRequest {
         self.request("management PUT", Method::PUT, path)
     }
 
-    /// Removes something.
+    /// Sends a `DELETE` request.
     pub fn delete(&self, path: impl Into<String>) -> ManagementRequest {
         self.request("management DELETE", Method::DELETE, path)
     }
 
-    /// Asks who the cluster is: its pools, without which no management works.
+    /// Reads the cluster's pools, which every management user may read.
     pub fn pools(&self) -> ManagementRequest {
         self.request("management pools", Method::GET, "/pools")
     }
@@ -60,7 +61,7 @@ impl Management {
         method: Method,
         path: impl Into<String>,
     ) -> ManagementRequest {
-        ManagementRequest::new(self.host.clone(), operation, method, path.into())
+        ManagementRequest::new(self.client.clone(), operation, method, path.into())
     }
 }
 

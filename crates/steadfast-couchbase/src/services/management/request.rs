@@ -1,9 +1,10 @@
-//! A management call to be made.
+//! One management request, whose response is read as a whole.
 
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::Method;
@@ -11,62 +12,108 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use steadfast_wire::config::Service;
 
-use crate::error::{Error, ErrorKind, HttpContext, Place};
-use crate::services::common::{Common, common_methods};
-use crate::services::host::Host;
-use crate::services::http::{Exchange, Outgoing};
+use crate::cluster::Handle;
+use crate::drive::{RequestOptions, request_option_methods};
+use crate::error::{Error, ErrorKind, HttpContext, OperationTarget};
+use crate::services::http::{
+    HttpOperation, HttpRequest, HttpResponse, HttpSender, ReadError, ServiceError, ServiceResponse,
+    run,
+};
 use crate::services::path::pairs;
-use crate::services::whole::{Answered, Whole};
+use crate::services::rows::Members;
 
-/// A management call; await it to make it.
-#[must_use = "nothing is asked until it is awaited"]
+/// The most bytes that are read of a response. The config of a cluster with a
+/// thousand buckets is far smaller.
+const MAX_RESPONSE: usize = 64 * 1024 * 1024;
+
+/// A management request; await it to send it.
+#[must_use = "a request is not sent until it is awaited"]
 pub struct ManagementRequest<T = ManagementResponse> {
-    host: Arc<dyn Host>,
+    client: Arc<Handle>,
     operation: &'static str,
-    outgoing: Outgoing,
-    read: Read<T>,
-    kind: fn(u16, &str) -> Option<ErrorKind>,
-    place: Place,
-    common: Common,
+    request: HttpRequest,
+    decode: Decode<T>,
+    kind: ErrorKindOf,
+    target: OperationTarget,
+    options: RequestOptions,
 }
 
-/// Makes of an answer what was asked for; says what is wrong with one that is not
-/// that.
-type Read<T> = fn(Answered) -> Result<T, &'static str>;
+/// Decodes a response; says what is wrong with one that has another shape.
+type Decode<T> = fn(ManagementResponse) -> Result<T, &'static str>;
 
-/// What was answered.
+/// Returns the kind of error of a status and body, where the status alone does not
+/// say it.
+type ErrorKindOf = fn(u16, &str) -> Option<ErrorKind>;
+
+/// A successful response.
 #[derive(Clone)]
 pub struct ManagementResponse {
     status: u16,
     body: Bytes,
 }
 
+/// An operation whose response is read as a whole. Every attempt sends the same.
+pub(in crate::services) struct WholeResponse {
+    pub(in crate::services) request: HttpRequest,
+    pub(in crate::services) kind: ErrorKindOf,
+}
+
+impl HttpOperation for WholeResponse {
+    type Output = ManagementResponse;
+
+    fn request(&mut self, _: Option<Duration>) -> HttpRequest {
+        self.request.clone()
+    }
+
+    async fn read(
+        &mut self,
+        mut response: HttpResponse,
+        _: &HttpSender,
+    ) -> Result<ManagementResponse, ReadError> {
+        let body = response.body.whole(MAX_RESPONSE).await?;
+        let status = response.status;
+        if response.is_success() {
+            return Ok(ManagementResponse { status, body });
+        }
+        let text = String::from_utf8_lossy(&body);
+        let response = ServiceResponse {
+            status,
+            members: &Members::default(),
+            text: Some(&text),
+            idempotent: false,
+        };
+        let error = response.by_status();
+        let kind = (self.kind)(status, &text).unwrap_or(error.kind);
+        Err(ReadError::Service(ServiceError { kind, ..error }))
+    }
+}
+
 impl ManagementRequest {
     pub(super) fn new(
-        host: Arc<dyn Host>,
+        client: Arc<Handle>,
         operation: &'static str,
         method: Method,
         path: String,
     ) -> Self {
         Self {
-            host,
+            client,
             operation,
-            outgoing: Outgoing::new(method, path),
-            read: |Answered { status, body }| Ok(ManagementResponse { status, body }),
+            request: HttpRequest::new(method, path),
+            decode: Ok,
             kind: |_, _| None,
-            place: Place::default(),
-            common: Common::new(operation, Service::Management),
+            target: OperationTarget::default(),
+            options: RequestOptions::default(),
         }
     }
 
-    /// With a form as its body.
+    /// Sends a form as the body.
     pub fn form<'a>(mut self, fields: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let kind = "application/x-www-form-urlencoded";
-        self.outgoing = self.outgoing.content(kind, pairs(fields));
+        self.request = self.request.content(kind, pairs(fields));
         self
     }
 
-    /// With JSON as its body.
+    /// Sends JSON as the body.
     ///
     /// # Errors
     /// If the value cannot be written as JSON.
@@ -75,43 +122,43 @@ impl ManagementRequest {
             Error::new(ErrorKind::EncodingFailure, self.operation)
                 .because("the body cannot be written as JSON")
         })?;
-        self.outgoing = self.outgoing.content("application/json", body);
+        self.request = self.request.content("application/json", body);
         Ok(self)
     }
 
-    /// With a body of another type.
+    /// Sends a body of another content type.
     pub fn body(mut self, content_type: &str, body: impl Into<Bytes>) -> Self {
-        self.outgoing = self.outgoing.content(content_type, body);
+        self.request = self.request.content(content_type, body);
         self
     }
 
-    /// The same call with an answer of another type.
-    pub(super) fn read<T>(self, read: Read<T>) -> ManagementRequest<T> {
+    /// Decodes the response.
+    pub(super) fn decode<T>(self, decode: Decode<T>) -> ManagementRequest<T> {
         ManagementRequest {
-            host: self.host,
+            client: self.client,
             operation: self.operation,
-            outgoing: self.outgoing,
-            read,
+            request: self.request,
+            decode,
             kind: self.kind,
-            place: self.place,
-            common: self.common,
+            target: self.target,
+            options: self.options,
         }
     }
 }
 
 impl<T> ManagementRequest<T> {
-    common_methods!();
+    request_option_methods!(options);
 
-    /// With somebody who knows more about a refusal than its status says.
-    pub(super) fn kind(mut self, kind: fn(u16, &str) -> Option<ErrorKind>) -> Self {
+    /// Sets the kinds of errors that the status alone does not tell.
+    pub(super) fn kind(mut self, kind: ErrorKindOf) -> Self {
         self.kind = kind;
         self
     }
 
-    /// About this bucket, scope or collection.
-    pub(super) fn about(mut self, place: [Option<&str>; 3]) -> Self {
-        let [bucket, scope, collection] = place.map(|name| name.map(Arc::from));
-        self.place = Place {
+    /// Names the bucket, scope and collection that the request is about.
+    pub(super) fn about(mut self, names: [Option<&str>; 3]) -> Self {
+        let [bucket, scope, collection] = names.map(|name| name.map(Arc::from));
+        self.target = OperationTarget {
             bucket,
             scope,
             collection,
@@ -120,38 +167,29 @@ impl<T> ManagementRequest<T> {
         self
     }
 
+    /// Cancel-safe: dropping the future abandons the attempt in progress.
     async fn send(self) -> Result<T, Error> {
-        let Outgoing { method, path, .. } = &self.outgoing;
+        let HttpRequest { method, path, .. } = &self.request;
+        let mut sender = HttpSender::new(self.client, Service::Management, self.operation);
+        sender.idempotent = *method == Method::GET;
+        sender.target = self.target;
+        // Without parameters, which may be secrets.
         let bare = path.split('?').next().unwrap_or_default();
-        let context = HttpContext {
-            // Without parameters, which may be secrets.
+        sender.context = HttpContext {
             request: Some(format!("{method} {bare}")),
             ..HttpContext::default()
         };
         if !path.starts_with('/') {
-            let error = Error::new(ErrorKind::InvalidArgument, self.operation);
-            return Err(error
-                .with_http(context)
-                .because("the path does not begin with a slash"));
+            let error = sender.error(ErrorKind::InvalidArgument);
+            return Err(error.because("the path does not begin with a slash"));
         }
-        let (call, strategy) = self.common.start(&*self.host);
-        let call = call.idempotent(*method == Method::GET);
-        let mut exchange = Exchange::new(self.host, Service::Management);
-        exchange.context = context.clone();
-        let whole = Whole {
-            name: self.operation,
-            exchange,
-            outgoing: self.outgoing,
+        let operation = WholeResponse {
+            request: self.request,
             kind: self.kind,
-            place: self.place.clone(),
         };
-        let answered = whole.run(call, &*strategy).await?;
-        (self.read)(answered).map_err(|problem| {
-            Error::new(ErrorKind::DecodingFailure, self.operation)
-                .with_place(self.place)
-                .with_http(context)
-                .because(problem)
-        })
+        let response = run(operation, &mut sender, &self.options).await?;
+        (self.decode)(response)
+            .map_err(|problem| sender.error(ErrorKind::DecodingFailure).because(problem))
     }
 }
 
@@ -159,24 +197,24 @@ impl<T: Send + 'static> IntoFuture for ManagementRequest<T> {
     type Output = Result<T, Error>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
-    /// Dropping the future abandons the attempt under way.
+    /// Cancel-safe: dropping the future abandons the attempt in progress.
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.send())
     }
 }
 
 impl ManagementResponse {
-    /// The HTTP status, which is one of success.
+    /// Returns the HTTP status, which is a success.
     pub fn status(&self) -> u16 {
         self.status
     }
 
-    /// The body.
+    /// Returns the body.
     pub fn body(&self) -> &Bytes {
         &self.body
     }
 
-    /// The body, read as JSON.
+    /// Decodes the body as JSON.
     ///
     /// # Errors
     /// If it is no JSON, or no `T`.
@@ -184,13 +222,13 @@ impl ManagementResponse {
         serde_json::from_slice(&self.body).map_err(|error| {
             let (line, column) = (error.line(), error.column());
             Error::new(ErrorKind::DecodingFailure, "management").because(format!(
-                "the answer is not what it was read as, at line {line}, column {column}"
+                "the response has another shape, at line {line}, column {column}"
             ))
         })
     }
 }
 
-/// Without the body, which may hold secrets.
+/// Shows no body, which may contain secrets.
 impl fmt::Debug for ManagementResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ManagementResponse")

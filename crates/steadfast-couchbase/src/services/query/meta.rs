@@ -1,17 +1,17 @@
-//! What the query service says about its rows.
+//! Information of query and analytics about a statement that succeeded.
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::services::rows::{Members, Rows};
-use crate::services::statement::go_duration;
 
-/// The rows of a query.
+/// The rows of a statement.
 pub type QueryRows = Rows<QueryMeta>;
 
-/// What the service said about a query that succeeded.
+/// The service's information about a statement that succeeded.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct QueryMeta {
@@ -19,58 +19,61 @@ pub struct QueryMeta {
     pub request_id: Option<String>,
     /// The client's id of the request.
     pub client_context_id: Option<String>,
-    /// How it ended, in the service's words.
+    /// The status that the service reports.
     pub status: Option<String>,
-    /// The shape of the rows.
+    /// The types of the rows.
     pub signature: Option<Box<RawValue>>,
-    /// What the service thinks one should know.
+    /// Warnings of the service.
     pub warnings: Vec<QueryWarning>,
-    /// Times and counts, if they were asked for.
+    /// Times and counts. A query has them only if it asks for them.
     pub metrics: Option<QueryMetrics>,
-    /// The profile, if one was asked for.
+    /// The profile, if a query asked for one.
     pub profile: Option<Box<RawValue>>,
 }
 
-/// Something that the service thinks one should know.
+/// A warning of the service.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub struct QueryWarning {
-    /// Its number.
+    /// The service's number of the warning.
     #[serde(default)]
     pub code: u64,
-    /// What it is about.
+    /// The service's message.
     #[serde(default, rename = "msg")]
     pub message: String,
 }
 
-/// How much a query did, and how long it took.
+/// The amount of work that a statement did, and its duration. A count that the
+/// service does not report is zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct QueryMetrics {
-    /// From its arrival to its end.
+    /// The time from the statement's arrival to its end.
     #[serde(deserialize_with = "go_duration")]
     pub elapsed_time: Duration,
-    /// Of that, the execution.
+    /// The time of the execution.
     #[serde(deserialize_with = "go_duration")]
     pub execution_time: Duration,
-    /// How many rows there were.
+    /// The number of rows.
     pub result_count: u64,
-    /// How many bytes they had.
+    /// The size of the rows in bytes.
     pub result_size: u64,
-    /// How many documents were changed.
+    /// The number of changed documents.
     pub mutation_count: u64,
-    /// How many rows were sorted.
+    /// The number of sorted rows.
     pub sort_count: u64,
-    /// How many errors there were.
+    /// The number of objects that analytics read.
+    pub processed_objects: u64,
+    /// The number of errors.
     pub error_count: u64,
-    /// How many warnings there were.
+    /// The number of warnings.
     pub warning_count: u64,
 }
 
 impl QueryMeta {
-    /// None of this is worth failing a query for that succeeded.
-    pub(super) fn read(members: &Members) -> Self {
+    /// Reads the members. Ones of another shape are left out: the statement succeeded.
+    pub(in crate::services) fn read(members: &Members) -> Self {
         Self {
             request_id: members.hint("requestID"),
             client_context_id: members.hint("clientContextID"),
@@ -79,6 +82,62 @@ impl QueryMeta {
             warnings: members.hint("warnings").unwrap_or_default(),
             metrics: members.hint("metrics"),
             profile: members.hint("profile"),
+        }
+    }
+}
+
+/// Reads a duration as the services write it: `1.5ms`, `1m30.25s`.
+fn go_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    parse_duration(&text).ok_or_else(|| D::Error::custom("not a duration"))
+}
+
+fn parse_duration(text: &str) -> Option<Duration> {
+    let mut total = Duration::ZERO;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let number = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (amount, behind) = rest.split_at(number);
+        let unit = behind
+            .find(|c: char| c.is_ascii_digit())
+            .unwrap_or(behind.len());
+        let (unit, behind) = behind.split_at(unit);
+        let seconds = match unit {
+            "ns" => 1e-9,
+            "us" | "µs" | "μs" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            _ => return None,
+        };
+        let part = Duration::try_from_secs_f64(amount.parse::<f64>().ok()? * seconds).ok()?;
+        total = total.checked_add(part)?;
+        rest = behind;
+    }
+    Some(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_as_the_services_write_them() {
+        for (text, wanted) in [
+            ("1.5ms", Some(Duration::from_micros(1500))),
+            ("2m3.5s", Some(Duration::from_millis(123_500))),
+            ("12µs", Some(Duration::from_micros(12))),
+            ("0s", Some(Duration::ZERO)),
+            ("", Some(Duration::ZERO)),
+            ("1", None),
+            ("ms", None),
+            ("1.2.3s", None),
+            ("-1s", None),
+            ("9999999999999999999999h", None),
+            ("1 s", None),
+        ] {
+            assert_eq!(parse_duration(text), wanted, "{text}");
         }
     }
 }

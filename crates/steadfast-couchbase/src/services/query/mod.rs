@@ -1,51 +1,46 @@
-//! SQL++ queries.
+//! Queries in SQL++: what each attempt sends, and what the service's errors mean.
 
-pub(super) mod codes;
 mod meta;
 mod plans;
-mod request;
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use meta::{QueryMeta, QueryMetrics, QueryRows, QueryWarning};
-pub(crate) use plans::Plans;
-use request::Request;
+use plans::PlanKey;
+pub(crate) use plans::PreparedPlans;
+use steadfast::Reason;
 use steadfast_wire::config::Service;
 
-use super::common::{Common, common_methods};
-use super::host::Host;
-use super::http::Exchange;
-use super::operation;
-use super::statement::{self, Options, statement_methods};
-use crate::error::{Error, Place};
+use super::http::{HttpRequest, ServiceError, ServiceResponse};
+use super::rows::{Members, RowService};
+use super::statement::{self, ReportedError, StatementRequest, reported_error, timeout};
+use crate::cluster::Handle;
+use crate::error::{Error, ErrorKind};
+use crate::reason::{QUERY_INDEX_NOT_FOUND, QUERY_PREPARED_STATEMENT_FAILURE};
 
-const OPERATION: &str = "query";
+/// A query in SQL++; await it to run it.
+pub type Query = StatementRequest<QuerySettings>;
 
-/// A query to be run; await it to run it.
-///
-/// It counts as idempotent, and is sent again after a connection that closed
-/// under way, only if it is [`readonly`](Self::readonly).
-#[must_use = "a query does nothing until it is awaited"]
-pub struct Query {
-    host: Arc<dyn Host>,
-    statement: String,
-    options: Options,
-    readonly: bool,
+/// The part of a [`Query`] that analytics does not have.
+#[derive(Default)]
+pub struct QuerySettings {
     prepared: bool,
-    context_id: Option<String>,
-    place: Place,
-    pub(crate) common: Common,
+    /// The plan that the last attempt executed.
+    plan: Option<Arc<str>>,
+    /// Whether the last attempt asked for a plan.
+    preparing: bool,
 }
 
-/// How recent what a query sees must be.
+/// How recent the data must be that a statement reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ScanConsistency {
     /// Whatever the indexes have. The default.
     NotBounded,
-    /// All that was written before the query.
+    /// Everything that was written before the statement.
     RequestPlus,
 }
 
@@ -58,50 +53,35 @@ impl ScanConsistency {
     }
 }
 
-/// What a query is to report of its execution.
+/// The detail in which a query reports its execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum QueryProfile {
-    /// Nothing. The default.
+    /// No report. The default.
     Off,
-    /// How long its phases took.
+    /// The duration of each phase.
     Phases,
-    /// The plan with the times of its steps.
+    /// The plan with the time of each step.
     Timings,
 }
 
-/// A query of the cluster.
-pub(crate) fn query(host: Arc<dyn Host>, statement: impl Into<String>) -> Query {
-    Query {
-        host,
-        statement: statement.into(),
-        options: Options::default(),
-        readonly: false,
-        prepared: false,
-        context_id: None,
-        place: Place::default(),
-        common: Common::new(OPERATION, Service::Query),
-    }
+/// Makes a query of the cluster.
+pub(crate) fn query(client: Arc<Handle>, statement: impl Into<String>) -> Query {
+    let settings = QuerySettings::default();
+    StatementRequest::new(client, Service::Query, statement.into(), settings)
 }
 
 impl Query {
-    /// States that the query changes nothing. The service refuses it if it does,
-    /// and so it can be retried whatever happened to an attempt.
-    pub fn readonly(mut self, readonly: bool) -> Self {
-        self.readonly = readonly;
-        self
-    }
-
-    /// Has the service prepare the statement once and then execute its plan. For
-    /// statements that are run often, and differ in their parameters only.
+    /// Lets the service prepare the statement once and then execute its plan. For
+    /// statements that run often and differ only in their parameters.
     pub fn prepared(mut self, prepared: bool) -> Self {
-        self.prepared = prepared;
+        self.settings.prepared = prepared;
         self
     }
 
     /// Asks for [metrics](QueryMeta::metrics).
     pub fn metrics(mut self, metrics: bool) -> Self {
-        self.options.set("metrics", metrics);
+        self.json.set("metrics", metrics);
         self
     }
 
@@ -112,27 +92,139 @@ impl Query {
             QueryProfile::Phases => "phases",
             QueryProfile::Timings => "timings",
         };
-        self.options.set("profile", name);
+        self.json.set("profile", name);
         self
     }
 
-    statement_methods!();
-    common_methods!(rows);
+    /// Whether the service can prepare and execute in one request. Another service
+    /// would answer with the plan in place of the rows, so there the statement is
+    /// run as it is.
+    fn can_prepare(&self) -> bool {
+        self.client.core.config().is_some_and(|config| {
+            let capabilities = config.capabilities.get("n1ql");
+            capabilities
+                .is_some_and(|list| list.iter().any(|each| each == "enhancedPreparedStatements"))
+        })
+    }
+
+    fn plan_key(&self) -> PlanKey {
+        PlanKey {
+            query_context: self.query_context.clone(),
+            statement: self.statement.clone(),
+        }
+    }
+
+    fn plans(&self) -> &PreparedPlans {
+        &self.client.core.services.plans
+    }
 }
 
 impl IntoFuture for Query {
     type Output = Result<QueryRows, Error>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
-    /// Dropping the future abandons the attempt under way.
+    /// Cancel-safe: dropping the future abandons the attempt in progress.
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let mut options = self.options;
-            let context_id = options.identify(self.context_id, self.readonly);
-            let mut exchange = Exchange::new(self.host.clone(), Service::Query);
-            exchange.context = statement::describe(&self.statement, &context_id);
-            let request = Request::new(self.host, self.statement, options, self.prepared);
-            operation::run(request, exchange, self.common, self.readonly, self.place).await
-        })
+        Box::pin(statement::run(self))
     }
 }
+
+impl RowService for Query {
+    type Meta = QueryMeta;
+
+    const ROWS: &'static str = "results";
+
+    fn request(&mut self, remaining: Option<Duration>) -> HttpRequest {
+        let mut json = self.json.clone();
+        json.set_timeout(remaining);
+        (self.settings.plan, self.settings.preparing) = (None, false);
+        if self.settings.prepared && self.can_prepare() {
+            self.settings.plan = self.plans().get(&self.plan_key());
+            self.settings.preparing = self.settings.plan.is_none();
+        }
+        match &self.settings.plan {
+            Some(plan) => json.set("prepared", &**plan),
+            None if self.settings.preparing => {
+                json.set("statement", format!("PREPARE {}", self.statement));
+                json.set("auto_execute", true);
+            }
+            None => json.set("statement", &self.statement),
+        }
+        HttpRequest::post_json("/query/service", json.to_vec())
+    }
+
+    fn service_error(response: &ServiceResponse<'_>) -> Option<ServiceError> {
+        service_error(response)
+    }
+
+    fn meta(members: &Members) -> QueryMeta {
+        QueryMeta::read(members)
+    }
+
+    fn succeeded(&mut self, members: &Members) {
+        if self.settings.preparing
+            && let Some(name) = members.hint::<String>("prepared")
+        {
+            self.plans().learn(self.plan_key(), name.into());
+        }
+    }
+
+    fn rejected(&mut self, error: &ServiceError) {
+        let lost = error
+            .retry
+            .is_some_and(|reason| *reason == QUERY_PREPARED_STATEMENT_FAILURE);
+        if lost && let Some(plan) = self.settings.plan.take() {
+            self.plans().forget(&self.plan_key(), &plan);
+        }
+    }
+}
+
+/// Returns the error that a response reports, if it does.
+pub(super) fn service_error(response: &ServiceResponse<'_>) -> Option<ServiceError> {
+    reported_error(response, meaning)
+}
+
+/// Returns the kind of an error (RFC 0058) and its retry reason (RFC 0049,
+/// "Response Code Retry List"). The service's own `"retry": true` does not make an
+/// error retryable, because that list does not mention it.
+fn meaning(error: &ReportedError, idempotent: bool) -> (ErrorKind, Option<&'static Reason>) {
+    let msg = error.msg.as_str();
+    let kind = match error.code {
+        1080 => timeout(idempotent),
+        1191..=1194 => ErrorKind::RateLimited,
+        2120 | 10_000..=10_999 | 13_014 => ErrorKind::AuthenticationFailure,
+        3000..=3999 => ErrorKind::ParsingFailure,
+        4040 | 4050 | 4060 | 4070 | 4080 | 4090 => ErrorKind::PreparedStatementFailure,
+        4300 if mentions(msg, "index ", " already exist") => ErrorKind::IndexExists,
+        4000..=4999 => ErrorKind::PlanningFailure,
+        5000 if mentions(msg, "Index ", " already exist") => ErrorKind::IndexExists,
+        5000 if mentions(msg, "index ", " not found") || msg.contains(INDEX_GONE) => {
+            ErrorKind::IndexNotFound
+        }
+        5000 if msg.contains("Limit for number of indexes") => ErrorKind::QuotaLimited,
+        5000..=5999 => ErrorKind::InternalServerFailure,
+        12_004 | 12_016 => ErrorKind::IndexNotFound,
+        12_009 if msg.contains("CAS mismatch") => ErrorKind::CasMismatch,
+        12_009 => ErrorKind::DmlFailure,
+        12_000..=12_999 | 14_000..=14_999 => ErrorKind::IndexFailure,
+        _ => ErrorKind::Couchbase,
+    };
+    let retry = match error.code {
+        4040 | 4050 | 4070 => Some(&QUERY_PREPARED_STATEMENT_FAILURE),
+        5000 if msg.contains(INDEX_GONE) => Some(&QUERY_INDEX_NOT_FOUND),
+        _ => None,
+    };
+    (kind, retry)
+}
+
+/// The indexer's message when an index vanished during a query.
+const INDEX_GONE: &str = "queryport.indexNotFound";
+
+/// Whether a text contains one part and, somewhere after it, another.
+fn mentions(text: &str, first: &str, then: &str) -> bool {
+    let behind = text.find(first).map(|at| &text[at + first.len()..]);
+    behind.is_some_and(|behind| behind.contains(then))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,24 +1,396 @@
-//! Rows as they come.
+//! Rows of a response, handed out as they arrive.
 //!
 //! Query, analytics, search and views answer alike: a JSON object with one long
-//! array in it, and around that array what is to be said about the whole. The
-//! status line is long gone when a row fails, so errors stand behind the rows, and
-//! only who has read to the end knows that all went well.
+//! array of rows, and information about the whole around it. The status line is
+//! sent before a row can fail, so errors stand after the rows. Only the end of the
+//! response proves success.
 //!
-//! - [`splitter`] cuts the answer into rows and members without ever holding more
-//!   than one row, and is bounded in whatever a server could make large.
-//! - [`Rows`] hands the rows out, and what was said around them at the end.
+//! [`Splitter`] cuts the response into rows and members, and never holds more than
+//! one row. [`Rows`] hands the rows out.
 //!
-//! A retry is possible until the first row is handed out and no longer. So an
-//! attempt reads up to the first row, or to the end if there is none, before the
-//! operation counts as succeeded.
+//! A retry is possible until the first row is handed out. So an attempt reads up to
+//! the first row, or to the end if there is none, before the operation counts as
+//! succeeded.
 
-mod members;
 mod splitter;
-mod stream;
 mod value;
 
-pub(crate) use members::Members;
-pub(crate) use splitter::{Limits, Malformed, Splitter};
-pub(crate) use stream::{Next, Source, Trouble};
-pub use stream::{Rows, TypedRows};
+use std::fmt;
+use std::future::poll_fn;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_core::Stream;
+use serde::de::DeserializeOwned;
+pub(crate) use splitter::{Members, SizeLimits, Splitter};
+
+use super::http::{
+    self, HttpOperation, HttpRequest, HttpResponse, HttpSender, ReadError, ResponseBody,
+    ServiceError, ServiceResponse,
+};
+use crate::drive::RequestOptions;
+use crate::error::{Error, ErrorKind, HttpContext, OperationTarget};
+
+/// The most bytes that are read of a response with an error status.
+const MAX_ERROR: usize = 1024 * 1024;
+
+/// The rows of a response and, after the last one, the service's information about
+/// them.
+///
+/// The response is read as rows are asked for, and never held as a whole. An error
+/// that the service reports after the first row comes out of [`next`](Self::next),
+/// and so does a response that breaks off: `None` means that all rows have come.
+/// The operation's timeout includes reading the rows.
+///
+/// Dropping it before the end closes the connection that the rows come from.
+pub struct Rows<M> {
+    first: Option<Bytes>,
+    reader: Option<Box<RowReader<M>>>,
+    meta: Option<M>,
+}
+
+/// [`Rows`] of one type, as a [`Stream`].
+pub struct TypedRows<T, M> {
+    rows: Rows<M>,
+    row: PhantomData<fn() -> T>,
+}
+
+/// The part of an operation with rows that differs between services.
+pub(crate) trait RowService: Send + Sync {
+    /// The service's information about the rows.
+    type Meta: Send;
+
+    /// The name of the member that has the rows.
+    const ROWS: &'static str;
+
+    /// Returns the request of the next attempt, which has so much time.
+    fn request(&mut self, remaining: Option<Duration>) -> HttpRequest;
+
+    /// Returns the error that a response reports, if it does.
+    fn service_error(response: &ServiceResponse<'_>) -> Option<ServiceError>;
+
+    /// Reads the information about the rows.
+    fn meta(members: &Members) -> Self::Meta;
+
+    /// Notes that an attempt got a response without an error.
+    fn succeeded(&mut self, _: &Members) {}
+
+    /// Notes that an attempt got a response with an error.
+    fn rejected(&mut self, _: &ServiceError) {}
+}
+
+/// Runs an operation to its first row, or to its end if there is none.
+///
+/// Cancel-safe: dropping the future abandons the attempt in progress.
+pub(crate) async fn run<S: RowService>(
+    service: S,
+    mut sender: HttpSender,
+    limits: SizeLimits,
+    options: RequestOptions,
+) -> Result<Rows<S::Meta>, Error> {
+    http::run(RowOperation { service, limits }, &mut sender, &options).await
+}
+
+struct RowOperation<S> {
+    service: S,
+    limits: SizeLimits,
+}
+
+impl<S: RowService> HttpOperation for RowOperation<S> {
+    type Output = Rows<S::Meta>;
+
+    fn request(&mut self, remaining: Option<Duration>) -> HttpRequest {
+        self.service.request(remaining)
+    }
+
+    async fn read(
+        &mut self,
+        response: HttpResponse,
+        sender: &HttpSender,
+    ) -> Result<Rows<S::Meta>, ReadError> {
+        let read = if response.is_success() {
+            self.read_first(response, sender).await
+        } else {
+            Err(self.read_error(response, sender.idempotent).await)
+        };
+        if let Err(ReadError::Service(error)) = &read {
+            self.service.rejected(error);
+        }
+        read
+    }
+}
+
+impl<S: RowService> RowOperation<S> {
+    async fn read_first(
+        &mut self,
+        response: HttpResponse,
+        sender: &HttpSender,
+    ) -> Result<Rows<S::Meta>, ReadError> {
+        let mut reader = RowReader {
+            body: response.body,
+            splitter: Splitter::new(S::ROWS, self.limits),
+            status: response.status,
+            service_error: S::service_error,
+            meta: S::meta,
+            operation: sender.name,
+            idempotent: sender.idempotent,
+            target: sender.target.clone(),
+            context: sender.context.clone(),
+        };
+        let first = poll_fn(|cx| reader.poll_next(cx)).await?;
+        // Errors may also stand before the rows.
+        if first.is_some() {
+            reader.check()?;
+        }
+        let members = reader.splitter.members();
+        self.service.succeeded(members);
+        Ok(match first {
+            None => Rows {
+                first,
+                meta: Some(S::meta(members)),
+                reader: None,
+            },
+            Some(_) => Rows {
+                first,
+                meta: None,
+                reader: Some(Box::new(reader)),
+            },
+        })
+    }
+
+    /// Reads a response with an error status, as a whole.
+    async fn read_error(&mut self, mut response: HttpResponse, idempotent: bool) -> ReadError {
+        let body = match response.body.whole(MAX_ERROR).await {
+            Ok(body) => body,
+            Err(error) => return error,
+        };
+        let mut splitter = Splitter::new(S::ROWS, self.limits);
+        splitter.push(body.clone());
+        while let Ok(Some(_)) = splitter.next_row() {}
+        let response = ServiceResponse {
+            status: response.status,
+            members: splitter.members(),
+            text: Some(&String::from_utf8_lossy(&body)),
+            idempotent,
+        };
+        ReadError::Service(S::service_error(&response).unwrap_or_else(|| response.by_status()))
+    }
+}
+
+/// Reads rows from the body of a response.
+struct RowReader<M> {
+    body: ResponseBody,
+    splitter: Splitter,
+    status: u16,
+    service_error: fn(&ServiceResponse<'_>) -> Option<ServiceError>,
+    meta: fn(&Members) -> M,
+    operation: &'static str,
+    idempotent: bool,
+    target: OperationTarget,
+    context: HttpContext,
+}
+
+impl<M> RowReader<M> {
+    /// Polls for the next row; `None` after the last one of a successful response.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, ReadError>> {
+        loop {
+            if let Some(row) = self.splitter.next_row()? {
+                return Poll::Ready(Ok(Some(row)));
+            }
+            match ready!(self.body.poll_piece(cx))? {
+                Some(piece) => self.splitter.push(piece),
+                None => break,
+            }
+        }
+        // A response with an error may have no rows.
+        if self.splitter.is_whole() {
+            self.check()?;
+        }
+        self.splitter.finish()?;
+        Poll::Ready(Ok(None))
+    }
+
+    /// Fails if the members that have come report an error.
+    fn check(&self) -> Result<(), ReadError> {
+        let error = (self.service_error)(&ServiceResponse {
+            status: self.status,
+            members: self.splitter.members(),
+            text: None,
+            idempotent: self.idempotent,
+        });
+        error.map_or(Ok(()), |error| Err(ReadError::Service(error)))
+    }
+
+    /// Returns the error for a response that failed after its first row.
+    fn failed(&mut self, error: ReadError) -> Error {
+        let kind = match &error {
+            ReadError::Service(error) => error.kind,
+            ReadError::Malformed(_) => ErrorKind::DecodingFailure,
+            ReadError::Deadline if self.idempotent => ErrorKind::UnambiguousTimeout,
+            ReadError::Deadline => ErrorKind::AmbiguousTimeout,
+            ReadError::ClientClosed | ReadError::ConnectionLost(_) => ErrorKind::RequestCanceled,
+        };
+        let note = match error {
+            ReadError::Service(error) => {
+                self.context.code = error.code;
+                self.context.message = error.message;
+                return self.error(kind);
+            }
+            ReadError::Malformed(note) => note,
+            error => format!("{error}, after rows had come"),
+        };
+        let error = self.error(kind).ambiguous(!self.idempotent);
+        error.because(note)
+    }
+
+    fn error(&self, kind: ErrorKind) -> Error {
+        Error::new(kind, self.operation)
+            .with_target(self.target.clone())
+            .with_http(self.context.clone())
+    }
+}
+
+impl<M> Rows<M> {
+    /// Returns the next row; `None` when all rows have come and the service
+    /// reported success.
+    ///
+    /// Cancel-safe: dropping the future loses no row.
+    ///
+    /// # Errors
+    /// If the row is no `T`; the next row can still be read then. If the service
+    /// reports an error, the response breaks off or is invalid, or the deadline
+    /// passes; nothing more comes then, and there is no [`meta`](Self::meta).
+    pub async fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, Error> {
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// Returns all remaining rows.
+    ///
+    /// Not cancel-safe: dropping the future loses the rows read so far.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next); the rows read before the error are lost.
+    pub async fn all<T: DeserializeOwned>(&mut self) -> Result<Vec<T>, Error> {
+        let mut rows = Vec::new();
+        while let Some(row) = self.next().await? {
+            rows.push(row);
+        }
+        Ok(rows)
+    }
+
+    /// Returns the service's information about the rows: `None` until
+    /// [`next`](Self::next) has returned `None`, and after an error.
+    pub fn meta(&self) -> Option<&M> {
+        self.meta.as_ref()
+    }
+
+    /// Returns the rows as a [`Stream`] of one type.
+    pub fn typed<T: DeserializeOwned>(self) -> TypedRows<T, M> {
+        TypedRows {
+            rows: self,
+            row: PhantomData,
+        }
+    }
+
+    fn poll_next<T: DeserializeOwned>(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<T>, Error>> {
+        let Some(row) = ready!(self.poll_bytes(cx))? else {
+            return Poll::Ready(Ok(None));
+        };
+        Poll::Ready(match serde_json::from_slice(&row) {
+            Ok(row) => Ok(Some(row)),
+            Err(error) => Err(self.undecodable(&error)),
+        })
+    }
+
+    fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Error>> {
+        if let Some(first) = self.first.take() {
+            return Poll::Ready(Ok(Some(first)));
+        }
+        let Some(reader) = &mut self.reader else {
+            return Poll::Ready(Ok(None));
+        };
+        let end = match ready!(reader.poll_next(cx)) {
+            Ok(Some(row)) => return Poll::Ready(Ok(Some(row))),
+            Ok(None) => {
+                self.meta = Some((reader.meta)(reader.splitter.members()));
+                Ok(None)
+            }
+            Err(error) => Err(reader.failed(error)),
+        };
+        self.reader = None;
+        Poll::Ready(end)
+    }
+
+    /// Returns the error for a row that cannot be decoded. The parser's own message
+    /// may quote the row, and so is not repeated.
+    fn undecodable(&mut self, error: &serde_json::Error) -> Error {
+        let (line, column) = (error.line(), error.column());
+        let problem = if error.is_data() {
+            "a row is not of the type that was asked for"
+        } else {
+            "a row is no JSON"
+        };
+        let note = format!("{problem}, at line {line}, column {column} of the row");
+        let described = match &self.reader {
+            Some(reader) => reader.error(ErrorKind::DecodingFailure),
+            None => Error::new(ErrorKind::DecodingFailure, "read row"),
+        };
+        if !error.is_data() {
+            // The other rows of such a response cannot be trusted.
+            self.reader = None;
+        }
+        described.because(note)
+    }
+}
+
+impl<T, M> TypedRows<T, M> {
+    /// Returns the service's information about the rows, once all have come.
+    pub fn meta(&self) -> Option<&M> {
+        self.rows.meta()
+    }
+}
+
+impl<T: DeserializeOwned, M: Unpin> Stream for TypedRows<T, M> {
+    type Item = Result<T, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.rows.poll_next(cx).map(Result::transpose)
+    }
+}
+
+impl<M> fmt::Debug for Rows<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rows")
+            .field("ended", &self.reader.is_none())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T, M> fmt::Debug for TypedRows<T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.rows.fmt(f)
+    }
+}
+
+/// Adds the option methods of a builder whose operation returns rows, for its
+/// fields `options` and `limits`.
+macro_rules! row_option_methods {
+    () => {
+        $crate::drive::request_option_methods!(options);
+
+        /// Limits the size of a row, which is 64 MiB otherwise. A longer row is an
+        /// error.
+        pub fn max_row_size(mut self, bytes: usize) -> Self {
+            self.limits.row = bytes;
+            self
+        }
+    };
+}
+
+pub(super) use row_option_methods;

@@ -1,36 +1,38 @@
-//! Cuts an answer into its rows and its other members.
+//! Cuts a response into its rows and its other members.
 //!
 //! ```text
-//!     Start ─{─► Name ─:─► Value ──► Member ─┐
-//!                 ▲ ▲        │               │
-//!                 │ └───,────┼──── Behind ◄──┤
-//!                 │          ▼       │       │
-//!                 │        Rows ──]──┘       │
-//!                 └──────────────────────────┘     Behind ─}─► Done
+//!     Start ─{─► Name ─:─► BeforeValue ──► Value ──┐
+//!                  ▲           │                    ▼
+//!                  │           └─[─► Rows ──]─► AfterValue ─}─► Done
+//!                  └───────────────,───────────────┘
 //! ```
 //!
-//! Whatever arrives, it never panics and never holds more than a row and the
-//! members: both are bounded.
-
-use std::fmt;
+//! It never panics, and never holds more than one row and the members, both of
+//! which are bounded.
 
 use bytes::{Buf, Bytes, BytesMut};
+use serde::de::DeserializeOwned;
 
-use super::Members;
 use super::value::ValueEnd;
+use crate::services::http::ReadError;
 
-/// What a server may make large, and how large.
+/// The most members that a response may have beside its rows. Services send a
+/// dozen. Each is compared with all others, so a million of them, which would fit
+/// into the allowed bytes, would keep a thread busy for hours.
+const MAX_MEMBERS: usize = 256;
+
+/// Limits on the parts of a response that a server can make large.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct SizeLimits {
     /// The most bytes of a row.
     pub(crate) row: usize,
     /// The most bytes of everything but the rows.
     pub(crate) members: usize,
 }
 
-impl Default for Limits {
-    /// A row of 64 MiB holds three documents of the greatest size; what is said
-    /// around rows is a few kilobytes, with a profile of the plan some more.
+impl Default for SizeLimits {
+    /// A row of 64 MiB holds three documents of the greatest size. The members are a
+    /// few kilobytes, and some more with a profile of the plan.
     fn default() -> Self {
         Self {
             row: 64 * 1024 * 1024,
@@ -39,21 +41,21 @@ impl Default for Limits {
     }
 }
 
-/// Takes an answer in pieces, gives it out in rows.
+/// Takes a response in pieces, and returns it row by row.
 #[derive(Debug)]
 pub(crate) struct Splitter {
     /// The name of the member that has the rows.
     rows: &'static str,
-    limits: Limits,
+    limits: SizeLimits,
     state: State,
-    /// What has come and was not looked at.
+    /// The part of the last piece that was not read yet.
     input: Bytes,
-    /// How many bytes were looked at before.
+    /// The number of bytes that were read before.
     consumed: u64,
-    /// The part of the value under way that came in earlier pieces.
+    /// The part of the current value that came in earlier pieces.
     held: BytesMut,
     value: ValueEnd,
-    /// The name of the member under way.
+    /// The name of the current member.
     name: String,
     members: Members,
     members_size: usize,
@@ -68,56 +70,40 @@ enum State {
     BeforeName { first: bool },
     /// Within a name.
     Name,
-    /// Behind a name.
+    /// After a name.
     Colon,
     /// Before a member's value.
     BeforeValue,
     /// Within it.
     Value,
-    /// Behind it, or behind the rows.
-    Behind,
+    /// After it, or after the rows.
+    AfterValue,
     /// Before a row; `first` if the rows may also end here.
     BeforeRow { first: bool },
     /// Within it.
     Row,
-    /// Behind it.
-    BehindRow,
-    /// Behind the object.
+    /// After it.
+    AfterRow,
+    /// After the object.
     Done,
 }
 
-/// An answer that is not what it should be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Malformed {
-    problem: Problem,
-    member: Option<String>,
-    at: u64,
+/// The members of a response's object, except the rows.
+#[derive(Debug, Default)]
+pub(crate) struct Members {
+    list: Vec<(String, Bytes)>,
 }
 
-/// What is wrong with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Problem {
-    NoObject,
-    NoValue,
-    NoName,
-    NoColon,
-    NoEnd,
-    Brackets,
-    TooDeep,
-    Twice,
-    NoArray,
-    MemberTooLong,
-    TooManyMembers,
-    RowTooLong,
-    More,
-    Ended,
-    NoRows,
-    Member,
-}
+/// A message that says what is wrong with a response, without quoting it.
+pub(super) type Problem = &'static str;
+
+const NO_NAME: Problem = "there is no name where one should be";
+const NO_ARRAY: Problem = "its rows are no array";
+const TWICE: Problem = "it has a member twice";
 
 impl Splitter {
-    /// For an answer that has its rows under this name.
-    pub(crate) fn new(rows: &'static str, limits: Limits) -> Self {
+    /// Makes a splitter for a response with its rows in this member.
+    pub(crate) fn new(rows: &'static str, limits: SizeLimits) -> Self {
         Self {
             rows,
             limits,
@@ -133,38 +119,36 @@ impl Splitter {
         }
     }
 
-    /// Takes the next piece. The one before must be used up: [`next_row`] has
-    /// said `None`.
-    ///
-    /// [`next_row`]: Self::next_row
+    /// Takes the next piece, once [`next_row`](Self::next_row) returned `None` for
+    /// the one before.
     pub(crate) fn push(&mut self, piece: Bytes) {
         debug_assert!(
             self.input.is_empty(),
-            "a piece is taken when the last is used up"
+            "a piece is taken when the last one was read"
         );
         self.input = piece;
     }
 
-    /// The next row that has come whole; `None` if more has to come first.
-    pub(crate) fn next_row(&mut self) -> Result<Option<Bytes>, Malformed> {
+    /// Returns the next complete row; `None` if another piece has to come first.
+    pub(crate) fn next_row(&mut self) -> Result<Option<Bytes>, ReadError> {
         self.advance().map_err(|problem| self.malformed(problem))
     }
 
-    /// Says that nothing more will come.
-    pub(crate) fn finish(&self) -> Result<(), Malformed> {
+    /// Checks that the response was complete when it ended.
+    pub(crate) fn finish(&self) -> Result<(), ReadError> {
         match self.state {
             State::Done if self.had_rows => Ok(()),
-            State::Done => Err(self.malformed(Problem::NoRows)),
-            _ => Err(self.malformed(Problem::Ended)),
+            State::Done => Err(self.malformed("it has no rows")),
+            _ => Err(self.malformed("it breaks off")),
         }
     }
 
-    /// Whether the object is whole, with rows or without.
+    /// Whether the object is complete, with rows or without.
     pub(crate) fn is_whole(&self) -> bool {
         self.state == State::Done
     }
 
-    /// What was said around the rows, so far.
+    /// Returns the members that have come so far.
     pub(crate) fn members(&self) -> &Members {
         &self.members
     }
@@ -183,7 +167,9 @@ impl Splitter {
             }
             self.state = match (self.state, byte) {
                 (State::Start, b'{') => State::BeforeName { first: true },
-                (State::BeforeName { first: true }, b'}') | (State::Behind, b'}') => State::Done,
+                (State::BeforeName { first: true }, b'}') | (State::AfterValue, b'}') => {
+                    State::Done
+                }
                 (State::BeforeName { .. }, b'"') => {
                     self.begin(State::Name);
                     continue;
@@ -197,26 +183,28 @@ impl Splitter {
                     self.had_rows = true;
                     State::BeforeRow { first: true }
                 }
-                // Some services say that there are no rows by `null`.
+                // Some services send `null` if there are no rows.
                 (State::BeforeValue, b'n') if !self.had_rows => {
                     self.had_rows = true;
                     self.begin(State::Value);
                     continue;
                 }
-                (State::BeforeRow { first: true } | State::BehindRow, b']') => State::Behind,
+                (State::BeforeRow { first: true } | State::AfterRow, b']') => State::AfterValue,
                 (State::BeforeRow { .. }, _) => {
                     self.begin(State::Row);
                     continue;
                 }
-                (State::BehindRow, b',') => State::BeforeRow { first: false },
-                (State::Behind, b',') => State::BeforeName { first: false },
-                (State::Start, _) => return Err(Problem::NoObject),
-                (State::BeforeName { .. }, _) => return Err(Problem::NoName),
-                (State::Colon, _) => return Err(Problem::NoColon),
-                (State::BeforeValue, _) if self.had_rows => return Err(Problem::Twice),
-                (State::BeforeValue, _) => return Err(Problem::NoArray),
-                (State::Behind | State::BehindRow, _) => return Err(Problem::NoEnd),
-                (State::Done, _) => return Err(Problem::More),
+                (State::AfterRow, b',') => State::BeforeRow { first: false },
+                (State::AfterValue, b',') => State::BeforeName { first: false },
+                (State::Start, _) => return Err("it is no JSON object"),
+                (State::BeforeName { .. }, _) => return Err(NO_NAME),
+                (State::Colon, _) => return Err("there is no colon after a name"),
+                (State::BeforeValue, _) if self.had_rows => return Err(TWICE),
+                (State::BeforeValue, _) => return Err(NO_ARRAY),
+                (State::AfterValue | State::AfterRow, _) => {
+                    return Err("there is neither a comma nor an end after a value");
+                }
+                (State::Done, _) => return Err("there is more after its end"),
                 (State::Name | State::Value | State::Row, _) => {
                     unreachable!("values are scanned above")
                 }
@@ -237,13 +225,13 @@ impl Splitter {
         self.held.clear();
     }
 
-    /// Goes on with the value under way. A row if it is one and it ended.
+    /// Reads on in the current value. Returns it if it is a row and complete.
     fn scan(&mut self) -> Result<Option<Bytes>, Problem> {
         let (most, problem) = match self.state {
-            State::Row => (self.limits.row, Problem::RowTooLong),
+            State::Row => (self.limits.row, "a row is too long"),
             _ => (
                 self.limits.members - self.members_size,
-                Problem::MemberTooLong,
+                "there is too much around the rows",
             ),
         };
         let end = self.value.find(&self.input)?;
@@ -263,7 +251,7 @@ impl Splitter {
             self.held.split().freeze()
         };
         if self.state == State::Row {
-            self.state = State::BehindRow;
+            self.state = State::AfterRow;
             return Ok(Some(value));
         }
         self.members_size += value.len();
@@ -271,19 +259,19 @@ impl Splitter {
         Ok(None)
     }
 
-    /// A name or a member's value has come whole.
+    /// Takes a complete name, or the complete value of a member.
     fn member_part(&mut self, value: Bytes) -> Result<(), Problem> {
         if self.state == State::Name {
-            self.name = serde_json::from_slice(&value).map_err(|_| Problem::NoName)?;
+            self.name = serde_json::from_slice(&value).map_err(|_| NO_NAME)?;
             self.state = State::Colon;
             return Ok(());
         }
-        self.state = State::Behind;
+        self.state = State::AfterValue;
         if self.name == self.rows {
             return if &value[..] == b"null" {
                 Ok(())
             } else {
-                Err(Problem::NoArray)
+                Err(NO_ARRAY)
             };
         }
         // A copy, so that a member does not keep a whole piece alive.
@@ -291,59 +279,42 @@ impl Splitter {
         self.members.push(std::mem::take(&mut self.name), value)
     }
 
-    fn malformed(&self, problem: Problem) -> Malformed {
-        Malformed {
-            problem,
-            member: None,
-            at: self.consumed,
-        }
+    fn malformed(&self, problem: Problem) -> ReadError {
+        let at = self.consumed;
+        ReadError::Malformed(format!("the response is invalid at byte {at}: {problem}"))
     }
 }
 
-impl Malformed {
-    /// A member has not the shape that it should have.
-    pub(super) fn member(name: &str) -> Self {
-        Self {
-            problem: Problem::Member,
-            member: Some(name.to_owned()),
-            at: 0,
-        }
-    }
-}
-
-/// Says where, and never quotes what.
-impl fmt::Display for Malformed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let problem = match self.problem {
-            Problem::NoObject => "it is no JSON object",
-            Problem::NoValue => "there is no JSON value where one should be",
-            Problem::NoName => "there is no name where one should be",
-            Problem::NoColon => "there is no colon behind a name",
-            Problem::NoEnd => "there is neither a comma nor an end behind a value",
-            Problem::Brackets => "its brackets do not match",
-            Problem::TooDeep => "it is nested too deeply",
-            Problem::Twice => "it says something twice",
-            Problem::NoArray => "its rows are no array",
-            Problem::MemberTooLong => "there is too much around the rows",
-            Problem::TooManyMembers => "it has too many members",
-            Problem::RowTooLong => "a row is too long",
-            Problem::More => "there is more behind its end",
-            Problem::Ended => "it breaks off",
-            Problem::NoRows => "it has no rows",
-            Problem::Member => {
-                let member = self.member.as_deref().unwrap_or_default();
-                return write!(f, "the answer makes no sense: {member:?} has another shape");
-            }
+impl Members {
+    /// Returns the member of this name, unless it is missing or `null`.
+    ///
+    /// # Errors
+    /// Says which member has another shape, without quoting it.
+    pub(crate) fn get<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, String> {
+        let Some((_, value)) = self.list.iter().find(|(each, _)| each == name) else {
+            return Ok(None);
         };
-        write!(
-            f,
-            "the answer makes no sense at byte {}: {problem}",
-            self.at
-        )
+        serde_json::from_slice(value)
+            .map_err(|_| format!("the response is invalid: {name:?} has another shape"))
+    }
+
+    /// Returns the member of this name, if there is one and it has this shape. For
+    /// information that no operation depends on.
+    pub(crate) fn hint<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+        self.get(name).ok().flatten()
+    }
+
+    fn push(&mut self, name: String, value: Bytes) -> Result<(), Problem> {
+        if self.list.len() == MAX_MEMBERS {
+            return Err("it has too many members");
+        }
+        if self.list.iter().any(|(each, _)| *each == name) {
+            return Err(TWICE);
+        }
+        self.list.push((name, value));
+        Ok(())
     }
 }
-
-impl std::error::Error for Malformed {}
 
 #[cfg(test)]
 mod tests;

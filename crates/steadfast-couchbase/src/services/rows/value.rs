@@ -1,19 +1,23 @@
-//! Where a JSON value ends.
+//! Finds the end of a JSON value.
 //!
-//! Finding the end needs strings and brackets only; whether what is between them
-//! is JSON is found out by whoever reads the value.
+//! That needs strings and brackets only. The parser that reads the value checks
+//! the rest.
 
 use super::splitter::Problem;
 
-/// As deep as the JSON parser goes that reads the value afterwards.
+/// The depth to which the JSON parser goes that reads the value afterwards.
 const MAX_DEPTH: u32 = 127;
 
-/// Looks for the end of one value, piece by piece.
+const NO_VALUE: Problem = "there is no JSON value where one should be";
+const BRACKETS: Problem = "its brackets do not match";
+const TOO_DEEP: Problem = "it is nested too deeply";
+
+/// Searches for the end of one value, piece by piece.
 #[derive(Debug)]
 pub(super) struct ValueEnd {
     within: Within,
     depth: u32,
-    /// A bit for each bracket that is open, set for objects.
+    /// One bit for each open bracket, set for objects.
     objects: u128,
 }
 
@@ -27,7 +31,7 @@ enum Within {
     Brackets,
     /// A string.
     Text,
-    /// A string, behind a backslash.
+    /// A string, after a backslash.
     Escape,
 }
 
@@ -40,8 +44,8 @@ impl ValueEnd {
         }
     }
 
-    /// Looks at more of the value. Says how many of these bytes belong to it if
-    /// it ends within them.
+    /// Reads more of the value. Returns how many of these bytes belong to it if it
+    /// ends within them.
     pub(super) fn find(&mut self, bytes: &[u8]) -> Result<Option<usize>, Problem> {
         for (at, &byte) in bytes.iter().enumerate() {
             match self.within {
@@ -49,12 +53,12 @@ impl ValueEnd {
                     b'"' => self.within = Within::Text,
                     b'{' | b'[' => self.open(byte)?,
                     b'-' | b'0'..=b'9' | b't' | b'f' | b'n' => self.within = Within::Scalar,
-                    _ => return Err(Problem::NoValue),
+                    _ => return Err(NO_VALUE),
                 },
                 Within::Scalar => match byte {
                     b',' | b']' | b'}' | b' ' | b'\t' | b'\n' | b'\r' => return Ok(Some(at)),
                     b'+' | b'-' | b'.' | b'0'..=b'9' | b'a'..=b'z' | b'E' => {}
-                    _ => return Err(Problem::NoValue),
+                    _ => return Err(NO_VALUE),
                 },
                 Within::Brackets => match byte {
                     b'"' => self.within = Within::Text,
@@ -81,7 +85,7 @@ impl ValueEnd {
 
     fn open(&mut self, bracket: u8) -> Result<(), Problem> {
         if self.depth == MAX_DEPTH {
-            return Err(Problem::TooDeep);
+            return Err(TOO_DEEP);
         }
         self.objects = self.objects << 1 | u128::from(bracket == b'{');
         self.depth += 1;
@@ -91,7 +95,7 @@ impl ValueEnd {
 
     fn close(&mut self, bracket: u8) -> Result<(), Problem> {
         if (self.objects & 1 == 1) != (bracket == b'}') {
-            return Err(Problem::Brackets);
+            return Err(BRACKETS);
         }
         self.objects >>= 1;
         self.depth -= 1;
@@ -108,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_every_kind_end_where_they_do() {
+    fn values_of_every_kind_have_their_end_found() {
         for (text, wanted) in [
             ("1, 2", Some(1)),
             ("-1.5e+3]", Some(7)),
@@ -126,25 +130,25 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_value_is_refused() {
+    fn invalid_values_are_rejected() {
         for (text, wanted) in [
-            ("}", Problem::NoValue),
-            (",", Problem::NoValue),
-            ("1\0", Problem::NoValue),
-            ("[}", Problem::Brackets),
-            (r#"{"a":]"#, Problem::Brackets),
+            ("}", NO_VALUE),
+            (",", NO_VALUE),
+            ("1\0", NO_VALUE),
+            ("[}", BRACKETS),
+            (r#"{"a":]"#, BRACKETS),
         ] {
             assert_eq!(end(text), Err(wanted), "{text}");
         }
     }
 
     #[test]
-    fn depth_is_bounded_by_what_can_be_read_afterwards() {
+    fn depth_is_bounded_like_in_the_parser() {
         let nested = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         let deepest = nested(127);
         assert_eq!(end(&deepest), Ok(Some(254)));
         assert!(serde_json::from_str::<serde_json::Value>(&deepest).is_ok());
-        assert_eq!(end(&nested(128)), Err(Problem::TooDeep));
+        assert_eq!(end(&nested(128)), Err(TOO_DEEP));
         assert!(serde_json::from_str::<serde_json::Value>(&nested(128)).is_err());
     }
 }

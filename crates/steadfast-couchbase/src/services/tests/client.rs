@@ -7,10 +7,9 @@ use steadfast::BestEffort;
 use steadfast_cluster::Service;
 use steadfast_cluster::fault::Fault;
 
-use super::support::{BUCKET, TestHost, builder, cluster, config, reasons};
+use super::support::{BUCKET, TestClient, builder, cluster, config, reasons};
 use crate::error::{Error, ErrorKind};
 use crate::options::{BreakerOptions, ClusterOptions};
-use crate::services::query::query;
 use crate::{Cluster, Credentials};
 
 async fn client(cluster: &steadfast_cluster::TestCluster, password: &str) -> Cluster {
@@ -107,10 +106,10 @@ async fn an_unreachable_cluster_is_a_timeout_and_no_authentication_failure() {
 async fn a_breaker_that_is_open_keeps_requests_back_as_a_reason() {
     let cluster = builder(1).start().await.unwrap();
     let options = BreakerOptions::default().volume_threshold(3);
-    let host = TestHost::with(ClusterOptions::new().circuit_breaker(options));
-    host.set_config(config(&cluster));
+    let client = TestClient::with(ClusterOptions::new().circuit_breaker(options), None);
+    client.set_config(config(&cluster));
     let ask = || {
-        let asked = query(host.clone(), "SELECT RAW 1").readonly(true);
+        let asked = client.query("SELECT RAW 1").readonly(true);
         asked.retry(steadfast::FailFast::new())
     };
     let cut = Fault::on_service(Service::Query).cut_before_applying();

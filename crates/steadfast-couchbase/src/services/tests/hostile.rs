@@ -9,10 +9,9 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::support::{TestHost, reasons};
+use super::support::{TestClient, reasons};
+use crate::Query;
 use crate::error::ErrorKind;
-use crate::services::management::Management;
-use crate::services::query::{Query, query};
 
 /// A server that reads a request and then writes this, again and again if asked.
 struct Liar {
@@ -42,8 +41,8 @@ impl Liar {
     }
 
     fn query(&self, readonly: bool) -> Query {
-        let host = TestHost::at(&[self.address]);
-        query(host, "SELECT 1").readonly(readonly)
+        let client = TestClient::at(&[self.address]);
+        client.query("SELECT 1").readonly(readonly)
     }
 }
 
@@ -196,7 +195,7 @@ async fn a_row_that_is_not_what_was_asked_for_is_an_error_without_its_value() {
 #[tokio::test]
 async fn management_answers_are_bounded_too() {
     let liar = Liar::new(answer("connection: close", ""), Some(&[b'x'; 65536])).await;
-    let management = Management::new(TestHost::at(&[liar.address]));
+    let management = TestClient::at(&[liar.address]).management();
     let timeout = Duration::from_secs(30);
     let error = management.get("/x").timeout(timeout).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::DecodingFailure, "{error}");
@@ -207,7 +206,7 @@ async fn idle_connections_are_closed_and_busy_ones_used_again() {
     let cluster = super::support::cluster(1).await;
     let address = cluster.addresses(steadfast_cluster::Service::Query)[0].clone();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let host = TestHost::at(&[listener.local_addr().unwrap()]);
+    let client = TestClient::at(&[listener.local_addr().unwrap()]);
     let (opened, closed) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (open, close) = (opened.clone(), closed.clone());
     let relay = tokio::spawn(async move {
@@ -222,7 +221,7 @@ async fn idle_connections_are_closed_and_busy_ones_used_again() {
         }
     });
     for _ in 0..5 {
-        let mut rows = query(host.clone(), "SELECT RAW 1").await.unwrap();
+        let mut rows = client.query("SELECT RAW 1").await.unwrap();
         rows.all::<u8>().await.unwrap();
     }
     assert_eq!(opened.load(Ordering::Relaxed), 1);

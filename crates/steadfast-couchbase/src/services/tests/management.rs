@@ -8,15 +8,15 @@ use steadfast_cluster::fault::Fault;
 use steadfast_cluster::http::script::Script;
 use steadfast_wire::config::Service;
 
-use super::support::{TestHost, cluster, config, reasons};
+use super::support::{TestClient, cluster, config, pair, reasons};
 use crate::error::ErrorKind;
-use crate::services::management::{BucketKind, Management, NewBucket};
 use crate::services::ping::{endpoints, ping};
+use crate::{BucketKind, Credentials, NewBucket};
 
 #[tokio::test]
 async fn buckets_scopes_and_collections_come_and_go() {
-    let cluster = cluster(1).await;
-    let management = Management::new(TestHost::of(&cluster));
+    let (_cluster, client) = pair().await;
+    let management = client.management();
     let bucket = NewBucket::new("new")
         .replicas(0)
         .kind(BucketKind::Ephemeral);
@@ -51,8 +51,8 @@ async fn buckets_scopes_and_collections_come_and_go() {
 
 #[tokio::test]
 async fn any_path_can_be_asked_and_a_refusal_is_an_error() {
-    let cluster = cluster(1).await;
-    let management = Management::new(TestHost::of(&cluster));
+    let (cluster, client) = pair().await;
+    let management = client.management();
     let answer = management.get("/pools/default").await.unwrap();
     assert_eq!(answer.status(), 200);
     assert!(answer.json::<Value>().unwrap().is_object());
@@ -79,8 +79,8 @@ async fn any_path_can_be_asked_and_a_refusal_is_an_error() {
 
 #[tokio::test]
 async fn get_is_retried_after_a_cut_and_other_verbs_are_not() {
-    let cluster = cluster(1).await;
-    let management = Management::new(TestHost::of(&cluster));
+    let (cluster, client) = pair().await;
+    let management = client.management();
     let guard = cluster.fault(
         Fault::on_service(Served::Mgmt)
             .times(2)
@@ -108,20 +108,18 @@ async fn get_is_retried_after_a_cut_and_other_verbs_are_not() {
 
 #[tokio::test]
 async fn wrong_credentials_are_refused_at_once() {
-    let cluster = cluster(1).await;
-    let host = TestHost::of(&cluster);
-    *host.authorization.lock() = None;
-    let error = Management::new(host)
-        .get("/pools/default")
-        .await
-        .unwrap_err();
+    let (_cluster, client) = pair().await;
+    let wrong = Credentials::password("app", "wrong");
+    client.set_credentials(wrong).unwrap();
+    let asked = client.management().get("/pools/default");
+    let error = asked.await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::AuthenticationFailure);
 }
 
 #[tokio::test]
 async fn every_service_of_a_node_can_be_pinged_once() {
     let cluster = cluster(2).await;
-    let host = TestHost::of(&cluster);
+    let client = TestClient::of(&cluster);
     let timeout = Duration::from_secs(5);
     for service in [
         Service::Management,
@@ -130,10 +128,10 @@ async fn every_service_of_a_node_can_be_pinged_once() {
         Service::Search,
         Service::Views,
     ] {
-        let endpoints = endpoints(&*host, &config(&cluster), service);
+        let endpoints = endpoints(client.handle(), &config(&cluster), service);
         assert_eq!(endpoints.len(), 2);
         for endpoint in endpoints {
-            let took = ping(host.clone(), service, endpoint, timeout)
+            let took = ping(client.handle().clone(), service, endpoint, timeout)
                 .await
                 .unwrap();
             assert!(took < timeout);
@@ -141,11 +139,17 @@ async fn every_service_of_a_node_can_be_pinged_once() {
     }
     let fault = Fault::on_service(Served::Query).answer_http(503, "");
     let guard = cluster.fault(fault);
-    let endpoint = endpoints(&*host, &config(&cluster), Service::Query).remove(0);
-    let error = ping(host.clone(), Service::Query, endpoint.clone(), timeout).await;
+    let endpoint = endpoints(client.handle(), &config(&cluster), Service::Query).remove(0);
+    let error = ping(
+        client.handle().clone(),
+        Service::Query,
+        endpoint.clone(),
+        timeout,
+    )
+    .await;
     assert_eq!(error.unwrap_err().kind(), ErrorKind::InternalServerFailure);
     drop(guard);
     let _cut = cluster.fault(Fault::on_service(Served::Query).cut_before_applying());
-    let error = ping(host, Service::Query, endpoint, timeout).await;
+    let error = ping(client.handle().clone(), Service::Query, endpoint, timeout).await;
     assert_eq!(error.unwrap_err().attempts(), 1);
 }

@@ -6,9 +6,9 @@ use steadfast_cluster::Service;
 use steadfast_cluster::http::query::PlanLoss;
 use steadfast_cluster::http::script::Script;
 
-use super::support::{TestHost, cluster, timeout_that_names};
+use super::support::{TestClient, cluster, pair, timeout_that_names};
+use crate::QueryRows;
 use crate::error::ErrorKind;
-use crate::services::query::{QueryRows, query};
 
 async fn rows(mut rows: QueryRows) -> Vec<Value> {
     rows.all().await.unwrap()
@@ -17,8 +17,9 @@ async fn rows(mut rows: QueryRows) -> Vec<Value> {
 #[tokio::test]
 async fn parameters_go_out_and_rows_come_back_with_what_is_said_about_them() {
     let cluster = cluster(2).await;
-    let host = TestHost::of(&cluster);
-    let asked = query(host, "SELECT $1 AS x, $name AS n")
+    let client = TestClient::of(&cluster);
+    let asked = client
+        .query("SELECT $1 AS x, $name AS n")
         .positional(&[1, 2])
         .unwrap()
         .named("name", "ü")
@@ -41,13 +42,13 @@ async fn parameters_go_out_and_rows_come_back_with_what_is_said_about_them() {
 #[tokio::test]
 async fn a_plan_is_made_once_and_made_again_as_a_retry_when_it_is_lost() {
     let cluster = cluster(2).await;
-    let host = TestHost::of(&cluster);
+    let client = TestClient::of(&cluster);
     let ask = || {
-        let asked = query(host.clone(), "SELECT RAW $1 + 1").prepared(true);
+        let asked = client.query("SELECT RAW $1 + 1").prepared(true);
         asked.positional(&1).unwrap()
     };
     assert_eq!(rows(ask().await.unwrap()).await, [json!(2)]);
-    assert_eq!((cluster.plans().count(), host.plans()), (1, 1));
+    assert_eq!((cluster.plans().count(), client.plans()), (1, 1));
     assert_eq!(rows(ask().await.unwrap()).await, [json!(2)]);
     for loss in [
         PlanLoss::Forgotten,
@@ -61,7 +62,7 @@ async fn a_plan_is_made_once_and_made_again_as_a_retry_when_it_is_lost() {
         assert_eq!(error.kind(), ErrorKind::PreparedStatementFailure, "{error}");
         let reasons: Vec<_> = error.reasons().iter().map(|r| r.name()).collect();
         assert_eq!(reasons, ["QUERY_PREPARED_STATEMENT_FAILURE"]);
-        assert_eq!(host.plans(), 0, "the plan is dropped");
+        assert_eq!(client.plans(), 0, "the plan is dropped");
         assert_eq!(rows(ask().await.unwrap()).await, [json!(2)]);
         cluster.plans().lose(loss);
         assert_eq!(rows(ask().await.unwrap()).await, [json!(2)], "{loss:?}");
@@ -70,12 +71,11 @@ async fn a_plan_is_made_once_and_made_again_as_a_retry_when_it_is_lost() {
 
 #[tokio::test]
 async fn rows_that_end_in_an_error_do_not_look_like_success() {
-    let cluster = cluster(1).await;
-    let host = TestHost::of(&cluster);
+    let (cluster, client) = pair().await;
     let error = json!({"code": 5000, "msg": "queryport.indexNotFound", "retry": true});
     let script = Script::on(Service::Query).rows([json!(1), json!(2)]);
     let guard = cluster.script(script.then_error(error));
-    let mut found = query(host, "SELECT 1").readonly(true).await.unwrap();
+    let mut found = client.query("SELECT 1").readonly(true).await.unwrap();
     assert_eq!(found.next::<u8>().await.unwrap(), Some(1));
     assert_eq!(found.next::<u8>().await.unwrap(), Some(2));
     let error = found.next::<u8>().await.unwrap_err();
@@ -92,8 +92,7 @@ async fn rows_that_end_in_an_error_do_not_look_like_success() {
 
 #[tokio::test]
 async fn an_error_before_the_first_row_is_retried_if_the_list_has_it() {
-    let cluster = cluster(1).await;
-    let host = TestHost::of(&cluster);
+    let (cluster, client) = pair().await;
     for (code, msg, kind, retried) in [
         (
             5000,
@@ -112,7 +111,7 @@ async fn an_error_before_the_first_row_is_retried_if_the_list_has_it() {
             let script = Script::on(Service::Query).answer(status, "").rows([]);
             let guard = cluster.script(script.then_error(error).times(2));
             // Not readonly: these answers say that nothing was applied.
-            let found = query(host.clone(), "SELECT RAW 7").await;
+            let found = client.query("SELECT RAW 7").await;
             match (retried, found) {
                 (true, Ok(mut found)) => {
                     assert_eq!(found.all::<u8>().await.unwrap(), [7]);
@@ -130,12 +129,11 @@ async fn an_error_before_the_first_row_is_retried_if_the_list_has_it() {
 
 #[tokio::test]
 async fn retries_end_at_the_deadline_and_the_error_names_the_reason() {
-    let cluster = cluster(1).await;
-    let host = TestHost::of(&cluster);
+    let (cluster, client) = pair().await;
     let body = json!({"errors": [{"code": 4040, "msg": "no such plan"}]}).to_string();
     let _script = cluster.script(Script::on(Service::Query).answer(404, body));
     let error = timeout_that_names("QUERY_PREPARED_STATEMENT_FAILURE", async |time| {
-        let asked = query(host.clone(), "SELECT $secret").readonly(true);
+        let asked = client.query("SELECT $secret").readonly(true);
         let asked = asked.named("secret", "hunter2").unwrap();
         asked.timeout(time).await
     })

@@ -7,19 +7,18 @@ use serde_json::{Value, json};
 use steadfast_cluster::Service;
 use steadfast_cluster::http::script::Script;
 
-use super::support::{BUCKET, TestHost, cluster, reasons, timeout_that_names};
+use super::support::{BUCKET, TestClient, cluster, pair, reasons, timeout_that_names};
 use crate::error::{Error, ErrorKind};
-use crate::services::analytics::analytics;
-use crate::services::query::ScanConsistency;
-use crate::services::search::{Search, SearchHit, search, search_within};
-use crate::services::views::{View, ViewConsistency, ViewRow, view};
+use crate::services::search::search;
+use crate::services::views::view;
+use crate::{Cluster, ScanConsistency, Search, SearchHit, View, ViewConsistency, ViewRow};
 
-fn find(host: &Arc<TestHost>) -> Search {
-    search(host.clone(), "idx", &json!({"match": "x"})).unwrap()
+fn find(client: &Cluster) -> Search {
+    client.search("idx", &json!({"match": "x"})).unwrap()
 }
 
-fn look(host: &Arc<TestHost>) -> View {
-    view(host.clone(), &BUCKET.into(), "d", "v")
+fn look(client: &Cluster) -> View {
+    view(client.handle().clone(), &BUCKET.into(), "d", "v")
 }
 
 /// What strict failing fast makes of an operation that is asked once.
@@ -31,7 +30,8 @@ fn kind_and_reasons(error: &Error) -> (ErrorKind, Vec<&'static str>) {
 #[tokio::test]
 async fn analytics_has_parameters_and_what_is_said_about_rows() {
     let cluster = cluster(1).await;
-    let asked = analytics(TestHost::of(&cluster), "SELECT $1 AS x, $n AS n")
+    let asked = TestClient::of(&cluster)
+        .analytics("SELECT $1 AS x, $n AS n")
         .positional(&1)
         .unwrap()
         .named("$n", "y")
@@ -51,8 +51,7 @@ async fn analytics_has_parameters_and_what_is_said_about_rows() {
 
 #[tokio::test]
 async fn analytics_retries_three_codes_and_not_their_neighbour() {
-    let cluster = cluster(1).await;
-    let host = TestHost::of(&cluster);
+    let (cluster, client) = pair().await;
     for (code, kind, retried) in [
         (23_000, ErrorKind::TemporaryFailure, true),
         (23_001, ErrorKind::Couchbase, false),
@@ -62,7 +61,8 @@ async fn analytics_retries_three_codes_and_not_their_neighbour() {
         let error = json!({"code": code, "msg": "not now", "retry": true});
         let script = Script::on(Service::Analytics).answer(503, "").rows([]);
         let guard = cluster.script(script.then_error(error).times(3));
-        let strict = analytics(host.clone(), "SELECT VALUE 1")
+        let strict = client
+            .analytics("SELECT VALUE 1")
             .retry(steadfast::FailFast::new())
             .await
             .unwrap_err();
@@ -73,7 +73,7 @@ async fn analytics_retries_three_codes_and_not_their_neighbour() {
         };
         assert_eq!(kind_and_reasons(&strict), (kind, reason));
         // Not readonly: the answer says that nothing was applied.
-        let asked = analytics(host.clone(), "SELECT VALUE 1").await;
+        let asked = client.analytics("SELECT VALUE 1").await;
         if retried {
             assert_eq!(asked.unwrap().all::<u8>().await.unwrap(), [1]);
             assert_eq!(guard.answered(), 3);
@@ -85,15 +85,14 @@ async fn analytics_retries_three_codes_and_not_their_neighbour() {
 
 #[tokio::test]
 async fn search_streams_hits_and_says_what_is_partial() {
-    let cluster = cluster(1).await;
-    let host = TestHost::of(&cluster);
+    let (cluster, client) = pair().await;
     let body = json!({
         "status": {"total": 2, "failed": 1, "successful": 1, "errors": {"p1": "it is gone"}},
         "hits": [{"index": "p0", "id": "k", "score": 1.5, "fields": {"a": 1}}],
         "total_hits": 1, "max_score": 1.5, "took": 1000, "facets": {},
     });
     let _script = cluster.script(Script::on(Service::Search).answer(200, body.to_string()));
-    let mut hits = find(&host).limit(5).skip(0).fields(&["a"]).await.unwrap();
+    let mut hits = find(&client).limit(5).skip(0).fields(&["a"]).await.unwrap();
     let hit: SearchHit = hits.next().await.unwrap().unwrap();
     assert_eq!((hit.id.as_str(), hit.score), ("k", 1.5));
     assert!(hits.next::<SearchHit>().await.unwrap().is_none());
@@ -104,11 +103,16 @@ async fn search_streams_hits_and_says_what_is_partial() {
 
 #[tokio::test]
 async fn search_of_a_scope_without_hits_is_empty() {
-    let cluster = cluster(1).await;
-    let host = TestHost::of(&cluster);
+    let (_cluster, client) = pair().await;
     let (bucket, scope) = (Arc::from(BUCKET), Arc::from("_default"));
     let query = json!({"match_all": {}});
-    let asked = search_within(host, &bucket, &scope, "i x", &query).unwrap();
+    let asked = search(
+        client.handle().clone(),
+        Some((&bucket, &scope)),
+        "i x",
+        &query,
+    )
+    .unwrap();
     let mut hits = asked.explain(true).await.unwrap();
     assert!(hits.all::<SearchHit>().await.unwrap().is_empty());
     assert!(!hits.meta().unwrap().is_partial());
@@ -116,11 +120,10 @@ async fn search_of_a_scope_without_hits_is_empty() {
 
 #[tokio::test]
 async fn a_search_of_which_every_partition_failed_does_not_look_like_success() {
-    let cluster = cluster(1).await;
-    let host = TestHost::of(&cluster);
+    let (cluster, client) = pair().await;
     let script = Script::on(Service::Search).rows([json!({"id": "k"})]);
     let _script = cluster.script(script.then_error(json!("it is gone")));
-    let mut hits = find(&host).await.unwrap();
+    let mut hits = find(&client).await.unwrap();
     assert!(hits.next::<SearchHit>().await.unwrap().is_some());
     let error = hits.next::<SearchHit>().await.unwrap_err();
     assert!(error.to_string().contains("it is gone"), "{error}");
@@ -129,37 +132,35 @@ async fn a_search_of_which_every_partition_failed_does_not_look_like_success() {
 
 #[tokio::test]
 async fn search_retries_429_and_not_430_and_names_the_limit() {
-    let cluster = cluster(1).await;
-    let host = TestHost::of(&cluster);
+    let (cluster, client) = pair().await;
     let limit = r#"{"status":"fail","error":"num_queries_per_min, value >= limit"}"#;
     let guard = cluster.script(Script::on(Service::Search).answer(429, limit).times(2));
-    assert!(find(&host).await.is_ok(), "the third is answered");
+    assert!(find(&client).await.is_ok(), "the third is answered");
     assert_eq!(guard.answered(), 2);
     drop(guard);
     let _script = cluster.script(Script::on(Service::Search).answer(429, limit));
     let error = timeout_that_names("SEARCH_TOO_MANY_REQUESTS", async |time| {
-        find(&host).timeout(time).await
+        find(&client).timeout(time).await
     })
     .await;
     assert!(error.to_string().contains("num_queries_per_min"), "{error}");
-    let strict = find(&host).retry(steadfast::FailFast::new());
+    let strict = find(&client).retry(steadfast::FailFast::new());
     let error = strict.await.unwrap_err();
     let wanted = (ErrorKind::RateLimited, vec!["SEARCH_TOO_MANY_REQUESTS"]);
     assert_eq!(kind_and_reasons(&error), wanted);
     drop(_script);
     let _script = cluster.script(Script::on(Service::Search).answer(430, limit));
-    let error = find(&host).await.unwrap_err();
+    let error = find(&client).await.unwrap_err();
     assert_eq!(kind_and_reasons(&error), (ErrorKind::Couchbase, vec![]));
 }
 
 #[tokio::test]
 async fn a_time_to_come_back_is_waited_for_and_capped_by_the_deadline() {
-    let cluster = cluster(1).await;
-    let host = TestHost::of(&cluster);
+    let (cluster, client) = pair().await;
     let busy = Script::on(Service::Search).answer(429, "busy");
     let guard = cluster.script(busy.retry_after(3600));
     let error = timeout_that_names("SEARCH_TOO_MANY_REQUESTS", async |time| {
-        find(&host).timeout(time).await
+        find(&client).timeout(time).await
     })
     .await;
     assert_eq!(error.attempts(), 1, "it was asked once and left alone");
@@ -168,13 +169,12 @@ async fn a_time_to_come_back_is_waited_for_and_capped_by_the_deadline() {
 
 #[tokio::test]
 async fn views_stream_rows_and_pass_parameters() {
-    let cluster = cluster(1).await;
-    let host = TestHost::of(&cluster);
+    let (cluster, client) = pair().await;
     let row = json!({"id": "k", "key": [1], "value": 2});
     let matching = "stale=false&limit=1&skip=2&descending=true&key=[1]";
     let script = Script::on(Service::Views).matching(matching);
     let _script = cluster.script(script.rows([row]));
-    let asked = look(&host)
+    let asked = look(&client)
         .consistency(ViewConsistency::RequestPlus)
         .limit(1)
         .skip(2)
@@ -188,18 +188,17 @@ async fn views_stream_rows_and_pass_parameters() {
     assert_eq!(rows.meta().unwrap().total_rows, Some(1));
     let by_body = Script::on(Service::Views).matching(r#"{"keys":["a","b"]}"#);
     let _by_body = cluster.script(by_body.rows([json!({"key": "a", "value": null})]));
-    let mut rows = look(&host).keys(&["a", "b"]).unwrap().await.unwrap();
+    let mut rows = look(&client).keys(&["a", "b"]).unwrap().await.unwrap();
     assert_eq!(rows.all::<Value>().await.unwrap().len(), 1);
 }
 
 #[tokio::test]
 async fn an_error_behind_the_rows_of_a_view_does_not_look_like_success() {
-    let cluster = cluster(1).await;
-    let host = TestHost::of(&cluster);
+    let (cluster, client) = pair().await;
     let script = Script::on(Service::Views).rows([json!({"key": 1, "value": 1})]);
     let error = json!({"from": "node 2", "reason": "timeout"});
     let _script = cluster.script(script.then_error(error));
-    let mut rows = look(&host).await.unwrap();
+    let mut rows = look(&client).await.unwrap();
     assert!(rows.next::<Value>().await.unwrap().is_some());
     let error = rows.next::<Value>().await.unwrap_err();
     assert!(error.to_string().contains("node 2 timeout"), "{error}");
@@ -207,8 +206,7 @@ async fn an_error_behind_the_rows_of_a_view_does_not_look_like_success() {
 
 #[tokio::test]
 async fn views_retry_every_status_in_the_list_and_no_other() {
-    let cluster = cluster(1).await;
-    let host = TestHost::of(&cluster);
+    let (cluster, client) = pair().await;
     let missing = r#"{"error":"not_found","reason":"missing"}"#;
     let no_view = r#"{"error":"{not_found, missing_named_view}"}"#;
     let (temporary, partition) = ("VIEWS_TEMPORARY_FAILURE", "VIEWS_NO_ACTIVE_PARTITION");
@@ -233,7 +231,7 @@ async fn views_retry_every_status_in_the_list_and_no_other() {
     for (status, text, reason) in cases {
         let refusing = || Script::on(Service::Views).answer(status, text).times(2);
         let (guard, then) = (cluster.script(refusing()), cluster.script(found()));
-        match (reason, look(&host).await) {
+        match (reason, look(&client).await) {
             (Some(_), Ok(_)) => assert_eq!(guard.answered(), 2, "{status} {text}"),
             (None, Err(error)) => {
                 assert_eq!(kind_and_reasons(&error).1, Vec::<&str>::new(), "{error}");
@@ -243,7 +241,7 @@ async fn views_retry_every_status_in_the_list_and_no_other() {
         drop((guard, then));
         let Some(reason) = reason else { continue };
         // A strategy that refuses everything is asked, unless it is always retried.
-        let strict = || look(&host).retry(steadfast::FailFast::new());
+        let strict = || look(&client).retry(steadfast::FailFast::new());
         let (guard, _then) = (cluster.script(refusing()), cluster.script(found()));
         if reason == partition {
             strict().await.unwrap();
@@ -258,13 +256,12 @@ async fn views_retry_every_status_in_the_list_and_no_other() {
 
 #[tokio::test]
 async fn errors_do_not_show_keys_or_queries() {
-    let cluster = cluster(1).await;
-    let host = TestHost::of(&cluster);
+    let (cluster, client) = pair().await;
     let _script = cluster.script(Script::on(Service::Views).answer(400, "no"));
     let _search = cluster.script(Script::on(Service::Search).answer(400, "no"));
-    let by_key = look(&host).key("hunter2").unwrap().await.unwrap_err();
+    let by_key = look(&client).key("hunter2").unwrap().await.unwrap_err();
     let query = json!({"match": "hunter2"});
-    let by_query = search(host, "idx", &query).unwrap().await.unwrap_err();
+    let by_query = client.search("idx", &query).unwrap().await.unwrap_err();
     for error in [by_key, by_query] {
         let shown = format!("{error} {error:#} {error:?} {}", error.to_json());
         assert!(!shown.contains("hunter2"), "{shown}");

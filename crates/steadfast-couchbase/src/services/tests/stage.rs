@@ -5,29 +5,27 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steadfast::Stage;
+use steadfast::{BestEffort, Stage};
 use steadfast_cluster::Service;
 use steadfast_cluster::fault::{Condition, Fault};
 use steadfast_cluster::http::script::Script;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use super::support::{TestHost, builder, cluster, config, eventually, patiently, reasons};
+use super::support::{TestClient, builder, cluster, config, eventually, pair, patiently, reasons};
 use crate::error::{Error, ErrorKind};
 use crate::reason::{AUTHENTICATION_ERROR, TLS_ERROR};
-use crate::services::management::Management;
-use crate::services::query::{Query, query};
-use crate::services::search::search;
+use crate::{Cluster, Query};
 
 /// A statement that writes, so that the journal counts how often it was applied.
 const WRITE: &str = "UPSERT INTO b VALUES ('k', 1) RETURNING META().id";
 
-fn write(host: &Arc<TestHost>) -> Query {
-    query(host.clone(), WRITE)
+fn write(client: &Cluster) -> Query {
+    client.query(WRITE)
 }
 
-fn read(host: &Arc<TestHost>) -> Query {
-    query(host.clone(), "SELECT RAW 1").readonly(true)
+fn read(client: &Cluster) -> Query {
+    client.query("SELECT RAW 1").readonly(true)
 }
 
 fn on_query() -> Condition {
@@ -52,58 +50,56 @@ async fn nobody() -> std::net::SocketAddr {
 #[tokio::test]
 async fn a_refused_connection_is_not_sent_and_everybody_may_retry() {
     let cluster = cluster(1).await;
-    let host = TestHost::at(&[nobody().await]);
-    let strict = write(&host).retry(steadfast::FailFast::new());
+    let client = TestClient::at(&[nobody().await]);
+    let strict = write(&client).retry(steadfast::FailFast::new());
     let error = strict.await.unwrap_err();
     assert_eq!(stages(&error), [Stage::NotSent]);
     assert_eq!(reasons(&error), ["SOCKET_NOT_AVAILABLE"]);
     assert!(!error.is_ambiguous());
     let timeout = Duration::from_millis(40);
-    let error = write(&host).timeout(timeout).await.unwrap_err();
+    let error = write(&client).timeout(timeout).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout, "{error}");
     // The write is parked, and goes where the new config says, at once.
-    let writing = tokio::spawn(write(&host).into_future());
-    host.set_config(config(&cluster));
+    let writing = tokio::spawn(write(&client).into_future());
+    client.set_config(config(&cluster));
     writing.await.unwrap().unwrap();
     assert_eq!(cluster.journal().applied(), 1);
 }
 
 #[tokio::test]
 async fn a_name_that_nobody_knows_is_not_sent_either() {
-    let host = TestHost::at(&[nobody().await]);
-    let mut unknown = (*host.config_now()).clone();
+    let client = TestClient::at(&[nobody().await]);
+    let mut unknown = (*client.core().config().unwrap()).clone();
     unknown.nodes[0].hostname = "no-such-host.invalid".to_owned();
-    host.set_config(unknown);
-    let strict = write(&host).retry(steadfast::FailFast::new());
+    client.set_config(unknown);
+    let strict = write(&client).retry(steadfast::FailFast::new());
     let error = strict.await.unwrap_err();
     assert_eq!(stages(&error), [Stage::NotSent], "{error:#}");
 }
 
 #[tokio::test]
 async fn the_node_that_failed_is_left_for_one_that_works() {
-    let cluster = cluster(1).await;
-    let host = TestHost::of(&cluster);
-    let mut nodes = (*host.config_now()).clone();
-    let dead = (*TestHost::at(&[nobody().await]).config_now()).clone();
+    let (_cluster, client) = pair().await;
+    let mut nodes = (*client.core().config().unwrap()).clone();
+    let dead = (*TestClient::at(&[nobody().await]).core().config().unwrap()).clone();
     nodes.nodes.extend(dead.nodes);
-    host.set_config(nodes);
+    client.set_config(nodes);
     for _ in 0..6 {
-        let mut rows = read(&host).timeout(Duration::from_secs(5)).await.unwrap();
+        let mut rows = read(&client).timeout(Duration::from_secs(5)).await.unwrap();
         assert_eq!(rows.all::<u8>().await.unwrap(), [1]);
     }
 }
 
 #[tokio::test]
 async fn a_connection_cut_under_way_is_retried_for_what_only_reads() {
-    let cluster = cluster(1).await;
-    let host = TestHost::of(&cluster);
+    let (cluster, client) = pair().await;
     let guard = cluster.fault(on_query().times(2).cut_before_applying());
-    let mut rows = read(&host).await.unwrap();
+    let mut rows = read(&client).await.unwrap();
     assert_eq!(rows.all::<u8>().await.unwrap(), [1]);
     assert_eq!(guard.fired(), 2);
     drop(guard);
     let guard = cluster.fault(on_query().times(2).cut_mid_response());
-    assert!(read(&host).await.is_ok());
+    assert!(read(&client).await.is_ok());
     assert_eq!(guard.fired(), 2);
     drop(guard);
     let guard = cluster.fault(
@@ -111,17 +107,16 @@ async fn a_connection_cut_under_way_is_retried_for_what_only_reads() {
             .times(1)
             .cut_after_applying(),
     );
-    let found = search(host.clone(), "i", &json!({})).unwrap();
+    let found = client.search("i", &json!({})).unwrap();
     assert!(found.await.is_ok());
     assert_eq!(guard.fired(), 1);
 }
 
 #[tokio::test]
 async fn a_write_that_may_have_been_applied_is_not_sent_again() {
-    let cluster = cluster(1).await;
-    let host = TestHost::of(&cluster);
+    let (cluster, client) = pair().await;
     let applied = |after: bool| {
-        let (cluster, host) = (cluster.clone(), host.clone());
+        let (cluster, client) = (cluster.clone(), client.clone());
         async move {
             let before = cluster.journal().applied();
             let fault = if after {
@@ -130,7 +125,7 @@ async fn a_write_that_may_have_been_applied_is_not_sent_again() {
                 on_query().cut_before_applying()
             };
             let guard = cluster.fault(fault);
-            let error = write(&host).await.unwrap_err();
+            let error = write(&client).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::RequestCanceled, "{error}");
             assert!(error.is_ambiguous(), "{error}");
             assert_eq!(stages(&error), [Stage::InFlight]);
@@ -148,7 +143,7 @@ async fn what_counts_as_not_sent_never_reached_a_server_that_closes_connections(
     // Every connection is closed right behind its first answer, which the pool
     // may notice before, while or after it hands out the connection.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let host = TestHost::at(&[listener.local_addr().unwrap()]);
+    let client = TestClient::at(&[listener.local_addr().unwrap()]);
     let received = Arc::new(AtomicUsize::new(0));
     let count = received.clone();
     let server = tokio::spawn(async move {
@@ -170,7 +165,7 @@ async fn what_counts_as_not_sent_never_reached_a_server_that_closes_connections(
     });
     let (mut succeeded, mut ambiguous) = (0, 0);
     for _ in 0..300 {
-        match write(&host).await {
+        match write(&client).await {
             Ok(mut rows) => {
                 rows.all::<u8>().await.unwrap();
                 succeeded += 1;
@@ -189,14 +184,13 @@ async fn what_counts_as_not_sent_never_reached_a_server_that_closes_connections(
 
 #[tokio::test]
 async fn silence_until_the_deadline_is_ambiguous_for_writes_only() {
-    let cluster = cluster(1).await;
-    let host = TestHost::of(&cluster);
+    let (cluster, client) = pair().await;
     let silent = cluster.fault(on_query().silent());
     // Under way is what the server has heard of.
-    let under_way = async |asked: fn(&Arc<TestHost>) -> Query| {
+    let under_way = async |asked: fn(&Cluster) -> Query| {
         patiently(async |time| {
             let before = silent.fired();
-            let error = asked(&host).timeout(time).await.unwrap_err();
+            let error = asked(&client).timeout(time).await.unwrap_err();
             (silent.fired() > before).then_some(error)
         })
         .await
@@ -228,8 +222,8 @@ async fn a_connection_that_is_not_made_in_time_is_not_sent() {
             _ => break,
         }
     }
-    let host = TestHost::at(&[address]);
-    let error = write(&host)
+    let client = TestClient::at(&[address]);
+    let error = write(&client)
         .timeout(Duration::from_millis(50))
         .await
         .unwrap_err();
@@ -240,69 +234,66 @@ async fn a_connection_that_is_not_made_in_time_is_not_sent() {
 #[tokio::test]
 async fn without_a_config_operations_wait_and_wake_when_it_comes() {
     let cluster = cluster(1).await;
-    let host = TestHost::unconnected();
+    let client = TestClient::unconnected();
     let timeout = Duration::from_millis(30);
-    let error = write(&host).timeout(timeout).await.unwrap_err();
+    let error = write(&client).timeout(timeout).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout);
     assert_eq!(reasons(&error), ["SERVICE_NOT_AVAILABLE"]);
     let hour = steadfast::Backoff::constant(Duration::from_secs(3600));
     let slow = steadfast::BestEffort::new(hour);
-    let waiting = tokio::spawn(write(&host).retry(slow).into_future());
+    let waiting = tokio::spawn(write(&client).retry(slow).into_future());
     tokio::task::yield_now().await;
-    host.set_config(config(&cluster));
+    client.set_config(config(&cluster));
     waiting.await.unwrap().unwrap();
 }
 
 #[tokio::test]
 async fn only_a_change_of_where_it_could_go_wakes_what_could_not_be_sent() {
     let cluster = cluster(1).await;
-    let host = TestHost::at(&[nobody().await]);
+    let client = TestClient::at(&[nobody().await]);
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
     let counting = steadfast::from_fn(move |_, _| {
         count.fetch_add(1, Ordering::Relaxed);
         steadfast::strategy::RetryAction::with_duration(Duration::from_secs(3600))
     });
-    let waiting = tokio::spawn(write(&host).retry(counting).into_future());
+    let waiting = tokio::spawn(write(&client).retry(counting).into_future());
     eventually("it waits", || asked.load(Ordering::Relaxed) == 1).await;
     for _ in 0..5 {
-        host.changed();
+        client.core().changed();
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     assert_eq!(asked.load(Ordering::Relaxed), 1);
-    *host.terminal.lock() = Some((&TLS_ERROR, "as told".to_owned()));
-    host.changed();
+    client.set_terminal(&TLS_ERROR);
     eventually("it failed again", || asked.load(Ordering::Relaxed) == 2).await;
-    host.set_config(config(&cluster));
+    client.set_config(config(&cluster));
     waiting.await.unwrap().unwrap();
     assert_eq!(asked.load(Ordering::Relaxed), 2);
 }
 
 #[tokio::test]
 async fn what_was_answered_waits_for_its_time_whatever_changes() {
-    let cluster = cluster(1).await;
-    let host = TestHost::of(&cluster);
+    let (cluster, client) = pair().await;
     let body = json!({"errors": [{"code": 4040, "msg": "gone"}]}).to_string();
     let guard = cluster.script(Script::on(Service::Query).answer(404, body));
     let hour = steadfast::Backoff::constant(Duration::from_secs(3600));
-    let asked = write(&host).retry(steadfast::BestEffort::new(hour));
+    let asked = write(&client).retry(steadfast::BestEffort::new(hour));
     let waiting = tokio::spawn(asked.timeout(Duration::from_secs(1)).into_future());
     eventually("it was answered", || guard.answered() == 1).await;
     let mut config = config(&cluster);
     config.nodes.extend(config.nodes.clone());
-    host.set_config(config);
+    client.set_config(config);
     assert!(waiting.await.unwrap().unwrap_err().is_timeout());
     assert_eq!(guard.answered(), 1);
 }
 
 #[tokio::test]
 async fn a_service_that_no_node_has_is_said_to_be_missing() {
-    let cluster = cluster(1).await;
-    let host = TestHost::of(&cluster);
+    let (cluster, client) = pair().await;
     let mut config = config(&cluster);
     config.nodes[0].ports = Default::default();
-    host.set_config(config);
-    let strict = write(&host).retry(steadfast::FailFast::new());
+    client.set_config(config);
+    let strict = write(&client).retry(steadfast::FailFast::new());
     let error = strict.await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ServiceNotAvailable);
     assert_eq!(reasons(&error), ["SERVICE_NOT_AVAILABLE"]);
@@ -315,54 +306,55 @@ async fn terminal_reasons_are_told_when_nothing_can_be_dispatched_and_only_then(
         (&AUTHENTICATION_ERROR, ErrorKind::AuthenticationFailure),
         (&TLS_ERROR, ErrorKind::Couchbase),
     ] {
-        let host = TestHost::unconnected();
-        *host.terminal.lock() = Some((reason, "as told".to_owned()));
-        let error = write(&host).await.unwrap_err();
+        let client = TestClient::unconnected();
+        client.set_terminal(reason);
+        let error = write(&client).await.unwrap_err();
         assert_eq!((error.kind(), error.attempts()), (kind, 1), "{error}");
-        let managed = Management::new(host.clone()).delete("/x").await;
+        let managed = client.management().delete("/x").await;
         assert_eq!(managed.unwrap_err().kind(), kind);
-        let patient = host.clone().best_effort();
         let timeout = Duration::from_millis(20);
-        let error = write(&patient).timeout(timeout).await.unwrap_err();
+        let error = write(&client)
+            .retry(BestEffort::default())
+            .timeout(timeout)
+            .await
+            .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout);
         assert_eq!(reasons(&error), [reason.name()]);
-        host.set_config(config(&cluster));
-        assert!(write(&host).await.is_ok(), "it can be dispatched");
+        client.set_config(config(&cluster));
+        assert!(write(&client).await.is_ok(), "it can be dispatched");
     }
 }
 
 #[tokio::test]
 async fn closing_the_client_ends_what_is_under_way_and_what_waits() {
-    let cluster = cluster(1).await;
-    let host = TestHost::of(&cluster);
+    let (cluster, client) = pair().await;
     let silent = cluster.fault(on_query().silent());
-    let under_way = tokio::spawn(write(&host).into_future());
-    let reading = tokio::spawn(read(&host).into_future());
+    let under_way = tokio::spawn(write(&client).into_future());
+    let reading = tokio::spawn(read(&client).into_future());
     eventually("both are under way", || silent.fired() == 2).await;
-    let waits = TestHost::unconnected();
+    let waits = TestClient::unconnected();
     let waiting = tokio::spawn(write(&waits).into_future());
     tokio::task::yield_now().await;
-    host.close();
-    waits.close();
+    client.close().await;
+    waits.close().await;
     for (task, ambiguous) in [(under_way, true), (reading, false), (waiting, false)] {
         let error = task.await.unwrap().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::RequestCanceled, "{error}");
         assert!(error.to_string().contains("closed"), "{error}");
         assert_eq!(error.is_ambiguous(), ambiguous, "{error}");
     }
-    let late = write(&host).await.unwrap_err();
+    let late = write(&client).await.unwrap_err();
     assert_eq!(late.kind(), ErrorKind::RequestCanceled);
 }
 
 #[tokio::test]
 async fn closing_the_client_ends_rows_that_are_still_to_come() {
-    let cluster = cluster(1).await;
-    let host = TestHost::of(&cluster);
+    let (cluster, client) = pair().await;
     let script = Script::on(Service::Query).rows((0..100).map(|at| json!(at)));
     let _script = cluster.script(script.pause(Duration::from_millis(50)));
-    let mut rows = read(&host).await.unwrap();
+    let mut rows = read(&client).await.unwrap();
     assert_eq!(rows.next::<u8>().await.unwrap(), Some(0));
-    host.close();
+    client.close().await;
     let error = rows.all::<u8>().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::RequestCanceled);
     assert!(error.to_string().contains("closed"), "{error}");
@@ -370,8 +362,7 @@ async fn closing_the_client_ends_rows_that_are_still_to_come() {
 
 #[tokio::test]
 async fn the_timeout_holds_for_rows_too() {
-    let cluster = cluster(1).await;
-    let host = TestHost::of(&cluster);
+    let (cluster, client) = pair().await;
     let script = Script::on(Service::Query).rows((0..100).map(|at| json!(at)));
     let _script = cluster.script(script.pause(Duration::from_millis(500)));
     for (readonly, kind) in [
@@ -379,7 +370,7 @@ async fn the_timeout_holds_for_rows_too() {
         (false, ErrorKind::AmbiguousTimeout),
     ] {
         let mut rows = patiently(async |time| {
-            let asked = query(host.clone(), WRITE).readonly(readonly);
+            let asked = client.query(WRITE).readonly(readonly);
             asked.timeout(time).await.ok()
         })
         .await;
@@ -390,13 +381,12 @@ async fn the_timeout_holds_for_rows_too() {
 
 #[tokio::test]
 async fn an_answer_that_breaks_off_behind_the_first_row_is_an_error() {
-    let cluster = cluster(1).await;
-    let host = TestHost::of(&cluster);
+    let (cluster, client) = pair().await;
     // A number alone could go on; an object has an end.
     let script = Script::on(Service::Query).rows([json!({"at": 1})]);
     let guard = cluster.script(script.then_cut());
     for readonly in [true, false] {
-        let asked = query(host.clone(), WRITE).readonly(readonly);
+        let asked = client.query(WRITE).readonly(readonly);
         let mut rows = asked.await.unwrap();
         assert!(rows.next::<Value>().await.unwrap().is_some());
         let error = rows.next::<Value>().await.unwrap_err();
@@ -414,10 +404,10 @@ async fn an_answer_that_breaks_off_behind_the_first_row_is_an_error() {
 #[tokio::test]
 async fn the_server_is_told_how_much_time_is_left() {
     let cluster = builder(1).start().await.unwrap();
-    let host = TestHost::of(&cluster);
+    let client = TestClient::of(&cluster);
     let script = Script::on(Service::Query).matching(r#""timeout":"1"#);
     let guard = cluster.script(script.rows([json!(1)]));
-    read(&host)
+    read(&client)
         .timeout(Duration::from_millis(1999))
         .await
         .unwrap();
@@ -426,23 +416,22 @@ async fn the_server_is_told_how_much_time_is_left() {
 
 #[tokio::test]
 async fn a_dropped_query_leaves_a_client_that_works() {
-    let cluster = cluster(1).await;
-    let host = TestHost::of(&cluster);
+    let (cluster, client) = pair().await;
     let silent = cluster.fault(on_query().silent());
     for round in 1..=10 {
-        let task = tokio::spawn(write(&host).into_future());
+        let task = tokio::spawn(write(&client).into_future());
         eventually("it is under way", || silent.fired() == round).await;
         task.abort();
         assert!(task.await.unwrap_err().is_cancelled());
     }
     drop(silent);
-    let mut rows = read(&host).await.unwrap();
+    let mut rows = read(&client).await.unwrap();
     assert_eq!(rows.all::<u8>().await.unwrap(), [1]);
     let half = Script::on(Service::Query).rows((0..1000).map(|at| json!({"at": at})));
     let script = cluster.script(half);
     for _ in 0..10 {
-        drop(read(&host).await.unwrap());
+        drop(read(&client).await.unwrap());
     }
     drop(script);
-    assert!(read(&host).await.is_ok());
+    assert!(read(&client).await.is_ok());
 }

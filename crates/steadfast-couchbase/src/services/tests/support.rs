@@ -1,71 +1,62 @@
-//! A cluster to ask, and the host that asks it.
+//! A cluster, and a client of it that the test controls.
 
+use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use hyper::header::HeaderValue;
-use parking_lot::Mutex;
-use steadfast::{BestEffort, Reason, RetryStrategy};
+use steadfast::Reason;
 use steadfast_cluster::{BucketSettings, Service as Served, TestCluster};
 use steadfast_wire::config::{
     ClusterConfig, ConfigNode, ConfigVersion, Service, ServicePorts, Transport,
 };
-use tokio::sync::watch;
+use tokio_rustls::TlsConnector;
 
-use crate::observe::Reports;
+use crate::kv::handshake::{Reached, Rejected};
 use crate::options::ClusterOptions;
-use crate::services::Services;
-use crate::services::host::Host;
+use crate::topology::Address;
+use crate::{Cluster, Credentials};
 
 pub(super) const BUCKET: &str = "b";
 
-/// `app:secret`.
-const AUTHORIZATION: &str = "Basic YXBwOnNlY3JldA==";
-
-/// A host that a test can change under an operation.
-pub(super) struct TestHost {
-    services: Services,
-    reports: Reports,
-    config: Mutex<Option<Arc<ClusterConfig>>>,
-    pub(super) terminal: Mutex<Option<(&'static Reason, String)>>,
-    pub(super) authorization: Mutex<Option<HeaderValue>>,
-    pub(super) strategy: Mutex<Arc<dyn RetryStrategy>>,
-    pub(super) tls: AtomicBool,
-    closed: AtomicBool,
-    changes: watch::Sender<u64>,
+/// A client whose config the test sets.
+pub(super) struct TestClient {
+    cluster: Cluster,
+    revision: AtomicI64,
 }
 
-impl TestHost {
-    /// A host that knows no config.
-    pub(super) fn unconnected() -> Arc<Self> {
-        Self::with(ClusterOptions::new())
+impl Deref for TestClient {
+    type Target = Cluster;
+
+    fn deref(&self) -> &Cluster {
+        &self.cluster
+    }
+}
+
+impl TestClient {
+    /// A client without a config.
+    pub(super) fn unconnected() -> Self {
+        Self::with(ClusterOptions::new(), None)
     }
 
-    /// The same with these options.
-    pub(super) fn with(options: ClusterOptions) -> Arc<Self> {
-        Arc::new(Self {
-            services: Services::new(&options, None),
-            reports: Reports::new(options.reports.clone()),
-            config: Mutex::new(None),
-            terminal: Mutex::new(None),
-            authorization: Mutex::new(Some(HeaderValue::from_static(AUTHORIZATION))),
-            strategy: Mutex::new(Arc::new(crate::fast_fail_on_terminal_errors())),
-            tls: AtomicBool::new(false),
-            closed: AtomicBool::new(false),
-            changes: watch::Sender::new(0),
-        })
+    /// A client with these options, and with TLS if there is a connector.
+    pub(super) fn with(options: ClusterOptions, tls: Option<TlsConnector>) -> Self {
+        let credentials = Credentials::password("app", "secret");
+        Self {
+            cluster: Cluster::idle(options, credentials, tls),
+            revision: AtomicI64::new(1),
+        }
     }
 
-    /// A host of this cluster.
-    pub(super) fn of(cluster: &TestCluster) -> Arc<Self> {
-        let host = Self::unconnected();
-        host.set_config(config(cluster));
-        host
+    /// A client of this cluster.
+    pub(super) fn of(cluster: &TestCluster) -> Self {
+        let client = Self::unconnected();
+        client.set_config(config(cluster));
+        client
     }
 
-    /// A host whose every service is at these addresses.
-    pub(super) fn at(addresses: &[std::net::SocketAddr]) -> Arc<Self> {
+    /// A client that finds every service at these addresses.
+    pub(super) fn at(addresses: &[std::net::SocketAddr]) -> Self {
         let node = |address: &std::net::SocketAddr| {
             let ports = Service::ALL
                 .iter()
@@ -78,89 +69,39 @@ impl TestHost {
                 ..ConfigNode::default()
             }
         };
-        let host = Self::unconnected();
-        host.set_config(of_nodes(addresses.iter().map(node).collect()));
-        host
+        let client = Self::unconnected();
+        client.set_config(of_nodes(addresses.iter().map(node).collect()));
+        client
     }
 
-    pub(super) fn set_config(&self, config: ClusterConfig) {
-        *self.config.lock() = Some(Arc::new(config));
-        self.changed();
+    pub(super) fn set_config(&self, mut config: ClusterConfig) {
+        config.version.rev = self.revision.fetch_add(1, Ordering::Relaxed);
+        self.core().learn(Arc::new(config));
     }
 
-    pub(super) fn best_effort(self: Arc<Self>) -> Arc<Self> {
-        *self.strategy.lock() = Arc::new(BestEffort::default());
-        self
+    /// Lets the client know a terminal reason.
+    pub(super) fn set_terminal(&self, reason: &'static Reason) {
+        let rejected = Rejected {
+            reason,
+            note: "test".to_owned(),
+            reached: Reached::Nothing,
+        };
+        let slot = (None, Address::new("node", 1));
+        self.core().terminals.refused(&slot, &rejected);
+        self.core().changed();
     }
 
-    pub(super) fn close(&self) {
-        self.closed.store(true, Ordering::Release);
-        self.changed();
-    }
-
-    pub(super) fn changed(&self) {
-        self.changes.send_modify(|number| *number += 1);
-    }
-
-    /// The config that it has.
-    pub(super) fn config_now(&self) -> Arc<ClusterConfig> {
-        self.config.lock().clone().unwrap()
-    }
-
-    /// How many plans it remembers.
+    /// The number of plans that it remembers.
     pub(super) fn plans(&self) -> usize {
-        self.services.plans().count()
+        self.core().services.plans.count()
     }
 }
 
-impl Host for TestHost {
-    fn services(&self) -> &Services {
-        &self.services
-    }
-
-    fn config(&self) -> Option<Arc<ClusterConfig>> {
-        self.config.lock().clone()
-    }
-
-    fn network(&self) -> Option<Arc<str>> {
-        None
-    }
-
-    fn is_tls(&self) -> bool {
-        self.tls.load(Ordering::Acquire)
-    }
-
-    fn authorization(&self) -> Option<HeaderValue> {
-        self.authorization.lock().clone()
-    }
-
-    fn timeout(&self, _: Service) -> Duration {
-        Duration::from_secs(10)
-    }
-
-    fn strategy(&self) -> Arc<dyn RetryStrategy> {
-        self.strategy.lock().clone()
-    }
-
-    fn terminal(&self) -> Option<(&'static Reason, String)> {
-        self.terminal.lock().clone()
-    }
-
-    fn changes(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
-    }
-
-    fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Acquire)
-    }
-
-    fn agent(&self) -> &str {
-        "test"
-    }
-
-    fn reports(&self) -> &Reports {
-        &self.reports
-    }
+/// A cluster of one node with a client.
+pub(super) async fn pair() -> (TestCluster, TestClient) {
+    let cluster = cluster(1).await;
+    let client = TestClient::of(&cluster);
+    (cluster, client)
 }
 
 /// A cluster with a bucket and the user `app`.
@@ -204,7 +145,7 @@ fn of_nodes(nodes: Vec<ConfigNode>) -> ClusterConfig {
     config
 }
 
-/// Waits until a condition holds, for not more than a while.
+/// Waits until a condition holds, for ten seconds at most.
 pub(super) async fn eventually(what: &str, condition: impl Fn() -> bool) {
     let waiting = async {
         while !condition() {
@@ -212,11 +153,11 @@ pub(super) async fn eventually(what: &str, condition: impl Fn() -> bool) {
         }
     };
     let waited = tokio::time::timeout(Duration::from_secs(10), waiting).await;
-    assert!(waited.is_ok(), "it never came about that {what}");
+    assert!(waited.is_ok(), "timed out waiting until {what}");
 }
 
-/// Does something that has to run out of time, but not before it came so far, in
-/// ever more time until it did. How long that takes is the machine's to say.
+/// Runs something with longer and longer timeouts until it comes far enough before
+/// its timeout. How long that takes depends on the machine.
 pub(super) async fn patiently<T>(run: impl AsyncFn(Duration) -> Option<T>) -> T {
     let mut time = Duration::from_millis(300);
     while time < Duration::from_secs(60) {

@@ -1,7 +1,6 @@
 //! The services with TLS.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -9,10 +8,8 @@ use rustls::{ClientConfig, RootCertStore};
 use steadfast::Stage;
 use steadfast_wire::config::ClusterConfig;
 
-use super::support::{TestHost, builder, reasons};
-use crate::services::host::Host;
-use crate::services::management::Management;
-use crate::services::query::query;
+use super::support::{TestClient, builder, reasons};
+use crate::options::ClusterOptions;
 
 fn trusting(authority: Option<&str>) -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
@@ -30,22 +27,25 @@ fn trusting(authority: Option<&str>) -> Arc<ClientConfig> {
 #[tokio::test]
 async fn queries_go_through_tls_and_an_untrusted_server_gets_nothing() {
     let cluster = builder(1).tls(true).start().await.unwrap();
-    let host = TestHost::of(&cluster);
-    let map = Management::new(host.clone()).get("/pools/default/nodeServices");
+    let client = TestClient::of(&cluster);
+    let map = client.management().get("/pools/default/nodeServices");
     let map = map.await.unwrap();
-    host.set_config(ClusterConfig::parse(map.body(), "127.0.0.1").unwrap());
-    host.tls.store(true, Ordering::Release);
-    let ask = || query(host.clone(), "UPSERT INTO b VALUES ('k', 1)");
+    let client = TestClient::with(ClusterOptions::new(), Some(trusting(None).into()));
+    client.set_config(ClusterConfig::parse(map.body(), "127.0.0.1").unwrap());
+    let ask = || client.query("UPSERT INTO b VALUES ('k', 1)");
     let strict = || ask().retry(steadfast::FailFast::new());
     for untrusted in [None, Some(trusting(None))] {
-        host.services().set_tls(untrusted);
+        client.core().services.set_tls(untrusted);
         let error = strict().await.unwrap_err();
         assert_eq!(reasons(&error), ["SOCKET_NOT_AVAILABLE"], "{error:#}");
         let history = error.context().report().unwrap().request().history();
         assert_eq!(history.last().unwrap().failure.stage, Stage::NotSent);
     }
     assert_eq!(cluster.journal().applied(), 0);
-    host.services().set_tls(Some(trusting(cluster.ca_pem())));
+    client
+        .core()
+        .services
+        .set_tls(Some(trusting(cluster.ca_pem())));
     ask().await.unwrap();
     assert_eq!(cluster.journal().applied(), 1);
 }

@@ -3,16 +3,16 @@ use serde_json::{Value, json};
 
 use super::*;
 
-const LIMITS: Limits = Limits {
+const LIMITS: SizeLimits = SizeLimits {
     row: 1 << 16,
     members: 1 << 16,
 };
 
-/// What a splitter makes of an answer that comes in these pieces.
+/// Splits a response that comes in these pieces.
 fn split<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
-    limits: Limits,
-) -> Result<(Vec<Bytes>, Splitter), Malformed> {
+    limits: SizeLimits,
+) -> Result<(Vec<Bytes>, Splitter), ReadError> {
     let mut splitter = Splitter::new("results", limits);
     let mut rows = Vec::new();
     for piece in pieces {
@@ -25,12 +25,12 @@ fn split<'a>(
     Ok((rows, splitter))
 }
 
-fn whole(text: &str) -> Result<(Vec<Bytes>, Splitter), Malformed> {
+fn whole(text: &str) -> Result<(Vec<Bytes>, Splitter), ReadError> {
     split([text.as_bytes()], LIMITS)
 }
 
 #[test]
-fn rows_and_members_come_apart() {
+fn rows_and_members_are_separated() {
     let text = r#" {"requestID": "r", "results" : [ {"a":[1,"]"]}, 2 ,"x",null],
         "status":"success", "metrics":{"n":1}} "#;
     let (rows, splitter) = whole(text).unwrap();
@@ -40,18 +40,18 @@ fn rows_and_members_come_apart() {
     assert_eq!(members.get("metrics"), Ok(Some(json!({"n": 1}))));
     assert_eq!(members.get::<Value>("results"), Ok(None));
     let misread = members.get::<u64>("status").unwrap_err();
-    assert!(misread.to_string().contains("\"status\" has another shape"));
+    assert!(misread.contains("\"status\" has another shape"));
 }
 
 #[test]
-fn no_rows_can_be_said_in_two_ways() {
+fn missing_rows_are_an_empty_array_or_null() {
     for text in [r#"{"results":[]}"#, r#"{"results": null}"#] {
         assert!(whole(text).unwrap().0.is_empty());
     }
 }
 
 #[test]
-fn an_answer_that_makes_no_sense_is_refused_with_the_place() {
+fn invalid_responses_are_rejected_with_the_position() {
     for (text, problem) in [
         ("", "breaks off"),
         ("[1]", "no JSON object"),
@@ -71,7 +71,7 @@ fn an_answer_that_makes_no_sense_is_refused_with_the_place() {
         (r#"{"a":1,}"#, "no name"),
         (r#"{1:1}"#, "no name"),
         (r#"{"\q":1}"#, "no name"),
-        (r#"{"results":[]}}"#, "more behind its end"),
+        (r#"{"results":[]}}"#, "more after its end"),
         (r#"{"status":"success"}"#, "no rows"),
         (r#"{"results":[[}]]}"#, "brackets do not match"),
     ] {
@@ -81,7 +81,7 @@ fn an_answer_that_makes_no_sense_is_refused_with_the_place() {
 }
 
 #[test]
-fn there_are_not_so_many_members_that_comparing_them_takes_long() {
+fn the_number_of_members_is_bounded() {
     let answer = |members: usize| {
         let members: String = (0..members).map(|at| format!(r#""{at}":1,"#)).collect();
         whole(&format!(r#"{{{members}"results":[]}}"#))
@@ -93,7 +93,7 @@ fn there_are_not_so_many_members_that_comparing_them_takes_long() {
 
 #[test]
 fn rows_members_and_depth_are_bounded() {
-    let limits = Limits {
+    let limits = SizeLimits {
         row: 10,
         members: 40,
     };
@@ -133,7 +133,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The same bytes in pieces that end at these places.
+/// The same bytes in pieces that end at these positions.
 fn pieces<'a>(bytes: &'a [u8], cuts: &[prop::sample::Index]) -> Vec<&'a [u8]> {
     let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
     cuts.sort_unstable();
@@ -150,7 +150,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn rows_come_out_as_they_went_in_wherever_the_answer_is_cut(
+    fn rows_do_not_depend_on_how_the_response_is_cut(
         rows in prop::collection::vec(any_json(), 0..8),
         head in any_json(),
         tail in any_json(),
@@ -173,7 +173,7 @@ proptest! {
     }
 
     #[test]
-    fn half_an_answer_is_never_a_whole_one(
+    fn a_cut_response_is_never_complete(
         rows in prop::collection::vec(any_json(), 0..5),
         cut in any::<prop::sample::Index>(),
     ) {
@@ -183,7 +183,7 @@ proptest! {
     }
 
     #[test]
-    fn garbage_is_refused_or_split_but_never_a_panic(
+    fn garbage_never_panics(
         bytes in prop::collection::vec(
             prop_oneof![prop::sample::select(&br#"{}[]",:\ "ru1null results"#[..]), any::<u8>()],
             0..200,
@@ -192,7 +192,7 @@ proptest! {
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
     ) {
         let bytes = [head.as_bytes(), &bytes].concat();
-        let limits = Limits { row: 64, members: 64 };
+        let limits = SizeLimits { row: 64, members: 64 };
         let at_once = split([&bytes[..]], limits).map(|(rows, _)| rows);
         let in_pieces = split(pieces(&bytes, &cuts), limits).map(|(rows, _)| rows);
         match (at_once, in_pieces) {

@@ -1,0 +1,382 @@
+//! One HTTP operation, attempt by attempt: picks a node, sends the request and
+//! says how far it came.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hyper::header::{AUTHORIZATION, RETRY_AFTER, USER_AGENT};
+use hyper::{Request, Uri};
+use steadfast::reason::TIMEOUT;
+use steadfast::{Failure, Stage};
+use steadfast_wire::config::Service;
+use tokio::sync::watch;
+
+use super::client::{HttpRequest, RequestBody, SentMark};
+use super::endpoint::{Destinations, Endpoint};
+use super::response::{HttpResponse, ReadError, ResponseBody, ServiceError, WaitLimit, chain};
+use crate::breaker::{Breaker, Outcome, Permit};
+use crate::cluster::Handle;
+use crate::drive::{Attempts, RequestOptions, Tried, drive};
+use crate::error::{Error, ErrorKind, HttpContext, OperationTarget};
+use crate::observe::{Finished, SlowRequest, record_request};
+use crate::reason::{
+    CIRCUIT_BREAKER_OPEN, SERVICE_NOT_AVAILABLE, SOCKET_CLOSED_WHILE_IN_FLIGHT,
+    SOCKET_NOT_AVAILABLE, UNKNOWN,
+};
+use crate::services::name;
+use crate::world::now;
+
+/// The longest time that a peer can ask to be left alone.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(3600);
+
+/// The part of an operation that differs between services.
+pub(crate) trait HttpOperation: Send + Sync {
+    /// The result of the operation.
+    type Output: Send;
+
+    /// Returns the request of the next attempt, which has so much time.
+    fn request(&mut self, remaining: Option<Duration>) -> HttpRequest;
+
+    /// Reads a response as far as the result needs it.
+    ///
+    /// Cancel-safe: dropping the future closes the connection.
+    fn read(
+        &mut self,
+        response: HttpResponse,
+        sender: &HttpSender,
+    ) -> impl Future<Output = Result<Self::Output, ReadError>> + Send;
+}
+
+/// Sends the attempts of one operation, and keeps what the next one needs.
+pub(crate) struct HttpSender {
+    client: Arc<Handle>,
+    service: Service,
+    /// The name of the operation.
+    pub(crate) name: &'static str,
+    /// Whether the operation may be executed twice without harm.
+    pub(crate) idempotent: bool,
+    /// What the operation is about.
+    pub(crate) target: OperationTarget,
+    /// What the error will say of the request and its last response.
+    pub(crate) context: HttpContext,
+    /// The only node that may be asked, if the operation is about that node.
+    pub(crate) only: Option<Endpoint>,
+    /// The node of the last attempt: if there is a next one, that node failed.
+    last: Option<Endpoint>,
+    /// The nodes that were known when the last attempt was made.
+    destinations: Option<Destinations>,
+    changes: watch::Receiver<u64>,
+    /// The time in which the last response asks not to be called again.
+    retry_after: Option<Duration>,
+}
+
+/// An operation and its sender, as [`drive`] runs them.
+struct Running<'a, O> {
+    operation: O,
+    sender: &'a mut HttpSender,
+}
+
+/// Runs an operation to its result.
+///
+/// Cancel-safe: dropping the future abandons the attempt in progress.
+pub(crate) async fn run<O: HttpOperation>(
+    operation: O,
+    sender: &mut HttpSender,
+    options: &RequestOptions,
+) -> Result<O::Output, Error> {
+    let client = sender.client.clone();
+    let default = client.timeout(sender.service);
+    let timeout = options.timeout.unwrap_or(default);
+    let service = name(sender.service);
+    let call = options.call(sender.name, service, sender.idempotent, timeout);
+    let strategy = options.strategy.as_ref().unwrap_or(&client.core.strategy);
+    drive(call, &**strategy, &mut Running { operation, sender }).await
+}
+
+impl<O: HttpOperation> Attempts for Running<'_, O> {
+    type Output = O::Output;
+
+    async fn attempt(&mut self, deadline: Option<Instant>) -> Result<O::Output, Tried> {
+        let remaining = deadline.map(|deadline| deadline.saturating_duration_since(now()));
+        let request = self.operation.request(remaining);
+        let response = self.sender.send(request, deadline).await?;
+        let read = self.operation.read(response, self.sender).await;
+        read.map_err(|error| self.sender.failed(error, true))
+    }
+
+    /// Completes when a wait after this failure is pointless. A request that was not
+    /// sent waits until it could go elsewhere, or would fail for another reason (D24);
+    /// after a response the full delay is kept. Closing the client ends both.
+    async fn woken(&mut self, failure: &Failure) {
+        let sender = &mut *self.sender;
+        loop {
+            if sender.changes.changed().await.is_err() {
+                std::future::pending().await
+            }
+            if sender.client.core.is_closed() {
+                return;
+            }
+            match failure.stage {
+                Stage::NotSent if sender.only.is_none() => {
+                    let current = Destinations::current(&sender.client.core, sender.service);
+                    if sender.destinations.as_ref() != Some(&current) {
+                        return;
+                    }
+                }
+                Stage::NotSent | Stage::InFlight | Stage::Inconclusive | Stage::Responded => {}
+            }
+        }
+    }
+
+    async fn closed(&self) {
+        self.sender.client.core.closed.cancelled().await
+    }
+
+    fn explain(&mut self, error: Error) -> Error {
+        error
+            .with_target(self.sender.target.clone())
+            .with_http(self.sender.context.clone())
+    }
+
+    fn finished(&mut self, finished: &Finished) {
+        let sender = &*self.sender;
+        let (service, operation) = (name(sender.service), sender.name);
+        record_request(service, operation, sender.target.names(), finished);
+        let reports = &sender.client.core.reports;
+        if reports.is_slow_http(finished.elapsed) {
+            let slow = SlowRequest {
+                operation,
+                service,
+                retries: finished.retries,
+                timeout: None,
+                last_opaque: None,
+                last_local: None,
+                last_remote: sender.context.dispatched_to.clone(),
+                last_server_duration: None,
+            };
+            reports.slow(finished.elapsed, slow);
+        }
+    }
+}
+
+impl HttpSender {
+    pub(crate) fn new(client: Arc<Handle>, service: Service, name: &'static str) -> Self {
+        let changes = client.core.changes();
+        Self {
+            client,
+            service,
+            name,
+            idempotent: false,
+            target: OperationTarget::default(),
+            context: HttpContext::default(),
+            only: None,
+            last: None,
+            destinations: None,
+            changes,
+            retry_after: None,
+        }
+    }
+
+    /// Makes an error of this operation that no attempt led to.
+    pub(crate) fn error(&self, kind: ErrorKind) -> Error {
+        Error::new(kind, self.name)
+            .with_target(self.target.clone())
+            .with_http(self.context.clone())
+    }
+
+    /// Sends a request to a node, and waits for the head of the response.
+    ///
+    /// Cancel-safe: dropping the future closes the connection if it took up the
+    /// request.
+    async fn send(
+        &mut self,
+        request: HttpRequest,
+        deadline: Option<Instant>,
+    ) -> Result<HttpResponse, Tried> {
+        // Changes from here on are unknown to this attempt.
+        self.changes.borrow_and_update();
+        if self.client.core.is_closed() {
+            return Err(Tried::Closed(Failure::not_sent(&SOCKET_NOT_AVAILABLE)));
+        }
+        let endpoint = self.pick()?;
+        self.context.dispatched_to = Some(endpoint.authority.clone());
+        self.last = Some(endpoint.clone());
+        let (request, mark) = self.encode(&endpoint, request).map_err(|error| {
+            // The user's path, or a node's name, is invalid in an address.
+            let failure = Failure::not_sent(&UNKNOWN).with_note(error.to_string());
+            Tried::Failed(failure, ErrorKind::InvalidArgument)
+        })?;
+        let permit = self.permit(&endpoint)?;
+        let mut limit = WaitLimit::new(&self.client, deadline);
+        let response = self.client.core.services.http.request(request);
+        let response = match limit.apply_to(response).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(error)) => Err(ReadError::ConnectionLost(chain(&error))),
+            Err(error) => Err(error),
+        };
+        if let Some((breaker, permit)) = permit {
+            match &response {
+                Ok(_) => breaker.record(permit, Outcome::Alive, now()),
+                // The client itself ended the attempt: no evidence about the node.
+                Err(ReadError::ClientClosed) => {}
+                Err(_) => breaker.record(permit, Outcome::Failed, now()),
+            }
+        }
+        let (head, body) = match response {
+            Ok(response) => response.into_parts(),
+            Err(error) => return Err(self.failed(error, mark.is_set())),
+        };
+        self.retry_after = head.headers.get(RETRY_AFTER).and_then(|value| {
+            let wait = steadfast_http::hint::seconds(value.as_bytes())?;
+            Some(wait.min(MAX_RETRY_AFTER))
+        });
+        let status = head.status.as_u16();
+        self.context.status = Some(status);
+        let body = ResponseBody::new(body, limit);
+        Ok(HttpResponse { status, body })
+    }
+
+    fn pick(&mut self) -> Result<Endpoint, Tried> {
+        if let Some(only) = &self.only {
+            return Ok(only.clone());
+        }
+        let core = &self.client.core;
+        let destinations = Destinations::current(core, self.service);
+        let endpoints = self.destinations.insert(destinations).endpoints.clone();
+        let (note, kind) = match endpoints {
+            Some(endpoints) => {
+                let turns = &core.services.round_robin;
+                match turns.pick(self.service, endpoints, self.last.as_ref()) {
+                    Some(endpoint) => return Ok(endpoint),
+                    None => (
+                        format!("no node has the service {}", name(self.service)),
+                        ErrorKind::ServiceNotAvailable,
+                    ),
+                }
+            }
+            None => (
+                "there is no cluster config yet".to_owned(),
+                ErrorKind::RequestCanceled,
+            ),
+        };
+        let failure = Failure::not_sent(&SERVICE_NOT_AVAILABLE).with_note(note);
+        Err(self.undispatched(failure, kind))
+    }
+
+    /// Asks the circuit breaker of a node, if there is one. That it is open is a
+    /// reason like any other.
+    fn permit(&self, endpoint: &Endpoint) -> Result<Option<(Arc<Breaker>, Permit)>, Tried> {
+        let Some(breaker) = self.client.core.services.breakers.get(endpoint) else {
+            return Ok(None);
+        };
+        match breaker.allow(now()) {
+            Ok(permit) => Ok(Some((breaker, permit))),
+            Err(_) => {
+                let failure = self.at_peer(Failure::not_sent(&CIRCUIT_BREAKER_OPEN));
+                Err(Tried::Failed(failure, ErrorKind::ServiceNotAvailable))
+            }
+        }
+    }
+
+    fn encode(
+        &self,
+        endpoint: &Endpoint,
+        request: HttpRequest,
+    ) -> Result<(Request<RequestBody>, SentMark), hyper::http::Error> {
+        let uri = Uri::builder()
+            .scheme(if endpoint.tls { "https" } else { "http" })
+            .authority(&*endpoint.authority)
+            .path_and_query(request.path)
+            .build()?;
+        let mut encoded = Request::builder().method(request.method).uri(uri);
+        for (name, value) in &request.headers {
+            encoded = encoded.header(*name, value);
+        }
+        encoded = encoded.header(USER_AGENT, &self.client.core.agent);
+        if let Some(authorization) = self.client.authorization() {
+            encoded = encoded.header(AUTHORIZATION, authorization);
+        }
+        let (body, mark) = RequestBody::new(request.body);
+        Ok((encoded.body(body)?, mark))
+    }
+
+    /// Says what it means that an attempt ended like this, after its bytes may have
+    /// left or before.
+    fn failed(&mut self, error: ReadError, sent: bool) -> Tried {
+        let (failure, kind) = match (error, sent) {
+            (ReadError::Service(error), _) => return self.rejected(error),
+            (ReadError::ClientClosed, true) => {
+                let failure = Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT);
+                return Tried::Closed(self.at_peer(failure));
+            }
+            (ReadError::ClientClosed, false) => {
+                let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE);
+                return Tried::Closed(self.at_peer(failure));
+            }
+            (ReadError::Deadline, true) => {
+                let failure = Failure::in_flight(&TIMEOUT).with_note("no answer in time");
+                (failure.timed_out(), ErrorKind::AmbiguousTimeout)
+            }
+            (ReadError::Deadline, false) => {
+                let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE).timed_out();
+                let failure = failure.with_note("no connection in time");
+                return self.undispatched(failure, ErrorKind::RequestCanceled);
+            }
+            (ReadError::ConnectionLost(note), true) => {
+                let failure = Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT);
+                (failure.with_note(note), ErrorKind::RequestCanceled)
+            }
+            (ReadError::ConnectionLost(note), false) => {
+                let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE).with_note(note);
+                return self.undispatched(failure, ErrorKind::RequestCanceled);
+            }
+            // The node may have executed the request, and asking again would not
+            // tell.
+            (ReadError::Malformed(note), _) => {
+                let failure = Failure::inconclusive(&UNKNOWN).with_note(note);
+                (failure, ErrorKind::DecodingFailure)
+            }
+        };
+        Tried::Failed(self.at_peer(failure), kind)
+    }
+
+    /// Says what it means that the service reported this error.
+    fn rejected(&mut self, error: ServiceError) -> Tried {
+        self.context.code = error.code;
+        self.context.message = error.message;
+        let Some(reason) = error.retry else {
+            return Tried::Final(error.kind);
+        };
+        let status = self.context.status.unwrap_or_default();
+        let note = match error.code {
+            Some(code) => format!("answered {status}, code {code}"),
+            None => format!("answered {status}"),
+        };
+        let mut failure = Failure::responded(reason).with_note(note);
+        if status == 429 {
+            failure = failure.throttling();
+        }
+        if let Some(wait) = self.retry_after {
+            failure = failure.with_hint(wait);
+        }
+        Tried::Failed(self.at_peer(failure), error.kind)
+    }
+
+    /// Says what it means that an operation cannot be dispatched. If the client
+    /// knows a terminal reason, that is the reason (D19).
+    fn undispatched(&self, failure: Failure, kind: ErrorKind) -> Tried {
+        let failure = match self.client.core.terminals.of_cluster() {
+            Some(rejected) => Failure::not_sent(rejected.reason).with_note(rejected.note),
+            None => failure,
+        };
+        Tried::Failed(self.at_peer(failure), kind)
+    }
+
+    /// Names the peer on a failure.
+    fn at_peer(&self, failure: Failure) -> Failure {
+        match &self.context.dispatched_to {
+            Some(peer) => failure.with_peer(peer.clone()),
+            None => failure,
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! Full-text searches: what is sent, and what the service's errors mean.
+
+use std::collections::BTreeMap;
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use steadfast_wire::config::Service;
+
+use super::http::{HttpRequest, HttpSender, ServiceError, ServiceResponse, named_limit, one_line};
+use super::path::segment;
+use super::rows::{self, Members, RowService, Rows, SizeLimits, row_option_methods};
+use super::statement::JsonObject;
+use crate::cluster::Handle;
+use crate::drive::RequestOptions;
+use crate::error::{Error, ErrorKind, HttpContext, OperationTarget};
+use crate::reason::SEARCH_TOO_MANY_REQUESTS;
+
+const OPERATION: &str = "search";
+
+/// A search; await it to run it. Searches are idempotent.
+#[must_use = "a search is not run until it is awaited"]
+pub struct Search {
+    client: Arc<Handle>,
+    path: String,
+    json: JsonObject,
+    target: OperationTarget,
+    options: RequestOptions,
+    limits: SizeLimits,
+}
+
+/// The hits of a search. Read them as [`SearchHit`], or as a type of your own.
+pub type SearchRows = Rows<SearchMeta>;
+
+/// A document that matches a search.
+#[derive(Debug, Deserialize)]
+#[non_exhaustive]
+pub struct SearchHit {
+    /// The document's key.
+    pub id: String,
+    /// The partition of the index that has it.
+    #[serde(default)]
+    pub index: String,
+    /// The score of the match.
+    #[serde(default)]
+    pub score: f64,
+    /// The stored fields that the search asked for.
+    #[serde(default)]
+    pub fields: Option<Box<RawValue>>,
+    /// The positions of the terms.
+    #[serde(default)]
+    pub locations: Option<Box<RawValue>>,
+    /// The text around them.
+    #[serde(default)]
+    pub fragments: Option<Box<RawValue>>,
+    /// The explanation of the score.
+    #[serde(default)]
+    pub explanation: Option<Box<RawValue>>,
+}
+
+/// The service's information about a search that succeeded at least in part.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct SearchMeta {
+    /// The number of matching documents, also beyond the limit.
+    pub total_hits: u64,
+    /// The best score.
+    pub max_score: f64,
+    /// The duration of the search.
+    pub took: Duration,
+    /// The number of partitions that answered.
+    pub successful_partitions: u64,
+    /// The number of partitions that did not answer.
+    pub failed_partitions: u64,
+    /// Their errors, by partition.
+    pub errors: BTreeMap<String, String>,
+    /// The facets, if the search asked for any.
+    pub facets: Option<Box<RawValue>>,
+}
+
+/// Makes a search of an index of the cluster or, if they are given, of a bucket and a
+/// scope. The query is the service's JSON.
+pub(crate) fn search(
+    client: Arc<Handle>,
+    scope: Option<(&Arc<str>, &Arc<str>)>,
+    index: &str,
+    query: &(impl Serialize + ?Sized),
+) -> Result<Search, Error> {
+    let index = segment(index);
+    let (path, target) = match scope {
+        None => (
+            format!("/api/index/{index}/query"),
+            OperationTarget::default(),
+        ),
+        Some((bucket, scope)) => (
+            format!(
+                "/api/bucket/{}/scope/{}/index/{index}/query",
+                segment(bucket),
+                segment(scope)
+            ),
+            OperationTarget::scope(bucket, scope),
+        ),
+    };
+    let mut json = JsonObject::default();
+    json.set_raw(OPERATION, "query", query)?;
+    Ok(Search {
+        client,
+        path,
+        json,
+        target,
+        options: RequestOptions::default(),
+        limits: SizeLimits::default(),
+    })
+}
+
+impl Search {
+    /// Limits the number of hits.
+    pub fn limit(mut self, limit: u32) -> Self {
+        self.json.set("size", limit);
+        self
+    }
+
+    /// Leaves out the first hits.
+    pub fn skip(mut self, skip: u32) -> Self {
+        self.json.set("from", skip);
+        self
+    }
+
+    /// Asks for stored fields of each hit.
+    pub fn fields(mut self, fields: &[&str]) -> Self {
+        self.json.set("fields", fields);
+        self
+    }
+
+    /// Asks for an explanation of each hit's score.
+    pub fn explain(mut self, explain: bool) -> Self {
+        self.json.set("explain", explain);
+        self
+    }
+
+    /// Sets a member of the request that has no method here, such as `sort`,
+    /// `facets` or `highlight`.
+    ///
+    /// # Errors
+    /// If the value cannot be written as JSON.
+    pub fn raw(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Result<Self, Error> {
+        self.json.set_raw(OPERATION, name, value)?;
+        Ok(self)
+    }
+
+    row_option_methods!();
+}
+
+impl IntoFuture for Search {
+    type Output = Result<SearchRows, Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    /// Cancel-safe: dropping the future abandons the attempt in progress.
+    fn into_future(mut self) -> Self::IntoFuture {
+        let mut sender = HttpSender::new(self.client.clone(), Service::Search, OPERATION);
+        sender.idempotent = true;
+        sender.target = self.target.clone();
+        sender.context = HttpContext {
+            request: Some(format!("POST {}", self.path)),
+            ..HttpContext::default()
+        };
+        let (limits, options) = (self.limits, std::mem::take(&mut self.options));
+        Box::pin(rows::run(self, sender, limits, options))
+    }
+}
+
+impl RowService for Search {
+    type Meta = SearchMeta;
+
+    const ROWS: &'static str = "hits";
+
+    fn request(&mut self, remaining: Option<Duration>) -> HttpRequest {
+        let mut json = self.json.clone();
+        if let Some(remaining) = remaining
+            && !json.has("ctl")
+        {
+            let milliseconds = u64::try_from(remaining.as_millis()).unwrap_or(u64::MAX);
+            json.set("ctl", json!({"timeout": milliseconds}));
+        }
+        HttpRequest::post_json(self.path.clone(), json.to_vec())
+    }
+
+    fn service_error(response: &ServiceResponse<'_>) -> Option<ServiceError> {
+        service_error(response)
+    }
+
+    fn meta(members: &Members) -> SearchMeta {
+        SearchMeta::read(members)
+    }
+}
+
+impl SearchMeta {
+    /// Whether hits may be missing because a partition did not answer.
+    pub fn is_partial(&self) -> bool {
+        self.failed_partitions > 0 || !self.errors.is_empty()
+    }
+
+    fn read(members: &Members) -> Self {
+        let partitions: Partitions = members.hint("status").unwrap_or_default();
+        Self {
+            total_hits: members.hint("total_hits").unwrap_or_default(),
+            max_score: members.hint("max_score").unwrap_or_default(),
+            took: Duration::from_nanos(members.hint("took").unwrap_or_default()),
+            successful_partitions: partitions.successful,
+            failed_partitions: partitions.failed,
+            errors: partitions.errors(),
+            facets: members.hint("facets"),
+        }
+    }
+}
+
+/// The state of an index's partitions.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Partitions {
+    successful: u64,
+    failed: u64,
+    /// The errors, in any shape: a failed partition must not be overlooked because
+    /// its error cannot be read.
+    errors: Value,
+}
+
+impl Partitions {
+    /// Returns the errors by partition.
+    fn errors(&self) -> BTreeMap<String, String> {
+        let errors = self.errors.as_object().into_iter().flatten();
+        let text = |error: &Value| match error {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        errors
+            .map(|(partition, error)| (partition.clone(), text(error)))
+            .collect()
+    }
+}
+
+/// Returns the error that a response reports, with its kind (RFC 0058) and its retry
+/// reason (RFC 0049, "Response Code Retry List").
+pub(super) fn service_error(response: &ServiceResponse<'_>) -> Option<ServiceError> {
+    if response.is_success() {
+        return all_partitions_failed(response);
+    }
+    let text = response.text();
+    let mut error = response.by_status();
+    error.message = match response.members.hint::<String>("error") {
+        Some(text) => one_line(&text),
+        None => error.message,
+    };
+    error.kind = match response.status {
+        400 if text.contains("index not found") => ErrorKind::IndexNotFound,
+        400 => named_limit(text).unwrap_or(ErrorKind::Couchbase),
+        _ => error.kind,
+    };
+    // Also if the text names a limit; the error then names it too (decision D16,
+    // docs/decisions.md).
+    error.retry = (response.status == 429).then_some(&SEARCH_TOO_MANY_REQUESTS);
+    Some(error)
+}
+
+/// Returns an error if every partition failed. If only some failed, the hits are
+/// partial, and the user decides whether they suffice.
+fn all_partitions_failed(response: &ServiceResponse<'_>) -> Option<ServiceError> {
+    let partitions: Partitions = response.members.hint("status")?;
+    if partitions.failed == 0 || partitions.successful > 0 {
+        return None;
+    }
+    let errors: Vec<String> = partitions
+        .errors()
+        .iter()
+        .map(|(partition, error)| format!("{partition}: {error}"))
+        .collect();
+    let message = one_line(&errors.join("; "));
+    Some(ServiceError::new(ErrorKind::Couchbase, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::services;
+
+    #[test]
+    fn every_status_has_the_kind_of_rfc_0058_and_only_429_is_retried() {
+        use ErrorKind::*;
+        for (status, text, kind) in [
+            (400, "rest_auth: index not found: i", IndexNotFound),
+            (400, "num_fts_indexes >= limit", QuotaLimited),
+            (400, "bad query", Couchbase),
+            (401, "", AuthenticationFailure),
+            (403, "", AuthenticationFailure),
+            (404, "", Couchbase),
+            (428, "", Couchbase),
+            (429, "too many requests", TemporaryFailure),
+            (429, "num_queries_per_min, value >= limit", RateLimited),
+            (429, "num_fts_indexes >= limit", QuotaLimited),
+            (430, "too many requests", Couchbase),
+            (500, "", InternalServerFailure),
+        ] {
+            let answer = ServiceResponse {
+                status,
+                members: &Members::default(),
+                text: Some(text),
+                idempotent: true,
+            };
+            let error = service_error(&answer).unwrap();
+            let reason = error.retry.map(|reason| reason.name());
+            let wanted = (status == 429).then_some("SEARCH_TOO_MANY_REQUESTS");
+            assert_eq!((error.kind, reason), (kind, wanted), "{status} {text}");
+        }
+    }
+
+    #[test]
+    fn failed_partitions_are_seen_whatever_the_shape_of_their_errors() {
+        for errors in [
+            r#"{"p1": "it is gone"}"#,
+            r#"{"p1": {"text": "it is gone"}}"#,
+            r#"["it is gone"]"#,
+            "null",
+        ] {
+            let failed = r#""total": 2, "failed": 2, "successful": 0"#;
+            let body = format!(r#"{{"status": {{{failed}, "errors": {errors}}}, "hits": []}}"#);
+            let error = services::service_error(Service::Search, 200, &body, true);
+            assert!(error.is_some(), "{errors}");
+        }
+        let some = r#"{"status": {"failed": 1, "successful": 1, "errors": null}, "hits": []}"#;
+        assert_eq!(
+            services::service_error(Service::Search, 200, some, true),
+            None
+        );
+    }
+}
