@@ -1,9 +1,10 @@
-//! The one loop around the orchestrator that all operations of this client go
-//! through, KV and HTTP alike.
+//! The client's only loop around the orchestrator: every operation runs in it, KV
+//! and HTTP alike.
 //!
-//! The orchestrator decides; this makes the attempts, sleeps, and wakes early
-//! when what was waited for has come (D18, D24). What an attempt is, and what
-//! may wake it, is the operation's to say ([`Attempts`]).
+//! The orchestrator decides. The loop makes the attempts, sleeps, and wakes early
+//! when there is a new route or connection (decisions D18 and D24,
+//! docs/decisions.md). An operation defines its attempts and its wake-ups by
+//! [`Attempts`].
 
 use std::any::Any;
 use std::future::Future;
@@ -23,7 +24,7 @@ use crate::world::{Machine, now};
 
 /// An operation, attempt by attempt.
 pub(crate) trait Attempts {
-    /// What it yields.
+    /// The result of the operation.
     type Output;
 
     /// Makes an attempt, and ends it at the deadline.
@@ -36,17 +37,19 @@ pub(crate) trait Attempts {
     ) -> impl Future<Output = Result<Self::Output, Tried>> + Send;
 
     /// Completes when the wait after this failure has become pointless: there is
-    /// a new route, a connection, or no client any more. May never complete.
+    /// a new route or connection, or the client was closed. May never complete.
+    ///
+    /// Cancel-safe: dropping the future changes nothing.
     fn woken(&mut self, failure: &Failure) -> impl Future<Output = ()> + Send;
 
-    /// Completes when the client is closed.
+    /// Completes when the client is closed. Cancel-safe.
     fn closed(&self) -> impl Future<Output = ()> + Send;
 
-    /// Adds to the error what the operation knows: where it was, what the server
-    /// said last.
+    /// Adds the operation's context to the error: its target, and the server's last
+    /// response.
     fn explain(&mut self, error: Error) -> Error;
 
-    /// Told how the request ended, for metrics and reports.
+    /// Records the end of the request in metrics and reports.
     fn finished(&mut self, finished: &Finished);
 }
 
@@ -66,10 +69,9 @@ pub(crate) enum Tried {
 
 /// Runs an operation to its end.
 ///
-/// Dropping the future abandons the attempt under way; what was paid for it
-/// stays paid, and nothing else is left behind (D39).
-// Not an async function: those keep what they are called with beside what they
-// make of it.
+/// Cancel-safe: dropping the future abandons the attempt in progress. Budget spent
+/// on it stays spent, and nothing else is left behind (D39).
+// Not an async function: its future would hold the arguments twice.
 pub(crate) fn drive<'a, A: Attempts + Send>(
     call: Call,
     strategy: &'a dyn RetryStrategy,
@@ -146,7 +148,7 @@ fn run<A: Attempts + Send>(
                     let last = request.request().history().last();
                     let woken = match last {
                         Some(last) => wait(delay, operation.woken(&last.failure)).await,
-                        // In a box: few strategies delay the first attempt.
+                        // Boxed, because few strategies delay the first attempt.
                         None => Box::pin(wait(delay, operation.closed())).await,
                     };
                     if woken {
@@ -157,7 +159,7 @@ fn run<A: Attempts + Send>(
                 }
                 Step::Ask(pending) => {
                     let decided = decided(pending, request.request().deadline());
-                    // In a box, since few strategies take their time.
+                    // Boxed, because few strategies decide asynchronously.
                     match Box::pin(unless(operation.closed(), decided)).await {
                         None => {
                             kind = ErrorKind::RequestCanceled;
@@ -169,7 +171,7 @@ fn run<A: Attempts + Send>(
                 }
                 Step::GiveUp(verdict) => {
                     let report = request.take_report();
-                    let raised = report.refusal().and_then(Raised::of);
+                    let raised = report.refusal().and_then(Raised::kind_of);
                     let kind = match (verdict, raised) {
                         (Verdict::TimedOut(_), _) if verdict.is_ambiguous() => {
                             ErrorKind::AmbiguousTimeout
@@ -188,7 +190,7 @@ fn run<A: Attempts + Send>(
                 Step::LeftAlone => {
                     // No handler above is called in a state in which it does not apply.
                     return Err(error(ErrorKind::Couchbase, request).because(
-                        "the orchestrator was asked out of turn, which is a bug in this client",
+                        "the orchestrator was called in the wrong state, which is a bug in this client",
                     ));
                 }
             };
@@ -196,8 +198,7 @@ fn run<A: Attempts + Send>(
     }
 }
 
-/// Makes an attempt, within a span of its own if anybody looks. Nobody pays for
-/// the span who does not.
+/// Makes an attempt, in a span of its own if spans are enabled.
 async fn attempt<A: Attempts + Send>(
     (number, deadline): (u32, Option<Instant>),
     operation: &mut A,
@@ -210,21 +211,21 @@ async fn attempt<A: Attempts + Send>(
     Box::pin(operation.attempt(deadline).instrument(span)).await
 }
 
-/// The number of the attempt under way, and when it has to be over.
-// By the orchestrator: a request that is only looked at for this would be kept for as
-// long as the attempt takes.
+/// Returns the number of the current attempt, and its deadline.
+// Takes the orchestrator, because a borrowed request would live as long as the
+// attempt.
 fn which(request: &Orchestrator<&dyn RetryStrategy>) -> (u32, Option<Instant>) {
     let request = request.request();
     (request.attempts(), request.deadline())
 }
 
-/// An error of the operation.
+/// Makes an error of the operation.
 #[cold]
 fn error(kind: ErrorKind, request: &Orchestrator<&dyn RetryStrategy>) -> Error {
     Error::new(kind, request.request().operation())
 }
 
-/// What the refusal says beyond its cause.
+/// Returns what the refusal says beyond its cause.
 fn note(report: &steadfast::report::Report) -> Option<String> {
     let refusal = report.refusal()?;
     match refusal.cause() {
@@ -233,15 +234,15 @@ fn note(report: &steadfast::report::Report) -> Option<String> {
     }
 }
 
-/// Sleeps, unless woken before. True if woken.
+/// Sleeps until the delay is over or `woken` completes. Returns whether it did.
 fn wait<W: Future<Output = ()>>(delay: Duration, woken: W) -> Wait<W> {
     let sleep = tokio::time::sleep(delay);
     Wait { woken, sleep }
 }
 
 pin_project_lite::pin_project! {
-    /// See [`wait`]. A type of its own since it is what operations are while they
-    /// wait, and `select!` would hold its parts twice.
+    /// The future of [`wait`]. Waiting operations consist mostly of it, and
+    /// `select!` would hold its parts twice.
     struct Wait<W> {
         #[pin]
         woken: W,
@@ -262,7 +263,8 @@ impl<W: Future<Output = ()>> Future for Wait<W> {
     }
 }
 
-/// The output of the one, unless the other completes first.
+/// Returns the output of a future, unless `stop` completes first. Cancel-safe if
+/// both are.
 async fn unless<T>(stop: impl Future<Output = ()>, future: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
         biased;
@@ -271,7 +273,7 @@ async fn unless<T>(stop: impl Future<Output = ()>, future: impl Future<Output = 
     }
 }
 
-/// A decision, unless the deadline comes first.
+/// Awaits a decision until the deadline. Dropping the future abandons the decision.
 async fn decided(pending: PendingDecision, deadline: Option<Instant>) -> Option<Answer> {
     match deadline {
         None => Some(pending.await),

@@ -1,5 +1,6 @@
-//! The client's default strategy: best effort, but for five reasons that
-//! waiting will not mend (RFC 0049 revision 16, "Fail Fast (Terminal Errors)"; D1).
+//! The client's default strategy: best effort, except for five terminal reasons
+//! (RFC 0049 revision 16, "Fail Fast (Terminal Errors)"; decision D1,
+//! docs/decisions.md).
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -10,12 +11,11 @@ use steadfast::{BestEffort, Failure, FastFailOnTerminalError, RetryStrategy};
 use crate::error::ErrorKind;
 use crate::reason;
 
-/// The five reasons, in the order in which the RFC has them (D19), and the error
-/// that each becomes.
+/// The five terminal reasons in the RFC's order (D19), and the error that each
+/// becomes.
 ///
-/// **Volatile**, as the RFC wants it: what counts as terminal will be widened
-/// where users are better served by it. If you depend on exactly these, copy the
-/// list.
+/// **Volatile**, as the RFC requires: later versions may add reasons. Copy the list
+/// if you depend on exactly these.
 pub const TERMINALS: [Terminal; 5] = [
     Terminal::new(&reason::AUTHENTICATION_ERROR, |_, _| {
         raise(
@@ -44,16 +44,16 @@ pub const TERMINALS: [Terminal; 5] = [
     }),
 ];
 
-/// Best effort, but giving up at once on wrong credentials, certificates,
-/// buckets, scopes and collections. The default of the client.
+/// Makes the client's default strategy: best effort that gives up at once on wrong
+/// credentials, certificates, buckets, scopes and collections.
 ///
 /// ```
 /// use steadfast::BestEffort;
 /// use steadfast_couchbase::{ClusterOptions, fast_fail_on_terminal_errors};
 ///
-/// // What a client does that is told nothing:
+/// // The default:
 /// let default = ClusterOptions::new().retry_strategy(fast_fail_on_terminal_errors());
-/// // To wait, until the timeout, for somebody to mend what is wrong:
+/// // To retry until the timeout, while somebody corrects the cause:
 /// let patient = ClusterOptions::new().retry_strategy(BestEffort::default());
 /// # (default.validate()?, patient.validate()?);
 /// # Ok::<(), steadfast_couchbase::ConfigError>(())
@@ -62,7 +62,8 @@ pub fn fast_fail_on_terminal_errors() -> FastFailOnTerminalError<BestEffort> {
     fast_fail_or(BestEffort::default())
 }
 
-/// The same around another strategy.
+/// Makes a strategy that gives up at once on the terminal reasons, and otherwise
+/// decides like another one.
 pub fn fast_fail_or<S: RetryStrategy>(otherwise: S) -> FastFailOnTerminalError<S> {
     static LIST: [Terminal; 5] = TERMINALS;
     FastFailOnTerminalError::new(otherwise, &LIST[..])
@@ -76,8 +77,8 @@ pub(crate) struct Raised {
 }
 
 impl Raised {
-    /// The kind of error that a refusal raises, if it raises one of ours.
-    pub(crate) fn of(refusal: &Refusal) -> Option<ErrorKind> {
+    /// Returns the kind of error that a refusal raises, if it is one of [`TERMINALS`].
+    pub(crate) fn kind_of(refusal: &Refusal) -> Option<ErrorKind> {
         Some(refusal.raised()?.downcast_ref::<Self>()?.kind)
     }
 }

@@ -1,4 +1,4 @@
-//! Where an error happened, and what the server said.
+//! The context of an error: what the operation was about, and the server's response.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use steadfast::report::Report;
 use steadfast_wire::Status;
 use steadfast_wire::error_map::Attributes;
 
-/// Everything that is known about an operation that did not succeed.
+/// Everything that is known about a failed operation.
 #[derive(Debug)]
 pub struct ErrorContext {
     pub(crate) operation: &'static str,
@@ -29,16 +29,17 @@ pub struct OperationTarget {
     pub scope: Option<Arc<str>>,
     /// The collection.
     pub collection: Option<Arc<str>>,
-    /// The document's key. `None` unless asked for
-    /// ([`ClusterOptions::unredacted_keys`](crate::ClusterOptions::unredacted_keys)).
+    /// The document's key, if
+    /// [`ClusterOptions::unredacted_keys`](crate::ClusterOptions::unredacted_keys) is
+    /// set.
     pub key: Option<String>,
 }
 
-/// What the server said to a key-value operation, and where.
+/// The server's last response to a key-value operation, and the node.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct KvContext {
-    /// The last answer's status.
+    /// The status of the last response.
     pub status: Option<Status>,
     /// The last attempt's opaque.
     pub opaque: Option<u32>,
@@ -48,27 +49,27 @@ pub struct KvContext {
     pub error_map_description: Option<String>,
     /// Its attributes there, such as `temp`, `item-only` or `auth` (RFC 0013).
     pub error_map_attributes: Option<Attributes>,
-    /// The number under which the server's log has the event.
+    /// The reference of the event in the server's log.
     pub reference: Option<String>,
-    /// What the server said about it.
+    /// The server's message.
     pub server_text: Option<String>,
     /// The node that the last attempt went to.
     pub dispatched_to: Option<Arc<str>>,
-    /// This end of that connection.
+    /// The local address of that connection.
     pub dispatched_from: Option<Arc<str>>,
     /// The path at which an operation on parts of a document failed, from zero.
     pub path_index: Option<usize>,
 }
 
-/// What the server said to an HTTP operation, and where.
+/// The server's last response to an HTTP operation, and the node.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct HttpContext {
-    /// The last answer's status.
+    /// The status of the last response.
     pub status: Option<u16>,
     /// The service's own code of the first error.
     pub code: Option<u64>,
-    /// What the service said about it.
+    /// The service's message.
     pub message: Option<String>,
     /// The statement, without the values of its parameters.
     pub statement: Option<String>,
@@ -93,12 +94,12 @@ impl ErrorContext {
         }
     }
 
-    /// The operation's name.
+    /// Returns the operation's name.
     pub fn operation(&self) -> &'static str {
         self.operation
     }
 
-    /// The service's name.
+    /// Returns the service's name.
     pub fn service(&self) -> &'static str {
         match &self.report {
             Some(report) => report.request().service(),
@@ -111,23 +112,23 @@ impl ErrorContext {
         &self.target
     }
 
-    /// What happened, in a few words, if that is not clear from the rest.
+    /// Returns a note on what happened, if the rest does not say it.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }
 
-    /// Attempts, reasons, history and verdict. `None` if no attempt came into
-    /// question, as when an argument made no sense.
+    /// Returns attempts, reasons, history and verdict; `None` if no attempt could be
+    /// made, for example because an argument was invalid.
     pub fn report(&self) -> Option<&Report> {
         self.report.as_ref()
     }
 
-    /// What the server said to a key-value operation.
+    /// Returns the server's last response to a key-value operation.
     pub fn kv(&self) -> Option<&KvContext> {
         self.kv.as_ref()
     }
 
-    /// What the server said to an HTTP operation.
+    /// Returns the server's last response to an HTTP operation.
     pub fn http(&self) -> Option<&HttpContext> {
         self.http.as_ref()
     }
@@ -157,7 +158,7 @@ impl OperationTarget {
     }
 }
 
-/// As `bucket.scope.collection`, as far as it is known. The key is not shown.
+/// Writes `bucket.scope.collection`, as far as known, without the key.
 impl fmt::Display for OperationTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = [&self.bucket, &self.scope, &self.collection];

@@ -1,4 +1,4 @@
-//! The error as text: one line, or the history with `{:#}`.
+//! Errors as text: one line, or the whole history with `{:#}`.
 
 use std::fmt;
 
@@ -33,17 +33,17 @@ impl fmt::Display for Error {
         if let Some(note) = &context.note {
             write!(f, ": {note}")?;
         }
-        self.server_words(f)?;
+        self.fmt_response(f)?;
         match &context.report {
-            Some(report) => self.story(f, report),
+            Some(report) => self.fmt_history(f, report),
             None => Ok(()),
         }
     }
 }
 
 impl Error {
-    /// What the server said, as far as it said something.
-    fn server_words(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// Writes the server's last response, if there was one.
+    fn fmt_response(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(kv) = self.context().kv() {
             if let (Some(status), true) = (kv.status, self.says_status()) {
                 write!(f, " (status {status})")?;
@@ -68,7 +68,7 @@ impl Error {
         Ok(())
     }
 
-    /// The status says more than the kind only if the kind says nothing.
+    /// Whether the status says more than the kind does.
     fn says_status(&self) -> bool {
         matches!(
             self.kind(),
@@ -76,7 +76,7 @@ impl Error {
         )
     }
 
-    fn story(&self, f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
+    fn fmt_history(&self, f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
         if f.alternate() {
             write!(f, "{}", report.in_full())
         } else {

@@ -1,10 +1,10 @@
-//! The error as JSON, with the field names that SDKs agreed on.
+//! Errors as JSON, with the field names of the SDKs.
 
 use serde_json::{Map, Value, json};
 
 use super::Error;
 
-pub(super) fn of(error: &Error) -> Value {
+pub(super) fn error_to_json(error: &Error) -> Value {
     let context = error.context();
     let mut fields = Map::new();
     let mut put = |name: &str, value: Value| {

@@ -1,11 +1,10 @@
-//! What kinds of errors there are: those of SDK RFC 0058 that these operations
-//! raise, under its names.
+//! Kinds of errors: those of SDK RFC 0058 that the client raises.
 
 use std::fmt;
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
-        /// What kind of error it is, by the names of SDK RFC 0058.
+        /// The kind of an error, by the names of SDK RFC 0058.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum ErrorKind {
@@ -13,10 +12,10 @@ macro_rules! kinds {
         }
 
         impl ErrorKind {
-            /// All of them.
+            /// All kinds.
             pub const ALL: &[Self] = &[$(Self::$name),*];
 
-            /// The name, as it stands in metrics and in JSON.
+            /// Returns the name in metrics and in JSON.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$name => stringify!($name),)*
@@ -33,27 +32,25 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// The time was up, and the operation may have been applied.
+    /// The operation timed out and may have been applied.
     AmbiguousTimeout = "timed out";
-    /// The time was up, and the operation was surely not applied, or it does not
-    /// matter how often it is.
+    /// The operation timed out and was not applied, or is idempotent.
     UnambiguousTimeout = "timed out";
-    /// The operation was under way and will not be answered: its connection was
-    /// closed, or the client was.
+    /// The operation was in progress when its connection or the client was closed.
     RequestCanceled = "cancelled";
-    /// What was asked for makes no sense.
+    /// An argument is invalid.
     InvalidArgument = "invalid argument";
     /// The cluster does not have the service.
     ServiceNotAvailable = "service not available";
-    /// The server failed in a way that is its own business.
+    /// The server failed internally.
     InternalServerFailure = "internal server failure";
-    /// The credentials are not right, or not enough.
+    /// The credentials are wrong or insufficient.
     AuthenticationFailure = "authentication failure";
-    /// The server cannot do it now.
+    /// The server is temporarily unable to do it.
     TemporaryFailure = "temporary failure";
     /// The server does not understand the statement.
     ParsingFailure = "parsing failure";
-    /// The document changed in between, or another CAS holds its lock.
+    /// The document has changed, or another CAS holds its lock.
     CasMismatch = "CAS mismatch";
     /// There is no such bucket.
     BucketNotFound = "bucket not found";
@@ -67,27 +64,27 @@ kinds! {
     FeatureNotAvailable = "feature not available";
     /// There is no such index.
     IndexNotFound = "index not found";
-    /// There is such an index already.
+    /// The index exists already.
     IndexExists = "index exists";
     /// The value could not be encoded.
     EncodingFailure = "encoding failure";
-    /// The value, or the server's answer, could not be decoded.
+    /// The value, or the server's response, could not be decoded.
     DecodingFailure = "decoding failure";
-    /// More was asked for than the user's rate allows.
+    /// The user exceeds a rate limit.
     RateLimited = "rate limited";
-    /// More would be kept than the quota allows.
+    /// The request would exceed a quota.
     QuotaLimited = "quota limited";
     /// There is no such document.
     DocumentNotFound = "document not found";
     /// No copy of the document could be read.
     DocumentUnretrievable = "document unretrievable";
-    /// Somebody holds a lock on the document.
+    /// Another client holds a lock on the document.
     DocumentLocked = "document locked";
     /// The document is not locked.
     DocumentNotLocked = "document not locked";
-    /// The value is larger than the server keeps.
+    /// The value is larger than the server allows.
     ValueTooLarge = "value too large";
-    /// There is such a document already.
+    /// The document exists already.
     DocumentExists = "document exists";
     /// The server does not know the durability level.
     DurabilityLevelNotAvailable = "durability level not available";
@@ -103,7 +100,7 @@ kinds! {
     PathNotFound = "path not found";
     /// The path does not fit the document's structure.
     PathMismatch = "path mismatch";
-    /// The path is not a path.
+    /// The path is invalid.
     PathInvalid = "path invalid";
     /// The path is too long.
     PathTooBig = "path too big";
@@ -117,9 +114,9 @@ kinds! {
     DocumentNotJson = "document not JSON";
     /// The number is out of range.
     NumberTooBig = "number too big";
-    /// The delta is out of range, or the document is no number.
+    /// The delta is out of range, or the document is not a number.
     DeltaInvalid = "delta invalid";
-    /// The document has such a path already.
+    /// The path exists already.
     PathExists = "path exists";
     /// The server does not know the macro.
     XattrUnknownMacro = "unknown macro";
@@ -141,15 +138,15 @@ kinds! {
     DmlFailure = "DML failure";
     /// The analytics statement could not be compiled.
     CompilationFailure = "compilation failure";
-    /// Analytics has too much to do.
+    /// Analytics has too many jobs.
     JobQueueFull = "job queue full";
     /// There is no such analytics dataset.
     DatasetNotFound = "dataset not found";
     /// There is no such analytics dataverse.
     DataverseNotFound = "dataverse not found";
-    /// There is such an analytics dataset already.
+    /// The analytics dataset exists already.
     DatasetExists = "dataset exists";
-    /// There is such an analytics dataverse already.
+    /// The analytics dataverse exists already.
     DataverseExists = "dataverse exists";
     /// There is no such analytics link.
     LinkNotFound = "link not found";
@@ -157,18 +154,18 @@ kinds! {
     ViewNotFound = "view not found";
     /// There is no such design document.
     DesignDocumentNotFound = "design document not found";
-    /// There is such a bucket already.
+    /// The bucket exists already.
     BucketExists = "bucket exists";
-    /// There is such a scope already.
+    /// The scope exists already.
     ScopeExists = "scope exists";
-    /// There is such a collection already.
+    /// The collection exists already.
     CollectionExists = "collection exists";
-    /// Something else went wrong; the context says what.
+    /// Another error; the context describes it.
     Couchbase = "failed";
 }
 
 impl ErrorKind {
-    /// Whether the time was up.
+    /// Whether it is a timeout.
     pub const fn is_timeout(self) -> bool {
         matches!(self, Self::AmbiguousTimeout | Self::UnambiguousTimeout)
     }

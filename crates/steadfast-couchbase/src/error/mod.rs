@@ -1,8 +1,8 @@
-//! What an operation that did not succeed says.
+//! Errors of operations.
 //!
-//! One line for logs, the whole history with `{:#}`, the same for machines with
-//! [`Error::to_json`]. Document values and credentials never appear in any of
-//! them; keys only if [`ClusterOptions::unredacted_keys`] asked for it.
+//! An error prints as one line for logs, with its whole history by `{:#}`, and as
+//! JSON by [`Error::to_json`]. None of them contains document values or
+//! credentials; keys appear only with [`ClusterOptions::unredacted_keys`].
 //!
 //! [`ClusterOptions::unredacted_keys`]: crate::ClusterOptions::unredacted_keys
 
@@ -19,7 +19,7 @@ pub use kind::ErrorKind;
 use steadfast::reason::ReasonSet;
 use steadfast::report::Report;
 
-/// An operation did not succeed.
+/// The error of an operation.
 pub struct Error {
     inner: Box<Inner>,
 }
@@ -33,7 +33,7 @@ struct Inner {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// An error of this kind, which happened to this operation.
+    /// Makes an error of this kind for this operation.
     #[cold]
     pub(crate) fn new(kind: ErrorKind, operation: &'static str) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl Error {
         }
     }
 
-    /// Says in a few words what happened. Never document values, never
+    /// Adds a note on what happened, which must not contain document values or
     /// credentials.
     pub(crate) fn because(mut self, note: impl Into<String>) -> Self {
         self.inner.context.note = Some(note.into());
@@ -71,25 +71,24 @@ impl Error {
         self
     }
 
-    /// States that the operation may have been applied, where there is no report
-    /// that would say so.
+    /// States that the operation may have been applied, for errors without a report.
     pub(crate) fn ambiguous(mut self, ambiguous: bool) -> Self {
         self.inner.context.ambiguous = ambiguous;
         self
     }
 
-    /// What kind of error it is.
+    /// Returns the kind of error.
     pub fn kind(&self) -> ErrorKind {
         self.inner.kind
     }
 
-    /// Whether the time was up.
+    /// Whether the operation timed out.
     pub fn is_timeout(&self) -> bool {
         self.kind().is_timeout()
     }
 
-    /// Whether the operation may have been applied although it is not known to
-    /// have been, and applying it again would not be the same (D14).
+    /// Whether the operation has an unknown outcome: it may have been applied, and
+    /// applying it again could do harm (decision D14, docs/decisions.md).
     pub fn is_ambiguous(&self) -> bool {
         let by_kind = matches!(
             self.kind(),
@@ -103,8 +102,8 @@ impl Error {
                 .is_some_and(|report| report.verdict().is_ambiguous())
     }
 
-    /// The reasons for which the operation was retried, RFC 0049's
-    /// `retryReasons`, and that of the attempt after which it was not.
+    /// Returns the reasons for which the operation was retried (RFC 0049's
+    /// `retryReasons`), and the reason of the last attempt.
     pub fn reasons(&self) -> ReasonSet {
         self.context()
             .report()
@@ -112,19 +111,19 @@ impl Error {
             .unwrap_or_default()
     }
 
-    /// How many attempts were made.
+    /// Returns the number of attempts.
     pub fn attempts(&self) -> u32 {
         self.context().report().map_or(0, Report::attempts)
     }
 
-    /// Everything that is known about it.
+    /// Returns everything that is known about the error.
     pub fn context(&self) -> &ErrorContext {
         &self.inner.context
     }
 
-    /// Everything that is known about it, for machines.
+    /// Returns everything that is known about the error as JSON.
     pub fn to_json(&self) -> serde_json::Value {
-        json::of(self)
+        json::error_to_json(self)
     }
 }
 
@@ -138,7 +137,7 @@ impl fmt::Debug for Error {
 }
 
 impl StdError for Error {
-    /// The error that the strategy raised, if it raised one.
+    /// Returns the error that the strategy raised, if it raised one.
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         let raised = self.context().report()?.refusal()?.raised()?;
         Some(raised as &(dyn StdError + 'static))

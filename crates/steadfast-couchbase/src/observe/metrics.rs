@@ -1,4 +1,4 @@
-//! The numbers, through the `metrics` facade.
+//! Metrics, through the `metrics` facade.
 
 use std::sync::OnceLock;
 
@@ -9,15 +9,15 @@ use steadfast::event::Decided;
 use super::Finished;
 use crate::kv::operation::KvOperation;
 
-/// How long operations took, in seconds (SDK RFC 0067).
+/// The duration of operations in seconds (SDK RFC 0067).
 const DURATION: &str = "db.client.operation.duration";
-/// How many retries there were.
+/// The number of retries.
 const RETRIES: &str = "couchbase.client.retries";
-/// How many requests were not retried although they might have been.
+/// The number of requests whose retry was refused.
 const REFUSALS: &str = "couchbase.client.refusals";
 
-/// The histograms of one collection's operations that succeed, each made when
-/// it is first used: what succeeds must not look anything up.
+/// The histograms of one collection's successful operations. Each is made on first
+/// use, so that a success looks nothing up.
 pub(crate) struct Durations {
     of_operation: [OnceLock<Histogram>; KvOperation::ALL.len()],
 }
@@ -42,8 +42,8 @@ impl Durations {
     }
 }
 
-/// Records a request of any service. An empty name is none. Looks the histogram
-/// up each time, which what succeeds on key-value does not.
+/// Records a request of any service. An empty name means none. Looks up the
+/// histogram each time.
 #[cold]
 pub(crate) fn record_request(
     service: &'static str,

@@ -1,12 +1,12 @@
-//! What operators see: spans, metrics, and reports of what went slowly.
+//! Observability: spans, metrics, and reports of slow requests.
 //!
 //! - **Spans**, through `tracing`: one for each request (`couchbase.retries` is
-//!   always on it, SDK RFC 0067), one for each attempt within. Every retry and
+//!   always on it, SDK RFC 0067), one for each attempt in it. Every retry and
 //!   every refusal is an event of the engine.
 //! - **Metrics**, through the `metrics` facade: how long operations took, retries
 //!   by reason, refusals by cause. Install the recorder before the first operation.
 //! - **Reports**, as one log line for each interval: the slowest requests, and
-//!   the answers that came when nobody waited any longer.
+//!   responses that came too late.
 
 mod metrics;
 mod reports;
@@ -19,12 +19,12 @@ pub(crate) use reports::{Orphan, Reports, SlowRequest};
 
 use crate::error::ErrorKind;
 
-/// How a request ended.
+/// The end of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Finished {
-    /// All its attempts and waits together.
+    /// The duration of all attempts and waits.
     pub(crate) elapsed: Duration,
     pub(crate) retries: u32,
-    /// The kind of error, if it is one.
+    /// The kind of error, if it failed.
     pub(crate) error: Option<ErrorKind>,
 }

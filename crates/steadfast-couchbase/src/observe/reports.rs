@@ -1,4 +1,4 @@
-//! Log lines about what went slowly, and about answers that came too late.
+//! Reports of slow requests, and of responses that came too late.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::samples::Samples;
 use crate::options::ReportOptions;
 
-/// What is reported at the end of each interval (SDK RFC 0067's threshold and
-/// orphan reports).
+/// Collects what is reported at the end of each interval (SDK RFC 0067's threshold
+/// and orphan reports).
 pub(crate) struct Reports {
     options: ReportOptions,
     interval: Mutex<Interval>,
@@ -22,7 +22,7 @@ struct Interval {
     orphans: Samples<Orphan>,
 }
 
-/// A request that took long. Has no keys and no values.
+/// A slow request, without keys and values.
 #[derive(Debug)]
 pub(crate) struct SlowRequest {
     pub(crate) operation: &'static str,
@@ -35,7 +35,7 @@ pub(crate) struct SlowRequest {
     pub(crate) last_server_duration: Option<Duration>,
 }
 
-/// An answer that nobody waited for any longer.
+/// A response that came after its operation had ended.
 #[derive(Debug)]
 pub(crate) struct Orphan {
     pub(crate) operation: String,
@@ -58,13 +58,13 @@ impl Reports {
         }
     }
 
-    /// Whether a key-value operation took so long that it is reported.
+    /// Whether a key-value operation is slow enough to be reported.
     #[inline]
     pub(crate) fn is_slow_kv(&self, took: Duration) -> bool {
         took >= self.options.kv_threshold && self.options.slow_requests
     }
 
-    /// The same for other services.
+    /// Whether an HTTP operation is slow enough to be reported.
     pub(crate) fn is_slow_http(&self, took: Duration) -> bool {
         took >= self.options.http_threshold && self.options.slow_requests
     }
@@ -86,7 +86,7 @@ impl Reports {
         }
     }
 
-    /// Writes the log lines, interval after interval. Dropping it stops them.
+    /// Writes the log lines after each interval, until the future is dropped.
     pub(crate) async fn run(self: Arc<Self>) {
         loop {
             tokio::time::sleep(self.options.interval).await;
@@ -94,7 +94,7 @@ impl Reports {
         }
     }
 
-    /// Writes what there is to say now.
+    /// Writes the log lines of the current interval.
     pub(crate) fn report(&self) {
         let mut interval = self.interval.lock();
         let (kv, http) = (interval.kv.take(), interval.http.take());

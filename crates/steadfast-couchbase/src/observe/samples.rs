@@ -1,12 +1,12 @@
-//! The worst of an interval.
+//! The longest durations of an interval.
 
 use std::time::Duration;
 
-/// Keeps the longest of what it is given, and counts all.
+/// Keeps the samples with the longest durations, and counts all.
 pub(super) struct Samples<T> {
     most: usize,
     count: u64,
-    /// Longest last to be thrown out, so the shortest of the kept is in front.
+    /// Sorted by duration, the shortest first.
     kept: Vec<(Duration, T)>,
 }
 
@@ -33,7 +33,7 @@ impl<T> Samples<T> {
         self.kept.insert(place, (took, sample));
     }
 
-    /// How many there were, and the longest, longest first. Starts again.
+    /// Returns the count and the kept samples, longest first, and starts again.
     pub(super) fn take(&mut self) -> Option<(u64, Vec<(Duration, T)>)> {
         if self.count == 0 {
             return None;

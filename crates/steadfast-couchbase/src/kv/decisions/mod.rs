@@ -52,7 +52,7 @@ fn fate(operation: KvOperation, failure: &Failure, kind: ErrorKind, which: usize
             Step::GiveUp(_) => {
                 assert!(waits.is_empty(), "given up after {waits:?}");
                 let report = request.take_report();
-                let raised = report.refusal().and_then(Raised::of);
+                let raised = report.refusal().and_then(Raised::kind_of);
                 return Fate::Fails(raised.unwrap_or(kind).name());
             }
             step => panic!("{step:?}"),
