@@ -1,51 +1,43 @@
-//! Where a document is: `couchbase://host/bucket/scope/collection`.
+//! Addresses of documents: `couchbase://host/bucket/scope/collection`.
 //!
-//! A connection string names a bucket at most. The command line goes on in the same
-//! way, so that one word says it all, and a connection string is an address already.
+//! A connection string names at most a bucket. An address continues it with scope and
+//! collection, so that one argument is enough, and every connection string is an address.
 
 use std::fmt;
 use std::str::FromStr;
 
 use steadfast_couchbase::{Bucket, Cluster, Collection, ConnectionString};
 
-/// An address: a connection string, and perhaps a scope and a collection.
+use crate::exit::usage;
+
+/// A connection string with an optional scope and collection.
 #[derive(Clone, Debug)]
-pub(crate) struct Address {
+pub(crate) struct ClusterAddress {
     /// The address without scope and collection.
     pub(crate) string: ConnectionString,
     pub(crate) scope: Option<String>,
     pub(crate) collection: Option<String>,
 }
 
-/// How an address is written; part of help texts and errors.
-pub(crate) const FORM: &str = "couchbase://host[:port]/bucket[/scope/collection]";
+/// The syntax of an address, for help texts and errors.
+const SYNTAX: &str = "couchbase://host[:port]/bucket[/scope/collection]";
 
-impl Address {
-    /// The bucket.
-    ///
-    /// # Errors
-    /// If none is named.
+impl ClusterAddress {
+    /// Returns the bucket, or a usage error if the address has none.
     pub(crate) fn bucket(&self, cluster: &Cluster) -> anyhow::Result<Bucket> {
         Ok(cluster.bucket(self.bucket_name()?))
     }
 
-    /// The name of the bucket.
-    ///
-    /// # Errors
-    /// If none is named.
+    /// Returns the name of the bucket, or a usage error if the address has none.
     pub(crate) fn bucket_name(&self) -> anyhow::Result<&str> {
-        match self.string.bucket() {
-            Some(name) => Ok(name),
-            None => Err(crate::exit::usage(format_args!(
-                "which bucket? an address is {FORM}"
-            ))),
-        }
+        let missing = || usage(format_args!("the address has no bucket: write {SYNTAX}"));
+        self.string.bucket().ok_or_else(missing)
     }
 
-    /// The collection, the default one if none is named.
+    /// Returns the collection, which is the default collection if the address has none.
     ///
     /// # Errors
-    /// If no bucket is named, or a scope without a collection.
+    /// If the address has no bucket, or a scope without a collection.
     pub(crate) fn collection(&self, cluster: &Cluster) -> anyhow::Result<Collection> {
         let bucket = self.bucket(cluster)?;
         Ok(match self.collection_path()? {
@@ -54,70 +46,60 @@ impl Address {
         })
     }
 
-    /// The scope and the collection, none for the default one.
+    /// Returns scope and collection; none for the default collection.
     ///
     /// # Errors
-    /// If a scope is named without a collection.
+    /// If the address has a scope without a collection.
     pub(crate) fn collection_path(&self) -> anyhow::Result<Option<(String, String)>> {
         match (&self.scope, &self.collection) {
             (Some(scope), Some(collection)) => Ok(Some((scope.clone(), collection.clone()))),
-            (Some(scope), None) => Err(crate::exit::usage(format_args!(
-                "which collection of the scope {scope:?}? an address is {FORM}"
+            (Some(scope), None) => Err(usage(format_args!(
+                "the address has the scope {scope:?} and no collection: write {SYNTAX}"
             ))),
             (None, _) => Ok(None),
         }
     }
 }
 
-impl fmt::Display for Address {
-    /// As it was written.
+impl fmt::Display for ClusterAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let string = self.string.to_string();
-        let (front, options) = match string.split_once('?') {
-            Some((front, options)) => (front, Some(options)),
-            None => (&*string, None),
-        };
+        let (front, options) = string.split_once('?').unwrap_or((&string, ""));
         f.write_str(front)?;
         for name in self.scope.iter().chain(&self.collection) {
             write!(f, "/{name}")?;
         }
-        options.map_or(Ok(()), |options| write!(f, "?{options}"))
+        match options {
+            "" => Ok(()),
+            options => write!(f, "?{options}"),
+        }
     }
 }
 
-impl FromStr for Address {
+impl FromStr for ClusterAddress {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (front, options) = match text.split_once('?') {
-            Some((front, options)) => (front, Some(options)),
-            None => (text, None),
-        };
-        let begin = front.find("://").map_or(0, |at| at + "://".len());
-        let mut names = front[begin..].trim_end_matches('/').split('/').skip(1);
+        let options = text.find('?').unwrap_or(text.len());
+        let (front, options) = text.split_at(options);
+        let hosts = front.find("://").map_or(0, |at| at + "://".len());
+        let path = front[hosts..]
+            .find('/')
+            .map_or(front.len(), |at| hosts + at);
+        let mut names = front[path..].trim_end_matches('/').split('/').skip(1);
         let (bucket, scope, collection) = (names.next(), names.next(), names.next());
         if names.next().is_some() {
-            return Err(format!("has more parts than {FORM}"));
+            return Err(format!("has too many parts: write {SYNTAX}"));
         }
         if [bucket, scope, collection].contains(&Some("")) {
-            return Err(format!("has an empty part; it is {FORM}"));
+            return Err(format!("has an empty part: write {SYNTAX}"));
         }
-        let hosts = front[begin..].split('/').next().unwrap_or_default();
-        let mut string = format!("{}{hosts}", &front[..begin]);
-        if let Some(bucket) = bucket {
-            string.push('/');
-            string.push_str(bucket);
-        }
-        if let Some(options) = options {
-            string.push('?');
-            string.push_str(options);
-        }
-        let string = ConnectionString::parse(&string).map_err(|error| error.to_string())?;
-        let (scope, collection) = (scope.map(str::to_owned), collection.map(str::to_owned));
+        let bucket = bucket.map_or_else(String::new, |bucket| format!("/{bucket}"));
+        let string = format!("{}{bucket}{options}", &front[..path]);
         Ok(Self {
-            string,
-            scope,
-            collection,
+            string: ConnectionString::parse(&string).map_err(|error| error.to_string())?,
+            scope: scope.map(str::to_owned),
+            collection: collection.map(str::to_owned),
         })
     }
 }
@@ -127,7 +109,7 @@ mod tests {
     use super::*;
 
     fn parts(text: &str) -> (String, Option<String>, Option<String>) {
-        let address: Address = text.parse().unwrap();
+        let address: ClusterAddress = text.parse().unwrap();
         (
             address.string.to_string(),
             address.scope,
@@ -136,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_a_connection_string_with_two_more_parts() {
+    fn an_address_is_a_connection_string_with_scope_and_collection() {
         for (text, string, scope, collection) in [
             ("couchbase://a", "couchbase://a", None, None),
             ("couchbase://a/", "couchbase://a", None, None),
@@ -155,21 +137,21 @@ mod tests {
                 collection.map(str::to_owned),
             );
             assert_eq!(parts(text), expected, "{text}");
-            let again = text.parse::<Address>().unwrap().to_string();
+            let again = text.parse::<ClusterAddress>().unwrap().to_string();
             assert_eq!(again, text.trim_end_matches('/'));
         }
     }
 
     #[test]
-    fn what_is_no_address_is_refused_with_what_is_wrong() {
+    fn invalid_addresses_are_rejected_with_the_problem() {
         for (text, problem) in [
             ("a/b", "scheme"),
-            ("couchbase://a/t/s/c/d", "more parts"),
+            ("couchbase://a/t/s/c/d", "too many parts"),
             ("couchbase://a//s/c", "empty part"),
             ("couchbase://a/t?nonsense=1", "nonsense"),
             ("http://a/t", "couchbase://"),
         ] {
-            let error = text.parse::<Address>().unwrap_err();
+            let error = text.parse::<ClusterAddress>().unwrap_err();
             assert!(error.contains(problem), "{text}: {error}");
         }
     }

@@ -1,4 +1,4 @@
-//! Reading the command line: what clap does, and what it should not.
+//! Command-line parsing on top of clap: negative numbers, secrets, renamed values.
 
 use std::any::TypeId;
 use std::process::ExitCode;
@@ -12,11 +12,11 @@ use crate::number;
 use crate::output::aside;
 use crate::strategy;
 
-/// A command that takes numbers for what they are.
+/// Makes a command accept negative numbers as values.
 ///
-/// Left to itself clap reads `--timeout -1s` as a timeout without a value and an option
-/// `-1`, and proposes a command line that cannot work. Here what begins with a minus
-/// and a digit is a value, to be refused with the reason.
+/// By default clap reads `--timeout -1s` as a timeout without a value and an option `-1`,
+/// and suggests a command line that cannot work. Here `-1s` is a value, which its parser
+/// rejects with the reason.
 pub(crate) fn with_numbers(command: Command) -> Command {
     command.mut_args(with_number).mut_subcommands(with_numbers)
 }
@@ -25,28 +25,27 @@ fn with_number(arg: Arg) -> Arg {
     if !arg.get_action().takes_values() {
         return arg;
     }
-    let read = arg.get_value_parser().type_id();
-    if read == TypeId::of::<Duration>() {
-        // With their unit they are no numbers to clap.
+    let parsed = arg.get_value_parser().type_id();
+    if parsed == TypeId::of::<Duration>() {
+        // Clap does not see a number in a duration with its unit.
         arg.allow_hyphen_values(true)
-    } else if read == TypeId::of::<usize>() {
-        // Its own parser says "invalid digit", and not which are valid.
+    } else if parsed == TypeId::of::<usize>() {
+        // The message of clap's own parser is "invalid digit".
         arg.allow_negative_numbers(true).value_parser(number::size)
     } else {
         arg.allow_negative_numbers(true)
     }
 }
 
-/// Says what is wrong with the command line, without secrets that are in it, or gives
-/// the help that was asked for.
-pub(crate) fn refuse(error: &Error) -> ExitCode {
+/// Prints a usage error without the secrets in it, or the help that was requested.
+pub(crate) fn report(error: &Error) -> ExitCode {
     if !error.use_stderr() {
-        // What is asked for has nothing in it that was typed.
+        // Help and version contain nothing that the user typed.
         error.exit();
     }
     aside(mask(error.render().ansi().to_string().trim_end()));
     if let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidValue)
-        && let Some(name) = strategy::suggest(typed)
+        && let Some(name) = strategy::new_name(typed)
     {
         aside(format_args!("\n{typed} is now called {name}"));
     }

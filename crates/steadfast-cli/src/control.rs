@@ -1,4 +1,4 @@
-//! Talking to the control endpoint of a running cluster.
+//! Requests to the control endpoint of a running cluster.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -15,13 +15,13 @@ use tokio::net::TcpStream;
 use crate::duration::show;
 use crate::exit::usage;
 
-/// The largest answer that is read: whoever listens there need not be a cluster.
-const MAX_ANSWER: usize = 64 * 1024 * 1024;
+/// The largest accepted response: the address may belong to another server.
+const MAX_RESPONSE: usize = 64 * 1024 * 1024;
 
-/// Where the cluster is.
+/// The control address of a cluster.
 #[derive(Args)]
-pub(crate) struct Control {
-    /// The control address that `steadfast cluster` printed, such as 127.0.0.1:40000
+pub(crate) struct ControlArgs {
+    /// Control address, as printed by `steadfast cluster`: 127.0.0.1:40000
     #[arg(
         long,
         env = "STEADFAST_CONTROL",
@@ -30,27 +30,28 @@ pub(crate) struct Control {
         global = true
     )]
     control: Option<String>,
-    /// How long the cluster may take to answer; a rebalance is waited for as long as it takes
+    /// Time limit for each response of the cluster; waiting for a rebalance has no limit
     #[arg(
         long,
         value_name = "DURATION",
         default_value = "10s",
-        value_parser = crate::duration::parse_some,
+        value_parser = crate::duration::parse_positive,
         global = true
     )]
     timeout: Duration,
 }
 
-impl Control {
-    /// The same for the cluster whose control endpoint is here.
+impl ControlArgs {
+    /// Replaces the address.
     pub(crate) fn at(self, address: SocketAddr) -> Self {
         let control = Some(address.to_string());
         Self { control, ..self }
     }
 
-    /// Sends a request and reads its JSON answer; a refusal becomes an error with its sentence.
+    /// Sends a request and returns the JSON response. An error response becomes an error
+    /// with its message.
     ///
-    /// Dropping the future closes the connection; what was asked for may be done all the same.
+    /// Dropping the future closes the connection; the cluster may still do what was requested.
     pub(crate) async fn call(
         &self,
         method: Method,
@@ -59,21 +60,21 @@ impl Control {
     ) -> anyhow::Result<Value> {
         let Some(address) = &self.control else {
             return Err(usage(
-                "which cluster? give --control HOST:PORT or set STEADFAST_CONTROL, \
-                 as `steadfast cluster` prints it",
+                "no control address: give --control HOST:PORT or set STEADFAST_CONTROL, \
+                 as printed by `steadfast cluster`",
             ));
         };
         let limit = self.timeout;
         let changed = match method {
             Method::GET => "",
-            _ => "; what was asked for may be done all the same",
+            _ => "; the cluster may still do what was requested",
         };
         match tokio::time::timeout(limit, exchange(address, method, path, body)).await {
-            Ok(answer) => answer,
+            Ok(response) => response,
             Err(_) => bail!(
-                "{address} did not answer within {}: is it the control address that \
-                 `steadfast cluster` printed, and is the cluster still up? \
-                 --timeout gives it longer{changed}",
+                "{address} did not respond within {}: check that it is the control address \
+                 printed by `steadfast cluster` and that the cluster is up, or give it more \
+                 time with --timeout{changed}",
                 show(limit)
             ),
         }
@@ -88,15 +89,15 @@ async fn exchange(
 ) -> anyhow::Result<Value> {
     let stream = TcpStream::connect(address).await.map_err(|error| {
         anyhow!(
-            "no cluster answers at {address}: {error}; \
-             is that the control address that `steadfast cluster` printed?"
+            "cannot connect to {address}: {error}; check that it is the control address \
+             printed by `steadfast cluster`"
         )
     })?;
-    let foreign = || format!("{address} is no control endpoint of a steadfast cluster");
+    let foreign = || format!("{address} is not the control endpoint of a steadfast cluster");
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
         .await
         .with_context(foreign)?;
-    // It ends with the answer, or with the task that it is awaited in.
+    // It ends with the response, or with the task that awaits it.
     let driving = tokio::spawn(connection);
     let body = body.map(Value::to_string).unwrap_or_default();
     let request = hyper::Request::builder()
@@ -107,7 +108,7 @@ async fn exchange(
         .body(Full::new(Bytes::from(body)))?;
     let response = sender.send_request(request).await.with_context(foreign)?;
     let status = response.status();
-    let bytes = Limited::new(response.into_body(), MAX_ANSWER)
+    let bytes = Limited::new(response.into_body(), MAX_RESPONSE)
         .collect()
         .await;
     let bytes = bytes
@@ -115,28 +116,30 @@ async fn exchange(
         .to_bytes();
     drop(sender);
     driving.await??;
-    let answer: Value = serde_json::from_slice(&bytes).with_context(foreign)?;
+    let body: Value = serde_json::from_slice(&bytes).with_context(foreign)?;
     if !status.is_success() {
         bail!(
             "{}",
-            answer["error"].as_str().unwrap_or("the cluster refused")
+            body["error"]
+                .as_str()
+                .unwrap_or("the cluster rejected the request")
         );
     }
-    Ok(answer)
+    Ok(body)
 }
 
-/// An address, as it is or as the URL that `steadfast cluster` prints.
+/// Parses HOST:PORT, or the URL that `steadfast cluster` prints.
 fn address(text: &str) -> Result<String, String> {
     let address = text.strip_prefix("http://").unwrap_or(text);
     let address = address.trim_end_matches('/');
     let parts = address.rsplit_once(':');
     match parts.map(|(host, port)| (host, port.parse::<u16>())) {
         Some((host, Ok(1..))) if is_host(host) => Ok(address.to_owned()),
-        _ => Err("it is HOST:PORT, as `steadfast cluster` prints it".to_owned()),
+        _ => Err("expected HOST:PORT, as printed by `steadfast cluster`".to_owned()),
     }
 }
 
-/// Whether it can be one; whether it is one is for the system to say.
+/// Decides whether the text looks like a host; the system decides whether it is one.
 fn is_host(text: &str) -> bool {
     let odd = |c: char| c.is_whitespace() || c.is_control() || "/@,?#".contains(c);
     let bracketed = text.starts_with('[') && text.ends_with(']');
@@ -148,8 +151,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_cluster_is_given_as_much_time() {
-        let control = Control {
+    fn another_address_keeps_the_timeout() {
+        let control = ControlArgs {
             control: None,
             timeout: Duration::from_secs(3),
         };

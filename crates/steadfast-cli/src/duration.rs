@@ -1,24 +1,23 @@
-//! Durations, as people write and read them.
+//! Durations: parsing of flags, and display.
 
 use std::fmt::Display;
 use std::time::Duration;
 
-/// A year: what is longer was meant in another unit.
+/// A year: a longer duration was probably meant in another unit.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Reads how long something is waited for.
+/// Parses a duration of at most a year.
 pub(crate) fn parse(text: &str) -> Result<Duration, String> {
-    match read(text)? {
+    match parse_unbounded(text)? {
         duration if duration <= LONGEST => Ok(duration),
-        _ => Err(format!("a duration is at most a year; not {text:?}")),
+        _ => Err("must be at most a year".to_owned()),
     }
 }
 
-/// Reads `250ms`, `2.5s`, `2m`; a unit must be there, since a number alone means
-/// milliseconds to some and seconds to others.
-pub(crate) fn read(text: &str) -> Result<Duration, String> {
-    let wrong =
-        || format!("a duration is a number and ms, s, m or h, as in 250ms or 2.5s; not {text:?}");
+/// Parses `250ms`, `2.5s`, `2m`. The unit is required: a bare number means milliseconds to
+/// some people and seconds to others.
+pub(crate) fn parse_unbounded(text: &str) -> Result<Duration, String> {
+    let wrong = || "must be a number with ms, s, m or h, as in 250ms or 2.5s".to_owned();
     let split = text
         .find(|c: char| c.is_ascii_alphabetic())
         .ok_or_else(wrong)?;
@@ -34,17 +33,15 @@ pub(crate) fn read(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
 }
 
-/// The same, and more than nothing: for how long something may take.
-pub(crate) fn parse_some(text: &str) -> Result<Duration, String> {
+/// Parses a time limit: a duration above zero.
+pub(crate) fn parse_positive(text: &str) -> Result<Duration, String> {
     match parse(text)? {
-        Duration::ZERO => {
-            Err("must be more than nothing: a timeout of 0 leaves no time".to_owned())
-        }
-        some => Ok(some),
+        Duration::ZERO => Err("must be above 0: a timeout of 0 leaves no time".to_owned()),
+        positive => Ok(positive),
     }
 }
 
-/// A duration with its unit, and no more digits than needed.
+/// Formats a duration with its unit and no more digits than needed.
 pub(crate) fn show(duration: Duration) -> impl Display {
     std::fmt::from_fn(move |f| match duration.as_micros() {
         micros @ ..1_000 => write!(f, "{} ms", micros as f64 / 1e3),
@@ -62,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_read_with_their_unit_only() {
+    fn durations_need_a_unit() {
         for (text, millis) in [
             ("250ms", 250),
             ("2.5s", 2500),
@@ -79,10 +76,10 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_is_more_than_nothing() {
-        assert_eq!(parse_some("1ms"), Ok(Duration::from_millis(1)));
+    fn a_time_limit_is_above_zero() {
+        assert_eq!(parse_positive("1ms"), Ok(Duration::from_millis(1)));
         for text in ["0s", "0.0ms", "-0s", "-1s"] {
-            assert!(parse_some(text).is_err(), "{text}");
+            assert!(parse_positive(text).is_err(), "{text}");
         }
     }
 

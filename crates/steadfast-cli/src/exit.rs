@@ -1,4 +1,4 @@
-//! How the command ends: a number for scripts, a sentence for people.
+//! The end of the command: an exit status for scripts, a message for people.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -9,31 +9,30 @@ use steadfast_couchbase::{ConfigError, Error, ErrorKind};
 use crate::mask::mask;
 use crate::output::{BAD, aside, styled};
 
-/// What each exit status means; the help of every command that talks to a cluster
-/// about documents ends with it.
-macro_rules! statuses {
+/// The help text on the exit statuses of commands on documents.
+macro_rules! document_statuses {
     () => {
         "\
 Exit status:
   0  done
-  1  failed; it was not applied
-  2  the command line makes no sense, or names a file that cannot be read
-  3  there is no such document
-  4  failed, and may have been applied all the same
-  5  the document is there already, or changed meanwhile"
+  1  failed; nothing was applied
+  2  the command line is invalid, or names a file that cannot be read
+  3  the document does not exist
+  4  failed; it may have been applied
+  5  the document exists already, or has changed"
     };
 }
 
-pub(crate) use statuses;
+pub(crate) use document_statuses;
 
-/// The same for commands that are done or not.
+/// The help text on the exit statuses of the other commands.
 macro_rules! plain_statuses {
     () => {
         "\
 Exit status:
   0  done
   1  failed
-  2  the command line makes no sense, or names a file that cannot be read"
+  2  the command line is invalid, or names a file that cannot be read"
     };
 }
 
@@ -45,24 +44,23 @@ const NOT_FOUND: u8 = 3;
 const AMBIGUOUS: u8 = 4;
 const PRECONDITION: u8 = 5;
 
-/// The command failed, and has said so already.
+/// The exit status of a command that has already printed why it failed.
 #[derive(Debug)]
-pub(crate) struct Ended(u8);
+pub(crate) struct AlreadyReported(u8);
 
-impl Ended {
-    /// Something was found wanting.
+impl AlreadyReported {
     pub(crate) const FAILED: Self = Self(FAILED);
 
-    /// It was interrupted, and ends with the status that shells expect of that.
-    pub(crate) const fn by_signal(status: u8) -> Self {
+    /// A command that was interrupted, with the status that shells expect.
+    pub(crate) const fn from_signal(status: u8) -> Self {
         Self(status)
     }
 
-    /// The status of an operation that did not succeed.
-    pub(crate) fn of(error: &Error) -> Self {
+    /// An operation that failed.
+    pub(crate) fn from_error(error: &Error) -> Self {
         Self(match error.kind() {
             _ if error.is_ambiguous() => AMBIGUOUS,
-            // Refused by the client, before there was an attempt.
+            // Without a report there was no attempt: the client rejected the argument.
             ErrorKind::InvalidArgument if error.context().report().is_none() => USAGE,
             ErrorKind::DocumentNotFound => NOT_FOUND,
             ErrorKind::DocumentExists | ErrorKind::CasMismatch => PRECONDITION,
@@ -71,24 +69,24 @@ impl Ended {
     }
 }
 
-impl fmt::Display for Ended {
+impl fmt::Display for AlreadyReported {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ended with status {}", self.0)
     }
 }
 
-impl std::error::Error for Ended {}
+impl std::error::Error for AlreadyReported {}
 
-/// What was asked for makes no sense.
+/// An invalid command line that clap accepted.
 #[derive(Debug)]
-struct Usage(String);
+struct UsageError(String);
 
-/// An error that ends the command as a wrong option does.
+/// Makes an error that ends the command like an invalid option.
 pub(crate) fn usage(problem: impl fmt::Display) -> anyhow::Error {
-    Usage(problem.to_string()).into()
+    UsageError(problem.to_string()).into()
 }
 
-/// Ends a function with such an error.
+/// Returns a usage error from a function.
 macro_rules! refuse {
     ($($problem:tt)*) => {
         return Err($crate::exit::usage(format_args!($($problem)*)))
@@ -97,16 +95,17 @@ macro_rules! refuse {
 
 pub(crate) use refuse;
 
-impl fmt::Display for Usage {
+impl fmt::Display for UsageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Usage {}
+impl std::error::Error for UsageError {}
 
-/// The command did what it was to, and nobody could be told.
-pub(crate) fn report_lost(lost: &std::io::Error, changes: bool) -> ExitCode {
+/// Reports output that could not be written. A command that `changes` something may have
+/// done so.
+pub(crate) fn report_lost_output(lost: &std::io::Error, changes: bool) -> ExitCode {
     aside(format_args!(
         "{} the output could not be written: {lost}",
         styled(BAD, "error:")
@@ -114,9 +113,9 @@ pub(crate) fn report_lost(lost: &std::io::Error, changes: bool) -> ExitCode {
     ExitCode::from(if changes { AMBIGUOUS } else { FAILED })
 }
 
-/// Says what went wrong, unless that was done, and with which status to end.
+/// Prints an error, unless that was done, and returns the exit status.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
-    if let Some(Ended(status)) = error.downcast_ref() {
+    if let Some(AlreadyReported(status)) = error.downcast_ref() {
         return ExitCode::from(*status);
     }
     let text = mask(&format!("{error:#}"));
@@ -124,12 +123,12 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(if is_usage(error) { USAGE } else { FAILED })
 }
 
-/// Whether the command line is to blame: said so here, or by what it was handed to.
+/// Decides whether the command line caused an error, here or in a crate that got it.
 fn is_usage(error: &anyhow::Error) -> bool {
-    error.is::<Usage>()
+    error.is::<UsageError>()
         || error.chain().any(|cause| {
-            // Clusters are started from the command line only, with what it says.
-            let refused = cause.downcast_ref::<ClusterError>();
-            cause.is::<ConfigError>() || matches!(refused, Some(ClusterError::Invalid(_)))
+            // The settings of a cluster come from the command line only.
+            let rejected = cause.downcast_ref::<ClusterError>();
+            cause.is::<ConfigError>() || matches!(rejected, Some(ClusterError::Invalid(_)))
         })
 }

@@ -1,4 +1,4 @@
-//! Files that the command line names.
+//! Bounded reading of files that the command line names.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -6,17 +6,17 @@ use std::path::Path;
 
 use crate::exit::usage;
 
-/// More than anything that people write by hand, and than any certificate.
+/// The limit of hand-written files and certificates.
 pub(crate) const TEXT: u64 = 1024 * 1024;
 
-/// The largest document that servers take.
+/// The limit of documents, which is the server's.
 pub(crate) const DOCUMENT: u64 = 20 * 1024 * 1024;
 
-/// What is in a file, of which there must not be more than this: a file need not have
-/// an end.
+/// Reads a file of at most `most` bytes. Without a limit, a file such as `/dev/zero` would
+/// never end.
 ///
 /// # Errors
-/// If it cannot be read or is larger, as a mistake in the command line.
+/// A usage error if the file is larger or cannot be read.
 pub(crate) fn read(path: &Path, most: u64) -> anyhow::Result<Vec<u8>> {
     let name = path.display();
     File::open(path)
@@ -24,7 +24,7 @@ pub(crate) fn read(path: &Path, most: u64) -> anyhow::Result<Vec<u8>> {
         .map_err(|error| usage(format_args!("cannot read {name}: {error}")))
 }
 
-/// The same of anything that can be read.
+/// Reads at most `most` bytes from any reader.
 pub(crate) fn bounded(reader: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     reader.take(most + 1).read_to_end(&mut bytes)?;
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_is_what_may_be_there() {
+    fn the_limit_is_inclusive() {
         assert_eq!(bounded(&b"abc"[..], 3).unwrap(), b"abc");
         assert!(bounded(&b"abcd"[..], 3).is_err());
         assert!(bounded(io::repeat(0), 10).is_err());

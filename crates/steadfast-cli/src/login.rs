@@ -1,4 +1,4 @@
-//! Who one is for a cluster, and whom to trust: the flags that commands share.
+//! Credentials and trusted certificates: the login flags that commands share.
 
 use std::env::VarError;
 use std::io::IsTerminal;
@@ -11,48 +11,47 @@ use steadfast_couchbase::{ConnectionString, Credentials};
 use crate::exit::usage;
 use crate::files;
 
-/// Who one is, and whom to trust.
+/// Credentials and trusted certificates.
 #[derive(Args)]
-pub(crate) struct Login {
-    /// The user [default: the variable STEADFAST_USER]
-    // Not by clap: a variable that is set for every command must not be in the way of a
-    // certificate for this one.
+pub(crate) struct LoginArgs {
+    /// User name [default: $STEADFAST_USER]
+    // Not read by clap: a variable that is always set must not conflict with
+    // --client-certificate.
     #[arg(long, short, value_name = "NAME")]
     user: Option<String>,
-    /// A file with the password. Without it the variable STEADFAST_PASSWORD is used, and
-    /// without that the password is asked for
+    /// File with the password [default: $STEADFAST_PASSWORD, or a prompt on a terminal]
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
-    /// A certificate (PEM) to authenticate with instead of a password
+    /// Client certificate (PEM) to authenticate with instead of a password
     #[arg(long, value_name = "FILE", requires = "client_key", conflicts_with_all = ["user", "password_file"])]
     client_certificate: Option<PathBuf>,
-    /// The key (PEM) of that certificate
-    // The conflicts stand here too: of two options that conflict clap requires neither.
+    /// Private key (PEM) of the client certificate
+    // The conflicts are repeated here: clap requires neither of two conflicting options.
     #[arg(long, value_name = "FILE", requires = "client_certificate", conflicts_with_all = ["user", "password_file"])]
     client_key: Option<PathBuf>,
-    /// The authority (PEM) that signed the cluster's certificate, if the machine does not trust it
+    /// Certificate (PEM) of the cluster's authority, if this machine does not trust it
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
 }
 
-impl Login {
-    /// Whom to trust instead of whom the machine trusts, if so asked.
+impl LoginArgs {
+    /// Returns the trusted authority, unless it is the machine's default.
     pub(crate) fn tls(&self, to: &ConnectionString) -> anyhow::Result<Option<TlsOptions>> {
         let Some(ca) = &self.ca else {
             return Ok(None);
         };
         if !to.is_tls() {
-            return Err(usage("--ca is for TLS: write couchbases:// in the address"));
+            return Err(usage("--ca needs TLS: write couchbases:// in the address"));
         }
         Ok(Some(TlsOptions::new().trust_file(ca)))
     }
 
-    /// The credentials for this cluster; a password is asked for if it must be.
+    /// Returns the credentials; prompts for the password if nothing else provides it.
     pub(crate) fn credentials(&self, to: &ConnectionString) -> anyhow::Result<Credentials> {
         if let (Some(certificate), Some(key)) = (&self.client_certificate, &self.client_key) {
             if !to.is_tls() {
                 return Err(usage(
-                    "a certificate is shown within TLS only: write couchbases:// in the address",
+                    "--client-certificate needs TLS: write couchbases:// in the address",
                 ));
             }
             let read = |path| files::read(path, files::TEXT);
@@ -64,7 +63,7 @@ impl Login {
         };
         let Some(user) = user else {
             return Err(usage(
-                "which user? give --user NAME or set STEADFAST_USER, or log in with \
+                "no user: give --user NAME or set STEADFAST_USER, or use \
                  --client-certificate and --client-key",
             ));
         };
@@ -76,7 +75,7 @@ impl Login {
         if let Some(path) = &self.password_file {
             let text = String::from_utf8(files::read(path, files::TEXT)?)
                 .map_err(|_| usage(format_args!("{} is not UTF-8", path.display())))?;
-            // Editors end a file with a line break, passwords do not.
+            // Editors add a line break.
             let end = text.trim_end_matches(['\r', '\n']).len();
             return Ok(text[..end].to_owned());
         }
@@ -87,15 +86,15 @@ impl Login {
             let prompt = format!("Password of {user}: ");
             let password = rpassword::prompt_password(prompt);
             return password
-                .map_err(|error| usage(format_args!("cannot read a password: {error}")));
+                .map_err(|error| usage(format_args!("cannot read the password: {error}")));
         }
         Err(usage(
-            "no password: give --password-file FILE or set STEADFAST_PASSWORD; \
-             on a terminal it would be asked for",
+            "no password: give --password-file FILE or set STEADFAST_PASSWORD \
+             (on a terminal there is a prompt)",
         ))
     }
 
-    /// The flags that were given, for a command line that does the same.
+    /// Returns the given flags, for a command line that repeats this one.
     pub(crate) fn given(&self) -> Vec<(&'static str, String)> {
         let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
         let flags = [
@@ -110,12 +109,12 @@ impl Login {
     }
 }
 
-/// A variable of the environment, if it is set.
+/// Reads a variable of the environment, if it is set.
 fn variable(name: &str) -> anyhow::Result<Option<String>> {
     match std::env::var(name) {
         Ok(value) => Ok(Some(value)),
         Err(VarError::NotPresent) => Ok(None),
-        // Which may be a password, so it is not shown.
+        // The value may be a password, so it is not printed.
         Err(VarError::NotUnicode(_)) => Err(usage(format_args!("{name} is not UTF-8"))),
     }
 }

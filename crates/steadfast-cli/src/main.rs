@@ -1,12 +1,12 @@
 //! The `steadfast` command.
 //!
-//! Each subcommand is a file under `command`, and none has logic of its own: what they
-//! do is in the crates.
+//! Each subcommand is a file or folder under `command`: its flags, and `run`. The logic is
+//! in the library crates; the files beside this one are what the subcommands share.
 
 mod address;
 mod arguments;
 mod command;
-mod connection;
+mod connect;
 mod control;
 mod duration;
 mod exit;
@@ -24,44 +24,44 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
-/// Retry handling for clients of distributed systems, and a cluster to break them on
+/// Retry handling for clients of distributed systems, and a test cluster that injects faults
 ///
-/// Every command explains itself: `steadfast help COMMAND`.
+/// `steadfast help COMMAND` describes a command, with examples.
 #[derive(Parser)]
 #[command(name = "steadfast", version, arg_required_else_help = true)]
 #[command(after_help = concat!("\
 First steps:
-  steadfast cluster --nodes 3                      a cluster to test against, until interrupted
-  steadfast explain kv upsert --status ETMPFAIL    what would be retried, and why
-  steadfast doctor couchbase://127.0.0.1/default   what works of a connection, and what does not
+  steadfast cluster --nodes 3                      start a test cluster; Ctrl-C stops it
+  steadfast explain kv upsert --status ETMPFAIL    see what would be retried, and why
+  steadfast doctor couchbase://127.0.0.1/default   check a connection step by step
 
 ", exit::plain_statuses!(), "
-  Commands on documents have more, which their own help lists."))]
-struct Arguments {
+  Commands on documents have more; see their help."))]
+struct CommandLine {
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    Cluster(command::cluster::Arguments),
+    Cluster(command::cluster::ClusterArgs),
     Fault(command::fault::Arguments),
     Load(command::load::Arguments),
     Storm(command::storm::StormArgs),
-    Topology(command::topology::Arguments),
-    Explain(command::explain::Arguments),
-    Doctor(command::doctor::Arguments),
-    Get(command::document::get::Arguments),
-    Upsert(command::document::store::Upsert),
-    Insert(command::document::store::Insert),
-    Replace(command::document::store::Replace),
-    Remove(command::document::remove::Arguments),
-    Query(command::query::Arguments),
-    Completions(command::completions::Arguments),
+    Topology(command::topology::TopologyArgs),
+    Explain(command::explain::ExplainArgs),
+    Doctor(command::doctor::DoctorArgs),
+    Get(command::document::get::GetArgs),
+    Upsert(command::document::store::UpsertArgs),
+    Insert(command::document::store::InsertArgs),
+    Replace(command::document::store::ReplaceArgs),
+    Remove(command::document::remove::RemoveArgs),
+    Query(command::query::QueryArgs),
+    Completions(command::completions::CompletionsArgs),
 }
 
 impl Command {
-    /// Whether it may have changed something by the time its output is written.
+    /// Decides whether the command may have changed something when its output is lost.
     fn changes(&self) -> bool {
         match self {
             Self::Upsert(_)
@@ -83,21 +83,21 @@ impl Command {
 }
 
 fn main() -> ExitCode {
-    let command = match arguments() {
-        Ok(arguments) => arguments.command,
-        Err(error) => return arguments::refuse(&error),
+    let command = match parse() {
+        Ok(line) => line.command,
+        Err(error) => return arguments::report(&error),
     };
     let changes = command.changes();
     match (run(command), output::lost()) {
         (Ok(()), None) => ExitCode::SUCCESS,
-        (Ok(()), Some(lost)) => exit::report_lost(lost, changes),
+        (Ok(()), Some(lost)) => exit::report_lost_output(lost, changes),
         (Err(error), _) => exit::report(&error),
     }
 }
 
-fn arguments() -> Result<Arguments, clap::Error> {
-    let matches = arguments::with_numbers(Arguments::command()).try_get_matches()?;
-    Arguments::from_arg_matches(&matches)
+fn parse() -> Result<CommandLine, clap::Error> {
+    let matches = arguments::with_numbers(CommandLine::command()).try_get_matches()?;
+    CommandLine::from_arg_matches(&matches)
 }
 
 fn run(command: Command) -> anyhow::Result<()> {
@@ -112,20 +112,20 @@ fn run(command: Command) -> anyhow::Result<()> {
         .build()?;
     runtime.block_on(async {
         match command {
-            Command::Cluster(arguments) => command::cluster::run(arguments).await,
-            Command::Fault(arguments) => command::fault::run(arguments).await,
-            Command::Load(arguments) => command::load::run_load(arguments).await,
-            Command::Storm(arguments) => command::storm::run(arguments),
-            Command::Topology(arguments) => command::topology::run(arguments).await,
-            Command::Explain(arguments) => command::explain::run(arguments),
-            Command::Doctor(arguments) => command::doctor::run(arguments).await,
-            Command::Get(arguments) => command::document::get::run(arguments).await,
-            Command::Upsert(arguments) => command::document::store::upsert(arguments).await,
-            Command::Insert(arguments) => command::document::store::insert(arguments).await,
-            Command::Replace(arguments) => command::document::store::replace(arguments).await,
-            Command::Remove(arguments) => command::document::remove::run(arguments).await,
-            Command::Query(arguments) => command::query::run(arguments).await,
-            Command::Completions(arguments) => command::completions::run(arguments),
+            Command::Cluster(args) => command::cluster::run(args).await,
+            Command::Fault(args) => command::fault::run(args).await,
+            Command::Load(args) => command::load::run_load(args).await,
+            Command::Storm(args) => command::storm::run(args),
+            Command::Topology(args) => command::topology::run(args).await,
+            Command::Explain(args) => command::explain::run(args),
+            Command::Doctor(args) => command::doctor::run(args).await,
+            Command::Get(args) => command::document::get::run(args).await,
+            Command::Upsert(args) => command::document::store::upsert(args).await,
+            Command::Insert(args) => command::document::store::insert(args).await,
+            Command::Replace(args) => command::document::store::replace(args).await,
+            Command::Remove(args) => command::document::remove::run(args).await,
+            Command::Query(args) => command::query::run(args).await,
+            Command::Completions(args) => command::completions::run(args),
         }
     })
 }

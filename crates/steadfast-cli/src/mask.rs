@@ -1,17 +1,17 @@
-//! Secrets, taken out of what is about to be said.
+//! Removes secrets from messages.
 //!
-//! An address has no place for a password, and people put one there all the same:
-//! other databases take `scheme://user:password@host`. It is refused, and the refusal
-//! goes to logs, so it must not repeat the password.
+//! Addresses contain no password, but other databases accept
+//! `scheme://user:password@host`, so people type one. The error message goes to logs and
+//! must not repeat it.
 
-/// What stands in place of a secret.
+/// The replacement of a secret.
 const MASK: &str = "***";
 
-/// The options of an address whose values are nobody's business.
+/// Parts of option names whose values are secrets.
 const SECRET_OPTIONS: [&str; 5] = ["password", "passwd", "pwd", "secret", "token"];
 
-/// The text without what looks like a password: a user and a password in front of an
-/// `@`, and the value of `password=` and the like.
+/// Masks what looks like a password: user and password before an `@`, and the value of
+/// options such as `password=`.
 pub(crate) fn mask(text: &str) -> String {
     let mut masked = String::with_capacity(text.len());
     for word in text.split_inclusive(is_end) {
@@ -25,14 +25,13 @@ pub(crate) fn mask(text: &str) -> String {
     masked
 }
 
-/// What ends a word that could be an address, where it is shown.
+/// Decides whether a character ends an address within a message.
 fn is_end(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\'' | '"' | '`' | '<' | '>')
 }
 
-/// A word without what is before its last `@`, but for the scheme: passwords have
-/// slashes, colons and question marks in them. Without a colon it is none, but a path
-/// or the address of a mailbox.
+/// Masks everything between the scheme and the last `@`, since passwords may contain
+/// slashes, colons and question marks. Without a colon it is a path or a mail address.
 fn userinfo(word: &str) -> String {
     match word.rsplit_once('@') {
         Some((front, rest)) if front.contains(':') => {
@@ -45,7 +44,7 @@ fn userinfo(word: &str) -> String {
     }
 }
 
-/// A word without the values of options that are secrets.
+/// Masks the values of secret options.
 fn options(word: &str) -> String {
     let mut parts = word.split_inclusive(['?', '&']);
     let mut masked = parts.next().unwrap_or_default().to_owned();
@@ -71,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_looks_like_a_password_is_masked_and_the_rest_is_not() {
+    fn only_passwords_are_masked() {
         for (text, masked) in [
             ("couchbase://app:x@h/b", "couchbase://***@h/b"),
             (

@@ -1,5 +1,6 @@
-//! Writing to whoever reads: with colours on a terminal that wants them, without
-//! anywhere else (`NO_COLOR` and `CLICOLOR` are heeded).
+//! Writing to standard output and standard error, with colours on terminals.
+//!
+//! The variables `NO_COLOR`, `CLICOLOR` and `CLICOLOR_FORCE` apply.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -7,26 +8,26 @@ use std::sync::OnceLock;
 
 use anstyle::{AnsiColor, Style};
 
-/// What is good.
+/// Success.
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
-/// What is not.
+/// Failure.
 pub(crate) const BAD: Style = AnsiColor::Red.on_default();
-/// What is only there to be found when it is looked for.
+/// Secondary information.
 pub(crate) const FAINT: Style = Style::new().dimmed();
-/// What the eye should find first.
+/// Headings.
 pub(crate) const STRONG: Style = Style::new().bold();
 
-/// Why standard output did not take something, if it did not.
+/// The first error of writing to standard output.
 static LOST: OnceLock<io::Error> = OnceLock::new();
 
-/// Writes a line to standard output. If that cannot be done, [`lost`] says so.
+/// Writes a line to standard output; [`lost`] returns the error if that failed.
 pub(crate) fn line(text: impl Display) {
     let mut out = anstream::stdout().lock();
     note(writeln!(out, "{text}").and_then(|()| out.flush()));
 }
 
-/// What kept output from being written. A reader that went away is no error of
-/// ours; a full disk is, and whoever redirected the output must hear of it.
+/// Returns the first error of writing to standard output. A closed pipe does not count: its
+/// reader chose to stop.
 pub(crate) fn lost() -> Option<&'static io::Error> {
     LOST.get()
 }
@@ -39,24 +40,24 @@ fn note(written: io::Result<()>) {
     }
 }
 
-/// Writes a line to standard error, for people, where standard output is for data.
+/// Writes a line for people to standard error, beside the data on standard output.
 pub(crate) fn aside(text: impl Display) {
     let mut out = anstream::stderr().lock();
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }
 
-/// Writes bytes to standard output as they are.
+/// Writes bytes to standard output.
 pub(crate) fn bytes(bytes: &[u8]) {
     let mut out = std::io::stdout().lock();
     note(out.write_all(bytes).and_then(|()| out.flush()));
 }
 
-/// Whether colours are wanted there.
+/// Decides whether a stream gets colours.
 pub(crate) fn is_colourful(stream: &impl anstream::stream::RawStream) -> bool {
     anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never
 }
 
-/// Text in a style.
+/// Formats text in a style.
 pub(crate) fn styled(style: Style, text: impl Display) -> impl Display {
     std::fmt::from_fn(move |f| write!(f, "{style}{text}{style:#}"))
 }

@@ -35,7 +35,7 @@ pub(crate) struct Event {
 )]
 enum Command {
     Fault(fault::Arguments),
-    Topology(topology::Arguments),
+    Topology(topology::TopologyArgs),
     Stop,
 }
 

@@ -1,4 +1,4 @@
-//! The signals that ask the command to end, as opposed to those that end it.
+//! StopSignals that ask the command to stop: SIGINT and SIGTERM.
 
 #[cfg(unix)]
 use anyhow::Context;
@@ -9,16 +9,16 @@ const INTERRUPTED: u8 = 128 + 2;
 #[cfg(unix)]
 const TERMINATED: u8 = 128 + 15;
 
-/// An interrupt from the terminal, or what service managers and containers send.
+/// SIGINT from the terminal, SIGTERM from service managers and containers.
 #[cfg(unix)]
-pub(crate) struct Signals {
+pub(crate) struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
 }
 
 #[cfg(unix)]
-impl Signals {
-    /// From here on they no longer end the process.
+impl StopSignals {
+    /// Starts listening: from now on the signals no longer kill the process.
     pub(crate) fn listen() -> anyhow::Result<Self> {
         let listen = |kind| signal(kind).context("cannot listen for signals");
         Ok(Self {
@@ -27,8 +27,9 @@ impl Signals {
         })
     }
 
-    /// Completes with the next of them, as the exit status that shells give to what it ended.
-    /// Dropping the future loses none.
+    /// Waits for the next signal and returns the exit status that shells give it.
+    ///
+    /// Cancel-safe.
     pub(crate) async fn next(&mut self) -> u8 {
         tokio::select! {
             _ = self.interrupt.recv() => INTERRUPTED,
@@ -37,21 +38,21 @@ impl Signals {
     }
 }
 
-/// An interrupt from the terminal.
+/// Ctrl-C in the terminal.
 #[cfg(not(unix))]
-pub(crate) struct Signals;
+pub(crate) struct StopSignals;
 
 #[cfg(not(unix))]
-impl Signals {
-    /// They end the process until one is waited for.
+impl StopSignals {
+    /// Does nothing: Ctrl-C kills the process until [`StopSignals::next`] is called.
     pub(crate) fn listen() -> anyhow::Result<Self> {
         Ok(Self)
     }
 
-    /// Completes with the next of them, as the exit status that shells give to what it ended.
+    /// Waits for the next signal and returns the exit status that shells give it.
     pub(crate) async fn next(&mut self) -> u8 {
         if tokio::signal::ctrl_c().await.is_err() {
-            // Then it is ended as by force, which needs nobody to listen.
+            // Without a handler Ctrl-C still kills the process.
             std::future::pending().await
         }
         INTERRUPTED

@@ -55,9 +55,8 @@ impl StrategyName {
     }
 }
 
-/// Suggests a name to somebody who typed another name of the same strategy: the RFC's, or
-/// that of earlier versions.
-pub(crate) fn suggest(typed: &str) -> Option<&'static str> {
+/// Returns the current name of a strategy that was renamed.
+pub(crate) fn new_name(typed: &str) -> Option<&'static str> {
     match typed {
         "fast-fail" => Some("best-effort-until-terminal"),
         "fail-fast" => Some("no-retry"),

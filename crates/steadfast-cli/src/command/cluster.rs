@@ -1,4 +1,4 @@
-//! `steadfast cluster`: a cluster that stays up until it is interrupted.
+//! `steadfast cluster`: a test cluster that runs until it is interrupted.
 
 use std::io::ErrorKind;
 use std::net::IpAddr;
@@ -13,28 +13,28 @@ use tempfile::TempPath;
 use crate::exit::refuse;
 use crate::output::{self, line};
 use crate::schedule;
-use crate::signals::Signals;
+use crate::signals::StopSignals;
 
-/// Start a Couchbase-protocol cluster to test against, and break
+/// Start a test cluster that speaks the Couchbase protocol and injects faults
 ///
-/// Starts real nodes on loopback, in this process. Any Couchbase SDK connects to the
-/// printed connection string. It stays up until interrupted, by Ctrl-C or SIGTERM, and
-/// keeps everything in memory. A schedule injects faults over time.
+/// The nodes run in this process and listen on loopback. Any Couchbase SDK can connect to
+/// the printed connection string. All data is in memory. The cluster runs until Ctrl-C or
+/// SIGTERM.
 #[derive(Args)]
 #[command(after_help = concat!("\
 Examples:
   steadfast cluster                              one node, bucket `default`, user Administrator/password
   steadfast cluster --nodes 3 --bucket travel --replicas 1 --tls
-  steadfast cluster --usual-ports                on 11210, 8091, … as a real server
+  steadfast cluster --usual-ports                on 11210, 8091, … like a real server
 
-In another terminal, with the control address that it prints:
+In another terminal, with the printed control address:
   export STEADFAST_CONTROL=127.0.0.1:40000
   steadfast fault add --opcode SET --times 3 answer --status ETMPFAIL
   steadfast topology rebalance-in
 
-A schedule is a file with a line for each event: its time, counted from the start, and a
-command as it is given to steadfast, or `stop`. Events run in this order, each when its
-time has come and the one before is done; `#` begins a comment.
+A schedule is a file with a line for each event: its time since the start, and a command
+of steadfast, or `stop`. Events run in this order, each when its time has come and the one
+before is done; `#` begins a comment.
   0s    fault add --opcode SET --probability 0.01 cut-after-applying
   5s    topology rebalance-in --no-wait
   20s   topology crash 1
@@ -43,104 +43,100 @@ time has come and the one before is done; `#` begins a comment.
   60s   stop
 
 ", crate::exit::plain_statuses!(), "
-  An interrupt (Ctrl-C) or SIGTERM ends it well, with status 0."))]
-pub(crate) struct Arguments {
-    /// How many nodes to start
+  Ctrl-C and SIGTERM stop the cluster with status 0."))]
+pub(crate) struct ClusterArgs {
+    /// Number of nodes
     #[arg(long, default_value_t = 1)]
     nodes: usize,
-    /// A bucket to create; may be given several times
+    /// Bucket to create; repeatable
     #[arg(long = "bucket", default_values_t = [String::from("default")], value_name = "NAME")]
     buckets: Vec<String>,
-    /// How many replicas the buckets have
+    /// Number of replicas of each bucket
     #[arg(long, default_value_t = 1)]
     replicas: usize,
-    /// How many vbuckets the buckets have
+    /// Number of vbuckets of each bucket
     #[arg(long, default_value_t = 1024)]
     vbuckets: u16,
-    /// A user who may do everything, as NAME:PASSWORD; may be given several times
+    /// Administrator of the cluster; repeatable
     #[arg(long = "user", default_values_t = [String::from("Administrator:password")], value_name = "NAME:PASSWORD")]
     users: Vec<String>,
-    /// Listen with TLS as well, under a certificate authority made for the occasion
+    /// Also listen with TLS, with a new certificate authority
     #[arg(long)]
     tls: bool,
-    /// Where to write the authority's certificate [default: a temporary file, removed in the end]
+    /// File for the authority's certificate [default: a temporary file, removed at the end]
     #[arg(long, value_name = "FILE", requires = "tls")]
     ca_out: Option<PathBuf>,
-    /// The address to listen on; anybody who can reach it can use the cluster
-    #[arg(long, default_value = "127.0.0.1")]
+    /// Address to listen on; whoever can reach it can use the cluster
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     bind: IpAddr,
-    /// The host name to tell clients [default: the address]
+    /// Host name that clients get [default: the address]
     #[arg(long)]
     host: Option<String>,
-    /// Put the first node on the ports of a real server (11210, 8091, …) instead of free ones
+    /// Use the ports of a real server (11210, 8091, …) for the first node
     #[arg(long)]
     usual_ports: bool,
-    /// The port of the control endpoint; 0 is any free one
+    /// Port of the control endpoint; 0 takes a free one
     #[arg(long, default_value_t = 0, value_name = "PORT")]
     control_port: u16,
-    /// How many applied mutations the journal remembers
+    /// Number of applied mutations that the journal keeps
     #[arg(long, default_value_t = steadfast_cluster::journal::DEFAULT_LIMIT, value_name = "ENTRIES")]
     journal: usize,
-    /// The seed of everything random, to replay a run
+    /// Seed of all randomness, to repeat a run
     #[arg(long, value_parser = crate::number::whole)]
     seed: Option<u64>,
-    /// A file of faults and topology changes, each with its time
+    /// File of faults and topology changes, each with its time
     #[arg(long, value_name = "FILE")]
     schedule: Option<PathBuf>,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
+pub(crate) async fn run(args: ClusterArgs) -> anyhow::Result<()> {
     // Read first: the cluster must not start for an invalid schedule.
-    let schedule = match &arguments.schedule {
+    let schedule = match &args.schedule {
         Some(path) => schedule::read(path)?,
         None => Default::default(),
     };
-    // So that there is no moment in which a signal would end it as a crash does.
-    let mut signals = Signals::listen()?;
+    // Early, so that a signal never kills the process without cleaning up.
+    let mut signals = StopSignals::listen()?;
     let mut builder = TestCluster::builder()
-        .nodes(arguments.nodes)
-        .tls(arguments.tls)
-        .bind(arguments.bind)
-        .usual_ports(arguments.usual_ports)
-        .control(arguments.control_port)
-        .journal_limit(arguments.journal);
-    if let Some(host) = &arguments.host {
+        .nodes(args.nodes)
+        .tls(args.tls)
+        .bind(args.bind)
+        .usual_ports(args.usual_ports)
+        .control(args.control_port)
+        .journal_limit(args.journal);
+    if let Some(host) = &args.host {
         builder = builder.host(host);
     }
-    if let Some(seed) = arguments.seed {
+    if let Some(seed) = args.seed {
         builder = builder.seed(seed);
     }
-    for user in &arguments.users {
-        // What is in the wrong place may be the password, so it is not repeated.
+    for user in &args.users {
+        // Any part of an invalid value may be the password, so it is not printed.
         match user.split_once(':') {
             Some((name, password)) if check_name(name).is_ok() && !password.is_empty() => {
                 builder = builder.user(name, password);
             }
             _ => refuse!(
-                "--user is NAME:PASSWORD: both are there, and the name has no control characters"
+                "invalid --user: write NAME:PASSWORD, both not empty, no control characters in the name"
             ),
         }
     }
-    for bucket in &arguments.buckets {
+    for bucket in &args.buckets {
         let settings = BucketSettings::new(bucket);
-        builder = builder.bucket(
-            settings
-                .replicas(arguments.replicas)
-                .vbuckets(arguments.vbuckets),
-        );
+        builder = builder.bucket(settings.replicas(args.replicas).vbuckets(args.vbuckets));
     }
     let cluster = builder
         .start()
         .await
-        .map_err(|error| explain(error, &arguments))?;
-    // Kept until the end: dropping it removes the file.
+        .map_err(|error| with_advice(error, &args))?;
+    // Dropping it at the end removes the file.
     let mut temporary_file = None;
 
     let mut authority = None;
     if let Some(pem) = cluster.ca_pem() {
-        let path = match &arguments.ca_out {
+        let path = match &args.ca_out {
             Some(path) => path.clone(),
-            None => temporary_file.insert(temporary()?).to_path_buf(),
+            None => temporary_file.insert(temporary_ca_file()?).to_path_buf(),
         };
         std::fs::write(&path, pem).with_context(|| format!("cannot write {}", path.display()))?;
         authority = Some(path);
@@ -159,8 +155,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         ));
     }
     line(format_args!("seed       {}", cluster.seed()));
-    line("up; interrupt to stop");
-    // A cluster whose address nobody was told is of no use.
+    line("up; Ctrl-C stops it");
+    // Without the printed address nobody can use the cluster.
     if output::lost().is_some() {
         cluster.stop().await;
         return Ok(());
@@ -172,9 +168,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
             None => Ok(false),
         }
     };
-    let outcome = tokio::select! {
+    let result = tokio::select! {
         _ = signals.next() => Ok(()),
-        outcome = played => match outcome {
+        stopped = played => match stopped {
             Ok(true) => Ok(()),
             Ok(false) => {
                 signals.next().await;
@@ -184,26 +180,28 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         },
     };
     cluster.stop().await;
-    outcome
+    result
 }
 
-/// A file for the authority's certificate that goes when the command does.
-fn temporary() -> anyhow::Result<TempPath> {
+/// Creates a file for the authority's certificate that is removed at the end.
+fn temporary_ca_file() -> anyhow::Result<TempPath> {
     let file = tempfile::Builder::new()
         .prefix("steadfast-ca-")
         .suffix(".pem")
         .tempfile()
-        .context("cannot make a temporary file for the authority's certificate; give --ca-out")?;
+        .context(
+            "cannot create a temporary file for the authority's certificate; give --ca-out FILE",
+        )?;
     Ok(file.into_temp_path())
 }
 
-/// What to do about a cluster that does not start.
-fn explain(error: ClusterError, arguments: &Arguments) -> anyhow::Error {
+/// Adds advice to the error of a cluster that does not start.
+fn with_advice(error: ClusterError, args: &ClusterArgs) -> anyhow::Error {
     let taken = matches!(&error, ClusterError::Io(io) if io.kind() == ErrorKind::AddrInUse);
     let advice = match taken {
-        true if arguments.usual_ports => "leave --usual-ports out for free ones",
-        true if arguments.control_port != 0 => "leave --control-port out for a free one",
+        true if args.usual_ports => "leave --usual-ports out to use free ports",
+        true if args.control_port != 0 => "leave --control-port out to use a free port",
         _ => return error.into(),
     };
-    anyhow::Error::new(error).context(format!("a port is taken; {advice}"))
+    anyhow::Error::new(error).context(format!("a port is in use; {advice}"))
 }

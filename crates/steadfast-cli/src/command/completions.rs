@@ -1,24 +1,24 @@
-//! `steadfast completions`: what the shell needs to complete a command.
+//! `steadfast completions`: prints completion scripts for shells.
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
-/// Print what your shell needs to complete commands and options
+/// Print a script that completes commands and options in your shell
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   bash   steadfast completions bash > ~/.local/share/bash-completion/completions/steadfast
   zsh    steadfast completions zsh > \"${fpath[1]}/_steadfast\"
   fish   steadfast completions fish > ~/.config/fish/completions/steadfast.fish")]
-pub(crate) struct Arguments {
-    /// The shell
+pub(crate) struct CompletionsArgs {
+    /// Your shell
     shell: Shell,
 }
 
-pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
+pub(crate) fn run(args: CompletionsArgs) -> anyhow::Result<()> {
     let mut script = Vec::new();
-    let mut command = crate::Arguments::command();
-    clap_complete::generate(arguments.shell, &mut command, "steadfast", &mut script);
+    let mut command = crate::CommandLine::command();
+    clap_complete::generate(args.shell, &mut command, "steadfast", &mut script);
     crate::output::bytes(&script);
     Ok(())
 }

@@ -1,19 +1,19 @@
-//! `steadfast doctor`: what works of a connection, and what does not.
+//! `steadfast doctor`: checks a connection step by step.
 
 use clap::Args;
 use serde_json::{Value, json};
 use steadfast_couchbase::diagnostics::{Checkup, Finding, Outcome};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use crate::connection::{Connection, senseless};
-use crate::exit::Ended;
+use crate::connect::ConnectArgs;
+use crate::exit::{AlreadyReported, usage};
 use crate::output::{BAD, FAINT, GOOD, line, styled};
 
-/// Connect as a client would, and say step by step what works and what does not
+/// Check a connection step by step, with advice on every step that fails
 ///
-/// Looks up the name, connects, makes TLS, authenticates, opens the bucket, connects to
-/// every node, asks for a document of the collection and pings every service. What does
-/// not work comes with what to do about it. Nothing is written.
+/// Resolves the host name, connects, negotiates TLS, authenticates, opens the bucket,
+/// connects to every node, reads a document of the collection, and pings every service.
+/// Writes nothing.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -21,40 +21,36 @@ Examples:
   steadfast doctor couchbases://db.example.com/travel/inventory/users --user app --ca ca.pem
 
 Exit status:
-  0  everything that was tried works
-  1  something does not
-  2  the command line makes no sense")]
-pub(crate) struct Arguments {
+  0  every step that was tried works
+  1  a step fails
+  2  the command line is invalid, or names a file that cannot be read")]
+pub(crate) struct DoctorArgs {
     #[command(flatten)]
-    connection: Connection,
+    connect: ConnectArgs,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let connection = arguments.connection;
-    let address = &connection.address;
-    let (credentials, options) = (connection.credentials()?, connection.options()?);
+pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<()> {
+    let connect = args.connect;
+    let address = &connect.address;
+    let (credentials, options) = (connect.credentials()?, connect.options()?);
     let string = address.string.to_string();
-    let mut checkup = Checkup::new(&string, credentials, options).map_err(senseless)?;
+    let mut checkup = Checkup::new(&string, credentials, options).map_err(usage)?;
     if let Some(scope) = &address.scope {
         checkup = checkup.scope(scope);
     }
     if let Some(collection) = &address.collection {
         checkup = checkup.collection(collection);
     }
-    let json = connection.json;
-    let tell = |finding: &Finding| {
-        if json {
-            line(as_json(finding));
-        } else {
-            print(finding);
-        }
+    let report = |finding: &Finding| match connect.json {
+        true => line(to_json(finding)),
+        false => print(finding),
     };
-    let findings = checkup.run(tell).await.map_err(senseless)?;
+    let findings = checkup.run(report).await.map_err(usage)?;
     if findings
         .iter()
         .any(|finding| finding.outcome == Outcome::Fails)
     {
-        return Err(Ended::FAILED.into());
+        return Err(AlreadyReported::FAILED.into());
     }
     Ok(())
 }
@@ -76,7 +72,7 @@ fn print(finding: &Finding) {
     }
 }
 
-fn as_json(finding: &Finding) -> Value {
+fn to_json(finding: &Finding) -> Value {
     let mut json = json!(finding);
     if let Some(certificate) = certificate(finding) {
         json["certificate"] = json!({
@@ -88,18 +84,18 @@ fn as_json(finding: &Finding) -> Value {
     json
 }
 
-/// What people want to know of a certificate.
-struct Certificate {
+/// The fields of a certificate that help to diagnose a connection.
+struct CertificateSummary {
     subject: String,
     issuer: String,
     until: String,
     self_signed: bool,
 }
 
-impl Certificate {
+impl CertificateSummary {
     fn describe(&self) -> String {
         let issuer = match self.self_signed {
-            true => "issued by itself".to_owned(),
+            true => "self-signed".to_owned(),
             false => format!("issued by {}", self.issuer),
         };
         format!(
@@ -109,10 +105,10 @@ impl Certificate {
     }
 }
 
-fn certificate(finding: &Finding) -> Option<Certificate> {
+fn certificate(finding: &Finding) -> Option<CertificateSummary> {
     let der = finding.certificate.as_ref()?;
     let (_, certificate) = X509Certificate::from_der(der).ok()?;
-    Some(Certificate {
+    Some(CertificateSummary {
         subject: certificate.subject().to_string(),
         issuer: certificate.issuer().to_string(),
         until: certificate

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use steadfast_cluster::Service;
 use steadfast_cluster::fault::{Fault, FaultSpec, InvalidFault};
 
-use crate::control::Control;
+use crate::control::ControlArgs;
 use crate::exit::usage;
 use crate::output::line;
 
@@ -29,7 +29,7 @@ Examples:
 ", crate::exit::plain_statuses!()))]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    control: Control,
+    control: ControlArgs,
     #[command(subcommand)]
     action: Action,
 }

@@ -1,4 +1,4 @@
-//! The subcommands, a file or a folder for each: its arguments, and `run`.
+//! The subcommands: a file or folder for each, with its flags and `run`.
 
 pub(crate) mod cluster;
 pub(crate) mod completions;

@@ -7,16 +7,17 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use steadfast_couchbase::{Error, Query, QueryMeta, QueryRows};
 
-use crate::connection::Connection;
+use crate::connect::ConnectArgs;
 use crate::exit::{refuse, usage};
 use crate::output::{aside, bytes, line};
 
 /// Run a SQL++ statement and print its rows, one line of JSON each
 ///
-/// The rows go to standard output as they arrive. With --json they are the `rows` of
-/// one object, whose `meta` has status, ids, warnings and metrics; if an error comes
-/// after the first row, the object ends with it as `error`. If the address names a
-/// bucket and a scope, the statement runs within them.
+/// Writes the rows to standard output as they arrive. If the address has a bucket and a
+/// scope, the statement runs within them.
+///
+/// With --json the output is one object: `rows`, and `meta` with status, ids, warnings and
+/// metrics. If an error follows the first row, the object ends with it as `error`.
 #[derive(Args)]
 #[command(after_help = concat!("\
 Examples:
@@ -25,49 +26,49 @@ Examples:
       'SELECT name FROM users WHERE age > $least' --param least=30 --user app --readonly
   steadfast query couchbase://localhost 'SELECT 1' --user app --readonly --json | jq .meta.metrics
 
-", crate::exit::statuses!()))]
-pub(crate) struct Arguments {
+", crate::exit::document_statuses!()))]
+pub(crate) struct QueryArgs {
     #[command(flatten)]
-    connection: Connection,
-    /// The statement
+    connect: ConnectArgs,
+    /// The SQL++ statement
     statement: String,
-    /// The value of the parameter $NAME, as JSON or else as text; may be given several times
+    /// Value of the parameter $NAME, as JSON or else as text; repeatable
     #[arg(long = "param", value_name = "NAME=VALUE")]
     named: Vec<String>,
-    /// The value of the next of $1, $2, …, as JSON or else as text; may be given several times
+    /// Value of the next of $1, $2, …, as JSON or else as text; repeatable
     #[arg(long = "arg", value_name = "VALUE")]
     positional: Vec<String>,
-    /// The statement changes nothing, so that it may be sent again whatever happened
+    /// The statement changes nothing, so that every retry is safe
     #[arg(long)]
     readonly: bool,
-    /// Let the service prepare the statement
+    /// Prepare the statement
     #[arg(long)]
     prepared: bool,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let connection = &arguments.connection;
-    let address = &connection.address;
+pub(crate) async fn run(args: QueryArgs) -> anyhow::Result<()> {
+    let connect = &args.connect;
+    let address = &connect.address;
     if address.collection.is_some() {
-        refuse!("a statement runs within a scope; leave the collection out of the address");
+        refuse!("a query runs in a scope: leave the collection out of the address");
     }
-    let cluster = connection.open().await?;
-    let statement = &arguments.statement;
+    let cluster = connect.open().await?;
+    let statement = &args.statement;
     let query = match (address.string.bucket(), &address.scope) {
         (Some(bucket), Some(scope)) => cluster.bucket(bucket).scope(scope).query(statement),
         _ => cluster.query(statement),
     };
-    let query = arguments.parameters(query)?;
-    connection.services(&cluster).await?;
-    let outcome = print(query, connection).await;
+    let query = args.parameters(query)?;
+    connect.services(&cluster).await?;
+    let printed = print(query, connect).await;
     cluster.close().await;
-    outcome.map_err(|error| connection.failed(&error))
+    printed.map_err(|error| connect.report(&error))
 }
 
-/// Prints the rows as they come, so that a long answer is not held as a whole.
-async fn print(query: Query, connection: &Connection) -> Result<(), Error> {
+/// Prints the rows as they arrive, so that memory is bounded.
+async fn print(query: Query, connect: &ConnectArgs) -> Result<(), Error> {
     let mut rows = query.await?;
-    if connection.json {
+    if connect.json {
         return print_object(rows).await;
     }
     while let Some(row) = rows.next::<Box<RawValue>>().await? {
@@ -82,45 +83,45 @@ async fn print(query: Query, connection: &Connection) -> Result<(), Error> {
             warning.code, warning.message
         ));
     }
-    if let (true, Some(metrics)) = (connection.verbose, &meta.metrics) {
+    if let (true, Some(metrics)) = (connect.verbose, &meta.metrics) {
         let took = crate::duration::show(metrics.elapsed_time);
         aside(format_args!("rows {}, in {took}", metrics.result_count));
     }
     Ok(())
 }
 
-/// The same as one object. It is well-formed however the query ends, and there is none
-/// if it ends before the first row.
+/// Prints rows and metadata as one object. An error after the first row leaves it
+/// well-formed; after an error before that there is no object.
 async fn print_object(mut rows: QueryRows) -> Result<(), Error> {
-    let mut begun = false;
-    let outcome = loop {
+    let mut started = false;
+    let result = loop {
         match rows.next::<Box<RawValue>>().await {
             Ok(Some(row)) => {
-                bytes(if begun { b"," } else { b"{\"rows\":[" });
+                bytes(if started { b"," } else { b"{\"rows\":[" });
                 bytes(row.get().as_bytes());
-                begun = true;
+                started = true;
             }
             Ok(None) => break Ok(()),
             Err(error) => break Err(error),
         }
     };
-    match &outcome {
+    match &result {
         Ok(()) => {
-            let front = if begun { "" } else { "{\"rows\":[" };
-            let meta = rows.meta().map_or(Value::Null, as_json);
+            let front = if started { "" } else { "{\"rows\":[" };
+            let meta = rows.meta().map_or(Value::Null, meta_json);
             line(format_args!("{front}],\"meta\":{meta}}}"));
         }
-        Err(error) if begun => line(format_args!(
+        Err(error) if started => line(format_args!(
             "],\"meta\":null,\"error\":{}}}",
             error.to_json()
         )),
         Err(_) => {}
     }
-    outcome
+    result
 }
 
-/// What is known of a query.
-fn as_json(meta: &QueryMeta) -> Value {
+/// Formats the metadata of a query.
+fn meta_json(meta: &QueryMeta) -> Value {
     let millis = |duration: Duration| duration.as_secs_f64() * 1e3;
     let warnings = meta.warnings.iter();
     json!({
@@ -144,25 +145,25 @@ fn as_json(meta: &QueryMeta) -> Value {
     })
 }
 
-impl Arguments {
+impl QueryArgs {
     fn parameters(&self, mut query: Query) -> anyhow::Result<Query> {
         for parameter in &self.named {
             let parts = parameter.split_once('=');
             let Some((name, value)) = parts.filter(|(name, _)| !name.is_empty()) else {
-                refuse!("a --param is NAME=VALUE, not {parameter:?}");
+                refuse!("invalid --param {parameter:?}: write NAME=VALUE");
             };
-            query = query.named(name, &value_of(value)).map_err(usage)?;
+            query = query.named(name, &parse_value(value)).map_err(usage)?;
         }
         for value in &self.positional {
-            query = query.positional(&value_of(value)).map_err(usage)?;
+            query = query.positional(&parse_value(value)).map_err(usage)?;
         }
         let query = query.readonly(self.readonly).prepared(self.prepared);
-        let query = query.metrics(self.connection.verbose || self.connection.json);
-        Ok(query.retry(self.connection.strategy()))
+        let query = query.metrics(self.connect.verbose || self.connect.json);
+        Ok(query.retry(self.connect.strategy()))
     }
 }
 
-/// JSON if it is, and text if not, so that most values need no quotes.
-fn value_of(text: &str) -> Value {
+/// Parses JSON, or else takes the text as it is, so that most values need no quotes.
+fn parse_value(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| json!(text))
 }

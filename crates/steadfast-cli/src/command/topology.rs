@@ -1,4 +1,4 @@
-//! `steadfast topology`: nodes that come, fall over, come back and go.
+//! `steadfast topology`: changes the nodes of a running cluster.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,18 +9,18 @@ use hyper::Method;
 use serde_json::{Value, json};
 use steadfast_cluster::cluster::Pace;
 
-use crate::control::Control;
+use crate::control::ControlArgs;
 use crate::output::line;
 
-/// How often a rebalance is looked at that is waited for.
-const GLANCE: Duration = Duration::from_millis(50);
+/// The interval of polling a rebalance.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Change the nodes of a running cluster under its clients
+/// Add, remove, crash and restart nodes of a running cluster
 #[derive(Args)]
 #[command(after_help = concat!("\
 Examples:
   steadfast topology show
-  steadfast topology rebalance-in                    adds a node and moves its share to it
+  steadfast topology rebalance-in                    adds a node and moves vbuckets to it
   steadfast topology rebalance-out 1 --step 1 --pause 50
   steadfast topology crash 2
   steadfast topology fail-over 2                     promotes replicas in place of node 2
@@ -29,93 +29,92 @@ Examples:
   steadfast topology cancel                          stops it where it is
 
 ", crate::exit::plain_statuses!()))]
-pub(crate) struct Arguments {
+pub(crate) struct TopologyArgs {
     #[command(flatten)]
-    control: Control,
+    control: ControlArgs,
     #[command(subcommand)]
     action: Action,
 }
 
 #[derive(Subcommand)]
 enum Action {
-    /// Show nodes and buckets, and how far a rebalance is
+    /// Show nodes, buckets and the progress of a rebalance
     Show,
-    /// Add a node and move its share of every bucket to it
+    /// Add a node, and move its share of every bucket to it
     RebalanceIn {
         #[command(flatten)]
-        pace: PaceArguments,
+        pace: PaceArgs,
     },
     /// Move everything off a node and remove it
     RebalanceOut {
-        /// The number of the node
+        /// Number of the node
         #[arg(value_parser = crate::number::node)]
         node: u64,
         #[command(flatten)]
-        pace: PaceArguments,
+        pace: PaceArgs,
     },
     /// Spread every bucket evenly over the nodes as they are
     Rebalance {
         #[command(flatten)]
-        pace: PaceArguments,
+        pace: PaceArgs,
     },
-    /// Stop the rebalance that runs where it is
+    /// Stop the running rebalance
     ///
-    /// What has moved has moved, the rest has not, and every vbucket is where the map says:
-    /// `steadfast topology rebalance` goes on from there. A node that was to join has
-    /// joined; one that was to leave stays.
+    /// Vbuckets that have moved stay where they are, and `steadfast topology rebalance`
+    /// continues from there. A node that was to join has joined; one that was to leave stays.
     Cancel,
-    /// Take a node out at once and promote replicas in its place
+    /// Remove a node at once, and promote replicas in its place
     FailOver {
-        /// The number of the node
+        /// Number of the node
         #[arg(value_parser = crate::number::node)]
         node: u64,
     },
-    /// Stop a node as a crash would: connections are cut, the map still names it
+    /// Crash a node: its connections break, and the map still contains it
     Crash {
-        /// The number of the node
+        /// Number of the node
         #[arg(value_parser = crate::number::node)]
         node: u64,
     },
-    /// Start a node that crashed, on the same ports and with its data
+    /// Start a crashed node, on the same ports and with its data
     Restart {
-        /// The number of the node
+        /// Number of the node
         #[arg(value_parser = crate::number::node)]
         node: u64,
     },
-    /// Bring a failed-over node back, empty; a rebalance gives it its share
+    /// Bring a failed-over node back, empty; then rebalance
     Recover {
-        /// The number of the node
+        /// Number of the node
         #[arg(value_parser = crate::number::node)]
         node: u64,
     },
 }
 
 #[derive(Args)]
-struct PaceArguments {
-    /// How many vbuckets move between two maps, 1 or more [default: 16]
+struct PaceArgs {
+    /// Number of vbuckets that move between two maps, 1 or more [default: 16]
     #[arg(long, value_name = "VBUCKETS", value_parser = crate::number::at_least_one)]
     step: Option<u64>,
-    /// How long to rest between two steps, in milliseconds, up to 60000 [default: 10]
+    /// Pause between two steps, in milliseconds, up to 60000 [default: 10]
     #[arg(long, value_name = "MS", value_parser = pause)]
     pause: Option<u64>,
-    /// Return at once instead of when it is done; `show` says how far it is
+    /// Return at once; `show` prints the progress
     #[arg(long)]
     no_wait: bool,
 }
 
-impl Arguments {
-    /// The same for the cluster with this control endpoint.
+impl TopologyArgs {
+    /// Replaces the control address.
     pub(crate) fn at(self, address: SocketAddr) -> Self {
         let control = self.control.at(address);
         Self { control, ..self }
     }
 }
 
-impl PaceArguments {
+impl PaceArgs {
     fn body(&self, node: Option<u64>) -> Value {
         json!({
             "node": node,
-            // Waiting is done from here, so that no answer takes as long as a rebalance.
+            // This command polls instead, so that a request has a time limit.
             "wait": false,
             "vbuckets_per_step": self.step,
             "pause_ms": self.pause,
@@ -123,9 +122,9 @@ impl PaceArguments {
     }
 }
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let control = arguments.control;
-    let (path, body, wait) = match arguments.action {
+pub(crate) async fn run(args: TopologyArgs) -> anyhow::Result<()> {
+    let control = args.control;
+    let (path, body, wait) = match args.action {
         Action::Show => {
             show(&control.call(Method::GET, "/status", None).await?);
             return Ok(());
@@ -146,20 +145,20 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         Action::Restart { node } => ("restart", json!({"node": node}), false),
         Action::Recover { node } => ("recover", json!({"node": node}), false),
     };
-    let answer = control
+    let response = control
         .call(Method::POST, &format!("/topology/{path}"), Some(&body))
         .await?;
     if wait {
-        end(&control, &answer["rebalance"]).await?;
+        wait_for_end(&control, &response["rebalance"]).await?;
     }
-    if let Some(node) = answer["node"].as_u64() {
+    if let Some(node) = response["node"].as_u64() {
         line(format_args!("node {node}"));
     }
     Ok(())
 }
 
-/// Waits for the end of a rebalance, for as long as it takes.
-async fn end(control: &Control, id: &Value) -> anyhow::Result<()> {
+/// Polls until a rebalance has ended, without a limit.
+async fn wait_for_end(control: &ControlArgs, id: &Value) -> anyhow::Result<()> {
     loop {
         let path = "/topology/rebalance";
         let status = control.call(Method::GET, path, None).await?;
@@ -168,11 +167,11 @@ async fn end(control: &Control, id: &Value) -> anyhow::Result<()> {
         }
         if status["state"] == "cancelled" {
             bail!(
-                "{}; `steadfast topology rebalance` goes on from there",
+                "{}; `steadfast topology rebalance` continues it",
                 progress(&status).replace(", cancelled", " was cancelled")
             );
         }
-        tokio::time::sleep(GLANCE).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -189,7 +188,7 @@ fn show(status: &Value) {
             text("membership")
         ));
     }
-    // One that is done shows in the nodes.
+    // The nodes show the result of one that is done.
     let rebalance = &status["rebalance"];
     if rebalance.is_object() && rebalance["state"] != "done" {
         line(progress(rebalance));
@@ -205,7 +204,7 @@ fn show(status: &Value) {
     }
 }
 
-/// How far a rebalance is.
+/// Formats the progress of a rebalance.
 fn progress(rebalance: &Value) -> String {
     let text = |field: &str| rebalance[field].as_str().unwrap_or_default();
     let (what, state) = (text("what"), text("state"));
@@ -217,11 +216,11 @@ fn progress(rebalance: &Value) -> String {
     format!("{what}{node}, {state}: {moved} of {total} vbuckets moved")
 }
 
-/// A rest, as long as the cluster takes it.
+/// Parses a pause that the cluster accepts.
 fn pause(text: &str) -> Result<u64, String> {
     let longest = Pace::LONGEST_PAUSE.as_millis();
     match crate::number::whole(text)? {
         pause if u128::from(pause) <= longest => Ok(pause),
-        _ => Err(format!("a pause is at most {longest} ms")),
+        _ => Err(format!("must be at most {longest} ms")),
     }
 }

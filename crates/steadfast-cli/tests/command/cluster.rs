@@ -1,9 +1,9 @@
-//! `steadfast cluster` as a person starts it, and the commands that talk to it.
+//! `steadfast cluster`, and the commands that control it.
 
 use crate::support::{Running, command, run, steadfast};
 
 #[test]
-fn a_cluster_prints_where_it_is_and_obeys() {
+fn a_cluster_prints_its_addresses_and_accepts_commands() {
     let cluster = Running::start(&["--nodes", "2", "--vbuckets", "16", "--tls", "--seed", "7"]);
     assert!(
         cluster
@@ -52,7 +52,7 @@ fn a_cluster_prints_where_it_is_and_obeys() {
 }
 
 #[test]
-fn a_command_that_does_not_know_its_cluster_says_how_to_tell_it() {
+fn a_missing_control_address_is_reported_with_the_ways_to_give_it() {
     let output = steadfast(&["fault", "list"]);
     assert!(!output.ok());
     assert!(output.stderr.contains("--control HOST:PORT"));
@@ -60,7 +60,7 @@ fn a_command_that_does_not_know_its_cluster_says_how_to_tell_it() {
 
 #[cfg(unix)]
 #[test]
-fn a_cluster_that_is_told_to_end_leaves_nothing_behind() {
+fn a_stopped_cluster_removes_its_temporary_file() {
     for signal in ["INT", "TERM"] {
         let cluster = Running::start(&["--vbuckets", "16", "--tls"]);
         let authority = std::path::PathBuf::from(cluster.fact("authority"));
@@ -69,7 +69,7 @@ fn a_cluster_that_is_told_to_end_leaves_nothing_behind() {
         assert_eq!(cluster.end().0, 0, "{signal}");
         assert!(!authority.exists(), "{signal}: {}", authority.display());
     }
-    // A file that was asked for is kept.
+    // A file that --ca-out names is kept.
     let directory = tempfile::tempdir().unwrap();
     let wanted = directory.path().join("ca.pem");
     let path = wanted.to_str().unwrap();
@@ -80,7 +80,7 @@ fn a_cluster_that_is_told_to_end_leaves_nothing_behind() {
 }
 
 #[test]
-fn statuses_of_http_are_shown_as_such_and_those_of_kv_are_no_answer_there() {
+fn faults_of_http_services_take_http_statuses_only() {
     let cluster = Running::start(&["--vbuckets", "16"]);
     let shown = cluster.stdout(&[
         "fault",
@@ -147,9 +147,9 @@ fn statuses_of_http_are_shown_as_such_and_those_of_kv_are_no_answer_there() {
 }
 
 #[test]
-fn an_address_of_version_6_is_one_that_clients_can_read() {
+fn ipv6_addresses_are_printed_in_brackets() {
     if std::net::TcpListener::bind("[::1]:0").is_err() {
-        return; // A machine without it.
+        return; // This machine has no IPv6.
     }
     let cluster = Running::start(&["--vbuckets", "16", "--replicas", "0", "--bind", "::1"]);
     let address = format!("{}/default", cluster.fact("connect"));
@@ -162,7 +162,7 @@ fn an_address_of_version_6_is_one_that_clients_can_read() {
 }
 
 #[test]
-fn a_certificate_that_cannot_be_written_is_told_before_anything_else() {
+fn an_unwritable_certificate_is_reported_before_anything_else() {
     let output = steadfast(&["cluster", "--tls", "--ca-out", "/no/such/place/ca.pem"]);
     assert_eq!((output.status, &*output.stdout), (1, ""), "{output:?}");
     assert!(

@@ -1,4 +1,4 @@
-//! `steadfast doctor`, against clusters with something wrong.
+//! `steadfast doctor`, against healthy and broken clusters.
 
 use serde_json::Value;
 use steadfast_cluster::Service;
@@ -6,7 +6,7 @@ use steadfast_cluster::fault::Fault;
 
 use crate::support::{Output, Served, command, run};
 
-/// The finding at a step.
+/// Returns the line of a step.
 fn found<'a>(output: &'a Output, step: &str) -> &'a str {
     let lines = output.stdout.lines();
     let found = lines.filter(|line| line.split_whitespace().nth(1) == Some(step));
@@ -51,7 +51,7 @@ fn untried(output: &Output, steps: &[&str]) {
 }
 
 #[test]
-fn a_cluster_that_works_works_at_every_step() {
+fn every_step_works_with_a_healthy_cluster() {
     let served = Served::start(|builder| builder.nodes(2));
     let cluster = served.cluster();
     cluster.create_scope("travel", "inventory").unwrap();
@@ -83,7 +83,7 @@ fn a_cluster_that_works_works_at_every_step() {
 }
 
 #[test]
-fn without_a_bucket_the_rest_is_looked_at() {
+fn without_a_bucket_the_other_steps_are_checked() {
     let served = Served::start(|builder| builder);
     let output = served.run(&["doctor", &served.address("")]);
     assert!(output.ok(), "{output:?}");
@@ -92,7 +92,7 @@ fn without_a_bucket_the_rest_is_looked_at() {
 }
 
 #[test]
-fn a_wrong_port_is_told_from_a_wrong_name() {
+fn a_wrong_port_differs_from_a_wrong_name() {
     let mut wrong = command(&["doctor", "couchbase://127.0.0.1:1/travel", "--user", "app"]);
     wrong.env("STEADFAST_PASSWORD", "secret");
     let output = run(wrong);
@@ -109,7 +109,7 @@ fn a_wrong_port_is_told_from_a_wrong_name() {
 }
 
 #[test]
-fn a_wrong_password_is_told() {
+fn a_wrong_password_is_reported() {
     let served = Served::start(|builder| builder);
     let output = served.run_as("wrong", &["doctor", &served.address("travel")]);
     works(&output, "connect");
@@ -123,7 +123,7 @@ fn a_wrong_password_is_told() {
 }
 
 #[test]
-fn a_certificate_that_is_not_trusted_is_shown_with_its_issuer() {
+fn an_untrusted_certificate_is_shown_with_its_issuer() {
     let served = Served::start(|builder| builder.tls(true));
     let cluster = served.cluster();
     let directory = tempfile::tempdir().unwrap();
@@ -139,7 +139,7 @@ fn a_certificate_that_is_not_trusted_is_shown_with_its_issuer() {
     );
     assert!(found(&trusted, "TLS").contains("issued by CN=steadfast cluster authority"));
 
-    // Another authority's certificate is not this one's.
+    // The certificate of another authority is not trusted.
     let other = Served::start(|builder| builder.tls(true));
     std::fs::write(&path, other.cluster().ca_pem().unwrap()).unwrap();
     let output = served.run(&["doctor", &address, "--ca", path.to_str().unwrap()]);
@@ -151,7 +151,7 @@ fn a_certificate_that_is_not_trusted_is_shown_with_its_issuer() {
     );
     untried(&output, &["authenticate", "bucket"]);
 
-    // Who has no file for --ca, or no TLS to use it with, is told at once.
+    // A missing file, or an address without TLS, is a usage error.
     let output = served.run(&["doctor", &address, "--ca", "/no/such/file"]);
     assert!(
         output.status == 2 && output.stderr.contains("/no/such/file"),
@@ -165,7 +165,7 @@ fn a_certificate_that_is_not_trusted_is_shown_with_its_issuer() {
 }
 
 #[test]
-fn a_port_without_tls_is_told_from_one_with() {
+fn a_port_with_and_without_tls_are_distinguished() {
     let served = Served::start(|builder| builder.tls(true));
     let cluster = served.cluster();
     let directory = tempfile::tempdir().unwrap();
@@ -183,7 +183,7 @@ fn a_port_without_tls_is_told_from_one_with() {
 }
 
 #[test]
-fn what_is_missing_in_the_cluster_is_named() {
+fn a_missing_bucket_scope_or_collection_is_named() {
     let served = Served::start(|builder| builder);
     let output = served.run(&["doctor", &served.address("nope")]);
     fails(&output, "bucket", "\"nope\"", "create the bucket");
@@ -205,14 +205,14 @@ fn what_is_missing_in_the_cluster_is_named() {
         "no collection \"users\"",
         "create it",
     );
-    // A scope alone needs no collection `_default`, which only one scope has.
+    // A scope without a collection works: only the default scope has a `_default` one.
     let output = served.run(&["doctor", &served.address("travel/inventory")]);
     assert!(output.ok(), "{output:?}");
     works(&output, "scope");
 }
 
 #[test]
-fn a_service_that_is_down_is_told_from_one_that_is_not_there() {
+fn a_service_that_is_down_is_reported() {
     let served = Served::start(|builder| builder.nodes(2));
     let fault = Fault::on_service(Service::Query).cut_before_reading();
     let _guard = served.cluster().fault(fault);
@@ -239,7 +239,7 @@ fn a_node_that_is_down_is_named() {
 }
 
 #[test]
-fn machines_get_a_finding_a_line() {
+fn json_has_one_finding_per_line() {
     let served = Served::start(|builder| builder);
     let output = served.run_as("wrong", &["doctor", &served.address("travel"), "--json"]);
     assert_eq!(output.status, 1);

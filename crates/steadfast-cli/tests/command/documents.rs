@@ -16,7 +16,7 @@ fn served() -> Served {
 }
 
 #[test]
-fn a_document_goes_in_and_comes_out_byte_for_byte() {
+fn documents_are_stored_and_read_byte_for_byte() {
     let served = served();
     let travel = served.address("travel");
     let text = r#"{"b": 1.0, "a": [1, 2]}"#;
@@ -35,7 +35,7 @@ fn a_document_goes_in_and_comes_out_byte_for_byte() {
 }
 
 #[test]
-fn values_come_from_files_and_pipes_too() {
+fn values_come_from_arguments_files_and_pipes() {
     let served = served();
     let travel = served.address("travel");
     let directory = tempfile::tempdir().unwrap();
@@ -62,7 +62,7 @@ fn values_come_from_files_and_pipes_too() {
 }
 
 #[test]
-fn scripts_can_tell_what_happened_by_the_status() {
+fn the_exit_status_tells_what_happened() {
     let served = served();
     let travel = served.address("travel");
     let status = |arguments: &[&str]| served.run(arguments).status;
@@ -85,11 +85,11 @@ fn scripts_can_tell_what_happened_by_the_status() {
 }
 
 #[test]
-fn an_error_is_one_line_or_its_history_or_json() {
+fn an_error_is_printed_as_a_line_a_history_or_json() {
     let served = Served::start(|builder| builder);
     let rule = Fault::on(Opcode::Get).answer(Status::TemporaryFailure);
     let _guard = served.cluster().fault(rule);
-    // By the number of attempts, which does not depend on how busy the machine is.
+    // A limit on attempts, which unlike a timeout does not depend on the machine's load.
     let travel = served.address("travel?kv_timeout=60s");
     let get = |more: &[&str]| {
         let get = ["get", &travel, "k", "--strategy", "aws-2.1"];
@@ -132,7 +132,7 @@ fn a_strategy_can_be_chosen() {
 }
 
 #[test]
-fn collections_are_part_of_the_address() {
+fn the_address_may_contain_a_collection() {
     let served = served();
     let cluster = served.cluster();
     cluster.create_scope("travel", "inventory").unwrap();
@@ -148,16 +148,16 @@ fn collections_are_part_of_the_address() {
     );
     let half = served.run(&["get", &served.address("travel/inventory"), "k"]);
     assert_eq!(half.status, 2, "{half:?}");
-    assert!(half.stderr.contains("which collection"), "{half:?}");
+    assert!(half.stderr.contains("no collection"), "{half:?}");
     let none = served.run(&["get", &served.address(""), "k"]);
     assert!(
-        none.status == 2 && none.stderr.contains("which bucket"),
+        none.status == 2 && none.stderr.contains("no bucket"),
         "{none:?}"
     );
 }
 
 #[test]
-fn queries_print_a_row_a_line() {
+fn queries_print_one_row_per_line() {
     let served = served();
     let cluster = served.address("");
     let rows = served.run(&["query", &cluster, "SELECT 1 AS one", "--readonly"]);
@@ -174,7 +174,7 @@ fn queries_print_a_row_a_line() {
 }
 
 #[test]
-fn a_query_for_machines_is_one_object_with_rows_and_what_is_known_of_them() {
+fn a_query_with_json_prints_one_object_with_rows_and_metadata() {
     let served = served();
     let cluster = served.address("");
     let query = ["query", &cluster, "SELECT 1 AS one", "--readonly", "--json"];
@@ -200,11 +200,11 @@ fn a_query_for_machines_is_one_object_with_rows_and_what_is_known_of_them() {
         .fault(rule.key("/query/service").answer_http(200, "{"));
     let broken = served.run(&query);
     assert_ne!(broken.status, 0, "{broken:?}");
-    assert_eq!(broken.stdout, "", "no row, no answer");
+    assert_eq!(broken.stdout, "", "there was no row");
 }
 
 #[test]
-fn an_error_behind_the_first_row_ends_the_object_for_machines() {
+fn an_error_after_the_first_row_ends_the_json_object() {
     let served = Served::start(|builder| builder);
     let spec = json!({
         "service": "query", "rows": [{"one": 1}],
@@ -223,7 +223,7 @@ fn an_error_behind_the_first_row_ends_the_object_for_machines() {
 }
 
 #[test]
-fn who_does_not_say_who_they_are_is_told_how() {
+fn missing_credentials_are_reported_with_the_ways_to_give_them() {
     let output = steadfast(&["get", "couchbase://127.0.0.1:1/travel", "k"]);
     assert_eq!(output.status, 2);
     assert!(output.stderr.contains("STEADFAST_USER"), "{output:?}");
@@ -245,7 +245,7 @@ fn who_does_not_say_who_they_are_is_told_how() {
 }
 
 #[test]
-fn the_password_may_stand_in_a_file_with_or_without_a_line_break() {
+fn a_password_file_may_end_with_a_line_break() {
     let served = served();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("password");
@@ -276,7 +276,7 @@ fn the_password_may_stand_in_a_file_with_or_without_a_line_break() {
 }
 
 #[test]
-fn a_cluster_that_is_not_there_is_a_timeout_that_says_where_to_look() {
+fn an_unreachable_cluster_is_a_timeout_with_advice() {
     let address = "couchbase://127.0.0.1:1/travel";
     let mut command = command(&["get", address, "k", "--user", "app", "--timeout", "1s"]);
     command.env("STEADFAST_PASSWORD", "secret");

@@ -21,12 +21,12 @@ fn a_temporary_failure_is_explained_in_full() {
     let expected = "\
 upsert answered ETMPFAIL (0x86)
   reason      KV_TEMPORARY_FAILURE: the server cannot do it now; it did not apply it
-  verdict     retry, also though upsert is not idempotent
+  decision    retry: the reason allows it, although upsert is not idempotent
   delays      1, 2, 4, 8, 16, 32, 64, 128, 256, 500 ms … until the deadline (2.5 s: 13 attempts at most)
   rule        RFC 0049, Response Code Retry List
   strategy    best effort (backoff 1ms × 2ⁿ up to 500ms), failing fast on terminal errors
   what helps  the node is out of memory or behind on its disk: fewer requests, or more memory
-If the connection had closed without an answer instead: no retry: it may have been applied, and upsert is not idempotent.
+If the connection had closed before the response instead: no retry: it may have been applied, and upsert is not idempotent.
 ";
     for status in ["0x86", "134", "ETMPFAIL", "etmpfail"] {
         let output = explain(&format!("kv upsert --status {status}"));
@@ -35,7 +35,7 @@ If the connection had closed without an answer instead: no retry: it may have be
 }
 
 #[test]
-fn stages_decide_before_answers_do() {
+fn the_stage_decides_before_the_response() {
     let cut = json("kv upsert --in-flight");
     assert_eq!(
         (&cut["retry"], &cut["refusal"]),
@@ -59,7 +59,7 @@ fn stages_decide_before_answers_do() {
 }
 
 #[test]
-fn strategies_differ_in_what_they_give_up_on() {
+fn strategies_give_up_for_different_reasons() {
     let missing = "kv get --not-sent COLLECTION_NOT_FOUND --strategy";
     assert_eq!(
         json(&format!("{missing} best-effort-until-terminal"))["refusal"],
@@ -86,7 +86,7 @@ fn strategies_differ_in_what_they_give_up_on() {
 }
 
 #[test]
-fn the_services_answers_are_explained_by_code_and_status() {
+fn responses_of_services_are_explained_by_code_and_status() {
     for (arguments, reason) in [
         ("query --code 4050", "QUERY_PREPARED_STATEMENT_FAILURE"),
         (
@@ -115,7 +115,7 @@ fn the_services_answers_are_explained_by_code_and_status() {
 }
 
 #[test]
-fn an_error_map_of_ones_own_explains_a_status_and_directs_its_retries() {
+fn a_custom_error_map_explains_a_status_and_directs_its_retries() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("map.json");
     let map = r#"{"version":2,"revision":1,"errors":{"ff0":{"name":"BUSY","desc":"busy",
@@ -132,12 +132,12 @@ fn an_error_map_of_ones_own_explains_a_status_and_directs_its_retries() {
 }
 
 #[test]
-fn a_table_has_everything_that_can_happen() {
+fn a_table_has_every_end_of_an_attempt() {
     let table = explain("kv upsert --table");
     for line in [
         "SOCKET_CLOSED_WHILE_IN_FLIGHT        no retry: it may have been applied, and upsert is not idempotent",
-        "answered ETMPFAIL (0x86)                                  KV_TEMPORARY_FAILURE                 retry",
-        "answered E2BIG (0x03)                                     ValueTooLarge                        no retry: the answer is final",
+        "answered ETMPFAIL (0x86)                                  KV_TEMPORARY_FAILURE                 retry: ",
+        "answered E2BIG (0x03)                                     ValueTooLarge                        no retry: the response is final",
     ] {
         assert!(
             table.stdout.contains(line),
@@ -154,24 +154,24 @@ fn a_table_has_everything_that_can_happen() {
     assert_eq!(
         retried.count(),
         4 + 1 + 17,
-        "unsent but terminal, in flight, answered"
+        "not sent and not terminal, in flight, responses"
     );
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_what_would() {
+fn invalid_arguments_are_rejected_with_a_suggestion() {
     for (arguments, text) in [
         ("kv", "get_and_lock"),
-        ("kv frobnicate --in-flight", "is no operation of kv"),
+        ("kv frobnicate --in-flight", "is not an operation of kv"),
         ("kv get", "--in-flight"),
-        ("kv get --status NONSENSE", "is no status"),
+        ("kv get --status NONSENSE", "is not a status"),
         ("kv get --http 500", "--status"),
         ("query --status 0x86", "--code"),
-        ("kv get --not-sent NONSENSE", "is no reason"),
+        ("kv get --not-sent NONSENSE", "is not a reason"),
         ("kv get --in-flight --timeout 5", "2.5s"),
         ("kv get --readonly --in-flight", "--readonly"),
         ("management FETCH --in-flight", "DELETE"),
-        ("search upsert --in-flight", "one operation"),
+        ("search upsert --in-flight", "only one operation"),
         ("kv get --status 0x86 --in-flight", "cannot be used with"),
         ("frob get", "possible values"),
     ] {
@@ -182,7 +182,7 @@ fn what_makes_no_sense_is_refused_with_what_would() {
 }
 
 #[test]
-fn a_deadline_before_the_first_delay_is_said_so() {
+fn a_deadline_before_the_first_delay_is_reported() {
     let status = ["--status", "ETMPFAIL", "--timeout", "1ms"];
     let output = steadfast(&[&["explain", "kv", "get"][..], &status].concat());
     assert!(output.ok(), "{output:?}");

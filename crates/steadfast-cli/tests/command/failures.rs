@@ -1,4 +1,4 @@
-//! What the command says when the world around it does not play along.
+//! Failures outside of the command: full disks, closed ports, unwritable files.
 
 use std::fs::OpenOptions;
 use std::net::TcpListener;
@@ -12,9 +12,9 @@ fn output_that_could_not_be_written_is_an_error() {
     let travel = served.address("travel");
     for (arguments, status) in [
         (&["explain", "kv", "get", "--status", "ETMPFAIL"][..], 1),
-        // It was stored, and must not be said not to have been.
+        // It was stored, so the status must be the ambiguous one.
         (&["upsert", &travel, "k", "1", "--json"], 4),
-        // Nobody knows where it is.
+        // Without its printed address the cluster is useless.
         (&["cluster", "--nodes", "1"], 1),
     ] {
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
@@ -30,8 +30,8 @@ fn output_that_could_not_be_written_is_an_error() {
 }
 
 #[test]
-fn a_port_where_nobody_listens_is_named_and_so_is_the_doctor() {
-    // Bound and let go again, so that nobody else is likely to be there.
+fn a_refused_connection_is_reported_and_the_doctor_suggested() {
+    // Bound and released, so that probably nothing listens there.
     let port = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -46,7 +46,7 @@ fn a_port_where_nobody_listens_is_named_and_so_is_the_doctor() {
 }
 
 #[test]
-fn a_page_that_cannot_be_written_is_told_before_the_run() {
+fn an_unwritable_page_is_reported_before_the_run() {
     let refused = steadfast(&["load", "--html", "/nonexistent/page.html"]);
     assert_eq!(refused.status, 1, "{refused:?}");
     assert!(refused.stdout.is_empty(), "{refused:?}");
@@ -57,7 +57,7 @@ fn a_page_that_cannot_be_written_is_told_before_the_run() {
 }
 
 #[test]
-fn a_chance_that_is_no_number_is_refused() {
+fn a_probability_that_is_not_a_number_is_rejected() {
     let nan = ["--probability", "nan"];
     let add = ["fault", "add", "--opcode", "GET", nan[0], nan[1], "hold"];
     let refused = steadfast(&add);

@@ -1,10 +1,9 @@
-//! The commands of the guides, as a reader runs them one after the other.
+//! Runs the commands of the guides.
 //!
-//! Of every guide each block marked `sh` is run, in order and in one directory; a
-//! block marked `text` right behind it is what it prints, `[…]` standing for anything.
-//! A block that is one `steadfast cluster …` is the first terminal: it runs until the
-//! next one, and what it printed takes the place of what the guide says was printed.
-//! Blocks of Rust are run with the docs of `steadfast-couchbase`.
+//! Each block marked `sh` is run, in order and in one directory. A block marked `text` right
+//! after it is the expected output, in which `[…]` stands for anything. A block with only
+//! `steadfast cluster …` is the first terminal: it runs until the next one, and its output
+//! replaces the addresses in the guide. Blocks of Rust are doctests of the crates.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -14,7 +13,7 @@ use crate::support::{BINARY, Running, quiet};
 
 macro_rules! guides {
     ($($test:ident: $name:literal;)*) => {
-        /// The guides that are run.
+        /// The guides with commands.
         const GUIDES: &[&str] = &[$($name),*];
 
         $(
@@ -27,13 +26,13 @@ macro_rules! guides {
 }
 
 guides! {
-    the_commands_on_strategies_print_what_the_guide_says: "choosing-a-strategy.md";
-    the_commands_on_budgets_print_what_the_guide_says: "budgets.md";
-    the_commands_on_storms_print_what_the_guide_says: "storm.md";
-    the_commands_on_stages_print_what_the_guide_says: "idempotency-and-stages.md";
-    the_commands_on_reasons_print_what_the_guide_says: "couchbase-reasons.md";
-    the_commands_on_testing_print_what_the_guide_says: "testing-with-the-cluster.md";
-    the_commands_for_sdk_authors_print_what_the_guide_says: "for-sdk-authors.md";
+    choosing_a_strategy: "choosing-a-strategy.md";
+    budgets: "budgets.md";
+    storm: "storm.md";
+    idempotency_and_stages: "idempotency-and-stages.md";
+    couchbase_reasons: "couchbase-reasons.md";
+    testing_with_the_cluster: "testing-with-the-cluster.md";
+    for_sdk_authors: "for-sdk-authors.md";
 }
 
 #[test]
@@ -76,7 +75,7 @@ fn blocks(guide: &str) -> Vec<Block> {
             (None, None) => {}
         }
     }
-    assert!(open.is_none(), "a block without an end");
+    assert!(open.is_none(), "a block is not closed");
     blocks
 }
 
@@ -91,10 +90,15 @@ fn run(name: &str, guide: &str) {
             "rust" => continue,
             "text" => {
                 let before = index.checked_sub(1).map(|before| &*blocks[before].language);
-                assert_eq!(before, Some("sh"), "{name}: nobody prints\n{}", block.text);
+                assert_eq!(
+                    before,
+                    Some("sh"),
+                    "{name}: no command prints\n{}",
+                    block.text
+                );
                 continue;
             }
-            other => panic!("{name}: who runs blocks of {other:?}?"),
+            other => panic!("{name}: blocks of {other:?} are not supported"),
         }
         if let Some(arguments) = first_terminal(&block.text) {
             terminal = Some(Running::start(&arguments));
@@ -116,7 +120,7 @@ fn run(name: &str, guide: &str) {
     }
 }
 
-/// The arguments of a cluster that stays up.
+/// Returns the arguments of a block that only starts a cluster.
 fn first_terminal(block: &str) -> Option<Vec<&str>> {
     let mut lines = block.lines();
     let words: Vec<&str> = lines.next()?.split_whitespace().collect();
@@ -124,7 +128,7 @@ fn first_terminal(block: &str) -> Option<Vec<&str>> {
     stays.then(|| words[2..].to_vec())
 }
 
-/// The script with what the cluster really printed.
+/// Replaces the addresses in a script by those that the cluster printed.
 fn as_printed(script: &str, terminal: Option<&Running>) -> String {
     let mut out = String::new();
     for line in script.lines() {
@@ -142,7 +146,7 @@ fn as_printed(script: &str, terminal: Option<&Running>) -> String {
     out
 }
 
-/// Runs a script, and returns what it printed where a reader would see it.
+/// Runs a script and returns its output.
 fn shell(script: &str, directory: &Path) -> String {
     let binaries = Path::new(BINARY).parent().unwrap();
     let path = std::env::var("PATH").unwrap();
@@ -164,7 +168,7 @@ fn shell(script: &str, directory: &Path) -> String {
     printed
 }
 
-/// Whether a text is what a pattern says, in which `[…]` stands for anything.
+/// Matches a text with a pattern in which `[…]` stands for anything.
 fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.trim_end().split("[…]");
     let first = parts.next().unwrap_or_default();
@@ -185,7 +189,7 @@ fn matches(pattern: &str, text: &str) -> bool {
 }
 
 #[test]
-fn a_pattern_is_as_strict_as_it_is_written() {
+fn patterns_are_strict_outside_of_the_gaps() {
     assert!(matches("a [ x", "a [ x\n"));
     assert!(matches("cas […]\nb […] c", "cas 12\nb 3 c"));
     assert!(matches("a[…]", "a"));

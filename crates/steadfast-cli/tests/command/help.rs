@@ -20,7 +20,7 @@ const COMMANDS: [&str; 14] = [
 ];
 
 #[test]
-fn every_command_is_listed_and_teaches_by_example() {
+fn every_command_is_listed_and_has_examples() {
     let all = steadfast(&["--help"]).stdout;
     for name in COMMANDS {
         assert!(all.contains(&format!("  {name}")), "{name} is not in {all}");
@@ -30,7 +30,7 @@ fn every_command_is_listed_and_teaches_by_example() {
 }
 
 #[test]
-fn completions_know_every_command() {
+fn completions_contain_every_command() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = steadfast(&["completions", shell]);
         assert!(script.ok());
@@ -41,7 +41,7 @@ fn completions_know_every_command() {
 }
 
 #[test]
-fn colours_are_for_terminals_and_for_who_asks() {
+fn colours_are_for_terminals_or_on_request() {
     let arguments = ["explain", "kv", "get", "--in-flight"];
     let escape = |output: &str| output.contains('\u{1b}');
     assert!(!escape(&steadfast(&arguments).stdout));

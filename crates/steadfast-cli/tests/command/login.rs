@@ -1,4 +1,4 @@
-//! Saying who one is: a password that is asked for, and a certificate.
+//! Logging in with a password prompt and with a client certificate.
 
 use std::io::{ErrorKind, Read};
 use std::net::{SocketAddr, TcpListener};
@@ -15,7 +15,7 @@ use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 use crate::support::{Output, command, run};
 
 #[test]
-fn without_a_terminal_a_password_is_not_asked_for_but_how_to_give_it_is_said() {
+fn without_a_terminal_a_missing_password_is_an_error_with_the_ways_to_give_it() {
     let get = [
         "get",
         "couchbase://127.0.0.1:1/travel",
@@ -37,7 +37,7 @@ fn without_a_terminal_a_password_is_not_asked_for_but_how_to_give_it_is_said() {
 
 #[cfg(unix)]
 #[test]
-fn on_a_terminal_the_password_is_asked_for_and_not_shown() {
+fn a_terminal_gets_a_hidden_password_prompt() {
     use std::io::Write;
     use std::time::Instant;
 
@@ -51,12 +51,12 @@ fn on_a_terminal_the_password_is_asked_for_and_not_shown() {
         let mut process = get.spawn(end).unwrap();
         let mut seen = String::new();
         read_until(&mut terminal, &mut seen, "Password of app: ");
-        // Nobody types that fast, but a test does.
+        // The test types faster than a person: wait until the echo is off.
         let begun = Instant::now();
         while is_shown(&terminal) {
             assert!(
                 begun.elapsed() < Duration::from_secs(30),
-                "it would be seen"
+                "the echo is still on"
             );
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -71,28 +71,28 @@ fn on_a_terminal_the_password_is_asked_for_and_not_shown() {
     }
 }
 
-/// Somebody who wants a certificate of every client, and tells which one was shown and
-/// what was said first.
-struct Strict {
+/// A server that requires client certificates. It reports the certificate and the first
+/// byte of each connection.
+struct TlsServer {
     address: SocketAddr,
     seen: Receiver<(Option<CertificateDer<'static>>, u8)>,
     ca: Arc<CertifiedIssuer<'static, KeyPair>>,
 }
 
 #[test]
-fn a_certificate_is_shown_instead_of_a_password() {
+fn a_client_certificate_replaces_the_password() {
     let directory = tempfile::tempdir().unwrap();
-    let server = Strict::start();
+    let server = TlsServer::start();
     let ca = write(directory.path(), "ca.pem", &server.ca.pem());
     let (certificate, key, der) = identity(&server.ca, directory.path(), "app");
     let output = server.doctor(&ca, &certificate, &key);
     assert!(output.stdout.contains("✔ TLS"), "{output:?}");
     let (shown, first) = server.seen.recv_timeout(Duration::from_secs(30)).unwrap();
     assert_eq!(shown, Some(der));
-    // A request of the protocol: it goes on as who the certificate says.
+    // The first byte of a KV request: the session continues without SASL.
     assert_eq!(first, 0x80);
 
-    // What is not the certificate's key is told at once.
+    // A key that does not belong to the certificate is rejected at once.
     let (_, other, _) = identity(&server.ca, directory.path(), "other");
     let output = server.doctor(&ca, &certificate, &other);
     assert_eq!(output.status, 2, "{output:?}");
@@ -100,7 +100,7 @@ fn a_certificate_is_shown_instead_of_a_password() {
     assert_eq!(output.status, 2, "{output:?}");
     assert!(output.stderr.contains("/no/such/file"), "{output:?}");
 
-    // Somebody else's is refused by the server, and the doctor says so.
+    // The server rejects the certificate of another authority, and the doctor says so.
     let stranger = authority();
     let (certificate, key, _) = identity(&stranger, directory.path(), "stranger");
     let output = server.doctor(&ca, &certificate, &key);
@@ -117,7 +117,7 @@ fn a_certificate_needs_tls() {
     assert!(output.stderr.contains("couchbases://"), "{output:?}");
 }
 
-impl Strict {
+impl TlsServer {
     fn start() -> Self {
         let ca = Arc::new(authority());
         let key = KeyPair::generate().unwrap();
@@ -140,7 +140,7 @@ impl Strict {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (tell, seen) = channel();
-        // It ends with the test: nobody is told any more.
+        // Ends with the test, when the receiver is dropped.
         std::thread::spawn(move || {
             for socket in listener.incoming() {
                 let session = ServerConnection::new(config.clone()).unwrap();
@@ -158,8 +158,7 @@ impl Strict {
         Self { address, seen, ca }
     }
 
-    /// Has this one looked at, with this certificate, by somebody whose environment
-    /// says another user.
+    /// Runs the doctor with this certificate. The environment names another user.
     fn doctor(&self, ca: &Path, certificate: &Path, key: &Path) -> Output {
         let address = format!("couchbases://{}", self.address);
         let mut doctor = command(&["doctor", &address, "--timeout", "5s"]);
@@ -177,7 +176,7 @@ fn authority() -> CertifiedIssuer<'static, KeyPair> {
     CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
 
-/// A certificate for somebody, its key, and the certificate once more.
+/// Writes a client certificate and its key, and returns both paths and the certificate.
 fn identity(
     ca: &CertifiedIssuer<'static, KeyPair>,
     directory: &Path,
@@ -200,7 +199,7 @@ fn write(directory: &Path, name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// Whether a terminal shows what is typed.
+/// Decides whether a terminal echoes what is typed.
 #[cfg(unix)]
 fn is_shown(terminal: &pty_process::blocking::Pty) -> bool {
     let modes = rustix::termios::tcgetattr(terminal).unwrap().local_modes;
@@ -216,7 +215,7 @@ fn read_until(terminal: &mut impl Read, seen: &mut String, text: &str) {
     }
 }
 
-/// Terminals end with an error when nobody is left at the other side.
+/// Reads until the end, which on a terminal is an error.
 #[cfg(unix)]
 fn read_to_end(terminal: &mut impl Read, seen: &mut String) {
     let mut bytes = [0; 1024];

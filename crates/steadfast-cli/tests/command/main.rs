@@ -1,7 +1,7 @@
-//! The command as people and scripts run it: the real binary, real sockets, what it
-//! prints and with which status it ends.
+//! Tests of the command as users run it: the real binary, real sockets, its output and its
+//! exit status.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod cluster;
 mod doctor;

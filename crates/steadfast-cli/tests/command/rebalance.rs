@@ -1,8 +1,8 @@
-//! Rebalances that take their time: seen, waited for and cancelled.
+//! Slow rebalances: shown, waited for and cancelled.
 
 use crate::support::{Running, steadfast};
 
-/// A minute between two vbuckets: it goes on for longer than any test.
+/// A minute between two vbuckets: longer than any test.
 const SLOWLY: [&str; 4] = ["--step", "1", "--pause", "60000"];
 
 fn cluster() -> Running {
@@ -14,7 +14,7 @@ fn slowly<'a>(before: &[&'a str], after: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_pace_that_makes_no_sense_is_refused() {
+fn an_invalid_pace_is_rejected() {
     for (pace, problem) in [
         (["--step", "0"], "1 or more"),
         (["--pause", "60001"], "60000"),
@@ -27,7 +27,7 @@ fn a_pace_that_makes_no_sense_is_refused() {
 }
 
 #[test]
-fn a_rebalance_is_shown_while_it_runs_and_can_be_cancelled() {
+fn a_running_rebalance_is_shown_and_can_be_cancelled() {
     let cluster = cluster();
     let begun = cluster.stdout(&slowly(&["topology", "rebalance-in"], &["--no-wait"]));
     assert_eq!(begun, "node 2\n");
@@ -57,14 +57,14 @@ fn a_rebalance_is_shown_while_it_runs_and_can_be_cancelled() {
     assert_eq!(none.status, 1, "{none:?}");
     assert!(none.stderr.contains("no rebalance is running"), "{none:?}");
 
-    // What has moved has moved; another one goes on from there.
+    // Another rebalance continues from there.
     cluster.stdout(&["topology", "rebalance", "--pause", "0"]);
     let shown = cluster.stdout(&["topology", "show"]);
     assert!(!shown.contains("rebalance"), "{shown}");
 }
 
 #[test]
-fn who_waits_for_a_rebalance_is_told_that_it_was_cancelled() {
+fn waiting_for_a_rebalance_fails_when_it_is_cancelled() {
     let cluster = cluster();
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| {
@@ -78,9 +78,9 @@ fn who_waits_for_a_rebalance_is_told_that_it_was_cancelled() {
         while !running() {
             assert!(!waiting.is_finished(), "it does not wait");
         }
-        // A timeout is for an answer, and each look at the rebalance has one.
+        // The timeout is for each response, not for the rebalance.
         std::thread::sleep(std::time::Duration::from_millis(1500));
-        assert!(!waiting.is_finished(), "it waits for as long as it takes");
+        assert!(!waiting.is_finished(), "it waits without a limit");
         cluster.stdout(&["topology", "cancel"]);
         let told = waiting.join().unwrap();
         assert_eq!(told.status, 1, "{told:?}");

@@ -1,11 +1,11 @@
-//! What looks like a password is not printed, wherever it was typed.
+//! Passwords in arguments are never printed.
 
 use crate::support::{command, run};
 
 const SECRET: &str = "hunter2";
 
 #[test]
-fn a_password_in_an_address_is_refused_and_not_repeated() {
+fn a_password_in_an_address_is_rejected_and_not_printed() {
     for address in [
         "couchbase://app:hunter2@127.0.0.1:1/travel",
         "couchbases://app:hunter2@a,b/travel/s/c",
@@ -41,7 +41,7 @@ fn a_password_in_an_address_is_refused_and_not_repeated() {
 }
 
 #[test]
-fn a_user_of_a_cluster_to_start_is_not_repeated_with_its_password() {
+fn an_invalid_user_of_a_cluster_is_not_printed() {
     for user in ["hunter2", ":hunter2", "a\n:hunter2"] {
         let output = run(command(&["cluster", "--user", user]));
         assert_eq!(output.status, 2, "{output:?}");

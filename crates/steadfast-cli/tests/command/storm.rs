@@ -1,4 +1,4 @@
-//! `steadfast storm`.
+//! `steadfast storm`: tables, JSON and invalid settings.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Running the binary.
+//! Runs the binary, alone and against a cluster.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -8,7 +8,7 @@ use tokio::runtime::Runtime;
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_steadfast");
 
-/// What a run of the command came to.
+/// Exit status and output of a run.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) status: i32,
@@ -27,7 +27,7 @@ pub(crate) fn steadfast(arguments: &[&str]) -> Output {
     run(command(arguments))
 }
 
-/// The command, in an environment that says nothing.
+/// Prepares the command in a neutral environment.
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(BINARY);
     command.args(arguments).stdin(Stdio::null());
@@ -35,7 +35,7 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
     command
 }
 
-/// Takes away what the tester's own environment says.
+/// Removes variables that would change the command's behaviour.
 pub(crate) fn quiet(command: &mut Command) {
     for variable in [
         "STEADFAST_CONTROL",
@@ -57,7 +57,7 @@ pub(crate) fn run(mut command: Command) -> Output {
     }
 }
 
-/// A cluster in this process, for the command to talk to.
+/// A cluster in this process that the command can use.
 pub(crate) struct Served {
     runtime: Runtime,
     cluster: TestCluster,
@@ -80,7 +80,7 @@ impl Served {
         self.runtime.block_on(future)
     }
 
-    /// The address of something in the cluster.
+    /// Returns the address of a bucket or collection.
     pub(crate) fn address(&self, path: &str) -> String {
         format!("{}/{path}", self.cluster.connection_string())
     }
@@ -144,7 +144,7 @@ impl Running {
         output.stdout
     }
 
-    /// Sends it a signal, by its name.
+    /// Sends a signal by name.
     #[cfg(unix)]
     pub(crate) fn signal(&self, name: &str) {
         let id = self.process.id().to_string();
@@ -152,7 +152,7 @@ impl Running {
         assert!(sent.unwrap().success());
     }
 
-    /// What it prints until it ends by itself, and its status.
+    /// Waits for the end, and returns the exit status and the remaining output.
     pub(crate) fn end(mut self) -> (i32, Vec<String>) {
         let lines = self.rest.by_ref().lines().map(Result::unwrap).collect();
         (self.process.wait().unwrap().code().unwrap(), lines)
@@ -161,7 +161,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,4 +1,4 @@
-//! A command line that makes no sense ends with status 2 and says what would.
+//! Invalid command lines: exit status 2, and a message that says what to write.
 
 use std::net::TcpListener;
 
@@ -6,166 +6,107 @@ use crate::support::{Output, Served, command, run, steadfast};
 
 const ADDRESS: &str = "couchbase://127.0.0.1:1/travel";
 
-fn refused(arguments: &[&str]) -> Output {
-    let mut command = command(arguments);
+/// Splits a command line as a shell does, and puts the address in for `ADDRESS`.
+fn words(line: &str) -> Vec<String> {
+    shlex::split(&line.replace("ADDRESS", ADDRESS)).unwrap()
+}
+
+/// Runs a command line that must be rejected before anything is printed.
+fn rejected(line: &str) -> Output {
+    let words = words(line);
+    let mut command = command(&words.iter().map(String::as_str).collect::<Vec<_>>());
     command.env("STEADFAST_PASSWORD", "secret");
     let output = run(command);
-    assert_eq!(output.status, 2, "{arguments:?}: {output:?}");
-    assert_eq!(output.stdout, "", "{arguments:?}");
+    assert_eq!(output.status, 2, "{line}: {output:?}");
+    assert_eq!(output.stdout, "", "{line}");
     output
 }
 
 #[test]
-fn wrong_values_end_with_status_2_wherever_they_are_found() {
-    for (arguments, problem) in [
-        (&["get", "couchbase://", "k"][..], "host"),
+fn invalid_values_end_with_status_2() {
+    for (line, problem) in [
+        ("get couchbase:// k", "host"),
+        ("get couchbase://a/t?kv_timeout=soon k", "kv_timeout"),
+        ("get couchbase://a/t/s/c/d k", "too many parts"),
+        ("get ADDRESS k --user a:b", "colon"),
+        ("get ADDRESS k --user ''", "user"),
+        ("get ADDRESS k --user app --timeout 0s", "timeout"),
+        ("get ADDRESS '' --user app", "key"),
+        ("fault list", "--control HOST:PORT"),
+        ("fault list --control nowhere", "HOST:PORT"),
+        ("fault list --control 127.0.0.1:99999", "HOST:PORT"),
+        ("fault add answer --status NONSENSE", "not a status"),
+        ("fault add --node 64 hold", "no node 64"),
+        ("topology show", "--control HOST:PORT"),
+        ("topology crash 64", "no node 64"),
+        ("cluster --nodes 0", "1 to 64 nodes"),
+        ("cluster --nodes 65", "1 to 64 nodes"),
+        ("cluster --replicas 9", "replicas"),
+        ("cluster --vbuckets 0", "vbuckets"),
+        ("cluster --bucket ''", "name"),
+        ("cluster --bucket a --bucket a", "exists already"),
+        ("cluster --user nocolon", "NAME:PASSWORD"),
+        ("cluster --user :x", "NAME:PASSWORD"),
+        ("cluster --user x:", "NAME:PASSWORD"),
+        ("cluster --host ''", "host"),
+        ("cluster --host 'a b'", "host"),
         (
-            &["get", "couchbase://a/t?kv_timeout=soon", "k"],
-            "kv_timeout",
-        ),
-        (&["get", "couchbase://a/t/s/c/d", "k"], "more parts"),
-        (&["get", ADDRESS, "k", "--user", "a:b"], "colon"),
-        (&["get", ADDRESS, "k", "--user", ""], "user"),
-        (
-            &["get", ADDRESS, "k", "--user", "app", "--timeout", "0s"],
-            "timeout",
-        ),
-        (&["get", ADDRESS, "", "--user", "app"], "key"),
-        (&["fault", "list"], "--control HOST:PORT"),
-        (&["fault", "list", "--control", "nowhere"], "HOST:PORT"),
-        (
-            &["fault", "list", "--control", "127.0.0.1:99999"],
-            "HOST:PORT",
-        ),
-        (
-            &["fault", "add", "answer", "--status", "NONSENSE"],
-            "no status",
-        ),
-        (&["fault", "add", "--node", "64", "hold"], "no node 64"),
-        (&["topology", "show"], "--control HOST:PORT"),
-        (&["topology", "crash", "64"], "no node 64"),
-        (&["cluster", "--nodes", "0"], "1 to 64 nodes"),
-        (&["cluster", "--nodes", "65"], "1 to 64 nodes"),
-        (&["cluster", "--replicas", "9"], "replicas"),
-        (&["cluster", "--vbuckets", "0"], "vbuckets"),
-        (&["cluster", "--bucket", ""], "name"),
-        (
-            &["cluster", "--bucket", "a", "--bucket", "a"],
-            "exists already",
-        ),
-        (&["cluster", "--user", "nocolon"], "NAME:PASSWORD"),
-        (&["cluster", "--user", ":x"], "NAME:PASSWORD"),
-        (&["cluster", "--user", "x:"], "NAME:PASSWORD"),
-        (&["cluster", "--host", ""], "host"),
-        (&["cluster", "--host", "a b"], "host"),
-        (
-            &[
-                "explain",
-                "kv",
-                "get",
-                "--error-map",
-                "/no/such/file",
-                "--status",
-                "1",
-            ],
+            "explain kv get --error-map /no/such/file --status 1",
             "/no/such/file",
         ),
         (
-            &[
-                "explain",
-                "kv",
-                "get",
-                "--error-map",
-                "/dev/null",
-                "--status",
-                "1",
-            ],
-            "no error map",
+            "explain kv get --error-map /dev/null --status 1",
+            "not an error map",
         ),
-        (
-            &[
-                "explain",
-                "kv",
-                "get",
-                "--status",
-                "ETMPFAIL",
-                "--timeout",
-                "0s",
-            ],
-            "timeout",
-        ),
+        ("explain kv get --status ETMPFAIL --timeout 0s", "timeout"),
     ] {
-        let said = refused(arguments).stderr;
-        assert!(said.contains(problem), "{arguments:?}: {said}");
+        let message = rejected(line).stderr;
+        assert!(message.contains(problem), "{line}: {message}");
     }
 }
 
 #[test]
-fn what_the_client_refuses_to_send_is_blamed_on_the_command_line() {
+fn arguments_that_the_client_rejects_are_usage_errors() {
     let served = Served::start(|builder| builder);
     let travel = served.address("travel");
     let key = "k".repeat(300);
-    for (arguments, problem) in [
-        (&["get", &travel, &key][..], "250"),
+    for (line, problem) in [
+        (format!("get {travel} {key}"), "250"),
+        (format!("upsert {travel} k 1 --expiry 9999999h"), "2105"),
+        (format!("upsert {travel} k"), "standard input is empty"),
         (
-            &["upsert", &travel, "k", "1", "--expiry", "9999999h"],
-            "2105",
-        ),
-        (&["upsert", &travel, "k"], "no document was piped in"),
-        (
-            &["query", &travel, "SELECT 1", "--param", "=1"],
+            format!("query {travel} 'SELECT 1' --param =1"),
             "NAME=VALUE",
         ),
-        (&["explain", "views", "--http", "42"], "100..=599"),
-        (
-            &["fault", "add", "--probability", "0", "hold"],
-            "never hits",
-        ),
-        (&["cluster", "--host", "a..b"], "host"),
-        (&["cluster", "--host", "evil\"name"], "host"),
+        ("explain views --http 42".to_owned(), "100..=599"),
+        ("fault add --probability 0 hold".to_owned(), "never hits"),
+        ("cluster --host a..b".to_owned(), "host"),
+        ("cluster --host 'evil\"name'".to_owned(), "host"),
     ] {
-        let refused = served.run(arguments);
-        assert_eq!(refused.status, 2, "{arguments:?}: {refused:?}");
-        assert!(
-            refused.stderr.contains(problem),
-            "{arguments:?}: {refused:?}"
-        );
+        let words = words(&line);
+        let rejected = served.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(rejected.status, 2, "{line}: {rejected:?}");
+        assert!(rejected.stderr.contains(problem), "{line}: {rejected:?}");
     }
 }
 
 #[cfg(unix)]
 #[test]
-fn files_without_an_end_are_not_read_to_it() {
-    let endless = "/dev/zero";
-    for arguments in [
-        &["cluster", "--schedule", endless][..],
-        &[
-            "get",
-            ADDRESS,
-            "k",
-            "--user",
-            "app",
-            "--password-file",
-            endless,
-        ],
-        &["upsert", ADDRESS, "k", "--user", "app", "--file", endless],
-        &[
-            "explain",
-            "kv",
-            "get",
-            "--in-flight",
-            "--error-map",
-            endless,
-        ],
+fn endless_files_are_rejected() {
+    for line in [
+        "cluster --schedule /dev/zero",
+        "get ADDRESS k --user app --password-file /dev/zero",
+        "upsert ADDRESS k --user app --file /dev/zero",
+        "explain kv get --in-flight --error-map /dev/zero",
     ] {
-        let said = refused(arguments).stderr;
-        assert!(said.contains("more than"), "{arguments:?}: {said}");
+        let message = rejected(line).stderr;
+        assert!(message.contains("more than"), "{line}: {message}");
     }
 }
 
 #[cfg(unix)]
 #[test]
-fn a_variable_that_is_no_text_is_told_from_one_that_is_not_set() {
+fn a_variable_that_is_not_utf_8_is_reported_as_such() {
     use std::os::unix::ffi::OsStrExt;
 
     for variable in ["STEADFAST_USER", "STEADFAST_PASSWORD"] {
@@ -181,72 +122,64 @@ fn a_variable_that_is_no_text_is_told_from_one_that_is_not_set() {
 }
 
 #[test]
-fn values_below_zero_are_told_to_be_wrong_and_not_taken_for_options() {
-    let get = |more: &[&'static str]| [&["get", ADDRESS, "k", "--user", "app"], more].concat();
-    let add = |more: &[&'static str]| [&["fault", "add"], more].concat();
-    for arguments in [
-        get(&["--timeout", "-1s"]),
-        get(&["--timeout", "-1"]),
-        vec!["upsert", ADDRESS, "k", "1", "--expiry", "-5m"],
-        vec!["replace", ADDRESS, "k", "1", "--cas", "-5"],
-        add(&["--node", "-1", "hold"]),
-        add(&["--times", "-1", "hold"]),
-        add(&["--skip", "-1", "hold"]),
-        add(&["--probability", "-0.5", "hold"]),
-        add(&["--seed", "-1", "hold"]),
-        add(&["delay", "--ms", "-5"]),
-        vec!["fault", "remove", "-1"],
-        vec!["topology", "crash", "-1"],
-        vec!["topology", "rebalance", "--step", "-1"],
-        vec!["topology", "rebalance", "--pause", "-1"],
-        vec!["cluster", "--nodes", "-1"],
-        vec!["cluster", "--vbuckets", "-1"],
-        vec!["cluster", "--control-port", "-1"],
-        vec!["explain", "query", "--code", "-1"],
-        vec!["explain", "views", "--http", "-1"],
-        vec!["explain", "kv", "get", "--in-flight", "--timeout", "-1s"],
-        vec!["load", "--duration", "-1s"],
-        vec!["load", "--nodes", "-1"],
+fn negative_values_are_rejected_as_values_and_not_as_options() {
+    for line in [
+        "get ADDRESS k --user app --timeout -1s",
+        "get ADDRESS k --user app --timeout -1",
+        "upsert ADDRESS k 1 --expiry -5m",
+        "replace ADDRESS k 1 --cas -5",
+        "fault add --node -1 hold",
+        "fault add --times -1 hold",
+        "fault add --skip -1 hold",
+        "fault add --probability -0.5 hold",
+        "fault add --seed -1 hold",
+        "fault add delay --ms -5",
+        "fault remove -1",
+        "topology crash -1",
+        "topology rebalance --step -1",
+        "topology rebalance --pause -1",
+        "cluster --nodes -1",
+        "cluster --vbuckets -1",
+        "cluster --control-port -1",
+        "explain query --code -1",
+        "explain views --http -1",
+        "explain kv get --in-flight --timeout -1s",
+        "load --duration -1s",
+        "load --nodes -1",
     ] {
-        let said = refused(&arguments).stderr;
-        assert!(!said.contains("tip:"), "{arguments:?}: {said}");
-        assert!(
-            !said.contains("unexpected argument"),
-            "{arguments:?}: {said}"
-        );
-        assert!(!said.contains("invalid digit"), "{arguments:?}: {said}");
+        let message = rejected(line).stderr;
+        for wrong in ["tip:", "unexpected argument", "invalid digit"] {
+            assert!(!message.contains(wrong), "{line}: {message}");
+        }
     }
 }
 
 #[test]
-fn options_that_need_each_other_are_asked_for_together() {
+fn an_option_that_needs_another_names_it() {
     for (alone, other) in [
-        (["--client-key", "key.pem"], "--client-certificate"),
-        (["--client-certificate", "certificate.pem"], "--client-key"),
+        ("--client-key key.pem", "--client-certificate"),
+        ("--client-certificate certificate.pem", "--client-key"),
     ] {
-        let said = refused(&["get", ADDRESS, "k", alone[0], alone[1]]).stderr;
-        assert!(said.contains(other), "{said}");
-        let said = refused(&["get", ADDRESS, "k", "--user", "app", alone[0], alone[1]]).stderr;
-        assert!(said.contains("--client-"), "{said}");
+        let message = rejected(&format!("get ADDRESS k {alone}")).stderr;
+        assert!(message.contains(other), "{message}");
+        let message = rejected(&format!("get ADDRESS k --user app {alone}")).stderr;
+        assert!(message.contains("--client-"), "{message}");
     }
 }
 
 #[test]
-fn what_a_write_cannot_mean_is_not_offered() {
-    let said = refused(&[
-        "upsert", ADDRESS, "k", "1", "--user", "app", "--expiry", "0s",
-    ])
-    .stderr;
-    assert!(said.contains("leave --expiry out"), "{said}");
+fn meaningless_options_of_writes_do_not_exist() {
+    let message = rejected("upsert ADDRESS k 1 --user app --expiry 0s").stderr;
+    assert!(message.contains("leave --expiry out"), "{message}");
     let help = steadfast(&["insert", "--help"]).stdout;
     assert!(!help.contains("--cas"), "{help}");
-    refused(&["insert", ADDRESS, "k", "1", "--user", "app", "--cas", "1"]);
+    rejected("insert ADDRESS k 1 --user app --cas 1");
     let help = steadfast(&["replace", "--help"]).stdout;
     assert!(help.contains("--cas"), "{help}");
 }
 
 #[test]
-fn a_port_that_is_taken_is_named() {
+fn a_port_in_use_is_named() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     let port = address.port().to_string();
@@ -257,7 +190,7 @@ fn a_port_that_is_taken_is_named() {
 }
 
 #[test]
-fn every_help_says_what_the_statuses_mean() {
+fn every_help_explains_the_exit_statuses() {
     assert!(steadfast(&["--help"]).stdout.contains("Exit status:"));
     for command in [
         "cluster", "fault", "topology", "explain", "doctor", "get", "upsert", "insert", "replace",
@@ -270,7 +203,7 @@ fn every_help_says_what_the_statuses_mean() {
 }
 
 #[test]
-fn a_strategy_has_one_name_in_all_commands() {
+fn strategies_have_the_same_names_in_all_commands() {
     for name in [
         "best-effort-until-terminal",
         "best-effort",
@@ -284,9 +217,9 @@ fn a_strategy_has_one_name_in_all_commands() {
     ] {
         let explain = ["explain", "kv", "get", "--in-flight", "--strategy", name];
         assert_eq!(steadfast(&explain).status, 0, "{name}");
-        // Refused for something else.
-        let said = refused(&["get", "nowhere", "k", "--strategy", name]).stderr;
-        assert!(!said.contains("--strategy"), "{name}: {said}");
+        // Rejected for its address, not for the strategy.
+        let message = rejected(&format!("get nowhere k --strategy {name}")).stderr;
+        assert!(!message.contains("--strategy"), "{name}: {message}");
     }
     for help in [
         steadfast(&["get", "--help"]),

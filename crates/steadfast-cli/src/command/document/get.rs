@@ -7,13 +7,12 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use steadfast_couchbase::collection::GetResult;
 
-use crate::connection::Connection;
+use crate::connect::ConnectArgs;
 use crate::output::{aside, bytes, line};
 
 /// Print a document
 ///
-/// The document goes to standard output byte for byte, what is known about it to
-/// standard error.
+/// Writes the document to standard output byte for byte, and its CAS to standard error.
 #[derive(Args)]
 #[command(after_help = concat!("\
 Examples:
@@ -21,40 +20,37 @@ Examples:
   steadfast get couchbases://db.example.com/travel/inventory/users u:42 --user app --ca ca.pem
   steadfast get couchbase://localhost/travel u:42 --user app --json | jq .content
 
-", crate::exit::statuses!()))]
-pub(crate) struct Arguments {
+", crate::exit::document_statuses!()))]
+pub(crate) struct GetArgs {
     #[command(flatten)]
-    connection: Connection,
-    /// The document's key
+    connect: ConnectArgs,
+    /// Key of the document
     #[arg(value_parser = super::key)]
     key: String,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let Arguments { connection, key } = arguments;
-    let cluster = connection.open().await?;
-    let collection = connection.collection(&cluster).await?;
-    let outcome = collection
-        .get(&key)
-        .retry_shared(connection.strategy())
-        .await;
+pub(crate) async fn run(args: GetArgs) -> anyhow::Result<()> {
+    let connect = &args.connect;
+    let cluster = connect.open().await?;
+    let collection = connect.collection(&cluster).await?;
+    let get = collection.get(&args.key).retry_shared(connect.strategy());
+    let document = get.await;
     cluster.close().await;
-    match outcome {
-        Ok(document) if connection.json => line(as_json(&document)),
-        Ok(document) => {
-            bytes(document.bytes());
-            if std::io::stdout().is_terminal() {
-                line("");
-            }
-            aside(format_args!("cas {}", document.cas()));
-        }
-        Err(error) => return Err(connection.failed(&error)),
+    let document = document.map_err(|error| connect.report(&error))?;
+    if connect.json {
+        line(to_json(&document));
+        return Ok(());
     }
+    bytes(document.bytes());
+    if std::io::stdout().is_terminal() {
+        line("");
+    }
+    aside(format_args!("cas {}", document.cas()));
     Ok(())
 }
 
-/// The document as it is if it is JSON, and in numbers if it is not.
-fn as_json(document: &GetResult) -> String {
+/// Formats a document with its metadata. Content that is not JSON becomes a list of bytes.
+fn to_json(document: &GetResult) -> String {
     let content = serde_json::from_slice::<&RawValue>(document.bytes());
     let (name, content) = match &content {
         Ok(content) => ("content", content.get().to_owned()),

@@ -1,4 +1,4 @@
-//! The everyday look at documents, and the everyday change.
+//! Commands on one document, and the flags that writes share.
 
 pub(crate) mod get;
 pub(crate) mod remove;
@@ -11,58 +11,60 @@ use steadfast_couchbase::collection::MutationResult;
 
 use crate::output::{aside, line};
 
-/// How safe a write must be before it counts as done.
+/// A durability level by name.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Durability {
+enum DurabilityName {
     /// In the memory of most copies
     Majority,
-    /// That, and on the disk of the active one
+    /// In the memory of most copies, and on the disk of the active one
     MajorityAndPersistToActive,
     /// On the disks of most copies
     PersistToMajority,
 }
 
-/// What every write can be told.
+/// The durability flag of writes.
 #[derive(Args)]
-pub(crate) struct Terms {
-    /// Wait until the write is as safe as this
-    #[arg(long, value_enum)]
-    durability: Option<Durability>,
+struct DurabilityArgs {
+    /// Wait until the write is this durable
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    durability: Option<DurabilityName>,
 }
 
-/// What a write of a document that is there can be told.
+/// The CAS flag of writes to existing documents.
 #[derive(Args)]
-pub(crate) struct Version {
-    /// Only if the document has still this version, as it was printed
+struct CasArgs {
+    /// Fail if the document's CAS, as printed by `get`, has changed
     #[arg(long, value_parser = crate::number::at_least_one)]
     cas: Option<u64>,
 }
 
-impl Terms {
+impl DurabilityArgs {
     fn level(&self) -> Option<DurabilityLevel> {
-        self.durability.map(|durability| match durability {
-            Durability::Majority => DurabilityLevel::Majority,
-            Durability::MajorityAndPersistToActive => DurabilityLevel::MajorityAndPersistToActive,
-            Durability::PersistToMajority => DurabilityLevel::PersistToMajority,
+        Some(match self.durability? {
+            DurabilityName::Majority => DurabilityLevel::Majority,
+            DurabilityName::MajorityAndPersistToActive => {
+                DurabilityLevel::MajorityAndPersistToActive
+            }
+            DurabilityName::PersistToMajority => DurabilityLevel::PersistToMajority,
         })
     }
 }
 
-/// A key, which documents must have.
+/// Parses a key, which must not be empty.
 fn key(text: &str) -> Result<String, String> {
     match text {
-        "" => Err("a key is not empty".to_owned()),
+        "" => Err("the key must not be empty".to_owned()),
         key => Ok(key.to_owned()),
     }
 }
 
-/// Says that a write is done: to people aside, to machines as the result.
-fn done(what: &str, result: &MutationResult, json: bool) {
+/// Prints the result of a write: a note for people, or JSON.
+fn print_mutation(done: &str, result: &MutationResult, json: bool) {
     let cas = result.cas();
     if !json {
-        return aside(format_args!("{what}, cas {cas}"));
+        return aside(format_args!("{done}, cas {cas}"));
     }
-    // Versions have 64 bits, of which many a reader of JSON would lose some.
+    // A string: many JSON readers lose digits of a 64-bit number.
     let mut fields = json!({"cas": cas.to_string()});
     if let Some(token) = result.token() {
         fields["vbucket"] = json!(token.vbucket);

@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use super::{Terms, Version, done};
-use crate::connection::Connection;
+use super::{CasArgs, DurabilityArgs, print_mutation};
+use crate::connect::ConnectArgs;
 
 /// Remove a document
 #[derive(Args)]
@@ -12,40 +12,35 @@ Examples:
   steadfast remove couchbase://localhost/travel u:42 --user app
   steadfast remove couchbase://localhost/travel u:42 --user app --durability majority
 
-", crate::exit::statuses!()))]
-pub(crate) struct Arguments {
+", crate::exit::document_statuses!()))]
+pub(crate) struct RemoveArgs {
     #[command(flatten)]
-    connection: Connection,
-    /// The document's key
+    connect: ConnectArgs,
+    /// Key of the document
     #[arg(value_parser = super::key)]
     key: String,
     #[command(flatten)]
-    version: Version,
+    cas: CasArgs,
     #[command(flatten)]
-    terms: Terms,
+    durability: DurabilityArgs,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let Arguments {
-        connection,
-        key,
-        version,
-        terms,
-    } = arguments;
-    let cluster = connection.open().await?;
-    let collection = connection.collection(&cluster).await?;
-    let mut remove = collection.remove(&key).retry_shared(connection.strategy());
-    if let Some(cas) = version.cas {
+pub(crate) async fn run(args: RemoveArgs) -> anyhow::Result<()> {
+    let connect = &args.connect;
+    let cluster = connect.open().await?;
+    let collection = connect.collection(&cluster).await?;
+    let mut remove = collection
+        .remove(&args.key)
+        .retry_shared(connect.strategy());
+    if let Some(cas) = args.cas.cas {
         remove = remove.cas(cas);
     }
-    if let Some(level) = terms.level() {
+    if let Some(level) = args.durability.level() {
         remove = remove.durability(level);
     }
-    let outcome = remove.await;
+    let result = remove.await;
     cluster.close().await;
-    match outcome {
-        Ok(result) => done("removed", &result, connection.json),
-        Err(error) => return Err(connection.failed(&error)),
-    }
+    let result = result.map_err(|error| connect.report(&error))?;
+    print_mutation("removed", &result, connect.json);
     Ok(())
 }

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::value::RawValue;
-use steadfast_couchbase::collection::Raw;
+use steadfast_couchbase::Collection;
+use steadfast_couchbase::collection::{Raw, Store};
 
-use super::{Terms, Version, done};
-use crate::connection::Connection;
+use super::{CasArgs, DurabilityArgs, print_mutation};
+use crate::connect::ConnectArgs;
 use crate::exit::{refuse, usage};
 use crate::files;
 
@@ -21,12 +22,12 @@ Examples:
   steadfast upsert couchbase://localhost/travel logo --file logo.png --binary --user app
   curl -s https://api.example.com/user/42 | steadfast upsert couchbase://localhost/travel u:42 --user app
 
-", crate::exit::statuses!()))]
-pub(crate) struct Upsert {
+", crate::exit::document_statuses!()))]
+pub(crate) struct UpsertArgs {
     #[command(flatten)]
-    what: What,
+    store: StoreArgs,
     #[command(flatten)]
-    version: Version,
+    cas: CasArgs,
 }
 
 /// Write a document that must not exist yet
@@ -35,10 +36,10 @@ pub(crate) struct Upsert {
 Example:
   steadfast insert couchbase://localhost/travel u:42 '{\"name\": \"Ada\"}' --user app
 
-", crate::exit::statuses!()))]
-pub(crate) struct Insert {
+", crate::exit::document_statuses!()))]
+pub(crate) struct InsertArgs {
     #[command(flatten)]
-    what: What,
+    store: StoreArgs,
 }
 
 /// Write a document that must exist already
@@ -47,89 +48,74 @@ pub(crate) struct Insert {
 Example:
   steadfast replace couchbase://localhost/travel u:42 '{\"name\": \"Ada\"}' --user app --cas 1783623595
 
-", crate::exit::statuses!()))]
-pub(crate) struct Replace {
+", crate::exit::document_statuses!()))]
+pub(crate) struct ReplaceArgs {
     #[command(flatten)]
-    what: What,
+    store: StoreArgs,
     #[command(flatten)]
-    version: Version,
+    cas: CasArgs,
 }
 
 #[derive(Args)]
-struct What {
+struct StoreArgs {
     #[command(flatten)]
-    connection: Connection,
-    /// The document's key
+    connect: ConnectArgs,
+    /// Key of the document
     #[arg(value_parser = super::key)]
     key: String,
-    /// The document, as JSON [default: what is piped in]
+    /// The document, as JSON [default: standard input]
     #[arg(conflicts_with = "file", allow_hyphen_values = true)]
     value: Option<String>,
-    /// A file with the document
+    /// Read the document from a file
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// The document is not JSON
+    /// Store the document as binary, not as JSON
     #[arg(long)]
     binary: bool,
-    /// Let the document vanish after this time, as in 30m, rounded up to seconds [default: it stays]
-    #[arg(long, value_parser = expiry)]
+    /// Delete the document after this time, as in 30m, rounded up to seconds [default: never]
+    #[arg(long, value_name = "DURATION", value_parser = expiry)]
     expiry: Option<Duration>,
     #[command(flatten)]
-    terms: Terms,
+    durability: DurabilityArgs,
 }
 
-enum How {
-    Upsert,
-    Insert,
-    Replace,
+pub(crate) async fn upsert(args: UpsertArgs) -> anyhow::Result<()> {
+    let run = args.store.run(args.cas.cas, Collection::upsert_raw);
+    run.await
 }
 
-pub(crate) async fn upsert(arguments: Upsert) -> anyhow::Result<()> {
-    arguments
-        .what
-        .store(How::Upsert, arguments.version.cas)
-        .await
+pub(crate) async fn insert(args: InsertArgs) -> anyhow::Result<()> {
+    args.store.run(None, Collection::insert_raw).await
 }
 
-pub(crate) async fn insert(arguments: Insert) -> anyhow::Result<()> {
-    arguments.what.store(How::Insert, None).await
+pub(crate) async fn replace(args: ReplaceArgs) -> anyhow::Result<()> {
+    let run = args.store.run(args.cas.cas, Collection::replace_raw);
+    run.await
 }
 
-pub(crate) async fn replace(arguments: Replace) -> anyhow::Result<()> {
-    arguments
-        .what
-        .store(How::Replace, arguments.version.cas)
-        .await
-}
+type StoreFn = for<'a> fn(&'a Collection, &'a str, Raw) -> Store<'a>;
 
-impl What {
-    async fn store(self, how: How, cas: Option<u64>) -> anyhow::Result<()> {
-        // Before anything is dialled: a value that is none should not wait for a cluster.
+impl StoreArgs {
+    async fn run(self, cas: Option<u64>, store: StoreFn) -> anyhow::Result<()> {
+        // Before connecting: an invalid value should not wait for a cluster.
         let value = self.value()?;
-        let connection = &self.connection;
-        let cluster = connection.open().await?;
-        let collection = connection.collection(&cluster).await?;
-        let mut store = match how {
-            How::Upsert => collection.upsert_raw(&self.key, value),
-            How::Insert => collection.insert_raw(&self.key, value),
-            How::Replace => collection.replace_raw(&self.key, value),
-        };
-        store = store.retry_shared(connection.strategy());
+        let connect = &self.connect;
+        let cluster = connect.open().await?;
+        let collection = connect.collection(&cluster).await?;
+        let mut store = store(&collection, &self.key, value).retry_shared(connect.strategy());
         if let Some(cas) = cas {
             store = store.cas(cas);
         }
-        if let Some(level) = self.terms.level() {
+        if let Some(level) = self.durability.level() {
             store = store.durability(level);
         }
         if let Some(expiry) = self.expiry {
             store = store.expiry(expiry);
         }
-        let outcome = store.await;
+        let result = store.await;
         cluster.close().await;
-        match outcome {
-            Ok(result) => done("stored", &result, connection.json),
-            Err(error) => return Err(connection.failed(&error)),
-        }
+        let result = result.map_err(|error| connect.report(&error))?;
+        print_mutation("stored", &result, connect.json);
         Ok(())
     }
 
@@ -138,17 +124,18 @@ impl What {
             (Some(value), _) => value.clone().into_bytes(),
             (None, Some(path)) => files::read(path, files::DOCUMENT)?,
             (None, None) if std::io::stdin().is_terminal() => {
-                refuse!("which document? give it as an argument, with --file, or pipe it in")
+                refuse!("no document: give it as an argument, with --file, or on standard input")
             }
             (None, None) => {
-                let piped = files::bounded(std::io::stdin().lock(), files::DOCUMENT);
-                let piped = piped.map_err(|error| {
-                    usage(format_args!("cannot read what is piped in: {error}"))
-                })?;
-                if piped.is_empty() && !self.binary {
-                    refuse!("no document was piped in; give it as an argument, or with --file");
+                let input = files::bounded(std::io::stdin().lock(), files::DOCUMENT);
+                let input = input
+                    .map_err(|error| usage(format_args!("cannot read standard input: {error}")))?;
+                if input.is_empty() && !self.binary {
+                    refuse!(
+                        "no document: standard input is empty; give it as an argument, or with --file"
+                    );
                 }
-                piped
+                input
             }
         };
         if self.binary {
@@ -156,21 +143,20 @@ impl What {
         }
         if let Err(error) = serde_json::from_slice::<&RawValue>(&bytes) {
             refuse!(
-                "the document is not JSON ({error}): a text is in double quotes, as in '\"Ada\"'; \
-                 what is no JSON needs --binary"
+                "the document is not JSON ({error}): put text in double quotes, as in '\"Ada\"', \
+                 or store it with --binary"
             );
         }
         Ok(Raw::json(bytes))
     }
 }
 
-/// A time after which a document vanishes. To the protocol none means never, which is
-/// not what somebody wants who says that it should vanish at once.
+/// Parses an expiry. Zero is rejected, because it means "never" in the protocol.
 fn expiry(text: &str) -> Result<Duration, String> {
-    match crate::duration::read(text)? {
-        Duration::ZERO => Err(
-            "a document cannot vanish at once; leave --expiry out for one that stays".to_owned(),
-        ),
+    match crate::duration::parse_unbounded(text)? {
+        Duration::ZERO => {
+            Err("must be above 0: leave --expiry out for a document that stays".to_owned())
+        }
         expiry => Ok(expiry),
     }
 }

@@ -1,4 +1,4 @@
-//! A plan of delays on one line.
+//! Describes a plan of delays in one line.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use steadfast::explain::{Plan, Planned};
 
 use crate::duration::show;
 
-/// How many delays are written out.
-const MOST: usize = 12;
+/// The most delays that are listed.
+const MAX_LISTED: usize = 12;
 
-/// The delays of a plan, and how it ends; `None` if there is no retry at all.
+/// Lists the delays of a plan and how it ends; `None` if there is no retry.
 pub(super) fn describe(plan: &Plan, timeout: Duration) -> Option<String> {
     let delays: Vec<(Duration, Duration)> = plan
         .rows()
@@ -30,16 +30,16 @@ pub(super) fn describe(plan: &Plan, timeout: Duration) -> Option<String> {
     if delays.is_empty() {
         return Some(format!("none before the deadline ({})", show(timeout)));
     }
-    // A delay that is repeated is repeated until the end, which the ending says.
+    // A delay that repeats does so until the end.
     let mut shown: Vec<(Duration, Duration)> = delays.clone();
     shown.dedup();
-    shown.truncate(MOST);
+    shown.truncate(MAX_LISTED);
     let is_short = shown.len() < delays.len() || matches!(last.decided, Planned::Retry { .. });
     let jittered = shown.iter().any(|(shortest, longest)| shortest != longest);
     let mut text = list(&shown);
     let attempts = plan.rows().len();
     let ending = match last.decided {
-        Planned::Refused(cause) => format!("then no more: {cause}"),
+        Planned::Refused(cause) => format!("then no retry: {cause}"),
         Planned::Retry { .. } | Planned::Asks if plan.verdict().is_some() => {
             let number = if jittered {
                 "attempts or more"
@@ -60,7 +60,7 @@ pub(super) fn describe(plan: &Plan, timeout: Duration) -> Option<String> {
     Some(text)
 }
 
-/// With one unit if all are milliseconds, each with its own if not.
+/// Joins delays, with one common unit if all are whole milliseconds.
 fn list(delays: &[(Duration, Duration)]) -> String {
     let whole = |delay: &Duration| {
         *delay < Duration::from_secs(1) && delay.subsec_nanos().is_multiple_of(1_000_000)

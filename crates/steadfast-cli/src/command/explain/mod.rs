@@ -1,13 +1,12 @@
-//! `steadfast explain`: what would be decided, by which rule, and when the retries
-//! would come.
+//! `steadfast explain`: shows a retry decision, its rule, and its delays.
 //!
-//! Nothing is decided here. The client's own tables say what an answer means, and the
-//! engine's own orchestrator tries the strategy out in virtual time.
+//! Nothing is decided here. The client's tables give a response its meaning, and the
+//! engine's orchestrator runs the strategy in virtual time.
 
-mod decision;
+mod attempt_end;
+mod case;
 mod delays;
-mod ending;
-mod subject;
+mod operation;
 mod table;
 
 use std::path::PathBuf;
@@ -20,96 +19,96 @@ use crate::exit::usage;
 use crate::files;
 use crate::output::line;
 use crate::strategy::StrategyName;
-use decision::Decision;
-use ending::{EndingArguments, alternatives};
-use subject::{ServiceName, Subject};
+use attempt_end::{AttemptEndArgs, all_ends};
+use case::ExplainedCase;
+use operation::{ExplainedOperation, ServiceName};
 
-/// Say whether an operation would be retried, why, and when
+/// Show whether an operation would be retried, why, and when
 ///
-/// Takes how an attempt ended (a status, an error code, or the stage in which its
-/// connection was lost) and says what that means to the operation, whether it is sent
-/// again, by which rule, and with which delays. The answer comes from the code that
-/// decides in the client, not from a description of it.
+/// Give the operation and how its attempt ended: a status, an error code, or the stage in
+/// which the connection was lost. The output shows the reason, the decision, its rule and
+/// the delays. It comes from the code that decides in the client.
 #[derive(Args)]
 #[command(after_help = concat!("\
 Examples:
-  steadfast explain kv upsert --status ETMPFAIL        the server says: not now
-  steadfast explain kv upsert --in-flight              the connection closed before an answer
+  steadfast explain kv upsert --status ETMPFAIL        the server is temporarily unable
+  steadfast explain kv upsert --in-flight              the connection closed before the response
   steadfast explain kv get --not-sent BUCKET_ACCESS_ERROR --strategy best-effort
   steadfast explain query --code 4040 --readonly
   steadfast explain views --http 503 --timeout 10s
-  steadfast explain kv get-and-lock --table            everything that can happen to it
+  steadfast explain kv get-and-lock --table            every end of an attempt
 
-Rules are those of Couchbase's SDK RFCs 0049, 0005 and 0013; a D and a number is a
-decision of this project where they are silent, listed in docs/decisions.md.
+Rules come from Couchbase's SDK RFCs 0049, 0005 and 0013. D14 and the like are decisions
+of this project where the RFCs are silent; see docs/decisions.md.
 
 ", crate::exit::plain_statuses!()))]
-pub(crate) struct Arguments {
-    /// The service
+pub(crate) struct ExplainArgs {
+    /// Service of the operation
     service: ServiceName,
-    /// The operation: of kv its name, such as get or mutate-in; of management GET, POST,
-    /// PUT or DELETE. The other services have just one
+    /// Operation: for kv a name such as get or mutate-in, for management GET, POST, PUT or
+    /// DELETE. The other services have only one
     operation: Option<String>,
     #[command(flatten)]
-    ending: EndingArguments,
-    /// Who decides about retries
+    end: AttemptEndArgs,
+    /// Retry strategy
     #[arg(long, value_enum, default_value_t)]
     strategy: StrategyName,
-    /// How much time the operation has, as in 2.5s [default: the client's]
-    #[arg(long, value_parser = crate::duration::parse_some)]
+    /// Timeout of the operation, as in 2.5s [default: the client's]
+    #[arg(long, value_name = "DURATION", value_parser = crate::duration::parse_positive)]
     timeout: Option<Duration>,
-    /// The query changes nothing, so that it may be sent again whatever happened
+    /// The query changes nothing, so that every retry is safe
     #[arg(long)]
     readonly: bool,
-    /// An error map as servers send it (JSON), to explain statuses with [default: the one
-    /// that servers ship]
+    /// Error map (JSON, as servers send it) to look statuses up in [default: that of the
+    /// server]
     #[arg(long, value_name = "FILE")]
     error_map: Option<PathBuf>,
-    /// Everything that can happen to the operation, a line for each
-    #[arg(long, conflicts_with = "ending")]
+    /// Print a line for every way in which the attempt can end
+    #[arg(long, conflicts_with = "attempt_end")]
     table: bool,
-    /// For machines
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let subject = Subject::new(
-        arguments.service,
-        arguments.operation.as_deref(),
-        arguments.readonly,
-        arguments.timeout,
+pub(crate) fn run(args: ExplainArgs) -> anyhow::Result<()> {
+    let operation = ExplainedOperation::new(
+        args.service,
+        args.operation.as_deref(),
+        args.readonly,
+        args.timeout,
     )?;
-    let strategy = arguments.strategy.build();
-    let map = match &arguments.error_map {
+    let strategy = args.strategy.build();
+    let map = match &args.error_map {
         None => ErrorMap::shipped(MapVersion::V2),
         Some(path) => {
             let name = path.display();
             let json = files::read(path, files::TEXT)?;
             ErrorMap::parse(&json)
-                .map_err(|error| usage(format_args!("{name} is no error map: {error}")))?
+                .map_err(|error| usage(format_args!("{name} is not an error map: {error}")))?
         }
     };
-    if arguments.table {
-        let endings = alternatives(&subject, &map);
-        let decisions = endings
+    if args.table {
+        let ends = all_ends(&operation, &map);
+        let cases = ends
             .iter()
-            .map(|ending| Decision::make(&subject, ending, &map, &*strategy));
-        return table::print(
-            &subject,
-            decisions.collect::<Result<_, _>>()?,
-            arguments.json,
+            .map(|end| ExplainedCase::new(&operation, end, &map, &*strategy));
+        table::print(
+            &operation,
+            &cases.collect::<Result<Vec<_>, _>>()?,
+            args.json,
         );
-    }
-    let ending = arguments.ending.read(&subject)?;
-    let decision = Decision::make(&subject, &ending, &map, &*strategy)?;
-    if arguments.json {
-        line(decision.to_json());
         return Ok(());
     }
-    line(&decision);
-    if let Some(otherwise) = decision.otherwise(&subject, &*strategy)? {
-        line(otherwise);
+    let end = args.end.parse(&operation)?;
+    let case = ExplainedCase::new(&operation, &end, &map, &*strategy)?;
+    if args.json {
+        line(case.to_json());
+        return Ok(());
+    }
+    line(&case);
+    if let Some(other) = case.if_in_flight(&operation, &*strategy)? {
+        line(other);
     }
     Ok(())
 }

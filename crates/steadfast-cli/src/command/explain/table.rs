@@ -1,46 +1,46 @@
-//! Everything that can happen to an operation.
+//! The table of all decisions about an operation.
 
 use serde_json::Value;
 
-use super::decision::Decision;
-use super::subject::Subject;
+use super::case::ExplainedCase;
+use super::operation::ExplainedOperation;
 use crate::output::{BAD, FAINT, GOOD, STRONG, line, styled};
 
-pub(super) fn print(subject: &Subject, decisions: Vec<Decision>, json: bool) -> anyhow::Result<()> {
+pub(super) fn print(operation: &ExplainedOperation, cases: &[ExplainedCase], json: bool) {
     if json {
-        line(decisions.iter().map(Decision::to_json).collect::<Value>());
-        return Ok(());
+        return line(cases.iter().map(ExplainedCase::to_json).collect::<Value>());
     }
-    let idempotent = if subject.idempotent {
+    let idempotent = if operation.idempotent {
         "idempotent"
     } else {
         "not idempotent"
     };
-    let title = format!("{} {}, {idempotent}", subject.service, subject.operation);
+    let title = format!("{} {}, {idempotent}", operation.service, operation.name);
     line(styled(STRONG, title));
-    let width = |text: fn(&Decision) -> &str| {
-        decisions
-            .iter()
-            .map(|it| text(it).chars().count())
-            .max()
-            .unwrap_or_default()
-    };
-    let ended = width(Decision::ended);
-    let cause = width(|decision| decision.cause());
-    let verdict = decisions
+    let rows: Vec<_> = cases
         .iter()
-        .map(|it| it.verdict().chars().count())
-        .max();
-    let verdict = verdict.unwrap_or_default();
-    for decision in &decisions {
-        let colour = if decision.would_retry() { GOOD } else { BAD };
+        .map(|case| {
+            (
+                case,
+                [
+                    case.ended().to_owned(),
+                    case.cause().to_owned(),
+                    case.decision(),
+                ],
+            )
+        })
+        .collect();
+    let width = |column: usize| {
+        let widths = rows.iter().map(|(_, row)| row[column].chars().count());
+        widths.max().unwrap_or_default()
+    };
+    let (first, second, third) = (width(0), width(1), width(2));
+    for (case, [ended, cause, decision]) in &rows {
+        let colour = if case.would_retry() { GOOD } else { BAD };
         line(format_args!(
-            "  {:<ended$}  {:<cause$}  {}  {}",
-            decision.ended(),
-            decision.cause(),
-            styled(colour, format!("{:<verdict$}", decision.verdict())),
-            styled(FAINT, decision.rule()),
+            "  {ended:<first$}  {cause:<second$}  {}  {}",
+            styled(colour, format!("{decision:<third$}")),
+            styled(FAINT, case.rule()),
         ));
     }
-    Ok(())
 }

@@ -14,14 +14,13 @@ use steadfast_load::progress::{Lines, Progress, Quiet};
 use steadfast_load::{Embedded, Report, Settings, Target, run};
 use tokio::sync::SetOnce;
 
-use crate::address::Address;
-use crate::connection::{advice, unsent};
+use crate::address::ClusterAddress;
+use crate::connect::report_error;
 use crate::duration;
-use crate::exit::{Ended, refuse};
-use crate::login::Login;
-use crate::mask::mask;
-use crate::output::{BAD, aside, line, styled};
-use crate::signals::Signals;
+use crate::exit::{AlreadyReported, refuse};
+use crate::login::LoginArgs;
+use crate::output::{aside, line};
+use crate::signals::StopSignals;
 use crate::strategy::StrategyName;
 
 /// Run a workload through a calamity and account for every write
@@ -64,7 +63,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
     /// How long an operation may take; durable writes and queries get twice as long
-    #[arg(long, default_value = "2500ms", value_parser = duration::parse_some)]
+    #[arg(long, default_value = "2500ms", value_parser = duration::parse_positive)]
     timeout: Duration,
     /// Decides the workload and the script; one that is printed repeats its run
     #[arg(long)]
@@ -79,9 +78,9 @@ pub(crate) struct Arguments {
     /// Run against this cluster instead, without the faults, as
     /// `couchbase://host[:port]/bucket[/scope/collection]`; what the run writes is removed again
     #[arg(long, value_name = "ADDRESS", conflicts_with = "nodes")]
-    connect: Option<Address>,
+    connect: Option<ClusterAddress>,
     #[command(flatten)]
-    login: Login,
+    login: LoginArgs,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
@@ -123,11 +122,11 @@ pub(crate) async fn run_load(arguments: Arguments) -> anyhow::Result<()> {
         strategy: arguments.strategy.name(),
         replay: replay(&arguments, seed),
     };
-    let mut signals = Signals::listen()?;
+    let mut signals = StopSignals::listen()?;
     let (target, client) = tokio::select! {
         prepared = prepare(&arguments, &settings) => prepared?,
         // Nothing was done yet.
-        status = signals.next() => return Err(Ended::by_signal(status).into()),
+        status = signals.next() => return Err(AlreadyReported::from_signal(status).into()),
     };
     let (report, interrupted) =
         run_or_interrupt(&arguments, &settings, client, &target, &mut signals).await?;
@@ -150,7 +149,7 @@ pub(crate) async fn run_load(arguments: Arguments) -> anyhow::Result<()> {
         );
     }
     match interrupted {
-        Some(status) => Err(Ended::by_signal(status).into()),
+        Some(status) => Err(AlreadyReported::from_signal(status).into()),
         None => Ok(()),
     }
 }
@@ -203,15 +202,7 @@ fn unconnected(error: anyhow::Error) -> anyhow::Error {
     let Some(error) = error.downcast_ref::<Error>() else {
         return error;
     };
-    let label = styled(BAD, "error:");
-    aside(format_args!("{label} {}", mask(&error.to_string())));
-    if let Some(note) = unsent(error) {
-        aside(format_args!("  {note}"));
-        aside("  → `steadfast doctor` with the same address says which step fails");
-    } else if let Some(advice) = advice(error) {
-        aside(format_args!("  → {advice}"));
-    }
-    Ended::FAILED.into()
+    report_error(error, false)
 }
 
 /// The report, and the status of the signal that ended the run early, if one did.
@@ -220,7 +211,7 @@ async fn run_or_interrupt(
     settings: &Settings,
     client: Steadfast,
     target: &Target,
-    signals: &mut Signals,
+    signals: &mut StopSignals,
 ) -> anyhow::Result<(Report, Option<u8>)> {
     let mut progress: Box<dyn Progress> = if arguments.quiet {
         Box::new(Quiet)

@@ -1,4 +1,4 @@
-//! How an attempt can end.
+//! The ends of an attempt: not sent, in flight, or a response.
 
 use clap::Args;
 use serde_json::json;
@@ -7,38 +7,38 @@ use steadfast_couchbase::reason::{self, SOCKET_NOT_AVAILABLE};
 use steadfast_wire::Status;
 use steadfast_wire::error_map::ErrorMap;
 
-use super::subject::{Kind, Subject};
+use super::operation::{ExplainedOperation, Protocol};
 use crate::exit::{refuse, usage};
 
-/// How the attempt ended, of which there is one.
+/// The flags that describe how the attempt ended.
 #[derive(Args)]
-#[group(id = "ending", multiple = true)]
-pub(super) struct EndingArguments {
-    /// kv: answered with this status, by name (ETMPFAIL) or number (0x86)
+#[group(id = "attempt_end", multiple = true)]
+pub(super) struct AttemptEndArgs {
+    /// kv: the response had this status, by name (ETMPFAIL) or number (0x86)
     #[arg(long, conflicts_with_all = ["code", "http", "not_sent", "in_flight"])]
     status: Option<String>,
-    /// query, analytics: answered with this error code
+    /// query, analytics: the response had this error code
     #[arg(long, value_parser = crate::number::whole, conflicts_with_all = ["not_sent", "in_flight"])]
     code: Option<u64>,
-    /// The message beside the code, where it matters
+    /// Error message beside --code; a few codes depend on it
     #[arg(long, requires = "code")]
     message: Option<String>,
-    /// Answered with this HTTP status
+    /// The response had this HTTP status
     #[arg(long, value_name = "STATUS", value_parser = clap::value_parser!(u16).range(100..=599), conflicts_with_all = ["not_sent", "in_flight"])]
     http: Option<u16>,
-    /// The body of that answer, where it matters
+    /// Body of the response beside --http; a few statuses depend on it
     #[arg(long, requires = "http", conflicts_with = "code")]
     body: Option<String>,
-    /// Nothing was sent, for this reason
+    /// The request was not sent, for this reason
     #[arg(long, value_name = "REASON", num_args = 0..=1, default_missing_value = "SOCKET_NOT_AVAILABLE", conflicts_with = "in_flight")]
     not_sent: Option<String>,
-    /// The connection closed after bytes had left, and before an answer
+    /// The connection closed after the request was sent and before the response
     #[arg(long)]
     in_flight: bool,
 }
 
 /// How an attempt ended.
-pub(super) enum Ending {
+pub(super) enum AttemptEnd {
     NotSent(&'static Reason),
     InFlight,
     Status(Status),
@@ -49,34 +49,38 @@ pub(super) enum Ending {
     },
 }
 
-impl EndingArguments {
-    pub(super) fn read(&self, subject: &Subject) -> anyhow::Result<Ending> {
+impl AttemptEndArgs {
+    pub(super) fn parse(&self, operation: &ExplainedOperation) -> anyhow::Result<AttemptEnd> {
         if let Some(name) = &self.not_sent {
-            return Ok(Ending::NotSent(find_reason(name)?));
+            return Ok(AttemptEnd::NotSent(find_reason(name)?));
         }
         if self.in_flight {
-            return Ok(Ending::InFlight);
+            return Ok(AttemptEnd::InFlight);
         }
-        match (subject.kind, &self.status, self.code, self.http) {
-            (Kind::Kv(_), Some(status), ..) => Ok(Ending::Status(find_status(status)?)),
-            (Kind::Kv(_), None, None, None) => {
+        match (operation.protocol, &self.status, self.code, self.http) {
+            (Protocol::Kv(_), Some(status), ..) => Ok(AttemptEnd::Status(find_status(status)?)),
+            (Protocol::Kv(_), None, None, None) => {
                 refuse!(
-                    "how did the attempt end? --status, --not-sent or --in-flight; or --table for all"
+                    "say how the attempt ended: give --status, --not-sent or --in-flight, or --table for all"
                 )
             }
-            (Kind::Kv(_), ..) => refuse!("kv answers with a --status, not over HTTP"),
-            (Kind::Http(_), Some(_), ..) => refuse!("--status is for kv; give --http or --code"),
-            (Kind::Http(_), None, Some(code), http) => {
-                let message = self.message.as_deref().unwrap_or_default();
-                Ok(Ending::code(http.unwrap_or(200), code, message))
+            (Protocol::Kv(_), ..) => {
+                refuse!("--code and --http are for HTTP services: give --status for kv")
             }
-            (Kind::Http(_), None, None, Some(status)) => Ok(Ending::http(
+            (Protocol::Http(_), Some(_), ..) => {
+                refuse!("--status is for kv: give --http or --code")
+            }
+            (Protocol::Http(_), None, Some(code), http) => {
+                let message = self.message.as_deref().unwrap_or_default();
+                Ok(AttemptEnd::code(http.unwrap_or(200), code, message))
+            }
+            (Protocol::Http(_), None, None, Some(status)) => Ok(AttemptEnd::http(
                 status,
                 self.body.as_deref().unwrap_or_default(),
             )),
-            (Kind::Http(_), None, None, None) => {
+            (Protocol::Http(_), None, None, None) => {
                 refuse!(
-                    "how did the attempt end? --code, --http, --not-sent or --in-flight; \
+                    "say how the attempt ended: give --code, --http, --not-sent or --in-flight, \
                      or --table for all"
                 )
             }
@@ -84,7 +88,7 @@ impl EndingArguments {
     }
 }
 
-impl Ending {
+impl AttemptEnd {
     fn code(status: u16, code: u64, message: &str) -> Self {
         let body = json!({"errors": [{"code": code, "msg": message}]}).to_string();
         let shown = match message {
@@ -111,7 +115,7 @@ impl Ending {
         }
     }
 
-    /// In words, to stand behind the operation's name.
+    /// Describes the end in words that follow the operation's name.
     pub(super) fn describe(&self) -> String {
         match self {
             Self::NotSent(_) => "was not sent".to_owned(),
@@ -122,39 +126,43 @@ impl Ending {
     }
 }
 
-/// Everything that can happen to an operation: the stages before an answer, and the
-/// answers that any table knows.
-pub(super) fn alternatives(subject: &Subject, map: &ErrorMap) -> Vec<Ending> {
-    let mut endings: Vec<Ending> = before_sending(subject).map(Ending::NotSent).collect();
-    endings.push(Ending::InFlight);
-    match subject.kind {
-        Kind::Kv(_) => {
+/// Lists all ends of an operation's attempt: the stages before a response, and the
+/// responses that any table contains.
+pub(super) fn all_ends(operation: &ExplainedOperation, map: &ErrorMap) -> Vec<AttemptEnd> {
+    let mut ends: Vec<AttemptEnd> = not_sent_reasons(operation)
+        .map(AttemptEnd::NotSent)
+        .collect();
+    ends.push(AttemptEnd::InFlight);
+    match operation.protocol {
+        Protocol::Kv(_) => {
             let known = Status::KNOWN.iter().map(|status| status.code());
             let mut codes: Vec<u16> = known.chain(map.errors.keys().copied()).collect();
             codes.sort_unstable();
             codes.dedup();
-            let answers = codes.into_iter().map(Status::from_code);
-            endings.extend(
-                answers
+            let statuses = codes.into_iter().map(Status::from_code);
+            ends.extend(
+                statuses
                     .filter(|status| !status.is_success())
-                    .map(Ending::Status),
+                    .map(AttemptEnd::Status),
             );
         }
-        Kind::Http(service) => {
+        Protocol::Http(service) => {
             for (code, message) in service.known_codes() {
-                endings.push(Ending::code(200, *code, message));
+                ends.push(AttemptEnd::code(200, *code, message));
             }
             for (status, body) in service.known_statuses() {
-                endings.push(Ending::http(*status, body));
+                ends.push(AttemptEnd::http(*status, body));
             }
         }
     }
-    endings
+    ends
 }
 
-/// The reasons for which an operation is not sent.
-fn before_sending(subject: &Subject) -> impl Iterator<Item = &'static Reason> + use<> {
-    let kv = matches!(subject.kind, Kind::Kv(_));
+/// Lists the reasons for which an operation is not sent.
+fn not_sent_reasons(
+    operation: &ExplainedOperation,
+) -> impl Iterator<Item = &'static Reason> + use<> {
+    let kv = matches!(operation.protocol, Protocol::Kv(_));
     let always = [
         &SOCKET_NOT_AVAILABLE,
         &reason::NODE_NOT_AVAILABLE,
@@ -179,7 +187,7 @@ fn find_reason(name: &str) -> anyhow::Result<&'static Reason> {
     known.ok_or_else(|| {
         let names: Vec<_> = reason::ALL.iter().map(|reason| reason.name()).collect();
         usage(format_args!(
-            "{name:?} is no reason; there are {}",
+            "{name:?} is not a reason: give one of {}",
             names.join(", ")
         ))
     })
@@ -201,7 +209,7 @@ fn find_status(text: &str) -> anyhow::Result<Status> {
     };
     let code = code.map_err(|_| {
         usage(format_args!(
-            "{text:?} is no status: give a name such as ETMPFAIL, or a number such as 0x86"
+            "{text:?} is not a status: give a name such as ETMPFAIL, or a number such as 0x86"
         ))
     })?;
     Ok(Status::from_code(code))
