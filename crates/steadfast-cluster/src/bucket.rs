@@ -11,11 +11,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Now;
 use crate::journal::split_key;
-use crate::manifest::Manifest;
+use crate::manifest::BucketManifest;
 use crate::store::vbucket::{NodeSet, Vbucket};
 use crate::topology::NodeId;
 use crate::topology::config::Config;
-use crate::topology::plan::{Chain, spread};
+use crate::topology::plan::{VbucketNodes, spread};
 
 /// How a bucket is to be made.
 ///
@@ -111,7 +111,7 @@ impl<T: Into<String>> From<T> for BucketSettings {
 
 /// A bucket of the cluster, with all of its state on all nodes.
 #[derive(Debug)]
-pub struct Bucket {
+pub(crate) struct Bucket {
     /// The name, shared with the journal's entries.
     pub name: Arc<str>,
     /// How it was made.
@@ -123,8 +123,8 @@ pub struct Bucket {
     /// Design documents of views, by name.
     pub design_documents: RwLock<BTreeMap<String, serde_json::Value>>,
     vbuckets: Vec<Mutex<Vbucket>>,
-    manifest: RwLock<Arc<Manifest>>,
-    forward: RwLock<Option<Vec<Chain>>>,
+    manifest: RwLock<Arc<BucketManifest>>,
+    forward: RwLock<Option<Vec<VbucketNodes>>>,
     config: RwLock<Arc<Config>>,
     quota_bytes: AtomicU64,
     flush_enabled: AtomicBool,
@@ -134,7 +134,7 @@ pub struct Bucket {
 
 impl Bucket {
     /// An empty bucket on these nodes.
-    pub fn new(settings: BucketSettings, nodes: &[NodeId]) -> Self {
+    pub(crate) fn new(settings: BucketSettings, nodes: &[NodeId]) -> Self {
         let chains = spread(&[], settings.vbuckets, settings.replicas, nodes);
         let vbuckets = (0u16..)
             .zip(chains)
@@ -163,7 +163,7 @@ impl Bucket {
     }
 
     /// Locks a vbucket. One that does not exist is not this node's either.
-    pub fn vbucket(&self, id: u16) -> Result<MutexGuard<'_, Vbucket>, Status> {
+    pub(crate) fn vbucket(&self, id: u16) -> Result<MutexGuard<'_, Vbucket>, Status> {
         self.vbuckets
             .get(usize::from(id))
             .map(Mutex::lock)
@@ -171,19 +171,19 @@ impl Bucket {
     }
 
     /// The collections.
-    pub fn manifest(&self) -> Arc<Manifest> {
+    pub(crate) fn manifest(&self) -> Arc<BucketManifest> {
         self.manifest.read().clone()
     }
 
     /// Whether a collection exists, without sharing the manifest.
-    pub fn has_collection(&self, id: u32) -> bool {
+    pub(crate) fn has_collection(&self, id: u32) -> bool {
         self.manifest.read().has_collection(id)
     }
 
     /// Replaces the collections by what `change` makes of them.
-    pub fn change_manifest<T, E>(
+    pub(crate) fn change_manifest<T, E>(
         &self,
-        change: impl FnOnce(&Manifest) -> Result<(Manifest, T), E>,
+        change: impl FnOnce(&BucketManifest) -> Result<(BucketManifest, T), E>,
     ) -> Result<T, E> {
         let mut manifest = self.manifest.write();
         let (next, result) = change(&manifest)?;
@@ -192,12 +192,12 @@ impl Bucket {
     }
 
     /// Forgets every document of these collections.
-    pub fn purge_collections(&self, ids: &[u32]) {
+    pub(crate) fn purge_collections(&self, ids: &[u32]) {
         self.retain(|key| !ids.contains(&split_key(key).0));
     }
 
     /// Forgets every document.
-    pub fn flush(&self) {
+    pub(crate) fn flush(&self) {
         self.retain(|_| false);
     }
 
@@ -210,7 +210,7 @@ impl Bucket {
     }
 
     /// The config that is in force.
-    pub fn config(&self) -> Arc<Config> {
+    pub(crate) fn config(&self) -> Arc<Config> {
         self.config.read().clone()
     }
 
@@ -219,21 +219,21 @@ impl Bucket {
     }
 
     /// Where vbuckets are going, during a rebalance.
-    pub(crate) fn forward(&self) -> Option<Vec<Chain>> {
+    pub(crate) fn forward(&self) -> Option<Vec<VbucketNodes>> {
         self.forward.read().clone()
     }
 
-    pub(crate) fn set_forward(&self, forward: Option<Vec<Chain>>) {
+    pub(crate) fn set_forward(&self, forward: Option<Vec<VbucketNodes>>) {
         *self.forward.write() = forward;
     }
 
     /// Who has what now.
-    pub fn chains(&self) -> Vec<Chain> {
+    pub(crate) fn chains(&self) -> Vec<VbucketNodes> {
         self.vbuckets
             .iter()
             .map(|vbucket| {
                 let vbucket = vbucket.lock();
-                Chain {
+                VbucketNodes {
                     active: vbucket.active(),
                     replicas: vbucket.replicas().to_vec(),
                 }
@@ -242,7 +242,7 @@ impl Bucket {
     }
 
     /// Moves one vbucket to where a plan wants it, with its state.
-    pub(crate) fn assign(&self, id: u16, chain: &Chain) {
+    pub(crate) fn assign(&self, id: u16, chain: &VbucketNodes) {
         let (Ok(mut vbucket), Some(active)) = (self.vbucket(id), chain.active) else {
             return;
         };
@@ -273,7 +273,7 @@ impl Bucket {
     }
 
     /// Adds what a vbucket grew by to what the bucket uses.
-    pub fn account(&self, vbucket: &mut Vbucket) {
+    pub(crate) fn account(&self, vbucket: &mut Vbucket) {
         let grown = vbucket.take_growth();
         if grown != 0 {
             self.used_bytes.fetch_add(grown as i64, Ordering::Relaxed);
@@ -281,32 +281,32 @@ impl Bucket {
     }
 
     /// How many bytes the documents count for, over all nodes.
-    pub fn used_bytes(&self) -> u64 {
+    pub(crate) fn used_bytes(&self) -> u64 {
         u64::try_from(self.used_bytes.load(Ordering::Relaxed)).unwrap_or(0)
     }
 
     /// How many bytes it may hold now.
-    pub fn quota_bytes(&self) -> u64 {
+    pub(crate) fn quota_bytes(&self) -> u64 {
         self.quota_bytes.load(Ordering::Relaxed)
     }
 
     /// Changes how many bytes it may hold.
-    pub fn set_quota_bytes(&self, bytes: u64) {
+    pub(crate) fn set_quota_bytes(&self, bytes: u64) {
         self.quota_bytes.store(bytes, Ordering::Relaxed);
     }
 
     /// Whether it may be emptied over the management endpoint now.
-    pub fn flush_enabled(&self) -> bool {
+    pub(crate) fn flush_enabled(&self) -> bool {
         self.flush_enabled.load(Ordering::Relaxed)
     }
 
     /// Changes whether it may be emptied over the management endpoint.
-    pub fn set_flush_enabled(&self, enabled: bool) {
+    pub(crate) fn set_flush_enabled(&self, enabled: bool) {
         self.flush_enabled.store(enabled, Ordering::Relaxed);
     }
 
     /// Whether there is no room for more, even after expired documents are swept out.
-    pub fn is_full(&self, now: Now) -> bool {
+    pub(crate) fn is_full(&self, now: Now) -> bool {
         if self.used_bytes() <= self.quota_bytes() {
             return false;
         }

@@ -16,33 +16,34 @@ use tokio::time::Instant;
 ///
 /// Every rule of the store that depends on time takes one of these as an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Now(Duration);
+pub(crate) struct Now(Duration);
 
 impl Now {
     /// A moment so long after the Unix epoch.
-    pub const fn since_epoch(since: Duration) -> Self {
+    #[cfg(test)]
+    pub(crate) const fn since_epoch(since: Duration) -> Self {
         Self(since)
     }
 
     /// Whole seconds since the Unix epoch.
-    pub const fn seconds(self) -> u64 {
+    pub(crate) const fn seconds(self) -> u64 {
         self.0.as_secs()
     }
 
     /// Nanoseconds since the Unix epoch, which fit until the year 2554.
-    pub fn nanos(self) -> u64 {
+    pub(crate) fn nanos(self) -> u64 {
         u64::try_from(self.0.as_nanos()).unwrap_or(u64::MAX)
     }
 
     /// The moment so much later.
-    pub fn after(self, delay: Duration) -> Self {
+    pub(crate) fn after(self, delay: Duration) -> Self {
         Self(self.0.saturating_add(delay))
     }
 }
 
 /// Wall time that moves with tokio's clock and can be set forward.
 #[derive(Debug)]
-pub struct Clock {
+pub(crate) struct Clock {
     started: Instant,
     started_at: Duration,
     advanced_nanos: AtomicU64,
@@ -50,7 +51,7 @@ pub struct Clock {
 
 impl Clock {
     /// A clock that shows the system's wall time now and follows tokio's from here on.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let started_at = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
@@ -62,7 +63,7 @@ impl Clock {
     }
 
     /// The moment now.
-    pub fn now(&self) -> Now {
+    pub(crate) fn now(&self) -> Now {
         let advanced = Duration::from_nanos(self.advanced_nanos.load(Ordering::Relaxed));
         Now(self.started_at + self.started.elapsed() + advanced)
     }
@@ -70,7 +71,7 @@ impl Clock {
     /// Sets the clock forward: documents expire and locks end as if the time had passed.
     ///
     /// Delays that are being slept (a fault's delay, a durability timeout) are not cut short.
-    pub fn advance(&self, by: Duration) {
+    pub(crate) fn advance(&self, by: Duration) {
         let nanos = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX / 2);
         self.advanced_nanos.fetch_add(nanos, Ordering::Relaxed);
     }

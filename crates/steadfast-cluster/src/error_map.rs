@@ -43,7 +43,7 @@ impl ServedErrorMap {
 
     /// The map in the version that a client asked for, or the nearest below; there is none for
     /// version zero.
-    pub fn to_json(&self, version: u16) -> Option<Vec<u8>> {
+    pub(crate) fn to_json(&self, version: u16) -> Option<Vec<u8>> {
         let inner = self.inner.read();
         if let Some(raw) = &inner.raw {
             return Some(raw.clone());

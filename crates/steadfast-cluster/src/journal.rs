@@ -10,10 +10,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use serde::Serialize;
 use steadfast_wire::Opcode;
 
-use crate::store::write::Receipt;
+pub use crate::store::write::Receipt;
 use crate::topology::NodeId;
 
 /// How many entries a journal keeps unless told otherwise.
@@ -21,7 +20,7 @@ pub const DEFAULT_LIMIT: usize = 262_144;
 
 /// Who asked for a mutation.
 #[derive(Debug, Clone, Copy)]
-pub struct Origin<'a> {
+pub(crate) struct Origin<'a> {
     /// The node that received the request.
     pub node: NodeId,
     /// The bucket.
@@ -38,7 +37,7 @@ pub struct Origin<'a> {
 
 impl Origin<'_> {
     /// The same, for a write that outlives its request's buffer.
-    pub fn to_owned(self) -> OwnedOrigin {
+    pub(crate) fn to_owned(self) -> OwnedOrigin {
         OwnedOrigin {
             node: self.node,
             bucket: self.bucket.clone(),
@@ -52,7 +51,7 @@ impl Origin<'_> {
 
 /// An [`Origin`] that borrows nothing.
 #[derive(Debug, Clone)]
-pub struct OwnedOrigin {
+pub(crate) struct OwnedOrigin {
     node: NodeId,
     bucket: Arc<str>,
     opcode: Opcode,
@@ -63,7 +62,7 @@ pub struct OwnedOrigin {
 
 impl OwnedOrigin {
     /// The same, borrowed.
-    pub fn borrow(&self) -> Origin<'_> {
+    pub(crate) fn borrow(&self) -> Origin<'_> {
         Origin {
             node: self.node,
             bucket: &self.bucket,
@@ -117,7 +116,7 @@ impl std::fmt::Debug for Argument {
 
 /// One applied mutation.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct JournalEntry {
     /// Its place among all mutations of the cluster, from zero.
     pub sequence: u64,
     /// The node that applied it.
@@ -139,7 +138,7 @@ pub struct Entry {
     collection_and_key: Bytes,
 }
 
-impl Entry {
+impl JournalEntry {
     /// The document's key, without its collection.
     pub fn key(&self) -> &[u8] {
         split_key(&self.collection_and_key).1
@@ -149,42 +148,6 @@ impl Entry {
     pub fn collection(&self) -> u32 {
         split_key(&self.collection_and_key).0
     }
-
-    /// The entry as the control endpoint shows it.
-    pub fn to_view(&self) -> EntryView {
-        EntryView {
-            sequence: self.sequence,
-            node: self.node,
-            bucket: self.bucket.to_string(),
-            vbucket: self.vbucket,
-            collection: self.collection(),
-            key: String::from_utf8_lossy(self.key()).into_owned(),
-            operation: self.opcode.to_string(),
-            cas: format!("{:#018x}", self.receipt.cas),
-            seqno: self.receipt.seqno,
-            vbucket_uuid: format!("{:#018x}", self.receipt.uuid),
-            opaque: self.opaque,
-            connection: self.connection,
-        }
-    }
-}
-
-/// An [`Entry`] in words and numbers that JSON can carry.
-#[derive(Debug, Clone, Serialize)]
-#[expect(missing_docs, reason = "the fields are those of Entry")]
-pub struct EntryView {
-    pub sequence: u64,
-    pub node: NodeId,
-    pub bucket: String,
-    pub vbucket: u16,
-    pub collection: u32,
-    pub key: String,
-    pub operation: String,
-    pub cas: String,
-    pub seqno: u64,
-    pub vbucket_uuid: String,
-    pub opaque: u32,
-    pub connection: u64,
 }
 
 /// The record. One lock guards it, held for as long as it takes to push an entry.
@@ -196,13 +159,13 @@ pub struct Journal {
 
 #[derive(Debug, Default)]
 struct Inner {
-    entries: VecDeque<Entry>,
+    entries: VecDeque<JournalEntry>,
     next: u64,
 }
 
 impl Journal {
     /// A journal that keeps the newest `limit` entries.
-    pub fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self {
             limit,
             inner: Mutex::default(),
@@ -226,7 +189,7 @@ impl Journal {
         if inner.entries.len() == self.limit {
             inner.entries.pop_front();
         }
-        inner.entries.push_back(Entry {
+        inner.entries.push_back(JournalEntry {
             sequence,
             node: origin.node,
             bucket: origin.bucket.clone(),
@@ -251,17 +214,13 @@ impl Journal {
         inner.next - inner.entries.len() as u64
     }
 
-    /// What is remembered, oldest first, from a sequence number on.
-    pub fn since(&self, sequence: u64) -> Vec<Entry> {
-        let inner = self.inner.lock();
-        let from = inner
-            .entries
-            .partition_point(|entry| entry.sequence < sequence);
-        inner.entries.iter().skip(from).cloned().collect()
+    /// Returns the remembered entries from a sequence number on, oldest first.
+    pub fn since(&self, sequence: u64) -> Vec<JournalEntry> {
+        self.page(sequence, usize::MAX).0
     }
 
     /// At most `limit` remembered entries from a sequence number on, and the number to ask for next.
-    pub fn page(&self, sequence: u64, limit: usize) -> (Vec<Entry>, u64) {
+    pub fn page(&self, sequence: u64, limit: usize) -> (Vec<JournalEntry>, u64) {
         let inner = self.inner.lock();
         let from = inner
             .entries

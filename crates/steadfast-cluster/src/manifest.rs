@@ -17,22 +17,22 @@ const MAX_NAME_BYTES: usize = 251;
 
 /// Scopes and collections as they are at one point of the bucket's life.
 #[derive(Debug, Clone)]
-pub struct Manifest {
+pub(crate) struct BucketManifest {
     /// Grows with every change.
     pub uid: u64,
     next_id: u32,
-    scopes: BTreeMap<String, Scope>,
+    scopes: BTreeMap<String, ScopeEntry>,
     by_id: HashMap<u32, (String, String)>,
 }
 
 #[derive(Debug, Clone)]
-struct Scope {
+struct ScopeEntry {
     id: u32,
-    collections: BTreeMap<String, Collection>,
+    collections: BTreeMap<String, CollectionEntry>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Collection {
+struct CollectionEntry {
     id: u32,
     max_ttl: u32,
 }
@@ -59,33 +59,26 @@ pub enum ManifestError {
     DefaultScope,
 }
 
-impl Manifest {
+impl BucketManifest {
     /// What a bucket starts with: the default collection in the default scope.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let collections =
-            BTreeMap::from([("_default".to_owned(), Collection { id: 0, max_ttl: 0 })]);
+            BTreeMap::from([("_default".to_owned(), CollectionEntry { id: 0, max_ttl: 0 })]);
         Self {
             uid: 0,
             next_id: FIRST_ID,
-            scopes: BTreeMap::from([("_default".to_owned(), Scope { id: 0, collections })]),
+            scopes: BTreeMap::from([("_default".to_owned(), ScopeEntry { id: 0, collections })]),
             by_id: HashMap::from([(0, ("_default".to_owned(), "_default".to_owned()))]),
         }
     }
 
     /// Whether a collection exists.
-    pub fn has_collection(&self, id: u32) -> bool {
+    pub(crate) fn has_collection(&self, id: u32) -> bool {
         self.by_id.contains_key(&id)
     }
 
-    /// The scope and the name of a collection.
-    pub fn collection_name(&self, id: u32) -> Option<(&str, &str)> {
-        self.by_id
-            .get(&id)
-            .map(|(scope, name)| (scope.as_str(), name.as_str()))
-    }
-
     /// The id of a collection, by a path such as `scope.collection`; an empty half is `_default`.
-    pub fn collection_id(&self, path: &str) -> Result<u32, Status> {
+    pub(crate) fn collection_id(&self, path: &str) -> Result<u32, Status> {
         let (scope, name) = path.split_once('.').ok_or(Status::InvalidArguments)?;
         if name.contains('.') {
             return Err(Status::InvalidArguments);
@@ -101,7 +94,7 @@ impl Manifest {
     }
 
     /// The id of a scope. A path to a collection is accepted, for its scope.
-    pub fn scope_id(&self, path: &str) -> Result<u32, Status> {
+    pub(crate) fn scope_id(&self, path: &str) -> Result<u32, Status> {
         let name = path.split_once('.').map_or(path, |(scope, _)| scope);
         let scope = self
             .scopes
@@ -110,17 +103,8 @@ impl Manifest {
         Ok(scope.id)
     }
 
-    /// The ids of all collections in a scope.
-    pub fn collections_of(&self, scope: &str) -> Vec<u32> {
-        let scope = self.scopes.get(scope).into_iter();
-        scope
-            .flat_map(|scope| scope.collections.values())
-            .map(|collection| collection.id)
-            .collect()
-    }
-
     /// The manifest with one scope more.
-    pub fn create_scope(&self, name: &str) -> Result<Self, ManifestError> {
+    pub(crate) fn create_scope(&self, name: &str) -> Result<Self, ManifestError> {
         check_name(name)?;
         if self.scopes.contains_key(name) {
             return Err(ManifestError::Exists(name.to_owned()));
@@ -129,7 +113,7 @@ impl Manifest {
         let id = next.take_id();
         next.scopes.insert(
             name.to_owned(),
-            Scope {
+            ScopeEntry {
                 id,
                 collections: BTreeMap::new(),
             },
@@ -138,7 +122,7 @@ impl Manifest {
     }
 
     /// The manifest with one collection more. Its documents live `max_ttl` seconds at most, if not zero.
-    pub fn create_collection(
+    pub(crate) fn create_collection(
         &self,
         scope: &str,
         name: &str,
@@ -158,13 +142,17 @@ impl Manifest {
         }
         in_scope
             .collections
-            .insert(name.to_owned(), Collection { id, max_ttl });
+            .insert(name.to_owned(), CollectionEntry { id, max_ttl });
         next.by_id.insert(id, (scope.to_owned(), name.to_owned()));
         Ok(next)
     }
 
     /// The manifest without a collection, and the collection's id.
-    pub fn drop_collection(&self, scope: &str, name: &str) -> Result<(Self, u32), ManifestError> {
+    pub(crate) fn drop_collection(
+        &self,
+        scope: &str,
+        name: &str,
+    ) -> Result<(Self, u32), ManifestError> {
         let mut next = self.next();
         let in_scope = next
             .scopes
@@ -179,7 +167,7 @@ impl Manifest {
     }
 
     /// The manifest without a scope and its collections, and their ids.
-    pub fn drop_scope(&self, name: &str) -> Result<(Self, Vec<u32>), ManifestError> {
+    pub(crate) fn drop_scope(&self, name: &str) -> Result<(Self, Vec<u32>), ManifestError> {
         if name == "_default" {
             return Err(ManifestError::DefaultScope);
         }
@@ -198,7 +186,7 @@ impl Manifest {
     }
 
     /// The longest time to live, in seconds, of documents in a collection; zero is no limit.
-    pub fn max_ttl(&self, id: u32) -> u32 {
+    pub(crate) fn max_ttl(&self, id: u32) -> u32 {
         self.by_id
             .get(&id)
             .and_then(|(scope, name)| self.scopes.get(scope)?.collections.get(name))
@@ -206,8 +194,8 @@ impl Manifest {
     }
 
     /// The manifest as clients read it.
-    pub fn to_json(&self) -> Value {
-        let collection = |(name, collection): (&String, &Collection)| {
+    pub(crate) fn to_json(&self) -> Value {
+        let collection = |(name, collection): (&String, &CollectionEntry)| {
             let mut shown = json!({"name": name, "uid": format!("{:x}", collection.id)});
             if collection.max_ttl != 0 {
                 shown["maxTTL"] = collection.max_ttl.into();
@@ -239,7 +227,7 @@ impl Manifest {
     }
 }
 
-impl Default for Manifest {
+impl Default for BucketManifest {
     fn default() -> Self {
         Self::new()
     }
@@ -267,7 +255,7 @@ mod tests {
 
     #[test]
     fn the_default_collection_is_there_from_the_start_under_several_names() {
-        let manifest = Manifest::new();
+        let manifest = BucketManifest::new();
         for path in ["_default._default", ".", "_default.", "._default"] {
             assert_eq!(manifest.collection_id(path), Ok(0), "{path}");
         }
@@ -285,7 +273,7 @@ mod tests {
 
     #[test]
     fn ids_are_never_reused_and_the_number_grows() {
-        let first = Manifest::new().create_scope("s").unwrap();
+        let first = BucketManifest::new().create_scope("s").unwrap();
         let second = first.create_collection("s", "c", 0).unwrap();
         let id = second.collection_id("s.c").unwrap();
         let (third, dropped) = second.drop_collection("s", "c").unwrap();
@@ -303,7 +291,7 @@ mod tests {
 
     #[test]
     fn changes_that_make_no_sense_say_why() {
-        let manifest = Manifest::new();
+        let manifest = BucketManifest::new();
         assert!(manifest.create_scope("_x").is_err());
         assert!(manifest.create_scope("").is_err());
         assert!(manifest.create_scope("a b").is_err());
@@ -319,7 +307,7 @@ mod tests {
 
     #[test]
     fn clients_read_ids_in_hexadecimal() {
-        let manifest = Manifest::new()
+        let manifest = BucketManifest::new()
             .create_collection("_default", "c", 5)
             .unwrap();
         let shown = manifest.to_json();

@@ -32,7 +32,7 @@ impl Service {
     ];
 
     /// The name that a cluster map has for its plain port.
-    pub const fn config_name(self) -> &'static str {
+    pub(crate) const fn config_name(self) -> &'static str {
         match self {
             Self::Kv => "kv",
             Self::Mgmt => "mgmt",
@@ -44,7 +44,7 @@ impl Service {
     }
 
     /// The port that a real server has for it, plain and TLS.
-    pub const fn usual_ports(self) -> (u16, u16) {
+    pub(crate) const fn usual_ports(self) -> (u16, u16) {
         match self {
             Self::Kv => (11210, 11207),
             Self::Mgmt => (8091, 18091),

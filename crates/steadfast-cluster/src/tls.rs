@@ -15,7 +15,7 @@ use tokio_rustls::TlsAcceptor;
 
 /// The authority, and what nodes need to accept TLS connections.
 #[derive(Clone)]
-pub struct Tls {
+pub(crate) struct Tls {
     ca_pem: Arc<str>,
     acceptor: TlsAcceptor,
 }
@@ -33,7 +33,7 @@ pub enum TlsError {
 
 impl Tls {
     /// A new authority, and a certificate for loopback and these names.
-    pub fn new(names: &[String]) -> Result<Self, TlsError> {
+    pub(crate) fn new(names: &[String]) -> Result<Self, TlsError> {
         let mut params = CertificateParams::new(Vec::<String>::new())?;
         params
             .distinguished_name
@@ -75,7 +75,7 @@ impl Tls {
     }
 
     /// The authority's certificate, for clients to trust.
-    pub fn ca_pem(&self) -> &str {
+    pub(crate) fn ca_pem(&self) -> &str {
         &self.ca_pem
     }
 

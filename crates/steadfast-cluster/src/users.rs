@@ -82,7 +82,7 @@ impl Rights {
     }
 
     /// Whether a bucket may be opened.
-    pub fn may_open(&self, bucket: &str) -> bool {
+    pub(crate) fn may_open(&self, bucket: &str) -> bool {
         match &self.buckets {
             BucketRights::All => true,
             BucketRights::Only(names) => names.contains(bucket),
@@ -92,7 +92,7 @@ impl Rights {
 
 /// What management knows of a user beyond the rights.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Profile {
+pub(crate) struct Profile {
     /// The name for people to read.
     pub display_name: String,
     /// The roles as they were written, if the user was made with roles instead of rights.
@@ -101,7 +101,7 @@ pub struct Profile {
 
 /// A user with a password.
 #[derive(Debug)]
-pub struct User {
+pub(crate) struct User {
     /// The name.
     pub name: String,
     /// What may be done under it.
@@ -127,12 +127,12 @@ impl User {
     }
 
     /// Whether this is the password.
-    pub fn has_password(&self, password: &[u8]) -> bool {
+    pub(crate) fn has_password(&self, password: &[u8]) -> bool {
         self.password.as_bytes().ct_eq(password).into()
     }
 
     /// What a SCRAM exchange needs to know of the password.
-    pub fn scram_keys(&self, hash: ScramHash) -> &ScramKeys {
+    pub(crate) fn scram_keys(&self, hash: ScramHash) -> &ScramKeys {
         self.keys[hash as usize]
             .get_or_init(|| ScramKeys::derive(hash, self.password.as_bytes(), &self.salt))
     }
@@ -152,13 +152,19 @@ impl Users {
     }
 
     /// The same, with what management shows.
-    pub fn put_with_profile(&self, name: &str, password: &str, rights: Rights, profile: Profile) {
+    pub(crate) fn put_with_profile(
+        &self,
+        name: &str,
+        password: &str,
+        rights: Rights,
+        profile: Profile,
+    ) {
         let user = User::new(name.to_owned(), password.to_owned(), rights, profile);
         self.users.write().insert(name.to_owned(), Arc::new(user));
     }
 
     /// Gives a user other rights and keeps the password; false if there is no such user.
-    pub fn change(&self, name: &str, rights: Rights, profile: Profile) -> bool {
+    pub(crate) fn change(&self, name: &str, rights: Rights, profile: Profile) -> bool {
         let mut users = self.users.write();
         let Some(user) = users.get_mut(name) else {
             return false;
@@ -174,17 +180,22 @@ impl Users {
     }
 
     /// The user of this name.
-    pub fn get(&self, name: &str) -> Option<Arc<User>> {
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<User>> {
         self.users.read().get(name).cloned()
     }
 
     /// The user of this name, if the password is right.
-    pub fn check(&self, name: &str, password: &[u8]) -> Option<Arc<User>> {
+    pub(crate) fn check(&self, name: &str, password: &[u8]) -> Option<Arc<User>> {
         self.get(name).filter(|user| user.has_password(password))
     }
 
+    /// The rights of a user.
+    pub fn rights(&self, name: &str) -> Option<Rights> {
+        self.get(name).map(|user| user.rights.clone())
+    }
+
     /// All names.
-    pub fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         self.users.read().keys().cloned().collect()
     }
 
@@ -201,7 +212,7 @@ impl Users {
     }
 
     /// The user that a bearer token stands for.
-    pub fn by_token(&self, token: &str) -> Option<Arc<User>> {
+    pub(crate) fn by_token(&self, token: &str) -> Option<Arc<User>> {
         let name = self.tokens.read().get(token).cloned()?;
         self.get(&name)
     }

@@ -161,7 +161,7 @@ async fn contents_and_topology_change() {
 
     let user = r#"{"name":"u","password":"p","buckets":["b"],"read_only":true}"#;
     assert_eq!(call(&cluster, "POST", "/users", user).await.0, 201);
-    assert!(cluster.users().check("u", b"p").unwrap().rights.read_only);
+    assert!(cluster.users().rights("u").unwrap().read_only);
     assert_eq!(call(&cluster, "DELETE", "/users/u", "").await.0, 200);
 
     let pace = r#"{"vbuckets_per_step":64,"pause_ms":0}"#;
@@ -286,7 +286,7 @@ async fn who_waits_for_a_rebalance_hears_that_it_was_cancelled() {
     assert_eq!(status, 409, "{answer}");
     assert_eq!(
         cancelled.state,
-        steadfast_cluster::cluster::State::Cancelled
+        steadfast_cluster::topology::RebalanceState::Cancelled
     );
     assert_eq!(cluster.nodes().len(), 2, "the node stays");
 }

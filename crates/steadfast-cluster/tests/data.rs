@@ -7,8 +7,8 @@ mod support;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use steadfast_cluster::cluster::What;
 use steadfast_cluster::journal::Argument;
+use steadfast_cluster::topology::Hold;
 use steadfast_cluster::users::Rights;
 use steadfast_cluster::{BucketSettings, NodeId, TestCluster};
 use steadfast_wire::extras::{
@@ -218,19 +218,19 @@ async fn a_touch_is_answered_with_a_cas_and_without_a_mutation_token() {
 async fn expiry_is_seen_when_the_clock_gets_there() {
     let (cluster, mut client) = one().await;
     client.set_with_expiry("k", "1", 10).await;
-    cluster.clock().advance(Duration::from_secs(8));
+    cluster.advance_clock(Duration::from_secs(8));
     assert_eq!(client.get("k").await.status(), Status::Success);
     assert_eq!(
         client.touch(Opcode::Touch, "k", 10).await.status(),
         Status::Success
     );
-    cluster.clock().advance(Duration::from_secs(8));
+    cluster.advance_clock(Duration::from_secs(8));
     let touched = client.touch(Opcode::GetAndTouch, "k", 10).await;
     assert_eq!(
         (touched.status(), touched.value()),
         (Status::Success, &b"1"[..])
     );
-    cluster.clock().advance(Duration::from_secs(11));
+    cluster.advance_clock(Duration::from_secs(11));
     assert_eq!(client.get("k").await.status(), Status::KeyNotFound);
     assert_eq!(
         client.touch(Opcode::Touch, "k", 10).await.status(),
@@ -301,13 +301,13 @@ async fn a_lock_hides_the_cas_keeps_others_out_and_ends_in_time() {
         Status::Success
     );
     client.lock("k", 0).await;
-    cluster.clock().advance(Duration::from_secs(14));
+    cluster.advance_clock(Duration::from_secs(14));
     assert_eq!(
         client.set("k", "4").await.status(),
         Status::Locked,
         "zero is fifteen seconds"
     );
-    cluster.clock().advance(Duration::from_secs(2));
+    cluster.advance_clock(Duration::from_secs(2));
     assert_eq!(client.set("k", "4").await.status(), Status::Success);
     assert_eq!(client.unlock("gone", 1).await.status(), Status::KeyNotFound);
 }
@@ -358,7 +358,7 @@ async fn observe_tells_how_far_a_document_has_come() {
     let cluster = cluster(1, 0).await;
     let node = NodeId::new(0);
     let mut client = Client::for_key(&cluster, "k").await;
-    let hold = cluster.hold(What::Persistence, node).unwrap();
+    let hold = cluster.hold(Hold::Persistence, node).unwrap();
     client.set("k", "1").await;
     let id = vbucket::of_key(b"k", VBUCKETS);
     let asked = ObserveKey {
@@ -486,7 +486,7 @@ async fn a_durable_write_that_waits_shows_the_old_value_and_closes_the_document(
     let mut writer = Client::for_key(&cluster, "k").await;
     let mut other = Client::for_key(&cluster, "k").await;
     writer.set("k", "\"old\"").await;
-    let hold = cluster.hold(What::Replication, replica).unwrap();
+    let hold = cluster.hold(Hold::Replication, replica).unwrap();
     let durable = |value: &'static str, millis| {
         let request = writer.on(Opcode::Set, "k").framing(durably(1, millis));
         request
@@ -512,7 +512,7 @@ async fn a_durable_write_that_waits_shows_the_old_value_and_closes_the_document(
     assert_eq!(writer.receive().await.unwrap().status(), Status::Success);
     assert_eq!(other.get("k").await.value(), b"\"new\"");
 
-    let _hold = cluster.hold(What::Replication, replica).unwrap();
+    let _hold = cluster.hold(Hold::Replication, replica).unwrap();
     assert_eq!(
         writer.call(hurried).await.status(),
         Status::SyncWriteAmbiguous
@@ -573,14 +573,11 @@ async fn a_collection_with_a_longest_life_gives_it_to_its_documents() {
         .create_collection(BUCKET, "_default", "short", 60)
         .unwrap();
     let mut client = Client::for_key(&cluster, "k").await;
-    client.collection = cluster
-        .bucket(BUCKET)
-        .unwrap()
-        .manifest()
-        .collection_id(".short")
-        .unwrap();
+    let resolve = FrameBuilder::request(Opcode::GetCollectionId).value(".short");
+    let found = client.call(resolve).await;
+    client.collection = u32::from_be_bytes(found.extras()[8..].try_into().unwrap());
     client.set("k", "1").await;
-    cluster.clock().advance(Duration::from_secs(61));
+    cluster.advance_clock(Duration::from_secs(61));
     assert_eq!(client.get("k").await.status(), Status::KeyNotFound);
 }
 
@@ -636,7 +633,7 @@ async fn a_full_bucket_makes_room_by_forgetting_what_has_expired() {
         Status::Success
     );
     assert_eq!(client.set("l", "1").await.status(), Status::OutOfMemory);
-    cluster.clock().advance(Duration::from_secs(11));
+    cluster.advance_clock(Duration::from_secs(11));
     assert_eq!(client.set("l", "1").await.status(), Status::Success);
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use http::{Answer, Call};
 use serde_json::json;
 use steadfast_cluster::fault::{Condition, Fault, Garble};
-use steadfast_cluster::http::script::Script;
+use steadfast_cluster::script::Script;
 use steadfast_cluster::{Service, TestCluster};
 use support::{cluster, eventually};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -14,7 +14,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use serde_json::{Value, json};
 use steadfast_cluster::fault::Fault;
-use steadfast_cluster::http::script::Script;
+use steadfast_cluster::script::Script;
 use steadfast_cluster::{Service, TestCluster};
 use support::builder;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -8,8 +8,7 @@ mod support;
 
 use http::{Answer, Call};
 use serde_json::{Value, json};
-use steadfast_cluster::http::query::PlanLoss;
-use steadfast_cluster::http::script::Script;
+use steadfast_cluster::script::{PlanLoss, Script};
 use steadfast_cluster::users::Rights;
 use steadfast_cluster::{Service, TestCluster};
 use steadfast_wire::Opcode;
@@ -294,7 +293,7 @@ async fn a_plan_is_prepared_executed_lost_and_prepared_again() {
         (PlanLoss::Unrecognizable, 4050),
         (PlanLoss::Undecodable, 4070),
     ] {
-        assert_eq!(cluster.plans().lose(loss), 1);
+        assert_eq!(cluster.lose_plans(loss), 1);
         assert_eq!(execute().await.code(), code);
         if loss == PlanLoss::Forgotten {
             assert_eq!(

@@ -8,7 +8,7 @@ mod support;
 
 use http::{Answer, Call};
 use serde_json::json;
-use steadfast_cluster::http::script::Script;
+use steadfast_cluster::script::Script;
 use steadfast_cluster::{Service, TestCluster};
 use support::cluster;
 

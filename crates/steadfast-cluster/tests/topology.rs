@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use steadfast_cluster::cluster::{Pace, What};
+use steadfast_cluster::topology::{Hold, Pace};
 use steadfast_cluster::{BucketSettings, ClusterError, NodeId, Service, TestCluster};
 use steadfast_wire::config::ClusterConfig;
 use steadfast_wire::extras::StoreExtras;
@@ -150,9 +150,10 @@ async fn a_rebalance_shows_where_it_goes_moves_step_by_step_and_loses_no_acknowl
 }
 
 fn cluster_active(cluster: &TestCluster, id: u16) -> NodeId {
-    cluster.bucket(BUCKET).unwrap().chains()[usize::from(id)]
-        .active
-        .unwrap()
+    let text = cluster.bucket_config(BUCKET).unwrap();
+    let config = ClusterConfig::parse(text.as_bytes(), "127.0.0.1").unwrap();
+    let at = config.bucket.unwrap().vbuckets.node(id, 0).unwrap();
+    cluster.nodes()[at]
 }
 
 #[tokio::test]
@@ -246,7 +247,7 @@ async fn a_failover_loses_what_never_reached_a_replica() {
         .unwrap();
     let mut client = Client::for_key(&cluster, "k").await;
     client.set("k", "\"seen\"").await;
-    let _hold = cluster.hold(What::Replication, replica).unwrap();
+    let _hold = cluster.hold(Hold::Replication, replica).unwrap();
     client.set("k", "\"unseen\"").await;
     cluster.fail_over(active).await.unwrap();
     let document = cluster.document(BUCKET, ".", b"k").unwrap().unwrap();
@@ -456,7 +457,7 @@ async fn buckets_come_and_go_and_bad_ones_are_refused() {
         assert!(cluster.create_bucket(bad).await.is_err());
     }
     cluster.drop_bucket("second").await.unwrap();
-    assert!(cluster.bucket("second").is_err());
+    assert!(cluster.bucket_config("second").is_err());
 }
 
 #[tokio::test]

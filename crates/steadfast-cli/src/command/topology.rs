@@ -7,7 +7,7 @@ use anyhow::bail;
 use clap::{Args, Subcommand};
 use hyper::Method;
 use serde_json::{Value, json};
-use steadfast_cluster::cluster::Pace;
+use steadfast_cluster::topology::Pace;
 
 use crate::control::ControlArgs;
 use crate::output::line;

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 use steadfast_cluster::Service;
 use steadfast_cluster::fault::Fault;
-use steadfast_cluster::http::script::ScriptSpec;
+use steadfast_cluster::script::ScriptSpec;
 use steadfast_wire::{Opcode, Status};
 
 use crate::support::{Served, command, run, steadfast};

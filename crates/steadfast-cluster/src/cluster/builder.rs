@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::holds::Holds;
-use super::node::{Membership, Node, Placement};
+use super::node::{Membership, Placement, ServerNode};
 use super::progress::Progress;
 use super::shared::Shared;
 use super::{ClusterError, Inner, TestCluster};
@@ -17,7 +17,7 @@ use crate::http::control;
 use crate::journal::DEFAULT_LIMIT;
 use crate::service::Service;
 use crate::tls::Tls;
-use crate::topology::config::Ports;
+use crate::topology::config::ListenPorts;
 use crate::topology::{MAX_NODES, NodeId};
 use crate::users::{self, Rights};
 
@@ -194,7 +194,7 @@ impl TestClusterBuilder {
                 placement.ports = usual_ports();
             }
             let id = NodeId::checked(number as u64).expect("the number of nodes was checked");
-            let node = Node::start(id, placement, &shared).await?;
+            let node = ServerNode::start(id, placement, &shared).await?;
             node.set_membership(Membership::Member);
             shared.add_node(node);
         }
@@ -238,14 +238,14 @@ fn is_host(text: &str) -> bool {
     is_name || text.parse::<IpAddr>().is_ok()
 }
 
-fn usual_ports() -> BTreeMap<Service, Ports> {
+fn usual_ports() -> BTreeMap<Service, ListenPorts> {
     Service::ALL
         .into_iter()
         .map(|service| {
             let (plain, tls) = service.usual_ports();
             (
                 service,
-                Ports {
+                ListenPorts {
                     plain,
                     tls: Some(tls),
                 },

@@ -6,7 +6,7 @@ use steadfast_wire::leb128;
 
 use super::{ClusterError, TestCluster};
 use crate::bucket::{Bucket, BucketSettings};
-use crate::store::document::Document;
+use crate::store::document::StoredDocument;
 use crate::topology::NodeId;
 
 impl TestCluster {
@@ -47,8 +47,7 @@ impl TestCluster {
         Ok(())
     }
 
-    /// A bucket by its name.
-    pub fn bucket(&self, name: &str) -> Result<Arc<Bucket>, ClusterError> {
+    pub(crate) fn bucket(&self, name: &str) -> Result<Arc<Bucket>, ClusterError> {
         self.shared()
             .bucket(name)
             .ok_or_else(|| ClusterError::UnknownBucket(name.to_owned()))
@@ -123,6 +122,14 @@ impl TestCluster {
         Ok(uid)
     }
 
+    /// Returns the map of a bucket as the first node sends it to clients.
+    pub fn bucket_config(&self, bucket: &str) -> Result<String, ClusterError> {
+        let config = self.bucket(bucket)?.config();
+        let body = self.nodes().first().and_then(|node| config.body(*node));
+        let json = body.map_or(&[][..], |body| body.json());
+        Ok(String::from_utf8_lossy(json).into_owned())
+    }
+
     /// The node that serves a document of a bucket, if any does.
     pub fn active_node(&self, bucket: &str, key: &[u8]) -> Result<Option<NodeId>, ClusterError> {
         let bucket = self.bucket(bucket)?;
@@ -139,7 +146,7 @@ impl TestCluster {
         bucket: &str,
         collection: &str,
         key: &[u8],
-    ) -> Result<Option<Document>, ClusterError> {
+    ) -> Result<Option<StoredDocument>, ClusterError> {
         let bucket = self.bucket(bucket)?;
         let id = bucket
             .manifest()

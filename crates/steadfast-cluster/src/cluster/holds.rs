@@ -15,7 +15,7 @@ use crate::topology::NodeId;
 /// What is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum What {
+pub enum Hold {
     /// Mutations do not reach the replicas of a node.
     Replication,
     /// A node does not write to disk.
@@ -24,16 +24,16 @@ pub enum What {
 
 /// How many hold what; several may hold the same.
 #[derive(Debug, Default)]
-pub(super) struct Holds(BTreeMap<(What, NodeId), usize>);
+pub(super) struct Holds(BTreeMap<(Hold, NodeId), usize>);
 
 impl Holds {
-    fn change(&mut self, what: What, node: NodeId, by: isize) -> bool {
+    fn change(&mut self, what: Hold, node: NodeId, by: isize) -> bool {
         let count = self.0.entry((what, node)).or_default();
         *count = count.saturating_add_signed(by);
         *count > 0
     }
 
-    fn holds(&self, what: What, node: NodeId) -> bool {
+    fn holds(&self, what: Hold, node: NodeId) -> bool {
         self.0.get(&(what, node)).is_some_and(|count| *count > 0)
     }
 }
@@ -43,13 +43,13 @@ impl Holds {
 #[must_use = "the hold ends when its guard is dropped"]
 pub struct HoldGuard {
     cluster: TestCluster,
-    what: What,
+    what: Hold,
     node: NodeId,
 }
 
 impl TestCluster {
     /// Keeps mutations from the replicas on a node, or a node from its disk, while the guard lives.
-    pub fn hold(&self, what: What, node: NodeId) -> Result<HoldGuard, ClusterError> {
+    pub fn hold(&self, what: Hold, node: NodeId) -> Result<HoldGuard, ClusterError> {
         self.shared()
             .node(node)
             .ok_or(ClusterError::UnknownNode(node))?;
@@ -67,9 +67,9 @@ impl TestCluster {
         let up = self.shared().node(node).is_some_and(|node| node.is_up());
         let holds = self.inner.holds.lock();
         self.shared()
-            .set_stalled(node, !up || holds.holds(What::Replication, node));
+            .set_stalled(node, !up || holds.holds(Hold::Replication, node));
         self.shared()
-            .set_unpersisted(node, holds.holds(What::Persistence, node));
+            .set_unpersisted(node, holds.holds(Hold::Persistence, node));
         drop(holds);
         self.shared().settle();
     }

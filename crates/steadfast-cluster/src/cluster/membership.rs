@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tokio::sync::OwnedMutexGuard;
 
-use super::node::{Membership, Node};
-use super::progress::{Change, State};
+use super::node::{Membership, ServerNode};
+use super::progress::{RebalanceGoal, RebalanceState};
 use super::rebalance::{Pace, Rebalance};
 use super::{ClusterError, TestCluster};
 use crate::store::vbucket::NodeSet;
@@ -44,11 +44,14 @@ impl TestCluster {
         let free = self.shared().free_node_id();
         let id = free.ok_or_else(|| ClusterError::Invalid("there are too many nodes".into()))?;
         self.check_members_are_up()?;
-        let node = Node::start(id, self.inner.placement.clone(), self.shared()).await?;
+        let node = ServerNode::start(id, self.inner.placement.clone(), self.shared()).await?;
         self.shared().add_node(node.clone());
         node.set_membership(Membership::Member);
         self.apply_holds(id);
-        Ok((id, Rebalance::begin(self.clone(), change, Change::In(id))))
+        Ok((
+            id,
+            Rebalance::begin(self.clone(), change, RebalanceGoal::In(id)),
+        ))
     }
 
     /// Plans the moves off a node, without making any.
@@ -61,7 +64,11 @@ impl TestCluster {
                 "the last node cannot be removed".into(),
             ));
         }
-        Ok(Rebalance::begin(self.clone(), change, Change::Out(node)))
+        Ok(Rebalance::begin(
+            self.clone(),
+            change,
+            RebalanceGoal::Out(node),
+        ))
     }
 
     /// Spreads every bucket evenly over the nodes as they are: after a failover, or with a node
@@ -77,7 +84,7 @@ impl TestCluster {
     pub async fn begin_rebalance(&self) -> Result<Rebalance, ClusterError> {
         let change = self.begin_change().await?;
         self.check_members_are_up()?;
-        Ok(Rebalance::begin(self.clone(), change, Change::Even))
+        Ok(Rebalance::begin(self.clone(), change, RebalanceGoal::Even))
     }
 
     /// Takes a node out at once and promotes replicas in its place. What only it had is lost. The
@@ -166,7 +173,7 @@ impl TestCluster {
         }
     }
 
-    fn member(&self, node: NodeId) -> Result<Arc<Node>, ClusterError> {
+    fn member(&self, node: NodeId) -> Result<Arc<ServerNode>, ClusterError> {
         let found = self
             .shared()
             .node(node)
@@ -195,9 +202,9 @@ impl TestCluster {
 }
 
 /// Whoever asked for a rebalance wants to know if it was not gone through with.
-pub(super) fn whole(state: State) -> Result<(), ClusterError> {
+pub(super) fn whole(state: RebalanceState) -> Result<(), ClusterError> {
     match state {
-        State::Running | State::Done => Ok(()),
-        State::Cancelled => Err(ClusterError::Cancelled),
+        RebalanceState::Running | RebalanceState::Done => Ok(()),
+        RebalanceState::Cancelled => Err(ClusterError::Cancelled),
     }
 }

@@ -10,10 +10,10 @@ mod builder;
 mod contents;
 mod holds;
 mod membership;
-pub mod node;
+pub(crate) mod node;
 mod progress;
 mod rebalance;
-pub mod shared;
+pub(crate) mod shared;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,17 +24,16 @@ use tokio_util::sync::CancellationToken;
 
 pub use builder::TestClusterBuilder;
 use holds::Holds;
-pub use holds::{HoldGuard, What};
+pub use holds::{Hold, HoldGuard};
 use node::Placement;
 use progress::Progress;
-pub use progress::{Change, RebalanceStatus, State};
+pub use progress::{RebalanceGoal, RebalanceState, RebalanceStatus};
 pub use rebalance::{Pace, Rebalance};
 use shared::Shared;
 
-use crate::clock::Clock;
 use crate::error_map::ServedErrorMap;
 use crate::fault::{Fault, FaultGuard, Faults};
-use crate::http::query::Plans;
+use crate::http::query::PlanLoss;
 use crate::http::script::{Script, ScriptGuard, Scripts};
 use crate::journal::Journal;
 use crate::manifest::ManifestError;
@@ -175,7 +174,7 @@ impl TestCluster {
     }
 
     /// The rules in force.
-    pub fn faults(&self) -> &Arc<Faults> {
+    pub(crate) fn faults(&self) -> &Arc<Faults> {
         &self.inner.shared.faults
     }
 
@@ -185,13 +184,18 @@ impl TestCluster {
     }
 
     /// The scripts in force.
-    pub fn scripts(&self) -> &Arc<Scripts> {
+    pub(crate) fn scripts(&self) -> &Arc<Scripts> {
         &self.inner.shared.scripts
     }
 
-    /// Prepared statements, to count and to lose.
-    pub fn plans(&self) -> &Plans {
-        &self.inner.shared.plans
+    /// Returns the number of prepared statements.
+    pub fn plan_count(&self) -> usize {
+        self.inner.shared.plans.count()
+    }
+
+    /// Loses all prepared statements, as nodes do when they restart; returns their number.
+    pub fn lose_plans(&self, how: PlanLoss) -> usize {
+        self.inner.shared.plans.lose(how)
     }
 
     /// Every mutation that was applied.
@@ -199,9 +203,10 @@ impl TestCluster {
         &self.inner.shared.journal
     }
 
-    /// The cluster's time, which can be set forward.
-    pub fn clock(&self) -> &Clock {
-        &self.inner.shared.clock
+    /// Sets the clock forward: documents expire and locks end as if the time had passed. Delays
+    /// that are being slept (of a fault, of a durable write) are not cut short.
+    pub fn advance_clock(&self, by: Duration) {
+        self.inner.shared.clock.advance(by);
     }
 
     /// What clients are told about statuses.

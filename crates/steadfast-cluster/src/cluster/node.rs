@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use super::shared::Shared;
 use crate::service::Service;
 use crate::topology::NodeId;
-use crate::topology::config::{Member, Ports};
+use crate::topology::config::{ListenPorts, Member};
 use crate::{http, kv};
 
 /// How long a client may take for its TLS handshake.
@@ -23,7 +23,7 @@ const HANDSHAKE: Duration = Duration::from_secs(30);
 
 /// Where a node stands with the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Membership {
+pub(crate) enum Membership {
     /// Listens, and is in no map yet.
     Joining,
     /// Is part of the map.
@@ -36,13 +36,13 @@ pub enum Membership {
 
 /// A node of the cluster.
 #[derive(Debug)]
-pub struct Node {
+pub(crate) struct ServerNode {
     /// Its number.
     pub id: NodeId,
     /// The name or address that clients are told.
     pub host: String,
     /// Where its services listen.
-    pub ports: BTreeMap<Service, Ports>,
+    pub ports: BTreeMap<Service, ListenPorts>,
     address: IpAddr,
     inner: Mutex<Inner>,
     tasks: TaskTracker,
@@ -63,20 +63,20 @@ const BACKLOG: u32 = 1024;
 
 /// Where a node is to listen.
 #[derive(Debug, Clone)]
-pub struct Placement {
+pub(crate) struct Placement {
     /// The address to bind.
     pub address: IpAddr,
     /// The name or address to tell clients.
     pub host: String,
     /// The ports to bind; what is missing, or zero, gets a free one.
-    pub ports: BTreeMap<Service, Ports>,
+    pub ports: BTreeMap<Service, ListenPorts>,
 }
 
-impl Node {
+impl ServerNode {
     /// Binds all listeners of a new node and starts serving.
     ///
     /// Dropping the future before it is done leaves nothing behind.
-    pub async fn start(
+    pub(crate) async fn start(
         id: NodeId,
         placement: Placement,
         shared: &Arc<Shared>,
@@ -86,7 +86,7 @@ impl Node {
         for service in Service::ALL {
             let wanted = placement.ports.get(&service).copied().unwrap_or_default();
             let plain = bind(placement.address, wanted.plain).await?;
-            let mut bound = Ports {
+            let mut bound = ListenPorts {
                 plain: plain.local_addr()?.port(),
                 tls: None,
             };
@@ -115,12 +115,12 @@ impl Node {
     }
 
     /// Whether it is part of the map.
-    pub fn is_member(&self) -> bool {
+    pub(crate) fn is_member(&self) -> bool {
         self.membership() == Membership::Member
     }
 
     /// Where it stands with the cluster.
-    pub fn membership(&self) -> Membership {
+    pub(crate) fn membership(&self) -> Membership {
         self.inner.lock().membership
     }
 
@@ -129,12 +129,12 @@ impl Node {
     }
 
     /// Whether it listens.
-    pub fn is_up(&self) -> bool {
+    pub(crate) fn is_up(&self) -> bool {
         self.inner.lock().running.is_some()
     }
 
     /// The node as a map shows it.
-    pub fn member(&self) -> Member {
+    pub(crate) fn member(&self) -> Member {
         Member {
             id: self.id,
             host: self.host.clone(),
@@ -144,7 +144,7 @@ impl Node {
 
     /// Closes the listeners and cuts every connection; what the node stores stays. Returns when
     /// its ports are free. Dropping the future does not stop it from going down.
-    pub async fn stop(&self) {
+    pub(crate) async fn stop(&self) {
         self.cancel();
         self.inner.lock().reserved.clear();
         self.tasks.close();
@@ -155,7 +155,7 @@ impl Node {
     /// The same for a node that may come back: who connects is refused, and its ports stay its own.
     ///
     /// Dropping the future does not stop it from going down, but may cost it its ports.
-    pub async fn go_down(&self) {
+    pub(crate) async fn go_down(&self) {
         self.stop().await;
         let ports = self.ports.values();
         let ports = ports.flat_map(|ports| std::iter::once(ports.plain).chain(ports.tls));
@@ -180,7 +180,7 @@ impl Node {
     /// Listens again on the ports that it had.
     ///
     /// Dropping the future before it is done leaves the node down.
-    pub async fn restart(self: &Arc<Self>, shared: &Arc<Shared>) -> io::Result<()> {
+    pub(crate) async fn restart(self: &Arc<Self>, shared: &Arc<Shared>) -> io::Result<()> {
         if self.is_up() {
             return Ok(());
         }
@@ -221,7 +221,7 @@ async fn accept(
     listener: TcpListener,
     service: Service,
     tls: bool,
-    node: Arc<Node>,
+    node: Arc<ServerNode>,
     shared: Arc<Shared>,
     running: CancellationToken,
 ) {
@@ -232,7 +232,7 @@ async fn accept(
         };
         match accepted {
             Ok((stream, peer)) => {
-                let connection = Connection {
+                let connection = AcceptedConnection {
                     service,
                     tls,
                     peer,
@@ -256,7 +256,7 @@ async fn accept(
 }
 
 /// A connection that was just accepted.
-pub struct Connection {
+pub(crate) struct AcceptedConnection {
     /// What it is for.
     pub service: Service,
     /// Whether it starts with a TLS handshake.
@@ -266,12 +266,12 @@ pub struct Connection {
     /// Its number.
     pub id: u64,
     /// The node it came to.
-    pub node: Arc<Node>,
+    pub node: Arc<ServerNode>,
     /// The cluster.
     pub shared: Arc<Shared>,
 }
 
-impl Connection {
+impl AcceptedConnection {
     async fn serve(self, stream: TcpStream) {
         // Answers are small and wanted at once.
         if let Err(error) = stream.set_nodelay(true) {

@@ -19,9 +19,9 @@ pub struct RebalanceStatus {
     pub id: u64,
     /// What it is for.
     #[serde(flatten)]
-    pub change: Change,
+    pub change: RebalanceGoal,
     /// Where it stands.
-    pub state: State,
+    pub state: RebalanceState,
     /// How many vbuckets have moved.
     pub moved: usize,
     /// How many are to move in all.
@@ -30,7 +30,7 @@ pub struct RebalanceStatus {
 
 /// What a rebalance is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum RebalanceGoal {
     /// A node that joined gets its share.
     In(NodeId),
     /// A node that leaves gives away what it has.
@@ -42,7 +42,7 @@ pub enum Change {
 /// Where a rebalance stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum RebalanceState {
     /// It moves vbuckets, or says farewell to a node.
     Running,
     /// All has moved that was to.
@@ -75,7 +75,7 @@ impl TestCluster {
         let id = {
             let running = last.borrow_and_update();
             let (status, cancelled) = running.as_ref()?;
-            if status.state != State::Running {
+            if status.state != RebalanceState::Running {
                 return None;
             }
             cancelled.cancel();
@@ -83,7 +83,7 @@ impl TestCluster {
         };
         let over = |last: &Option<(RebalanceStatus, _)>| {
             let status = last.as_ref().map(|(status, _)| status);
-            status.is_none_or(|status| status.id != id || status.state != State::Running)
+            status.is_none_or(|status| status.id != id || status.state != RebalanceState::Running)
         };
         let ended = last.wait_for(over).await.ok()?;
         ended.as_ref().map(|(status, _)| *status)
@@ -98,15 +98,15 @@ impl Progress {
     /// Whether one runs.
     pub(super) fn is_running(&self) -> bool {
         let status = self.status();
-        status.is_some_and(|status| status.state == State::Running)
+        status.is_some_and(|status| status.state == RebalanceState::Running)
     }
 
     /// One begins, under this number; the token says when it is to end.
-    pub(super) fn begin(&self, change: Change, total: usize) -> (u64, CancellationToken) {
+    pub(super) fn begin(&self, change: RebalanceGoal, total: usize) -> (u64, CancellationToken) {
         let status = RebalanceStatus {
             id: self.status().map_or(0, |last| last.id + 1),
             change,
-            state: State::Running,
+            state: RebalanceState::Running,
             moved: 0,
             total,
         };
@@ -120,7 +120,7 @@ impl Progress {
         self.change(|status| status.moved = status.total - remaining);
     }
 
-    pub(super) fn end(&self, state: State) {
+    pub(super) fn end(&self, state: RebalanceState) {
         self.change(|status| status.state = state);
     }
 
@@ -133,7 +133,7 @@ impl Progress {
     }
 }
 
-impl Change {
+impl RebalanceGoal {
     /// The name of the command that asks for it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -152,7 +152,7 @@ impl Change {
     }
 }
 
-impl Serialize for Change {
+impl Serialize for RebalanceGoal {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(2))?;
         map.serialize_entry("what", self.name())?;

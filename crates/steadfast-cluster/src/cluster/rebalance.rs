@@ -15,10 +15,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::TestCluster;
 use super::node::Membership;
-use super::progress::{Change, State};
+use super::progress::{RebalanceGoal, RebalanceState};
 use crate::bucket::Bucket;
 use crate::topology::NodeId;
-use crate::topology::plan::{Chain, spread};
+use crate::topology::plan::{VbucketNodes, spread};
 
 /// How fast a rebalance goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Default for Pace {
 #[derive(Debug)]
 pub struct Rebalance {
     cluster: TestCluster,
-    moves: VecDeque<(Arc<Bucket>, u16, Chain)>,
+    moves: VecDeque<(Arc<Bucket>, u16, VbucketNodes)>,
     leaving: Vec<NodeId>,
     id: u64,
     cancelled: CancellationToken,
@@ -63,10 +63,14 @@ pub struct Rebalance {
 }
 
 impl Rebalance {
-    pub(super) fn begin(cluster: TestCluster, change: OwnedMutexGuard<()>, what: Change) -> Self {
+    pub(super) fn begin(
+        cluster: TestCluster,
+        change: OwnedMutexGuard<()>,
+        what: RebalanceGoal,
+    ) -> Self {
         let leaving = match what {
-            Change::Out(node) => vec![node],
-            Change::In(_) | Change::Even => Vec::new(),
+            RebalanceGoal::Out(node) => vec![node],
+            RebalanceGoal::In(_) | RebalanceGoal::Even => Vec::new(),
         };
         let staying: Vec<NodeId> = cluster
             .nodes()
@@ -125,17 +129,17 @@ impl Rebalance {
     /// which it was. Once all has moved, there is nothing left to cancel.
     ///
     /// Dropping the future stops the rebalance where it is.
-    pub async fn run(mut self, pace: Pace) -> State {
+    pub async fn run(mut self, pace: Pace) -> RebalanceState {
         while self.remaining() > 0 {
             self.step(pace.vbuckets_per_step.max(1));
             let rest = tokio::time::sleep(pace.pause);
             let cancelled = self.cancelled.clone();
             if cancelled.run_until_cancelled(rest).await.is_none() && self.remaining() > 0 {
-                return State::Cancelled;
+                return RebalanceState::Cancelled;
             }
         }
         self.finish().await;
-        State::Done
+        RebalanceState::Done
     }
 
     /// Moves whatever is left at once, takes the fast-forward map back, and lets nodes go that
@@ -183,8 +187,8 @@ impl Drop for Rebalance {
     fn drop(&mut self) {
         self.end();
         self.cluster.inner.progress.end(match self.complete {
-            true => State::Done,
-            false => State::Cancelled,
+            true => RebalanceState::Done,
+            false => RebalanceState::Cancelled,
         });
     }
 }

@@ -10,17 +10,17 @@ use steadfast_wire::config::ConfigVersion;
 use steadfast_wire::hello::FeatureSet;
 use tokio::sync::watch;
 
-use super::node::Node;
+use super::node::ServerNode;
 use super::{TestCluster, WeakCluster};
 use crate::bucket::Bucket;
 use crate::clock::Clock;
 use crate::error_map::ServedErrorMap;
 use crate::fault::Faults;
-use crate::http::query::Plans;
+use crate::http::query::PreparedPlans;
 use crate::http::script::Scripts;
 use crate::journal::{Journal, Origin};
 use crate::kv::OFFERED;
-use crate::store::vbucket::{NodeSet, World};
+use crate::store::vbucket::{NodeSet, StoreContext};
 use crate::tls::Tls;
 use crate::topology::NodeId;
 use crate::topology::config::{self, Config, Member, NO_VERSION};
@@ -33,7 +33,7 @@ const EPOCH: i64 = 1;
 /// guards itself, and no guard is held while another is taken, but for the vbucket's, under which
 /// only the journal is locked.
 #[derive(Debug)]
-pub struct Shared {
+pub(crate) struct Shared {
     /// The time.
     pub clock: Clock,
     /// Applied mutations.
@@ -43,7 +43,7 @@ pub struct Shared {
     /// Answers that tests wrote.
     pub scripts: Arc<Scripts>,
     /// Prepared statements.
-    pub plans: Plans,
+    pub plans: PreparedPlans,
     /// Who may come in.
     pub users: Users,
     /// What clients are told about statuses.
@@ -54,7 +54,7 @@ pub struct Shared {
     pub uuid: String,
     /// The handle, for requests that change the cluster; set once it has started.
     handle: OnceLock<WeakCluster>,
-    nodes: RwLock<BTreeMap<NodeId, Arc<Node>>>,
+    nodes: RwLock<BTreeMap<NodeId, Arc<ServerNode>>>,
     buckets: RwLock<BTreeMap<String, Arc<Bucket>>>,
     global: RwLock<Arc<Config>>,
     revision: AtomicI64,
@@ -68,13 +68,13 @@ pub struct Shared {
 
 impl Shared {
     /// A cluster without nodes or buckets.
-    pub fn new(seed: u64, journal_limit: usize, tls: Option<Tls>) -> Self {
+    pub(crate) fn new(seed: u64, journal_limit: usize, tls: Option<Tls>) -> Self {
         Self {
             clock: Clock::new(),
             journal: Journal::new(journal_limit),
             faults: Arc::new(Faults::new(seed)),
             scripts: Arc::default(),
-            plans: Plans::default(),
+            plans: PreparedPlans::default(),
             users: Users::default(),
             error_map: ServedErrorMap::default(),
             tls,
@@ -100,23 +100,27 @@ impl Shared {
     }
 
     /// The handle of the cluster, while somebody holds it.
-    pub fn cluster(&self) -> Option<TestCluster> {
+    pub(crate) fn cluster(&self) -> Option<TestCluster> {
         self.handle.get()?.upgrade()
     }
 
     /// The number for a new connection.
-    pub fn next_connection(&self) -> u64 {
+    pub(crate) fn next_connection(&self) -> u64 {
         self.connections.fetch_add(1, Ordering::Relaxed)
     }
 
     /// How many connections there have been.
-    pub fn connections_so_far(&self) -> u64 {
+    pub(crate) fn connections_so_far(&self) -> u64 {
         self.connections.load(Ordering::Relaxed)
     }
 
-    /// The world as an operation of this origin sees it.
-    pub fn world<'a>(&'a self, now: crate::clock::Now, origin: Origin<'a>) -> World<'a> {
-        World {
+    /// Returns the store context for an operation of this origin.
+    pub(crate) fn context<'a>(
+        &'a self,
+        now: crate::clock::Now,
+        origin: Origin<'a>,
+    ) -> StoreContext<'a> {
+        StoreContext {
             now,
             stalled: NodeSet::from_bits(self.stalled.load(Ordering::Relaxed)),
             unpersisted: NodeSet::from_bits(self.unpersisted.load(Ordering::Relaxed)),
@@ -126,7 +130,7 @@ impl Shared {
     }
 
     /// The features that HELLO grants.
-    pub fn offered_features(&self) -> FeatureSet {
+    pub(crate) fn offered_features(&self) -> FeatureSet {
         let withheld = self.withheld.read();
         OFFERED
             .iter()
@@ -136,7 +140,7 @@ impl Shared {
     }
 
     /// Grants a feature no more, or again. Connections keep what they have.
-    pub fn withhold_feature(&self, feature: Feature, withhold: bool) {
+    pub(crate) fn withhold_feature(&self, feature: Feature, withhold: bool) {
         let mut withheld = self.withheld.write();
         if withhold {
             withheld.insert(feature);
@@ -146,17 +150,17 @@ impl Shared {
     }
 
     /// Says whether mutations reach a node.
-    pub fn set_stalled(&self, node: NodeId, stalled: bool) {
+    pub(crate) fn set_stalled(&self, node: NodeId, stalled: bool) {
         set_bit(&self.stalled, node, stalled);
     }
 
     /// Says whether a node writes to disk.
-    pub fn set_unpersisted(&self, node: NodeId, unpersisted: bool) {
+    pub(crate) fn set_unpersisted(&self, node: NodeId, unpersisted: bool) {
         set_bit(&self.unpersisted, node, unpersisted);
     }
 
     /// Lets what was held up go on: replicas catch up, durable writes that waited are decided.
-    pub fn settle(&self) {
+    pub(crate) fn settle(&self) {
         for bucket in self.buckets() {
             bucket.for_each_vbucket(|vbucket| {
                 let Some(node) = vbucket.active() else { return };
@@ -169,23 +173,23 @@ impl Shared {
                     connection: 0,
                     argument: &[],
                 };
-                vbucket.settle(self.world(self.clock.now(), origin));
+                vbucket.settle(self.context(self.clock.now(), origin));
             });
         }
     }
 
     /// A bucket by its name.
-    pub fn bucket(&self, name: &str) -> Option<Arc<Bucket>> {
+    pub(crate) fn bucket(&self, name: &str) -> Option<Arc<Bucket>> {
         self.buckets.read().get(name).cloned()
     }
 
     /// All buckets.
-    pub fn buckets(&self) -> Vec<Arc<Bucket>> {
+    pub(crate) fn buckets(&self) -> Vec<Arc<Bucket>> {
         self.buckets.read().values().cloned().collect()
     }
 
     /// Adds a bucket; false if there is one of this name.
-    pub fn add_bucket(&self, bucket: Arc<Bucket>) -> bool {
+    pub(crate) fn add_bucket(&self, bucket: Arc<Bucket>) -> bool {
         let mut buckets = self.buckets.write();
         let is_new = !buckets.contains_key(&*bucket.name);
         if is_new {
@@ -195,32 +199,32 @@ impl Shared {
     }
 
     /// Takes a bucket out.
-    pub fn take_bucket(&self, name: &str) -> Option<Arc<Bucket>> {
+    pub(crate) fn take_bucket(&self, name: &str) -> Option<Arc<Bucket>> {
         self.buckets.write().remove(name)
     }
 
     /// A node by its number.
-    pub fn node(&self, id: NodeId) -> Option<Arc<Node>> {
+    pub(crate) fn node(&self, id: NodeId) -> Option<Arc<ServerNode>> {
         self.nodes.read().get(&id).cloned()
     }
 
     /// All nodes, members or not.
-    pub fn nodes(&self) -> Vec<Arc<Node>> {
+    pub(crate) fn nodes(&self) -> Vec<Arc<ServerNode>> {
         self.nodes.read().values().cloned().collect()
     }
 
     /// Adds a node.
-    pub fn add_node(&self, node: Arc<Node>) {
+    pub(crate) fn add_node(&self, node: Arc<ServerNode>) {
         self.nodes.write().insert(node.id, node);
     }
 
     /// Takes a node out.
-    pub fn take_node(&self, id: NodeId) -> Option<Arc<Node>> {
+    pub(crate) fn take_node(&self, id: NodeId) -> Option<Arc<ServerNode>> {
         self.nodes.write().remove(&id)
     }
 
     /// The lowest number that no node has.
-    pub fn free_node_id(&self) -> Option<NodeId> {
+    pub(crate) fn free_node_id(&self) -> Option<NodeId> {
         let nodes = self.nodes.read();
         (0..)
             .map_while(NodeId::checked)
@@ -228,7 +232,7 @@ impl Shared {
     }
 
     /// Nodes that are part of the map, in its order.
-    pub fn members(&self) -> Vec<Member> {
+    pub(crate) fn members(&self) -> Vec<Member> {
         self.nodes()
             .iter()
             .filter(|node| node.is_member())
@@ -237,19 +241,19 @@ impl Shared {
     }
 
     /// The map of the cluster without any bucket.
-    pub fn global_config(&self) -> Arc<Config> {
+    pub(crate) fn global_config(&self) -> Arc<Config> {
         self.global.read().clone()
     }
 
     /// Makes new maps from the state as it is and tells every connection.
-    pub fn publish(&self) {
+    pub(crate) fn publish(&self) {
         // Two at once could put the older map in place of the newer.
         let _publishing = self.publishing.lock();
         let rev = self.revision.fetch_add(1, Ordering::SeqCst) + 1;
         let version = ConfigVersion { epoch: EPOCH, rev };
         let members = self.members();
         for bucket in self.buckets() {
-            bucket.set_config(config::of_bucket(version, &bucket, &members));
+            bucket.set_config(config::for_bucket(version, &bucket, &members));
         }
         *self.global.write() = Arc::new(config::global(version, &members));
         self.published.send_replace(version);
@@ -257,7 +261,7 @@ impl Shared {
     }
 
     /// Tells when a new map is there.
-    pub fn subscribe(&self) -> watch::Receiver<ConfigVersion> {
+    pub(crate) fn subscribe(&self) -> watch::Receiver<ConfigVersion> {
         self.published.subscribe()
     }
 }

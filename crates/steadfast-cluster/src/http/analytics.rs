@@ -7,51 +7,51 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::language::{LanguageError, Parameters, Scope, Select, Statement, parse};
-use super::query::answer::Header;
-use super::query::options::Options;
+use super::language::{EvalScope, LanguageError, Parameters, Select, Statement, parse};
+use super::query::options::RequestOptions;
+use super::query::response::ResponseMeta;
 use super::query::signature;
 use super::rows::respond;
-use super::{Request, Response};
+use super::{HttpRequest, HttpResponse};
 
 /// Answers a request to the analytics service.
-pub(super) fn answer(request: &Request) -> Response {
+pub(super) fn answer(request: &HttpRequest) -> HttpResponse {
     if request.path != "/analytics/service" && request.path != "/query/service" {
-        return Response::text(404, "404 page not found");
+        return HttpResponse::text(404, "404 page not found");
     }
-    let options = match Options::read(request) {
+    let options = match RequestOptions::read(request) {
         Ok(options) => options,
         Err(sentence) => {
             return refuse(
-                &Header::analytics(None),
-                &Failure::new(400, 21_024, sentence),
+                &ResponseMeta::analytics(None),
+                &AnalyticsError::new(400, 21_024, sentence),
             );
         }
     };
-    let mut header = Header::analytics(options.text("client_context_id"));
+    let mut header = ResponseMeta::analytics(options.text("client_context_id"));
     match execute(&options) {
         Ok((signature, rows)) => {
             header.signature = Some(signature);
             let rows = Box::new(rows.into_iter().map(Ok));
             respond(200, header.around_rows(), rows, Duration::ZERO)
         }
-        Err(failure) => refuse(&header, &failure),
+        Err(error) => refuse(&header, &error),
     }
 }
 
 /// The answer to who is not who they say.
-pub(super) fn unauthenticated() -> Response {
-    let failure = Failure::new(401, 20_000, "Unauthorized user.".into());
-    refuse(&Header::analytics(None), &failure)
+pub(super) fn unauthenticated() -> HttpResponse {
+    let error = AnalyticsError::new(401, 20_000, "Unauthorized user.".into());
+    refuse(&ResponseMeta::analytics(None), &error)
 }
 
-struct Failure {
+struct AnalyticsError {
     status: u16,
     code: u32,
     message: String,
 }
 
-impl Failure {
+impl AnalyticsError {
     fn new(status: u16, code: u32, message: String) -> Self {
         Self {
             status,
@@ -61,24 +61,24 @@ impl Failure {
     }
 }
 
-impl From<LanguageError> for Failure {
+impl From<LanguageError> for AnalyticsError {
     fn from(error: LanguageError) -> Self {
         Self::new(400, 24_000, error.to_string())
     }
 }
 
-fn execute(options: &Options) -> Result<(Value, Vec<Value>), Failure> {
+fn execute(options: &RequestOptions) -> Result<(Value, Vec<Value>), AnalyticsError> {
     let Some(statement) = options.text("statement") else {
         let message = "No statement provided".to_owned();
-        return Err(Failure::new(400, 21_025, message));
+        return Err(AnalyticsError::new(400, 21_025, message));
     };
     let parameters = options
         .parameters()
-        .map_err(|sentence| Failure::new(400, 21_024, sentence))?;
+        .map_err(|sentence| AnalyticsError::new(400, 21_024, sentence))?;
     match parse(statement)? {
         Statement::Select(select) => echo(&select, &parameters),
         Statement::Write(write) => Err(unknown_collection(&write.source.keyspace)),
-        Statement::Prepare { .. } | Statement::Execute { .. } => Err(Failure::new(
+        Statement::Prepare { .. } | Statement::Execute { .. } => Err(AnalyticsError::new(
             400,
             24_000,
             "Syntax error: analytics has no prepared statements".into(),
@@ -86,16 +86,16 @@ fn execute(options: &Options) -> Result<(Value, Vec<Value>), Failure> {
     }
 }
 
-fn echo(select: &Select, parameters: &Parameters) -> Result<(Value, Vec<Value>), Failure> {
+fn echo(select: &Select, parameters: &Parameters) -> Result<(Value, Vec<Value>), AnalyticsError> {
     if let Some(source) = &select.source {
         return Err(unknown_collection(&source.keyspace));
     }
-    let scope = Scope {
+    let scope = EvalScope {
         parameters,
         row: None,
         count: None,
     };
-    let rows = if scope.holds(select.filter.as_ref())? {
+    let rows = if scope.passes(select.filter.as_ref())? {
         vec![scope.project(&select.projection)?]
     } else {
         Vec::new()
@@ -103,15 +103,15 @@ fn echo(select: &Select, parameters: &Parameters) -> Result<(Value, Vec<Value>),
     Ok((signature(&select.projection), rows))
 }
 
-fn unknown_collection(name: &impl std::fmt::Display) -> Failure {
-    Failure::new(
+fn unknown_collection(name: &impl std::fmt::Display) -> AnalyticsError {
+    AnalyticsError::new(
         400,
         24_045,
         format!("Cannot find analytics collection {name}, nor an alias of this name"),
     )
 }
 
-fn refuse(header: &Header, failure: &Failure) -> Response {
-    let error = json!({"code": failure.code, "msg": failure.message});
-    header.failed(failure.status, error)
+fn refuse(header: &ResponseMeta, error: &AnalyticsError) -> HttpResponse {
+    let shown = json!({"code": error.code, "msg": error.message});
+    header.failed(error.status, shown)
 }

@@ -9,8 +9,8 @@ use hyper::header::{CONTENT_LENGTH, HeaderValue};
 use socket2::Socket;
 use tokio_util::sync::CancellationToken;
 
-use super::message::{Body, BrokenOff};
-use super::{Place, Request, Response};
+use super::message::{BrokenOff, ResponseBody};
+use super::{HttpRequest, HttpResponse, HttpSession};
 use crate::fault::{Effect, IncomingRequest};
 
 /// Ends a connection from inside a request.
@@ -35,7 +35,7 @@ impl Cut {
 
     /// Ends the connection; with a reset where the client is to see one. Never returns, because
     /// the connection that polls this is gone.
-    async fn now(&self, reset: bool) -> Response {
+    async fn now(&self, reset: bool) -> HttpResponse {
         if reset && let Err(error) = self.socket.set_linger(Some(Duration::ZERO)) {
             tracing::debug!(%error, "cannot reset a connection");
         }
@@ -46,17 +46,17 @@ impl Cut {
 
 /// Asks the rules about a request, and answers it as they say, or as its service does.
 pub(super) async fn apply<F>(
-    request: &Request,
-    place: &Place,
+    request: &HttpRequest,
+    session: &HttpSession,
     cut: &Cut,
     serve: impl FnOnce() -> F,
-) -> Response
+) -> HttpResponse
 where
-    F: Future<Output = Response>,
+    F: Future<Output = HttpResponse>,
 {
-    let fired = place.shared.faults.fire(&IncomingRequest {
-        node: place.node.id,
-        service: place.service,
+    let fired = session.shared.faults.fire(&IncomingRequest {
+        node: session.node.id,
+        service: session.service,
         opcode: None,
         key: request.path.as_bytes(),
         bucket: None,
@@ -81,7 +81,7 @@ where
             } else {
                 "text/plain"
             };
-            Response::new(answer.status, kind, answer.body.unwrap_or_default())
+            HttpResponse::new(answer.status, kind, answer.body.unwrap_or_default())
         }
         Effect::Hold => {
             fired.removed.cancelled().await;
@@ -97,11 +97,11 @@ where
         Effect::Garble(_) => {
             let response = serve().await;
             let damage = |piece: Bytes| piece.iter().map(|byte| !byte).collect::<Bytes>();
-            Response {
+            HttpResponse {
                 body: match response.body {
-                    Body::Whole(bytes) => Body::Whole(damage(bytes)),
-                    Body::Stream(pieces) => {
-                        Body::Stream(Box::pin(pieces.map(move |piece| piece.map(damage))))
+                    ResponseBody::Whole(bytes) => ResponseBody::Whole(damage(bytes)),
+                    ResponseBody::Stream(pieces) => {
+                        ResponseBody::Stream(Box::pin(pieces.map(move |piece| piece.map(damage))))
                     }
                 },
                 ..response
@@ -113,16 +113,16 @@ where
 
 /// The first half of a response, and then the end of the connection. Of a body that streams,
 /// the first half of its first piece.
-async fn half(response: Response) -> Response {
+async fn half(response: HttpResponse) -> HttpResponse {
     let declared = match &response.body {
-        Body::Whole(bytes) => Some(bytes.len()),
-        Body::Stream(_) => None,
+        ResponseBody::Whole(bytes) => Some(bytes.len()),
+        ResponseBody::Stream(_) => None,
     };
     let first = response.body.into_pieces().next().await;
     let first = first.and_then(Result::ok).unwrap_or_default();
     let pieces = stream::iter([Ok(first.slice(..first.len() / 2))]).chain(broken_off());
-    let halved = Response {
-        body: Body::Stream(Box::pin(pieces)),
+    let halved = HttpResponse {
+        body: ResponseBody::Stream(Box::pin(pieces)),
         ..response
     };
     match declared {

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 /// A request whose body has been read.
 #[derive(Debug)]
-pub struct Request {
+pub(crate) struct HttpRequest {
     /// The verb.
     pub method: Method,
     /// The path, decoded, without the query.
@@ -34,7 +34,7 @@ pub struct Request {
     pub body: Bytes,
 }
 
-impl Request {
+impl HttpRequest {
     pub(super) fn new(head: Parts, body: Bytes) -> Self {
         let mut parameters = parse_form(head.uri.query().unwrap_or_default());
         let content_type = head
@@ -58,7 +58,7 @@ impl Request {
     }
 
     /// The parts of the path between slashes.
-    pub fn segments(&self) -> Vec<&str> {
+    pub(crate) fn segments(&self) -> Vec<&str> {
         self.path
             .split('/')
             .filter(|segment| !segment.is_empty())
@@ -66,7 +66,7 @@ impl Request {
     }
 
     /// A parameter by its name.
-    pub fn parameter(&self, name: &str) -> Option<&str> {
+    pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
         self.parameters
             .iter()
             .find(|(key, _)| key == name)
@@ -74,12 +74,12 @@ impl Request {
     }
 
     /// The path and, if it has one, the query, decoded.
-    pub fn target(&self) -> &str {
+    pub(crate) fn target(&self) -> &str {
         &self.target
     }
 
     /// The name and password of basic authentication.
-    pub fn basic_credentials(&self) -> Option<(String, String)> {
+    pub(crate) fn basic_credentials(&self) -> Option<(String, String)> {
         let header = self.headers.get(AUTHORIZATION)?.to_str().ok()?;
         let decoded = STANDARD.decode(header.strip_prefix("Basic ")?).ok()?;
         let text = String::from_utf8(decoded).ok()?;
@@ -88,7 +88,7 @@ impl Request {
     }
 
     /// The token of bearer authentication.
-    pub fn bearer_token(&self) -> Option<&str> {
+    pub(crate) fn bearer_token(&self) -> Option<&str> {
         self.headers
             .get(AUTHORIZATION)?
             .to_str()
@@ -97,7 +97,7 @@ impl Request {
     }
 
     /// The body as JSON, or a sentence about why it is none.
-    pub fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, String> {
+    pub(crate) fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, String> {
         let body: &[u8] = if self.body.is_empty() {
             b"{}"
         } else {
@@ -111,20 +111,20 @@ impl Request {
 /// The connection is to end in the middle of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the answer was broken off on purpose")]
-pub struct BrokenOff;
+pub(crate) struct BrokenOff;
 
 /// The pieces of a long body, in order.
-pub type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, BrokenOff>> + Send>>;
+pub(super) type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, BrokenOff>> + Send>>;
 
 /// What a response carries.
-pub enum Body {
+pub(crate) enum ResponseBody {
     /// All of it.
     Whole(Bytes),
     /// Piece by piece. After a [`BrokenOff`] the connection ends without the rest.
     Stream(Pieces),
 }
 
-impl Body {
+impl ResponseBody {
     /// The body as pieces, whatever it was.
     pub(super) fn into_pieces(self) -> Pieces {
         match self {
@@ -134,7 +134,7 @@ impl Body {
     }
 }
 
-impl std::fmt::Debug for Body {
+impl std::fmt::Debug for ResponseBody {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Whole(bytes) => write!(formatter, "{} bytes", bytes.len()),
@@ -145,67 +145,62 @@ impl std::fmt::Debug for Body {
 
 /// A response.
 #[derive(Debug)]
-pub struct Response {
+pub(crate) struct HttpResponse {
     /// The status.
     pub status: u16,
     /// The headers.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The body.
-    pub body: Body,
+    pub body: ResponseBody,
 }
 
-impl Response {
+impl HttpResponse {
     /// JSON.
-    pub fn json(status: u16, body: &Value) -> Self {
+    pub(crate) fn json(status: u16, body: &Value) -> Self {
         Self::new(status, "application/json", body.to_string())
     }
 
     /// Plain text.
-    pub fn text(status: u16, body: &str) -> Self {
+    pub(crate) fn text(status: u16, body: &str) -> Self {
         Self::new(status, "text/plain; charset=utf-8", body.to_owned())
     }
 
-    /// Success, with nothing to say.
-    pub fn empty() -> Self {
-        Self::new(200, "application/json", "")
-    }
-
     /// A sentence about what was wrong, in JSON.
-    pub fn error(status: u16, sentence: impl std::fmt::Display) -> Self {
+    pub(crate) fn error(status: u16, sentence: impl std::fmt::Display) -> Self {
         Self::json(status, &json!({"error": sentence.to_string()}))
     }
 
     /// Any content.
-    pub fn new(status: u16, content_type: &'static str, body: impl Into<Bytes>) -> Self {
+    pub(crate) fn new(status: u16, content_type: &'static str, body: impl Into<Bytes>) -> Self {
         let headers = vec![(CONTENT_TYPE, HeaderValue::from_static(content_type))];
         Self {
             status,
             headers,
-            body: Body::Whole(body.into()),
+            body: ResponseBody::Whole(body.into()),
         }
     }
 
     /// JSON that comes in pieces.
-    pub fn stream(status: u16, pieces: Pieces) -> Self {
+    pub(crate) fn stream(status: u16, pieces: Pieces) -> Self {
         Self {
-            body: Body::Stream(pieces),
+            body: ResponseBody::Stream(pieces),
             ..Self::new(status, "application/json", Bytes::new())
         }
     }
 
     /// With a header more.
     #[must_use]
-    pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+    pub(crate) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.push((name, value));
         self
     }
 
     pub(super) fn into_hyper(self) -> hyper::Response<UnsyncBoxBody<Bytes, BrokenOff>> {
         let body = match self.body {
-            Body::Whole(bytes) => Full::new(bytes)
+            ResponseBody::Whole(bytes) => Full::new(bytes)
                 .map_err(|never| match never {})
                 .boxed_unsync(),
-            Body::Stream(pieces) => {
+            ResponseBody::Stream(pieces) => {
                 StreamBody::new(pieces.map(|piece| piece.map(Frame::data))).boxed_unsync()
             }
         };
@@ -262,7 +257,7 @@ mod tests {
                 .header(AUTHORIZATION, header)
                 .body(())
                 .unwrap();
-            Request::new(request.into_parts().0, Bytes::new())
+            HttpRequest::new(request.into_parts().0, Bytes::new())
         };
         let basic = request("Basic YXBwOnNlOmNyZXQ=").basic_credentials();
         assert_eq!(basic, Some(("app".into(), "se:cret".into())));

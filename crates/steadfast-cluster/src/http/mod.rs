@@ -12,12 +12,12 @@
 //! - [`control`]: the cluster's own endpoint, for tests in any language.
 
 mod analytics;
-pub mod control;
+pub(crate) mod control;
 mod faults;
 mod language;
 mod message;
-pub mod mgmt;
-pub mod query;
+pub(crate) mod mgmt;
+pub(crate) mod query;
 mod rows;
 pub mod script;
 mod search;
@@ -35,11 +35,10 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use socket2::Socket;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-pub use hyper::header;
-pub use message::{Body, BrokenOff, Pieces, Request, Response};
+pub(crate) use message::{BrokenOff, HttpRequest, HttpResponse};
 
 use crate::cluster::TestCluster;
-use crate::cluster::node::{Connection, Node};
+use crate::cluster::node::{AcceptedConnection, ServerNode};
 use crate::cluster::shared::Shared;
 use crate::service::Service;
 use crate::users::User;
@@ -52,11 +51,11 @@ const MAX_HEADERS: usize = 32 * 1024;
 
 /// Where a request came in.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub(crate) struct HttpSession {
     /// The cluster.
     pub shared: Arc<Shared>,
     /// The node.
-    pub node: Arc<Node>,
+    pub node: Arc<ServerNode>,
     /// The service.
     pub service: Service,
     /// Who asks.
@@ -65,14 +64,14 @@ pub struct Place {
     pub connection: u64,
 }
 
-impl Place {
+impl HttpSession {
     /// The handle of the cluster, for a request that changes it.
-    pub fn cluster(&self) -> Option<TestCluster> {
+    pub(crate) fn cluster(&self) -> Option<TestCluster> {
         self.shared.cluster()
     }
 
     /// Who asks, by password or token; nobody if neither is right.
-    pub fn user(&self, request: &Request) -> Option<Arc<User>> {
+    pub(crate) fn user(&self, request: &HttpRequest) -> Option<Arc<User>> {
         let users = &self.shared.users;
         match request.basic_credentials() {
             Some((name, password)) => users.check(&name, password.as_bytes()),
@@ -82,11 +81,11 @@ impl Place {
 }
 
 /// Serves an HTTP connection until either side ends it. Dropping the future cuts it.
-pub(crate) async fn serve<S>(stream: S, socket: Socket, connection: Connection)
+pub(crate) async fn serve<S>(stream: S, socket: Socket, connection: AcceptedConnection)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let place = Place {
+    let session = HttpSession {
         shared: connection.shared,
         node: connection.node,
         service: connection.service,
@@ -95,8 +94,8 @@ where
     };
     let cut = faults::Cut::new(socket);
     let service = service_fn(|request: hyper::Request<Incoming>| {
-        let (place, cut) = (place.clone(), cut.clone());
-        async move { Ok::<_, Infallible>(answer(request, place, cut).await) }
+        let (session, cut) = (session.clone(), cut.clone());
+        async move { Ok::<_, Infallible>(answer(request, session, cut).await) }
     });
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder.timer(TokioTimer::new());
@@ -104,7 +103,7 @@ where
     tokio::select! {
         served = serving => {
             if let Err(error) = served {
-                tracing::debug!(peer = %place.peer, %error, "HTTP connection ended");
+                tracing::debug!(peer = %session.peer, %error, "HTTP connection ended");
             }
         }
         () = cut.requested() => {}
@@ -113,19 +112,21 @@ where
 
 async fn answer(
     request: hyper::Request<Incoming>,
-    place: Place,
+    session: HttpSession,
     cut: faults::Cut,
 ) -> hyper::Response<UnsyncBoxBody<Bytes, BrokenOff>> {
     let response = match read(request).await {
-        Ok(request) => faults::apply(&request, &place, &cut, || dispatch(&request, &place)).await,
+        Ok(request) => {
+            faults::apply(&request, &session, &cut, || dispatch(&request, &session)).await
+        }
         Err(refusal) => refusal,
     };
-    tracing::debug!(service = %place.service, peer = %place.peer, status = response.status, "answered");
+    tracing::debug!(service = %session.service, peer = %session.peer, status = response.status, "answered");
     response.into_hyper()
 }
 
 /// Reads a request, or says why it is not read.
-async fn read(request: hyper::Request<Incoming>) -> Result<Request, Response> {
+async fn read(request: hyper::Request<Incoming>) -> Result<HttpRequest, HttpResponse> {
     let (head, body) = request.into_parts();
     let headers: usize = head
         .headers
@@ -134,16 +135,16 @@ async fn read(request: hyper::Request<Incoming>) -> Result<Request, Response> {
         .sum();
     if headers > MAX_HEADERS {
         let sentence = format!("the headers have {headers} bytes, more than {MAX_HEADERS}");
-        return Err(Response::text(431, &sentence));
+        return Err(HttpResponse::text(431, &sentence));
     }
     if body.size_hint().lower() > MAX_BODY {
         let sentence = format!("the body has more than {MAX_BODY} bytes");
-        return Err(Response::text(413, &sentence));
+        return Err(HttpResponse::text(413, &sentence));
     }
     let limit = usize::try_from(MAX_BODY).unwrap_or(usize::MAX);
     match Limited::new(body, limit).collect().await {
-        Ok(body) => Ok(Request::new(head, body.to_bytes())),
-        Err(error) => Err(Response::text(
+        Ok(body) => Ok(HttpRequest::new(head, body.to_bytes())),
+        Err(error) => Err(HttpResponse::text(
             413,
             &format!("cannot read the body: {error}"),
         )),
@@ -151,12 +152,12 @@ async fn read(request: hyper::Request<Incoming>) -> Result<Request, Response> {
 }
 
 /// Finds who answers a request.
-async fn dispatch(request: &Request, place: &Place) -> Response {
-    if let Some(response) = open_to_all(request, place) {
+async fn dispatch(request: &HttpRequest, session: &HttpSession) -> HttpResponse {
+    if let Some(response) = open_to_all(request, session) {
         return response;
     }
-    let Some(user) = place.user(request) else {
-        return match place.service {
+    let Some(user) = session.user(request) else {
+        return match session.service {
             Service::Mgmt | Service::Kv => mgmt::unauthenticated(),
             Service::Query => query::unauthenticated(),
             Service::Analytics => analytics::unauthenticated(),
@@ -164,29 +165,29 @@ async fn dispatch(request: &Request, place: &Place) -> Response {
             Service::Views => views::unauthenticated(),
         };
     };
-    if let Some(response) = place.shared.scripts.answer(request, place) {
+    if let Some(response) = session.shared.scripts.answer(request, session) {
         return response;
     }
-    match place.service {
-        Service::Mgmt => mgmt::answer(request, place, &user).await,
-        Service::Query => query::answer(request, place, &user),
+    match session.service {
+        Service::Mgmt => mgmt::answer(request, session, &user).await,
+        Service::Query => query::answer(request, session, &user),
         Service::Analytics => analytics::answer(request),
         Service::Search => search::answer(request),
-        Service::Views => views::answer(request, place, &user),
-        Service::Kv => Response::text(404, "this port does not speak HTTP"),
+        Service::Views => views::answer(request, session, &user),
+        Service::Kv => HttpResponse::text(404, "this port does not speak HTTP"),
     }
 }
 
 /// What needs no credentials: pings, and the first look at a cluster.
-fn open_to_all(request: &Request, place: &Place) -> Option<Response> {
+fn open_to_all(request: &HttpRequest, session: &HttpSession) -> Option<HttpResponse> {
     let path = request.path.as_str();
-    match place.service {
-        Service::Mgmt => mgmt::open(request, place),
+    match session.service {
+        Service::Mgmt => mgmt::open(request, session),
         Service::Query | Service::Analytics => (path == "/admin/ping")
-            .then(|| Response::new(200, "application/json", "{\"status\":\"OK\"}")),
-        Service::Search => (path == "/api/ping").then(|| Response::text(200, "")),
+            .then(|| HttpResponse::new(200, "application/json", "{\"status\":\"OK\"}")),
+        Service::Search => (path == "/api/ping").then(|| HttpResponse::text(200, "")),
         Service::Views => (path == "/").then(|| {
-            Response::new(
+            HttpResponse::new(
                 200,
                 "application/json",
                 "{\"couchdb\":\"Welcome\",\"version\":\"7.6.0\"}",
@@ -197,14 +198,14 @@ fn open_to_all(request: &Request, place: &Place) -> Option<Response> {
 }
 
 /// What a service has around rows.
-fn envelope(request: &Request, service: Service, rows: usize) -> rows::Envelope {
+fn envelope(request: &HttpRequest, service: Service, rows: usize) -> rows::Envelope {
     match service {
         Service::Query | Service::Analytics => {
-            let options = query::options::Options::read(request).unwrap_or_default();
+            let options = query::options::RequestOptions::read(request).unwrap_or_default();
             let context_id = options.text("client_context_id");
             let header = match service {
-                Service::Analytics => query::answer::Header::analytics(context_id),
-                _ => query::answer::Header::new(context_id),
+                Service::Analytics => query::response::ResponseMeta::analytics(context_id),
+                _ => query::response::ResponseMeta::new(context_id),
             };
             header.around_rows()
         }

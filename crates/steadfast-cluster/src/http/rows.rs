@@ -12,7 +12,7 @@ use futures_util::{StreamExt, stream};
 use hyper::body::Bytes;
 use serde_json::Value;
 
-use super::Response;
+use super::HttpResponse;
 use super::faults::broken_off;
 
 /// How much is put together before it is written.
@@ -31,11 +31,11 @@ pub(super) enum Break {
 pub(super) type Rows = Box<dyn Iterator<Item = Result<Value, Break>> + Send>;
 
 /// Makes the end of an answer from how its rows went.
-pub(super) type Tail = Box<dyn FnOnce(&Outcome) -> String + Send>;
+pub(super) type Tail = Box<dyn FnOnce(&RowsSummary) -> String + Send>;
 
 /// How the rows went.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct RowsSummary {
     /// How many there were.
     pub rows: u64,
     /// How many bytes they had.
@@ -54,12 +54,17 @@ pub(super) struct Envelope {
 
 /// An answer whose rows are made and written one after the other, with a pause before each if
 /// there is one to make.
-pub(super) fn respond(status: u16, envelope: Envelope, rows: Rows, pause: Duration) -> Response {
+pub(super) fn respond(
+    status: u16,
+    envelope: Envelope,
+    rows: Rows,
+    pause: Duration,
+) -> HttpResponse {
     let writer = Writer {
         ready: VecDeque::from([envelope.head]),
         tail: Some(envelope.tail),
         rows,
-        outcome: Outcome::default(),
+        summary: RowsSummary::default(),
         pause,
         cut: false,
     };
@@ -72,7 +77,7 @@ pub(super) fn respond(status: u16, envelope: Envelope, rows: Rows, pause: Durati
         Piece::Text(text) => stream::iter([Ok(Bytes::from(text))]).left_stream(),
         Piece::Cut => broken_off().right_stream(),
     });
-    Response::stream(status, Box::pin(pieces))
+    HttpResponse::stream(status, Box::pin(pieces))
 }
 
 enum Piece {
@@ -84,7 +89,7 @@ struct Writer {
     ready: VecDeque<String>,
     tail: Option<Tail>,
     rows: Rows,
-    outcome: Outcome,
+    summary: RowsSummary,
     pause: Duration,
     cut: bool,
 }
@@ -111,7 +116,7 @@ impl Writer {
                     self.cut = true;
                 }
                 Some(Err(Break::Error(error))) => {
-                    self.outcome.error = Some(error);
+                    self.summary.error = Some(error);
                     self.finish(&mut piece);
                 }
                 None => self.finish(&mut piece),
@@ -125,34 +130,34 @@ impl Writer {
 
     fn write(&mut self, row: &Value, piece: &mut String) {
         let text = row.to_string();
-        if self.outcome.rows > 0 {
+        if self.summary.rows > 0 {
             piece.push_str(",\n");
         }
-        self.outcome.rows += 1;
-        self.outcome.bytes += text.len() as u64;
+        self.summary.rows += 1;
+        self.summary.bytes += text.len() as u64;
         piece.push_str(&text);
     }
 
     fn finish(&mut self, piece: &mut String) {
         if let Some(tail) = self.tail.take() {
-            piece.push_str(&tail(&self.outcome));
+            piece.push_str(&tail(&self.summary));
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::message::{Body, BrokenOff};
+    use super::super::message::{BrokenOff, ResponseBody};
     use super::*;
     use serde_json::json;
 
     async fn written(rows: Vec<Result<Value, Break>>) -> (String, Option<BrokenOff>) {
         let envelope = Envelope {
             head: "[".into(),
-            tail: Box::new(|outcome| format!("] {} {:?}", outcome.rows, outcome.error)),
+            tail: Box::new(|summary| format!("] {} {:?}", summary.rows, summary.error)),
         };
         let response = respond(200, envelope, Box::new(rows.into_iter()), Duration::ZERO);
-        let Body::Stream(mut pieces) = response.body else {
+        let ResponseBody::Stream(mut pieces) = response.body else {
             panic!("rows stream")
         };
         let mut text = String::new();

@@ -8,18 +8,20 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::rows::{Envelope, respond};
-use super::{Request, Response};
+use super::{HttpRequest, HttpResponse};
 use crate::service::Service;
 
 /// Answers a request to the search service.
-pub(super) fn answer(request: &Request) -> Response {
+pub(super) fn answer(request: &HttpRequest) -> HttpResponse {
     match (request.method.as_str(), request.segments().as_slice()) {
         ("POST", ["api", "index", _, "query"]) => find(request),
         ("POST", ["api", "bucket", _, "scope", _, "index", _, "query"]) => find(request),
-        ("GET", ["api", "index"] | ["api", "bucket", _, "scope", _, "index"]) => Response::json(
-            200,
-            &json!({"status": "ok", "indexDefs": {"uuid": "0", "indexDefs": {}, "implVersion": "5.7.0"}}),
-        ),
+        ("GET", ["api", "index"] | ["api", "bucket", _, "scope", _, "index"]) => {
+            HttpResponse::json(
+                200,
+                &json!({"status": "ok", "indexDefs": {"uuid": "0", "indexDefs": {}, "implVersion": "5.7.0"}}),
+            )
+        }
         (_, ["api", "index", name, ..] | ["api", "bucket", _, "scope", _, "index", name, ..]) => {
             refuse(404, &format!("rest_auth: index not found: {name}"))
         }
@@ -28,7 +30,7 @@ pub(super) fn answer(request: &Request) -> Response {
 }
 
 /// The answer to who is not who they say.
-pub(super) fn unauthenticated() -> Response {
+pub(super) fn unauthenticated() -> HttpResponse {
     refuse(401, "rest_auth: unauthenticated")
 }
 
@@ -36,8 +38,8 @@ pub(super) fn unauthenticated() -> Response {
 pub(super) fn envelope(hits: usize) -> Envelope {
     Envelope {
         head: "{\"hits\":[\n".into(),
-        tail: Box::new(move |outcome| {
-            let (failed, errors) = match &outcome.error {
+        tail: Box::new(move |summary| {
+            let (failed, errors) = match &summary.error {
                 None => (0, json!({})),
                 // Clients expect a sentence for each partition that failed.
                 Some(Value::String(sentence)) => (1, json!({"partition": sentence})),
@@ -55,7 +57,7 @@ pub(super) fn envelope(hits: usize) -> Envelope {
     }
 }
 
-fn find(request: &Request) -> Response {
+fn find(request: &HttpRequest) -> HttpResponse {
     match request.json::<Value>() {
         Ok(Value::Object(_)) => {
             let envelope = super::envelope(request, Service::Search, 0);
@@ -66,6 +68,6 @@ fn find(request: &Request) -> Response {
     }
 }
 
-fn refuse(status: u16, sentence: &str) -> Response {
-    Response::json(status, &json!({"error": sentence, "status": "fail"}))
+fn refuse(status: u16, sentence: &str) -> HttpResponse {
+    HttpResponse::json(status, &json!({"error": sentence, "status": "fail"}))
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::rows::{Envelope, respond};
-use super::{Place, Request, Response};
+use super::{HttpRequest, HttpResponse, HttpSession};
 use crate::bucket::Bucket;
 use crate::service::Service;
 use crate::users::User;
@@ -20,7 +20,7 @@ use crate::users::User;
 const MAX_DESIGN_DOCUMENTS: usize = 1000;
 
 /// Answers a request to the views service.
-pub(super) fn answer(request: &Request, place: &Place, user: &User) -> Response {
+pub(super) fn answer(request: &HttpRequest, session: &HttpSession, user: &User) -> HttpResponse {
     let segments = request.segments();
     let [bucket_name, "_design", design, rest @ ..] = segments.as_slice() else {
         return missing();
@@ -29,7 +29,7 @@ pub(super) fn answer(request: &Request, place: &Place, user: &User) -> Response 
     let bucket_name = bucket_name
         .split_once('+')
         .map_or(*bucket_name, |(name, _)| name);
-    let Some(bucket) = place.shared.bucket(bucket_name) else {
+    let Some(bucket) = session.shared.bucket(bucket_name) else {
         return refuse(404, "not_found", "no_db_file");
     };
     if !user.rights.may_open(bucket_name) {
@@ -38,12 +38,14 @@ pub(super) fn answer(request: &Request, place: &Place, user: &User) -> Response 
     match (request.method.as_str(), rest) {
         ("GET" | "POST", ["_view" | "_spatial", view]) => find(request, &bucket, design, view),
         ("GET" | "HEAD", []) => match bucket.design_documents.read().get(*design) {
-            Some(document) => Response::json(200, document),
+            Some(document) => HttpResponse::json(200, document),
             None => missing(),
         },
         ("PUT", []) => put(request, &bucket, design),
         ("DELETE", []) => match bucket.design_documents.write().remove(*design) {
-            Some(_) => Response::json(200, &json!({"ok": true, "id": format!("_design/{design}")})),
+            Some(_) => {
+                HttpResponse::json(200, &json!({"ok": true, "id": format!("_design/{design}")}))
+            }
             None => missing(),
         },
         _ => refuse(
@@ -55,7 +57,7 @@ pub(super) fn answer(request: &Request, place: &Place, user: &User) -> Response 
 }
 
 /// The answer to who is not who they say.
-pub(super) fn unauthenticated() -> Response {
+pub(super) fn unauthenticated() -> HttpResponse {
     refuse(401, "unauthorized", "password required").header(
         hyper::header::WWW_AUTHENTICATE,
         hyper::header::HeaderValue::from_static("Basic realm=\"steadfast cluster\""),
@@ -66,14 +68,14 @@ pub(super) fn unauthenticated() -> Response {
 pub(super) fn envelope(rows: usize) -> Envelope {
     Envelope {
         head: format!("{{\"total_rows\":{rows},\"rows\":[\n"),
-        tail: Box::new(|outcome| match &outcome.error {
+        tail: Box::new(|summary| match &summary.error {
             None => "\n]\n}\n".into(),
             Some(error) => format!("\n],\n\"errors\":[{error}]\n}}\n"),
         }),
     }
 }
 
-fn find(request: &Request, bucket: &Arc<Bucket>, design: &str, view: &str) -> Response {
+fn find(request: &HttpRequest, bucket: &Arc<Bucket>, design: &str, view: &str) -> HttpResponse {
     if request.method == hyper::Method::POST
         && let Err(sentence) = request.json::<Value>()
     {
@@ -90,7 +92,7 @@ fn find(request: &Request, bucket: &Arc<Bucket>, design: &str, view: &str) -> Re
     respond(200, envelope, Box::new(std::iter::empty()), Duration::ZERO)
 }
 
-fn put(request: &Request, bucket: &Arc<Bucket>, design: &str) -> Response {
+fn put(request: &HttpRequest, bucket: &Arc<Bucket>, design: &str) -> HttpResponse {
     let document = match serde_json::from_slice::<Value>(&request.body) {
         Ok(document) if document.is_object() => document,
         Ok(_) => return refuse(400, "bad_request", "a design document is an object"),
@@ -105,13 +107,13 @@ fn put(request: &Request, bucket: &Arc<Bucket>, design: &str) -> Response {
         );
     }
     documents.insert(design.to_owned(), document);
-    Response::json(201, &json!({"ok": true, "id": format!("_design/{design}")}))
+    HttpResponse::json(201, &json!({"ok": true, "id": format!("_design/{design}")}))
 }
 
-fn missing() -> Response {
+fn missing() -> HttpResponse {
     refuse(404, "not_found", "missing")
 }
 
-fn refuse(status: u16, error: &str, reason: &str) -> Response {
-    Response::json(status, &json!({"error": error, "reason": reason}))
+fn refuse(status: u16, error: &str, reason: &str) -> HttpResponse {
+    HttpResponse::json(status, &json!({"error": error, "reason": reason}))
 }

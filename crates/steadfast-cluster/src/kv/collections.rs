@@ -4,7 +4,7 @@ use bytes::BytesMut;
 use steadfast_wire::collections::CollectionIdFound;
 use steadfast_wire::{Datatype, Frame, Status};
 
-use super::reply::Reply;
+use super::response::KvResponse;
 use super::session::{Handled, Session};
 
 impl Session {
@@ -13,10 +13,10 @@ impl Session {
         let value = manifest.as_bytes();
         self.done(
             frame,
-            Reply {
+            KvResponse {
                 datatype: Datatype::JSON,
                 value,
-                ..Reply::default()
+                ..KvResponse::default()
             },
             out,
         )
@@ -42,9 +42,9 @@ impl Session {
         .to_bytes();
         self.done(
             frame,
-            Reply {
+            KvResponse {
                 extras: &extras,
-                ..Reply::default()
+                ..KvResponse::default()
             },
             out,
         )

@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use steadfast_wire::config::ConfigVersion;
 use steadfast_wire::{Datatype, Feature, Frame, FrameBuilder, ServerOpcode, Status};
 
-use super::reply::Reply;
+use super::response::KvResponse;
 use super::session::{Handled, Session};
 use crate::topology::config::Config;
 
@@ -19,17 +19,17 @@ impl Session {
                 ConfigVersion::decode(frame.extras()).map_err(|_| Status::InvalidArguments)?;
             self.known_map = self.known_map.max(known);
             if known >= config.version {
-                return self.done(frame, Reply::default(), out);
+                return self.done(frame, KvResponse::default(), out);
             }
         }
         self.known_map = config.version;
         let (value, datatype) = self.config_body(&config);
         self.done(
             frame,
-            Reply {
+            KvResponse {
                 datatype,
                 value: &value,
-                ..Reply::default()
+                ..KvResponse::default()
             },
             out,
         )
@@ -42,18 +42,19 @@ impl Session {
             .features
             .contains(Feature::DedupeNotMyVbucketClustermap);
         if dedupe && self.known_map >= config.version {
-            self.style()
-                .write(frame, Status::NotMyVbucket, Reply::default(), out);
+            self.writer()
+                .write(frame, Status::NotMyVbucket, KvResponse::default(), out);
             return;
         }
         self.known_map = config.version;
         let (value, datatype) = self.config_body(&config);
-        let reply = Reply {
+        let response = KvResponse {
             datatype,
             value: &value,
-            ..Reply::default()
+            ..KvResponse::default()
         };
-        self.style().write(frame, Status::NotMyVbucket, reply, out);
+        self.writer()
+            .write(frame, Status::NotMyVbucket, response, out);
     }
 
     /// Tells a client that asked for it about a map that it does not have yet.

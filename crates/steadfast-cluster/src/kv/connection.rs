@@ -21,9 +21,9 @@ use steadfast_wire::{
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::watch;
 
-use super::reply::Reply;
+use super::response::KvResponse;
 use super::session::{Flow, Session};
-use crate::cluster::node::Connection;
+use crate::cluster::node::AcceptedConnection;
 use crate::fault::{Effect, FaultAnswer, FiredFault, Garble, IncomingRequest};
 use crate::service::Service;
 
@@ -42,7 +42,7 @@ const MAX_IDLE_BUFFER: usize = 1024 * 1024;
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Serves a connection until either side ends it. Dropping the future cuts it.
-pub(crate) async fn serve<S>(stream: S, socket: Socket, connection: Connection)
+pub(crate) async fn serve<S>(stream: S, socket: Socket, connection: AcceptedConnection)
 where
     S: AsyncRead + AsyncWrite,
 {
@@ -60,15 +60,15 @@ where
         silent: false,
     };
     match link.run(&mut reader, &mut writer, published).await {
-        End::Closed => {}
-        End::Reset => {
+        CloseReason::Closed => {}
+        CloseReason::Reset => {
             // Closing with this set sends a reset instead of an orderly end. The stream closes
             // when its halves are dropped, below.
             if let Err(error) = socket.set_linger(Some(Duration::ZERO)) {
                 tracing::debug!(%error, "cannot reset a connection");
             }
         }
-        End::Malformed(error) => {
+        CloseReason::Malformed(error) => {
             tracing::warn!(peer = %connection.peer, connection = connection.id, %error,
                 "malformed frame, connection closed");
         }
@@ -77,7 +77,7 @@ where
 
 /// Why a connection ends.
 #[derive(Debug)]
-enum End {
+enum CloseReason {
     /// Either side had enough.
     Closed,
     /// A fault wants it cut without a word.
@@ -88,7 +88,7 @@ enum End {
 
 /// What a command that waits means for others.
 #[derive(Clone, Copy)]
-struct Held {
+struct Waiting {
     /// What it keeps in memory, about.
     bytes: usize,
     /// Whether nothing may overtake it, also where the client agreed to no order.
@@ -107,7 +107,7 @@ struct Link {
     session: Session,
     inbound: BytesMut,
     outbound: BytesMut,
-    waiting: FuturesUnordered<BoxFuture<'static, (Held, Resume)>>,
+    waiting: FuturesUnordered<BoxFuture<'static, (Waiting, Resume)>>,
     /// How many bytes the commands that wait hold on to.
     waiting_bytes: usize,
     /// How many of them nothing may overtake.
@@ -124,14 +124,14 @@ impl Link {
         reader: &mut R,
         writer: &mut W,
         mut published: watch::Receiver<ConfigVersion>,
-    ) -> End
+    ) -> CloseReason
     where
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
     {
         loop {
             if let Err(end) = self.take_frames() {
-                if !matches!(end, End::Reset) {
+                if !matches!(end, CloseReason::Reset) {
                     self.say_last_words(writer).await;
                 }
                 return end;
@@ -145,19 +145,19 @@ impl Link {
                 biased;
                 written = writer.write_buf(&mut self.outbound), if !self.outbound.is_empty() => {
                     match written {
-                        Ok(0) | Err(_) => return End::Closed,
+                        Ok(0) | Err(_) => return CloseReason::Closed,
                         // A TLS writer may keep bytes until it is told to send them.
                         Ok(_) if self.outbound.is_empty() => {
                             shrink(&mut self.outbound);
                             if writer.flush().await.is_err() {
-                                return End::Closed;
+                                return CloseReason::Closed;
                             }
                         }
                         Ok(_) => {}
                     }
                 }
                 read = reader.read_buf(&mut self.inbound), if may_read => match read {
-                    Ok(0) | Err(_) => return End::Closed,
+                    Ok(0) | Err(_) => return CloseReason::Closed,
                     Ok(_) => {
                         self.session.received = Instant::now();
                         self.session.now = self.session.shared.clock.now();
@@ -176,7 +176,7 @@ impl Link {
                         bucket.dropped.is_cancelled()
                     };
                     if changed.is_err() || self.session.bucket.as_ref().is_some_and(dropped) {
-                        return End::Closed;
+                        return CloseReason::Closed;
                     }
                     self.map_is_due = !self.silent;
                 }
@@ -185,7 +185,7 @@ impl Link {
     }
 
     /// Executes every whole frame that has come, as far as order and memory allow.
-    fn take_frames(&mut self) -> Result<(), End> {
+    fn take_frames(&mut self) -> Result<(), CloseReason> {
         if self.silent {
             self.inbound.clear();
             return Ok(());
@@ -198,7 +198,7 @@ impl Link {
                     self.inbound.reserve(bytes.clamp(READ_BYTES, MAX_PROMISED));
                     break;
                 }
-                Err(error) => return Err(End::Malformed(error)),
+                Err(error) => return Err(CloseReason::Malformed(error)),
             }
             if self.silent {
                 break;
@@ -221,7 +221,7 @@ impl Link {
                 && self.waiting_bytes < MAX_WAITING_BYTES)
     }
 
-    fn take(&mut self, frame: Frame) -> Result<(), End> {
+    fn take(&mut self, frame: Frame) -> Result<(), CloseReason> {
         if frame.header().magic == Magic::ClientResponse {
             // The answer to a map that was pushed. There is nothing to learn from it.
             return Ok(());
@@ -234,10 +234,10 @@ impl Link {
         self.execute(&frame)
     }
 
-    fn execute(&mut self, frame: &Frame) -> Result<(), End> {
+    fn execute(&mut self, frame: &Frame) -> Result<(), CloseReason> {
         match self.session.execute(frame, &mut self.outbound) {
             Flow::Done => Ok(()),
-            Flow::Close => Err(End::Closed),
+            Flow::Close => Err(CloseReason::Closed),
             Flow::Wait(later) => {
                 self.wait(held(frame), async move { Resume::Send(later.await) });
                 Ok(())
@@ -245,7 +245,7 @@ impl Link {
         }
     }
 
-    fn wait(&mut self, held: Held, later: impl Future<Output = Resume> + Send + 'static) {
+    fn wait(&mut self, held: Waiting, later: impl Future<Output = Resume> + Send + 'static) {
         self.waiting
             .push(Box::pin(async move { (held, later.await) }));
         self.waiting_bytes += held.bytes;
@@ -253,7 +253,7 @@ impl Link {
         self.session.waiting = self.waiting.len();
     }
 
-    fn resume(&mut self, resume: Resume) -> Result<(), End> {
+    fn resume(&mut self, resume: Resume) -> Result<(), CloseReason> {
         self.session.waiting = self.waiting.len();
         if self.silent {
             return Ok(());
@@ -286,7 +286,7 @@ impl Link {
 
     /// Does to a command what a fault says.
     #[cold]
-    fn judge(&mut self, frame: Frame, fired: FiredFault) -> Result<(), End> {
+    fn judge(&mut self, frame: Frame, fired: FiredFault) -> Result<(), CloseReason> {
         match fired.effect {
             Effect::Pass => self.execute(&frame),
             Effect::Delay(by) => {
@@ -320,16 +320,16 @@ impl Link {
                 });
                 Ok(())
             }
-            Effect::CutBeforeReading => Err(End::Reset),
-            Effect::CutBeforeApplying => Err(End::Closed),
+            Effect::CutBeforeReading => Err(CloseReason::Reset),
+            Effect::CutBeforeApplying => Err(CloseReason::Closed),
             Effect::CutAfterApplying => {
                 self.execute_aside(&frame);
-                Err(End::Closed)
+                Err(CloseReason::Closed)
             }
             Effect::CutMidResponse => {
                 let (answer, _) = self.execute_aside(&frame);
                 self.outbound.extend_from_slice(&answer[..answer.len() / 2]);
-                Err(End::Closed)
+                Err(CloseReason::Closed)
             }
             Effect::Garble(garble) => {
                 let (mut answer, _) = self.execute_aside(&frame);
@@ -363,14 +363,14 @@ impl Link {
             }
             body => {
                 let value = body.as_deref().unwrap_or_default();
-                let reply = Reply {
+                let response = KvResponse {
                     datatype,
                     value,
-                    ..Reply::default()
+                    ..KvResponse::default()
                 };
                 self.session
-                    .style()
-                    .write(frame, status, reply, &mut self.outbound);
+                    .writer()
+                    .write(frame, status, response, &mut self.outbound);
             }
         }
     }
@@ -412,13 +412,13 @@ fn shrink(buffer: &mut BytesMut) {
 
 /// What a command means for others while it waits. Those that set a connection up keep their
 /// order whatever the client agreed to: what follows them may depend on them.
-fn held(frame: &Frame) -> Held {
+fn held(frame: &Frame) -> Waiting {
     use steadfast_wire::Opcode;
     let barrier = matches!(
         frame.opcode(),
         Opcode::Hello | Opcode::SaslAuth | Opcode::SaslStep | Opcode::SelectBucket
     );
-    Held {
+    Waiting {
         bytes: HEADER_LEN + frame.body().len(),
         barrier,
     }

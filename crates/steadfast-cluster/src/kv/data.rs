@@ -6,11 +6,11 @@ use steadfast_wire::extras::{
 };
 use steadfast_wire::{Datatype, Encode, Frame, Opcode, Status};
 
-use super::reply::Reply;
+use super::response::KvResponse;
 use super::session::{Flow, Handled, Session};
 use crate::bucket::Bucket;
 use crate::journal::split_key;
-use crate::store::document::{Body, Document, inflate};
+use crate::store::document::{DocumentBody, StoredDocument, inflate};
 use crate::store::operations::{CounterChange, Side, StoreMode};
 
 impl Session {
@@ -18,8 +18,8 @@ impl Session {
         let key = self.key(frame)?;
         let bucket = self.bucket()?;
         let vbucket = bucket.vbucket(frame.vbucket())?;
-        let (document, cas) = vbucket.get(&key, self.world(frame, bucket))?;
-        self.style().write_document(frame, document, cas, out)?;
+        let (document, cas) = vbucket.get(&key, self.context(frame, bucket))?;
+        self.writer().write_document(frame, document, cas, out)?;
         Ok(Flow::Done)
     }
 
@@ -31,7 +31,7 @@ impl Session {
             .get(&key)
             .filter(|document| document.is_live(self.now))
             .ok_or(Status::KeyNotFound)?;
-        self.style()
+        self.writer()
             .write_document(frame, document, document.cas, out)?;
         Ok(Flow::Done)
     }
@@ -45,13 +45,13 @@ impl Session {
             Opcode::Replace => StoreMode::Replace,
             _ => StoreMode::Set,
         };
-        let body = Body::from_wire(frame.value(), frame.header().datatype)?;
+        let body = DocumentBody::from_wire(frame.value(), frame.header().datatype)?;
         let change = self.change(frame, &key)?;
         self.check_room(bucket)?;
         let expiry = self.limit_expiry(bucket, &key, extras.expiry);
         let mut vbucket = bucket.vbucket(frame.vbucket())?;
-        let world = self.world(frame, bucket);
-        let written = vbucket.store(mode, change, body, extras.flags, expiry, world)?;
+        let context = self.context(frame, bucket);
+        let written = vbucket.store(mode, change, body, extras.flags, expiry, context)?;
         bucket.account(&mut vbucket);
         drop(vbucket);
         Ok(self.written(frame, written, Status::Success, Vec::new(), out))
@@ -62,7 +62,7 @@ impl Session {
         let key = self.key(frame)?;
         let change = self.change(frame, &key)?;
         let mut vbucket = bucket.vbucket(frame.vbucket())?;
-        let written = vbucket.remove(change, self.world(frame, bucket))?;
+        let written = vbucket.remove(change, self.context(frame, bucket))?;
         bucket.account(&mut vbucket);
         drop(vbucket);
         Ok(self.written(frame, written, Status::Success, Vec::new(), out))
@@ -82,7 +82,7 @@ impl Session {
         let change = self.change(frame, &key)?;
         self.check_room(bucket)?;
         let mut vbucket = bucket.vbucket(frame.vbucket())?;
-        let (written, value) = vbucket.count(change, counter, self.world(frame, bucket))?;
+        let (written, value) = vbucket.count(change, counter, self.context(frame, bucket))?;
         bucket.account(&mut vbucket);
         drop(vbucket);
         let value = CounterValue { value }.to_bytes().to_vec();
@@ -105,7 +105,7 @@ impl Session {
         let change = self.change(frame, &key)?;
         self.check_room(bucket)?;
         let mut vbucket = bucket.vbucket(frame.vbucket())?;
-        let written = vbucket.concatenate(side, change, &addition, self.world(frame, bucket))?;
+        let written = vbucket.concatenate(side, change, &addition, self.context(frame, bucket))?;
         bucket.account(&mut vbucket);
         drop(vbucket);
         Ok(self.written(frame, written, Status::Success, Vec::new(), out))
@@ -115,17 +115,17 @@ impl Session {
     /// client may take one for a protocol error.
     pub(super) fn touch(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
         self.touch_then(frame, |session, _, cas| {
-            let reply = Reply {
+            let response = KvResponse {
                 cas,
-                ..Reply::default()
+                ..KvResponse::default()
             };
-            session.done(frame, reply, out)
+            session.done(frame, response, out)
         })
     }
 
     pub(super) fn get_and_touch(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
         self.touch_then(frame, |session, document, cas| {
-            session.style().write_document(frame, document, cas, out)?;
+            session.writer().write_document(frame, document, cas, out)?;
             Ok(Flow::Done)
         })
     }
@@ -133,7 +133,7 @@ impl Session {
     fn touch_then(
         &self,
         frame: &Frame,
-        answer: impl FnOnce(&Self, &Document, u64) -> Handled,
+        answer: impl FnOnce(&Self, &StoredDocument, u64) -> Handled,
     ) -> Handled {
         let bucket = self.bucket_to_write()?;
         let key = self.key(frame)?;
@@ -147,9 +147,9 @@ impl Session {
         }
         let expiry = self.limit_expiry(bucket, &key, expiry);
         let mut vbucket = bucket.vbucket(frame.vbucket())?;
-        let world = self.world(frame, bucket);
-        vbucket.touch(change, expiry, world)?;
-        let (document, cas) = vbucket.get_with_tombstones(&key, world)?;
+        let context = self.context(frame, bucket);
+        vbucket.touch(change, expiry, context)?;
+        let (document, cas) = vbucket.get_with_tombstones(&key, context)?;
         answer(self, document, cas)
     }
 
@@ -165,8 +165,8 @@ impl Session {
             }
         };
         let mut vbucket = bucket.vbucket(frame.vbucket())?;
-        let document = vbucket.lock(&key, seconds, self.world(frame, bucket))?;
-        self.style()
+        let document = vbucket.lock(&key, seconds, self.context(frame, bucket))?;
+        self.writer()
             .write_document(frame, document, document.cas, out)?;
         Ok(Flow::Done)
     }
@@ -175,9 +175,9 @@ impl Session {
         let bucket = self.bucket_to_write()?;
         let key = self.key(frame)?;
         let mut vbucket = bucket.vbucket(frame.vbucket())?;
-        vbucket.unlock(&key, frame.header().cas, self.world(frame, bucket))?;
+        vbucket.unlock(&key, frame.header().cas, self.context(frame, bucket))?;
         drop(vbucket);
-        self.done(frame, Reply::default(), out)
+        self.done(frame, KvResponse::default(), out)
     }
 
     pub(super) fn get_meta(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
@@ -186,7 +186,7 @@ impl Session {
         let key = self.key(frame)?;
         let bucket = self.bucket()?;
         let vbucket = bucket.vbucket(frame.vbucket())?;
-        let (document, cas) = vbucket.get_with_tombstones(&key, self.world(frame, bucket))?;
+        let (document, cas) = vbucket.get_with_tombstones(&key, self.context(frame, bucket))?;
         let mut datatype = document.datatype;
         if document.xattrs.is_some() {
             datatype |= Datatype::XATTR;
@@ -203,10 +203,10 @@ impl Session {
             .map_err(|_| Status::InternalError)?;
         self.done(
             frame,
-            Reply {
+            KvResponse {
                 cas,
                 extras: &extras,
-                ..Reply::default()
+                ..KvResponse::default()
             },
             out,
         )

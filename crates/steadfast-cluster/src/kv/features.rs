@@ -3,7 +3,7 @@
 use steadfast_wire::Feature;
 
 /// Every feature that this server has.
-pub const OFFERED: &[Feature] = &[
+pub(crate) const OFFERED: &[Feature] = &[
     Feature::TcpNodelay,
     Feature::MutationSeqno,
     Feature::Xattr,

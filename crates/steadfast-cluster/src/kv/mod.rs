@@ -16,11 +16,11 @@ mod connection;
 mod data;
 mod features;
 mod observe;
-mod reply;
+mod response;
 mod session;
 mod setup;
 mod stats;
 mod subdocument;
 
 pub(crate) use connection::serve;
-pub use features::OFFERED;
+pub(crate) use features::OFFERED;

@@ -6,7 +6,7 @@ use steadfast_wire::observe::{
 };
 use steadfast_wire::{Encode, Entries, Frame, Status};
 
-use super::reply::Reply;
+use super::response::KvResponse;
 use super::session::{Handled, Session};
 
 impl Session {
@@ -37,9 +37,9 @@ impl Session {
         }
         self.done(
             frame,
-            Reply {
+            KvResponse {
                 value: &body,
-                ..Reply::default()
+                ..KvResponse::default()
             },
             out,
         )
@@ -71,9 +71,9 @@ impl Session {
             .map_err(|_| Status::InternalError)?;
         self.done(
             frame,
-            Reply {
+            KvResponse {
                 value: &body,
-                ..Reply::default()
+                ..KvResponse::default()
             },
             out,
         )

@@ -10,16 +10,16 @@ use steadfast_wire::config::ConfigVersion;
 use steadfast_wire::frame_info::RequestFrameInfo;
 use steadfast_wire::{DocumentKey, Entries, ErrorBody, Feature, Frame, Opcode, Status};
 
-use super::reply::{Reply, Style};
+use super::response::{KvResponse, ResponseWriter};
 use crate::bucket::Bucket;
 use crate::clock::Now;
-use crate::cluster::node::Node;
+use crate::cluster::node::ServerNode;
 use crate::cluster::shared::Shared;
 use crate::journal::Origin;
 use crate::sasl::scram::ScramServer;
 use crate::store::durability::{DEFAULT_TIMEOUT, Durability, Level};
-use crate::store::operations::Change;
-use crate::store::vbucket::World;
+use crate::store::operations::WriteRequest;
+use crate::store::vbucket::StoreContext;
 use crate::store::write::Written;
 use crate::topology::config::NO_VERSION;
 use crate::users::User;
@@ -44,7 +44,7 @@ pub(super) type Handled = Result<Flow, Status>;
 /// The state of one connection, without its socket.
 pub(super) struct Session {
     pub shared: Arc<Shared>,
-    pub node: Arc<Node>,
+    pub node: Arc<ServerNode>,
     pub id: u64,
     pub features: FeatureSet,
     pub user: Option<Arc<User>>,
@@ -66,7 +66,7 @@ pub(super) struct Framing {
 }
 
 impl Session {
-    pub(super) fn new(shared: Arc<Shared>, node: Arc<Node>, id: u64) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, node: Arc<ServerNode>, id: u64) -> Self {
         let now = shared.clock.now();
         Self {
             shared,
@@ -139,20 +139,20 @@ impl Session {
             Opcode::SelectBucket => self.select_bucket(frame, out),
             Opcode::GetErrorMap => self.get_error_map(frame, out),
             Opcode::Stat => self.stat(frame, out),
-            Opcode::Noop => self.done(frame, Reply::default(), out),
+            Opcode::Noop => self.done(frame, KvResponse::default(), out),
             Opcode::Version => {
                 let value = concat!(env!("CARGO_PKG_VERSION"), "-steadfast").as_bytes();
                 self.done(
                     frame,
-                    Reply {
+                    KvResponse {
                         value,
-                        ..Reply::default()
+                        ..KvResponse::default()
                     },
                     out,
                 )
             }
             Opcode::Quit => {
-                self.done(frame, Reply::default(), out)?;
+                self.done(frame, KvResponse::default(), out)?;
                 Ok(Flow::Close)
             }
             Opcode::GetEx
@@ -185,12 +185,17 @@ impl Session {
             Status::InvalidArguments => text("the request is malformed"),
             _ => None,
         };
-        self.style().write_error(frame, status, body, out);
+        self.writer().write_error(frame, status, body, out);
     }
 
     /// Writes a successful answer.
-    pub(super) fn done(&self, frame: &Frame, reply: Reply<'_>, out: &mut BytesMut) -> Handled {
-        self.style().write(frame, Status::Success, reply, out);
+    pub(super) fn done(
+        &self,
+        frame: &Frame,
+        response: KvResponse<'_>,
+        out: &mut BytesMut,
+    ) -> Handled {
+        self.writer().write(frame, Status::Success, response, out);
         Ok(Flow::Done)
     }
 
@@ -203,10 +208,10 @@ impl Session {
         value: Vec<u8>,
         out: &mut BytesMut,
     ) -> Flow {
-        let style = self.style();
+        let writer = self.writer();
         match written {
             Written::Done(receipt) => {
-                style.write_receipt(frame, status, receipt, &value, out);
+                writer.write_receipt(frame, status, receipt, &value, out);
                 Flow::Done
             }
             Written::Pending(pending) => {
@@ -229,10 +234,10 @@ impl Session {
                     };
                     match decided {
                         Some(receipt) => {
-                            style.write_receipt(&frame, status, receipt, &value, &mut answer);
+                            writer.write_receipt(&frame, status, receipt, &value, &mut answer);
                         }
                         None => {
-                            style.write_error(
+                            writer.write_error(
                                 &frame,
                                 Status::SyncWriteAmbiguous,
                                 None,
@@ -246,8 +251,8 @@ impl Session {
         }
     }
 
-    pub(super) fn style(&self) -> Style {
-        Style {
+    pub(super) fn writer(&self) -> ResponseWriter {
+        ResponseWriter {
             features: self.features,
             received: self.received,
         }
@@ -294,8 +299,8 @@ impl Session {
         })
     }
 
-    /// The world as an operation of this request sees it.
-    pub(super) fn world<'a>(&'a self, frame: &'a Frame, bucket: &'a Bucket) -> World<'a> {
+    /// Returns the store context for an operation of this request.
+    pub(super) fn context<'a>(&'a self, frame: &'a Frame, bucket: &'a Bucket) -> StoreContext<'a> {
         let argument = match frame.value() {
             [] => frame.extras(),
             value => value,
@@ -308,13 +313,17 @@ impl Session {
             connection: self.id,
             argument,
         };
-        self.shared.world(self.now, origin)
+        self.shared.context(self.now, origin)
     }
 
     /// What all mutations say alike.
-    pub(super) fn change<'a>(&self, frame: &Frame, key: &'a [u8]) -> Result<Change<'a>, Status> {
+    pub(super) fn change<'a>(
+        &self,
+        frame: &Frame,
+        key: &'a [u8],
+    ) -> Result<WriteRequest<'a>, Status> {
         let framing = self.framing(frame)?;
-        Ok(Change {
+        Ok(WriteRequest {
             key,
             cas: frame.header().cas,
             preserve_expiry: framing.preserve_expiry,

@@ -6,10 +6,10 @@ use steadfast_wire::hello::FeatureSet;
 use steadfast_wire::sasl::Mechanism;
 use steadfast_wire::{Datatype, Encode, Frame, Status};
 
-use super::reply::Reply;
+use super::response::KvResponse;
 use super::session::{Flow, Handled, Session};
 use crate::cluster::node::Membership;
-use crate::sasl::{self, Step};
+use crate::sasl::{self, SaslResponse};
 use crate::topology::config::NO_VERSION;
 
 impl Session {
@@ -25,9 +25,9 @@ impl Session {
         }
         self.done(
             frame,
-            Reply {
+            KvResponse {
                 value: &granted,
-                ..Reply::default()
+                ..KvResponse::default()
             },
             out,
         )
@@ -37,9 +37,9 @@ impl Session {
         let list = Mechanism::write_list(&Mechanism::ALL);
         self.done(
             frame,
-            Reply {
+            KvResponse {
                 value: list.as_bytes(),
-                ..Reply::default()
+                ..KvResponse::default()
             },
             out,
         )
@@ -60,18 +60,19 @@ impl Session {
         self.answer_step(frame, step, out)
     }
 
-    fn answer_step(&mut self, frame: &Frame, step: Step, out: &mut BytesMut) -> Handled {
+    fn answer_step(&mut self, frame: &Frame, step: SaslResponse, out: &mut BytesMut) -> Handled {
         match step {
-            Step::Continue(challenge, server) => {
+            SaslResponse::Continue(challenge, server) => {
                 self.sasl = Some(server);
-                let reply = Reply {
+                let response = KvResponse {
                     value: &challenge,
-                    ..Reply::default()
+                    ..KvResponse::default()
                 };
-                self.style().write(frame, Status::AuthContinue, reply, out);
+                self.writer()
+                    .write(frame, Status::AuthContinue, response, out);
                 Ok(Flow::Done)
             }
-            Step::Done(user, message) => {
+            SaslResponse::Done(user, message) => {
                 // Whoever was here before may have opened what this user may not.
                 self.bucket = self
                     .bucket
@@ -80,14 +81,14 @@ impl Session {
                 self.user = Some(user);
                 self.done(
                     frame,
-                    Reply {
+                    KvResponse {
                         value: &message,
-                        ..Reply::default()
+                        ..KvResponse::default()
                     },
                     out,
                 )
             }
-            Step::Refused => {
+            SaslResponse::Refused => {
                 tracing::info!(connection = self.id, "authentication refused");
                 Err(Status::AuthError)
             }
@@ -111,7 +112,7 @@ impl Session {
         }
         self.bucket = Some(bucket);
         self.known_map = NO_VERSION;
-        self.done(frame, Reply::default(), out)
+        self.done(frame, KvResponse::default(), out)
     }
 
     pub(super) fn get_error_map(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
@@ -123,10 +124,10 @@ impl Session {
             .ok_or(Status::InvalidArguments)?;
         self.done(
             frame,
-            Reply {
+            KvResponse {
                 datatype: Datatype::JSON,
                 value: &map,
-                ..Reply::default()
+                ..KvResponse::default()
             },
             out,
         )

@@ -3,7 +3,7 @@
 use bytes::BytesMut;
 use steadfast_wire::{Frame, FrameBuilder, Status};
 
-use super::reply::Reply;
+use super::response::KvResponse;
 use super::session::{Handled, Session};
 
 impl Session {
@@ -38,6 +38,6 @@ impl Session {
                 .map_err(|_| Status::InternalError)?;
         }
         // An answer without a key ends the list.
-        self.done(frame, Reply::default(), out)
+        self.done(frame, KvResponse::default(), out)
     }
 }

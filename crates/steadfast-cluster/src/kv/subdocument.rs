@@ -7,9 +7,9 @@ use steadfast_wire::subdoc::{
 };
 use steadfast_wire::{Encode, Entries, Frame, Opcode, Status};
 
-use super::reply::Reply;
+use super::response::KvResponse;
 use super::session::{Flow, Handled, Session};
-use crate::store::document::Document;
+use crate::store::document::StoredDocument;
 use crate::store::subdocument::DocumentRules;
 use crate::subdoc::SubdocError;
 use crate::subdoc::attributes::Stamp;
@@ -37,13 +37,13 @@ impl Session {
             } else {
                 Status::Success
             };
-            self.style().write(
+            self.writer().write(
                 frame,
                 status,
-                Reply {
+                KvResponse {
                     cas,
                     value: &value,
-                    ..Reply::default()
+                    ..KvResponse::default()
                 },
                 out,
             );
@@ -60,9 +60,9 @@ impl Session {
         let key = self.key(frame)?;
         let bucket = self.bucket()?;
         let vbucket = bucket.vbucket(frame.vbucket())?;
-        let world = self.world(frame, bucket);
+        let context = self.context(frame, bucket);
         let with_tombstones = flags.contains(DocFlags::ACCESS_DELETED);
-        let visible = |document: &&Document| {
+        let visible = |document: &&StoredDocument| {
             document.is_live(self.now) || (with_tombstones && document.deleted)
         };
         let (copy, document, cas) = if flags.contains(DocFlags::REPLICA_READ) {
@@ -70,7 +70,7 @@ impl Session {
             let document = copy.get(&key).filter(visible).ok_or(Status::KeyNotFound)?;
             (copy, document, document.cas)
         } else {
-            let (document, cas) = vbucket.get_with_tombstones(&key, world)?;
+            let (document, cas) = vbucket.get_with_tombstones(&key, context)?;
             let document = Some(document).filter(visible).ok_or(Status::KeyNotFound)?;
             (vbucket.active_copy(self.node.id)?, document, cas)
         };
@@ -112,13 +112,13 @@ impl Session {
             (true, false) => Status::SubdocMultiPathFailure,
             (true, true) => Status::SubdocMultiPathFailureDeleted,
         };
-        self.style().write(
+        self.writer().write(
             frame,
             status,
-            Reply {
+            KvResponse {
                 cas,
                 value: &body,
-                ..Reply::default()
+                ..KvResponse::default()
             },
             out,
         );
@@ -137,7 +137,7 @@ impl Session {
         let change = self.change(frame, &key)?;
         self.check_room(bucket)?;
         let mut vbucket = bucket.vbucket(frame.vbucket())?;
-        let result = vbucket.mutate_parts(change, rules, &specs, self.world(frame, bucket));
+        let result = vbucket.mutate_parts(change, rules, &specs, self.context(frame, bucket));
         bucket.account(&mut vbucket);
         drop(vbucket);
         match result {
@@ -157,12 +157,12 @@ impl Session {
                 } else {
                     Status::SubdocMultiPathFailure
                 };
-                self.style().write(
+                self.writer().write(
                     frame,
                     status,
-                    Reply {
+                    KvResponse {
                         value: &body,
-                        ..Reply::default()
+                        ..KvResponse::default()
                     },
                     out,
                 );

@@ -5,7 +5,7 @@
 //! is a value that eats what the client sends and says what to answer, so the wire is
 //! somebody else's concern.
 
-pub mod scram;
+pub(crate) mod scram;
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::users::{User, Users};
 
 /// What to answer to a step.
 #[derive(Debug)]
-pub enum Step {
+pub(crate) enum SaslResponse {
     /// More is needed: send this.
     Continue(Vec<u8>, ScramServer),
     /// This is the user; send this.
@@ -26,7 +26,7 @@ pub enum Step {
 }
 
 /// Begins an exchange with the client's first message.
-pub fn start(mechanism: Mechanism, message: &[u8], users: &Users) -> Step {
+pub(crate) fn start(mechanism: Mechanism, message: &[u8], users: &Users) -> SaslResponse {
     match mechanism {
         Mechanism::ScramSha512 => scram(ScramHash::Sha512, message, users),
         Mechanism::ScramSha256 => scram(ScramHash::Sha256, message, users),
@@ -37,32 +37,36 @@ pub fn start(mechanism: Mechanism, message: &[u8], users: &Users) -> Step {
 }
 
 /// Goes on with an exchange.
-pub fn step(server: ScramServer, message: &[u8]) -> Step {
+pub(crate) fn step(server: ScramServer, message: &[u8]) -> SaslResponse {
     match server.finish(message) {
-        Some((user, verifier)) => Step::Done(user, verifier),
-        None => Step::Refused,
+        Some((user, verifier)) => SaslResponse::Done(user, verifier),
+        None => SaslResponse::Refused,
     }
 }
 
-fn scram(hash: ScramHash, message: &[u8], users: &Users) -> Step {
+fn scram(hash: ScramHash, message: &[u8], users: &Users) -> SaslResponse {
     match ScramServer::start(hash, message, users) {
-        Some((server, challenge)) => Step::Continue(challenge, server),
-        None => Step::Refused,
+        Some((server, challenge)) => SaslResponse::Continue(challenge, server),
+        None => SaslResponse::Refused,
     }
 }
 
-fn plain(message: &[u8], users: &Users) -> Step {
+fn plain(message: &[u8], users: &Users) -> SaslResponse {
     let user = Plain::decode(message)
         .ok()
         .and_then(|plain| users.check(plain.username, plain.password.as_bytes()));
-    user.map_or(Step::Refused, |user| Step::Done(user, Vec::new()))
+    user.map_or(SaslResponse::Refused, |user| {
+        SaslResponse::Done(user, Vec::new())
+    })
 }
 
-fn bearer(message: &[u8], users: &Users) -> Step {
+fn bearer(message: &[u8], users: &Users) -> SaslResponse {
     let user = OauthBearer::decode(message)
         .ok()
         .and_then(|bearer| users.by_token(bearer.token));
-    user.map_or(Step::Refused, |user| Step::Done(user, Vec::new()))
+    user.map_or(SaslResponse::Refused, |user| {
+        SaslResponse::Done(user, Vec::new())
+    })
 }
 
 #[cfg(test)]
@@ -80,7 +84,7 @@ mod tests {
     #[test]
     fn plain_takes_the_right_password_only() {
         let start = |message: &[u8]| start(Mechanism::Plain, message, &users());
-        assert!(matches!(start(b"\0app\0secret"), Step::Done(..)));
+        assert!(matches!(start(b"\0app\0secret"), SaslResponse::Done(..)));
         for bad in [
             &b"\0app\0wrong"[..],
             b"\0nobody\0secret",
@@ -88,7 +92,7 @@ mod tests {
             b"",
             b"\0\xff\0x",
         ] {
-            assert!(matches!(start(bad), Step::Refused));
+            assert!(matches!(start(bad), SaslResponse::Refused));
         }
     }
 
@@ -97,12 +101,12 @@ mod tests {
         let start = |message: &[u8]| start(Mechanism::OauthBearer, message, &users());
         assert!(matches!(
             start(b"n,,\x01auth=Bearer tok\x01\x01"),
-            Step::Done(..)
+            SaslResponse::Done(..)
         ));
         assert!(matches!(
             start(b"n,,\x01auth=Bearer no\x01\x01"),
-            Step::Refused
+            SaslResponse::Refused
         ));
-        assert!(matches!(start(b""), Step::Refused));
+        assert!(matches!(start(b""), SaslResponse::Refused));
     }
 }

@@ -16,7 +16,7 @@ const ITERATIONS: u32 = 4096;
 
 /// Which hash an exchange uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ScramHash {
+pub(crate) enum ScramHash {
     /// SHA-1.
     Sha1,
     /// SHA-256.
@@ -70,7 +70,7 @@ impl ScramHash {
 
 /// What the server keeps of a password for one hash.
 #[derive(Debug, Clone)]
-pub struct ScramKeys {
+pub(crate) struct ScramKeys {
     salt: Vec<u8>,
     stored_key: Vec<u8>,
     server_key: Vec<u8>,
@@ -78,7 +78,7 @@ pub struct ScramKeys {
 
 impl ScramKeys {
     /// Derives the keys from a password.
-    pub fn derive(hash: ScramHash, password: &[u8], salt: &[u8]) -> Self {
+    pub(crate) fn derive(hash: ScramHash, password: &[u8], salt: &[u8]) -> Self {
         let salted = hash.salted_password(password, salt);
         Self {
             salt: salt.to_vec(),
@@ -90,7 +90,7 @@ impl ScramKeys {
 
 /// An exchange that has sent its challenge and waits for the proof.
 #[derive(Debug)]
-pub struct ScramServer {
+pub(crate) struct ScramServer {
     hash: ScramHash,
     /// Absent for a name that nobody has; the exchange goes on all the same, so that it does not
     /// tell which names exist.
@@ -103,7 +103,7 @@ pub struct ScramServer {
 
 impl ScramServer {
     /// Reads the client's first message and makes the challenge.
-    pub fn start(hash: ScramHash, message: &[u8], users: &Users) -> Option<(Self, Vec<u8>)> {
+    pub(crate) fn start(hash: ScramHash, message: &[u8], users: &Users) -> Option<(Self, Vec<u8>)> {
         let message = std::str::from_utf8(message).ok()?;
         let (flag, rest) = message.split_once(',')?;
         let (authorize, bare) = rest.split_once(',')?;
@@ -137,7 +137,7 @@ impl ScramServer {
     }
 
     /// Checks the client's proof; the user, and the server's own proof to send back.
-    pub fn finish(self, message: &[u8]) -> Option<(Arc<User>, Vec<u8>)> {
+    pub(crate) fn finish(self, message: &[u8]) -> Option<(Arc<User>, Vec<u8>)> {
         let message = std::str::from_utf8(message).ok()?;
         let (without_proof, proof) = message.rsplit_once(",p=")?;
         let mut parts = without_proof.split(',');

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use bytes::Bytes;
 
-use super::document::Document;
+use super::document::StoredDocument;
 use super::hlc::HybridClock;
 
 /// How many tombstones a copy remembers before the oldest is forgotten. There may be thousands
@@ -18,8 +18,8 @@ const MAX_FAILOVERS: usize = 25;
 /// The active copy and its replicas have the same shape, so that promoting a replica is a change
 /// of role and nothing else.
 #[derive(Debug, Clone)]
-pub struct Copy {
-    documents: HashMap<Bytes, Document>,
+pub(crate) struct VbucketCopy {
+    documents: HashMap<Bytes, StoredDocument>,
     tombstones: VecDeque<(Bytes, u64)>,
     /// The newest deletion whose tombstone was forgotten. Whoever is behind it cannot be told
     /// what was deleted, and has to begin anew.
@@ -34,9 +34,9 @@ pub struct Copy {
     pub failover_log: Vec<(u64, u64)>,
 }
 
-impl Copy {
+impl VbucketCopy {
     /// An empty copy whose history has this uuid.
-    pub fn new(uuid: u64) -> Self {
+    pub(crate) fn new(uuid: u64) -> Self {
         Self {
             documents: HashMap::new(),
             tombstones: VecDeque::new(),
@@ -49,35 +49,35 @@ impl Copy {
     }
 
     /// The uuid of the history that is being written.
-    pub fn uuid(&self) -> u64 {
+    pub(crate) fn uuid(&self) -> u64 {
         self.failover_log.first().map_or(0, |&(uuid, _)| uuid)
     }
 
     /// Begins a new history here, because this copy was promoted and may lack what others had.
-    pub fn fork(&mut self, uuid: u64) {
+    pub(crate) fn fork(&mut self, uuid: u64) {
         self.failover_log.insert(0, (uuid, self.high_seqno));
         self.failover_log.truncate(MAX_FAILOVERS);
     }
 
     /// The document or tombstone under a key.
-    pub fn get(&self, key: &[u8]) -> Option<&Document> {
+    pub(crate) fn get(&self, key: &[u8]) -> Option<&StoredDocument> {
         self.documents.get(key)
     }
 
     /// The document or tombstone under a key, with the stored key.
-    pub fn get_mut(&mut self, key: &[u8]) -> Option<&mut Document> {
+    pub(crate) fn get_mut(&mut self, key: &[u8]) -> Option<&mut StoredDocument> {
         self.documents.get_mut(key)
     }
 
     /// The key as it is stored, so that it can be shared instead of copied.
-    pub fn stored_key(&self, key: &[u8]) -> Option<Bytes> {
+    pub(crate) fn stored_key(&self, key: &[u8]) -> Option<Bytes> {
         self.documents
             .get_key_value(key)
             .map(|(key, _)| key.clone())
     }
 
     /// Puts a document, whose seqno is the newest, in place; says by how many bytes the copy grew.
-    pub fn put(&mut self, key: Bytes, document: Document) -> isize {
+    pub(crate) fn put(&mut self, key: Bytes, document: StoredDocument) -> isize {
         self.high_seqno = document.seqno;
         self.clock.observe(document.cas);
         let mut grown = 0;
@@ -97,12 +97,15 @@ impl Copy {
     }
 
     /// Every key and document, tombstones included.
-    pub fn iter(&self) -> impl Iterator<Item = (&Bytes, &Document)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Bytes, &StoredDocument)> {
         self.documents.iter()
     }
 
     /// Removes what the predicate does not want to keep; says how many bytes that freed.
-    pub fn retain(&mut self, mut keep: impl FnMut(&Bytes, &Document) -> bool) -> isize {
+    pub(crate) fn retain(
+        &mut self,
+        mut keep: impl FnMut(&Bytes, &StoredDocument) -> bool,
+    ) -> isize {
         let mut freed = 0;
         self.documents.retain(|key, document| {
             let kept = keep(key, document);
@@ -115,7 +118,7 @@ impl Copy {
     }
 
     /// Takes over everything that another copy has and this one does not.
-    pub fn catch_up(&mut self, source: &Copy) -> isize {
+    pub(crate) fn catch_up(&mut self, source: &VbucketCopy) -> isize {
         let from = self.high_seqno;
         if from < source.purged_seqno {
             let before = self.cost();
@@ -143,7 +146,7 @@ impl Copy {
     }
 
     /// The bytes all documents count for.
-    pub fn cost(&self) -> isize {
+    pub(crate) fn cost(&self) -> isize {
         self.documents
             .iter()
             .map(|(key, document)| signed(document.cost(key)))
@@ -155,7 +158,7 @@ impl Copy {
             return 0;
         };
         self.purged_seqno = self.purged_seqno.max(seqno);
-        let unchanged = |document: &Document| document.deleted && document.seqno == seqno;
+        let unchanged = |document: &StoredDocument| document.deleted && document.seqno == seqno;
         if self.documents.get(&key).is_some_and(unchanged)
             && let Some(document) = self.documents.remove(&key)
         {
@@ -173,19 +176,19 @@ fn signed(bytes: usize) -> isize {
 mod tests {
     use super::*;
 
-    fn document(seqno: u64, deleted: bool) -> Document {
-        Document {
+    fn document(seqno: u64, deleted: bool) -> StoredDocument {
+        StoredDocument {
             seqno,
             cas: seqno * 10,
             deleted,
             value: Bytes::from_static(b"xy"),
-            ..Document::default()
+            ..StoredDocument::default()
         }
     }
 
     #[test]
     fn growth_adds_up_to_the_cost_of_what_is_there() {
-        let mut copy = Copy::new(1);
+        let mut copy = VbucketCopy::new(1);
         let mut grown = 0;
         for seqno in 1..2000 {
             let key = Bytes::from(format!("k{}", seqno % 700));
@@ -200,7 +203,7 @@ mod tests {
 
     #[test]
     fn only_so_many_tombstones_are_remembered() {
-        let mut copy = Copy::new(1);
+        let mut copy = VbucketCopy::new(1);
         for seqno in 1..=1000 {
             copy.put(Bytes::from(format!("k{seqno}")), document(seqno, true));
         }
@@ -210,7 +213,7 @@ mod tests {
 
     #[test]
     fn only_so_many_histories_are_remembered() {
-        let mut copy = Copy::new(0);
+        let mut copy = VbucketCopy::new(0);
         for uuid in 1..=100 {
             copy.fork(uuid);
         }
@@ -220,8 +223,8 @@ mod tests {
 
     #[test]
     fn a_deletion_whose_tombstone_is_forgotten_reaches_a_copy_that_was_behind() {
-        let mut source = Copy::new(7);
-        let mut target = Copy::new(8);
+        let mut source = VbucketCopy::new(7);
+        let mut target = VbucketCopy::new(8);
         let mut grown = source.put(Bytes::from_static(b"a"), document(1, false));
         target.catch_up(&source);
         source.put(Bytes::from_static(b"a"), document(2, true));
@@ -236,8 +239,8 @@ mod tests {
 
     #[test]
     fn catching_up_leaves_both_copies_equal() {
-        let mut source = Copy::new(7);
-        let mut target = Copy::new(8);
+        let mut source = VbucketCopy::new(7);
+        let mut target = VbucketCopy::new(8);
         source.put(Bytes::from_static(b"a"), document(1, false));
         target.catch_up(&source);
         source.put(Bytes::from_static(b"a"), document(2, true));

@@ -10,21 +10,21 @@ use super::expiry;
 use crate::clock::Now;
 
 /// The largest value a document may have, uncompressed: twenty mebibytes.
-pub const MAX_VALUE_BYTES: usize = 20 * 1024 * 1024;
+pub(crate) const MAX_VALUE_BYTES: usize = 20 * 1024 * 1024;
 /// The most that the xattrs of a document may have together: one mebibyte.
-pub const MAX_XATTR_BYTES: usize = 1024 * 1024;
+pub(crate) const MAX_XATTR_BYTES: usize = 1024 * 1024;
 /// What a document costs beyond its key and value, for the bucket's quota.
 const OVERHEAD_BYTES: usize = 128;
 
 /// The extended attributes of a document: a JSON value for each name.
-pub type Xattrs = Map<String, Value>;
+pub(crate) type Xattrs = Map<String, Value>;
 
 /// A document as one copy of a vbucket holds it.
 ///
 /// A deleted document stays for a while as a tombstone, because its CAS, its revision and its
 /// system xattrs can still be asked for.
 #[derive(Debug, Clone, Default)]
-pub struct Document {
+pub struct StoredDocument {
     /// The body as it was sent: compressed where [`Datatype::SNAPPY`] says so.
     pub value: Bytes,
     /// Whether the body is JSON, and whether it is compressed. Never has the xattr bit.
@@ -47,14 +47,14 @@ pub struct Document {
     pub deleted: bool,
 }
 
-impl Document {
+impl StoredDocument {
     /// Whether a plain read finds it.
-    pub fn is_live(&self, now: Now) -> bool {
+    pub(crate) fn is_live(&self, now: Now) -> bool {
         !self.deleted && !expiry::has_passed(self.expiry, now)
     }
 
     /// The body without compression.
-    pub fn inflated(&self) -> Result<Bytes, Status> {
+    pub(crate) fn inflated(&self) -> Result<Bytes, Status> {
         if self.datatype.contains(Datatype::SNAPPY) {
             inflate(&self.value)
         } else {
@@ -63,14 +63,14 @@ impl Document {
     }
 
     /// What the document counts for in the bucket's quota.
-    pub fn cost(&self, key: &[u8]) -> usize {
+    pub(crate) fn cost(&self, key: &[u8]) -> usize {
         let xattrs = self.xattrs.as_ref().map_or(0, |xattrs| weight(xattrs));
         key.len() + self.value.len() + xattrs + OVERHEAD_BYTES
     }
 
     /// What remains of the xattrs when the document is deleted: those of the system, whose names
     /// start with an underscore.
-    pub fn system_xattrs(&self) -> Option<Arc<Xattrs>> {
+    pub(crate) fn system_xattrs(&self) -> Option<Arc<Xattrs>> {
         let xattrs = self.xattrs.as_ref()?;
         let kept: Xattrs = xattrs
             .iter()
@@ -82,7 +82,7 @@ impl Document {
 }
 
 /// What xattrs take up, about: their text, and something for each value.
-pub fn weight(xattrs: &Xattrs) -> usize {
+pub(crate) fn weight(xattrs: &Xattrs) -> usize {
     fn of(value: &Value) -> usize {
         OVERHEAD_BYTES / 4
             + match value {
@@ -100,17 +100,17 @@ pub fn weight(xattrs: &Xattrs) -> usize {
 
 /// A body on its way into the store: checked, and told what it is.
 #[derive(Debug, Clone, Default)]
-pub struct Body {
+pub(crate) struct DocumentBody {
     /// The bytes to store, compressed if they came so.
     pub value: Bytes,
     /// What the bytes are.
     pub datatype: Datatype,
 }
 
-impl Body {
+impl DocumentBody {
     /// Checks a value from the wire: compressed ones must inflate, within bounds, and whether it
     /// is JSON is for the server to say, whatever the client claimed.
-    pub fn from_wire(value: &[u8], sent_as: Datatype) -> Result<Self, Status> {
+    pub(crate) fn from_wire(value: &[u8], sent_as: Datatype) -> Result<Self, Status> {
         let compressed = sent_as.contains(Datatype::SNAPPY);
         let is_json = if compressed {
             is_json(&inflate(value)?)
@@ -135,7 +135,7 @@ impl Body {
     }
 
     /// A body that the server made itself.
-    pub fn plain(value: Vec<u8>) -> Result<Self, Status> {
+    pub(crate) fn plain(value: Vec<u8>) -> Result<Self, Status> {
         if value.len() > MAX_VALUE_BYTES {
             return Err(Status::TooBig);
         }
@@ -152,7 +152,7 @@ impl Body {
 }
 
 /// Inflates a compressed value; one that is broken or too large is refused before it is inflated.
-pub fn inflate(value: &[u8]) -> Result<Bytes, Status> {
+pub(crate) fn inflate(value: &[u8]) -> Result<Bytes, Status> {
     match snap::raw::decompress_len(value) {
         Ok(len) if len <= MAX_VALUE_BYTES => snap::raw::Decoder::new()
             .decompress_vec(value)
@@ -164,7 +164,7 @@ pub fn inflate(value: &[u8]) -> Result<Bytes, Status> {
 }
 
 /// Whether bytes are one JSON value.
-pub fn is_json(value: &[u8]) -> bool {
+pub(crate) fn is_json(value: &[u8]) -> bool {
     serde_json::from_slice::<serde::de::IgnoredAny>(value).is_ok()
 }
 
@@ -174,9 +174,9 @@ mod tests {
 
     #[test]
     fn the_server_decides_what_is_json() {
-        let claimed = Body::from_wire(b"not json", Datatype::JSON).unwrap();
+        let claimed = DocumentBody::from_wire(b"not json", Datatype::JSON).unwrap();
         assert_eq!(claimed.datatype, Datatype::RAW);
-        let found = Body::from_wire(b"{\"a\":1}", Datatype::RAW).unwrap();
+        let found = DocumentBody::from_wire(b"{\"a\":1}", Datatype::RAW).unwrap();
         assert_eq!(found.datatype, Datatype::JSON);
     }
 
@@ -185,10 +185,10 @@ mod tests {
         let packed = snap::raw::Encoder::new()
             .compress_vec(b"{\"a\":1}")
             .unwrap();
-        let body = Body::from_wire(&packed, Datatype::SNAPPY).unwrap();
+        let body = DocumentBody::from_wire(&packed, Datatype::SNAPPY).unwrap();
         assert_eq!(body.datatype, Datatype::JSON | Datatype::SNAPPY);
         assert_eq!(body.value, packed);
-        let garbage = Body::from_wire(b"\xff\xff\xff\xff\xff\xff", Datatype::SNAPPY);
+        let garbage = DocumentBody::from_wire(b"\xff\xff\xff\xff\xff\xff", Datatype::SNAPPY);
         assert_eq!(garbage.unwrap_err(), Status::InvalidArguments);
     }
 
@@ -197,12 +197,12 @@ mod tests {
         // The length prefix says 32 MiB; nothing follows.
         let bomb = [0x80, 0x80, 0x80, 0x10];
         assert_eq!(
-            Body::from_wire(&bomb, Datatype::SNAPPY).unwrap_err(),
+            DocumentBody::from_wire(&bomb, Datatype::SNAPPY).unwrap_err(),
             Status::TooBig
         );
         let large = vec![0; MAX_VALUE_BYTES + 1];
         assert_eq!(
-            Body::from_wire(&large, Datatype::RAW).unwrap_err(),
+            DocumentBody::from_wire(&large, Datatype::RAW).unwrap_err(),
             Status::TooBig
         );
     }
@@ -212,9 +212,9 @@ mod tests {
         let mut xattrs = Xattrs::new();
         xattrs.insert("_sync".into(), 1.into());
         xattrs.insert("mine".into(), 2.into());
-        let document = Document {
+        let document = StoredDocument {
             xattrs: Some(Arc::new(xattrs)),
-            ..Document::default()
+            ..StoredDocument::default()
         };
         let kept = document.system_xattrs().unwrap();
         assert_eq!(kept.keys().collect::<Vec<_>>(), ["_sync"]);

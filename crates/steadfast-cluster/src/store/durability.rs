@@ -14,13 +14,13 @@ use super::vbucket::NodeSet;
 use crate::topology::NodeId;
 
 /// The most replicas with which a bucket can still do durable writes.
-pub const MAX_DURABLE_REPLICAS: usize = 2;
+pub(crate) const MAX_DURABLE_REPLICAS: usize = 2;
 /// How long a durable write waits when the client does not say.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What a durable write waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
+pub(crate) enum Level {
     /// A majority of the copies has it in memory.
     Majority,
     /// As majority, and the active copy has it on disk.
@@ -31,7 +31,7 @@ pub enum Level {
 
 impl Level {
     /// Reads a level from the wire.
-    pub fn from_wire(level: u8) -> Result<Self, Status> {
+    pub(crate) fn from_wire(level: u8) -> Result<Self, Status> {
         match level {
             1 => Ok(Self::Majority),
             2 => Ok(Self::MajorityAndPersistOnActive),
@@ -43,7 +43,7 @@ impl Level {
 
 /// A level, and how long to wait for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Durability {
+pub(crate) struct Durability {
     /// What to wait for.
     pub level: Level,
     /// How long, before the outcome is ambiguous.
@@ -52,7 +52,7 @@ pub struct Durability {
 
 /// The nodes that hold a vbucket, and which of them are slow to answer.
 #[derive(Debug, Clone, Copy)]
-pub struct Chain<'a> {
+pub(crate) struct DurabilityCheck<'a> {
     /// The node of the active copy.
     pub active: NodeId,
     /// The nodes of the replicas; a hole is a replica that the map has no place for.
@@ -63,9 +63,9 @@ pub struct Chain<'a> {
     pub unpersisted: NodeSet,
 }
 
-impl Chain<'_> {
+impl DurabilityCheck<'_> {
     /// Whether a write at this level is done now, or has to wait; refused where waiting is useless.
-    pub fn is_met(&self, level: Level) -> Result<bool, Status> {
+    pub(crate) fn is_met(&self, level: Level) -> Result<bool, Status> {
         if self.replicas.len() > MAX_DURABLE_REPLICAS {
             return Err(Status::DurabilityImpossible);
         }
@@ -97,8 +97,8 @@ mod tests {
     const B: NodeId = NodeId::new(1);
     const C: NodeId = NodeId::new(2);
 
-    fn chain(replicas: &[Option<NodeId>]) -> Chain<'_> {
-        Chain {
+    fn chain(replicas: &[Option<NodeId>]) -> DurabilityCheck<'_> {
+        DurabilityCheck {
             active: A,
             replicas,
             stalled: NodeSet::EMPTY,
@@ -139,7 +139,7 @@ mod tests {
     fn a_stalled_replica_makes_one_wait_unless_another_does() {
         let stalled = NodeSet::EMPTY.with(B);
         assert_eq!(
-            Chain {
+            DurabilityCheck {
                 stalled,
                 ..chain(&[Some(B)])
             }
@@ -148,7 +148,7 @@ mod tests {
         );
         let two = [Some(B), Some(C)];
         assert_eq!(
-            Chain {
+            DurabilityCheck {
                 stalled,
                 ..chain(&two)
             }
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn persistence_counts_only_where_it_was_asked_for() {
         let one = [Some(B)];
-        let active_slow = Chain {
+        let active_slow = DurabilityCheck {
             unpersisted: NodeSet::EMPTY.with(A),
             ..chain(&one)
         };
@@ -170,7 +170,7 @@ mod tests {
             Ok(false)
         );
         assert_eq!(active_slow.is_met(Level::PersistToMajority), Ok(false));
-        let replica_slow = Chain {
+        let replica_slow = DurabilityCheck {
             unpersisted: NodeSet::EMPTY.with(B),
             ..chain(&one)
         };

@@ -7,10 +7,10 @@
 use crate::clock::Now;
 
 /// The largest expiry that is read as relative: thirty days.
-pub const RELATIVE_LIMIT: u32 = 30 * 24 * 60 * 60;
+pub(crate) const RELATIVE_LIMIT: u32 = 30 * 24 * 60 * 60;
 
 /// Turns an expiry from the wire into an absolute Unix time in seconds; zero is never.
-pub fn absolute(expiry: u32, now: Now) -> u32 {
+pub(crate) fn absolute(expiry: u32, now: Now) -> u32 {
     match expiry {
         0 => 0,
         relative if relative <= RELATIVE_LIMIT => {
@@ -21,7 +21,7 @@ pub fn absolute(expiry: u32, now: Now) -> u32 {
 }
 
 /// Whether a document with this absolute expiry is gone.
-pub fn has_passed(expiry: u32, now: Now) -> bool {
+pub(crate) fn has_passed(expiry: u32, now: Now) -> bool {
     expiry != 0 && u64::from(expiry) <= now.seconds()
 }
 

@@ -9,19 +9,19 @@ use crate::clock::Now;
 
 /// The last CAS that a vbucket gave out.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct HybridClock {
+pub(crate) struct HybridClock {
     last: u64,
 }
 
 impl HybridClock {
     /// The next CAS: greater than every one before it.
-    pub fn next(&mut self, now: Now) -> u64 {
+    pub(crate) fn next(&mut self, now: Now) -> u64 {
         self.last = (now.nanos() & !0xffff).max(self.last + 1);
         self.last
     }
 
     /// Makes sure that the next CAS is greater than this one, which came from elsewhere.
-    pub fn observe(&mut self, cas: u64) {
+    pub(crate) fn observe(&mut self, cas: u64) {
         // A CAS of all ones is a lock marker on the wire, never a time.
         if cas != u64::MAX {
             self.last = self.last.max(cas);
@@ -29,7 +29,7 @@ impl HybridClock {
     }
 
     /// The greatest CAS so far.
-    pub fn last(&self) -> u64 {
+    pub(crate) fn last(&self) -> u64 {
         self.last
     }
 }

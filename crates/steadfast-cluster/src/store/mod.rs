@@ -13,12 +13,12 @@
 //! A bucket is a row of vbuckets, each behind its own lock, so that connections on different
 //! vbuckets do not meet.
 
-pub mod copy;
-pub mod document;
-pub mod durability;
-pub mod expiry;
-pub mod hlc;
-pub mod operations;
-pub mod subdocument;
-pub mod vbucket;
-pub mod write;
+pub(crate) mod copy;
+pub(crate) mod document;
+pub(crate) mod durability;
+pub(crate) mod expiry;
+pub(crate) mod hlc;
+pub(crate) mod operations;
+pub(crate) mod subdocument;
+pub(crate) mod vbucket;
+pub(crate) mod write;

@@ -9,22 +9,22 @@ use std::time::Duration;
 use bytes::Bytes;
 use steadfast_wire::{Datatype, Status};
 
-use super::document::{Body, Document, MAX_VALUE_BYTES};
+use super::document::{DocumentBody, MAX_VALUE_BYTES, StoredDocument};
 use super::durability::Durability;
 use super::expiry;
-use super::vbucket::{Vbucket, World};
+use super::vbucket::{StoreContext, Vbucket};
 use super::write::Written;
 use crate::clock::Now;
 
 /// The CAS that a reader sees while somebody else holds the lock.
-pub const LOCKED_CAS: u64 = u64::MAX;
+pub(crate) const LOCKED_CAS: u64 = u64::MAX;
 /// How long a lock lasts when the client does not say, or asks for too long.
 const DEFAULT_LOCK_SECONDS: u32 = 15;
 const MAX_LOCK_SECONDS: u32 = 30;
 
 /// The parts of a mutation that all commands have.
 #[derive(Debug, Clone, Copy)]
-pub struct Change<'a> {
+pub(crate) struct WriteRequest<'a> {
     /// The document, with its collection in front.
     pub key: &'a [u8],
     /// The CAS it must have; zero is any.
@@ -37,7 +37,7 @@ pub struct Change<'a> {
 
 /// How a store command treats a document that is there, or is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StoreMode {
+pub(crate) enum StoreMode {
     /// Either way.
     Set,
     /// Only if it is not there.
@@ -48,7 +48,7 @@ pub enum StoreMode {
 
 /// Where a concatenation goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub(crate) enum Side {
     /// After what is there.
     Append,
     /// Before what is there.
@@ -57,7 +57,7 @@ pub enum Side {
 
 /// A counter command.
 #[derive(Debug, Clone, Copy)]
-pub struct CounterChange {
+pub(crate) struct CounterChange {
     /// By how much.
     pub delta: u64,
     /// Up, or down to zero at the lowest.
@@ -70,9 +70,13 @@ pub struct CounterChange {
 
 impl Vbucket {
     /// A document that a plain read finds, and the CAS to show for it.
-    pub fn get(&self, key: &[u8], world: World<'_>) -> Result<(&Document, u64), Status> {
-        let document = self.live(key, world)?;
-        let cas = if self.is_locked(key, world.now) {
+    pub(crate) fn get(
+        &self,
+        key: &[u8],
+        context: StoreContext<'_>,
+    ) -> Result<(&StoredDocument, u64), Status> {
+        let document = self.live(key, context)?;
+        let cas = if self.is_locked(key, context.now) {
             LOCKED_CAS
         } else {
             document.cas
@@ -81,17 +85,17 @@ impl Vbucket {
     }
 
     /// A document or tombstone, and the CAS to show for it.
-    pub fn get_with_tombstones(
+    pub(crate) fn get_with_tombstones(
         &self,
         key: &[u8],
-        world: World<'_>,
-    ) -> Result<(&Document, u64), Status> {
+        context: StoreContext<'_>,
+    ) -> Result<(&StoredDocument, u64), Status> {
         let document = self
-            .active_copy(world.origin.node)?
+            .active_copy(context.origin.node)?
             .get(key)
-            .filter(|document| document.deleted || document.is_live(world.now))
+            .filter(|document| document.deleted || document.is_live(context.now))
             .ok_or(Status::KeyNotFound)?;
-        let cas = if self.is_locked(key, world.now) {
+        let cas = if self.is_locked(key, context.now) {
             LOCKED_CAS
         } else {
             document.cas
@@ -100,16 +104,16 @@ impl Vbucket {
     }
 
     /// Set, add and replace.
-    pub fn store(
+    pub(crate) fn store(
         &mut self,
         mode: StoreMode,
-        change: Change<'_>,
-        body: Body,
+        change: WriteRequest<'_>,
+        body: DocumentBody,
         flags: u32,
         expiry: u32,
-        world: World<'_>,
+        context: StoreContext<'_>,
     ) -> Result<Written, Status> {
-        let current = self.writable(change, world)?;
+        let current = self.writable(change, context)?;
         match (mode, current) {
             (StoreMode::Add, Some(_)) => return Err(Status::KeyExists),
             (StoreMode::Replace, None) => return Err(Status::KeyNotFound),
@@ -118,58 +122,62 @@ impl Vbucket {
         let kept = current
             .filter(|_| change.preserve_expiry)
             .map(|document| document.expiry);
-        let document = Document {
+        let document = StoredDocument {
             value: body.value,
             datatype: body.datatype,
             flags,
-            expiry: kept.unwrap_or_else(|| expiry::absolute(expiry, world.now)),
+            expiry: kept.unwrap_or_else(|| expiry::absolute(expiry, context.now)),
             // A full write replaces the body; xattrs of the user live on.
             xattrs: current.and_then(|document| document.xattrs.clone()),
-            ..Document::default()
+            ..StoredDocument::default()
         };
-        self.write(change.key, document, change.durability, world)
+        self.write(change.key, document, change.durability, context)
     }
 
     /// Remove.
-    pub fn remove(&mut self, change: Change<'_>, world: World<'_>) -> Result<Written, Status> {
-        let current = self.writable(change, world)?.ok_or(Status::KeyNotFound)?;
-        let tombstone = Document {
+    pub(crate) fn remove(
+        &mut self,
+        change: WriteRequest<'_>,
+        context: StoreContext<'_>,
+    ) -> Result<Written, Status> {
+        let current = self.writable(change, context)?.ok_or(Status::KeyNotFound)?;
+        let tombstone = StoredDocument {
             flags: current.flags,
             xattrs: current.system_xattrs(),
             deleted: true,
-            ..Document::default()
+            ..StoredDocument::default()
         };
-        self.write(change.key, tombstone, change.durability, world)
+        self.write(change.key, tombstone, change.durability, context)
     }
 
     /// Touch, and the first half of get-and-touch: sets the expiry, which is a mutation.
-    pub fn touch(
+    pub(crate) fn touch(
         &mut self,
-        change: Change<'_>,
+        change: WriteRequest<'_>,
         expiry: u32,
-        world: World<'_>,
-    ) -> Result<(Written, Document), Status> {
-        let current = self.writable(change, world)?.ok_or(Status::KeyNotFound)?;
-        let document = Document {
-            expiry: expiry::absolute(expiry, world.now),
+        context: StoreContext<'_>,
+    ) -> Result<(Written, StoredDocument), Status> {
+        let current = self.writable(change, context)?.ok_or(Status::KeyNotFound)?;
+        let document = StoredDocument {
+            expiry: expiry::absolute(expiry, context.now),
             ..current.clone()
         };
-        let written = self.write(change.key, document.clone(), change.durability, world)?;
+        let written = self.write(change.key, document.clone(), change.durability, context)?;
         Ok((written, document))
     }
 
     /// Locks a document and says what is in it; its new CAS is the key to the lock.
-    pub fn lock(
+    pub(crate) fn lock(
         &mut self,
         key: &[u8],
         seconds: u32,
-        world: World<'_>,
-    ) -> Result<&Document, Status> {
-        self.live(key, world)?;
+        context: StoreContext<'_>,
+    ) -> Result<&StoredDocument, Status> {
+        self.live(key, context)?;
         if self.prepares.contains_key(key) {
             return Err(Status::SyncWriteInProgress);
         }
-        if self.is_locked(key, world.now) {
+        if self.is_locked(key, context.now) {
             return Err(Status::Locked);
         }
         let seconds = if matches!(seconds, 1..=MAX_LOCK_SECONDS) {
@@ -177,19 +185,24 @@ impl Vbucket {
         } else {
             DEFAULT_LOCK_SECONDS
         };
-        let until = world.now.after(Duration::from_secs(u64::from(seconds)));
-        let copy = self.active_copy_mut(world.origin.node)?;
-        let cas = copy.clock.next(world.now);
+        let until = context.now.after(Duration::from_secs(u64::from(seconds)));
+        let copy = self.active_copy_mut(context.origin.node)?;
+        let cas = copy.clock.next(context.now);
         let stored = copy.stored_key(key).ok_or(Status::KeyNotFound)?;
         copy.get_mut(key).ok_or(Status::KeyNotFound)?.cas = cas;
         self.locks.insert(stored, until);
-        self.live(key, world)
+        self.live(key, context)
     }
 
     /// Ends a lock early. The wrong CAS is answered as locked, which is how the protocol says it.
-    pub fn unlock(&mut self, key: &[u8], cas: u64, world: World<'_>) -> Result<(), Status> {
-        let current = self.live(key, world)?;
-        if !self.is_locked(key, world.now) {
+    pub(crate) fn unlock(
+        &mut self,
+        key: &[u8],
+        cas: u64,
+        context: StoreContext<'_>,
+    ) -> Result<(), Status> {
+        let current = self.live(key, context)?;
+        if !self.is_locked(key, context.now) {
             return Err(Status::NotLocked);
         }
         if current.cas != cas {
@@ -200,14 +213,14 @@ impl Vbucket {
     }
 
     /// Append and prepend.
-    pub fn concatenate(
+    pub(crate) fn concatenate(
         &mut self,
         side: Side,
-        change: Change<'_>,
+        change: WriteRequest<'_>,
         addition: &Bytes,
-        world: World<'_>,
+        context: StoreContext<'_>,
     ) -> Result<Written, Status> {
-        let current = match self.writable(change, world) {
+        let current = match self.writable(change, context) {
             Ok(Some(current)) => current,
             Ok(None) => return Err(Status::NotStored),
             // With a CAS, too, a missing document is one that cannot be stored.
@@ -222,23 +235,23 @@ impl Vbucket {
             Side::Append => [&existing[..], addition].concat(),
             Side::Prepend => [addition, &existing[..]].concat(),
         };
-        let body = Body::plain(value)?;
-        let document = Document {
+        let body = DocumentBody::plain(value)?;
+        let document = StoredDocument {
             value: body.value,
             datatype: body.datatype,
             ..current.clone()
         };
-        self.write(change.key, document, change.durability, world)
+        self.write(change.key, document, change.durability, context)
     }
 
     /// Increment and decrement; says what the counter became.
-    pub fn count(
+    pub(crate) fn count(
         &mut self,
-        change: Change<'_>,
+        change: WriteRequest<'_>,
         counter: CounterChange,
-        world: World<'_>,
+        context: StoreContext<'_>,
     ) -> Result<(Written, u64), Status> {
-        let (value, document) = match self.writable(change, world)? {
+        let (value, document) = match self.writable(change, context)? {
             Some(current) => {
                 let before = parse_counter(&current.inflated()?)?;
                 let after = if counter.up {
@@ -250,23 +263,23 @@ impl Vbucket {
             }
             None => {
                 let initial = counter.initial.ok_or(Status::KeyNotFound)?;
-                let expiry = expiry::absolute(counter.expiry, world.now);
+                let expiry = expiry::absolute(counter.expiry, context.now);
                 (
                     initial,
-                    Document {
+                    StoredDocument {
                         expiry,
-                        ..Document::default()
+                        ..StoredDocument::default()
                     },
                 )
             }
         };
-        let document = Document {
+        let document = StoredDocument {
             value: value.to_string().into(),
             datatype: Datatype::JSON,
             ..document
         };
         Ok((
-            self.write(change.key, document, change.durability, world)?,
+            self.write(change.key, document, change.durability, context)?,
             value,
         ))
     }
@@ -274,19 +287,19 @@ impl Vbucket {
     /// The document to change, if there is one, or why it may not be changed.
     pub(crate) fn writable(
         &self,
-        change: Change<'_>,
-        world: World<'_>,
-    ) -> Result<Option<&Document>, Status> {
-        let copy = self.active_copy(world.origin.node)?;
+        change: WriteRequest<'_>,
+        context: StoreContext<'_>,
+    ) -> Result<Option<&StoredDocument>, Status> {
+        let copy = self.active_copy(context.origin.node)?;
         if !self.prepares.is_empty() && self.prepares.contains_key(change.key) {
             return Err(Status::SyncWriteInProgress);
         }
         let current = copy
             .get(change.key)
-            .filter(|document| document.is_live(world.now));
+            .filter(|document| document.is_live(context.now));
         match current {
             None if change.cas != 0 => Err(Status::KeyNotFound),
-            Some(document) if self.is_locked(change.key, world.now) => {
+            Some(document) if self.is_locked(change.key, context.now) => {
                 if change.cas == document.cas {
                     Ok(current)
                 } else {
@@ -301,14 +314,14 @@ impl Vbucket {
     }
 
     /// Whether somebody holds the lock of a document.
-    pub fn is_locked(&self, key: &[u8], now: Now) -> bool {
+    pub(crate) fn is_locked(&self, key: &[u8], now: Now) -> bool {
         !self.locks.is_empty() && self.locks.get(key).is_some_and(|until| *until > now)
     }
 
-    fn live(&self, key: &[u8], world: World<'_>) -> Result<&Document, Status> {
-        self.active_copy(world.origin.node)?
+    fn live(&self, key: &[u8], context: StoreContext<'_>) -> Result<&StoredDocument, Status> {
+        self.active_copy(context.origin.node)?
             .get(key)
-            .filter(|document| document.is_live(world.now))
+            .filter(|document| document.is_live(context.now))
             .ok_or(Status::KeyNotFound)
     }
 }

@@ -4,10 +4,10 @@ use bytes::Bytes;
 use serde_json::Value;
 use steadfast_wire::{Datatype, Status};
 
-use super::document::Document;
+use super::document::StoredDocument;
 use super::expiry;
-use super::operations::Change;
-use super::vbucket::{Vbucket, World};
+use super::operations::WriteRequest;
+use super::vbucket::{StoreContext, Vbucket};
 use super::write::Written;
 use crate::subdoc::SubdocError;
 use crate::subdoc::attributes::Stamp;
@@ -15,7 +15,7 @@ use crate::subdoc::mutate::{self, MutateError, MutationSpec};
 
 /// How a subdocument mutation treats the document as a whole.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct DocumentRules {
+pub(crate) struct DocumentRules {
     /// Create it if it is missing.
     pub create: bool,
     /// It must be missing.
@@ -32,7 +32,7 @@ pub struct DocumentRules {
 
 /// What a subdocument mutation did.
 #[derive(Debug)]
-pub struct SubdocWritten {
+pub(crate) struct SubdocWritten {
     /// How the write went.
     pub written: Written,
     /// The values that parts gave back.
@@ -43,21 +43,21 @@ pub struct SubdocWritten {
 
 impl Vbucket {
     /// Changes parts of a document, all or nothing.
-    pub fn mutate_parts(
+    pub(crate) fn mutate_parts(
         &mut self,
-        change: Change<'_>,
+        change: WriteRequest<'_>,
         rules: DocumentRules,
         specs: &[MutationSpec<'_>],
-        world: World<'_>,
+        context: StoreContext<'_>,
     ) -> Result<SubdocWritten, MutateError> {
-        let start = self.document_to_mutate(change, rules, specs, world)?;
-        let (cas, seqno) = self.next_stamp(world);
-        let uuid = self.active_copy(world.origin.node)?.uuid();
+        let start = self.document_to_mutate(change, rules, specs, context)?;
+        let (cas, seqno) = self.next_stamp(context);
+        let uuid = self.active_copy(context.origin.node)?.uuid();
         let stamp = Stamp {
             cas,
             seqno,
             uuid,
-            now: world.now.seconds(),
+            now: context.now.seconds(),
         };
         let was_deleted = start.deleted;
         let mutated = mutate::run(specs, &start, stamp)?;
@@ -69,10 +69,10 @@ impl Vbucket {
             document.datatype = Datatype::RAW;
             document.expiry = 0;
         } else if let Some(wire) = rules.expiry.filter(|_| !keeps_expiry(change, &start)) {
-            document.expiry = expiry::absolute(wire, world.now);
+            document.expiry = expiry::absolute(wire, context.now);
         }
         let deleted = document.deleted;
-        let written = self.write(change.key, document, change.durability, world)?;
+        let written = self.write(change.key, document, change.durability, context)?;
         Ok(SubdocWritten {
             written,
             values: mutated.values,
@@ -82,15 +82,15 @@ impl Vbucket {
 
     fn document_to_mutate(
         &self,
-        change: Change<'_>,
+        change: WriteRequest<'_>,
         rules: DocumentRules,
         specs: &[MutationSpec<'_>],
-        world: World<'_>,
-    ) -> Result<Document, MutateError> {
-        let without_cas = Change { cas: 0, ..change };
-        let live = match self.writable(change, world) {
+        context: StoreContext<'_>,
+    ) -> Result<StoredDocument, MutateError> {
+        let without_cas = WriteRequest { cas: 0, ..change };
+        let live = match self.writable(change, context) {
             // With a CAS, a tombstone may still be meant.
-            Err(Status::KeyNotFound) => self.writable(without_cas, world)?,
+            Err(Status::KeyNotFound) => self.writable(without_cas, context)?,
             other => other?,
         };
         if let Some(live) = live {
@@ -102,7 +102,7 @@ impl Vbucket {
                 Ok(live.clone())
             };
         }
-        let copy = self.active_copy(world.origin.node)?;
+        let copy = self.active_copy(context.origin.node)?;
         let tombstone = copy.get(change.key).filter(|document| document.deleted);
         if let Some(tombstone) = tombstone.filter(|_| rules.access_deleted && !rules.add) {
             if change.cas != 0 && change.cas != tombstone.cas {
@@ -123,24 +123,24 @@ impl Vbucket {
     }
 }
 
-fn keeps_expiry(change: Change<'_>, start: &Document) -> bool {
+fn keeps_expiry(change: WriteRequest<'_>, start: &StoredDocument) -> bool {
     change.preserve_expiry && start.cas != 0
 }
 
-fn new_document(rules: DocumentRules, specs: &[MutationSpec<'_>]) -> Document {
+fn new_document(rules: DocumentRules, specs: &[MutationSpec<'_>]) -> StoredDocument {
     if rules.create_as_deleted {
-        return Document {
+        return StoredDocument {
             deleted: true,
-            ..Document::default()
+            ..StoredDocument::default()
         };
     }
     let body = match mutate::initial_body(specs) {
         Value::Array(_) => "[]",
         _ => "{}",
     };
-    Document {
+    StoredDocument {
         value: Bytes::from_static(body.as_bytes()),
         datatype: Datatype::JSON,
-        ..Document::default()
+        ..StoredDocument::default()
     }
 }

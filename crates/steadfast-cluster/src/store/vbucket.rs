@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use steadfast_wire::Status;
 
-use super::copy::Copy;
-use super::durability::Chain;
+use super::copy::VbucketCopy;
+use super::durability::DurabilityCheck;
 use super::expiry;
 use super::write::{Prepare, Receipt};
 use crate::clock::Now;
@@ -20,32 +20,32 @@ use crate::topology::NodeId;
 
 /// A set of nodes in one word.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct NodeSet(u64);
+pub(crate) struct NodeSet(u64);
 
 impl NodeSet {
     /// No node.
-    pub const EMPTY: Self = Self(0);
+    pub(crate) const EMPTY: Self = Self(0);
 
     /// The set whose members are the ones of these bits.
-    pub const fn from_bits(bits: u64) -> Self {
+    pub(crate) const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
     /// Whether a node is in it.
-    pub const fn contains(self, node: NodeId) -> bool {
+    pub(crate) const fn contains(self, node: NodeId) -> bool {
         self.0 & node.bit() != 0
     }
 
     /// The set with a node more.
     #[must_use]
-    pub const fn with(self, node: NodeId) -> Self {
+    pub(crate) const fn with(self, node: NodeId) -> Self {
         Self(self.0 | node.bit())
     }
 }
 
 /// What an operation needs to know of the world around its vbucket.
 #[derive(Debug, Clone, Copy)]
-pub struct World<'a> {
+pub(crate) struct StoreContext<'a> {
     /// The time.
     pub now: Now,
     /// Nodes that mutations do not reach: down, or held by a test.
@@ -60,13 +60,13 @@ pub struct World<'a> {
 
 /// A vbucket: roles, copies, locks, and durable writes that wait.
 #[derive(Debug)]
-pub struct Vbucket {
+pub(crate) struct Vbucket {
     /// Its number.
     pub id: u16,
     pub(super) active: Option<NodeId>,
     pub(super) replicas: Vec<Option<NodeId>>,
     /// The active copy is the first, while there is an active node.
-    pub(super) copies: Vec<(NodeId, Copy)>,
+    pub(super) copies: Vec<(NodeId, VbucketCopy)>,
     /// When the lock on a document ends. Locks belong to the active node and are not replicated.
     pub(super) locks: HashMap<Bytes, Now>,
     pub(super) prepares: HashMap<Bytes, Prepare>,
@@ -76,12 +76,12 @@ pub struct Vbucket {
 
 impl Vbucket {
     /// An empty vbucket with these roles.
-    pub fn new(id: u16, uuid: u64, active: NodeId, replicas: Vec<Option<NodeId>>) -> Self {
+    pub(crate) fn new(id: u16, uuid: u64, active: NodeId, replicas: Vec<Option<NodeId>>) -> Self {
         let nodes = std::iter::once(active).chain(replicas.iter().flatten().copied());
         Self {
             id,
             active: Some(active),
-            copies: nodes.map(|node| (node, Copy::new(uuid))).collect(),
+            copies: nodes.map(|node| (node, VbucketCopy::new(uuid))).collect(),
             replicas,
             locks: HashMap::new(),
             prepares: HashMap::new(),
@@ -90,17 +90,17 @@ impl Vbucket {
     }
 
     /// The node that serves reads and writes, if there is one.
-    pub fn active(&self) -> Option<NodeId> {
+    pub(crate) fn active(&self) -> Option<NodeId> {
         self.active
     }
 
     /// The nodes that hold replicas; holes are replicas that nobody holds.
-    pub fn replicas(&self) -> &[Option<NodeId>] {
+    pub(crate) fn replicas(&self) -> &[Option<NodeId>] {
         &self.replicas
     }
 
     /// The active copy, for a request that this node received.
-    pub fn active_copy(&self, node: NodeId) -> Result<&Copy, Status> {
+    pub(crate) fn active_copy(&self, node: NodeId) -> Result<&VbucketCopy, Status> {
         if self.active == Some(node) {
             Ok(&self.copies[0].1)
         } else {
@@ -109,7 +109,7 @@ impl Vbucket {
     }
 
     /// The active copy to change, for a request that this node received.
-    pub(super) fn active_copy_mut(&mut self, node: NodeId) -> Result<&mut Copy, Status> {
+    pub(super) fn active_copy_mut(&mut self, node: NodeId) -> Result<&mut VbucketCopy, Status> {
         if self.active == Some(node) {
             Ok(&mut self.copies[0].1)
         } else {
@@ -118,7 +118,7 @@ impl Vbucket {
     }
 
     /// A replica, for a request that this node received.
-    pub fn replica_copy(&self, node: NodeId) -> Result<&Copy, Status> {
+    pub(crate) fn replica_copy(&self, node: NodeId) -> Result<&VbucketCopy, Status> {
         if !self.replicas.contains(&Some(node)) {
             return Err(Status::NotMyVbucket);
         }
@@ -126,7 +126,7 @@ impl Vbucket {
     }
 
     /// Whatever copy this node has.
-    pub fn copy_of(&self, node: NodeId) -> Option<&Copy> {
+    pub(crate) fn copy_of(&self, node: NodeId) -> Option<&VbucketCopy> {
         self.copies
             .iter()
             .find(|(owner, _)| *owner == node)
@@ -137,7 +137,7 @@ impl Vbucket {
     ///
     /// Nodes that are new to the chain get all of what the active copy has. Nodes that leave it
     /// lose their copy. Locks and waiting writes stay, because nothing was lost.
-    pub fn assign(&mut self, active: NodeId, replicas: Vec<Option<NodeId>>) {
+    pub(crate) fn assign(&mut self, active: NodeId, replicas: Vec<Option<NodeId>>) {
         let Some((_, source)) = self.copies.first() else {
             return;
         };
@@ -168,7 +168,7 @@ impl Vbucket {
     /// The promoted copy begins a new history: what it lacks is gone. Locks are gone with the
     /// node that held them, and durable writes that waited are decided by the new active node,
     /// which never saw them.
-    pub fn fail_over(&mut self, lost: NodeSet, uuid: u64) {
+    pub(crate) fn fail_over(&mut self, lost: NodeSet, uuid: u64) {
         for replica in &mut self.replicas {
             *replica = replica.filter(|node| !lost.contains(*node));
         }
@@ -196,19 +196,19 @@ impl Vbucket {
     }
 
     /// Begins anew on a node after every copy was lost.
-    pub fn recreate(&mut self, uuid: u64, active: NodeId, replicas: Vec<Option<NodeId>>) {
+    pub(crate) fn recreate(&mut self, uuid: u64, active: NodeId, replicas: Vec<Option<NodeId>>) {
         *self = Self::new(self.id, uuid, active, replicas);
     }
 
     /// Brings every reachable replica up to date and finishes the durable writes that waited.
-    pub fn settle(&mut self, world: World<'_>) {
-        self.replicate(world);
+    pub(crate) fn settle(&mut self, context: StoreContext<'_>) {
+        self.replicate(context);
         let Some(active) = self.active else { return };
-        let chain = Chain {
+        let chain = DurabilityCheck {
             active,
             replicas: &self.replicas,
-            stalled: world.stalled,
-            unpersisted: world.unpersisted,
+            stalled: context.stalled,
+            unpersisted: context.unpersisted,
         };
         let ready: Vec<Bytes> = self
             .prepares
@@ -218,13 +218,13 @@ impl Vbucket {
             .collect();
         for key in ready {
             if let Some(prepare) = self.prepares.remove(&key) {
-                prepare.commit(self, key, world);
+                prepare.commit(self, key, context);
             }
         }
     }
 
     /// Gives up a durable write that still waits; false if it was decided meanwhile.
-    pub fn abort(&mut self, key: &[u8], prepare_id: u64) -> bool {
+    pub(crate) fn abort(&mut self, key: &[u8], prepare_id: u64) -> bool {
         let waits = self
             .prepares
             .get(key)
@@ -233,7 +233,7 @@ impl Vbucket {
     }
 
     /// Forgets the documents that the predicate does not want to keep, in every copy.
-    pub fn retain(&mut self, mut keep: impl FnMut(&Bytes) -> bool) {
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&Bytes) -> bool) {
         for (_, copy) in &mut self.copies {
             self.grown -= copy.retain(|key, _| keep(key));
         }
@@ -242,30 +242,30 @@ impl Vbucket {
     }
 
     /// Forgets documents whose expiry has passed, in every copy.
-    pub fn sweep_expired(&mut self, now: Now) {
+    pub(crate) fn sweep_expired(&mut self, now: Now) {
         for (_, copy) in &mut self.copies {
             self.grown -= copy.retain(|_, document| !expiry::has_passed(document.expiry, now));
         }
     }
 
     /// By how many bytes the copies grew, or shrank, since this was last asked.
-    pub fn take_growth(&mut self) -> isize {
+    pub(crate) fn take_growth(&mut self) -> isize {
         std::mem::take(&mut self.grown)
     }
 
     /// Brings the replicas that can be reached up to the active copy, and notes what is on disk.
-    pub(super) fn replicate(&mut self, world: World<'_>) {
+    pub(super) fn replicate(&mut self, context: StoreContext<'_>) {
         let Some(((active, source), replicas)) = self.copies.split_first_mut() else {
             return;
         };
-        if !world.unpersisted.contains(*active) {
+        if !context.unpersisted.contains(*active) {
             source.persisted_seqno = source.high_seqno;
         }
         for (node, copy) in replicas {
-            if copy.high_seqno < source.high_seqno && !world.stalled.contains(*node) {
+            if copy.high_seqno < source.high_seqno && !context.stalled.contains(*node) {
                 self.grown += copy.catch_up(source);
             }
-            if !world.unpersisted.contains(*node) {
+            if !context.unpersisted.contains(*node) {
                 copy.persisted_seqno = copy.high_seqno;
             }
         }

@@ -9,9 +9,9 @@ use bytes::Bytes;
 use steadfast_wire::Status;
 use tokio::sync::oneshot;
 
-use super::document::Document;
-use super::durability::{Chain, Durability, Level};
-use super::vbucket::{Vbucket, World};
+use super::document::StoredDocument;
+use super::durability::{Durability, DurabilityCheck, Level};
+use super::vbucket::{StoreContext, Vbucket};
 use crate::journal::OwnedOrigin;
 
 /// What a client is told about a mutation that was applied.
@@ -27,7 +27,7 @@ pub struct Receipt {
 
 /// How a write went.
 #[derive(Debug)]
-pub enum Written {
+pub(crate) enum Written {
     /// It is applied.
     Done(Receipt),
     /// It is prepared and waits for enough copies.
@@ -37,7 +37,7 @@ pub enum Written {
 /// A durable write that waits. Dropping this leaves it waiting: a client that hangs up does not
 /// undo its write.
 #[derive(Debug)]
-pub struct Pending {
+pub(crate) struct Pending {
     /// Names the write to [`Vbucket::abort`].
     pub id: u64,
     /// The document.
@@ -50,21 +50,21 @@ pub struct Pending {
 
 /// The other end of a [`Pending`], kept in the vbucket.
 #[derive(Debug)]
-pub struct Prepare {
+pub(crate) struct Prepare {
     pub(super) id: u64,
     pub(super) level: Level,
-    document: Document,
+    document: StoredDocument,
     origin: OwnedOrigin,
     receipt: oneshot::Sender<Receipt>,
 }
 
 impl Prepare {
-    pub(super) fn commit(self, vbucket: &mut Vbucket, key: Bytes, world: World<'_>) {
-        let world = World {
+    pub(super) fn commit(self, vbucket: &mut Vbucket, key: Bytes, context: StoreContext<'_>) {
+        let context = StoreContext {
             origin: self.origin.borrow(),
-            ..world
+            ..context
         };
-        let receipt = vbucket.commit(key, self.document, world);
+        let receipt = vbucket.commit(key, self.document, context);
         // The client may have hung up; the write stands.
         let _ = self.receipt.send(receipt);
     }
@@ -78,51 +78,51 @@ impl Vbucket {
     pub(super) fn write(
         &mut self,
         key: &[u8],
-        document: Document,
+        document: StoredDocument,
         durability: Option<Durability>,
-        world: World<'_>,
+        context: StoreContext<'_>,
     ) -> Result<Written, Status> {
         let stored = self.copies[0].1.stored_key(key);
         let key = stored.unwrap_or_else(|| Bytes::copy_from_slice(key));
         let Some(durability) = durability else {
-            return Ok(Written::Done(self.commit(key, document, world)));
+            return Ok(Written::Done(self.commit(key, document, context)));
         };
-        let chain = Chain {
-            active: world.origin.node,
+        let chain = DurabilityCheck {
+            active: context.origin.node,
             replicas: &self.replicas,
-            stalled: world.stalled,
-            unpersisted: world.unpersisted,
+            stalled: context.stalled,
+            unpersisted: context.unpersisted,
         };
         if chain.is_met(durability.level)? {
-            return Ok(Written::Done(self.commit(key, document, world)));
+            return Ok(Written::Done(self.commit(key, document, context)));
         }
         Ok(Written::Pending(
-            self.prepare(key, document, durability, world),
+            self.prepare(key, document, durability, context),
         ))
     }
 
     /// The CAS and seqno that the next write will get.
-    pub(super) fn next_stamp(&self, world: World<'_>) -> (u64, u64) {
+    pub(super) fn next_stamp(&self, context: StoreContext<'_>) -> (u64, u64) {
         let copy = &self.copies[0].1;
         let mut clock = copy.clock;
-        (clock.next(world.now), copy.high_seqno + 1)
+        (clock.next(context.now), copy.high_seqno + 1)
     }
 
     fn prepare(
         &mut self,
         key: Bytes,
-        document: Document,
+        document: StoredDocument,
         durability: Durability,
-        world: World<'_>,
+        context: StoreContext<'_>,
     ) -> Pending {
         let (sender, receiver) = oneshot::channel();
         // A CAS that is never given out otherwise: unique in this vbucket, also after an abort.
-        let id = self.copies[0].1.clock.next(world.now);
+        let id = self.copies[0].1.clock.next(context.now);
         let prepare = Prepare {
             id,
             level: durability.level,
             document,
-            origin: world.origin.to_owned(),
+            origin: context.origin.to_owned(),
             receipt: sender,
         };
         self.prepares.insert(key.clone(), prepare);
@@ -134,19 +134,24 @@ impl Vbucket {
         }
     }
 
-    fn commit(&mut self, key: Bytes, mut document: Document, world: World<'_>) -> Receipt {
+    fn commit(
+        &mut self,
+        key: Bytes,
+        mut document: StoredDocument,
+        context: StoreContext<'_>,
+    ) -> Receipt {
         let Some((_, active)) = self.copies.first_mut() else {
             unreachable!("a vbucket that is written to has an active copy")
         };
-        document.cas = active.clock.next(world.now);
+        document.cas = active.clock.next(context.now);
         document.seqno = active.high_seqno + 1;
         document.revision = active.get(&key).map_or(0, |old| old.revision) + 1;
-        document.modified = world.now.seconds();
+        document.modified = context.now.seconds();
         let cas = document.cas;
         let collection_and_key = key.clone();
         let behind = active.high_seqno;
         for (node, replica) in &mut self.copies[1..] {
-            if replica.high_seqno == behind && !world.stalled.contains(*node) {
+            if replica.high_seqno == behind && !context.stalled.contains(*node) {
                 self.grown += replica.put(key.clone(), document.clone());
             }
         }
@@ -155,11 +160,11 @@ impl Vbucket {
             self.locks.remove(&collection_and_key);
         }
         // Does the rare rest: replicas that have to catch up, and what is on disk.
-        self.replicate(world);
+        self.replicate(context);
         let receipt = self.receipt(cas);
-        world
+        context
             .journal
-            .record(self.id, collection_and_key, receipt, world.origin);
+            .record(self.id, collection_and_key, receipt, context.origin);
         receipt
     }
 }

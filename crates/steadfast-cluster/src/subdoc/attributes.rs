@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use steadfast_wire::Datatype;
 
 use super::SubdocError;
-use crate::store::document::Document;
+use crate::store::document::StoredDocument;
 
 /// Stands for the checksum of the body until the body is known. No JSON text that a client can
 /// send parses to this by accident.
@@ -18,7 +18,7 @@ const CRC_PLACEHOLDER: &str = "\u{0}\u{1}steadfast.value_crc32c\u{0}";
 
 /// What a macro or a virtual attribute can refer to beside the document.
 #[derive(Debug, Clone, Copy)]
-pub struct Stamp {
+pub(crate) struct Stamp {
     /// The CAS of the mutation, or of the document that is read.
     pub cas: u64,
     /// The seqno of the same.
@@ -30,12 +30,16 @@ pub struct Stamp {
 }
 
 /// Whether this names a virtual attribute.
-pub fn is_virtual(name: &str) -> bool {
+pub(crate) fn is_virtual(name: &str) -> bool {
     name.starts_with('$')
 }
 
 /// The value of a virtual attribute.
-pub fn virtual_value(name: &str, document: &Document, stamp: Stamp) -> Result<Value, SubdocError> {
+pub(crate) fn virtual_value(
+    name: &str,
+    document: &StoredDocument,
+    stamp: Stamp,
+) -> Result<Value, SubdocError> {
     match name {
         "$document" => Ok(document_attribute(document, stamp)),
         "$vbucket" => Ok(json!({"HLC": {"now": stamp.now.to_string(), "mode": "real"}})),
@@ -50,9 +54,9 @@ pub fn virtual_value(name: &str, document: &Document, stamp: Stamp) -> Result<Va
 }
 
 /// Replaces a macro by its value. The checksum is filled in later, by [`fill_in_checksum`].
-pub fn expand_macro(
+pub(crate) fn expand_macro(
     value: &Value,
-    document: &Document,
+    document: &StoredDocument,
     stamp: Stamp,
 ) -> Result<Value, SubdocError> {
     let text = value.as_str().ok_or(SubdocError::UnknownMacro)?;
@@ -78,7 +82,7 @@ pub fn expand_macro(
 }
 
 /// Puts the checksum of the body where a macro asked for it.
-pub fn fill_in_checksum(value: &mut Value, body: &[u8]) {
+pub(crate) fn fill_in_checksum(value: &mut Value, body: &[u8]) {
     match value {
         Value::String(text) if text == CRC_PLACEHOLDER => *text = checksum(body),
         Value::Array(array) => array
@@ -93,7 +97,7 @@ pub fn fill_in_checksum(value: &mut Value, body: &[u8]) {
     }
 }
 
-fn document_attribute(document: &Document, stamp: Stamp) -> Value {
+fn document_attribute(document: &StoredDocument, stamp: Stamp) -> Value {
     // A document that cannot be inflated cannot be stored either.
     let body = document.inflated().unwrap_or_default();
     let mut datatype = Vec::new();
@@ -143,12 +147,12 @@ mod tests {
         now: 11,
     };
 
-    fn document() -> Document {
-        Document {
+    fn document() -> StoredDocument {
+        StoredDocument {
             value: Bytes::from_static(b"123456789"),
             datatype: Datatype::JSON,
             expiry: 77,
-            ..Document::default()
+            ..StoredDocument::default()
         }
     }
 

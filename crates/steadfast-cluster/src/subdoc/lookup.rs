@@ -7,14 +7,14 @@ use super::SubdocError;
 use super::attributes::{self, Stamp};
 use super::path::{Component, Path};
 use super::tree;
-use crate::store::document::Document;
+use crate::store::document::StoredDocument;
 
 /// The most paths in one request.
-pub const MAX_PATHS: usize = 16;
+pub(crate) const MAX_PATHS: usize = 16;
 
 /// What to read at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LookupOp {
+pub(crate) enum LookupOp {
     /// The value.
     Get,
     /// Nothing but whether there is one.
@@ -27,7 +27,7 @@ pub enum LookupOp {
 
 /// One part of a lookup.
 #[derive(Debug, Clone, Copy)]
-pub struct LookupSpec<'a> {
+pub(crate) struct LookupSpec<'a> {
     /// What to read.
     pub op: LookupOp,
     /// Whether the path is into the xattrs.
@@ -37,9 +37,9 @@ pub struct LookupSpec<'a> {
 }
 
 /// Does the parts of a lookup, each with a result of its own.
-pub fn run(
+pub(crate) fn run(
     specs: &[LookupSpec<'_>],
-    document: &Document,
+    document: &StoredDocument,
     stamp: Stamp,
 ) -> Result<Vec<Result<Vec<u8>, SubdocError>>, Status> {
     check_combination(specs)?;
@@ -78,7 +78,11 @@ fn check_combination(specs: &[LookupSpec<'_>]) -> Result<(), SubdocError> {
     Ok(())
 }
 
-fn parse_if_needed(specs: &[LookupSpec<'_>], document: &Document, body: &[u8]) -> Option<Value> {
+fn parse_if_needed(
+    specs: &[LookupSpec<'_>],
+    document: &StoredDocument,
+    body: &[u8],
+) -> Option<Value> {
     let needed = specs
         .iter()
         .any(|spec| !spec.xattr && spec.op != LookupOp::GetDocument);
@@ -98,7 +102,7 @@ fn read(op: LookupOp, root: &Value, path: &Path) -> Result<Vec<u8>, SubdocError>
 
 fn read_attribute(
     spec: &LookupSpec<'_>,
-    document: &Document,
+    document: &StoredDocument,
     stamp: Stamp,
 ) -> Result<Vec<u8>, SubdocError> {
     let path = Path::parse(spec.path)?;
@@ -139,13 +143,13 @@ mod tests {
         now: 4,
     };
 
-    fn document() -> Document {
+    fn document() -> StoredDocument {
         let xattrs = json!({"meta": {"a": [1, 2]}}).as_object().unwrap().clone();
-        Document {
+        StoredDocument {
             value: Bytes::from_static(br#"{"a":{"b":[1,"x"]}}"#),
             datatype: Datatype::JSON,
             xattrs: Some(Arc::new(xattrs)),
-            ..Document::default()
+            ..StoredDocument::default()
         }
     }
 

@@ -13,11 +13,11 @@
 //! does not survive a mutation, and an integer beyond 64 bits becomes a float. No
 //! SDK notices either.
 
-pub mod attributes;
-pub mod lookup;
-pub mod mutate;
-pub mod path;
-pub mod tree;
+pub(crate) mod attributes;
+pub(crate) mod lookup;
+pub(crate) mod mutate;
+pub(crate) mod path;
+pub(crate) mod tree;
 
 use steadfast_wire::Status;
 

@@ -14,12 +14,12 @@ use super::SubdocError;
 use super::attributes::{self, Stamp};
 use super::lookup::{MAX_PATHS, to_bytes};
 use super::path::{Component, Path};
-use super::tree::{self, End};
-use crate::store::document::{Body, Document, MAX_XATTR_BYTES, weight};
+use super::tree::{self, ArrayEnd};
+use crate::store::document::{DocumentBody, MAX_XATTR_BYTES, StoredDocument, weight};
 
 /// What to do at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MutationOp {
+pub(crate) enum MutationOp {
     /// Add a key that is not there.
     DictAdd,
     /// Set a key, there or not.
@@ -46,7 +46,7 @@ pub enum MutationOp {
 
 /// One part of a mutation.
 #[derive(Debug, Clone, Copy)]
-pub struct MutationSpec<'a> {
+pub(crate) struct MutationSpec<'a> {
     /// What to do.
     pub op: MutationOp,
     /// Whether the path is into the xattrs.
@@ -63,16 +63,16 @@ pub struct MutationSpec<'a> {
 
 /// What a mutation made of a document.
 #[derive(Debug)]
-pub struct Mutated {
+pub(crate) struct Mutated {
     /// The document to write.
-    pub document: Document,
+    pub document: StoredDocument,
     /// The values that parts gave back: which part, and the JSON text.
     pub values: Vec<(u8, Vec<u8>)>,
 }
 
 /// Why a mutation was not done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MutateError {
+pub(crate) enum MutateError {
     /// This part failed.
     At(u8, SubdocError),
     /// The request as a whole makes no sense, or cannot be done.
@@ -92,7 +92,7 @@ impl From<Status> for MutateError {
 }
 
 /// The body that a document starts with when a mutation creates it.
-pub fn initial_body(specs: &[MutationSpec<'_>]) -> Value {
+pub(crate) fn initial_body(specs: &[MutationSpec<'_>]) -> Value {
     let starts_with_array = specs.iter().find(|spec| !spec.xattr).is_some_and(|spec| {
         let pushes = matches!(
             spec.op,
@@ -108,13 +108,13 @@ pub fn initial_body(specs: &[MutationSpec<'_>]) -> Value {
 }
 
 /// Does the parts of a mutation to a document; `created` says that it was made for the occasion.
-pub fn run(
+pub(crate) fn run(
     specs: &[MutationSpec<'_>],
-    document: &Document,
+    document: &StoredDocument,
     stamp: Stamp,
 ) -> Result<Mutated, MutateError> {
     check_combination(specs)?;
-    let mut state = State {
+    let mut state = DocumentEdit {
         xattrs: Value::Object(document.xattrs.as_deref().cloned().unwrap_or_default()),
         body: None,
         document: document.clone(),
@@ -165,15 +165,15 @@ fn check_combination(specs: &[MutationSpec<'_>]) -> Result<(), SubdocError> {
     Ok(())
 }
 
-struct State {
+struct DocumentEdit {
     xattrs: Value,
     /// Parsed when the first part needs it.
     body: Option<Value>,
-    document: Document,
+    document: StoredDocument,
     stamp: Stamp,
 }
 
-impl State {
+impl DocumentEdit {
     fn apply(&mut self, spec: &MutationSpec<'_>) -> Result<Option<Vec<u8>>, SubdocError> {
         match spec.op {
             MutationOp::SetDocument => {
@@ -243,15 +243,15 @@ impl State {
         if self.document.deleted {
             return Err(SubdocError::TombstoneHasNoValue);
         }
-        let body = Body::plain(value).map_err(|_| SubdocError::ValueCannotInsert)?;
+        let body = DocumentBody::plain(value).map_err(|_| SubdocError::ValueCannotInsert)?;
         self.document.value = body.value;
         self.document.datatype = body.datatype;
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Document, Status> {
+    fn finish(mut self) -> Result<StoredDocument, Status> {
         if let Some(body) = self.body.take() {
-            let body = Body::plain(to_bytes(&body))?;
+            let body = DocumentBody::plain(to_bytes(&body))?;
             self.document.value = body.value;
             self.document.datatype = body.datatype;
         }
@@ -284,10 +284,22 @@ fn apply_at(
         MutationOp::Delete => tree::remove(root, path)?,
         MutationOp::Replace => tree::replace(root, path, tree::parse_value(value)?)?,
         MutationOp::ArrayPushLast => {
-            tree::push(root, path, tree::parse_values(value)?, End::Back, create)?;
+            tree::push(
+                root,
+                path,
+                tree::parse_values(value)?,
+                ArrayEnd::Back,
+                create,
+            )?;
         }
         MutationOp::ArrayPushFirst => {
-            tree::push(root, path, tree::parse_values(value)?, End::Front, create)?;
+            tree::push(
+                root,
+                path,
+                tree::parse_values(value)?,
+                ArrayEnd::Front,
+                create,
+            )?;
         }
         MutationOp::ArrayInsert => tree::insert(root, path, tree::parse_values(value)?)?,
         MutationOp::ArrayAddUnique => {
@@ -315,11 +327,11 @@ mod tests {
         now: 4,
     };
 
-    fn document(body: &'static str) -> Document {
-        Document {
+    fn document(body: &'static str) -> StoredDocument {
+        StoredDocument {
             value: Bytes::from_static(body.as_bytes()),
             datatype: Datatype::JSON,
-            ..Document::default()
+            ..StoredDocument::default()
         }
     }
 

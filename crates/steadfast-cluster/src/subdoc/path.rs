@@ -7,13 +7,13 @@
 use super::SubdocError;
 
 /// The longest path a client may send, in bytes.
-pub const MAX_PATH_BYTES: usize = 1024;
+pub(crate) const MAX_PATH_BYTES: usize = 1024;
 /// The deepest path a client may send, in components.
-pub const MAX_COMPONENTS: usize = 32;
+pub(crate) const MAX_COMPONENTS: usize = 32;
 
 /// One step from a JSON value into a part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Component {
+pub(crate) enum Component {
     /// Into an object, by key.
     Key(String),
     /// Into an array, by position.
@@ -24,11 +24,11 @@ pub enum Component {
 
 /// A parsed path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Path(Vec<Component>);
+pub(crate) struct Path(Vec<Component>);
 
 impl Path {
     /// Reads a path as a client sent it.
-    pub fn parse(bytes: &[u8]) -> Result<Self, SubdocError> {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, SubdocError> {
         if bytes.len() > MAX_PATH_BYTES {
             return Err(SubdocError::PathTooBig);
         }
@@ -41,17 +41,17 @@ impl Path {
     }
 
     /// All steps, outermost first.
-    pub fn components(&self) -> &[Component] {
+    pub(crate) fn components(&self) -> &[Component] {
         &self.0
     }
 
     /// Whether this is the document itself.
-    pub fn is_root(&self) -> bool {
+    pub(crate) fn is_root(&self) -> bool {
         self.0.is_empty()
     }
 
     /// The last step and those before it; nothing for the document itself.
-    pub fn split_last(&self) -> Option<(&Component, &[Component])> {
+    pub(crate) fn split_last(&self) -> Option<(&Component, &[Component])> {
         self.0.split_last()
     }
 }

@@ -13,7 +13,7 @@ use super::path::{Component, Path};
 const MAX_VALUE_DEPTH: usize = 32;
 
 /// Finds what is at a path.
-pub fn find<'a>(root: &'a Value, path: &Path) -> Result<&'a Value, SubdocError> {
+pub(crate) fn find<'a>(root: &'a Value, path: &Path) -> Result<&'a Value, SubdocError> {
     path.components()
         .iter()
         .try_fold(root, |value, component| match (component, value) {
@@ -29,7 +29,7 @@ pub fn find<'a>(root: &'a Value, path: &Path) -> Result<&'a Value, SubdocError> 
 }
 
 /// The number of elements of the array, or keys of the object, at a path.
-pub fn count(root: &Value, path: &Path) -> Result<usize, SubdocError> {
+pub(crate) fn count(root: &Value, path: &Path) -> Result<usize, SubdocError> {
     match find(root, path)? {
         Value::Array(array) => Ok(array.len()),
         Value::Object(object) => Ok(object.len()),
@@ -38,7 +38,7 @@ pub fn count(root: &Value, path: &Path) -> Result<usize, SubdocError> {
 }
 
 /// Puts a value under a key of an object; `replace_existing` decides what happens if the key is taken.
-pub fn dict_set(
+pub(crate) fn dict_set(
     root: &mut Value,
     path: &Path,
     value: Value,
@@ -59,7 +59,7 @@ pub fn dict_set(
 }
 
 /// Replaces what is at a path, which must exist.
-pub fn replace(root: &mut Value, path: &Path, value: Value) -> Result<(), SubdocError> {
+pub(crate) fn replace(root: &mut Value, path: &Path, value: Value) -> Result<(), SubdocError> {
     if path.is_root() {
         return Err(SubdocError::PathInvalid);
     }
@@ -68,7 +68,7 @@ pub fn replace(root: &mut Value, path: &Path, value: Value) -> Result<(), Subdoc
 }
 
 /// Removes what is at a path, which must exist.
-pub fn remove(root: &mut Value, path: &Path) -> Result<(), SubdocError> {
+pub(crate) fn remove(root: &mut Value, path: &Path) -> Result<(), SubdocError> {
     let (last, parents) = path.split_last().ok_or(SubdocError::PathInvalid)?;
     match (last, find_mut(root, parents)?) {
         (Component::Key(key), Value::Object(object)) => {
@@ -92,7 +92,7 @@ pub fn remove(root: &mut Value, path: &Path) -> Result<(), SubdocError> {
 
 /// Which end of an array to push to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub(crate) enum ArrayEnd {
     /// Before the first element.
     Front,
     /// After the last element.
@@ -100,23 +100,23 @@ pub enum End {
 }
 
 /// Adds values at one end of the array at a path.
-pub fn push(
+pub(crate) fn push(
     root: &mut Value,
     path: &Path,
     values: Vec<Value>,
-    end: End,
+    end: ArrayEnd,
     create_parents: bool,
 ) -> Result<(), SubdocError> {
     let array = array_at(root, path, create_parents)?;
     match end {
-        End::Back => array.extend(values),
-        End::Front => drop(array.splice(0..0, values)),
+        ArrayEnd::Back => array.extend(values),
+        ArrayEnd::Front => drop(array.splice(0..0, values)),
     }
     Ok(())
 }
 
 /// Inserts values before the element that a path ends in; one past the end is allowed.
-pub fn insert(root: &mut Value, path: &Path, values: Vec<Value>) -> Result<(), SubdocError> {
+pub(crate) fn insert(root: &mut Value, path: &Path, values: Vec<Value>) -> Result<(), SubdocError> {
     let (last, parents) = path.split_last().ok_or(SubdocError::PathInvalid)?;
     let Component::Index(index) = last else {
         return Err(SubdocError::PathInvalid);
@@ -132,7 +132,7 @@ pub fn insert(root: &mut Value, path: &Path, values: Vec<Value>) -> Result<(), S
 }
 
 /// Adds a primitive to an array of primitives unless it is there already.
-pub fn add_unique(
+pub(crate) fn add_unique(
     root: &mut Value,
     path: &Path,
     value: Value,
@@ -153,7 +153,7 @@ pub fn add_unique(
 }
 
 /// Adds a delta to the integer at a path and says what it became; a missing one starts at zero.
-pub fn counter(
+pub(crate) fn counter(
     root: &mut Value,
     path: &Path,
     delta: i64,
@@ -182,14 +182,14 @@ pub fn counter(
 }
 
 /// Reads one JSON value to insert.
-pub fn parse_value(bytes: &[u8]) -> Result<Value, SubdocError> {
+pub(crate) fn parse_value(bytes: &[u8]) -> Result<Value, SubdocError> {
     let value = serde_json::from_slice(bytes).map_err(|_| SubdocError::ValueCannotInsert)?;
     check_depth(&value)?;
     Ok(value)
 }
 
 /// Reads one or more JSON values with commas between, as array operations take them.
-pub fn parse_values(bytes: &[u8]) -> Result<Vec<Value>, SubdocError> {
+pub(crate) fn parse_values(bytes: &[u8]) -> Result<Vec<Value>, SubdocError> {
     let wrapped = [b"[", bytes, b"]"].concat();
     let values: Vec<Value> =
         serde_json::from_slice(&wrapped).map_err(|_| SubdocError::ValueCannotInsert)?;
@@ -201,7 +201,7 @@ pub fn parse_values(bytes: &[u8]) -> Result<Vec<Value>, SubdocError> {
 }
 
 /// Reads a counter's delta: a non-zero 64-bit integer in decimal.
-pub fn parse_delta(bytes: &[u8]) -> Result<i64, SubdocError> {
+pub(crate) fn parse_delta(bytes: &[u8]) -> Result<i64, SubdocError> {
     let text = std::str::from_utf8(bytes).map_err(|_| SubdocError::DeltaInvalid)?;
     match text.trim().parse() {
         Ok(0) | Err(_) => Err(SubdocError::DeltaInvalid),
@@ -389,7 +389,7 @@ mod tests {
             &mut doc,
             &path("l"),
             vec![json!(3), json!(4)],
-            End::Back,
+            ArrayEnd::Back,
             false,
         )
         .unwrap();
@@ -397,7 +397,7 @@ mod tests {
             &mut doc,
             &path("l"),
             vec![json!(0), json!(1)],
-            End::Front,
+            ArrayEnd::Front,
             false,
         )
         .unwrap();
@@ -416,10 +416,16 @@ mod tests {
             Err(SubdocError::PathInvalid)
         );
         assert_eq!(
-            push(&mut doc, &path("n.m"), vec![json!(1)], End::Back, false),
+            push(
+                &mut doc,
+                &path("n.m"),
+                vec![json!(1)],
+                ArrayEnd::Back,
+                false
+            ),
             Err(SubdocError::PathNotFound)
         );
-        push(&mut doc, &path("n.m"), vec![json!(1)], End::Back, true).unwrap();
+        push(&mut doc, &path("n.m"), vec![json!(1)], ArrayEnd::Back, true).unwrap();
         add_unique(&mut doc, &path("n.m"), json!(2), false).unwrap();
         assert_eq!(
             add_unique(&mut doc, &path("n.m"), json!(2), false),
@@ -436,13 +442,13 @@ mod tests {
             Err(SubdocError::PathNotFound)
         );
         assert_eq!(doc, json!({"l": [1, 2, 3, 4], "n": {"m": [1, 2]}}));
-        push(&mut doc, &path("l"), vec![json!({})], End::Back, false).unwrap();
+        push(&mut doc, &path("l"), vec![json!({})], ArrayEnd::Back, false).unwrap();
         assert_eq!(
             add_unique(&mut doc, &path("l"), json!(9), false),
             Err(SubdocError::PathMismatch)
         );
         let mut root = json!([]);
-        push(&mut root, &path(""), vec![json!(1)], End::Back, false).unwrap();
+        push(&mut root, &path(""), vec![json!(1)], ArrayEnd::Back, false).unwrap();
         assert_eq!(root, json!([1]));
     }
 

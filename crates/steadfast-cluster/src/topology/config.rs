@@ -13,36 +13,36 @@ use serde_json::{Map, Value, json};
 use steadfast_wire::config::ConfigVersion;
 
 use super::NodeId;
-use super::plan::Chain;
+use super::plan::VbucketNodes;
 use crate::bucket::Bucket;
 use crate::service::Service;
 
 /// Older than every map.
-pub const NO_VERSION: ConfigVersion = ConfigVersion { epoch: -1, rev: 0 };
+pub(crate) const NO_VERSION: ConfigVersion = ConfigVersion { epoch: -1, rev: 0 };
 
 /// One map, written out for each node.
 #[derive(Debug)]
-pub struct Config {
+pub(crate) struct Config {
     /// Which one this is.
     pub version: ConfigVersion,
-    bodies: BTreeMap<NodeId, Body>,
+    bodies: BTreeMap<NodeId, ConfigText>,
 }
 
 /// A map's text, plain and compressed.
 #[derive(Debug)]
-pub struct Body {
+pub(crate) struct ConfigText {
     json: Bytes,
     snappy: OnceLock<Bytes>,
 }
 
-impl Body {
+impl ConfigText {
     /// The text.
-    pub fn json(&self) -> &Bytes {
+    pub(crate) fn json(&self) -> &Bytes {
         &self.json
     }
 
     /// The text compressed, made when first asked for.
-    pub fn snappy(&self) -> &Bytes {
+    pub(crate) fn snappy(&self) -> &Bytes {
         self.snappy.get_or_init(|| {
             let packed = snap::raw::Encoder::new().compress_vec(&self.json);
             packed
@@ -64,7 +64,7 @@ impl Default for Config {
 
 impl Config {
     /// The map as this node tells it. A node that is not in it tells it without its own mark.
-    pub fn body(&self, node: NodeId) -> Option<&Body> {
+    pub(crate) fn body(&self, node: NodeId) -> Option<&ConfigText> {
         self.bodies
             .get(&node)
             .or_else(|| self.bodies.values().next())
@@ -83,7 +83,7 @@ impl Config {
                 let json = Bytes::from(Value::Object(shared.clone()).to_string());
                 (
                     this.id,
-                    Body {
+                    ConfigText {
                         json,
                         snappy: OnceLock::new(),
                     },
@@ -96,18 +96,18 @@ impl Config {
 
 /// A node as a map shows it.
 #[derive(Debug, Clone)]
-pub struct Member {
+pub(crate) struct Member {
     /// The node.
     pub id: NodeId,
     /// The name or address that clients use.
     pub host: String,
     /// The ports of its services, plain and TLS.
-    pub ports: BTreeMap<Service, Ports>,
+    pub ports: BTreeMap<Service, ListenPorts>,
 }
 
 /// Where a service listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Ports {
+pub(crate) struct ListenPorts {
     /// Without encryption.
     pub plain: u16,
     /// With TLS, if the cluster has it.
@@ -116,12 +116,12 @@ pub struct Ports {
 
 impl Member {
     /// Its host as it is written in front of a port: an IPv6 address is put in brackets.
-    pub fn authority(&self, port: u16) -> String {
+    pub(crate) fn authority(&self, port: u16) -> String {
         authority(&self.host, port)
     }
 
     /// The port of a service, plain.
-    pub fn port(&self, service: Service) -> u16 {
+    pub(crate) fn port(&self, service: Service) -> u16 {
         self.ports.get(&service).map_or(0, |ports| ports.plain)
     }
 
@@ -150,12 +150,12 @@ pub(crate) fn authority(host: &str, port: u16) -> String {
 }
 
 /// The map of the cluster without any bucket.
-pub fn global(version: ConfigVersion, nodes: &[Member]) -> Config {
+pub(crate) fn global(version: ConfigVersion, nodes: &[Member]) -> Config {
     Config::write(version, Map::new(), nodes)
 }
 
 /// The map of a bucket.
-pub fn of_bucket(version: ConfigVersion, bucket: &Bucket, nodes: &[Member]) -> Config {
+pub(crate) fn for_bucket(version: ConfigVersion, bucket: &Bucket, nodes: &[Member]) -> Config {
     let name = &bucket.name;
     let uuid = &bucket.uuid;
     let kv_nodes: Vec<Value> = nodes
@@ -230,7 +230,7 @@ fn cluster_capabilities() -> Value {
     })
 }
 
-fn vbucket_map(chains: &[Chain], nodes: &[Member]) -> Value {
+fn vbucket_map(chains: &[VbucketNodes], nodes: &[Member]) -> Value {
     let place = |node: Option<NodeId>| -> i64 {
         node.and_then(|node| nodes.iter().position(|member| member.id == node))
             .map_or(-1, |at| i64::try_from(at).unwrap_or(-1))
@@ -258,7 +258,7 @@ mod tests {
                 host: "127.0.0.1".into(),
                 ports: BTreeMap::from([(
                     Service::Kv,
-                    Ports {
+                    ListenPorts {
                         plain: 1000 + u16::from(number),
                         tls: Some(2000),
                     },
@@ -276,7 +276,7 @@ mod tests {
         let members = members(2);
         let ids: Vec<NodeId> = members.iter().map(|member| member.id).collect();
         let bucket = Bucket::new(BucketSettings::new("b").vbuckets(4).replicas(2), &ids);
-        let config = of_bucket(ConfigVersion { epoch: 1, rev: 7 }, &bucket, &members);
+        let config = for_bucket(ConfigVersion { epoch: 1, rev: 7 }, &bucket, &members);
         let told = read(&config, 2);
         assert_eq!(told["rev"], 7);
         assert_eq!(told["revEpoch"], 1);
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(told["nodesExt"][1]["services"]["kvSSL"], 2000);
         bucket.set_forward(Some(bucket.chains()));
         let during = read(
-            &of_bucket(ConfigVersion { epoch: 1, rev: 8 }, &bucket, &members),
+            &for_bucket(ConfigVersion { epoch: 1, rev: 8 }, &bucket, &members),
             0,
         );
         assert_eq!(

@@ -4,10 +4,14 @@
 //! - [`plan`]: how vbuckets are spread over nodes, and respread with few moves;
 //! - [`config`]: the cluster map as clients read it.
 
-pub mod config;
-pub mod plan;
+pub(crate) mod config;
+pub(crate) mod plan;
 
 use serde::{Deserialize, Serialize};
+
+pub use crate::cluster::{
+    Hold, HoldGuard, Pace, Rebalance, RebalanceGoal, RebalanceState, RebalanceStatus,
+};
 
 /// The most nodes a cluster can have at once.
 pub const MAX_NODES: usize = 64;

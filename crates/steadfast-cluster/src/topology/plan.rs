@@ -8,7 +8,7 @@ use super::NodeId;
 
 /// The nodes of one vbucket: the active one and its replicas, with holes where nodes are too few.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chain {
+pub(crate) struct VbucketNodes {
     /// Who serves it; nobody after every copy was lost.
     pub active: Option<NodeId>,
     /// Who holds replicas.
@@ -18,7 +18,12 @@ pub struct Chain {
 /// Spreads vbuckets over nodes, keeping as much of the old spread as a fair share allows.
 ///
 /// `old` may be empty, for a new bucket. `nodes` must not be.
-pub fn spread(old: &[Chain], vbuckets: u16, replicas: usize, nodes: &[NodeId]) -> Vec<Chain> {
+pub(crate) fn spread(
+    old: &[VbucketNodes],
+    vbuckets: u16,
+    replicas: usize,
+    nodes: &[NodeId],
+) -> Vec<VbucketNodes> {
     let count = usize::from(vbuckets);
     let mut shares = Shares::new(count, nodes);
     let mut actives: Vec<Option<NodeId>> = (0..count)
@@ -31,9 +36,9 @@ pub fn spread(old: &[Chain], vbuckets: u16, replicas: usize, nodes: &[NodeId]) -
     for active in actives.iter_mut().filter(|active| active.is_none()) {
         *active = shares.least(&[]);
     }
-    let mut chains: Vec<Chain> = actives
+    let mut chains: Vec<VbucketNodes> = actives
         .into_iter()
-        .map(|active| Chain {
+        .map(|active| VbucketNodes {
             active,
             replicas: vec![None; replicas],
         })
@@ -62,7 +67,7 @@ pub fn spread(old: &[Chain], vbuckets: u16, replicas: usize, nodes: &[NodeId]) -
     chains
 }
 
-impl Chain {
+impl VbucketNodes {
     fn has(&self, node: NodeId) -> bool {
         self.active == Some(node) || self.replicas.contains(&Some(node))
     }
@@ -119,7 +124,7 @@ mod tests {
         (0..count).map(NodeId::new).collect()
     }
 
-    fn held(chains: &[Chain], node: NodeId) -> usize {
+    fn held(chains: &[VbucketNodes], node: NodeId) -> usize {
         chains
             .iter()
             .filter(|chain| chain.active == Some(node))

@@ -1,36 +1,62 @@
-use steadfast_cluster::sasl::{Step, start, step};
-use steadfast_cluster::users::{Rights, Users};
+use bytes::BytesMut;
+use steadfast_cluster::users::Rights;
+use steadfast_cluster::{Service, TestCluster};
+use steadfast_wire::{Decoded, Frame, FrameBuilder, FrameDecoder, Opcode, Status};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use super::*;
 
-fn users() -> Users {
-    let users = Users::default();
-    users.put("a,b=c", "pass,word \u{e9}", Rights::all_buckets());
-    users.accept_token("tok", "a,b=c");
-    users
-}
-
-/// Runs an exchange against the server's half of it; whether the user came in.
-fn authenticate(mechanism: Mechanism, credentials: &Credentials) -> bool {
-    let (mut exchange, first) = Exchange::begin(mechanism, credentials).unwrap();
-    let mut reply = start(mechanism, &first, &users());
+/// Runs an exchange against a server; returns whether the server accepts the credentials.
+async fn authenticate(
+    server: &TestCluster,
+    mechanism: Mechanism,
+    credentials: &Credentials,
+) -> bool {
+    let address = server.addresses(Service::Kv)[0].clone();
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let (mut exchange, mut message) = Exchange::begin(mechanism, credentials).unwrap();
+    let mut opcode = Opcode::SaslAuth;
     loop {
-        reply = match reply {
-            Step::Continue(challenge, server) => {
-                step(server, &exchange.answer(&challenge).unwrap())
-            }
-            Step::Done(user, last) => {
-                assert_eq!(user.name, "a,b=c");
-                exchange.finish(&last).unwrap();
+        let response = send(&mut stream, opcode, mechanism, &message).await;
+        match response.status() {
+            Status::AuthContinue => message = exchange.answer(response.value()).unwrap(),
+            Status::Success => {
+                exchange.finish(response.value()).unwrap();
                 return true;
             }
-            Step::Refused => return false,
+            Status::AuthError => return false,
+            other => panic!("{other}"),
+        }
+        opcode = Opcode::SaslStep;
+    }
+}
+
+async fn send(
+    stream: &mut TcpStream,
+    opcode: Opcode,
+    mechanism: Mechanism,
+    message: &[u8],
+) -> Frame {
+    let mut bytes = BytesMut::new();
+    let request = FrameBuilder::request(opcode).key(mechanism.name());
+    request.value(message).encode(&mut bytes).unwrap();
+    stream.write_all(&bytes).await.unwrap();
+    bytes.clear();
+    loop {
+        match FrameDecoder::from_server().decode(&mut bytes).unwrap() {
+            Decoded::Frame(frame) => return frame,
+            Decoded::NeedMore(_) => assert_ne!(stream.read_buf(&mut bytes).await.unwrap(), 0),
         }
     }
 }
 
-#[test]
-fn every_mechanism_lets_the_right_credentials_in_and_no_others() {
+#[tokio::test]
+async fn every_mechanism_accepts_the_right_credentials_only() {
+    let builder = TestCluster::builder();
+    let builder = builder.user_with_rights("a,b=c", "pass,word \u{e9}", Rights::all_buckets());
+    let server = builder.start().await.unwrap();
+    server.users().accept_token("tok", "a,b=c");
     let right = Credentials::password("a,b=c", "pass,word \u{e9}");
     let wrong = Credentials::password("a,b=c", "password");
     for mechanism in [
@@ -39,12 +65,13 @@ fn every_mechanism_lets_the_right_credentials_in_and_no_others() {
         Mechanism::ScramSha1,
         Mechanism::Plain,
     ] {
-        assert!(authenticate(mechanism, &right), "{mechanism:?}");
-        assert!(!authenticate(mechanism, &wrong), "{mechanism:?}");
+        assert!(authenticate(&server, mechanism, &right).await);
+        assert!(!authenticate(&server, mechanism, &wrong).await);
     }
     let mechanism = Mechanism::OauthBearer;
-    assert!(authenticate(mechanism, &Credentials::token("tok")));
-    assert!(!authenticate(mechanism, &Credentials::token("no")));
+    let (right, wrong) = (Credentials::token("tok"), Credentials::token("no"));
+    assert!(authenticate(&server, mechanism, &right).await);
+    assert!(!authenticate(&server, mechanism, &wrong).await);
 }
 
 #[test]

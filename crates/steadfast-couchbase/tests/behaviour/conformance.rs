@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::BytesMut;
 use steadfast::FailFast;
 use steadfast_cluster::fault::{Condition, Fault};
-use steadfast_cluster::http::script::Script;
+use steadfast_cluster::script::Script;
 use steadfast_cluster::{Service, TestCluster};
 use steadfast_couchbase::options::BreakerOptions;
 use steadfast_couchbase::{

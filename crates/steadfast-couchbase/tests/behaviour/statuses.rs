@@ -8,8 +8,8 @@ use steadfast::FailFast;
 use steadfast::from_fn;
 use steadfast::strategy::RetryAction;
 use steadfast_cluster::TestCluster;
-use steadfast_cluster::cluster::What;
 use steadfast_cluster::fault::{Fault, Garble};
+use steadfast_cluster::topology::Hold;
 use steadfast_couchbase::{Collection, DurabilityLevel, Error, ErrorKind};
 use steadfast_wire::error_map::{Attributes, ErrorDefinition, ErrorMapBackoff, RetrySpec};
 use steadfast_wire::{Opcode, Status};
@@ -156,7 +156,7 @@ async fn a_write_behind_a_durable_one_that_is_not_finished_waits_for_it() {
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     let key = key_on(&server, server.nodes()[0]);
-    let held = server.hold(What::Replication, server.nodes()[1]).unwrap();
+    let held = server.hold(Hold::Replication, server.nodes()[1]).unwrap();
     let durable = tokio::spawn({
         let (documents, key) = (documents.clone(), key.clone());
         let majority = DurabilityLevel::Majority;

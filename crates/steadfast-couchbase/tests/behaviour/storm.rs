@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use steadfast_cluster::TestCluster;
-use steadfast_cluster::cluster::Pace;
+use steadfast_cluster::topology::Pace;
 use steadfast_couchbase::collection::Raw;
 use steadfast_couchbase::{Collection, Error, ErrorKind};
 use tokio::task::JoinHandle;

@@ -77,9 +77,8 @@ pub(crate) fn keys_on(server: &TestCluster, node: NodeId) -> impl Iterator<Item 
 
 /// The config of the bucket as clients see it now.
 pub(crate) fn config(server: &TestCluster) -> ClusterConfig {
-    let config = server.bucket(BUCKET).unwrap().config();
-    let body = config.body(server.nodes()[0]).unwrap();
-    ClusterConfig::parse(body.json(), "127.0.0.1").unwrap()
+    let text = server.bucket_config(BUCKET).unwrap();
+    ClusterConfig::parse(text.as_bytes(), "127.0.0.1").unwrap()
 }
 
 /// A key that is on its way from one node to another, with their places in the

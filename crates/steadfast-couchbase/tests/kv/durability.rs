@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use steadfast::{RetryStrategy, Standard};
 use steadfast_cluster::NodeId;
-use steadfast_cluster::cluster::What;
 use steadfast_cluster::fault::Fault;
+use steadfast_cluster::topology::Hold;
 use steadfast_couchbase::collection::MutateInSpec;
 use steadfast_couchbase::{ClusterOptions, DurabilityLevel, ErrorKind};
 use steadfast_wire::{Feature, Opcode, Status};
@@ -60,7 +60,7 @@ async fn a_write_that_does_not_become_durable_in_time_is_ambiguous() {
     let other = (0..2).filter_map(NodeId::checked).find(|it| *it != active);
     let _hold = scene
         .server
-        .hold(What::Replication, other.unwrap())
+        .hold(Hold::Replication, other.unwrap())
         .unwrap();
     // The server gives up at 90 % of the time, but not before 1.5 s; meanwhile
     // others see a write in progress.

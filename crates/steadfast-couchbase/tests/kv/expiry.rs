@@ -51,13 +51,13 @@ async fn a_document_is_gone_when_its_time_is_up() {
     let scene = Scene::simple().await;
     let users = &scene.users;
     users.upsert("ada", &1).expiry(HOUR).await.unwrap();
-    scene.server.clock().advance(HOUR / 2);
+    scene.server.advance_clock(HOUR / 2);
     users.get("ada").await.unwrap();
     users.touch("ada", HOUR).await.unwrap();
-    scene.server.clock().advance(HOUR / 2 + HOUR / 4);
+    scene.server.advance_clock(HOUR / 2 + HOUR / 4);
     let found = users.get_and_touch("ada", HOUR).await.unwrap();
     assert_eq!(found.content::<u8>().unwrap(), 1);
-    scene.server.clock().advance(HOUR + Duration::from_secs(1));
+    scene.server.advance_clock(HOUR + Duration::from_secs(1));
     is(users.get("ada").await, ErrorKind::DocumentNotFound);
     assert!(!users.exists("ada").await.unwrap().exists());
     is(users.touch("ada", HOUR).await, ErrorKind::DocumentNotFound);

@@ -1,7 +1,7 @@
 //! How far writes have come.
 
 use steadfast_cluster::NodeId;
-use steadfast_cluster::cluster::What;
+use steadfast_cluster::topology::Hold;
 use steadfast_couchbase::ErrorKind;
 
 use crate::scene::{Scene, is};
@@ -13,7 +13,7 @@ async fn a_write_is_seen_to_arrive_on_active_and_replica() {
     let first = users.upsert("ada", &1).await.unwrap();
     let active = scene.server.active_node("travel", b"ada").unwrap().unwrap();
     let other = (0..2).filter_map(NodeId::checked).find(|it| *it != active);
-    let hold = scene.server.hold(What::Replication, other.unwrap());
+    let hold = scene.server.hold(Hold::Replication, other.unwrap());
     let second = users.upsert("ada", &2).await.unwrap();
     let (first, second) = (first.token().unwrap(), second.token().unwrap());
 

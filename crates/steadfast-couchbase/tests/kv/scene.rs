@@ -49,7 +49,7 @@ impl Scene {
     }
 
     /// The document as the server has it.
-    pub(crate) fn stored(&self, id: &str) -> steadfast_cluster::store::document::Document {
+    pub(crate) fn stored(&self, id: &str) -> steadfast_cluster::StoredDocument {
         let document = self
             .server
             .document("travel", "_default._default", id.as_bytes());

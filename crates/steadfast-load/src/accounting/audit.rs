@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use steadfast_cluster::TestCluster;
-use steadfast_cluster::journal::Entry;
+use steadfast_cluster::journal::JournalEntry;
 use steadfast_wire::Opcode;
 
 use super::ledger::Ledger;
@@ -79,7 +79,7 @@ impl Audit {
         }
     }
 
-    fn read(&mut self, entry: &Entry) {
+    fn read(&mut self, entry: &JournalEntry) {
         self.enter(entry.opcode, entry.key(), entry.argument.as_bytes());
     }
 

@@ -177,7 +177,7 @@ impl Conductor {
     /// Moves everything that is to move in about this time.
     async fn rebalance(
         &self,
-        mut rebalance: steadfast_cluster::cluster::Rebalance,
+        mut rebalance: steadfast_cluster::topology::Rebalance,
         lasts: Duration,
     ) {
         const STEPS: u32 = 24;

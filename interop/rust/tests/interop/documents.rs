@@ -15,7 +15,7 @@ use super::{BUCKET, default_collection, kind, within};
 
 /// The keys of all applied mutations, in order.
 fn applied(cluster: &TestCluster) -> Vec<String> {
-    let key = |entry: &steadfast_cluster::journal::Entry| {
+    let key = |entry: &steadfast_cluster::journal::JournalEntry| {
         String::from_utf8_lossy(entry.key()).into_owned()
     };
     cluster.journal().since(0).iter().map(key).collect()
@@ -100,14 +100,14 @@ async fn a_document_expires_and_touching_it_gives_it_time() {
         .await
         .unwrap();
     assert!(found.expiry_time().is_some());
-    cluster.clock().advance(minute / 2);
+    cluster.advance_clock(minute / 2);
     within(collection.touch("k", minute, None)).await.unwrap();
-    cluster.clock().advance(minute * 3 / 4);
+    cluster.advance_clock(minute * 3 / 4);
     let found = within(collection.get_and_touch("k", minute, None))
         .await
         .unwrap();
     assert_eq!(found.content_as::<u64>().unwrap(), 2);
-    cluster.clock().advance(minute + Duration::from_secs(1));
+    cluster.advance_clock(minute + Duration::from_secs(1));
     assert_eq!(
         kind(within(collection.get("k", None)).await),
         ErrorKind::DocumentNotFound

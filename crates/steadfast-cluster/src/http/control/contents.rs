@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Refused, Request, Response, Routed, body, no_route};
+use super::{ControlError, HttpRequest, HttpResponse, Routed, body, no_route};
 use crate::bucket::BucketSettings;
 use crate::cluster::TestCluster;
 use crate::users::{self, Rights};
@@ -28,7 +28,7 @@ struct Named {
 pub(super) async fn buckets(
     method: &str,
     rest: &[&str],
-    request: &Request,
+    request: &HttpRequest,
     cluster: &TestCluster,
 ) -> Routed {
     let uid = match (method, rest) {
@@ -42,15 +42,15 @@ pub(super) async fn buckets(
                 ..usual
             };
             cluster.create_bucket(settings).await?;
-            return Ok(Response::json(201, &json!({})));
+            return Ok(HttpResponse::json(201, &json!({})));
         }
         ("DELETE", [bucket]) => {
             cluster.drop_bucket(bucket).await?;
-            return Ok(Response::json(200, &json!({})));
+            return Ok(HttpResponse::json(200, &json!({})));
         }
         ("POST", [bucket, "flush"]) => {
             cluster.bucket(bucket)?.flush();
-            return Ok(Response::json(200, &json!({})));
+            return Ok(HttpResponse::json(200, &json!({})));
         }
         ("POST", [bucket, "scopes"]) => {
             cluster.create_scope(bucket, &body::<Named>(request)?.name)?
@@ -65,7 +65,7 @@ pub(super) async fn buckets(
         }
         _ => return Err(no_route(method, request)),
     };
-    Ok(Response::json(
+    Ok(HttpResponse::json(
         200,
         &json!({"manifest_uid": format!("{uid:x}")}),
     ))
@@ -84,13 +84,13 @@ struct NewUser {
 pub(super) fn users(
     method: &str,
     rest: &[&str],
-    request: &Request,
+    request: &HttpRequest,
     cluster: &TestCluster,
 ) -> Routed {
     match (method, rest) {
         ("POST", []) => {
             let new: NewUser = body(request)?;
-            users::check_name(&new.name).map_err(Refused::Nonsense)?;
+            users::check_name(&new.name).map_err(ControlError::Invalid)?;
             let rights = match new.buckets {
                 Some(buckets) => Rights::buckets(buckets),
                 None => Rights::admin(),
@@ -101,13 +101,13 @@ pub(super) fn users(
                 rights
             };
             cluster.users().put(&new.name, &new.password, rights);
-            Ok(Response::json(201, &json!({})))
+            Ok(HttpResponse::json(201, &json!({})))
         }
         ("DELETE", [name]) => {
             if cluster.users().remove(name) {
-                Ok(Response::json(200, &json!({})))
+                Ok(HttpResponse::json(200, &json!({})))
             } else {
-                Err(Refused::Missing(format!("there is no user {name:?}")))
+                Err(ControlError::Missing(format!("there is no user {name:?}")))
             }
         }
         _ => Err(no_route(method, request)),

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::topology::node_id;
-use super::{Refused, Request, Response, Routed, body, no_route};
-use crate::cluster::{HoldGuard, TestCluster, What};
+use super::{ControlError, HttpRequest, HttpResponse, Routed, body, no_route};
+use crate::cluster::{Hold, HoldGuard, TestCluster};
 
 /// Guards of holds that were asked for over the endpoint.
 #[derive(Default)]
@@ -19,7 +19,7 @@ pub(super) struct Kept {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Wanted {
-    what: What,
+    what: Hold,
     node: u64,
 }
 
@@ -28,7 +28,7 @@ impl Kept {
         &self,
         method: &str,
         rest: &[&str],
-        request: &Request,
+        request: &HttpRequest,
         cluster: &TestCluster,
     ) -> Routed {
         match (method, rest) {
@@ -39,19 +39,19 @@ impl Kept {
                 let id = inner.0;
                 inner.0 += 1;
                 inner.1.insert(id, guard);
-                Ok(Response::json(201, &json!({"id": id})))
+                Ok(HttpResponse::json(201, &json!({"id": id})))
             }
             ("DELETE", [id]) => {
                 let parsed: u64 = id
                     .parse()
-                    .map_err(|_| Refused::Nonsense(format!("{id:?} is no id of a hold")))?;
+                    .map_err(|_| ControlError::Invalid(format!("{id:?} is no id of a hold")))?;
                 let guard = self.inner.lock().1.remove(&parsed);
                 match guard {
                     Some(guard) => {
                         drop(guard);
-                        Ok(Response::json(200, &json!({})))
+                        Ok(HttpResponse::json(200, &json!({})))
                     }
-                    None => Err(Refused::Missing(format!("there is no hold {parsed}"))),
+                    None => Err(ControlError::Missing(format!("there is no hold {parsed}"))),
                 }
             }
             _ => Err(no_route(method, request)),

@@ -24,7 +24,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::{Request, Response};
+use super::{HttpRequest, HttpResponse};
 use crate::cluster::{ClusterError, TestCluster, WeakCluster};
 
 /// The largest body that is read.
@@ -108,8 +108,12 @@ async fn serve(stream: TcpStream, control: Arc<Control>) {
         async move {
             let (head, body) = request.into_parts();
             let response = match Limited::new(body, MAX_BODY).collect().await {
-                Ok(body) => control.answer(&Request::new(head, body.to_bytes())).await,
-                Err(error) => Response::error(413, format!("cannot read the body: {error}")),
+                Ok(body) => {
+                    control
+                        .answer(&HttpRequest::new(head, body.to_bytes()))
+                        .await
+                }
+                Err(error) => HttpResponse::error(413, format!("cannot read the body: {error}")),
             };
             Ok::<_, Infallible>(response.into_hyper())
         }
@@ -125,39 +129,39 @@ async fn serve(stream: TcpStream, control: Arc<Control>) {
 }
 
 /// What a route comes to: an answer, or a refusal.
-type Routed = Result<Response, Refused>;
+type Routed = Result<HttpResponse, ControlError>;
 
 /// Why a control request was not done.
 #[derive(Debug)]
-enum Refused {
+enum ControlError {
     /// It makes no sense.
-    Nonsense(String),
+    Invalid(String),
     /// What it names does not exist.
     Missing(String),
     /// Something else is in the way.
     Conflict(String),
     /// It broke.
-    Broken(String),
+    Internal(String),
 }
 
 impl Control {
-    async fn answer(&self, request: &Request) -> Response {
+    async fn answer(&self, request: &HttpRequest) -> HttpResponse {
         let Some(cluster) = self.cluster.upgrade() else {
-            return Response::error(503, "the cluster has stopped");
+            return HttpResponse::error(503, "the cluster has stopped");
         };
         match self.route(request, &cluster).await {
             Ok(response) => response,
-            Err(Refused::Nonsense(sentence)) => Response::error(400, sentence),
-            Err(Refused::Missing(sentence)) => Response::error(404, sentence),
-            Err(Refused::Conflict(sentence)) => Response::error(409, sentence),
-            Err(Refused::Broken(sentence)) => Response::error(500, sentence),
+            Err(ControlError::Invalid(sentence)) => HttpResponse::error(400, sentence),
+            Err(ControlError::Missing(sentence)) => HttpResponse::error(404, sentence),
+            Err(ControlError::Conflict(sentence)) => HttpResponse::error(409, sentence),
+            Err(ControlError::Internal(sentence)) => HttpResponse::error(500, sentence),
         }
     }
 
-    async fn route(&self, request: &Request, cluster: &TestCluster) -> Routed {
+    async fn route(&self, request: &HttpRequest, cluster: &TestCluster) -> Routed {
         let segments = request.segments();
         match (request.method.as_str(), segments.as_slice()) {
-            ("GET", []) => Ok(Response::text(200, HELP)),
+            ("GET", []) => Ok(HttpResponse::text(200, HELP)),
             ("GET", ["status"]) => Ok(status::status(cluster)),
             ("GET", ["ca"]) => status::ca(cluster),
             ("GET", ["journal"]) => status::journal(request, cluster),
@@ -179,27 +183,27 @@ impl Control {
     }
 }
 
-fn no_route(method: &str, request: &Request) -> Refused {
-    Refused::Missing(format!(
+fn no_route(method: &str, request: &HttpRequest) -> ControlError {
+    ControlError::Missing(format!(
         "there is no {method} {}; GET / lists what there is",
         request.path
     ))
 }
 
-fn body<T: serde::de::DeserializeOwned>(request: &Request) -> Result<T, Refused> {
-    request.json().map_err(Refused::Nonsense)
+fn body<T: serde::de::DeserializeOwned>(request: &HttpRequest) -> Result<T, ControlError> {
+    request.json().map_err(ControlError::Invalid)
 }
 
-impl From<ClusterError> for Refused {
+impl From<ClusterError> for ControlError {
     fn from(error: ClusterError) -> Self {
         let sentence = error.to_string();
         match error {
-            ClusterError::Invalid(_) | ClusterError::Manifest(_) => Self::Nonsense(sentence),
+            ClusterError::Invalid(_) | ClusterError::Manifest(_) => Self::Invalid(sentence),
             ClusterError::UnknownNode(_) | ClusterError::UnknownBucket(_) => {
-                Self::Nonsense(sentence)
+                Self::Invalid(sentence)
             }
             ClusterError::Rebalancing | ClusterError::Cancelled => Self::Conflict(sentence),
-            ClusterError::Io(_) | ClusterError::Tls(_) => Self::Broken(sentence),
+            ClusterError::Io(_) | ClusterError::Tls(_) => Self::Internal(sentence),
         }
     }
 }

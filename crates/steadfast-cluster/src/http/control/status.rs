@@ -5,13 +5,14 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Refused, Request, Response, Routed, body};
+use super::{ControlError, HttpRequest, HttpResponse, Routed, body};
 use crate::cluster::TestCluster;
+use crate::journal::JournalEntry;
 
 /// The most journal entries in one answer.
 const MAX_ENTRIES: usize = 100_000;
 
-pub(super) fn status(cluster: &TestCluster) -> Response {
+pub(super) fn status(cluster: &TestCluster) -> HttpResponse {
     let shared = cluster.shared();
     let nodes: Vec<Value> = shared
         .nodes()
@@ -50,7 +51,7 @@ pub(super) fn status(cluster: &TestCluster) -> Response {
             })
         })
         .collect();
-    Response::json(
+    HttpResponse::json(
         200,
         &json!({
             "connection_string": cluster.connection_string(),
@@ -70,17 +71,21 @@ pub(super) fn status(cluster: &TestCluster) -> Response {
 
 pub(super) fn ca(cluster: &TestCluster) -> Routed {
     match cluster.ca_pem() {
-        Some(pem) => Ok(Response::new(200, "application/x-pem-file", pem.to_owned())),
-        None => Err(Refused::Missing("this cluster has no TLS".into())),
+        Some(pem) => Ok(HttpResponse::new(
+            200,
+            "application/x-pem-file",
+            pem.to_owned(),
+        )),
+        None => Err(ControlError::Missing("this cluster has no TLS".into())),
     }
 }
 
-pub(super) fn journal(request: &Request, cluster: &TestCluster) -> Routed {
+pub(super) fn journal(request: &HttpRequest, cluster: &TestCluster) -> Routed {
     let number = |name: &str, default: u64| match request.parameter(name) {
         None => Ok(default),
         Some(text) => text
             .parse::<u64>()
-            .map_err(|_| Refused::Nonsense(format!("{name} is a number, not {text:?}"))),
+            .map_err(|_| ControlError::Invalid(format!("{name} is a number, not {text:?}"))),
     };
     let since = number("since", 0)?;
     let limit = usize::try_from(number("limit", 1000)?)
@@ -88,8 +93,8 @@ pub(super) fn journal(request: &Request, cluster: &TestCluster) -> Routed {
         .min(MAX_ENTRIES);
     let journal = cluster.journal();
     let (entries, next) = journal.page(since, limit);
-    let entries: Vec<_> = entries.iter().map(|entry| entry.to_view()).collect();
-    Ok(Response::json(
+    let entries: Vec<Value> = entries.iter().map(show).collect();
+    Ok(HttpResponse::json(
         200,
         &json!({
             "applied": journal.applied(),
@@ -100,19 +105,34 @@ pub(super) fn journal(request: &Request, cluster: &TestCluster) -> Routed {
     ))
 }
 
+fn show(entry: &JournalEntry) -> Value {
+    json!({
+        "sequence": entry.sequence,
+        "node": entry.node,
+        "bucket": &*entry.bucket,
+        "vbucket": entry.vbucket,
+        "collection": entry.collection(),
+        "key": String::from_utf8_lossy(entry.key()),
+        "operation": entry.opcode.to_string(),
+        "cas": format!("{:#018x}", entry.receipt.cas),
+        "seqno": entry.receipt.seqno,
+        "vbucket_uuid": format!("{:#018x}", entry.receipt.uuid),
+        "opaque": entry.opaque,
+        "connection": entry.connection,
+    })
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Advance {
     advance_ms: u64,
 }
 
-pub(super) fn advance_clock(request: &Request, cluster: &TestCluster) -> Routed {
+pub(super) fn advance_clock(request: &HttpRequest, cluster: &TestCluster) -> Routed {
     let advance: Advance = body(request)?;
-    cluster
-        .clock()
-        .advance(Duration::from_millis(advance.advance_ms));
-    Ok(Response::json(
+    cluster.advance_clock(Duration::from_millis(advance.advance_ms));
+    Ok(HttpResponse::json(
         200,
-        &json!({"unix_seconds": cluster.clock().now().seconds()}),
+        &json!({"unix_seconds": cluster.shared().clock.now().seconds()}),
     ))
 }

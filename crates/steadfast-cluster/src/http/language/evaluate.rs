@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::LanguageError;
-use super::expression::{Expression, Operator, State};
+use super::expression::{Expression, IsTest, Operator};
 use super::statement::{Projection, Term};
 
 /// The arguments of a statement.
@@ -32,7 +32,7 @@ pub(in crate::http) struct Row {
 
 /// What an expression is evaluated in.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::http) struct Scope<'a> {
+pub(in crate::http) struct EvalScope<'a> {
     pub parameters: &'a Parameters,
     /// The document, and the name it goes by.
     pub row: Option<(&'a str, &'a Row)>,
@@ -42,7 +42,7 @@ pub(in crate::http) struct Scope<'a> {
 
 type Evaluated = Result<Option<Value>, LanguageError>;
 
-impl Scope<'_> {
+impl EvalScope<'_> {
     /// What a row of a result is.
     pub(in crate::http) fn project(&self, projection: &Projection) -> Result<Value, LanguageError> {
         let terms = match projection {
@@ -74,7 +74,7 @@ impl Scope<'_> {
     }
 
     /// Whether a filter lets the row through.
-    pub(in crate::http) fn holds(
+    pub(in crate::http) fn passes(
         &self,
         filter: Option<&Expression>,
     ) -> Result<bool, LanguageError> {
@@ -120,9 +120,9 @@ impl Scope<'_> {
             Expression::Is(of, state, negated) => {
                 let value = self.evaluate(of)?;
                 let holds = match state {
-                    State::Null => value == Some(Value::Null),
-                    State::Missing => value.is_none(),
-                    State::Valued => value.is_some_and(|value| !value.is_null()),
+                    IsTest::Null => value == Some(Value::Null),
+                    IsTest::Missing => value.is_none(),
+                    IsTest::Valued => value.is_some_and(|value| !value.is_null()),
                 };
                 Some(Value::Bool(holds != *negated))
             }
@@ -320,7 +320,7 @@ mod tests {
         let Statement::Select(select) = parse(text)? else {
             panic!("{text} is a SELECT")
         };
-        let scope = Scope {
+        let scope = EvalScope {
             parameters: &parameters,
             row: row.map(|row| ("b", row)),
             count: None,

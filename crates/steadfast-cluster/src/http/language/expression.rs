@@ -9,7 +9,7 @@ pub(in crate::http) enum Expression {
     Literal(Value),
     /// `MISSING`, which is not even null.
     Missing,
-    /// `$1`, or `?` by its place: the arguments from one on.
+    /// `$1`, or `?` by its session: the arguments from one on.
     Positional(usize),
     /// `$name`
     Named(String),
@@ -30,7 +30,7 @@ pub(in crate::http) enum Expression {
     /// `a = b` and the like.
     Binary(Operator, Box<Self>, Box<Self>),
     /// `a IS NULL` and the like; the flag is its NOT.
-    Is(Box<Self>, State, bool),
+    Is(Box<Self>, IsTest, bool),
     /// `META()`
     Meta,
     /// `COUNT(*)`
@@ -58,7 +58,7 @@ pub(in crate::http) enum Operator {
 
 /// What `IS` asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::http) enum State {
+pub(in crate::http) enum IsTest {
     Null,
     Missing,
     /// Neither null nor missing.

@@ -6,14 +6,14 @@ use super::LanguageError;
 
 /// A piece of a statement, and where it starts.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Token {
-    pub kind: Kind,
+pub(super) struct Lexeme {
+    pub kind: LexemeKind,
     pub at: usize,
 }
 
 /// What a piece is.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum LexemeKind {
     /// A keyword or a plain name.
     Word(String),
     /// A name between backticks, which is never a keyword.
@@ -46,8 +46,8 @@ const SYMBOLS: &[&str] = &[
 ];
 
 /// Splits a statement; white space and comments are left out.
-pub(super) fn split(text: &str) -> Result<Vec<Token>, LanguageError> {
-    let mut tokens = Vec::new();
+pub(super) fn split(text: &str) -> Result<Vec<Lexeme>, LanguageError> {
+    let mut lexemes = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let at = text.len() - rest.len();
@@ -65,28 +65,27 @@ pub(super) fn split(text: &str) -> Result<Vec<Token>, LanguageError> {
             continue;
         }
         let (kind, length) = match first {
-            '`' => quoted(rest, '`', at).map(|(name, length)| (Kind::Name(name), length))?,
-            '"' | '\'' => {
-                quoted(rest, first, at).map(|(string, length)| (Kind::Text(string), length))?
-            }
+            '`' => quoted(rest, '`', at).map(|(name, length)| (LexemeKind::Name(name), length))?,
+            '"' | '\'' => quoted(rest, first, at)
+                .map(|(string, length)| (LexemeKind::Text(string), length))?,
             '0'..='9' => number(rest, at)?,
             '$' | '@' => parameter(rest, at)?,
-            '?' => (Kind::Parameter(Placeholder::Next), 1),
+            '?' => (LexemeKind::Parameter(Placeholder::Next), 1),
             _ if is_word(first) => {
                 let length = word_length(rest);
-                (Kind::Word(rest[..length].to_owned()), length)
+                (LexemeKind::Word(rest[..length].to_owned()), length)
             }
             _ => {
                 let symbol = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol));
                 let symbol = symbol
                     .ok_or_else(|| LanguageError::syntax_at(at, &rest[..first.len_utf8()]))?;
-                (Kind::Symbol(symbol), symbol.len())
+                (LexemeKind::Symbol(symbol), symbol.len())
             }
         };
-        tokens.push(Token { kind, at });
+        lexemes.push(Lexeme { kind, at });
         rest = &rest[length..];
     }
-    Ok(tokens)
+    Ok(lexemes)
 }
 
 fn is_word(letter: char) -> bool {
@@ -97,7 +96,7 @@ fn word_length(text: &str) -> usize {
     text.find(|letter| !is_word(letter)).unwrap_or(text.len())
 }
 
-fn parameter(text: &str, at: usize) -> Result<(Kind, usize), LanguageError> {
+fn parameter(text: &str, at: usize) -> Result<(LexemeKind, usize), LanguageError> {
     let name = &text[1..1 + word_length(&text[1..])];
     if name.is_empty() {
         return Err(LanguageError::syntax_at(at, &text[..1]));
@@ -106,10 +105,10 @@ fn parameter(text: &str, at: usize) -> Result<(Kind, usize), LanguageError> {
         Ok(number) => Placeholder::Numbered(number),
         Err(_) => Placeholder::Named(name.to_owned()),
     };
-    Ok((Kind::Parameter(placeholder), 1 + name.len()))
+    Ok((LexemeKind::Parameter(placeholder), 1 + name.len()))
 }
 
-fn number(text: &str, at: usize) -> Result<(Kind, usize), LanguageError> {
+fn number(text: &str, at: usize) -> Result<(LexemeKind, usize), LanguageError> {
     let mut end = 0;
     let bytes = text.as_bytes();
     while end < bytes.len() {
@@ -120,7 +119,7 @@ fn number(text: &str, at: usize) -> Result<(Kind, usize), LanguageError> {
         end += 1;
     }
     match serde_json::from_str::<Value>(&text[..end]) {
-        Ok(Value::Number(number)) => Ok((Kind::Number(number), end)),
+        Ok(Value::Number(number)) => Ok((LexemeKind::Number(number), end)),
         _ => Err(LanguageError::syntax_at(at, &text[..end])),
     }
 }
@@ -171,14 +170,14 @@ fn unfinished(what: &str, at: usize) -> LanguageError {
 mod tests {
     use super::*;
 
-    fn kinds(text: &str) -> Vec<Kind> {
-        let tokens = split(text).unwrap();
-        tokens.into_iter().map(|token| token.kind).collect()
+    fn kinds(text: &str) -> Vec<LexemeKind> {
+        let lexemes = split(text).unwrap();
+        lexemes.into_iter().map(|lexeme| lexeme.kind).collect()
     }
 
     #[test]
     fn every_kind_is_told_from_the_others() {
-        use Kind::*;
+        use LexemeKind::*;
         let word = |text: &str| Word(text.to_owned());
         assert_eq!(
             kinds("SELECT `a``b` /* c */, 'it''s' -- d\n , 1.5e-3 $1 ? $né <= \"\\u00fc\\n\""),

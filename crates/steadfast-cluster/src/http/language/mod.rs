@@ -4,10 +4,10 @@
 //! answer: literals and parameters come back as they were sent, documents are read and
 //! written by key, and what is not understood is refused as a real service would, with
 //! a syntax error. Without keys a keyspace is read whole, as if it had a primary index.
-//! No joins, no grouping, no order but that of the keys, no updates in place, and no
+//! No joins, no grouping, no order but that of the keys, no updates in session, and no
 //! functions but `META` and `COUNT(*)`.
 //!
-//! [`parse`] turns a statement into a [`Statement`]; [`Scope`] evaluates its expressions.
+//! [`parse`] turns a statement into a [`Statement`]; [`EvalScope`] evaluates its expressions.
 
 mod evaluate;
 mod expression;
@@ -15,7 +15,7 @@ mod lexer;
 mod parser;
 mod statement;
 
-pub(super) use evaluate::{Parameters, Row, Scope};
+pub(super) use evaluate::{EvalScope, Parameters, Row};
 pub(super) use expression::Expression;
 pub(super) use parser::parse;
 pub(super) use statement::{KeyspacePath, Projection, Select, Statement, Write, WriteKind};

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::{Place, Request, Response};
+use super::super::{HttpRequest, HttpResponse, HttpSession};
 use super::pools::{nodes, open};
 use super::{not_found, refused};
 use crate::bucket::{Bucket, BucketSettings};
@@ -14,26 +14,26 @@ const MEBIBYTE: u64 = 1024 * 1024;
 /// The smallest quota that a real server accepts.
 const MIN_QUOTA_MIB: u64 = 100;
 
-pub(super) fn list(place: &Place, user: &User) -> Response {
-    let buckets = place.shared.buckets();
+pub(super) fn list(session: &HttpSession, user: &User) -> HttpResponse {
+    let buckets = session.shared.buckets();
     let visible = buckets
         .iter()
         .filter(|bucket| user.rights.may_open(&bucket.name));
-    Response::json(
+    HttpResponse::json(
         200,
-        &visible.map(|bucket| describe(bucket, place)).collect(),
+        &visible.map(|bucket| describe(bucket, session)).collect(),
     )
 }
 
-pub(super) fn show(place: &Place, user: &User, name: &str) -> Response {
-    match open(place, user, name) {
-        Ok(bucket) => Response::json(200, &describe(&bucket, place)),
+pub(super) fn show(session: &HttpSession, user: &User, name: &str) -> HttpResponse {
+    match open(session, user, name) {
+        Ok(bucket) => HttpResponse::json(200, &describe(&bucket, session)),
         Err(response) => response,
     }
 }
 
-pub(super) fn design_documents(place: &Place, user: &User, name: &str) -> Response {
-    let bucket = match open(place, user, name) {
+pub(super) fn design_documents(session: &HttpSession, user: &User, name: &str) -> HttpResponse {
+    let bucket = match open(session, user, name) {
         Ok(bucket) => bucket,
         Err(response) => return response,
     };
@@ -44,10 +44,10 @@ pub(super) fn design_documents(place: &Place, user: &User, name: &str) -> Respon
             json!({"doc": {"meta": {"id": format!("_design/{name}"), "rev": "1-0"}, "json": document}})
         })
         .collect();
-    Response::json(200, &json!({"rows": rows}))
+    HttpResponse::json(200, &json!({"rows": rows}))
 }
 
-pub(super) async fn create(request: &Request, cluster: &TestCluster) -> Response {
+pub(super) async fn create(request: &HttpRequest, cluster: &TestCluster) -> HttpResponse {
     let settings = match read(request) {
         Ok(settings) => settings,
         Err(errors) => return refused(400, errors),
@@ -56,7 +56,7 @@ pub(super) async fn create(request: &Request, cluster: &TestCluster) -> Response
         return exists();
     }
     match cluster.create_bucket(settings).await {
-        Ok(()) => Response::text(202, ""),
+        Ok(()) => HttpResponse::text(202, ""),
         // Somebody else may have been quicker.
         Err(ClusterError::Invalid(sentence)) if sentence.contains("exists already") => exists(),
         Err(error) => refused(400, [("name", error.to_string())]),
@@ -65,8 +65,8 @@ pub(super) async fn create(request: &Request, cluster: &TestCluster) -> Response
 
 /// Changes what can be changed while clients are connected: the quota, and whether it may be
 /// emptied.
-pub(super) fn update(request: &Request, place: &Place, name: &str) -> Response {
-    let Some(bucket) = place.shared.bucket(name) else {
+pub(super) fn update(request: &HttpRequest, session: &HttpSession, name: &str) -> HttpResponse {
+    let Some(bucket) = session.shared.bucket(name) else {
         return not_found();
     };
     let replicas = bucket.settings.replicas.to_string();
@@ -93,31 +93,31 @@ pub(super) fn update(request: &Request, place: &Place, name: &str) -> Response {
     if let Some(flush) = request.parameter("flushEnabled") {
         bucket.set_flush_enabled(is_on(flush));
     }
-    Response::text(200, "")
+    HttpResponse::text(200, "")
 }
 
-pub(super) async fn remove(cluster: &TestCluster, name: &str) -> Response {
+pub(super) async fn remove(cluster: &TestCluster, name: &str) -> HttpResponse {
     match cluster.drop_bucket(name).await {
-        Ok(()) => Response::text(200, ""),
+        Ok(()) => HttpResponse::text(200, ""),
         Err(_) => not_found(),
     }
 }
 
-pub(super) fn flush(place: &Place, name: &str) -> Response {
-    let Some(bucket) = place.shared.bucket(name) else {
+pub(super) fn flush(session: &HttpSession, name: &str) -> HttpResponse {
+    let Some(bucket) = session.shared.bucket(name) else {
         return not_found();
     };
     if !bucket.flush_enabled() {
-        return Response::json(400, &json!({"_": "Flush is disabled for the bucket"}));
+        return HttpResponse::json(400, &json!({"_": "Flush is disabled for the bucket"}));
     }
     bucket.flush();
-    Response::text(200, "")
+    HttpResponse::text(200, "")
 }
 
 type Errors = Vec<(&'static str, String)>;
 
 /// Reads the settings of a new bucket, or says everything that is wrong with them.
-fn read(request: &Request) -> Result<BucketSettings, Errors> {
+fn read(request: &HttpRequest) -> Result<BucketSettings, Errors> {
     let mut errors = Errors::new();
     let name = request.parameter("name").unwrap_or_default();
     if name.is_empty() {
@@ -181,14 +181,14 @@ fn is_on(text: &str) -> bool {
     matches!(text, "1" | "true")
 }
 
-fn exists() -> Response {
+fn exists() -> HttpResponse {
     refused(
         400,
         [("name", "Bucket with given name already exists".to_owned())],
     )
 }
 
-fn describe(bucket: &Bucket, place: &Place) -> Value {
+fn describe(bucket: &Bucket, session: &HttpSession) -> Value {
     let name = &*bucket.name;
     let quota = bucket.quota_bytes();
     let mut controllers = json!({
@@ -218,7 +218,7 @@ fn describe(bucket: &Bucket, place: &Place) -> Value {
         "maxTTL": 0,
         "compressionMode": "passive",
         "controllers": controllers,
-        "nodes": nodes(place),
+        "nodes": nodes(session),
         "bucketCapabilitiesVer": "",
         "bucketCapabilities": BUCKET_CAPABILITIES,
     })

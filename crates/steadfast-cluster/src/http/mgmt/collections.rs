@@ -2,16 +2,16 @@
 
 use serde_json::json;
 
-use super::super::{Place, Request, Response};
+use super::super::{HttpRequest, HttpResponse, HttpSession};
 use super::pools::open;
 use super::{not_found, refused};
 use crate::cluster::{ClusterError, TestCluster};
 use crate::manifest::ManifestError;
 use crate::users::User;
 
-pub(super) fn manifest(place: &Place, user: &User, bucket: &str) -> Response {
-    match open(place, user, bucket) {
-        Ok(bucket) => Response::json(200, &bucket.manifest().to_json()),
+pub(super) fn manifest(session: &HttpSession, user: &User, bucket: &str) -> HttpResponse {
+    match open(session, user, bucket) {
+        Ok(bucket) => HttpResponse::json(200, &bucket.manifest().to_json()),
         Err(response) => response,
     }
 }
@@ -21,9 +21,9 @@ pub(super) fn change(
     method: &str,
     bucket: &str,
     rest: &[&str],
-    request: &Request,
+    request: &HttpRequest,
     cluster: &TestCluster,
-) -> Response {
+) -> HttpResponse {
     if let Err(error) = cluster.bucket(bucket) {
         return refuse(&error);
     }
@@ -41,7 +41,7 @@ pub(super) fn change(
         },
         ("DELETE", [scope]) => cluster.drop_scope(bucket, scope),
         // Changes are everywhere at once here, so there is nothing to wait for.
-        ("POST", ["@ensureManifest", _uid]) => return Response::text(200, ""),
+        ("POST", ["@ensureManifest", _uid]) => return HttpResponse::text(200, ""),
         ("POST", [scope, "collections"]) => match (name(), max_ttl(request)) {
             (Ok(name), Ok(max_ttl)) => cluster.create_collection(bucket, scope, name, max_ttl),
             (Err(response), _) | (_, Err(response)) => return response,
@@ -52,7 +52,7 @@ pub(super) fn change(
         _ => return not_found(),
     };
     match changed {
-        Ok(uid) => Response::json(200, &json!({"uid": format!("{uid:x}")})),
+        Ok(uid) => HttpResponse::json(200, &json!({"uid": format!("{uid:x}")})),
         Err(ClusterError::Manifest(ManifestError::Exists(name))) => {
             let sentence = match rest {
                 [] => format!("Scope with name {name:?} already exists"),
@@ -66,7 +66,7 @@ pub(super) fn change(
     }
 }
 
-fn max_ttl(request: &Request) -> Result<u32, Response> {
+fn max_ttl(request: &HttpRequest) -> Result<u32, HttpResponse> {
     match request.parameter("maxTTL") {
         // Less than zero is no limit, whatever the bucket says; buckets say nothing here.
         None | Some("-1") => Ok(0),
@@ -82,7 +82,7 @@ fn max_ttl(request: &Request) -> Result<u32, Response> {
 }
 
 /// The sentences that clients look for.
-fn refuse(error: &ClusterError) -> Response {
+fn refuse(error: &ClusterError) -> HttpResponse {
     let (status, parameter, sentence) = match error {
         ClusterError::UnknownBucket(_) => return not_found(),
         ClusterError::Manifest(ManifestError::UnknownScope(scope)) => {

@@ -13,52 +13,58 @@ mod users;
 use hyper::header::{HeaderValue, WWW_AUTHENTICATE};
 use serde_json::{Value, json};
 
-use super::{Place, Request, Response};
+use super::{HttpRequest, HttpResponse, HttpSession};
 use crate::cluster::TestCluster;
 use crate::users::User;
 
 /// Answers a management request of somebody who is known.
-pub(super) async fn answer(request: &Request, place: &Place, user: &User) -> Response {
+pub(super) async fn answer(
+    request: &HttpRequest,
+    session: &HttpSession,
+    user: &User,
+) -> HttpResponse {
     let segments = request.segments();
     let method = request.method.as_str();
     match (method, segments.as_slice()) {
-        ("GET", ["pools", "default"]) => pools::default(place),
-        ("GET", ["pools", "default", "nodeServices"]) => pools::node_services(place),
-        ("GET", ["pools", "default", "b", name]) => pools::config(place, user, name),
+        ("GET", ["pools", "default"]) => pools::default(session),
+        ("GET", ["pools", "default", "nodeServices"]) => pools::node_services(session),
+        ("GET", ["pools", "default", "b", name]) => pools::config(session, user, name),
         ("GET", ["pools", "default", "bs" | "bucketsStreaming", name]) => {
-            pools::streaming_config(place, user, name)
+            pools::streaming_config(session, user, name)
         }
-        ("GET", ["pools", "default", "buckets"]) => buckets::list(place, user),
-        ("GET", ["pools", "default", "buckets", name]) => buckets::show(place, user, name),
+        ("GET", ["pools", "default", "buckets"]) => buckets::list(session, user),
+        ("GET", ["pools", "default", "buckets", name]) => buckets::show(session, user, name),
         ("GET", ["pools", "default", "buckets", name, "ddocs"]) => {
-            buckets::design_documents(place, user, name)
+            buckets::design_documents(session, user, name)
         }
         ("GET", ["pools", "default", "buckets", name, "scopes"]) => {
-            collections::manifest(place, user, name)
+            collections::manifest(session, user, name)
         }
         ("GET", ["whoami"]) => users::who_am_i(user),
-        ("POST", ["controller", "changePassword"]) => users::change_password(request, place, user),
+        ("POST", ["controller", "changePassword"]) => {
+            users::change_password(request, session, user)
+        }
         _ if !user.rights.admin => forbidden("cluster.admin!write"),
-        _ => match place.cluster() {
-            Some(cluster) => manage(method, &segments, request, place, &cluster).await,
-            None => Response::text(503, "the cluster is stopping"),
+        _ => match session.cluster() {
+            Some(cluster) => manage(method, &segments, request, session, &cluster).await,
+            None => HttpResponse::text(503, "the cluster is stopping"),
         },
     }
 }
 
 /// Answers what anybody may ask.
-pub(super) fn open(request: &Request, place: &Place) -> Option<Response> {
+pub(super) fn open(request: &HttpRequest, session: &HttpSession) -> Option<HttpResponse> {
     match request.segments().as_slice() {
         // What SDKs ping.
-        [] => Some(Response::text(200, "")),
-        ["pools"] if request.method == hyper::Method::GET => Some(pools::pools(place)),
+        [] => Some(HttpResponse::text(200, "")),
+        ["pools"] if request.method == hyper::Method::GET => Some(pools::pools(session)),
         _ => None,
     }
 }
 
 /// The answer to who is not who they say.
-pub(super) fn unauthenticated() -> Response {
-    Response::text(401, "").header(
+pub(super) fn unauthenticated() -> HttpResponse {
+    HttpResponse::text(401, "").header(
         WWW_AUTHENTICATE,
         HeaderValue::from_static("Basic realm=\"Couchbase Server Admin / REST\""),
     )
@@ -68,37 +74,37 @@ pub(super) fn unauthenticated() -> Response {
 async fn manage(
     method: &str,
     segments: &[&str],
-    request: &Request,
-    place: &Place,
+    request: &HttpRequest,
+    session: &HttpSession,
     cluster: &TestCluster,
-) -> Response {
+) -> HttpResponse {
     match (method, segments) {
         (_, ["pools", "default", "buckets", name, "scopes", rest @ ..]) => {
             collections::change(method, name, rest, request, cluster)
         }
         ("POST", ["pools", "default", "buckets"]) => buckets::create(request, cluster).await,
-        ("POST", ["pools", "default", "buckets", name]) => buckets::update(request, place, name),
+        ("POST", ["pools", "default", "buckets", name]) => buckets::update(request, session, name),
         ("DELETE", ["pools", "default", "buckets", name]) => buckets::remove(cluster, name).await,
         ("POST", ["pools", "default", "buckets", name, "controller", "doFlush"]) => {
-            buckets::flush(place, name)
+            buckets::flush(session, name)
         }
         ("GET", ["settings", "rbac", "roles"]) => users::roles(),
         ("GET", ["settings", "rbac", "users"] | ["settings", "rbac", "users", "local"]) => {
-            users::list(place)
+            users::list(session)
         }
         (_, ["settings", "rbac", "users", "local", name]) => {
-            users::one(method, name, request, place)
+            users::one(method, name, request, session)
         }
         _ => not_found(),
     }
 }
 
-fn not_found() -> Response {
-    Response::text(404, "Requested resource not found.\r\n")
+fn not_found() -> HttpResponse {
+    HttpResponse::text(404, "Requested resource not found.\r\n")
 }
 
-fn forbidden(permission: &str) -> Response {
-    Response::json(
+fn forbidden(permission: &str) -> HttpResponse {
+    HttpResponse::json(
         403,
         &json!({
             "message": "Forbidden. User needs the following permissions",
@@ -108,10 +114,10 @@ fn forbidden(permission: &str) -> Response {
 }
 
 /// A refusal with a sentence for each parameter that is wrong.
-fn refused(status: u16, errors: impl IntoIterator<Item = (&'static str, String)>) -> Response {
+fn refused(status: u16, errors: impl IntoIterator<Item = (&'static str, String)>) -> HttpResponse {
     let errors: serde_json::Map<String, Value> = errors
         .into_iter()
         .map(|(parameter, sentence)| (parameter.to_owned(), sentence.into()))
         .collect();
-    Response::json(status, &json!({"errors": errors}))
+    HttpResponse::json(status, &json!({"errors": errors}))
 }

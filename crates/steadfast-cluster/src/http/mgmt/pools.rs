@@ -6,10 +6,10 @@ use futures_util::stream;
 use hyper::body::Bytes;
 use serde_json::{Value, json};
 
-use super::super::{Place, Response};
+use super::super::{HttpResponse, HttpSession};
 use super::{forbidden, not_found};
 use crate::bucket::Bucket;
-use crate::cluster::node::Node;
+use crate::cluster::node::ServerNode;
 use crate::service::Service;
 use crate::topology::config::{Config, authority};
 use crate::users::User;
@@ -17,27 +17,27 @@ use crate::users::User;
 /// The version that the cluster says it is; clients decide by it what they may ask for.
 const VERSION: &str = "7.6.0-0000-enterprise";
 
-pub(super) fn pools(place: &Place) -> Response {
-    Response::json(
+pub(super) fn pools(session: &HttpSession) -> HttpResponse {
+    HttpResponse::json(
         200,
         &json!({
             "isAdminCreds": true,
             "isEnterprise": true,
-            "pools": [{"name": "default", "uri": format!("/pools/default?uuid={}", place.shared.uuid),
-                       "streamingUri": format!("/poolsStreaming/default?uuid={}", place.shared.uuid)}],
+            "pools": [{"name": "default", "uri": format!("/pools/default?uuid={}", session.shared.uuid),
+                       "streamingUri": format!("/poolsStreaming/default?uuid={}", session.shared.uuid)}],
             "implementationVersion": VERSION,
-            "uuid": place.shared.uuid,
+            "uuid": session.shared.uuid,
         }),
     )
 }
 
-pub(super) fn default(place: &Place) -> Response {
-    Response::json(
+pub(super) fn default(session: &HttpSession) -> HttpResponse {
+    HttpResponse::json(
         200,
         &json!({
             "name": "default",
             "clusterName": "steadfast",
-            "nodes": nodes(place),
+            "nodes": nodes(session),
             "buckets": {"uri": "/pools/default/buckets",
                         "terseBucketsBase": "/pools/default/b/",
                         "terseStreamingBucketsBase": "/pools/default/bs/"},
@@ -49,15 +49,15 @@ pub(super) fn default(place: &Place) -> Response {
 }
 
 /// The member nodes as management shows them.
-pub(super) fn nodes(place: &Place) -> Vec<Value> {
-    let members = place.shared.nodes();
+pub(super) fn nodes(session: &HttpSession) -> Vec<Value> {
+    let members = session.shared.nodes();
     let members = members.iter().filter(|node| node.is_member());
     members
-        .map(|node| show(node, node.id == place.node.id))
+        .map(|node| show(node, node.id == session.node.id))
         .collect()
 }
 
-fn show(node: &Arc<Node>, this: bool) -> Value {
+fn show(node: &Arc<ServerNode>, this: bool) -> Value {
     let port = |service| node.ports.get(&service).map_or(0, |ports| ports.plain);
     let mut shown = json!({
         "hostname": authority(&node.host, port(Service::Mgmt)),
@@ -76,49 +76,53 @@ fn show(node: &Arc<Node>, this: bool) -> Value {
     shown
 }
 
-pub(super) fn node_services(place: &Place) -> Response {
-    body(&place.shared.global_config(), place).map_or_else(not_found, |json| {
-        Response::new(200, "application/json", json)
+pub(super) fn node_services(session: &HttpSession) -> HttpResponse {
+    body(&session.shared.global_config(), session).map_or_else(not_found, |json| {
+        HttpResponse::new(200, "application/json", json)
     })
 }
 
-pub(super) fn config(place: &Place, user: &User, name: &str) -> Response {
-    let bucket = match open(place, user, name) {
+pub(super) fn config(session: &HttpSession, user: &User, name: &str) -> HttpResponse {
+    let bucket = match open(session, user, name) {
         Ok(bucket) => bucket,
         Err(response) => return response,
     };
-    body(&bucket.config(), place).map_or_else(not_found, |json| {
-        Response::new(200, "application/json", json)
+    body(&bucket.config(), session).map_or_else(not_found, |json| {
+        HttpResponse::new(200, "application/json", json)
     })
 }
 
 /// The map of a bucket, and every newer one, for as long as there is the bucket and somebody reads.
-pub(super) fn streaming_config(place: &Place, user: &User, name: &str) -> Response {
-    let bucket = match open(place, user, name) {
+pub(super) fn streaming_config(session: &HttpSession, user: &User, name: &str) -> HttpResponse {
+    let bucket = match open(session, user, name) {
         Ok(bucket) => bucket,
         Err(response) => return response,
     };
-    let mut published = place.shared.subscribe();
+    let mut published = session.shared.subscribe();
     // The map that is there goes out first.
     published.mark_changed();
-    let state = (published, bucket, place.clone());
-    let maps = stream::unfold(state, |(mut published, bucket, place)| async move {
+    let state = (published, bucket, session.clone());
+    let maps = stream::unfold(state, |(mut published, bucket, session)| async move {
         tokio::select! {
             () = bucket.dropped.cancelled() => return None,
             changed = published.changed() => changed.ok()?,
         }
         published.borrow_and_update();
-        let mut piece = body(&bucket.config(), &place)?.to_vec();
+        let mut piece = body(&bucket.config(), &session)?.to_vec();
         // Clients find the end of a map by these.
         piece.extend_from_slice(b"\n\n\n\n");
-        Some((Ok(Bytes::from(piece)), (published, bucket, place)))
+        Some((Ok(Bytes::from(piece)), (published, bucket, session)))
     });
-    Response::stream(200, Box::pin(maps))
+    HttpResponse::stream(200, Box::pin(maps))
 }
 
 /// A bucket that this user may open, or the refusal.
-pub(super) fn open(place: &Place, user: &User, name: &str) -> Result<Arc<Bucket>, Response> {
-    let bucket = place.shared.bucket(name).ok_or_else(not_found)?;
+pub(super) fn open(
+    session: &HttpSession,
+    user: &User,
+    name: &str,
+) -> Result<Arc<Bucket>, HttpResponse> {
+    let bucket = session.shared.bucket(name).ok_or_else(not_found)?;
     if user.rights.may_open(name) {
         Ok(bucket)
     } else {
@@ -126,6 +130,6 @@ pub(super) fn open(place: &Place, user: &User, name: &str) -> Result<Arc<Bucket>
     }
 }
 
-fn body(config: &Config, place: &Place) -> Option<Bytes> {
-    Some(config.body(place.node.id)?.json().clone())
+fn body(config: &Config, session: &HttpSession) -> Option<Bytes> {
+    Some(config.body(session.node.id)?.json().clone())
 }

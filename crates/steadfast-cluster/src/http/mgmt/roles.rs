@@ -129,7 +129,7 @@ pub(super) fn rights(roles: &[Role]) -> Rights {
 }
 
 /// The roles of a user who was given rights and not roles.
-pub(super) fn of_rights(rights: &Rights) -> Vec<Role> {
+pub(super) fn from_rights(rights: &Rights) -> Vec<Role> {
     if rights.admin {
         return Role::parse("admin").into_iter().collect();
     }
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(rights(&roles[..1]), Rights::buckets(["a"]).read_only());
         let admin = Role::parse_list("admin").unwrap();
         assert_eq!(rights(&admin), Rights::admin());
-        assert_eq!(of_rights(&Rights::admin()), admin);
+        assert_eq!(from_rights(&Rights::admin()), admin);
         let everywhere = Role::parse_list("data_writer[*]").unwrap();
         assert_eq!(rights(&everywhere), Rights::all_buckets());
         assert_eq!(Role::parse_list("").unwrap(), []);

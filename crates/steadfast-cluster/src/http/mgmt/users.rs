@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::{Place, Request, Response};
+use super::super::{HttpRequest, HttpResponse, HttpSession};
 use super::refused;
 use super::roles::{self, Role};
 use crate::users::{Profile, User};
@@ -10,42 +10,51 @@ use crate::users::{Profile, User};
 /// The shortest password that a real server accepts.
 const MIN_PASSWORD: usize = 6;
 
-pub(super) fn who_am_i(user: &User) -> Response {
-    Response::json(200, &describe(user))
+pub(super) fn who_am_i(user: &User) -> HttpResponse {
+    HttpResponse::json(200, &describe(user))
 }
 
-pub(super) fn roles() -> Response {
-    Response::json(200, &roles::all())
+pub(super) fn roles() -> HttpResponse {
+    HttpResponse::json(200, &roles::all())
 }
 
-pub(super) fn list(place: &Place) -> Response {
-    let users = &place.shared.users;
+pub(super) fn list(session: &HttpSession) -> HttpResponse {
+    let users = &session.shared.users;
     let names = users.names();
     let found = names.iter().filter_map(|name| users.get(name));
-    Response::json(200, &found.map(|user| describe(&user)).collect())
+    HttpResponse::json(200, &found.map(|user| describe(&user)).collect())
 }
 
-pub(super) fn one(method: &str, name: &str, request: &Request, place: &Place) -> Response {
-    let users = &place.shared.users;
+pub(super) fn one(
+    method: &str,
+    name: &str,
+    request: &HttpRequest,
+    session: &HttpSession,
+) -> HttpResponse {
+    let users = &session.shared.users;
     match method {
         "GET" => match users.get(name) {
-            Some(user) => Response::json(200, &describe(&user)),
+            Some(user) => HttpResponse::json(200, &describe(&user)),
             None => unknown(),
         },
-        "PUT" => put(name, request, place),
-        "DELETE" if users.remove(name) => Response::json(200, &json!("")),
+        "PUT" => put(name, request, session),
+        "DELETE" if users.remove(name) => HttpResponse::json(200, &json!("")),
         "DELETE" => unknown(),
-        _ => Response::text(405, "Method Not Allowed"),
+        _ => HttpResponse::text(405, "Method Not Allowed"),
     }
 }
 
-pub(super) fn change_password(request: &Request, place: &Place, user: &User) -> Response {
+pub(super) fn change_password(
+    request: &HttpRequest,
+    session: &HttpSession,
+    user: &User,
+) -> HttpResponse {
     match request.parameter("password") {
         Some(password) if password.len() >= MIN_PASSWORD => {
             let profile = user.profile.clone();
-            let users = &place.shared.users;
+            let users = &session.shared.users;
             users.put_with_profile(&user.name, password, user.rights.clone(), profile);
-            Response::text(200, "")
+            HttpResponse::text(200, "")
         }
         _ => too_short(),
     }
@@ -53,7 +62,7 @@ pub(super) fn change_password(request: &Request, place: &Place, user: &User) -> 
 
 /// Makes a user, or gives one other roles; a user who exists keeps the password if there is no
 /// new one.
-fn put(name: &str, request: &Request, place: &Place) -> Response {
+fn put(name: &str, request: &HttpRequest, session: &HttpSession) -> HttpResponse {
     let roles = match Role::parse_list(request.parameter("roles").unwrap_or_default()) {
         Ok(roles) => roles,
         Err(unknown) => {
@@ -71,7 +80,7 @@ fn put(name: &str, request: &Request, place: &Place) -> Response {
         let sentence = "Groups do not exist: there are none here".to_owned();
         return refused(400, [("groups", sentence)]);
     }
-    let users = &place.shared.users;
+    let users = &session.shared.users;
     let rights = roles::rights(&roles);
     let profile = Profile {
         display_name: request.parameter("name").unwrap_or_default().to_owned(),
@@ -83,13 +92,13 @@ fn put(name: &str, request: &Request, place: &Place) -> Response {
         None if users.change(name, rights, profile) => {}
         None => return too_short(),
     }
-    Response::json(200, &json!(""))
+    HttpResponse::json(200, &json!(""))
 }
 
 fn describe(user: &User) -> Value {
     let roles = match &user.profile.roles {
         Some(roles) => roles.iter().filter_map(|role| Role::parse(role)).collect(),
-        None => roles::of_rights(&user.rights),
+        None => roles::from_rights(&user.rights),
     };
     let roles: Vec<Value> = roles.iter().map(Role::to_json).collect();
     json!({
@@ -102,11 +111,11 @@ fn describe(user: &User) -> Value {
     })
 }
 
-fn unknown() -> Response {
-    Response::json(404, &json!("Unknown user."))
+fn unknown() -> HttpResponse {
+    HttpResponse::json(404, &json!("Unknown user."))
 }
 
-fn too_short() -> Response {
+fn too_short() -> HttpResponse {
     let sentence = format!("The password must be at least {MIN_PASSWORD} characters long.");
     refused(400, [("password", sentence)])
 }

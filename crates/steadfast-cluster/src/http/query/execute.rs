@@ -6,22 +6,22 @@
 
 use serde_json::{Value, json};
 
-use super::super::Place;
+use super::super::HttpSession;
 use super::super::language::{
-    Expression, Parameters, Projection, Row, Scope, Select, Statement, Write, WriteKind, parse,
+    EvalScope, Expression, Parameters, Projection, Row, Select, Statement, Write, WriteKind, parse,
 };
 use super::super::rows::{Break, Rows};
 use super::error::QueryError;
 use super::keyspace::Keyspace;
-use super::options::Options;
+use super::options::RequestOptions;
 use crate::store::operations::StoreMode;
 use crate::users::User;
 
 /// A statement on its way.
 pub(super) struct Execution<'a> {
-    pub place: &'a Place,
+    pub session: &'a HttpSession,
     pub user: &'a User,
-    pub options: &'a Options,
+    pub options: &'a RequestOptions,
     pub parameters: Parameters,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Executed {
 }
 
 impl Executed {
-    fn of(signature: Value, rows: Vec<Value>) -> Self {
+    fn with_rows(signature: Value, rows: Vec<Value>) -> Self {
         Self {
             signature,
             rows: Box::new(rows.into_iter().map(Ok)),
@@ -67,7 +67,7 @@ impl Execution<'_> {
     /// Executes the plan of a name.
     pub(super) fn run_prepared(&mut self, name: &str) -> Done {
         let encoded = self.options.text("encoded_plan");
-        let text = self.place.shared.plans.statement(name, encoded)?;
+        let text = self.session.shared.plans.statement(name, encoded)?;
         match parse(&text)? {
             Statement::Select(select) => self.select(select),
             Statement::Write(write) => self.write(&write),
@@ -79,7 +79,7 @@ impl Execution<'_> {
     }
 
     fn prepare(&mut self, name: Option<String>, text: &str) -> Done {
-        let (name, encoded) = self.place.shared.plans.prepare(name, text);
+        let (name, encoded) = self.session.shared.plans.prepare(name, text);
         if self.options.flag("auto_execute") {
             let executed = self.run(text)?;
             return Ok(Executed {
@@ -96,7 +96,7 @@ impl Execution<'_> {
         });
         Ok(Executed {
             prepared: Some(name),
-            ..Executed::of(json!("json"), vec![row])
+            ..Executed::with_rows(json!("json"), vec![row])
         })
     }
 
@@ -118,16 +118,16 @@ impl Execution<'_> {
         let signature = signature(&select.projection);
         let Some(source) = &select.source else {
             // Without a keyspace there is one row, made of nothing.
-            let scope = Scope {
+            let scope = EvalScope {
                 count: counts(&select.projection).then_some(1),
                 ..self.scope(None)
             };
-            let rows = if scope.holds(select.filter.as_ref())? {
+            let rows = if scope.passes(select.filter.as_ref())? {
                 vec![scope.project(&select.projection)?]
             } else {
                 Vec::new()
             };
-            return Ok(Executed::of(signature, rows));
+            return Ok(Executed::with_rows(signature, rows));
         };
         let keyspace = self.open(&source.keyspace)?;
         let keys = self.keys(&keyspace, source.keys.as_ref())?;
@@ -144,12 +144,12 @@ impl Execution<'_> {
             for key in keys {
                 count += u64::from(rows.find(&key)?.is_some());
             }
-            let scope = Scope {
+            let scope = EvalScope {
                 count: Some(count),
                 ..self.scope(None)
             };
             let row = scope.project(&select.projection)?;
-            return Ok(Executed::of(signature, vec![row]));
+            return Ok(Executed::with_rows(signature, vec![row]));
         }
         let found = keys
             .into_iter()
@@ -163,7 +163,7 @@ impl Execution<'_> {
             });
         Ok(Executed {
             rows: Box::new(found.skip(offset).take(limit)),
-            ..Executed::of(signature, Vec::new())
+            ..Executed::with_rows(signature, Vec::new())
         })
     }
 
@@ -217,7 +217,7 @@ impl Execution<'_> {
         let signature = write.returning.as_ref().map_or(Value::Null, signature);
         Ok(Executed {
             mutations,
-            ..Executed::of(signature, rows)
+            ..Executed::with_rows(signature, rows)
         })
     }
 
@@ -247,7 +247,7 @@ impl Execution<'_> {
 
     fn open(&self, path: &super::super::language::KeyspacePath) -> Result<Keyspace, QueryError> {
         Keyspace::open(
-            self.place,
+            self.session,
             self.user,
             path,
             self.options.text("query_context"),
@@ -288,8 +288,8 @@ impl Execution<'_> {
         Ok(Some(usize::try_from(count.max(0)).unwrap_or(usize::MAX)))
     }
 
-    fn scope<'a>(&'a self, row: Option<(&'a str, &'a Row)>) -> Scope<'a> {
-        Scope {
+    fn scope<'a>(&'a self, row: Option<(&'a str, &'a Row)>) -> EvalScope<'a> {
+        EvalScope {
             parameters: &self.parameters,
             row,
             count: None,
@@ -310,12 +310,12 @@ impl Selection {
         let Some(row) = self.keyspace.read(key)? else {
             return Ok(None);
         };
-        let holds = self.scope(&row).holds(self.filter.as_ref())?;
+        let holds = self.scope(&row).passes(self.filter.as_ref())?;
         Ok(holds.then_some(row))
     }
 
-    fn scope<'a>(&'a self, row: &'a Row) -> Scope<'a> {
-        Scope {
+    fn scope<'a>(&'a self, row: &'a Row) -> EvalScope<'a> {
+        EvalScope {
             parameters: &self.parameters,
             row: Some((&self.alias, row)),
             count: None,

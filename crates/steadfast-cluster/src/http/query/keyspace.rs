@@ -5,14 +5,14 @@ use std::sync::Arc;
 use serde_json::Value;
 use steadfast_wire::{DocumentKey, Opcode, Status, leb128, vbucket};
 
-use super::super::Place;
+use super::super::HttpSession;
 use super::super::language::{KeyspacePath, Row};
 use super::error::QueryError;
 use crate::bucket::Bucket;
 use crate::journal::{Origin, split_key};
-use crate::store::document::{Body, Document};
-use crate::store::operations::{Change, StoreMode};
-use crate::store::vbucket::{Vbucket, World};
+use crate::store::document::{DocumentBody, StoredDocument};
+use crate::store::operations::{StoreMode, WriteRequest};
+use crate::store::vbucket::{StoreContext, Vbucket};
 use crate::store::write::{Receipt, Written};
 use crate::topology::NodeId;
 use crate::users::User;
@@ -23,7 +23,7 @@ const JSON_FLAGS: u32 = 0x0200_0000;
 /// A collection, opened for one statement.
 #[derive(Clone)]
 pub(super) struct Keyspace {
-    place: Place,
+    session: HttpSession,
     bucket: Arc<Bucket>,
     collection: u32,
     name: String,
@@ -32,7 +32,7 @@ pub(super) struct Keyspace {
 impl Keyspace {
     /// Opens a collection for a user. The context stands in front of a name of one part.
     pub(super) fn open(
-        place: &Place,
+        session: &HttpSession,
         user: &User,
         path: &KeyspacePath,
         context: Option<&str>,
@@ -59,11 +59,11 @@ impl Keyspace {
         if !user.rights.may_open(bucket) {
             return Err(QueryError::unauthorized(&format!("statements on {name}")));
         }
-        let bucket = place.shared.bucket(bucket).ok_or_else(unknown)?;
+        let bucket = session.shared.bucket(bucket).ok_or_else(unknown)?;
         let manifest = bucket.manifest();
         let collection = manifest.collection_id(&format!("{scope}.{collection}"));
         Ok(Self {
-            place: place.clone(),
+            session: session.clone(),
             collection: collection.map_err(|_| unknown())?,
             bucket,
             name,
@@ -73,8 +73,8 @@ impl Keyspace {
     /// The document of a key, if it is there and is JSON or can be shown as such.
     pub(super) fn read(&self, key: &str) -> Result<Option<Row>, QueryError> {
         let full_key = self.full_key(key);
-        let found = self.at(key, Opcode::Get, |vbucket, world| {
-            let (document, _) = vbucket.get(&full_key, world)?;
+        let found = self.at(key, Opcode::Get, |vbucket, context| {
+            let (document, _) = vbucket.get(&full_key, context)?;
             to_row(key, document)
         });
         match found {
@@ -89,7 +89,7 @@ impl Keyspace {
 
     /// All keys, in order.
     pub(super) fn keys(&self) -> Result<Vec<String>, QueryError> {
-        let now = self.place.shared.clock.now();
+        let now = self.session.shared.clock.now();
         let mut keys = Vec::new();
         for id in 0..self.bucket.settings.vbuckets {
             let Ok(vbucket) = self.bucket.vbucket(id) else {
@@ -126,14 +126,14 @@ impl Keyspace {
             StoreMode::Replace => ("UPDATE", Opcode::Replace),
         };
         let full_key = self.full_key(key);
-        let stored = self.at(key, opcode, |vbucket, world| {
+        let stored = self.at(key, opcode, |vbucket, context| {
             if key.is_empty() || key.len() > DocumentKey::MAX_ID_LEN {
                 return Err(Status::InvalidArguments);
             }
-            let body = Body::plain(value.to_string().into_bytes())?;
+            let body = DocumentBody::plain(value.to_string().into_bytes())?;
             let change = unconditional(&full_key);
             let expiry = self.bucket.manifest().max_ttl(self.collection);
-            vbucket.store(mode, change, body, JSON_FLAGS, expiry, world)
+            vbucket.store(mode, change, body, JSON_FLAGS, expiry, context)
         });
         let receipt = self.done(stored, statement, key)?;
         Ok(Row {
@@ -148,8 +148,8 @@ impl Keyspace {
     /// Removes a document; false if it was not there.
     pub(super) fn remove(&self, key: &str) -> Result<bool, QueryError> {
         let full_key = self.full_key(key);
-        let removed = self.at(key, Opcode::Delete, |vbucket, world| {
-            vbucket.remove(unconditional(&full_key), world)
+        let removed = self.at(key, Opcode::Delete, |vbucket, context| {
+            vbucket.remove(unconditional(&full_key), context)
         });
         if matches!(removed, Err(Status::KeyNotFound)) {
             return Ok(false);
@@ -166,10 +166,10 @@ impl Keyspace {
         &self,
         key: &str,
         opcode: Opcode,
-        action: impl FnOnce(&mut Vbucket, World<'_>) -> Result<T, Status>,
+        action: impl FnOnce(&mut Vbucket, StoreContext<'_>) -> Result<T, Status>,
     ) -> Result<T, Status> {
         let id = vbucket::of_key(key.as_bytes(), self.bucket.settings.vbuckets);
-        let now = self.place.shared.clock.now();
+        let now = self.session.shared.clock.now();
         // The bucket may be looked through for expired documents, which takes every lock in turn.
         if opcode != Opcode::Get && opcode != Opcode::Delete && self.bucket.is_full(now) {
             return Err(Status::OutOfMemory);
@@ -180,11 +180,11 @@ impl Keyspace {
             bucket: &self.bucket.name,
             opcode,
             opaque: 0,
-            connection: self.place.connection,
+            connection: self.session.connection,
             // A statement is no value; what it writes is told apart by its keys.
             argument: &[],
         };
-        let result = action(&mut vbucket, self.place.shared.world(now, origin));
+        let result = action(&mut vbucket, self.session.shared.context(now, origin));
         self.bucket.account(&mut vbucket);
         result
     }
@@ -194,7 +194,7 @@ impl Keyspace {
         vbucket
             .active()
             .filter(|node| {
-                self.place
+                self.session
                     .shared
                     .node(*node)
                     .is_some_and(|node| node.is_up())
@@ -235,8 +235,8 @@ impl Keyspace {
     }
 }
 
-fn unconditional(key: &[u8]) -> Change<'_> {
-    Change {
+fn unconditional(key: &[u8]) -> WriteRequest<'_> {
+    WriteRequest {
         key,
         cas: 0,
         preserve_expiry: false,
@@ -244,7 +244,7 @@ fn unconditional(key: &[u8]) -> Change<'_> {
     }
 }
 
-fn to_row(key: &str, document: &Document) -> Result<Row, Status> {
+fn to_row(key: &str, document: &StoredDocument) -> Result<Row, Status> {
     let bytes = document.inflated()?;
     // A document that is no JSON is shown as a real service shows it: as nothing in particular.
     let value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);

@@ -4,32 +4,33 @@
 //! everything else is for scripts. A request names a statement or a plan that was
 //! prepared before; [`PlanLoss`] makes plans disappear, as they do when a node restarts.
 
-pub(super) mod answer;
 pub(super) mod error;
 mod execute;
 mod keyspace;
 pub(super) mod options;
 mod plans;
+pub(super) mod response;
 
 use std::time::Duration;
 
 pub(super) use execute::signature;
-pub use plans::{PlanLoss, Plans};
+pub use plans::PlanLoss;
+pub(crate) use plans::PreparedPlans;
 
 use super::rows::{Break, Rows, respond};
-use super::{Place, Request, Response};
+use super::{HttpRequest, HttpResponse, HttpSession};
 use crate::users::User;
-use answer::Header;
 use error::QueryError;
 use execute::{Executed, Execution};
-use options::Options;
+use options::RequestOptions;
+use response::ResponseMeta;
 
 /// Answers a request to the query service.
-pub(super) fn answer(request: &Request, place: &Place, user: &User) -> Response {
+pub(super) fn answer(request: &HttpRequest, session: &HttpSession, user: &User) -> HttpResponse {
     if request.path != "/query/service" && request.path != "/query" {
-        return Response::text(404, "404 page not found");
+        return HttpResponse::text(404, "404 page not found");
     }
-    let options = match Options::read(request) {
+    let options = match RequestOptions::read(request) {
         Ok(options) => options,
         Err(sentence) => return refuse(None, QueryError::new(1070, sentence)),
     };
@@ -38,8 +39,8 @@ pub(super) fn answer(request: &Request, place: &Place, user: &User) -> Response 
         let message = format!("Unsupported http method: {}", request.method);
         return refuse(context_id, QueryError::new(1010, message));
     }
-    let mut header = Header::new(context_id);
-    let executed = execute(&options, place, user).and_then(|executed| {
+    let mut header = ResponseMeta::new(context_id);
+    let executed = execute(&options, session, user).and_then(|executed| {
         header.prepared.clone_from(&executed.prepared);
         header.mutations = executed.mutations;
         header.signature = Some(executed.signature);
@@ -52,26 +53,30 @@ pub(super) fn answer(request: &Request, place: &Place, user: &User) -> Response 
 }
 
 /// The answer to who is not who they say.
-pub(super) fn unauthenticated() -> Response {
+pub(super) fn unauthenticated() -> HttpResponse {
     refuse(None, QueryError::unauthenticated())
 }
 
 /// The statement of a request, also behind a plan; for scripts to look at.
-pub(super) fn statement_of(request: &Request, place: &Place) -> Option<String> {
-    let options = Options::read(request).ok()?;
+pub(super) fn statement_of(request: &HttpRequest, session: &HttpSession) -> Option<String> {
+    let options = RequestOptions::read(request).ok()?;
     match (options.text("statement"), options.text("prepared")) {
         (Some(statement), _) => Some(statement.to_owned()),
-        (None, Some(name)) => place.shared.plans.peek(name),
+        (None, Some(name)) => session.shared.plans.peek(name),
         (None, None) => None,
     }
 }
 
-fn execute(options: &Options, place: &Place, user: &User) -> Result<Executed, QueryError> {
+fn execute(
+    options: &RequestOptions,
+    session: &HttpSession,
+    user: &User,
+) -> Result<Executed, QueryError> {
     let parameters = options
         .parameters()
         .map_err(|sentence| QueryError::new(1070, sentence))?;
     let mut execution = Execution {
-        place,
+        session,
         user,
         options,
         parameters,
@@ -105,6 +110,6 @@ fn first_is_good(mut rows: Rows) -> Result<Rows, QueryError> {
     }
 }
 
-fn refuse(context_id: Option<&str>, error: QueryError) -> Response {
-    Header::new(context_id).failed(error.http_status(), error.to_json())
+fn refuse(context_id: Option<&str>, error: QueryError) -> HttpResponse {
+    ResponseMeta::new(context_id).failed(error.http_status(), error.to_json())
 }

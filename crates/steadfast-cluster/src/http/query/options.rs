@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::super::Request;
+use super::super::HttpRequest;
 use super::super::language::Parameters;
 
 /// A request's options: the members of its JSON body, or its form.
 #[derive(Debug, Clone, Default)]
-pub(in crate::http) struct Options {
+pub(in crate::http) struct RequestOptions {
     members: Map<String, Value>,
 }
 
-impl Options {
+impl RequestOptions {
     /// Reads the options; the sentence says what is wrong with them.
-    pub(in crate::http) fn read(request: &Request) -> Result<Self, String> {
+    pub(in crate::http) fn read(request: &HttpRequest) -> Result<Self, String> {
         let mut members = Map::new();
         for (name, value) in &request.parameters {
             // Forms carry JSON where a value is not plain text.

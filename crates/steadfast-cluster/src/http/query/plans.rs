@@ -3,7 +3,7 @@
 //! A client prepares a statement once and then sends its name. When a node restarts or
 //! its cache is full, the name means nothing any more, and the client has to notice, to
 //! prepare again and to try again. That is rare on a real cluster and happens on demand
-//! here: see [`Plans::lose`].
+//! here: see [`PreparedPlans::lose`].
 
 use std::collections::{HashMap, VecDeque};
 
@@ -32,7 +32,7 @@ pub enum PlanLoss {
 
 /// All plans of a cluster. A real one tells its plans to all of its query nodes, too.
 #[derive(Debug, Default)]
-pub struct Plans {
+pub(crate) struct PreparedPlans {
     inner: Mutex<Inner>,
 }
 
@@ -55,9 +55,9 @@ struct Encoded {
     statement: String,
 }
 
-impl Plans {
+impl PreparedPlans {
     /// Loses all plans, and says how many there were.
-    pub fn lose(&self, how: PlanLoss) -> usize {
+    pub(crate) fn lose(&self, how: PlanLoss) -> usize {
         let mut inner = self.inner.lock();
         let count = inner.plans.len();
         match how {
@@ -72,7 +72,7 @@ impl Plans {
     }
 
     /// How many plans there are, usable or not.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.inner.lock().plans.len()
     }
 
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_plan_is_found_lost_in_three_ways_and_brought_back() {
-        let plans = Plans::default();
+        let plans = PreparedPlans::default();
         let (name, encoded) = plans.prepare(None, "SELECT 1");
         assert_eq!(plans.statement(&name, None).unwrap(), "SELECT 1");
         assert_eq!(plans.lose(PlanLoss::Unrecognizable), 1);
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn only_so_many_plans_are_kept() {
-        let plans = Plans::default();
+        let plans = PreparedPlans::default();
         let (first, _) = plans.prepare(None, "SELECT 0");
         for at in 1..=MAX_PLANS {
             plans.prepare(None, &format!("SELECT {at}"));

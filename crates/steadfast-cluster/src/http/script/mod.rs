@@ -9,7 +9,7 @@
 //!
 //! ```
 //! use steadfast_cluster::Service;
-//! use steadfast_cluster::http::script::Script;
+//! use steadfast_cluster::script::Script;
 //!
 //! // Two searches are turned away; the third finds something.
 //! let busy = Script::on(Service::Search).answer(429, "too many requests").retry_after(1).times(2);
@@ -18,7 +18,7 @@
 //! assert_eq!(found.to_string(), "any search request: answer 200 with 1 rows");
 //! ```
 
-mod book;
+mod registry;
 mod spec;
 
 use std::time::Duration;
@@ -27,12 +27,14 @@ use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use serde_json::Value;
 
-pub use book::{ScriptGuard, ScriptStatus, Scripts};
+pub use super::query::PlanLoss;
+pub use registry::ScriptGuard;
+pub(crate) use registry::Scripts;
 pub use spec::{ScriptSpec, ScriptSpecError};
 
-use super::message::Body;
+use super::message::ResponseBody;
 use super::rows::{Break, respond};
-use super::{Place, Request, Response};
+use super::{HttpRequest, HttpResponse, HttpSession};
 use crate::service::Service;
 use crate::topology::NodeId;
 
@@ -165,9 +167,14 @@ impl Script {
     }
 
     /// Whether everything but count holds.
-    fn matches(&self, request: &Request, place: &Place, statement: Option<&str>) -> bool {
-        self.service == place.service
-            && self.node.is_none_or(|node| node == place.node.id)
+    fn matches(
+        &self,
+        request: &HttpRequest,
+        session: &HttpSession,
+        statement: Option<&str>,
+    ) -> bool {
+        self.service == session.service
+            && self.node.is_none_or(|node| node == session.node.id)
             && self.text.as_ref().is_none_or(|text| {
                 request.target().contains(text)
                     || statement.is_some_and(|statement| statement.contains(text))
@@ -175,12 +182,12 @@ impl Script {
             })
     }
 
-    fn respond(&self, request: &Request, place: &Place) -> Response {
+    fn respond(&self, request: &HttpRequest, session: &HttpSession) -> HttpResponse {
         let mut response = match &self.content {
-            Content::Whole(body) => Response {
+            Content::Whole(body) => HttpResponse {
                 status: self.status,
                 headers: Vec::new(),
-                body: Body::Whole(body.clone()),
+                body: ResponseBody::Whole(body.clone()),
             },
             Content::Rows {
                 rows,
@@ -192,10 +199,10 @@ impl Script {
                     Ending::Error(error) => Some(Err(Break::Error(error.clone()))),
                     Ending::Cut => Some(Err(Break::Cut)),
                 };
-                let envelope = super::envelope(request, place.service, rows.len());
+                let envelope = super::envelope(request, session.service, rows.len());
                 let rows = rows.clone().into_iter().map(Ok).chain(last);
                 let response = respond(self.status, envelope, Box::new(rows), *pause);
-                Response {
+                HttpResponse {
                     headers: Vec::new(),
                     ..response
                 }

@@ -14,7 +14,7 @@ use crate::topology::NodeId;
 /// A script as JSON spells it.
 ///
 /// ```
-/// use steadfast_cluster::http::script::{Script, ScriptSpec};
+/// use steadfast_cluster::script::{Script, ScriptSpec};
 ///
 /// let spec: ScriptSpec = serde_json::from_str(
 ///     r#"{"service": "views", "matching": "_view/by_name", "status": 503, "times": 1,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use steadfast_cluster::Service as Served;
 use steadfast_cluster::fault::Fault;
-use steadfast_cluster::http::script::Script;
+use steadfast_cluster::script::Script;
 use steadfast_wire::config::Service;
 
 use super::support::{TestClient, cluster, config, pair, reasons};

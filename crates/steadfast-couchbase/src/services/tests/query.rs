@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 use steadfast::Verdict;
 use steadfast_cluster::Service;
-use steadfast_cluster::http::query::PlanLoss;
-use steadfast_cluster::http::script::Script;
+use steadfast_cluster::script::{PlanLoss, Script};
 
 use super::support::{TestClient, cluster, pair, timeout_that_names};
 use crate::QueryRows;
@@ -48,14 +47,14 @@ async fn a_plan_is_made_once_and_made_again_as_a_retry_when_it_is_lost() {
         asked.positional(&1).unwrap()
     };
     assert_eq!(rows(ask().await.unwrap()).await, [json!(2)]);
-    assert_eq!((cluster.plans().count(), client.plans()), (1, 1));
+    assert_eq!((cluster.plan_count(), client.plans()), (1, 1));
     assert_eq!(rows(ask().await.unwrap()).await, [json!(2)]);
     for loss in [
         PlanLoss::Forgotten,
         PlanLoss::Unrecognizable,
         PlanLoss::Undecodable,
     ] {
-        cluster.plans().lose(loss);
+        cluster.lose_plans(loss);
         // A strategy that is asked sees the loss, and can decline.
         let refused = ask().retry(steadfast::FailFast::new());
         let error = refused.await.unwrap_err();
@@ -64,7 +63,7 @@ async fn a_plan_is_made_once_and_made_again_as_a_retry_when_it_is_lost() {
         assert_eq!(reasons, ["QUERY_PREPARED_STATEMENT_FAILURE"]);
         assert_eq!(client.plans(), 0, "the plan is dropped");
         assert_eq!(rows(ask().await.unwrap()).await, [json!(2)]);
-        cluster.plans().lose(loss);
+        cluster.lose_plans(loss);
         assert_eq!(rows(ask().await.unwrap()).await, [json!(2)], "{loss:?}");
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use steadfast_cluster::Service;
-use steadfast_cluster::http::script::Script;
+use steadfast_cluster::script::Script;
 
 use super::support::{BUCKET, TestClient, cluster, pair, reasons, timeout_that_names};
 use crate::error::{Error, ErrorKind};

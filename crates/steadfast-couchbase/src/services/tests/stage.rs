@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use steadfast::{BestEffort, Stage};
 use steadfast_cluster::Service;
 use steadfast_cluster::fault::{Condition, Fault};
-use steadfast_cluster::http::script::Script;
+use steadfast_cluster::script::Script;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 

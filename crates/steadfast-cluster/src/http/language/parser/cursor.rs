@@ -1,7 +1,7 @@
 //! Moving through the pieces of a statement.
 
 use super::super::LanguageError;
-use super::super::lexer::Kind;
+use super::super::lexer::LexemeKind;
 use super::{MAX_LINKS, Parsed, Parser};
 
 impl Parser<'_> {
@@ -33,13 +33,13 @@ impl Parser<'_> {
         }
     }
 
-    pub(super) fn peek(&self) -> Option<&Kind> {
-        self.tokens.get(self.at).map(|token| &token.kind)
+    pub(super) fn peek(&self) -> Option<&LexemeKind> {
+        self.lexemes.get(self.at).map(|lexeme| &lexeme.kind)
     }
 
     pub(super) fn is_word(&self, at: usize, keyword: &str) -> bool {
-        matches!(self.tokens.get(at).map(|token| &token.kind),
-            Some(Kind::Word(word)) if word.eq_ignore_ascii_case(keyword))
+        matches!(self.lexemes.get(at).map(|lexeme| &lexeme.kind),
+            Some(LexemeKind::Word(word)) if word.eq_ignore_ascii_case(keyword))
     }
 
     pub(super) fn word(&mut self, keyword: &str) -> bool {
@@ -49,7 +49,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn symbol(&mut self, wanted: &str) -> bool {
-        let found = matches!(self.peek(), Some(Kind::Symbol(symbol)) if *symbol == wanted);
+        let found = matches!(self.peek(), Some(LexemeKind::Symbol(symbol)) if *symbol == wanted);
         self.at += usize::from(found);
         found
     }
@@ -72,7 +72,7 @@ impl Parser<'_> {
 
     pub(super) fn name(&mut self) -> Parsed<String> {
         let name = match self.peek() {
-            Some(Kind::Word(name) | Kind::Name(name)) => name.clone(),
+            Some(LexemeKind::Word(name) | LexemeKind::Name(name)) => name.clone(),
             _ => return Err(self.unexpected()),
         };
         self.at += 1;
@@ -80,11 +80,11 @@ impl Parser<'_> {
     }
 
     pub(super) fn unexpected(&self) -> LanguageError {
-        match self.tokens.get(self.at) {
+        match self.lexemes.get(self.at) {
             None => LanguageError::Syntax("syntax error - unexpected end of statement".into()),
-            Some(token) => {
-                let near: String = self.text[token.at..].chars().take(20).collect();
-                LanguageError::syntax_at(token.at, &near)
+            Some(lexeme) => {
+                let near: String = self.text[lexeme.at..].chars().take(20).collect();
+                LanguageError::syntax_at(lexeme.at, &near)
             }
         }
     }

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::super::LanguageError;
-use super::super::expression::{Expression, Operator, State};
-use super::super::lexer::{Kind, Placeholder};
+use super::super::expression::{Expression, IsTest, Operator};
+use super::super::lexer::{LexemeKind, Placeholder};
 use super::cursor::is_reserved;
 use super::{MAX_DEPTH, Parsed, Parser};
 
@@ -52,7 +52,7 @@ impl Parser<'_> {
     /// The operator that comes next, how tightly it binds, and how many pieces it has.
     fn operator(&self) -> Option<(Operator, usize, usize)> {
         Some(match self.peek()? {
-            Kind::Symbol(symbol) => match *symbol {
+            LexemeKind::Symbol(symbol) => match *symbol {
                 "=" | "==" => (Operator::Equal, 3, 1),
                 "!=" | "<>" => (Operator::Unequal, 3, 1),
                 "<" => (Operator::Less, 3, 1),
@@ -66,7 +66,7 @@ impl Parser<'_> {
                 "/" => (Operator::Divide, 6, 1),
                 _ => return None,
             },
-            Kind::Word(word) => match word.to_ascii_uppercase().as_str() {
+            LexemeKind::Word(word) => match word.to_ascii_uppercase().as_str() {
                 "OR" => (Operator::Or, 1, 1),
                 "AND" => (Operator::And, 2, 1),
                 "IN" => (Operator::In, 3, 1),
@@ -80,11 +80,11 @@ impl Parser<'_> {
     fn state(&mut self, of: Expression) -> Parsed<Expression> {
         let negated = self.word("NOT");
         let state = if self.word("NULL") {
-            State::Null
+            IsTest::Null
         } else if self.word("MISSING") {
-            State::Missing
+            IsTest::Missing
         } else if self.word("VALUED") || self.word("KNOWN") {
-            State::Valued
+            IsTest::Valued
         } else {
             return Err(self.unexpected());
         };
@@ -102,8 +102,8 @@ impl Parser<'_> {
         let mut value = self.primary()?;
         loop {
             let star = matches!(
-                self.tokens.get(self.at + 1).map(|token| &token.kind),
-                Some(Kind::Symbol("*"))
+                self.lexemes.get(self.at + 1).map(|lexeme| &lexeme.kind),
+                Some(LexemeKind::Symbol("*"))
             );
             if !star && self.symbol(".") {
                 self.link()?;
@@ -125,24 +125,26 @@ impl Parser<'_> {
         };
         self.at += 1;
         match kind {
-            Kind::Text(text) => Ok(Expression::Literal(text.into())),
-            Kind::Number(number) => Ok(Expression::Literal(Value::Number(number))),
-            Kind::Parameter(Placeholder::Named(name)) => Ok(Expression::Named(name)),
-            Kind::Parameter(Placeholder::Numbered(number)) => Ok(Expression::Positional(number)),
-            Kind::Parameter(Placeholder::Next) => {
+            LexemeKind::Text(text) => Ok(Expression::Literal(text.into())),
+            LexemeKind::Number(number) => Ok(Expression::Literal(Value::Number(number))),
+            LexemeKind::Parameter(Placeholder::Named(name)) => Ok(Expression::Named(name)),
+            LexemeKind::Parameter(Placeholder::Numbered(number)) => {
+                Ok(Expression::Positional(number))
+            }
+            LexemeKind::Parameter(Placeholder::Next) => {
                 self.placeholders += 1;
                 Ok(Expression::Positional(self.placeholders))
             }
-            Kind::Symbol("(") => {
+            LexemeKind::Symbol("(") => {
                 let inner = self.expression()?;
                 self.expect_symbol(")")?;
                 Ok(inner)
             }
-            Kind::Symbol("[") => self.list("]", Self::expression).map(Expression::Array),
-            Kind::Symbol("{") => self
+            LexemeKind::Symbol("[") => self.list("]", Self::expression).map(Expression::Array),
+            LexemeKind::Symbol("{") => self
                 .list("}", |parser| {
                     let name = match parser.peek().cloned() {
-                        Some(Kind::Text(name)) => {
+                        Some(LexemeKind::Text(name)) => {
                             parser.at += 1;
                             name
                         }
@@ -152,9 +154,9 @@ impl Parser<'_> {
                     Ok((name, parser.expression()?))
                 })
                 .map(Expression::Object),
-            Kind::Name(name) => Ok(Expression::Name(name)),
-            Kind::Word(word) => self.word_expression(&word),
-            Kind::Symbol(_) => {
+            LexemeKind::Name(name) => Ok(Expression::Name(name)),
+            LexemeKind::Word(word) => self.word_expression(&word),
+            LexemeKind::Symbol(_) => {
                 self.at -= 1;
                 Err(self.unexpected())
             }

@@ -5,7 +5,7 @@ mod expressions;
 
 use super::LanguageError;
 use super::expression::Expression;
-use super::lexer::{Kind, Token, split};
+use super::lexer::{Lexeme, LexemeKind, split};
 use super::statement::{
     KeyspacePath, Projection, Select, Source, Statement, Term, Write, WriteKind,
 };
@@ -21,7 +21,7 @@ const MAX_LINKS: usize = 200;
 pub(in crate::http) fn parse(text: &str) -> Result<Statement, LanguageError> {
     let mut parser = Parser {
         text,
-        tokens: split(text)?,
+        lexemes: split(text)?,
         at: 0,
         depth: 0,
         links: 0,
@@ -29,7 +29,7 @@ pub(in crate::http) fn parse(text: &str) -> Result<Statement, LanguageError> {
     };
     let statement = parser.statement()?;
     parser.symbol(";");
-    match parser.tokens.get(parser.at) {
+    match parser.lexemes.get(parser.at) {
         None => Ok(statement),
         Some(_) => Err(parser.unexpected()),
     }
@@ -37,7 +37,7 @@ pub(in crate::http) fn parse(text: &str) -> Result<Statement, LanguageError> {
 
 struct Parser<'a> {
     text: &'a str,
-    tokens: Vec<Token>,
+    lexemes: Vec<Lexeme>,
     at: usize,
     depth: usize,
     links: usize,
@@ -54,7 +54,7 @@ impl Parser<'_> {
         }
         if self.word("EXECUTE") {
             let name = match self.peek().cloned() {
-                Some(Kind::Text(name)) => {
+                Some(LexemeKind::Text(name)) => {
                     self.at += 1;
                     name
                 }
@@ -71,9 +71,9 @@ impl Parser<'_> {
 
     fn prepare(&mut self) -> Parsed<Statement> {
         self.word("FORCE");
-        let begins = |kind: Option<&Kind>| {
+        let begins = |kind: Option<&LexemeKind>| {
             let word = match kind {
-                Some(Kind::Word(word)) => word.to_ascii_uppercase(),
+                Some(LexemeKind::Word(word)) => word.to_ascii_uppercase(),
                 _ => return false,
             };
             matches!(
@@ -91,9 +91,9 @@ impl Parser<'_> {
             Some(name)
         };
         let start = self
-            .tokens
+            .lexemes
             .get(self.at)
-            .map_or(self.text.len(), |token| token.at);
+            .map_or(self.text.len(), |lexeme| lexeme.at);
         match self.statement()? {
             Statement::Prepare { .. } | Statement::Execute { .. } => Err(LanguageError::Syntax(
                 "syntax error - only a statement that does something can be prepared".into(),
@@ -190,11 +190,11 @@ impl Parser<'_> {
         let (keyspace, mut alias) = self.keyspace()?;
         if self.word("AS") {
             alias = self.name()?;
-        } else if let Some(Kind::Word(word)) = self.peek()
+        } else if let Some(LexemeKind::Word(word)) = self.peek()
             && !is_reserved(word)
         {
             alias = self.name()?;
-        } else if matches!(self.peek(), Some(Kind::Name(_))) {
+        } else if matches!(self.peek(), Some(LexemeKind::Name(_))) {
             alias = self.name()?;
         }
         let keys = if self.word("USE") {
@@ -251,8 +251,8 @@ impl Parser<'_> {
         }
         let named = self.word("AS")
             || match self.peek() {
-                Some(Kind::Word(word)) => !is_reserved(word),
-                Some(Kind::Name(_)) => true,
+                Some(LexemeKind::Word(word)) => !is_reserved(word),
+                Some(LexemeKind::Name(_)) => true,
                 _ => false,
             };
         let name = if named {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde::Serialize;
 
-use super::super::{Place, Request, Response, query};
+use super::super::{HttpRequest, HttpResponse, HttpSession, query};
 use super::Script;
 use crate::service::Service;
 
 /// All scripts of a cluster.
 #[derive(Debug, Default)]
-pub struct Scripts {
+pub(crate) struct Scripts {
     inner: Mutex<Inner>,
 }
 
@@ -31,7 +31,7 @@ struct Entry {
 
 /// What became of a script so far.
 #[derive(Debug, Clone, Serialize)]
-pub struct ScriptStatus {
+pub(crate) struct ScriptStatus {
     /// Names the script.
     pub id: u64,
     /// What it says.
@@ -44,7 +44,7 @@ pub struct ScriptStatus {
 
 impl Scripts {
     /// Adds a script behind those that are there, until it is removed by its id.
-    pub fn add(&self, script: Script) -> u64 {
+    pub(crate) fn add(&self, script: Script) -> u64 {
         let mut inner = self.inner.lock();
         let id = inner.next_id;
         inner.next_id += 1;
@@ -59,7 +59,7 @@ impl Scripts {
     }
 
     /// Adds a script for as long as the guard lives.
-    pub fn guard(self: &Arc<Self>, script: Script) -> ScriptGuard {
+    pub(crate) fn guard(self: &Arc<Self>, script: Script) -> ScriptGuard {
         ScriptGuard {
             scripts: self.clone(),
             id: self.add(script),
@@ -67,7 +67,7 @@ impl Scripts {
     }
 
     /// Removes a script; false if there was none.
-    pub fn remove(&self, id: u64) -> bool {
+    pub(crate) fn remove(&self, id: u64) -> bool {
         let mut inner = self.inner.lock();
         let before = inner.entries.len();
         inner.entries.retain(|entry| entry.id != id);
@@ -75,12 +75,12 @@ impl Scripts {
     }
 
     /// Removes all scripts.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.inner.lock().entries.clear();
     }
 
     /// What became of each script so far.
-    pub fn list(&self) -> Vec<ScriptStatus> {
+    pub(crate) fn list(&self) -> Vec<ScriptStatus> {
         self.inner
             .lock()
             .entries
@@ -90,7 +90,7 @@ impl Scripts {
     }
 
     /// What became of one script so far.
-    pub fn status(&self, id: u64) -> Option<ScriptStatus> {
+    pub(crate) fn status(&self, id: u64) -> Option<ScriptStatus> {
         let inner = self.inner.lock();
         inner
             .entries
@@ -100,28 +100,37 @@ impl Scripts {
     }
 
     /// The answer of the first script that matches, if one does.
-    pub(in crate::http) fn answer(&self, request: &Request, place: &Place) -> Option<Response> {
+    pub(in crate::http) fn answer(
+        &self,
+        request: &HttpRequest,
+        session: &HttpSession,
+    ) -> Option<HttpResponse> {
         if self.inner.lock().entries.is_empty() {
             return None;
         }
-        let statement = match place.service {
-            Service::Query | Service::Analytics => query::statement_of(request, place),
+        let statement = match session.service {
+            Service::Query | Service::Analytics => query::statement_of(request, session),
             Service::Kv | Service::Mgmt | Service::Search | Service::Views => None,
         };
         let mut inner = self.inner.lock();
         let entry = inner.entries.iter_mut().find_map(|entry| {
             entry
-                .takes(request, place, statement.as_deref())
+                .takes(request, session, statement.as_deref())
                 .then_some(entry)
         })?;
         tracing::debug!(id = entry.id, script = %entry.script, "script answers");
-        Some(entry.script.respond(request, place))
+        Some(entry.script.respond(request, session))
     }
 }
 
 impl Entry {
-    fn takes(&mut self, request: &Request, place: &Place, statement: Option<&str>) -> bool {
-        if !self.script.matches(request, place, statement) {
+    fn takes(
+        &mut self,
+        request: &HttpRequest,
+        session: &HttpSession,
+        statement: Option<&str>,
+    ) -> bool {
+        if !self.script.matches(request, session, statement) {
             return false;
         }
         self.seen += 1;

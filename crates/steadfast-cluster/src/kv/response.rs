@@ -7,13 +7,13 @@ use steadfast_wire::extras::MutationTokenExtras;
 use steadfast_wire::frame_info::{ResponseFrameInfo, ServerDuration};
 use steadfast_wire::{Datatype, ErrorBody, Feature, Frame, FrameBuilder, Status};
 
-use crate::store::document::{Document, inflate};
+use crate::store::document::{StoredDocument, inflate};
 use crate::store::write::Receipt;
 use steadfast_wire::hello::FeatureSet;
 
 /// How to write answers: what the client understands, and since when it waits.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Style {
+pub(super) struct ResponseWriter {
     pub features: FeatureSet,
     /// When the bytes of the request were read.
     pub received: Instant,
@@ -21,20 +21,20 @@ pub(super) struct Style {
 
 /// An answer, but for what it repeats of its request.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Reply<'a> {
+pub(super) struct KvResponse<'a> {
     pub cas: u64,
     pub datatype: Datatype,
     pub extras: &'a [u8],
     pub value: &'a [u8],
 }
 
-impl Style {
+impl ResponseWriter {
     /// Writes an answer.
     pub(super) fn write(
         &self,
         frame: &Frame,
         status: Status,
-        reply: Reply<'_>,
+        response: KvResponse<'_>,
         out: &mut BytesMut,
     ) {
         let duration = self
@@ -43,10 +43,10 @@ impl Style {
             .then(|| self.duration());
         let encoded = FrameBuilder::reply(frame, status)
             .framing(duration)
-            .cas(reply.cas)
-            .datatype(self.understood(reply.datatype))
-            .extras(reply.extras)
-            .value(reply.value)
+            .cas(response.cas)
+            .datatype(self.understood(response.datatype))
+            .extras(response.extras)
+            .value(response.value)
             .encode(out);
         if let Err(error) = encoded {
             // No answer of this server comes near the limits of a frame.
@@ -76,11 +76,11 @@ impl Style {
         self.write(
             frame,
             status,
-            Reply {
+            KvResponse {
                 cas: receipt.cas,
                 extras,
                 value,
-                ..Reply::default()
+                ..KvResponse::default()
             },
             out,
         );
@@ -90,7 +90,7 @@ impl Style {
     pub(super) fn write_document(
         &self,
         frame: &Frame,
-        document: &Document,
+        document: &StoredDocument,
         cas: u64,
         out: &mut BytesMut,
     ) -> Result<(), Status> {
@@ -102,7 +102,7 @@ impl Style {
             self.write(
                 frame,
                 Status::Success,
-                Reply {
+                KvResponse {
                     cas,
                     datatype,
                     extras: &extras,
@@ -116,7 +116,7 @@ impl Style {
             self.write(
                 frame,
                 Status::Success,
-                Reply {
+                KvResponse {
                     cas,
                     datatype,
                     extras: &extras,
@@ -147,10 +147,10 @@ impl Style {
         self.write(
             frame,
             status,
-            Reply {
+            KvResponse {
                 datatype,
                 value,
-                ..Reply::default()
+                ..KvResponse::default()
             },
             out,
         );

@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::super::Response;
-use super::super::rows::{Envelope, Outcome};
+use super::super::HttpResponse;
+use super::super::rows::{Envelope, RowsSummary};
 
 /// What an answer says about the request it belongs to.
 #[derive(Debug, Clone)]
-pub(in crate::http) struct Header {
+pub(in crate::http) struct ResponseMeta {
     request_id: String,
     client_context_id: Option<String>,
     started: Instant,
@@ -22,7 +22,7 @@ pub(in crate::http) struct Header {
     pub counts_objects: bool,
 }
 
-impl Header {
+impl ResponseMeta {
     pub(in crate::http) fn new(client_context_id: Option<&str>) -> Self {
         let id = format!("{:032x}", rand::random::<u128>());
         Self {
@@ -60,22 +60,22 @@ impl Header {
         head.push_str("\"results\":[\n");
         Envelope {
             head,
-            tail: Box::new(move |outcome| {
-                let errors = outcome.error.iter().cloned().collect();
-                let status = if outcome.error.is_some() {
+            tail: Box::new(move |summary| {
+                let errors = summary.error.iter().cloned().collect();
+                let status = if summary.error.is_some() {
                     "errors"
                 } else {
                     "success"
                 };
-                format!("\n],\n{}", self.closing(status, errors, outcome))
+                format!("\n],\n{}", self.closing(status, errors, summary))
             }),
         }
     }
 
     /// An answer that is nothing but an error.
-    pub(in crate::http) fn failed(&self, status: u16, error: Value) -> Response {
-        let closing = self.closing("fatal", vec![error], &Outcome::default());
-        Response::new(
+    pub(in crate::http) fn failed(&self, status: u16, error: Value) -> HttpResponse {
+        let closing = self.closing("fatal", vec![error], &RowsSummary::default());
+        HttpResponse::new(
             status,
             "application/json",
             format!("{}{closing}", self.opening()),
@@ -93,13 +93,13 @@ impl Header {
         text
     }
 
-    fn closing(&self, status: &str, errors: Vec<Value>, outcome: &Outcome) -> String {
+    fn closing(&self, status: &str, errors: Vec<Value>, summary: &RowsSummary) -> String {
         let elapsed = milliseconds(self.started.elapsed());
         let mut metrics = json!({
             "elapsedTime": elapsed,
             "executionTime": elapsed,
-            "resultCount": outcome.rows,
-            "resultSize": outcome.bytes,
+            "resultCount": summary.rows,
+            "resultSize": summary.bytes,
         });
         if self.counts_objects {
             metrics["processedObjects"] = 0.into();
