@@ -312,17 +312,17 @@ impl RequestOptions {
 /// Adds the methods that set [`RequestOptions`] to a builder that keeps them in
 /// this field.
 macro_rules! request_option_methods {
-    ($field:ident) => {
+    ($($field:ident).+) => {
         /// Limits the time of the whole operation: all attempts, the waits between
         /// them and, where there are rows, reading them.
         pub fn timeout(mut self, timeout: std::time::Duration) -> Self {
-            self.$field.timeout = Some(timeout);
+            self.$($field).+.timeout = Some(timeout);
             self
         }
 
         /// Uses this retry strategy instead of the client's.
         pub fn retry(mut self, strategy: impl steadfast::RetryStrategy + 'static) -> Self {
-            self.$field.strategy = Some(std::sync::Arc::new(strategy));
+            self.$($field).+.strategy = Some(std::sync::Arc::new(strategy));
             self
         }
 
@@ -331,13 +331,13 @@ macro_rules! request_option_methods {
             mut self,
             strategy: std::sync::Arc<dyn steadfast::RetryStrategy>,
         ) -> Self {
-            self.$field.strategy = Some(strategy);
+            self.$($field).+.strategy = Some(strategy);
             self
         }
 
         /// Attaches a value that strategies can read.
         pub fn context<C: std::any::Any + Send + Sync>(mut self, context: C) -> Self {
-            self.$field.context = Some(std::sync::Arc::new(context));
+            self.$($field).+.context = Some(std::sync::Arc::new(context));
             self
         }
     };

@@ -61,7 +61,6 @@ mod bucket;
 mod client;
 mod cluster;
 pub mod collection;
-mod collections;
 mod config_error;
 mod connection_string;
 mod credentials;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::{Value, json};
-use steadfast_couchbase::diagnostics::{Checkup, Finding, Outcome};
+use steadfast_couchbase::diagnostics::{CheckResult, Checkup, Finding};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::connect::ConnectArgs;
@@ -48,7 +48,7 @@ pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<()> {
     let findings = checkup.run(report).await.map_err(usage)?;
     if findings
         .iter()
-        .any(|finding| finding.outcome == Outcome::Fails)
+        .any(|finding| finding.outcome == CheckResult::Fails)
     {
         return Err(AlreadyReported::FAILED.into());
     }

@@ -58,7 +58,7 @@ enum State {
 /// The right to one attempt. Hand it back with what became of the attempt; one
 /// that is lost does no harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "an attempt whose outcome is not recorded does not count"]
+#[must_use = "an attempt whose signal is not recorded does not count"]
 pub(crate) struct Permit {
     era: u64,
 }
@@ -72,7 +72,7 @@ pub(crate) struct Refused {
 
 /// What an attempt says of its endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum Signal {
     /// It answered, whatever it said.
     Alive,
     /// It did not answer in time, or the connection broke.
@@ -112,9 +112,9 @@ impl Breaker {
 
     /// Takes note of what became of an attempt.
     #[inline]
-    pub(crate) fn record(&self, permit: Permit, outcome: Outcome, now: Instant) {
+    pub(crate) fn record(&self, permit: Permit, signal: Signal, now: Instant) {
         if let Some(on) = &self.on {
-            on.circuit.lock().record(permit, outcome, now, &on.options);
+            on.circuit.lock().record(permit, signal, now, &on.options);
         }
     }
 
@@ -149,27 +149,27 @@ impl Circuit {
         Ok(Permit { era: self.era })
     }
 
-    fn record(&mut self, permit: Permit, outcome: Outcome, now: Instant, options: &BreakerOptions) {
+    fn record(&mut self, permit: Permit, signal: Signal, now: Instant, options: &BreakerOptions) {
         if permit.era != self.era {
             return;
         }
         let until = now + options.sleep_window;
-        match (&mut self.state, outcome) {
-            (State::Closed(_), Outcome::NotMade) => {}
-            (State::Closed(window), outcome) => {
-                window.count(now, outcome == Outcome::Failed);
-                if outcome == Outcome::Failed && is_broken(window, options) {
+        match (&mut self.state, signal) {
+            (State::Closed(_), Signal::NotMade) => {}
+            (State::Closed(window), signal) => {
+                window.count(now, signal == Signal::Failed);
+                if signal == Signal::Failed && is_broken(window, options) {
                     self.enter(State::Open { until });
                 }
             }
-            (State::HalfOpen { .. }, Outcome::Alive) => {
+            (State::HalfOpen { .. }, Signal::Alive) => {
                 self.enter(State::Closed(Window::new(options.rolling_window)));
             }
-            (State::HalfOpen { .. }, Outcome::Failed) => self.enter(State::Open { until }),
+            (State::HalfOpen { .. }, Signal::Failed) => self.enter(State::Open { until }),
             // The next may be the canary, at once.
-            (State::HalfOpen { .. }, Outcome::NotMade) => self.enter(State::Open { until: now }),
+            (State::HalfOpen { .. }, Signal::NotMade) => self.enter(State::Open { until: now }),
             // No permit is given out in this state.
-            (State::Open { .. }, Outcome::Alive | Outcome::Failed | Outcome::NotMade) => {}
+            (State::Open { .. }, Signal::Alive | Signal::Failed | Signal::NotMade) => {}
         }
     }
 

@@ -26,32 +26,32 @@ impl Scene {
         self.breaker.allow(self.now)
     }
 
-    fn attempt(&self, outcome: Outcome) -> bool {
+    fn attempt(&self, signal: Signal) -> bool {
         match self.allow() {
             Ok(permit) => {
-                self.breaker.record(permit, outcome, self.now);
+                self.breaker.record(permit, signal, self.now);
                 true
             }
             Err(_) => false,
         }
     }
 
-    fn attempts(&self, count: usize, outcome: Outcome) -> usize {
-        (0..count).filter(|_| self.attempt(outcome)).count()
+    fn attempts(&self, count: usize, signal: Signal) -> usize {
+        (0..count).filter(|_| self.attempt(signal)).count()
     }
 
     fn opened() -> Self {
         let scene = Self::new();
-        assert_eq!(scene.attempts(100, Outcome::Failed), 20);
+        assert_eq!(scene.attempts(100, Signal::Failed), 20);
         scene
     }
 
     fn is_closed(&self) -> bool {
-        self.attempts(100, Outcome::Alive) == 100
+        self.attempts(100, Signal::Alive) == 100
     }
 }
 
-use Outcome::{Alive, Failed, NotMade};
+use Signal::{Alive, Failed, NotMade};
 
 #[test]
 fn it_opens_at_the_volume_and_share_that_are_set_and_not_before() {
@@ -122,7 +122,7 @@ fn a_canary_that_is_never_heard_of_again_is_followed_by_another() {
     assert!(scene.allow().is_err());
     scene.pass(1);
     let second = scene.allow().unwrap();
-    // The first one's outcome, should it come after all, decides nothing.
+    // The first one's signal, should it come after all, decides nothing.
     scene.breaker.record(lost, Alive, scene.now);
     assert!(scene.allow().is_err());
     scene.breaker.record(second, Alive, scene.now);

@@ -16,12 +16,12 @@ use tokio_util::task::TaskTracker;
 
 use crate::credentials::Credentials;
 use crate::fast_fail::fast_fail_on_terminal_errors;
+use crate::kv::attempt::server_duration;
 use crate::kv::connection::Connection;
-use crate::kv::last::server_duration;
 use crate::observe::{Orphan, Reports};
 use crate::options::{ClusterOptions, Network};
 use crate::services::Services;
-use crate::topology::{Address, BucketCore, Slot, Terminals, track_cluster};
+use crate::topology::{Address, BucketCore, Terminals, track_cluster};
 
 /// What all parts of a client share. Owned by its handles and its tasks.
 pub(crate) struct Core {
@@ -119,7 +119,7 @@ impl Core {
         self.credentials.store(Arc::new(credentials));
         self.terminals.forget_credentials();
         for bucket in self.buckets() {
-            let routes = bucket.routes();
+            let routes = bucket.routes.load();
             let nodes = routes.iter().flat_map(|routes| routes.nodes());
             nodes.for_each(|node| node.forget_credentials());
         }
@@ -153,7 +153,7 @@ impl Core {
 
     /// Uses a config if it is newer than what is known of its kind. The
     /// revisions of the cluster and of a bucket are not those of each other.
-    pub(crate) fn learn(&self, config: Arc<ClusterConfig>) {
+    pub(crate) fn apply_config(&self, config: Arc<ClusterConfig>) {
         let place = match &config.bucket {
             None => &self.global,
             Some(_) => &self.of_bucket,
@@ -193,10 +193,10 @@ impl Core {
             .send_modify(|changes| *changes = changes.wrapping_add(1));
     }
 
-    /// Those who could not be dispatched have news, on every bucket.
-    pub(crate) fn release_blocked(&self) {
+    /// Wakes blocked requests on every bucket.
+    pub(crate) fn wake_blocked(&self) {
         for bucket in self.buckets() {
-            bucket.parking.release(|wish| wish.blocked);
+            bucket.waiting.wake(|condition| condition.blocked);
         }
     }
 
@@ -250,12 +250,6 @@ impl Core {
                 .find(|(_, alternate)| is_seed(&alternate.hostname))
                 .map(|(name, _)| name.clone())
         })
-    }
-
-    /// There is one connection without a bucket at a time; what others were told
-    /// before is of no account.
-    pub(crate) fn keep_only_tracking(&self, slot: &Slot) {
-        self.terminals.forget_unless(slot);
     }
 
     /// An answer came that nobody waits for any longer.

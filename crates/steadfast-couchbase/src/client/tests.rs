@@ -39,14 +39,14 @@ async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 /// are.
 fn left_behind(cluster: &Cluster) -> (usize, usize, usize) {
     let bucket = cluster.core().bucket(BUCKET);
-    let routes = bucket.routes();
+    let routes = bucket.routes.load();
     let connections: Vec<_> = routes
         .iter()
         .flat_map(|routes| routes.nodes())
         .flat_map(|node| node.connections())
         .collect();
     let in_flight = connections.iter().map(|it| it.in_flight()).sum();
-    (in_flight, bucket.parking.len(), connections.len())
+    (in_flight, bucket.waiting.len(), connections.len())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,32 +1,25 @@
-//! Adding bytes to a document.
+//! Appends and prepends bytes to a document.
 
 use bytes::Bytes;
 
 use super::options::{awaitable, cas_option, common_options, durability_option};
-use super::{Collection, MutationResult, check};
+use super::{Collection, MutationResult};
 use crate::error::Result;
-use crate::kv::execute::execute;
 use crate::kv::operation::KvOperation;
-use crate::kv::packing::Packing;
-use crate::kv::request::{Body, Common, DurabilityLevel};
+use crate::kv::request::{KvRequest, Value};
 
-/// Adds bytes to a document; see [`Collection::append`] and
+/// Appends or prepends bytes; see [`Collection::append`] and
 /// [`Collection::prepend`].
 #[must_use = "nothing happens until it is awaited"]
 pub struct Concatenate<'a> {
-    on: &'a Collection,
-    operation: KvOperation,
-    id: &'a str,
-    bytes: Bytes,
-    cas: Option<u64>,
-    durability: Option<DurabilityLevel>,
-    common: Common,
+    request: KvRequest<'a>,
 }
 
 impl Collection {
-    /// Adds bytes behind those of a document, which must exist.
+    /// Appends bytes to a document, which must exist.
     ///
-    /// The server does not look at what the bytes are; JSON hardly stays JSON.
+    /// The server does not look at the bytes; a JSON document is usually no longer
+    /// JSON afterwards.
     ///
     /// ```no_run
     /// # use steadfast_couchbase::collection::Raw;
@@ -40,7 +33,7 @@ impl Collection {
         Concatenate::new(self, KvOperation::Append, id, bytes.into())
     }
 
-    /// Adds bytes before those of a document, which must exist.
+    /// Prepends bytes to a document, which must exist.
     ///
     /// ```no_run
     /// # async fn example(logs: steadfast_couchbase::Collection) -> Result<(), steadfast_couchbase::Error> {
@@ -60,29 +53,14 @@ awaitable!(Concatenate => MutationResult);
 
 impl<'a> Concatenate<'a> {
     fn new(on: &'a Collection, operation: KvOperation, id: &'a str, bytes: Bytes) -> Self {
-        Self {
-            on,
-            operation,
-            id,
-            bytes,
-            cas: None,
-            durability: None,
-            common: Common::default(),
-        }
+        let mut request = KvRequest::new(on, operation, id);
+        request.value = Value::Shared(bytes);
+        request.compressible = true;
+        Self { request }
     }
 
     async fn run(self) -> Result<MutationResult> {
-        let operation = self.operation;
-        check::key(operation, &self.on.collection, self.id)?;
-        check::value(operation, &self.bytes)?;
-        let body = Body {
-            value: &self.bytes,
-            cas: check::cas(operation, self.cas)?,
-            durability: self.durability,
-            packing: Packing::Possible,
-            ..Body::default()
-        };
-        let answer = execute(operation, self.on.subject(self.id), body, &self.common).await?;
-        Ok(MutationResult::read(&answer, &self.on.bucket.name))
+        let response = self.request.execute().await?;
+        Ok(MutationResult::read(&response, &self.request.bucket.name))
     }
 }

@@ -1,28 +1,23 @@
-//! Counting.
+//! Increments and decrements counters.
 
 use steadfast_wire::extras::{self, CounterValue};
 
 use super::options::{awaitable, common_options, durability_option, expiry_option};
-use super::{Collection, Expiry, MutationResult, MutationToken, check, result};
+use super::{Collection, Expiry, MutationResult, MutationToken};
 use crate::error::Result;
-use crate::kv::execute::execute;
 use crate::kv::operation::KvOperation;
-use crate::kv::request::{Body, Common, DurabilityLevel, Extras};
+use crate::kv::request::KvRequest;
 
-/// Counts; see [`Collection::increment`] and [`Collection::decrement`].
+/// Changes a counter; see [`Collection::increment`] and [`Collection::decrement`].
 #[must_use = "nothing happens until it is awaited"]
 pub struct Count<'a> {
-    on: &'a Collection,
-    operation: KvOperation,
-    id: &'a str,
+    request: KvRequest<'a>,
     delta: u64,
     initial: Option<u64>,
     expiry: Expiry,
-    durability: Option<DurabilityLevel>,
-    common: Common,
 }
 
-/// What a counter is now.
+/// The new value of a counter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CounterResult {
     value: u64,
@@ -30,14 +25,14 @@ pub struct CounterResult {
 }
 
 impl Collection {
-    /// Adds one to a counter, or as much as [`Count::delta`] says. A counter is a
-    /// document that is a whole number; beyond the largest it starts at zero again.
+    /// Adds one, or [`Count::delta`], to a counter. A counter is a document that
+    /// contains a whole number; after the largest it continues at zero.
     ///
-    /// One that does not exist is created with [`Count::initial`], which is then
-    /// its value, or is a
-    /// [`DocumentNotFound`](crate::ErrorKind::DocumentNotFound) without.
+    /// With [`Count::initial`], a missing counter is created with that value.
+    /// Without it, a missing counter is a
+    /// [`DocumentNotFound`](crate::ErrorKind::DocumentNotFound).
     ///
-    /// Not idempotent: an increment whose answer was lost is not sent again, and
+    /// Not idempotent: an increment whose response was lost is not sent again, and
     /// the error says that it may have been applied.
     ///
     /// ```no_run
@@ -51,8 +46,8 @@ impl Collection {
         Count::new(self, KvOperation::Increment, id)
     }
 
-    /// Subtracts one from a counter, or as much as [`Count::delta`] says; it stops
-    /// at zero. Else as [`increment`](Self::increment).
+    /// Subtracts one, or [`Count::delta`], from a counter, and stops at zero.
+    /// Otherwise like [`increment`](Self::increment).
     ///
     /// ```no_run
     /// # async fn example(counters: steadfast_couchbase::Collection) -> Result<(), steadfast_couchbase::Error> {
@@ -73,39 +68,33 @@ awaitable!(Count => CounterResult);
 impl<'a> Count<'a> {
     fn new(on: &'a Collection, operation: KvOperation, id: &'a str) -> Self {
         Self {
-            on,
-            operation,
-            id,
+            request: KvRequest::new(on, operation, id),
             delta: 1,
             initial: None,
             expiry: Expiry::NEVER,
-            durability: None,
-            common: Common::default(),
         }
     }
 
-    /// By so much, instead of one.
+    /// Sets the amount; the default is one.
     pub fn delta(mut self, delta: u64) -> Self {
         self.delta = delta;
         self
     }
 
-    /// What the counter is if it does not exist. An expiry is for a counter that
-    /// is created, too; that of an existing one stays.
+    /// Creates a missing counter with this value. An expiry applies to a new counter
+    /// only.
     pub fn initial(mut self, initial: u64) -> Self {
         self.initial = Some(initial);
         self
     }
 
-    async fn run(self) -> Result<CounterResult> {
-        let operation = self.operation;
-        check::key(operation, &self.on.collection, self.id)?;
+    async fn run(mut self) -> Result<CounterResult> {
         let expiry = match self.initial {
-            Some(_) => check::expiry(operation, self.expiry)?,
+            Some(_) => self.expiry.encode(&self.request)?,
             None if self.expiry.is_never() => extras::CounterExtras::DO_NOT_CREATE,
             None => {
-                let problem = "an expiry is for a counter that is created, by an initial value";
-                return Err(check::invalid(operation, problem));
+                let problem = "an expiry requires an initial value: it applies to new counters";
+                return Err(self.request.invalid(problem));
             }
         };
         let counter = extras::CounterExtras {
@@ -113,34 +102,29 @@ impl<'a> Count<'a> {
             initial: self.initial.unwrap_or_default(),
             expiry,
         };
-        let body = Body {
-            extras: Extras::of(&counter.to_bytes()),
-            durability: self.durability,
-            ..Body::default()
-        };
-        let answer = execute(operation, self.on.subject(self.id), body, &self.common).await?;
-        let value = result::value(operation, &answer.frame)?;
+        self.request.extras = counter.to_bytes()[..].into();
+        let response = self.request.execute().await?;
         let value =
-            CounterValue::decode(&value).map_err(|error| result::unreadable(operation, error))?;
+            CounterValue::decode(&response.value()?).map_err(|error| response.unreadable(error))?;
         Ok(CounterResult {
             value: value.value,
-            mutation: MutationResult::read(&answer, &self.on.bucket.name),
+            mutation: MutationResult::read(&response, &self.request.bucket.name),
         })
     }
 }
 
 impl CounterResult {
-    /// What the counter is now.
+    /// The new value.
     pub fn value(&self) -> u64 {
         self.value
     }
 
-    /// The document's version now.
+    /// The document's new version.
     pub fn cas(&self) -> u64 {
         self.mutation.cas()
     }
 
-    /// Which write it was, if the server said so.
+    /// The token of the write, if the server sent one.
     pub fn token(&self) -> Option<&MutationToken> {
         self.mutation.token()
     }

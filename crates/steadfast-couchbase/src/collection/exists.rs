@@ -1,24 +1,21 @@
-//! Whether there is a document.
+//! Checks whether a document exists.
 
 use steadfast_wire::Entries;
 use steadfast_wire::observe::{KeyState, ObserveResult};
 
+use super::Collection;
 use super::options::{awaitable, common_options};
-use super::{Collection, check, result};
 use crate::error::Result;
-use crate::kv::execute::execute;
 use crate::kv::operation::KvOperation;
-use crate::kv::request::{Body, Common, KeyPlace};
+use crate::kv::request::{KeyPlace, KvRequest};
 
-/// Asks whether there is a document; see [`Collection::exists`].
+/// Checks whether a document exists; see [`Collection::exists`].
 #[must_use = "nothing happens until it is awaited"]
 pub struct Exists<'a> {
-    on: &'a Collection,
-    id: &'a str,
-    common: Common,
+    request: KvRequest<'a>,
 }
 
-/// Whether there is a document.
+/// Whether a document exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExistsResult {
     exists: bool,
@@ -26,7 +23,7 @@ pub struct ExistsResult {
 }
 
 impl Collection {
-    /// Asks whether there is a document, without reading it.
+    /// Checks whether a document exists, without reading it.
     ///
     /// ```no_run
     /// # async fn example(users: steadfast_couchbase::Collection) -> Result<(), steadfast_couchbase::Error> {
@@ -37,8 +34,9 @@ impl Collection {
     /// # }
     /// ```
     pub fn exists<'a>(&'a self, id: &'a str) -> Exists<'a> {
-        let (on, common) = (self, Common::default());
-        Exists { on, id, common }
+        let mut request = KvRequest::new(self, KvOperation::Exists, id);
+        request.key = KeyPlace::InValue;
+        Exists { request }
     }
 }
 
@@ -47,24 +45,18 @@ awaitable!(Exists => ExistsResult);
 
 impl Exists<'_> {
     async fn run(self) -> Result<ExistsResult> {
-        let operation = KvOperation::Exists;
-        check::key(operation, &self.on.collection, self.id)?;
-        let body = Body {
-            key: KeyPlace::InValue,
-            ..Body::default()
-        };
-        let answer = execute(operation, self.on.subject(self.id), body, &self.common).await?;
-        let value = result::value(operation, &answer.frame)?;
+        let response = self.request.execute().await?;
+        let value = response.value()?;
         let observed = Entries::<ObserveResult<'_>>::new(&value).next();
         let observed = observed
-            .ok_or_else(|| result::unreadable(operation, "it is empty"))?
-            .map_err(|error| result::unreadable(operation, error))?;
+            .ok_or_else(|| response.unreadable("it is empty"))?
+            .map_err(|error| response.unreadable(error))?;
         let exists = match observed.state {
             KeyState::NotPersisted | KeyState::Persisted => true,
             KeyState::NotFound | KeyState::LogicallyDeleted => false,
             KeyState::Unknown(state) => {
                 let problem = format!("it has a state of {:#04x}", state.code());
-                return Err(result::unreadable(operation, problem));
+                return Err(response.unreadable(problem));
             }
         };
         let cas = if exists { observed.cas } else { 0 };
@@ -73,12 +65,12 @@ impl Exists<'_> {
 }
 
 impl ExistsResult {
-    /// Whether there is one.
+    /// Whether the document exists.
     pub fn exists(&self) -> bool {
         self.exists
     }
 
-    /// The document's version; 0 if there is none.
+    /// The document's version; 0 if it does not exist.
     pub fn cas(&self) -> u64 {
         self.cas
     }

@@ -1,16 +1,19 @@
-//! When documents vanish, as the protocol has it.
+//! Document expiry and its encoding.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Up to this many seconds the protocol takes an expiry for a span of time, and
-/// beyond for a moment since 1970.
+use crate::error::Result;
+use crate::kv::request::KvRequest;
+
+/// Up to this many seconds the protocol reads an expiry as a time from now, and
+/// beyond as seconds since 1970.
 const LONGEST_SPAN: u64 = 30 * 24 * 60 * 60;
 
-/// The last moment that the protocol can say. The greatest number stands for
-/// something else where a counter is concerned.
+/// The last moment that fits the protocol. The largest number has another meaning
+/// for counters.
 const LAST_MOMENT: u64 = u32::MAX as u64 - 1;
 
-/// When a document vanishes: after a while, at a moment, or never.
+/// When a document expires: after a time, at a moment, or never.
 ///
 /// ```
 /// use std::time::{Duration, SystemTime};
@@ -22,9 +25,8 @@ const LAST_MOMENT: u64 = u32::MAX as u64 - 1;
 /// assert_eq!(Expiry::from(Duration::ZERO), Expiry::NEVER);
 /// ```
 ///
-/// The protocol counts in seconds. Spans and moments are rounded up to whole ones, so
-/// that a document does not vanish before its time; a moment that has passed lets it
-/// vanish at once.
+/// The protocol counts in seconds. Times and moments are rounded up, so that a
+/// document does not expire too early. A moment in the past expires it at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expiry(When);
 
@@ -37,16 +39,17 @@ enum When {
 }
 
 impl Expiry {
-    /// Not at all.
+    /// Never.
     pub const NEVER: Self = Self(When::Never);
 
     pub(super) fn is_never(self) -> bool {
         self.0 == When::Never
     }
 
-    /// The number on the wire, or why there is none.
-    pub(super) fn encode(self) -> Result<u32, &'static str> {
+    /// Encodes the expiry for a request.
+    pub(super) fn encode(self, request: &KvRequest<'_>) -> Result<u32> {
         self.encode_at(SystemTime::now())
+            .map_err(|problem| request.invalid(problem))
     }
 
     fn encode_at(self, now: SystemTime) -> Result<u32, &'static str> {

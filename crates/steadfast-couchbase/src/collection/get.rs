@@ -1,29 +1,25 @@
-//! Reading a document.
+//! Reads a document.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use steadfast_wire::Frame;
 use steadfast_wire::extras::DocumentFlags;
 
+use super::Collection;
 use super::lookup_in::{LookupInSpec, Paths};
 use super::options::{awaitable, common_options};
 use super::value::{Format, decode};
-use super::{Collection, check, result};
 use crate::error::{Error, ErrorKind, Result};
-use crate::kv::execute::execute;
 use crate::kv::operation::KvOperation;
-use crate::kv::request::{Body, Common};
+use crate::kv::request::{KvRequest, KvResponse};
 
 /// Reads a document; see [`Collection::get`].
 #[must_use = "nothing happens until it is awaited"]
 pub struct Get<'a> {
-    on: &'a Collection,
-    id: &'a str,
+    request: KvRequest<'a>,
     with_expiry: bool,
-    common: Common,
 }
 
 /// A document.
@@ -47,10 +43,8 @@ impl Collection {
     /// ```
     pub fn get<'a>(&'a self, id: &'a str) -> Get<'a> {
         Get {
-            on: self,
-            id,
+            request: KvRequest::new(self, KvOperation::Get, id),
             with_expiry: false,
-            common: Common::default(),
         }
     }
 }
@@ -59,7 +53,7 @@ common_options!(Get);
 awaitable!(Get => GetResult);
 
 impl Get<'_> {
-    /// Asks when the document vanishes, too.
+    /// Reads the expiry of the document as well.
     pub fn with_expiry(mut self) -> Self {
         self.with_expiry = true;
         self
@@ -69,43 +63,38 @@ impl Get<'_> {
     fn run(self) -> impl Future<Output = Result<GetResult>> + Send {
         async move {
             if self.with_expiry {
-                // In a box, so that the others do not carry it.
+                // Boxed, so that other reads do not carry it.
                 return Box::pin(self.run_with_expiry()).await;
             }
-            let operation = KvOperation::Get;
-            check::key(operation, &self.on.collection, self.id)?;
-            let subject = self.on.subject(self.id);
-            let answer = execute(operation, subject, Body::default(), &self.common).await?;
-            GetResult::read(operation, &answer.frame)
+            GetResult::read(&self.request.execute().await?)
         }
     }
 
-    /// The protocol has no command for it: the expiry is an attribute that the
-    /// server makes up, and the document is what is at no path at all.
-    async fn run_with_expiry(self) -> Result<GetResult> {
+    /// Reads the document and its expiry in one lookup, because the protocol has no
+    /// command for that: the expiry is a virtual attribute, and the empty path is
+    /// the document.
+    async fn run_with_expiry(mut self) -> Result<GetResult> {
         #[derive(Deserialize)]
         struct Metadata {
             exptime: u64,
             flags: Option<u32>,
         }
 
-        let operation = KvOperation::GetWithExpiry;
-        check::key(operation, &self.on.collection, self.id)?;
+        self.request.operation = KvOperation::GetWithExpiry;
         let specs = [
             LookupInSpec::get("$document").xattr(),
             LookupInSpec::get(""),
         ];
-        let paths = Paths::encode(operation, &specs)?;
-        let subject = self.on.subject(self.id);
-        let answer = execute(operation, subject, paths.body(), &self.common).await?;
-        let found = paths.read(operation, &answer.frame)?;
+        let paths = Paths::encode(&mut self.request, &specs)?;
+        let response = self.request.execute().await?;
+        let found = paths.read(&self.request, &response)?;
         let metadata: Metadata = found.content_as(0)?;
         let expiry = UNIX_EPOCH
             .checked_add(Duration::from_secs(metadata.exptime))
-            .ok_or_else(|| result::unreadable(operation, "its expiry is no moment"))?;
+            .ok_or_else(|| response.unreadable("its expiry is out of range"))?;
         Ok(GetResult {
             value: found.bytes(1)?.clone(),
-            // Servers before 7.0 do not say; then the bytes have to.
+            // Servers before 7.0 do not send the flags.
             flags: metadata.flags.unwrap_or(Format::Unknown.flags()),
             cas: found.cas(),
             expiry: (expiry != UNIX_EPOCH).then_some(expiry),
@@ -114,41 +103,41 @@ impl Get<'_> {
 }
 
 impl GetResult {
-    pub(super) fn read(operation: KvOperation, answer: &Frame) -> Result<Self> {
-        let flags = match answer.extras() {
+    pub(super) fn read(response: &KvResponse) -> Result<Self> {
+        let flags = match response.frame.extras() {
             [] => 0,
             extras => {
                 DocumentFlags::decode(extras)
-                    .map_err(|error| result::unreadable(operation, error))?
+                    .map_err(|error| response.unreadable(error))?
                     .flags
             }
         };
         Ok(Self {
-            value: result::value(operation, answer)?,
+            value: response.value()?,
             flags,
-            cas: answer.header().cas,
+            cas: response.frame.header().cas,
             expiry: None,
         })
     }
 
-    /// The document, from its JSON.
+    /// Decodes the document from JSON.
     ///
     /// # Errors
-    /// If the document is not such a value, or was not written as JSON. The error
-    /// does not quote it.
+    /// If the document is not a `T`, or was not written as JSON. The error does not
+    /// quote it.
     pub fn content<T: DeserializeOwned>(&self) -> Result<T> {
         match self.format() {
             Format::Json | Format::Unknown => decode(&self.value),
             Format::Binary | Format::Text | Format::Private => {
-                let problem = "the document was not written as JSON; its bytes can be read";
+                let problem =
+                    "the document was not written as JSON; read it with `bytes` or `text`";
                 Err(Error::new(ErrorKind::DecodingFailure, "content").because(problem))
             }
         }
     }
 
-    /// The document as it is kept. The bytes are part of what the connection
-    /// received with them, up to 64 KiB, and keep all of that in memory; copy
-    /// them if they are to live for long.
+    /// The stored bytes of the document. They share the connection's receive
+    /// buffer and keep up to 64 KiB of it in memory; copy them to keep them long.
     pub fn bytes(&self) -> &Bytes {
         &self.value
     }
@@ -164,9 +153,9 @@ impl GetResult {
         })
     }
 
-    /// What the document was written as.
+    /// The format that the document was written in.
     pub fn format(&self) -> Format {
-        Format::of_flags(self.flags)
+        Format::from_flags(self.flags)
     }
 
     /// The flags that the document was written with.
@@ -179,8 +168,7 @@ impl GetResult {
         self.cas
     }
 
-    /// When the document vanishes: if it does, and if that was asked for with
-    /// [`Get::with_expiry`].
+    /// The expiry of the document, if it has one and [`Get::with_expiry`] was used.
     pub fn expiry(&self) -> Option<SystemTime> {
         self.expiry
     }

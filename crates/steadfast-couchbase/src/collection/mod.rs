@@ -1,9 +1,9 @@
-//! The operations on documents.
+//! Operations on documents.
 //!
-//! Each is a value that says what is to be done; it can be told more, and is
-//! done when it is awaited. What makes no sense is refused then, before anything
-//! is sent. Dropping the future abandons the operation: what was not sent yet is
-//! not sent any more, and an answer that comes later is ignored.
+//! Each method returns a builder that takes options and runs when it is awaited.
+//! Invalid arguments are rejected then, before anything is sent. Dropping the
+//! future abandons the operation: a request that was not sent is never sent, and a
+//! late response is ignored.
 //!
 //! ```
 //! use std::time::Duration;
@@ -29,19 +29,19 @@
 //!     .timeout(Duration::from_secs(5))
 //!     .await?;
 //!
-//! // Only what is needed of it goes over the wire.
+//! // Reads and changes only parts of a document.
 //! let visit = [MutateInSpec::increment("visits", 1)];
 //! let visits: u32 = users.mutate_in("u:42", &visit).await?.content_as(0)?;
 //! assert_eq!(visits, 2);
 //! let name = users.lookup_in("u:42", &[LookupInSpec::get("name")]).await?;
 //! assert_eq!(name.content_as::<String>(0)?, "Ada");
 //!
-//! // An error is of a kind that can be matched, and tells its story.
+//! // An error has a kind to match, and describes what happened.
 //! let error = users.insert("u:42", &ada).await.unwrap_err();
 //! assert_eq!(error.kind(), ErrorKind::DocumentExists);
 //! assert!(error.to_string().starts_with("insert travel._default._default: document exists"));
 //!
-//! // The document may have changed since it was read; the CAS tells.
+//! // The CAS detects that the document has changed since it was read.
 //! let read = users.get("u:42").await?;
 //! users.touch("u:42", Duration::from_secs(3600)).await?;
 //! let stale = users.remove("u:42").cas(read.cas()).await.unwrap_err();
@@ -51,25 +51,21 @@
 //! # }
 //! ```
 
-mod check;
 mod concatenate;
 mod counter;
 mod exists;
 mod expiry;
 mod get;
-mod get_and_lock;
-mod get_and_touch;
+mod locks;
 mod lookup_in;
 mod mutate_in;
 mod observe_seqno;
 mod options;
 mod paths;
-mod remove;
 mod replicas;
 mod result;
 mod store;
 mod touch;
-mod unlock;
 mod value;
 
 use std::fmt;
@@ -80,22 +76,18 @@ pub use counter::{Count, CounterResult};
 pub use exists::{Exists, ExistsResult};
 pub use expiry::Expiry;
 pub use get::{Get, GetResult};
-pub use get_and_lock::GetAndLock;
-pub use get_and_touch::GetAndTouch;
+pub use locks::{GetAndLock, Unlock};
 pub use lookup_in::{LookupIn, LookupInResult, LookupInSpec};
 pub use mutate_in::{MutateIn, MutateInResult, MutateInSpec, MutationMacro, StoreSemantics};
 pub use observe_seqno::{ObserveSeqno, ObserveSeqnoResult};
-pub use remove::Remove;
 pub use replicas::{GetAllReplicas, GetAnyReplica, GetReplica, GetReplicaResult};
 pub use result::{MutationResult, MutationToken};
-pub use store::Store;
-pub use touch::Touch;
-pub use unlock::Unlock;
+pub use store::{Remove, Store};
+pub use touch::{GetAndTouch, Touch};
 pub use value::{Format, Raw};
 
 use crate::cluster::Handle;
-use crate::collections;
-use crate::kv::execute::Subject;
+use crate::kv::collection_ids::CollectionEntry;
 use crate::topology::BucketCore;
 
 /// A collection of documents. Cheap to clone.
@@ -103,8 +95,8 @@ use crate::topology::BucketCore;
 pub struct Collection {
     /// Keeps the client open.
     _handle: Arc<Handle>,
-    bucket: Arc<BucketCore>,
-    collection: Arc<collections::Collection>,
+    pub(crate) bucket: Arc<BucketCore>,
+    pub(crate) entry: Arc<CollectionEntry>,
 }
 
 impl Collection {
@@ -114,38 +106,27 @@ impl Collection {
         scope: &str,
         name: &str,
     ) -> Self {
-        let collection = bucket.collections.get(scope, name);
+        let entry = bucket.collections.get(scope, name);
         Self {
             _handle: handle,
             bucket,
-            collection,
+            entry,
         }
     }
 
     /// The name.
     pub fn name(&self) -> &str {
-        &self.collection.name
+        &self.entry.name
     }
 
     /// The name of its scope.
     pub fn scope(&self) -> &str {
-        &self.collection.scope
+        &self.entry.scope
     }
 
     /// The name of its bucket.
     pub fn bucket(&self) -> &str {
         &self.bucket.name
-    }
-
-    pub(crate) fn subject<'a>(&'a self, id: &'a str) -> Subject<'a> {
-        Subject {
-            bucket: &self.bucket,
-            collection: &self.collection,
-            id: id.as_bytes(),
-            copy: 0,
-            dispensable: false,
-            vbucket: None,
-        }
     }
 }
 

@@ -1,24 +1,21 @@
-//! How far a vbucket has come on a node.
+//! Reads how many writes of a vbucket a node has received and stored.
 
 use steadfast_wire::observe;
 
 use super::options::{awaitable, common_options};
-use super::{Collection, MutationToken, check, result};
+use super::{Collection, MutationToken};
 use crate::error::Result;
-use crate::kv::execute::{Subject, execute};
 use crate::kv::operation::KvOperation;
-use crate::kv::request::{Body, Common, KeyPlace};
+use crate::kv::request::{KeyPlace, KvRequest, Value};
 
-/// Asks how far a vbucket has come; see [`Collection::observe_seqno`].
+/// Reads the state of a vbucket; see [`Collection::observe_seqno`].
 #[must_use = "nothing happens until it is awaited"]
 pub struct ObserveSeqno<'a> {
-    on: &'a Collection,
+    request: KvRequest<'a>,
     token: &'a MutationToken,
-    copy: u8,
-    common: Common,
 }
 
-/// How far a vbucket has come on a node.
+/// The writes of a vbucket that a node has received and stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ObserveSeqnoResult {
@@ -29,17 +26,17 @@ pub struct ObserveSeqnoResult {
     pub persisted_seqno: u64,
     /// The last write that is in the node's memory.
     pub current_seqno: u64,
-    /// Of a history that ended with a failover: the last of its writes that the
-    /// node received. Later ones may be lost.
+    /// For a history that ended with a failover: its last write that the node
+    /// received. Later writes may be lost.
     pub last_seqno_of_old_history: Option<u64>,
 }
 
 impl Collection {
-    /// Asks how far the vbucket of a write has come, on the node that has it, or
-    /// with [`ObserveSeqno::replica`] on one that has a replica.
+    /// Reads which writes of a vbucket its node has received and stored, or with
+    /// [`ObserveSeqno::replica`] a node that has a replica.
     ///
-    /// [`durability`](super::Store::durability) is the better way to wait for a
-    /// write; this is for clusters that cannot, and for who wants to look.
+    /// To wait for a write, [`durability`](super::Store::durability) is better; this
+    /// is for clusters without it, and for inspection.
     ///
     /// ```no_run
     /// # async fn example(users: steadfast_couchbase::Collection) -> Result<(), steadfast_couchbase::Error> {
@@ -52,12 +49,13 @@ impl Collection {
     /// # }
     /// ```
     pub fn observe_seqno<'a>(&'a self, token: &'a MutationToken) -> ObserveSeqno<'a> {
-        ObserveSeqno {
-            on: self,
-            token,
-            copy: 0,
-            common: Common::default(),
-        }
+        let mut request = KvRequest::new(self, KvOperation::ObserveSeqno, "");
+        request.key = KeyPlace::Absent;
+        request.vbucket = Some(token.vbucket);
+        let vbucket_uuid = token.vbucket_uuid;
+        let value = observe::ObserveSeqnoRequest { vbucket_uuid }.to_bytes();
+        request.value = Value::Owned(value.to_vec());
+        ObserveSeqno { request, token }
     }
 }
 
@@ -65,36 +63,20 @@ common_options!(ObserveSeqno);
 awaitable!(ObserveSeqno => ObserveSeqnoResult);
 
 impl ObserveSeqno<'_> {
-    /// On the node that has this replica: the first, the second or the third.
+    /// Asks the node that has this replica: the first, the second or the third.
     pub fn replica(mut self, replica: u8) -> Self {
-        self.copy = replica;
+        self.request.copy = replica;
         self
     }
 
     async fn run(self) -> Result<ObserveSeqnoResult> {
-        let operation = KvOperation::ObserveSeqno;
-        if self.token.bucket != self.on.bucket.name {
-            let problem = "the token is of a write to another bucket";
-            return Err(check::invalid(operation, problem));
+        if self.token.bucket != self.request.bucket.name {
+            let problem = "the token belongs to a write to another bucket";
+            return Err(self.request.invalid(problem));
         }
-        let vbucket_uuid = self.token.vbucket_uuid;
-        let value = observe::ObserveSeqnoRequest { vbucket_uuid }.to_bytes();
-        let body = Body {
-            value: &value,
-            key: KeyPlace::Nowhere,
-            ..Body::default()
-        };
-        let collection = self.on.bucket.collections.default_collection();
-        let subject = Subject {
-            copy: self.copy,
-            vbucket: Some(self.token.vbucket),
-            collection: &collection,
-            ..self.on.subject("")
-        };
-        let answer = execute(operation, subject, body, &self.common).await?;
-        let value = result::value(operation, &answer.frame)?;
-        let observed = observe::ObserveSeqnoResponse::decode(&value)
-            .map_err(|error| result::unreadable(operation, error))?;
+        let response = self.request.execute().await?;
+        let observed = observe::ObserveSeqnoResponse::decode(&response.value()?)
+            .map_err(|error| response.unreadable(error))?;
         Ok(ObserveSeqnoResult {
             vbucket_uuid: observed.vbucket_uuid,
             persisted_seqno: observed.persisted_seqno,

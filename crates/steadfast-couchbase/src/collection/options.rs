@@ -1,46 +1,46 @@
-//! What operations can be told, written down once.
+//! Option methods shared by the operation builders.
 
-/// Adds the options that all operations have.
+/// Adds the options of all operations.
 macro_rules! common_options {
     ($Operation:ident) => {
         impl<'a> $Operation<'a> {
-            crate::drive::request_option_methods!(common);
+            crate::drive::request_option_methods!(request.options);
         }
     };
 }
 
-/// Adds the option of a write to be durable. Reads do not have it.
+/// Adds durability, which only writes have.
 macro_rules! durability_option {
     ($Operation:ident) => {
         impl<'a> $Operation<'a> {
-            /// Waits until the write is as safe as this. It has ten seconds for
-            /// that unless told otherwise, and 1.5 s at least.
+            /// Waits until the write is this durable. The timeout is then ten
+            /// seconds by default, and 1.5 s at least.
             pub fn durability(mut self, level: crate::kv::request::DurabilityLevel) -> Self {
-                self.durability = Some(level);
+                self.request.durability = Some(level);
                 self
             }
         }
     };
 }
 
-/// Adds the option to write a certain version only.
+/// Adds the check of the document's version.
 macro_rules! cas_option {
     ($Operation:ident) => {
         impl<'a> $Operation<'a> {
-            /// Only if the document has still this version.
+            /// Requires that the document still has this version.
             pub fn cas(mut self, cas: u64) -> Self {
-                self.cas = Some(cas);
+                self.request.cas = Some(cas);
                 self
             }
         }
     };
 }
 
-/// Adds the option of a document to vanish.
+/// Adds the document's expiry.
 macro_rules! expiry_option {
     ($Operation:ident) => {
         impl<'a> $Operation<'a> {
-            /// Lets the document vanish: after a [`Duration`], or at a
+            /// Sets when the document expires: after a [`Duration`], or at a
             /// [`SystemTime`].
             ///
             /// [`Duration`]: std::time::Duration
@@ -53,23 +53,23 @@ macro_rules! expiry_option {
     };
 }
 
-/// Adds the option to leave a document's expiry alone.
+/// Adds the option to keep the document's expiry.
 macro_rules! preserve_expiry_option {
     ($Operation:ident) => {
         impl<'a> $Operation<'a> {
-            /// Keeps the expiry that the document has.
+            /// Keeps the current expiry of the document.
             pub fn preserve_expiry(mut self) -> Self {
-                self.preserve_expiry = true;
+                self.request.preserve_expiry = true;
                 self
             }
         }
     };
 }
 
-/// Makes an operation something to await, by its `run`.
+/// Makes a builder awaitable, by its `run`.
 ///
-/// Dropping the future abandons the attempt under way: it is not sent if it was
-/// not yet, and its answer is ignored if it was.
+/// Cancel-safe: dropping the future abandons the current attempt. An attempt that
+/// was not sent is never sent, and a late response is ignored.
 macro_rules! awaitable {
     ($Operation:ident => $Output:ty) => {
         impl<'a> std::future::IntoFuture for $Operation<'a> {

@@ -1,45 +1,37 @@
-//! Reading copies of a document.
+//! Reads replicas of a document.
 //!
-//! A copy may be older than the document. Who can live with that can read while
-//! the node that has the document cannot be reached (SDK RFC 0053). All of these
-//! are idempotent, so a timeout of theirs is never ambiguous.
+//! A replica may be older than the document, but can be read while the document's
+//! node is unreachable (SDK RFC 0053). These operations are idempotent, so their
+//! timeouts are never ambiguous.
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
 use super::options::{awaitable, common_options};
-use super::{Collection, GetResult, check};
+use super::{Collection, GetResult};
 use crate::error::{Error, ErrorKind, Result};
-use crate::kv::execute::{Subject, execute};
 use crate::kv::operation::KvOperation;
-use crate::kv::request::{Body, Common};
+use crate::kv::request::KvRequest;
 
-/// The most replicas that a bucket can have.
-const MOST_REPLICAS: u8 = 3;
+/// The largest number of replicas of a bucket.
+const MAX_REPLICAS: u8 = 3;
 
 /// Reads one replica; see [`Collection::get_replica`].
 #[must_use = "nothing happens until it is awaited"]
 pub struct GetReplica<'a> {
-    on: &'a Collection,
-    id: &'a str,
-    replica: u8,
-    common: Common,
+    request: KvRequest<'a>,
 }
 
 /// Reads the copy that answers first; see [`Collection::get_any_replica`].
 #[must_use = "nothing happens until it is awaited"]
 pub struct GetAnyReplica<'a> {
-    on: &'a Collection,
-    id: &'a str,
-    common: Common,
+    request: KvRequest<'a>,
 }
 
 /// Reads all copies; see [`Collection::get_all_replicas`].
 #[must_use = "nothing happens until it is awaited"]
 pub struct GetAllReplicas<'a> {
-    on: &'a Collection,
-    id: &'a str,
-    common: Common,
+    request: KvRequest<'a>,
 }
 
 /// A copy of a document.
@@ -59,12 +51,9 @@ impl Collection {
     /// # }
     /// ```
     pub fn get_replica<'a>(&'a self, id: &'a str, replica: u8) -> GetReplica<'a> {
-        GetReplica {
-            on: self,
-            id,
-            replica,
-            common: Common::default(),
-        }
+        let mut request = KvRequest::new(self, KvOperation::GetReplica, id);
+        request.copy = replica;
+        GetReplica { request }
     }
 
     /// Reads the document and all its replicas at once, and returns what comes
@@ -81,8 +70,8 @@ impl Collection {
     /// # }
     /// ```
     pub fn get_any_replica<'a>(&'a self, id: &'a str) -> GetAnyReplica<'a> {
-        let (on, common) = (self, Common::default());
-        GetAnyReplica { on, id, common }
+        let request = KvRequest::new(self, KvOperation::GetReplica, id);
+        GetAnyReplica { request }
     }
 
     /// Reads the document and all its replicas at once, and returns those that
@@ -103,37 +92,8 @@ impl Collection {
     /// # Errors
     /// If none could be read, and not because there is no such document.
     pub fn get_all_replicas<'a>(&'a self, id: &'a str) -> GetAllReplicas<'a> {
-        let (on, common) = (self, Common::default());
-        GetAllReplicas { on, id, common }
-    }
-
-    /// The copies to ask when all of them are asked. Without a config nobody knows
-    /// how many there are; each finds out for itself then.
-    fn copies(&self) -> std::ops::RangeInclusive<u8> {
-        let replicas = self.bucket.routes().as_ref().map(|it| it.replicas());
-        let replicas = replicas.and_then(|replicas| u8::try_from(replicas).ok());
-        0..=replicas.map_or(MOST_REPLICAS, |it| it.min(MOST_REPLICAS))
-    }
-
-    async fn read_copy(
-        &self,
-        id: &str,
-        copy: u8,
-        dispensable: bool,
-        common: &Common,
-    ) -> Result<GetReplicaResult> {
-        let operation = match copy {
-            0 => KvOperation::Get,
-            _ => KvOperation::GetReplica,
-        };
-        let subject = Subject {
-            copy,
-            dispensable,
-            ..self.subject(id)
-        };
-        let answer = execute(operation, subject, Body::default(), common).await?;
-        let document = GetResult::read(operation, &answer.frame)?;
-        Ok(GetReplicaResult { document, copy })
+        let request = KvRequest::new(self, KvOperation::GetReplica, id);
+        GetAllReplicas { request }
     }
 }
 
@@ -146,38 +106,31 @@ awaitable!(GetAllReplicas => Vec<GetReplicaResult>);
 
 impl GetReplica<'_> {
     async fn run(self) -> Result<GetReplicaResult> {
-        let operation = KvOperation::GetReplica;
-        check::key(operation, &self.on.collection, self.id)?;
-        if !(1..=MOST_REPLICAS).contains(&self.replica) {
-            let problem = format!("there is no replica {} of anything", self.replica);
-            return Err(check::invalid(operation, problem));
+        let replica = self.request.copy;
+        if !(1..=MAX_REPLICAS).contains(&replica) {
+            let problem = format!("there is no replica {replica}: use 1 to {MAX_REPLICAS}");
+            return Err(self.request.invalid(problem));
         }
-        let Self { on, id, .. } = self;
-        on.read_copy(id, self.replica, false, &self.common).await
+        read_copy(self.request).await
     }
 }
 
 impl GetAnyReplica<'_> {
     async fn run(self) -> Result<GetReplicaResult> {
-        let operation = KvOperation::GetReplica;
-        check::key(operation, &self.on.collection, self.id)?;
-        let Self { on, id, common } = &self;
-        let mut reads: FuturesUnordered<_> = on
-            .copies()
-            .map(|copy| on.read_copy(id, copy, copy > 0, common))
-            .collect();
+        let mut reads = read_all_copies(&self.request)?;
         let mut worst = None;
         while let Some(read) = reads.next().await {
             match read {
                 Ok(found) => return Ok(found),
-                Err(error) => worst = Some(graver(worst, error)),
+                Err(error) => worst = Some(worse(worst, error)),
             }
         }
         Err(match worst {
             Some(error) if !is_absence(&error) => error,
             _ => {
-                let error = Error::new(ErrorKind::DocumentUnretrievable, operation.name());
-                error.because("no copy of the document could be found")
+                let operation = self.request.operation.name();
+                let error = Error::new(ErrorKind::DocumentUnretrievable, operation);
+                error.because("no copy of the document was found")
             }
         })
     }
@@ -185,17 +138,12 @@ impl GetAnyReplica<'_> {
 
 impl GetAllReplicas<'_> {
     async fn run(self) -> Result<Vec<GetReplicaResult>> {
-        check::key(KvOperation::GetReplica, &self.on.collection, self.id)?;
-        let Self { on, id, common } = &self;
-        let mut reads: FuturesUnordered<_> = on
-            .copies()
-            .map(|copy| on.read_copy(id, copy, copy > 0, common))
-            .collect();
+        let mut reads = read_all_copies(&self.request)?;
         let (mut found, mut worst) = (Vec::new(), None);
         while let Some(read) = reads.next().await {
             match read {
                 Ok(copy) => found.push(copy),
-                Err(error) => worst = Some(graver(worst, error)),
+                Err(error) => worst = Some(worse(worst, error)),
             }
         }
         match worst {
@@ -205,7 +153,36 @@ impl GetAllReplicas<'_> {
     }
 }
 
-/// Whether an error only says that there is nothing to read.
+/// Cancel-safe: dropping the future abandons the read.
+async fn read_copy(request: KvRequest<'_>) -> Result<GetReplicaResult> {
+    let document = GetResult::read(&request.execute().await?)?;
+    let copy = request.copy;
+    Ok(GetReplicaResult { document, copy })
+}
+
+/// Starts to read the document and all its replicas. Without a config their number
+/// is unknown, and each read finds out whether its copy exists.
+fn read_all_copies<'a>(
+    request: &KvRequest<'a>,
+) -> Result<FuturesUnordered<impl Future<Output = Result<GetReplicaResult>> + use<'a>>> {
+    request.check()?;
+    let routes = request.bucket.routes.load();
+    let replicas = routes.as_ref().map_or(usize::MAX, |it| it.replicas());
+    let replicas = u8::try_from(replicas).map_or(MAX_REPLICAS, |it| it.min(MAX_REPLICAS));
+    let reads = (0..=replicas).map(|copy| {
+        let mut request = request.clone();
+        request.copy = copy;
+        if copy == 0 {
+            request.operation = KvOperation::Get;
+        } else {
+            request.skip_missing_copy = true;
+        }
+        read_copy(request)
+    });
+    Ok(reads.collect())
+}
+
+/// Returns whether an error only says that there is nothing to read.
 fn is_absence(error: &Error) -> bool {
     matches!(
         error.kind(),
@@ -213,8 +190,8 @@ fn is_absence(error: &Error) -> bool {
     )
 }
 
-/// The error that says more than that there is nothing.
-fn graver(worst: Option<Error>, error: Error) -> Error {
+/// Prefers the error that says more than "nothing to read".
+fn worse(worst: Option<Error>, error: Error) -> Error {
     match worst {
         Some(worst) if !is_absence(&worst) => worst,
         _ => error,

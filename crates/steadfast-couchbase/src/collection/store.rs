@@ -1,36 +1,35 @@
-//! Writing a document.
+//! Writes and removes documents.
 
 use serde::Serialize;
 use steadfast_wire::extras;
 
-use super::check::Must;
 use super::options::{
     awaitable, cas_option, common_options, durability_option, expiry_option, preserve_expiry_option,
 };
 use super::value::{Encoded, unencodable};
-use super::{Collection, Expiry, MutationResult, Raw, check};
+use super::{Collection, Expiry, MutationResult, Raw};
 use crate::error::Result;
-use crate::kv::execute::execute;
 use crate::kv::operation::KvOperation;
-use crate::kv::packing::Packing;
-use crate::kv::request::{Body, Common, DurabilityLevel, Extras};
+use crate::kv::request::KvRequest;
 
 /// Writes a document; see [`Collection::upsert`].
 #[must_use = "nothing happens until it is awaited"]
 pub struct Store<'a> {
-    on: &'a Collection,
-    operation: KvOperation,
-    id: &'a str,
-    value: Encoded,
+    request: KvRequest<'a>,
+    flags: u32,
     expiry: Expiry,
-    cas: Option<u64>,
-    durability: Option<DurabilityLevel>,
-    preserve_expiry: bool,
-    common: Common,
+    /// Set if the value could not be encoded.
+    problem: Option<serde_json::Error>,
+}
+
+/// Removes a document; see [`Collection::remove`].
+#[must_use = "nothing happens until it is awaited"]
+pub struct Remove<'a> {
+    request: KvRequest<'a>,
 }
 
 impl Collection {
-    /// Writes a document as JSON, whether it exists or not.
+    /// Writes a document as JSON, whether or not it exists.
     ///
     /// ```no_run
     /// # use std::time::Duration;
@@ -49,7 +48,7 @@ impl Collection {
         Store::new(self, KvOperation::Upsert, id, Raw::encoded(value))
     }
 
-    /// Writes a document as JSON that must not exist. If it does, it is a
+    /// Creates a document as JSON. If it exists, the error is
     /// [`DocumentExists`](crate::ErrorKind::DocumentExists).
     ///
     /// ```no_run
@@ -66,8 +65,8 @@ impl Collection {
         Store::new(self, KvOperation::Insert, id, Raw::encoded(value))
     }
 
-    /// Writes a document as JSON that must exist, and with [`Store::cas`] must
-    /// have a certain version.
+    /// Replaces a document as JSON. It must exist, and with [`Store::cas`] have a
+    /// certain version.
     ///
     /// ```no_run
     /// # async fn example(users: steadfast_couchbase::Collection) -> Result<(), steadfast_couchbase::Error> {
@@ -105,6 +104,20 @@ impl Collection {
     pub fn replace_raw<'a>(&'a self, id: &'a str, value: Raw) -> Store<'a> {
         Store::new(self, KvOperation::Replace, id, Ok(value))
     }
+
+    /// Removes a document.
+    ///
+    /// ```no_run
+    /// # async fn example(users: steadfast_couchbase::Collection) -> Result<(), steadfast_couchbase::Error> {
+    /// let found = users.get("u:42").await?;
+    /// users.remove("u:42").cas(found.cas()).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn remove<'a>(&'a self, id: &'a str) -> Remove<'a> {
+        let request = KvRequest::new(self, KvOperation::Remove, id);
+        Remove { request }
+    }
 }
 
 common_options!(Store);
@@ -113,56 +126,82 @@ cas_option!(Store);
 expiry_option!(Store);
 preserve_expiry_option!(Store);
 awaitable!(Store => MutationResult);
+common_options!(Remove);
+durability_option!(Remove);
+cas_option!(Remove);
+awaitable!(Remove => MutationResult);
 
 impl<'a> Store<'a> {
     fn new(on: &'a Collection, operation: KvOperation, id: &'a str, value: Encoded) -> Self {
+        let mut request = KvRequest::new(on, operation, id);
+        request.compressible = true;
+        let (flags, problem) = match value {
+            Ok(value) => {
+                request.datatype = value.datatype();
+                request.value = value.bytes;
+                (value.flags, None)
+            }
+            Err(error) => (0, Some(error)),
+        };
         Self {
-            on,
-            operation,
-            id,
-            value,
+            request,
+            flags,
             expiry: Expiry::NEVER,
-            cas: None,
-            durability: None,
-            preserve_expiry: false,
-            common: Common::default(),
+            problem,
         }
     }
 
     #[expect(clippy::manual_async_fn, reason = "an async function keeps self twice")]
-    fn run(self) -> impl Future<Output = Result<MutationResult>> + Send {
+    fn run(mut self) -> impl Future<Output = Result<MutationResult>> + Send {
         async move {
-            let operation = self.operation;
-            check::key(operation, &self.on.collection, self.id)?;
-            self.check_options()?;
-            let value = self
-                .value
-                .as_ref()
-                .map_err(|error| unencodable(operation, error))?;
-            check::value(operation, value.bytes())?;
-            let (flags, expiry) = (value.flags, check::expiry(operation, self.expiry)?);
-            let body = Body {
-                extras: Extras::of(&extras::StoreExtras { flags, expiry }.to_bytes()),
-                value: value.bytes(),
-                datatype: value.datatype(),
-                cas: check::cas(operation, self.cas)?,
-                durability: self.durability,
-                preserve_expiry: self.preserve_expiry,
-                packing: Packing::Possible,
-                ..Body::default()
+            let must = match self.request.operation {
+                KvOperation::Insert => Must::NotExist,
+                KvOperation::Replace => Must::Exist,
+                _ => Must::Neither,
             };
-            let answer = execute(operation, self.on.subject(self.id), body, &self.common).await?;
-            Ok(MutationResult::read(&answer, &self.on.bucket.name))
+            must.check(&self.request, self.expiry)?;
+            if let Some(error) = &self.problem {
+                return Err(unencodable(self.request.operation, error));
+            }
+            let (flags, expiry) = (self.flags, self.expiry.encode(&self.request)?);
+            self.request.extras = extras::StoreExtras { flags, expiry }.to_bytes()[..].into();
+            let response = self.request.execute().await?;
+            Ok(MutationResult::read(&response, &self.request.bucket.name))
         }
     }
+}
 
-    fn check_options(&self) -> Result<()> {
-        let must = match self.operation {
-            KvOperation::Insert => Must::NotExist,
-            KvOperation::Replace => Must::Exist,
-            _ => Must::Neither,
+impl Remove<'_> {
+    async fn run(self) -> Result<MutationResult> {
+        let response = self.request.execute().await?;
+        Ok(MutationResult::read(&response, &self.request.bucket.name))
+    }
+}
+
+/// Whether the written document must exist.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Must {
+    /// It must exist.
+    Exist,
+    /// It must not exist.
+    NotExist,
+    /// It may or may not exist.
+    Neither,
+}
+
+impl Must {
+    /// Rejects options of a write that contradict each other.
+    pub(super) fn check(self, request: &KvRequest<'_>, expiry: Expiry) -> Result<()> {
+        let problem = match self {
+            Self::NotExist if request.cas.is_some() => "a document that must not exist has no CAS",
+            Self::NotExist if request.preserve_expiry => {
+                "a document that must not exist has no expiry to preserve"
+            }
+            Self::Exist if request.preserve_expiry && !expiry.is_never() => {
+                "the expiry cannot be both preserved and set"
+            }
+            Self::Exist | Self::NotExist | Self::Neither => return Ok(()),
         };
-        let (cas, keep) = (self.cas, self.preserve_expiry);
-        check::together(self.operation, must, cas, keep, self.expiry)
+        Err(request.invalid(problem))
     }
 }

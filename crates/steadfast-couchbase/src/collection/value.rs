@@ -1,8 +1,7 @@
-//! Documents as bytes, and what the bytes are.
+//! Documents as bytes, and their formats.
 //!
-//! A server keeps 32 bits of flags beside each document, and SDKs agree on what
-//! the highest byte says of its format (SDK RFC 0020). Who reads a document knows
-//! by them whether it is JSON.
+//! A server stores 32 bits of flags with each document. SDKs agree on the format
+//! in the highest byte (SDK RFC 0020), so that a reader knows whether it is JSON.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -10,6 +9,7 @@ use steadfast_wire::Datatype;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::kv::operation::KvOperation;
+use crate::kv::request::Value;
 
 /// The format of a document, by its flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,7 +34,7 @@ impl Format {
     const PRIVATE_FLAGS: u32 = 0x0100_0000;
 
     /// The format that flags stand for.
-    pub const fn of_flags(flags: u32) -> Self {
+    pub const fn from_flags(flags: u32) -> Self {
         // The upper half of the byte is for a compression that nobody uses.
         match flags & 0x0f00_0000 {
             Self::JSON_FLAGS => Self::Json,
@@ -70,16 +70,8 @@ impl Format {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Raw {
-    bytes: Content,
+    pub(super) bytes: Value,
     pub(super) flags: u32,
-}
-
-/// The bytes of a document. Those that were just encoded are nobody else's, and
-/// making them shareable would cost an allocation.
-#[derive(Clone, Debug)]
-enum Content {
-    Shared(Bytes),
-    Own(Vec<u8>),
 }
 
 impl Raw {
@@ -101,26 +93,19 @@ impl Raw {
     /// Bytes with flags of one's own, which whoever reads them understands.
     pub fn with_flags(bytes: impl Into<Bytes>, flags: u32) -> Self {
         Self {
-            bytes: Content::Shared(bytes.into()),
+            bytes: Value::Shared(bytes.into()),
             flags,
         }
     }
 
     pub(super) fn encoded<T: Serialize + ?Sized>(value: &T) -> Encoded {
-        let bytes = Content::Own(serde_json::to_vec(value)?);
+        let bytes = Value::Owned(serde_json::to_vec(value)?);
         let flags = Format::Json.flags();
         Ok(Self { bytes, flags })
     }
 
-    pub(super) fn bytes(&self) -> &[u8] {
-        match &self.bytes {
-            Content::Shared(bytes) => bytes,
-            Content::Own(bytes) => bytes,
-        }
-    }
-
     pub(super) fn datatype(&self) -> Datatype {
-        match Format::of_flags(self.flags) {
+        match Format::from_flags(self.flags) {
             Format::Json => Datatype::JSON,
             Format::Binary | Format::Text | Format::Private | Format::Unknown => Datatype::RAW,
         }
@@ -165,10 +150,10 @@ mod tests {
             Format::Private,
             Format::Unknown,
         ] {
-            assert_eq!(Format::of_flags(format.flags()), format);
-            assert_eq!(Format::of_flags(format.flags() | 0x00ff_ffff), format);
+            assert_eq!(Format::from_flags(format.flags()), format);
+            assert_eq!(Format::from_flags(format.flags() | 0x00ff_ffff), format);
         }
-        assert_eq!(Format::of_flags(0x0500_0000), Format::Unknown);
+        assert_eq!(Format::from_flags(0x0500_0000), Format::Unknown);
     }
 
     #[test]

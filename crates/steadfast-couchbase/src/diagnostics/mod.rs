@@ -5,7 +5,7 @@ mod ping;
 mod ready;
 mod report;
 
-pub use checkup::{Checkup, Finding, Outcome};
+pub use checkup::{CheckResult, Checkup, Finding};
 pub use ping::{PingReport, PingResult};
 pub use ready::Readiness;
 pub use report::{DiagnosticsReport, EndpointDiagnostics, EndpointState};

@@ -12,9 +12,9 @@ use steadfast_wire::{FrameBuilder, Status};
 use crate::Cluster;
 use crate::drive::{Attempts, Tried, drive};
 use crate::error::{Error, ErrorKind, OperationTarget};
-use crate::kv::connection::{Closing, Connection, Ended, NotTaken};
-use crate::kv::execute::directed;
-use crate::kv::meaning::{Asked, Verdict, meaning};
+use crate::kv::attempt::with_directive;
+use crate::kv::connection::{CloseReason, Connection, NoResponse, SubmitError};
+use crate::kv::meaning::{Asked, Disposition, meaning};
 use crate::kv::operation::KvOperation;
 use crate::observe::Finished;
 use crate::reason::{SOCKET_CLOSED_WHILE_IN_FLIGHT, SOCKET_NOT_AVAILABLE, UNKNOWN};
@@ -107,7 +107,7 @@ impl Cluster {
     }
 
     fn nodes_of(&self, bucket: &BucketCore) -> Option<Vec<Arc<Node>>> {
-        let routes = bucket.routes();
+        let routes = bucket.routes.load();
         Some(routes.as_ref()?.nodes().cloned().collect())
     }
 }
@@ -152,18 +152,19 @@ impl Ping<'_> {
         let meaning = meaning(asked, status, connection.error_map.as_deref());
         if meaning.closes_connection {
             let why = format!("the server answered {status}");
-            connection.close(Closing::Invalid(why));
+            connection.close(CloseReason::Invalid(why));
         }
-        match meaning.verdict {
-            Verdict::Retry(reason, kind) => {
+        match (meaning.disposition, meaning.disposition.retry()) {
+            (_, Some((reason, kind))) => {
                 let failure = Failure::responded(reason)
                     .with_peer(self.node.label.clone())
                     .with_note(format!("answered {status}"));
-                Tried::Failed(directed(failure, connection, status), kind)
+                Tried::Failed(with_directive(failure, connection, status), kind)
             }
-            Verdict::Final(kind) => Tried::Final(kind),
-            // A ping has no paths, and what a map calls a success is not "well".
-            Verdict::Done | Verdict::FailedAtPath => Tried::Final(ErrorKind::Couchbase),
+            (Disposition::Final(kind), None) => Tried::Final(kind),
+            // A ping has no paths, and only the status "success" means that the
+            // node is well, whatever the error map says.
+            (_, None) => Tried::Final(ErrorKind::Couchbase),
         }
     }
 }
@@ -182,7 +183,7 @@ impl Attempts for Ping<'_> {
             return Err(Tried::Closed(Failure::not_sent(&UNKNOWN)));
         }
         let Some(connection) = self.node.connection(0) else {
-            return match self.bucket.core.terminals.of_bucket(&self.bucket.name) {
+            return match self.bucket.core.terminals.for_bucket(&self.bucket.name) {
                 Some(rejected) => Err(Tried::Failed(rejected.failure(), kind)),
                 None => unavailable("no connection to the node"),
             };
@@ -194,9 +195,9 @@ impl Attempts for Ping<'_> {
         });
         let ticket = match ticket {
             Ok(ticket) => ticket,
-            Err(NotTaken::Closed) => return unavailable("the connection is closed"),
-            Err(NotTaken::Full) => return unavailable("the socket does not keep up"),
-            Err(NotTaken::Unencodable(_)) => {
+            Err(SubmitError::Closed) => return unavailable("the connection is closed"),
+            Err(SubmitError::Full) => return unavailable("the socket does not keep up"),
+            Err(SubmitError::Unencodable(_)) => {
                 return Err(Tried::Unsendable(ErrorKind::InvalidArgument));
             }
         };
@@ -205,17 +206,17 @@ impl Attempts for Ping<'_> {
                 Ok(now().saturating_duration_since(begun))
             }
             Ok(answer) => Err(self.refused(answer.status(), &connection)),
-            Err(Ended::Closed { by_user: true, .. }) => Err(Tried::Closed(Failure::in_flight(
-                &SOCKET_CLOSED_WHILE_IN_FLIGHT,
-            ))),
-            Err(Ended::Closed { .. }) => {
+            Err(NoResponse::Closed { by_user: true, .. }) => Err(Tried::Closed(
+                Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT),
+            )),
+            Err(NoResponse::Closed { .. }) => {
                 let failure = Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT);
                 Err(Tried::Failed(
                     failure.with_peer(self.node.label.clone()),
                     kind,
                 ))
             }
-            Err(Ended::TimedOut { .. }) => {
+            Err(NoResponse::TimedOut { .. }) => {
                 let failure = Failure::in_flight(&TIMEOUT).timed_out();
                 Err(Tried::Failed(
                     failure.with_peer(self.node.label.clone()),

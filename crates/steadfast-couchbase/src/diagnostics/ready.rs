@@ -125,7 +125,7 @@ impl Waiting<'_> {
         if self.core.config().is_some() {
             return None;
         }
-        let failure = match self.core.terminals.of_cluster() {
+        let failure = match self.core.terminals.for_cluster() {
             Some(rejected) => rejected.failure(),
             None => Failure::not_sent(&NODE_NOT_AVAILABLE).with_note("no node has answered yet"),
         };
@@ -133,12 +133,12 @@ impl Waiting<'_> {
     }
 
     fn missing_in_bucket(&self, bucket: &BucketCore) -> Option<Failure> {
-        let terminal = || bucket.core.terminals.of_bucket(&bucket.name);
-        let routes = bucket.routes();
+        let terminal = || bucket.core.terminals.for_bucket(&bucket.name);
+        let routes = bucket.routes.load();
         let Some(routes) = routes.as_ref() else {
             let failure = match terminal() {
                 Some(rejected) => rejected.failure(),
-                None => Failure::not_sent(&NODE_NOT_AVAILABLE).with_note(bucket.why_not_open()),
+                None => Failure::not_sent(&NODE_NOT_AVAILABLE).with_note(bucket.open_problem()),
             };
             return Some(failure);
         };

@@ -53,7 +53,7 @@ impl Cluster {
         let core = self.core();
         let mut endpoints = Vec::new();
         for bucket in core.buckets() {
-            let routes = bucket.routes();
+            let routes = bucket.routes.load();
             for node in routes.iter().flat_map(|routes| routes.nodes()) {
                 let connection = node.connection(0);
                 let state = match &connection {

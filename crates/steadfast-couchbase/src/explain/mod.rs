@@ -33,12 +33,9 @@ pub use http::{HttpService, answered_http};
 
 use crate::error::ErrorKind;
 use crate::kv::handshake::kind_of;
-use crate::kv::meaning::{Asked, Verdict, meaning};
+use crate::kv::meaning::{Asked, Disposition, meaning};
 use crate::kv::operation::KvOperation;
-use crate::reason::{
-    COLLECTION_NOT_FOUND, KV_ERROR_MAP_RETRY_INDICATED, SCOPE_NOT_FOUND,
-    SOCKET_CLOSED_WHILE_IN_FLIGHT,
-};
+use crate::reason::{COLLECTION_NOT_FOUND, SCOPE_NOT_FOUND, SOCKET_CLOSED_WHILE_IN_FLIGHT};
 use crate::strategy::RetryDirective;
 
 /// What an answer means to the operation that it answers.
@@ -61,22 +58,21 @@ pub fn answered_kv(operation: KvOperation, status: Status, map: Option<&ErrorMap
         operation,
         with_cas: false,
     };
-    match meaning(asked, status, map).verdict {
-        Verdict::Done => Meaning::Done,
-        // Which kind of error it is, the path's own status says.
-        Verdict::FailedAtPath => Meaning::Final(ErrorKind::Couchbase),
-        Verdict::Final(kind) => Meaning::Final(kind),
-        Verdict::Retry(reason, kind) => {
+    let disposition = meaning(asked, status, map).disposition;
+    match (disposition, disposition.retry()) {
+        (Disposition::Done, _) => Meaning::Done,
+        (Disposition::Final(kind), _) => Meaning::Final(kind),
+        (Disposition::ObeyErrorMap, Some((reason, kind))) => {
             let failure = Failure::responded(reason);
             let definition = map.and_then(|map| map.get(status));
-            let directive = definition
-                .filter(|_| reason == &KV_ERROR_MAP_RETRY_INDICATED)
-                .and_then(|definition| RetryDirective::of(status, definition));
-            match directive {
+            match definition.and_then(|definition| RetryDirective::of(status, definition)) {
                 Some(directive) => Meaning::Failed(directive.attach_to(failure), kind),
                 None => Meaning::Failed(failure, kind),
             }
         }
+        (_, Some((reason, kind))) => Meaning::Failed(Failure::responded(reason), kind),
+        // The kind of the error is in the status of the failed path.
+        (_, None) => Meaning::Final(ErrorKind::Couchbase),
     }
 }
 
@@ -103,7 +99,7 @@ mod tests {
     use steadfast_wire::error_map::MapVersion;
 
     use super::*;
-    use crate::reason::{KV_LOCKED, KV_TEMPORARY_FAILURE};
+    use crate::reason::{KV_ERROR_MAP_RETRY_INDICATED, KV_LOCKED, KV_TEMPORARY_FAILURE};
 
     fn reason(meaning: Meaning) -> Option<&'static str> {
         match meaning {

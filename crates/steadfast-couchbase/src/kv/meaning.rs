@@ -1,17 +1,17 @@
-//! What an answer means.
+//! The one table of what a response status means to an operation.
 //!
-//! RFC 0049, "Response Code Retry List": a complete, known answer is final,
-//! unless it is on the list. What the client does not know itself, the server's
-//! error map explains (RFC 0013; D27), and what the map does not explain either
-//! is final too.
+//! RFC 0049, "Response Code Retry List": a complete, known response is final,
+//! unless its status is on the list. The server's error map explains statuses that
+//! the client does not know (RFC 0013; decision D27 in docs/decisions.md). A
+//! status that the map does not explain either is final too.
 //!
-//! Known are the statuses of the list and those for which SDK RFC 0058 has a kind
-//! of error: the kind says more to a caller than any attribute, so the map is not
-//! asked about them. A few more mean the same as one of those kinds
-//! (`EINVAL`, `NOT_STORED`, `DELTA_BADVAL`, `NO_BUCKET`, `NOT_LOCKED`,
-//! `UNKNOWN_FRAME_INFO`) and count as known too. The rest, named by the protocol
-//! or not, is the map's to explain: among them `EWOULD_THROTTLE`, `ECONFIG_ONLY`
-//! and `CANCELLED`, which the maps that servers ship want retried.
+//! The client knows the statuses of the list and those for which SDK RFC 0058 has
+//! an error kind. It does not consult the map about them, because the kind tells a
+//! caller more than any attribute. A few more statuses mean the same as one of
+//! those kinds (`EINVAL`, `NOT_STORED`, `DELTA_BADVAL`, `NO_BUCKET`, `NOT_LOCKED`,
+//! `UNKNOWN_FRAME_INFO`) and count as known too. The map explains the rest, among
+//! them `EWOULD_THROTTLE`, `ECONFIG_ONLY` and `CANCELLED`, for which the maps that
+//! servers ship ask for a retry.
 
 use steadfast::Reason;
 use steadfast_wire::error_map::{Attributes, ErrorDefinition, ErrorMap};
@@ -25,88 +25,106 @@ use crate::reason::{
     KV_SYNC_WRITE_IN_PROGRESS, KV_SYNC_WRITE_RE_COMMIT_IN_PROGRESS, KV_TEMPORARY_FAILURE,
 };
 
-/// What was asked, as far as the meaning of an answer depends on it.
+/// The part of a request that the meaning of a response depends on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked {
     pub(crate) operation: KvOperation,
-    /// Whether the document had to have a certain version.
+    /// Whether the request named a version of the document.
     pub(crate) with_cas: bool,
 }
 
-/// What an answer means to the operation.
+/// What to do next with an operation that got a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// It was done.
+pub(crate) enum Disposition {
+    /// Return the response: the operation succeeded.
     Done,
-    /// It was not, and that is final.
+    /// Return an error of this kind: the operation failed, and that is final.
     Final(ErrorKind),
-    /// It was not, because of one of its paths, and that is final. The body says
-    /// which path, and why: see [`failed_path`].
+    /// Return the error of one path. The body says which path and why; see
+    /// [`failed_path`].
     FailedAtPath,
-    /// It was not, and may be tried again; an error of this kind if it is not.
+    /// Send it to the node that has the vbucket now.
+    Reroute,
+    /// Forget the collection's id, then retry.
+    DropCollectionId,
+    /// Retry as the server's error map says.
+    ObeyErrorMap,
+    /// Retry for this reason; without a retry it is an error of this kind.
     Retry(&'static Reason, ErrorKind),
 }
 
-/// What an answer means altogether.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Meaning {
-    pub(crate) verdict: Verdict,
-    /// Whether the connection is of no use any more.
-    pub(crate) closes_connection: bool,
-    /// Whether there is probably a newer config.
-    pub(crate) asks_for_config: bool,
-}
+impl Disposition {
+    pub(crate) const REROUTE: (&'static Reason, ErrorKind) =
+        (&KV_NOT_MY_VBUCKET, ErrorKind::Couchbase);
+    pub(crate) const DROP_COLLECTION_ID: (&'static Reason, ErrorKind) =
+        (&KV_COLLECTION_OUTDATED, ErrorKind::CollectionNotFound);
+    pub(crate) const OBEY_ERROR_MAP: (&'static Reason, ErrorKind) =
+        (&KV_ERROR_MAP_RETRY_INDICATED, ErrorKind::Couchbase);
 
-impl Meaning {
-    const fn of(verdict: Verdict) -> Self {
-        Self {
-            verdict,
-            closes_connection: false,
-            asks_for_config: false,
+    /// The reason for a retry, and the kind of the error without one. `None` if
+    /// the operation ends here.
+    pub(crate) const fn retry(self) -> Option<(&'static Reason, ErrorKind)> {
+        match self {
+            Self::Done | Self::Final(_) | Self::FailedAtPath => None,
+            Self::Reroute => Some(Self::REROUTE),
+            Self::DropCollectionId => Some(Self::DROP_COLLECTION_ID),
+            Self::ObeyErrorMap => Some(Self::OBEY_ERROR_MAP),
+            Self::Retry(reason, kind) => Some((reason, kind)),
         }
     }
+}
 
-    const fn closing(mut self) -> Self {
-        self.closes_connection = true;
-        self
-    }
+/// The meaning of a response, for the operation and for its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Meaning {
+    pub(crate) disposition: Disposition,
+    /// The connection is unusable from now on.
+    pub(crate) closes_connection: bool,
+    /// There is probably a newer config.
+    pub(crate) fetches_config: bool,
+}
 
-    const fn asking_for_config(mut self) -> Self {
-        self.asks_for_config = true;
-        self
+impl From<Disposition> for Meaning {
+    fn from(disposition: Disposition) -> Self {
+        Self {
+            disposition,
+            closes_connection: false,
+            fetches_config: matches!(disposition, Disposition::Reroute),
+        }
     }
 }
 
-/// What a status means to an operation, on a connection with this error map.
+/// Returns what a status means, on a connection with this error map.
 pub(crate) fn meaning(asked: Asked, status: Status, map: Option<&ErrorMap>) -> Meaning {
     match known(asked, status) {
         Some(meaning) => meaning,
         None => match map.and_then(|map| map.get(status)) {
             Some(definition) => explained(definition),
-            None => Meaning::of(Verdict::Final(ErrorKind::Couchbase)),
+            None => Disposition::Final(ErrorKind::Couchbase).into(),
         },
     }
 }
 
-/// What the client knows itself.
+/// The meaning of a status that the client knows.
 fn known(asked: Asked, status: Status) -> Option<Meaning> {
     use KvOperation as Op;
-    let retry = |reason, kind| Some(Meaning::of(Verdict::Retry(reason, kind)));
-    let is = |kind| Some(Meaning::of(Verdict::Final(kind)));
+    let retry = |reason, kind| Some(Disposition::Retry(reason, kind).into());
+    let is = |kind| Some(Disposition::Final(kind).into());
+    let closes = |kind| {
+        Some(Meaning {
+            closes_connection: true,
+            ..Disposition::Final(kind).into()
+        })
+    };
     match (status, asked.operation) {
-        (Status::Success, _) => Some(Meaning::of(Verdict::Done)),
+        (Status::Success, _) => Some(Disposition::Done.into()),
 
         // The list.
-        (Status::NotMyVbucket, _) => {
-            let verdict = Verdict::Retry(&KV_NOT_MY_VBUCKET, ErrorKind::Couchbase);
-            Some(Meaning::of(verdict).asking_for_config())
-        }
-        // It says there that the collection does not exist (D10).
+        (Status::NotMyVbucket, _) => Some(Disposition::Reroute.into()),
+        // Here it means that the collection does not exist (D10).
         (Status::UnknownCollection, Op::GetCollectionId) => is(ErrorKind::CollectionNotFound),
-        (Status::UnknownCollection, _) => {
-            retry(&KV_COLLECTION_OUTDATED, ErrorKind::CollectionNotFound)
-        }
-        // Somebody else holds the lock: for the user the CAS is not right (D12).
+        (Status::UnknownCollection, _) => Some(Disposition::DropCollectionId.into()),
+        // Another client holds the lock: to the user, the CAS is wrong (D12).
         (Status::Locked, Op::Unlock) => is(ErrorKind::CasMismatch),
         (Status::Locked, _) => retry(&KV_LOCKED, ErrorKind::DocumentLocked),
         (Status::TemporaryFailure, _) => retry(&KV_TEMPORARY_FAILURE, ErrorKind::TemporaryFailure),
@@ -121,8 +139,8 @@ fn known(asked: Asked, status: Status) -> Option<Meaning> {
 
         // Known and final.
         (Status::KeyNotFound, _) => is(ErrorKind::DocumentNotFound),
-        // "When replace or remove with CAS", and the same of all that take one;
-        // else the document was not to exist (RFC 0058, 9 and 105).
+        // With a CAS the version differs; without one the document was required
+        // not to exist (RFC 0058, 9 and 105).
         (Status::KeyExists, _) if asked.with_cas => is(ErrorKind::CasMismatch),
         (Status::KeyExists, _) => is(ErrorKind::DocumentExists),
         (Status::NotStored, Op::Insert) => is(ErrorKind::DocumentExists),
@@ -150,37 +168,29 @@ fn known(asked: Asked, status: Status) -> Option<Meaning> {
         (Status::DurabilityImpossible, _) => is(ErrorKind::DurabilityImpossible),
         (Status::SyncWriteAmbiguous, _) => is(ErrorKind::DurabilityAmbiguous),
 
-        // Known, final for the operation, and the end of the connection.
-        (Status::InternalError, _) => {
-            Some(Meaning::of(Verdict::Final(ErrorKind::InternalServerFailure)).closing())
-        }
-        (Status::NotInitialized, _) => {
-            Some(Meaning::of(Verdict::Final(ErrorKind::TemporaryFailure)).closing())
-        }
-        (Status::NoBucket, _) => {
-            Some(Meaning::of(Verdict::Final(ErrorKind::BucketNotFound)).closing())
-        }
-        (Status::AuthStale, _) => {
-            Some(Meaning::of(Verdict::Final(ErrorKind::AuthenticationFailure)).closing())
-        }
+        // Known and final, and the connection is unusable.
+        (Status::InternalError, _) => closes(ErrorKind::InternalServerFailure),
+        (Status::NotInitialized, _) => closes(ErrorKind::TemporaryFailure),
+        (Status::NoBucket, _) => closes(ErrorKind::BucketNotFound),
+        (Status::AuthStale, _) => closes(ErrorKind::AuthenticationFailure),
 
-        // Subdocuments. A lookup has an outcome for each path, and fails for
-        // none of them; a mutation is done as a whole or not at all.
+        // Subdocuments. A lookup has a status for each path and succeeds as a
+        // whole; a mutation is applied completely or not at all.
         (
             Status::SubdocMultiPathFailure
             | Status::SubdocMultiPathFailureDeleted
             | Status::SubdocSuccessDeleted,
             Op::LookupIn | Op::GetWithExpiry,
         )
-        | (Status::SubdocSuccessDeleted, Op::MutateIn) => Some(Meaning::of(Verdict::Done)),
+        | (Status::SubdocSuccessDeleted, Op::MutateIn) => Some(Disposition::Done.into()),
         (Status::SubdocMultiPathFailure | Status::SubdocMultiPathFailureDeleted, Op::MutateIn) => {
-            Some(Meaning::of(Verdict::FailedAtPath))
+            Some(Disposition::FailedAtPath.into())
         }
-        (status, _) => subdocument(status).map(|kind| Meaning::of(Verdict::Final(kind))),
+        (status, _) => subdocument(status).map(|kind| Disposition::Final(kind).into()),
     }
 }
 
-/// The kinds that only paths have (RFC 0058, 113 to 128, and 3).
+/// The error kinds that only paths have (RFC 0058, 113 to 128, and 3).
 fn subdocument(status: Status) -> Option<ErrorKind> {
     Some(match status {
         Status::SubdocPathNotFound => ErrorKind::PathNotFound,
@@ -203,11 +213,11 @@ fn subdocument(status: Status) -> Option<ErrorKind> {
     })
 }
 
-/// The kind of error that the status of one path is.
+/// The error kind for the status of one path.
 pub(crate) fn path_error(status: Status) -> ErrorKind {
     match status {
-        // Of a document it is a matter of who the user is; of a path, of an
-        // attribute that is not for this user (RFC 0058, 130).
+        // For a document it concerns the user; for a path, an attribute that this
+        // user must not access (RFC 0058, 130).
         Status::AccessError => ErrorKind::XattrNoAccess,
         Status::InvalidArguments => ErrorKind::InvalidArgument,
         Status::TooBig => ErrorKind::ValueTooLarge,
@@ -215,30 +225,30 @@ pub(crate) fn path_error(status: Status) -> ErrorKind {
     }
 }
 
-/// The path at which a mutation failed, by its place among those that were sent,
-/// and its status. `None` if the answer does not say.
-pub(crate) fn failed_path(answer: &Frame) -> Option<(u8, Status)> {
-    // Three bytes, which no server compresses; but nothing keeps one from it.
-    let value = answer.plain_value(64).ok()?;
-    match MutationOutcome::decode(answer.status(), &value).ok()?? {
+/// The path at which a mutation failed, as an index into those sent, and its
+/// status. `None` if the response does not say.
+pub(crate) fn failed_path(response: &Frame) -> Option<(u8, Status)> {
+    // Three bytes, which servers do not compress but may.
+    let value = response.plain_value(64).ok()?;
+    match MutationOutcome::decode(response.status(), &value).ok()?? {
         MutationOutcome::Failed { index, status } => Some((index, status)),
         MutationOutcome::Done(_) => None,
     }
 }
 
-/// What the error map says of a status that the client does not know (D27).
+/// The meaning of a status that only the error map explains (D27).
 fn explained(definition: &ErrorDefinition) -> Meaning {
     let has = |attribute| definition.attributes.contains(attribute);
-    let verdict = if definition.indicates_retry() {
-        Verdict::Retry(&KV_ERROR_MAP_RETRY_INDICATED, ErrorKind::Couchbase)
-    } else if has(Attributes::SUCCESS) {
-        Verdict::Done
-    } else {
-        Verdict::Final(ErrorKind::Couchbase)
-    };
-    let mut meaning = Meaning::of(verdict);
-    meaning.closes_connection =
-        has(Attributes::CONN_STATE_INVALIDATED) || has(Attributes::SPECIAL_HANDLING);
-    meaning.asks_for_config = has(Attributes::FETCH_CONFIG);
-    meaning
+    Meaning {
+        disposition: if definition.indicates_retry() {
+            Disposition::ObeyErrorMap
+        } else if has(Attributes::SUCCESS) {
+            Disposition::Done
+        } else {
+            Disposition::Final(ErrorKind::Couchbase)
+        },
+        closes_connection: has(Attributes::CONN_STATE_INVALIDATED)
+            || has(Attributes::SPECIAL_HANDLING),
+        fetches_config: has(Attributes::FETCH_CONFIG),
+    }
 }

@@ -1,12 +1,13 @@
-//! The key-value service: connections, operations, and what answers mean.
+//! The key-value service: requests, their attempts, connections, and the meaning
+//! of responses.
 
+pub(crate) mod attempt;
+pub(crate) mod collection_ids;
+mod compression;
 pub(crate) mod connection;
-#[cfg(test)]
-mod decisions;
-pub(crate) mod execute;
 pub(crate) mod handshake;
-pub(crate) mod last;
 pub(crate) mod meaning;
 pub(crate) mod operation;
-pub(crate) mod packing;
 pub(crate) mod request;
+#[cfg(test)]
+mod tests;

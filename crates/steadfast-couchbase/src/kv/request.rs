@@ -1,56 +1,107 @@
-//! One key-value operation of a user, ready to be encoded as often as it takes.
+//! One key-value operation: everything that is sent, where to, and under which
+//! options.
+//!
+//! The builders of [`collection`](crate::collection) fill a [`KvRequest`] and
+//! execute it. Each attempt encodes the request anew, because the connection of
+//! the attempt decides about collections, datatypes and compression.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::{BufMut, BytesMut};
-use steadfast::Call;
+use bytes::{BufMut, Bytes, BytesMut};
+use steadfast::RetryStrategy;
+use steadfast_wire::collections::DEFAULT_NAME;
+pub use steadfast_wire::frame_info::DurabilityLevel;
 use steadfast_wire::frame_info::{Durability, DurabilityTimeout, RequestFrameInfo};
 use steadfast_wire::{
-    CollectionId, Datatype, DocumentKey, Encode, EncodeError, Feature, FrameBuilder,
+    CollectionId, Datatype, DocumentKey, Encode, EncodeError, Feature, Frame, FrameBuilder,
 };
 
+use super::attempt::KvAttempts;
+use super::collection_ids::CollectionEntry;
 use super::connection::Connection;
 use super::operation::KvOperation;
-use super::packing::Packing;
-pub(crate) use crate::drive::RequestOptions as Common;
-use crate::options::Compression;
+use crate::Collection;
+use crate::drive::{RequestOptions, drive};
+use crate::error::{Error, ErrorKind, Result};
+use crate::topology::BucketCore;
 
-/// How long the server has for a durable write, of what the operation has
-/// (protocol: 90 %), and the least that it needs.
+/// The share of an operation's time that the server gets for a durable write
+/// (protocol: 90 %), and the minimum.
 const DURABLE_SHARE: f64 = 0.9;
-const LEAST_DURABLE: Duration = Duration::from_millis(1500);
+const MIN_DURABLE: Duration = Duration::from_millis(1500);
 
-/// What an operation says, apart from where it goes.
-pub(crate) struct Body<'a> {
+/// The largest value that servers store, uncompressed.
+const MAX_VALUE: usize = 20 << 20;
+
+/// The largest response value that is decompressed: a document and its metadata.
+const MAX_RESPONSE: usize = 32 << 20;
+
+/// The longest id that fits every collection. An encoded collection id takes up
+/// to four bytes more than that of the default collection.
+const MAX_ID_ANYWHERE: usize = DocumentKey::MAX_ID_LEN - 4;
+
+/// One key-value operation.
+#[derive(Clone)]
+pub(crate) struct KvRequest<'a> {
+    pub(crate) operation: KvOperation,
+    pub(crate) bucket: &'a Arc<BucketCore>,
+    pub(crate) collection: &'a Arc<CollectionEntry>,
+    pub(crate) id: &'a str,
+    pub(crate) key: KeyPlace,
+    /// The copy to use; 0 is the active one.
+    pub(crate) copy: u8,
+    /// Fails at once when no node has the copy, instead of waiting for one.
+    pub(crate) skip_missing_copy: bool,
+    /// The vbucket, for operations that do not name a document.
+    pub(crate) vbucket: Option<u16>,
     pub(crate) extras: Extras,
-    pub(crate) value: &'a [u8],
+    pub(crate) value: Value,
     pub(crate) datatype: Datatype,
-    pub(crate) cas: u64,
+    /// Allows compression of the value.
+    pub(crate) compressible: bool,
+    /// The version that the document must have.
+    pub(crate) cas: Option<u64>,
     pub(crate) durability: Option<DurabilityLevel>,
     pub(crate) preserve_expiry: bool,
-    pub(crate) key: KeyPlace,
-    /// Whether the value may be compressed, and whether it was.
-    pub(crate) packing: Packing,
-    /// Of paths, the place that each had where the user named it; empty if they
-    /// are sent as they were named.
-    pub(crate) paths: &'a [u8],
+    /// For each subdocument path, in the order sent, its index in the user's
+    /// list. Empty for other operations.
+    pub(crate) paths: Vec<u8>,
+    pub(crate) options: RequestOptions,
 }
 
-/// Where the key stands.
+/// The place of the document's key in the frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum KeyPlace {
-    /// In the frame.
+    /// In the key field.
     #[default]
-    InFrame,
-    /// Within the value, as observes have it.
+    KeyField,
+    /// Inside the value, as observe requests have it.
     InValue,
-    /// Nowhere: it is not about a document.
-    Nowhere,
+    /// Absent: the operation does not name a document.
+    Absent,
 }
 
-pub use steadfast_wire::frame_info::DurabilityLevel;
+/// The bytes of a value. A value that was just encoded stays a `Vec`, because
+/// `Bytes` would cost an allocation.
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    Shared(Bytes),
+    Owned(Vec<u8>),
+}
 
-/// Extras of at most 24 bytes, which all are.
+impl std::ops::Deref for Value {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Shared(bytes) => bytes,
+            Self::Owned(bytes) => bytes,
+        }
+    }
+}
+
+/// The extras of a request, 24 bytes at most.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Extras {
     bytes: [u8; 24],
@@ -58,189 +109,236 @@ pub(crate) struct Extras {
 }
 
 impl Extras {
-    /// Extras whose parts are there or not.
-    pub(crate) fn new(extras: &impl Encode) -> Self {
+    /// Encodes extras with optional parts.
+    pub(crate) fn encode(extras: &impl Encode) -> Self {
         let mut out = BytesMut::with_capacity(24);
-        // Numbers always fit their fields.
+        // Cannot fail: numbers always fit their fields.
         let _ = extras.append_to(&mut out);
-        Self::of(&out)
+        Self::from(&out[..])
     }
+}
 
-    /// These bytes, of which there are never more.
-    pub(crate) fn of(extras: &[u8]) -> Self {
+impl From<&[u8]> for Extras {
+    fn from(extras: &[u8]) -> Self {
         let mut bytes = [0; 24];
         bytes[..extras.len()].copy_from_slice(extras);
         let len = extras.len() as u8;
         Self { bytes, len }
     }
-
-    pub(crate) fn as_slice(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.len)]
-    }
 }
 
-impl Default for Body<'_> {
-    fn default() -> Self {
+/// A response that means success.
+pub(crate) struct KvResponse {
+    pub(crate) operation: KvOperation,
+    pub(crate) frame: Frame,
+    /// The vbucket that the request was sent to.
+    pub(crate) vbucket: u16,
+}
+
+impl<'a> KvRequest<'a> {
+    pub(crate) fn new(on: &'a Collection, operation: KvOperation, id: &'a str) -> Self {
         Self {
+            operation,
+            bucket: &on.bucket,
+            collection: &on.entry,
+            id,
+            key: KeyPlace::default(),
+            copy: 0,
+            skip_missing_copy: false,
+            vbucket: None,
             extras: Extras::default(),
-            value: &[],
+            value: Value::Owned(Vec::new()),
             datatype: Datatype::RAW,
-            cas: 0,
+            compressible: false,
+            cas: None,
             durability: None,
             preserve_expiry: false,
-            key: KeyPlace::default(),
-            packing: Packing::default(),
-            paths: &[],
+            paths: Vec::new(),
+            options: RequestOptions::default(),
         }
     }
-}
 
-/// Where a frame goes on one attempt.
-pub(crate) struct Target<'a> {
-    pub(crate) vbucket: u16,
-    pub(crate) collection: u32,
-    pub(crate) id: &'a [u8],
-    pub(crate) remaining: Option<Duration>,
-    pub(crate) accepts: Accepts,
-}
+    /// Runs the operation to its end.
+    ///
+    /// Cancel-safe: dropping the future abandons the current attempt. An attempt
+    /// that was not sent is never sent, and a late response is ignored.
+    pub(crate) async fn execute(&self) -> Result<KvResponse> {
+        self.check()?;
+        let strategy: &dyn RetryStrategy = match &self.options.strategy {
+            Some(strategy) => &**strategy,
+            None => &*self.bucket.core.strategy,
+        };
+        let (operation, timeout) = (self.operation, self.timeout());
+        let idempotent = operation.is_idempotent();
+        let call = (self.options).call(operation.name(), "kv", idempotent, timeout);
+        let mut attempts = KvAttempts::new(self);
+        let frame = drive(call, strategy, &mut attempts).await?;
+        Ok(KvResponse {
+            operation: self.operation,
+            frame,
+            vbucket: attempts.vbucket(),
+        })
+    }
 
-/// What the connection of an attempt takes, as far as frames differ by it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Accepts {
-    pub(crate) collections: bool,
-    pub(crate) json: bool,
-    pub(crate) snappy: bool,
-}
+    /// Rejects keys, values and versions that no server accepts.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.id.len() {
+            0 if self.key != KeyPlace::Absent => return Err(self.invalid("the key is empty")),
+            0..=MAX_ID_ANYWHERE => {}
+            len => {
+                let names = [&*self.collection.scope, &*self.collection.name];
+                let max = if names == [DEFAULT_NAME; 2] {
+                    DocumentKey::MAX_ID_LEN
+                } else {
+                    MAX_ID_ANYWHERE
+                };
+                if len > max {
+                    let problem = format!("the key has {len} bytes; the limit is {max}");
+                    return Err(self.invalid(problem));
+                }
+            }
+        }
+        if self.value.len() > MAX_VALUE {
+            let len = self.value.len();
+            let problem = format!("the value has {len} bytes; the limit is {MAX_VALUE}");
+            return Err(
+                Error::new(ErrorKind::ValueTooLarge, self.operation.name()).because(problem)
+            );
+        }
+        // On the wire, 0 means any version: the check would silently be skipped.
+        if self.cas == Some(0) {
+            return Err(self.invalid("a CAS of 0 is not a version"));
+        }
+        Ok(())
+    }
 
-impl Accepts {
-    pub(crate) fn of(connection: &Connection) -> Self {
-        Self {
-            collections: connection.has(Feature::Collections),
-            json: connection.has(Feature::Json),
-            snappy: connection.has(Feature::Snappy),
+    /// An error for an argument that was rejected before anything was sent.
+    #[cold]
+    pub(crate) fn invalid(&self, problem: impl Into<String>) -> Error {
+        Error::new(ErrorKind::InvalidArgument, self.operation.name()).because(problem)
+    }
+
+    /// The time for all attempts: the user's, or the default of the operation's
+    /// kind. A durable write gets at least what the server needs.
+    pub(super) fn timeout(&self) -> Duration {
+        let defaults = &self.bucket.core.options;
+        let timeout = self.options.timeout;
+        match self.durability {
+            None => timeout.unwrap_or(defaults.kv_timeout),
+            Some(_) => timeout
+                .unwrap_or(defaults.kv_durable_timeout)
+                .max(MIN_DURABLE),
         }
     }
-}
 
-impl Body<'_> {
-    /// Whether the connection can carry it; if not, what is missing.
-    pub(crate) fn fits(
+    /// Returns what the connection lacks to carry the request, if anything.
+    pub(super) fn lacking_feature(
         &self,
         connection: &Connection,
-        collection: u32,
-    ) -> Result<(), &'static str> {
+        collection_id: u32,
+    ) -> Option<&'static str> {
         let lacks = |needed, feature| needed && !connection.has(feature);
         if lacks(self.durability.is_some(), Feature::SyncReplication)
             || lacks(self.durability.is_some(), Feature::AltRequest)
         {
-            Err("the server has no durable writes")
+            Some("the server does not support durable writes")
         } else if lacks(self.preserve_expiry, Feature::PreserveTtl)
             || lacks(self.preserve_expiry, Feature::AltRequest)
         {
-            Err("the server cannot keep an expiry")
-        } else if lacks(collection != 0, Feature::Collections) {
-            Err("the server has no collections")
+            Some("the server cannot preserve an expiry")
+        } else if lacks(collection_id != 0, Feature::Collections) {
+            Some("the server does not support collections")
         } else {
-            Ok(())
+            None
         }
     }
 
-    /// Compresses the value for a connection that takes it so, if that is worth
-    /// it. Does so once, however many attempts there are; to be done before
-    /// anybody waits for this frame to be written.
-    pub(crate) fn pack(&mut self, accepts: Accepts, compression: Compression) {
-        if accepts.snappy {
-            self.packing.pack(self.value, compression);
-        }
-    }
-
-    /// Appends the frame.
-    pub(crate) fn encode(
+    /// Appends the frame, as the connection accepts it. `compressed` is the
+    /// compressed value, if there is one.
+    pub(super) fn encode(
         &self,
-        operation: KvOperation,
-        target: &Target<'_>,
+        connection: &Connection,
+        (vbucket, collection_id): (u16, u32),
+        compressed: Option<&[u8]>,
+        deadline: Option<Instant>,
         opaque: u32,
         out: &mut BytesMut,
     ) -> Result<(), EncodeError> {
-        let key = if target.accepts.collections {
-            DocumentKey::new(CollectionId(target.collection), target.id)
+        let id = self.id.as_bytes();
+        let key = if connection.has(Feature::Collections) {
+            DocumentKey::new(CollectionId(collection_id), id)
         } else {
-            DocumentKey::without_collection(target.id)
+            DocumentKey::without_collection(id)
         };
         let mut datatype = self.datatype;
-        if !target.accepts.json {
+        if !connection.has(Feature::Json) {
             datatype -= Datatype::JSON;
         }
-        let value = match self.packing.packed() {
-            Some(packed) if target.accepts.snappy => {
+        let value = match compressed {
+            Some(compressed) if connection.has(Feature::Snappy) => {
                 datatype |= Datatype::SNAPPY;
-                packed
+                compressed
             }
-            _ => self.value,
+            _ => &*self.value,
         };
-        let frame = FrameBuilder::request(operation.opcode())
-            .vbucket(target.vbucket)
+        let frame = FrameBuilder::request(self.operation.opcode())
+            .vbucket(vbucket)
             .opaque(opaque)
-            .cas(self.cas)
+            .cas(self.cas.unwrap_or_default())
             .datatype(datatype)
-            .extras(self.extras.as_slice());
-        if self.key == KeyPlace::Nowhere {
-            return frame.value(value).encode(out);
-        }
-        if self.key == KeyPlace::InValue {
-            let mut observed = BytesMut::with_capacity(target.id.len() + 16);
-            observed.put_u16(target.vbucket);
-            let len = key.measure()?;
-            // A key has at most 250 bytes, and its collection at most five.
-            observed.put_u16(len as u16);
-            key.write(&mut observed);
-            return frame.value(&observed[..]).encode(out);
+            .extras(&self.extras.bytes[..usize::from(self.extras.len)]);
+        match self.key {
+            KeyPlace::KeyField => {}
+            KeyPlace::Absent => return frame.value(value).encode(out),
+            KeyPlace::InValue => {
+                let mut observed = BytesMut::with_capacity(id.len() + 16);
+                observed.put_u16(vbucket);
+                let len = key.measure()?;
+                // A key has at most 250 bytes, and its collection at most five.
+                observed.put_u16(len as u16);
+                key.write(&mut observed);
+                return frame.value(&observed[..]).encode(out);
+            }
         }
         let frame = frame.key(key).value(value);
         match (self.durability, self.preserve_expiry) {
             (None, false) => frame.encode(out),
-            (Some(level), false) => frame.framing(durable(level, target)).encode(out),
+            (Some(level), false) => frame.framing(durable(level, deadline)).encode(out),
             (None, true) => frame.framing(RequestFrameInfo::PreserveTtl).encode(out),
             (Some(level), true) => frame
-                .framing(&[durable(level, target), RequestFrameInfo::PreserveTtl][..])
+                .framing(&[durable(level, deadline), RequestFrameInfo::PreserveTtl][..])
                 .encode(out),
         }
     }
 }
 
-/// The server gives up a little before the client does, so that its answer still
-/// gets here.
-fn durable(level: DurabilityLevel, target: &Target<'_>) -> RequestFrameInfo<'static> {
-    let timeout = target.remaining.map(|remaining| {
-        let share = remaining.mul_f64(DURABLE_SHARE).max(LEAST_DURABLE);
-        DurabilityTimeout::nearest(share)
+/// Asks for durability. The server gives up a little before the client does, so
+/// that its response still arrives in time.
+fn durable(level: DurabilityLevel, deadline: Option<Instant>) -> RequestFrameInfo<'static> {
+    let timeout = deadline.map(|deadline| {
+        let remaining = deadline.saturating_duration_since(crate::world::now());
+        DurabilityTimeout::nearest(remaining.mul_f64(DURABLE_SHARE).max(MIN_DURABLE))
     });
     RequestFrameInfo::Durability(Durability { level, timeout })
 }
 
-/// The time that an operation has: the user's, or the default of its kind. A
-/// durable one has at least what the server needs.
-pub(crate) fn timeout(
-    common: &Common,
-    options: &crate::ClusterOptions,
-    durability: Option<DurabilityLevel>,
-) -> Duration {
-    match durability {
-        None => common.timeout.unwrap_or(options.kv_timeout),
-        Some(_) => common
-            .timeout
-            .unwrap_or(options.kv_durable_timeout)
-            .max(LEAST_DURABLE),
+impl KvResponse {
+    /// The value, decompressed.
+    pub(crate) fn value(&self) -> Result<Bytes> {
+        self.frame
+            .plain_value(MAX_RESPONSE)
+            .map_err(|error| self.unreadable(error))
     }
-}
 
-/// Describes an operation to the engine.
-pub(crate) fn call(operation: KvOperation, common: &Common, timeout: Duration) -> Call {
-    let idempotent = operation.is_idempotent();
-    common.call(operation.name(), "kv", idempotent, timeout)
-}
-
-/// What is left until then.
-pub(crate) fn remaining(deadline: Option<Instant>) -> Option<Duration> {
-    deadline.map(|deadline| deadline.saturating_duration_since(crate::world::now()))
+    /// An error for a response that breaks the protocol although its status says
+    /// success. For a write, the error says that it was applied.
+    #[cold]
+    pub(crate) fn unreadable(&self, error: impl std::fmt::Display) -> Error {
+        let problem = if self.operation.is_mutation() {
+            format!("the write was applied, but its response is invalid: {error}")
+        } else {
+            format!("the response is invalid: {error}")
+        };
+        Error::new(ErrorKind::DecodingFailure, self.operation.name()).because(problem)
+    }
 }

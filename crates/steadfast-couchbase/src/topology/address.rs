@@ -1,4 +1,4 @@
-//! Where a service of a node listens.
+//! Host and port of a service.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ impl Address {
     }
 }
 
-/// As `host:port`, an IPv6 address in brackets.
+/// Writes `host:port`, with brackets around an IPv6 address.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.host.contains(':') {
@@ -28,4 +28,10 @@ impl fmt::Display for Address {
             write!(f, "{}:{}", self.host, self.port)
         }
     }
+}
+
+/// Returns the host of `host:port`.
+pub(crate) fn host_part(peer: &str) -> &str {
+    let host = peer.rsplit_once(':').map_or(peer, |(host, _)| host);
+    host.trim_start_matches('[').trim_end_matches(']')
 }

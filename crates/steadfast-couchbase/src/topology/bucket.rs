@@ -1,4 +1,4 @@
-//! A bucket as the client sees it.
+//! The state of one bucket: its routes, its collections, its waiting requests.
 
 use std::sync::{Arc, Weak};
 
@@ -6,44 +6,43 @@ use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
 use steadfast_wire::config::{ClusterConfig, ConfigNotification, ConfigVersion, Service};
 use steadfast_wire::{Frame, ServerOpcode};
+use tokio::sync::Notify;
 
-use super::{Address, Inbox, Node, Opened, Parking, Routes, Slot, Wish, track};
+use super::{
+    Address, Node, Opened, Routes, Slot, WaitCondition, WaitQueue, host_part, parse_config, track,
+};
 use crate::client::Core;
-use crate::collections::Collections;
-use crate::kv::connection::{Connection, Events};
-use crate::kv::handshake::{Rejected, read_config};
+use crate::kv::collection_ids::CollectionIds;
+use crate::kv::connection::{CloseReason, Connection, Events};
+use crate::kv::handshake::Rejected;
 
-/// A bucket: its routes, its collections, and who waits for it.
+/// A bucket.
 pub(crate) struct BucketCore {
     pub(crate) core: Arc<Core>,
     pub(crate) name: Arc<str>,
-    pub(crate) parking: Arc<Parking>,
-    pub(crate) inbox: Inbox,
-    pub(crate) collections: Collections,
-    routes: ArcSwapOption<Routes>,
-    /// Why the bucket is not open yet, as far as that is known.
+    pub(crate) waiting: Arc<WaitQueue>,
+    /// Notified when there is probably a newer config.
+    pub(crate) config_wanted: Notify,
+    pub(crate) collections: CollectionIds,
+    /// `None` until the bucket is open.
+    pub(crate) routes: ArcSwapOption<Routes>,
+    /// The last failure to open the bucket.
     rejected: Mutex<Option<Rejected>>,
-    /// Held while a config is applied.
-    applying: Mutex<LastSeen>,
+    /// Held while a config is applied. Contains the last config of a response:
+    /// thousands of responses may bring the same one, and it is parsed once.
+    applying: Mutex<bytes::Bytes>,
     this: Weak<BucketCore>,
 }
 
-/// The last config that an answer brought, so that the same one, which a
-/// thousand answers may bring at once, is read once.
-#[derive(Default)]
-struct LastSeen {
-    body: bytes::Bytes,
-}
-
 impl BucketCore {
-    /// A bucket that is being opened from now on.
+    /// Starts to open a bucket.
     pub(crate) fn open(core: &Arc<Core>, name: Arc<str>) -> Arc<Self> {
         let bucket = Arc::new_cyclic(|this| Self {
             core: core.clone(),
             name,
-            parking: Arc::default(),
-            inbox: Inbox::default(),
-            collections: Collections::default(),
+            waiting: Arc::default(),
+            config_wanted: Notify::new(),
+            collections: CollectionIds::default(),
             routes: ArcSwapOption::empty(),
             rejected: Mutex::default(),
             applying: Mutex::default(),
@@ -53,40 +52,38 @@ impl BucketCore {
         bucket
     }
 
-    pub(crate) fn routes(&self) -> arc_swap::Guard<Option<Arc<Routes>>> {
-        self.routes.load()
-    }
-
     pub(crate) fn version(&self) -> Option<ConfigVersion> {
         self.routes.load().as_ref().map(|routes| routes.version())
     }
 
-    /// Uses a config if it is newer. `first` is the connection that brought it,
-    /// which becomes the one to its node.
-    pub(crate) fn learn(&self, config: ClusterConfig, first: Option<(&Address, Opened)>) -> bool {
-        let applying = self.applying.lock();
-        let learnt = self.learn_held(config, first);
-        drop(applying);
-        learnt
+    /// Applies a config if it is newer. `first` is the connection that brought it,
+    /// which becomes the one to its node. Returns whether the config was applied.
+    pub(crate) fn apply_config(
+        &self,
+        config: ClusterConfig,
+        first: Option<(&Address, Opened)>,
+    ) -> bool {
+        let _applying = self.applying.lock();
+        self.apply_locked(config, first)
     }
 
-    /// Uses the config that an answer or a notification of a node brought.
-    pub(crate) fn learn_from(&self, frame: &Frame, host: &str) -> bool {
-        let mut applying = self.applying.lock();
-        if applying.body == frame.value() {
+    /// Applies the config in a response or notification, if it is newer.
+    pub(crate) fn apply_config_from(&self, frame: &Frame, host: &str) -> bool {
+        let mut last = self.applying.lock();
+        if *last == frame.value() {
             return false;
         }
-        applying.body = frame.value_bytes();
-        match read_config(frame, host) {
-            Ok(config) => self.learn_held(config, None),
+        *last = frame.value_bytes();
+        match parse_config(frame, host) {
+            Ok(config) => self.apply_locked(config, None),
             Err(rejected) => {
-                tracing::warn!(bucket = %self.name, host, %rejected, "a bad config");
+                tracing::warn!(bucket = %self.name, host, %rejected, "ignored an invalid config");
                 false
             }
         }
     }
 
-    fn learn_held(&self, config: ClusterConfig, first: Option<(&Address, Opened)>) -> bool {
+    fn apply_locked(&self, config: ClusterConfig, first: Option<(&Address, Opened)>) -> bool {
         let (Some(this), Some(bucket)) = (self.this.upgrade(), &config.bucket) else {
             return false;
         };
@@ -94,7 +91,7 @@ impl BucketCore {
             return false;
         }
         if config.version.epoch < 0 {
-            // The node has not learnt yet where it is.
+            // The node does not know its own place in the cluster yet.
             return false;
         }
         let before = self.routes.load_full();
@@ -106,7 +103,7 @@ impl BucketCore {
         if let Some(before) = before.as_ref().and_then(|it| it.bucket())
             && before.uuid != bucket.uuid
         {
-            // Another bucket of the same name, whose manifests start again.
+            // The bucket was recreated: its manifests start again.
             self.collections.forget();
         }
         let network = self.core.network_of(&config);
@@ -138,60 +135,62 @@ impl BucketCore {
                 left.retire();
             }
         }
-        self.parking.release(|wish| route_changed(&routes, wish));
-        self.core.learn(config);
+        self.waiting
+            .wake(|condition| route_changed(&routes, condition));
+        self.core.apply_config(config);
         true
     }
 
-    /// Whether what an operation wishes for has come true: it is asked again
-    /// when nothing can be missed any more.
-    pub(crate) fn is_news(&self, wish: &Wish) -> bool {
+    /// Returns whether a wait is over: the route changed, or the missing
+    /// connection is up.
+    pub(crate) fn is_met(&self, condition: &WaitCondition) -> bool {
         let routes = self.routes.load();
         let Some(routes) = routes.as_ref() else {
             return false;
         };
         let connected = |node: &Arc<Node>| {
-            let connection = node.connection(wish.vbucket);
-            // One that is closing is still there for a moment, and no news.
+            let connection = node.connection(condition.vbucket);
+            // A connection that is closing stays in its place for a moment.
             connection.is_some_and(|connection| connection.is_open())
         };
-        route_changed(routes, wish)
-            || wish.blocked
-                && wish.course.heeds_news()
-                && wish
-                    .course
-                    .node(routes, wish.vbucket, wish.copy)
+        route_changed(routes, condition)
+            || condition.blocked
+                && condition.route.may_wake_early()
+                && condition
+                    .route
+                    .node(routes, condition.vbucket, condition.copy)
                     .is_some_and(connected)
     }
 
-    /// A seed did not open the bucket.
-    pub(crate) fn not_found_at(&self, seed: &Address, rejected: &Rejected) {
+    /// Records that a seed did not open the bucket.
+    pub(crate) fn record_rejection(&self, seed: &Address, rejected: &Rejected) {
         let mut rejected = rejected.clone();
         rejected.note = format!("{seed}: {}", rejected.note);
         *self.rejected.lock() = Some(rejected);
     }
 
-    /// What is in the way of a bucket that is not open yet.
-    pub(crate) fn why_not_open(&self) -> String {
+    /// Describes why the bucket is not open yet.
+    pub(crate) fn open_problem(&self) -> String {
         match &*self.rejected.lock() {
             Some(rejected) => format!("the bucket is not open yet; {}", rejected.note),
             None => "the bucket is not open yet".to_owned(),
         }
     }
 
-    /// A node has a connection now: those who waited for it go on.
-    pub(crate) fn connected(&self, node: &Arc<Node>) {
-        self.parking
-            .release(|wish| wish.blocked && wish.course.heeds_news() && wish.node == Some(node.id));
+    /// Wakes the requests that wait for a connection to this node.
+    pub(crate) fn handle_connected(&self, node: &Arc<Node>) {
+        self.waiting.wake(|condition| {
+            condition.blocked && condition.route.may_wake_early() && condition.node == Some(node.id)
+        });
         self.core.changed();
     }
 
-    /// A connection was refused. Those who could not be dispatched learn of a
-    /// reason that waiting will not mend.
-    pub(crate) fn refused(&self, slot: &Slot, rejected: &Rejected) {
-        if self.core.terminals.refused(slot, rejected) {
+    /// Records a rejected connection. Wakes blocked requests if it is a new
+    /// terminal state.
+    pub(crate) fn handle_rejected(&self, slot: &Slot, rejected: &Rejected) {
+        if self.core.terminals.record(slot, rejected) {
             self.core.changed();
-            self.core.release_blocked();
+            self.core.wake_blocked();
         }
     }
 
@@ -201,26 +200,27 @@ impl BucketCore {
         }
     }
 
-    /// The client is closed: nobody has anything to wait for.
+    /// Closes all connections and ends all waits.
     pub(crate) fn close(&self) {
         if let Some(routes) = self.routes.load().as_ref() {
             for node in routes.nodes() {
                 for connection in node.connections() {
-                    connection.close(crate::kv::connection::Closing::ByUser);
+                    connection.close(CloseReason::ByUser);
                 }
             }
         }
-        self.parking.release_all();
+        self.waiting.wake_all();
     }
 }
 
-/// Whether the operation would go to another node than it is about to (D24).
-fn route_changed(routes: &Routes, wish: &Wish) -> bool {
-    let next = wish.course.node(routes, wish.vbucket, wish.copy);
-    next.is_some() && next.map(|node| node.id) != wish.node && wish.course.heeds_news()
+/// Returns whether the request would now go to another node (D24).
+fn route_changed(routes: &Routes, condition: &WaitCondition) -> bool {
+    let route = &condition.route;
+    let next = route.node(routes, condition.vbucket, condition.copy);
+    next.is_some() && next.map(|node| node.id) != condition.node && route.may_wake_early()
 }
 
-/// What connections of a bucket bring that no operation asked for.
+/// Handles server requests and late responses of a bucket's connections.
 pub(crate) struct BucketEvents {
     bucket: Weak<BucketCore>,
 }
@@ -234,22 +234,22 @@ impl Events for BucketEvents {
             return;
         }
         match ConfigNotification::decode(&frame) {
-            Ok(news) => {
-                let host = host_of(&connection.peer);
-                if news.bucket != Some(&*bucket.name) {
+            Ok(notification) => {
+                let host = host_part(&connection.peer);
+                if notification.bucket != Some(&*bucket.name) {
                     return;
                 }
-                if news.config.is_some() {
-                    bucket.learn_from(&frame, host);
+                if notification.config.is_some() {
+                    bucket.apply_config_from(&frame, host);
                 } else if bucket
                     .version()
-                    .is_none_or(|known| news.version.version().supersedes(known))
+                    .is_none_or(|known| notification.version.version().supersedes(known))
                 {
-                    bucket.inbox.ask_for_config();
+                    bucket.config_wanted.notify_one();
                 }
             }
             Err(error) => {
-                tracing::warn!(peer = %connection.peer, %error, "a bad notification");
+                tracing::warn!(peer = %connection.peer, %error, "ignored an invalid notification");
             }
         }
     }
@@ -259,10 +259,4 @@ impl Events for BucketEvents {
             bucket.core.orphan(connection, &frame);
         }
     }
-}
-
-/// The host of `host:port`.
-pub(crate) fn host_of(peer: &str) -> &str {
-    let host = peer.rsplit_once(':').map_or(peer, |(host, _)| host);
-    host.trim_start_matches('[').trim_end_matches(']')
 }

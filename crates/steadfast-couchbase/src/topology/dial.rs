@@ -7,10 +7,10 @@ use steadfast_wire::config::ClusterConfig;
 use steadfast_wire::hello::ClientIdentity;
 use tokio::net::TcpStream;
 
-use super::Address;
+use super::{Address, parse_config};
 use crate::client::Core;
 use crate::kv::connection::{Connection, Io, Limits};
-use crate::kv::handshake::{Rejected, Terms, bootstrap, features};
+use crate::kv::handshake::{HandshakeParams, Reached, Rejected, bootstrap, features};
 use crate::options::Compression;
 use crate::sasl::Channel;
 use crate::tls::server_name;
@@ -65,7 +65,7 @@ async fn open(core: &Core, address: &Address, bucket: Option<&str>) -> Result<Op
         (None, true) => Channel::ClearButTrusted,
         (None, false) => Channel::Clear,
     };
-    let terms = Terms {
+    let params = HandshakeParams {
         credentials: &credentials,
         channel,
         bucket,
@@ -74,7 +74,14 @@ async fn open(core: &Core, address: &Address, bucket: Option<&str>) -> Result<Op
         hello_after_authentication: options.hello_after_authentication,
         host: &address.host,
     };
-    let welcome = bootstrap(&mut io, &terms).await?;
+    let welcome = bootstrap(&mut io, &params).await?;
+    let config = match &welcome.config {
+        Some(frame) => {
+            let config = parse_config(frame, &address.host);
+            Some(config.map_err(|rejected| rejected.after(Reached::Bucket))?)
+        }
+        None => None,
+    };
     let limits = Limits {
         in_flight: options.max_in_flight as usize,
         ..Limits::default()
@@ -85,7 +92,7 @@ async fn open(core: &Core, address: &Address, bucket: Option<&str>) -> Result<Op
         connection,
         io,
         received: welcome.received,
-        config: welcome.config,
+        config,
     })
 }
 

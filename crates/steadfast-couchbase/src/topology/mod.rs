@@ -1,35 +1,33 @@
-//! Who is where: configs, the nodes they speak of, and the connections to them.
+//! The cluster's topology: configs, nodes, and the connections to them.
 //!
 //! ```text
 //!   seeds ──bootstrap──▶ first config ──▶ Routes ──▶ Node ──▶ Connection
 //!                                           ▲
-//!      pushed, polled, or in an answer ─────┘   newer (epoch, rev) only
+//!      pushed, polled, or in a response ────┘   newer (epoch, rev) only
 //! ```
 //!
-//! A bucket has one [`Routes`] at a time, swapped as a whole. A [`Node`] keeps
-//! its connections up by itself. Whoever cannot be dispatched waits in
-//! [`Parking`] and is woken by what changes here.
+//! A bucket has one [`Routes`] at a time, which is replaced as a whole. A [`Node`]
+//! keeps its connections up. A request without a connection waits in the
+//! [`WaitQueue`], and changes here wake it.
 
 mod address;
 mod bucket;
-mod course;
+mod config;
 mod dial;
-mod inbox;
 mod node;
-mod parking;
 mod redial;
 mod routes;
+mod staggered;
 mod terminal;
 mod track;
-mod turns;
+mod wait_queue;
 
-pub(crate) use address::Address;
-pub(crate) use bucket::{BucketCore, host_of};
-pub(crate) use course::Course;
+pub(crate) use address::{Address, host_part};
+pub(crate) use bucket::BucketCore;
+pub(crate) use config::parse_config;
 pub(crate) use dial::{Opened, dial};
-pub(crate) use inbox::Inbox;
 pub(crate) use node::Node;
-pub(crate) use parking::{NodeId, Parking, Wish};
-pub(crate) use routes::Routes;
+pub(crate) use routes::{Routes, VbucketRoute};
 pub(crate) use terminal::{Slot, Terminals, is_terminal};
 pub(crate) use track::track_cluster;
+pub(crate) use wait_queue::{NodeId, WaitCondition, WaitQueue};

@@ -13,7 +13,7 @@ use super::bucket::BucketEvents;
 use super::redial::{Life, Rounds};
 use super::{Address, BucketCore, NodeId, Opened, dial};
 use crate::breaker::Breaker;
-use crate::kv::connection::{Closing, Connection, Events, Task};
+use crate::kv::connection::{CloseReason, Connection, Events, Task};
 use crate::kv::handshake::Rejected;
 
 /// How long a node that left may still answer what it was asked.
@@ -160,7 +160,7 @@ async fn live(
         Err(rejected) => {
             tracing::debug!(node = %node.address, bucket = %bucket.name, %rejected, "no connection");
             *node.rejected.lock() = Some(rejected.clone());
-            bucket.refused(&slot, &rejected);
+            bucket.handle_rejected(&slot, &rejected);
             return Err(rejected);
         }
     };
@@ -168,9 +168,9 @@ async fn live(
     bucket.core.terminals.opened(&slot);
     let lane = Occupied::new(&node.lanes[lane], connection.clone());
     if let Some(config) = config {
-        bucket.learn(config, None);
+        bucket.apply_config(config, None);
     }
-    bucket.connected(node);
+    bucket.handle_connected(node);
     let life = Life::begin(&connection);
     // A task of its own: when the node is not wanted any more and this future is
     // dropped, what is in flight is still answered.
@@ -180,13 +180,13 @@ async fn live(
         .spawn(run(task, connection, node.clone(), core.closed.clone()));
     let closing = match task.await {
         Ok(closing) => closing,
-        Err(error) => Closing::Lost(error.to_string()),
+        Err(error) => CloseReason::Lost(error.to_string()),
     };
     drop(lane);
     tracing::debug!(node = %node.address, bucket = %bucket.name, ?closing, "connection closed");
     match closing {
-        Closing::ByUser | Closing::NotNeeded => {}
-        Closing::Lost(_) | Closing::Invalid(_) => bucket.inbox.ask_for_config(),
+        CloseReason::ByUser | CloseReason::NotNeeded => {}
+        CloseReason::Lost(_) | CloseReason::Invalid(_) => bucket.config_wanted.notify_one(),
     }
     life.end(closing)
 }
@@ -198,7 +198,7 @@ async fn run<E: Events>(
     connection: Arc<Connection>,
     node: Arc<Node>,
     closed: CancellationToken,
-) -> Closing {
+) -> CloseReason {
     let mut task = std::pin::pin!(task.run());
     tokio::select! {
         biased;
@@ -208,8 +208,8 @@ async fn run<E: Events>(
     tokio::select! {
         biased;
         closing = &mut task => return closing,
-        () = closed.cancelled() => connection.close(Closing::ByUser),
-        () = tokio::time::sleep(LAST_ANSWERS) => connection.close(Closing::NotNeeded),
+        () = closed.cancelled() => connection.close(CloseReason::ByUser),
+        () = tokio::time::sleep(LAST_ANSWERS) => connection.close(CloseReason::NotNeeded),
     }
     task.await
 }

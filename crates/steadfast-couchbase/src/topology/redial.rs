@@ -19,7 +19,7 @@ use steadfast::{Backoff, BestEffort, Jitter};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::kv::connection::{Closing, Connection};
+use crate::kv::connection::{CloseReason, Connection};
 use crate::kv::handshake::Rejected;
 
 /// A connection that lasted this long has proven itself, served or not.
@@ -113,14 +113,14 @@ impl Life {
     }
 
     /// How the connection's end counts.
-    pub(super) fn end(self, closing: Closing) -> Result<(), Rejected> {
+    pub(super) fn end(self, closing: CloseReason) -> Result<(), Rejected> {
         let lasted = self.born.elapsed() >= PROVEN;
         match closing {
-            Closing::ByUser | Closing::NotNeeded => Ok(()),
-            Closing::Lost(_) | Closing::Invalid(_) if lasted => Ok(()),
-            Closing::Lost(_) if self.connection.has_served() => Ok(()),
+            CloseReason::ByUser | CloseReason::NotNeeded => Ok(()),
+            CloseReason::Lost(_) | CloseReason::Invalid(_) if lasted => Ok(()),
+            CloseReason::Lost(_) if self.connection.has_served() => Ok(()),
             // A peer that answers so that the connection is of no use has not served.
-            Closing::Lost(text) | Closing::Invalid(text) => Err(Rejected::lost(text)),
+            CloseReason::Lost(text) | CloseReason::Invalid(text) => Err(Rejected::lost(text)),
         }
     }
 }
@@ -233,13 +233,13 @@ mod tests {
         Connection::new(ends, FeatureSet::default(), None, Limits::default())
     }
 
-    fn lost() -> Closing {
-        Closing::Lost("cut".to_owned())
+    fn lost() -> CloseReason {
+        CloseReason::Lost("cut".to_owned())
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_lived_if_it_lasted_whatever_ended_it() {
-        for closing in [lost(), Closing::Invalid("garbage".to_owned())] {
+        for closing in [lost(), CloseReason::Invalid("garbage".to_owned())] {
             let life = Life::begin(&connection());
             tokio::time::advance(PROVEN - MS).await;
             assert!(life.end(closing.clone()).is_err());
@@ -247,7 +247,7 @@ mod tests {
             tokio::time::advance(PROVEN).await;
             assert!(life.end(closing).is_ok());
         }
-        for closing in [Closing::ByUser, Closing::NotNeeded] {
+        for closing in [CloseReason::ByUser, CloseReason::NotNeeded] {
             assert!(Life::begin(&connection()).end(closing).is_ok());
         }
     }
@@ -273,7 +273,7 @@ mod tests {
             };
             connection.deliver(answer);
             assert_eq!(Life::begin(&connection).end(lost()).is_ok(), served);
-            let broken = Closing::Invalid("the server answered 0x25".to_owned());
+            let broken = CloseReason::Invalid("the server answered 0x25".to_owned());
             assert!(Life::begin(&connection).end(broken).is_err());
         }
     }

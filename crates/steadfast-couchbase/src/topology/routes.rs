@@ -1,18 +1,26 @@
-//! Which node has which document, by one config.
+//! Routes vbuckets to nodes (RFC 0005; decisions D21 to D23 in docs/decisions.md).
+//!
+//! [`Routes`] holds the maps of one config. A [`VbucketRoute`] is the way of one
+//! request through them. It starts on the current map. After a "not my vbucket"
+//! response it goes to the node in a newer config, or else to the node in the
+//! fast-forward map of the same config. It goes there at once, but only once per
+//! revision, so that two nodes which name each other cannot make it spin;
+//! otherwise it waits. It does not return from the fast-forward map to the current
+//! map of the same config.
 
 use std::sync::Arc;
 
 use steadfast_wire::config::{BucketConfig, ClusterConfig, ConfigVersion};
 use steadfast_wire::vbucket;
 
-use super::Node;
+use super::{Node, NodeId};
 
-/// A config of a bucket, with the nodes that it speaks of. Never changes; a
-/// newer config makes another.
+/// The maps of one config of a bucket, and its nodes. Immutable; a newer config
+/// makes another.
 pub(crate) struct Routes {
     config: Arc<ClusterConfig>,
-    /// The nodes by their place in the config; `None` for one that does not have
-    /// the service, or cannot be reached from this network.
+    /// The nodes in the order of the config; `None` for one that does not run the
+    /// service, or has no address in this network.
     nodes: Vec<Option<Arc<Node>>>,
 }
 
@@ -25,7 +33,7 @@ impl Routes {
         self.config.version
     }
 
-    /// The bucket's share of the config.
+    /// The bucket's part of the config.
     pub(crate) fn bucket(&self) -> Option<&BucketConfig> {
         self.config.bucket.as_ref()
     }
@@ -43,19 +51,19 @@ impl Routes {
         )
     }
 
-    /// How many replicas a document has.
+    /// The number of replicas of a document.
     pub(crate) fn replicas(&self) -> usize {
         let bucket = self.config.bucket.as_ref();
         bucket.map_or(0, |bucket| bucket.vbuckets.copies().saturating_sub(1))
     }
 
-    /// Where a copy of a vbucket is now; copy 0 is the active one.
+    /// The node that has a copy of a vbucket now; copy 0 is the active one.
     pub(crate) fn current(&self, vbucket: u16, copy: u8) -> Option<&Arc<Node>> {
         let map = &self.config.bucket.as_ref()?.vbuckets;
         self.node(map.node(vbucket, copy.into())?)
     }
 
-    /// Where it will be when the rebalance under way is done.
+    /// The node that will have it after the current rebalance.
     pub(crate) fn forward(&self, vbucket: u16, copy: u8) -> Option<&Arc<Node>> {
         let map = self.config.bucket.as_ref()?.forward_vbuckets.as_ref()?;
         self.node(map.node(vbucket, copy.into())?)
@@ -63,5 +71,181 @@ impl Routes {
 
     fn node(&self, place: usize) -> Option<&Arc<Node>> {
         self.nodes.get(place)?.as_ref()
+    }
+}
+
+/// The limit of immediate hops and early wakes. Every revision allows one, and a
+/// hostile server can send as many revisions as it likes. Beyond the limit, a
+/// request waits its full delays.
+const MAX_HOPS: u8 = 16;
+
+/// The way of one request through the maps. Boxed, because all requests have one
+/// and few are ever rerouted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct VbucketRoute {
+    rerouted: Option<Box<Rerouted>>,
+    hops: u8,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Rerouted {
+    /// The config whose fast-forward map the request follows.
+    forward: Option<ConfigVersion>,
+    /// The config of the last immediate hop.
+    hopped: Option<ConfigVersion>,
+}
+
+impl VbucketRoute {
+    /// The node for the next attempt.
+    pub(crate) fn node<'r>(
+        &self,
+        routes: &'r Routes,
+        vbucket: u16,
+        copy: u8,
+    ) -> Option<&'r Arc<Node>> {
+        if let Some(rerouted) = &self.rerouted
+            && rerouted.forward == Some(routes.version())
+        {
+            let forward = routes.forward(vbucket, copy);
+            return forward.or_else(|| routes.current(vbucket, copy));
+        }
+        routes.current(vbucket, copy)
+    }
+
+    /// Handles a "not my vbucket" response of a node. `routes` are the newest,
+    /// including those in the response. Returns whether to retry at once.
+    pub(crate) fn reroute(
+        &mut self,
+        refused_by: NodeId,
+        routes: &Routes,
+        vbucket: u16,
+        copy: u8,
+    ) -> bool {
+        let version = routes.version();
+        let rerouted = self.rerouted.get_or_insert_default();
+        if rerouted.forward != Some(version) {
+            let current = routes.current(vbucket, copy);
+            if current.is_some_and(|node| node.id != refused_by) {
+                rerouted.forward = None;
+                return self.hop(version);
+            }
+            if routes.forward(vbucket, copy).is_some() {
+                rerouted.forward = Some(version);
+            }
+        }
+        let next = self.node(routes, vbucket, copy);
+        next.is_some_and(|node| node.id != refused_by) && self.hop(version)
+    }
+
+    /// Counts a wake before the end of the delay.
+    pub(crate) fn count_early_wake(&mut self) {
+        self.hops = self.hops.saturating_add(1);
+    }
+
+    /// Returns whether the request may still be woken early.
+    pub(crate) fn may_wake_early(&self) -> bool {
+        self.hops < MAX_HOPS
+    }
+
+    fn hop(&mut self, version: ConfigVersion) -> bool {
+        let may_hop = self.may_wake_early();
+        let rerouted = self.rerouted.get_or_insert_default();
+        if rerouted.hopped == Some(version) || !may_hop {
+            return false;
+        }
+        rerouted.hopped = Some(version);
+        self.hops += 1;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A config of four nodes, whose ids are their places, and of one vbucket:
+    /// where it is, and where it will be.
+    fn routes(rev: u64, current: i32, forward: Option<i32>) -> Routes {
+        let node = |place: usize| json!({"hostname": format!("n{place}:8091")});
+        let services =
+            |place: usize| json!({"hostname": format!("n{place}"), "services": {"kv": 11210}});
+        let mut json = json!({
+            "rev": rev, "revEpoch": 1, "name": "b", "uuid": "1", "nodeLocator": "vbucket",
+            "nodes": [node(0), node(1), node(2), node(3)],
+            "nodesExt": [services(0), services(1), services(2), services(3)],
+            "vBucketServerMap": {
+                "hashAlgorithm": "CRC", "numReplicas": 0,
+                "serverList": ["n0:11210", "n1:11210", "n2:11210", "n3:11210"],
+                "vBucketMap": [[current]]
+            }
+        });
+        if let Some(forward) = forward {
+            json["vBucketServerMap"]["vBucketMapForward"] = json!([[forward]]);
+        }
+        let config = ClusterConfig::parse(json.to_string().as_bytes(), "n0").unwrap();
+        let nodes = (0..4).map(|id| Some(Node::unconnected(id))).collect();
+        Routes::new(Arc::new(config), nodes)
+    }
+
+    fn next(route: &VbucketRoute, routes: &Routes) -> Option<NodeId> {
+        route.node(routes, 0, 0).map(|node| node.id)
+    }
+
+    #[test]
+    fn without_a_forward_map_it_stays_on_the_current_one_and_waits() {
+        let routes = routes(1, 2, None);
+        let mut route = VbucketRoute::default();
+        assert_eq!(next(&route, &routes), Some(2));
+        for _ in 0..3 {
+            assert!(!route.reroute(2, &routes, 0, 0));
+            assert_eq!(next(&route, &routes), Some(2));
+        }
+    }
+
+    #[test]
+    fn the_forward_map_comes_after_the_current_one_at_once_and_is_not_left_again() {
+        let routes = routes(1, 2, Some(3));
+        let mut route = VbucketRoute::default();
+        assert_eq!(next(&route, &routes), Some(2), "not before the current one");
+        assert!(route.reroute(2, &routes, 0, 0), "at once");
+        assert_eq!(next(&route, &routes), Some(3));
+        for _ in 0..3 {
+            assert!(!route.reroute(3, &routes, 0, 0), "from here on it waits");
+            assert_eq!(next(&route, &routes), Some(3));
+        }
+    }
+
+    #[test]
+    fn a_newer_config_is_followed_at_once_and_its_current_map_comes_first() {
+        let mut route = VbucketRoute::default();
+        assert!(route.reroute(2, &routes(1, 2, Some(3)), 0, 0));
+        let newer = routes(2, 1, Some(0));
+        assert_eq!(next(&route, &newer), Some(1));
+        assert!(route.reroute(3, &newer, 0, 0), "the answer brought it");
+        assert_eq!(next(&route, &newer), Some(1));
+    }
+
+    #[test]
+    fn it_goes_on_at_once_only_once_for_each_revision() {
+        let mut route = VbucketRoute::default();
+        let newer = routes(2, 1, Some(3));
+        assert!(route.reroute(2, &newer, 0, 0));
+        assert_eq!(next(&route, &newer), Some(1));
+        // The forward map is next, but there was a hop by this revision already.
+        assert!(!route.reroute(1, &newer, 0, 0));
+        assert_eq!(next(&route, &newer), Some(3));
+        assert!(route.reroute(3, &routes(3, 0, None), 0, 0), "another one");
+    }
+
+    #[test]
+    fn a_server_with_ever_new_revisions_cannot_make_it_spin() {
+        let mut route = VbucketRoute::default();
+        let hops = (0..1000).filter(|rev| {
+            let (refused_by, next) = (rev % 2, 1 - rev % 2);
+            route.reroute(refused_by, &routes(*rev, next as i32, None), 0, 0)
+        });
+        assert_eq!(hops.count(), usize::from(MAX_HOPS));
     }
 }

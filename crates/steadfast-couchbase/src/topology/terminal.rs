@@ -29,7 +29,7 @@ impl Terminals {
     /// A connection was refused. True if operations may learn something new.
     /// What it got past before clears what was known of that; a node that
     /// cannot be reached has not taken back what it said of the credentials.
-    pub(crate) fn refused(&self, slot: &Slot, rejected: &Rejected) -> bool {
+    pub(crate) fn record(&self, slot: &Slot, rejected: &Rejected) -> bool {
         let mut states = self.states.lock();
         clear(&mut states, slot, rejected.reached);
         if !is_terminal(rejected.reason) {
@@ -72,14 +72,14 @@ impl Terminals {
     }
 
     /// What keeps operations on any service from being dispatched.
-    pub(crate) fn of_cluster(&self) -> Option<Rejected> {
+    pub(crate) fn for_cluster(&self) -> Option<Rejected> {
         self.first(&[&AUTHENTICATION_ERROR, &TLS_ERROR], |_| true)
     }
 
     /// What keeps operations on this bucket from being dispatched, in the order
     /// of D19.
-    pub(crate) fn of_bucket(&self, bucket: &str) -> Option<Rejected> {
-        self.of_cluster().or_else(|| {
+    pub(crate) fn for_bucket(&self, bucket: &str) -> Option<Rejected> {
+        self.for_cluster().or_else(|| {
             self.first(&[&BUCKET_ACCESS_ERROR], |slot| {
                 slot.0.as_deref() == Some(bucket)
             })
@@ -108,8 +108,8 @@ fn clear(states: &mut HashMap<Slot, Rejected>, slot: &Slot, reached: Reached) {
         let passed = |reason: &Reason, at: Reached| rejected.reason == reason && reached >= at;
         let own = passed(&TLS_ERROR, Reached::Answers)
             || passed(&AUTHENTICATION_ERROR, Reached::Authentication);
-        let of_bucket = passed(&BUCKET_ACCESS_ERROR, Reached::Bucket);
-        !(own && known == slot || of_bucket && known.0 == slot.0)
+        let for_bucket = passed(&BUCKET_ACCESS_ERROR, Reached::Bucket);
+        !(own && known == slot || for_bucket && known.0 == slot.0)
     });
 }
 
@@ -143,18 +143,18 @@ mod tests {
     fn authentication_comes_before_tls_and_tls_before_the_bucket() {
         let terminals = Terminals::default();
         let bucket = slot(Some("travel"), 1);
-        terminals.refused(&bucket, &rejected(&BUCKET_ACCESS_ERROR));
+        terminals.record(&bucket, &rejected(&BUCKET_ACCESS_ERROR));
         assert_eq!(
-            reason(terminals.of_bucket("travel")),
+            reason(terminals.for_bucket("travel")),
             Some("BUCKET_ACCESS_ERROR")
         );
-        assert_eq!(reason(terminals.of_bucket("other")), None);
-        assert_eq!(reason(terminals.of_cluster()), None);
-        terminals.refused(&slot(None, 1), &rejected(&TLS_ERROR));
-        assert_eq!(reason(terminals.of_bucket("travel")), Some("TLS_ERROR"));
-        terminals.refused(&slot(None, 2), &rejected(&AUTHENTICATION_ERROR));
+        assert_eq!(reason(terminals.for_bucket("other")), None);
+        assert_eq!(reason(terminals.for_cluster()), None);
+        terminals.record(&slot(None, 1), &rejected(&TLS_ERROR));
+        assert_eq!(reason(terminals.for_bucket("travel")), Some("TLS_ERROR"));
+        terminals.record(&slot(None, 2), &rejected(&AUTHENTICATION_ERROR));
         assert_eq!(
-            reason(terminals.of_bucket("other")),
+            reason(terminals.for_bucket("other")),
             Some("AUTHENTICATION_ERROR")
         );
     }
@@ -162,13 +162,19 @@ mod tests {
     #[test]
     fn a_connection_s_state_is_cleared_by_its_own_success_only() {
         let terminals = Terminals::default();
-        terminals.refused(&slot(None, 1), &rejected(&AUTHENTICATION_ERROR));
+        terminals.record(&slot(None, 1), &rejected(&AUTHENTICATION_ERROR));
         terminals.opened(&slot(None, 2));
-        assert_eq!(reason(terminals.of_cluster()), Some("AUTHENTICATION_ERROR"));
-        terminals.refused(&slot(None, 1), &rejected(&SOCKET_NOT_AVAILABLE));
-        assert_eq!(reason(terminals.of_cluster()), Some("AUTHENTICATION_ERROR"));
+        assert_eq!(
+            reason(terminals.for_cluster()),
+            Some("AUTHENTICATION_ERROR")
+        );
+        terminals.record(&slot(None, 1), &rejected(&SOCKET_NOT_AVAILABLE));
+        assert_eq!(
+            reason(terminals.for_cluster()),
+            Some("AUTHENTICATION_ERROR")
+        );
         terminals.opened(&slot(None, 1));
-        assert_eq!(reason(terminals.of_cluster()), None);
+        assert_eq!(reason(terminals.for_cluster()), None);
     }
 
     #[test]
@@ -188,13 +194,13 @@ mod tests {
             for reached in all {
                 let terminals = Terminals::default();
                 let slot = slot(Some("travel"), 1);
-                terminals.refused(&slot, &rejected(terminal));
+                terminals.record(&slot, &rejected(terminal));
                 // What ends it now is nothing that lasts.
                 let mut lost = rejected(&SOCKET_NOT_AVAILABLE);
                 lost.reached = reached;
-                assert!(!terminals.refused(&slot, &lost));
+                assert!(!terminals.record(&slot, &lost));
                 let left = (reached < behind).then_some(terminal.name());
-                let found = reason(terminals.of_bucket("travel"));
+                let found = reason(terminals.for_bucket("travel"));
                 assert_eq!(found, left, "{terminal} {reached:?}");
             }
         }
@@ -203,12 +209,12 @@ mod tests {
     #[test]
     fn a_bucket_s_state_is_cleared_by_any_connection_that_opens_it() {
         let terminals = Terminals::default();
-        terminals.refused(&slot(Some("a"), 1), &rejected(&BUCKET_ACCESS_ERROR));
-        terminals.refused(&slot(Some("b"), 1), &rejected(&BUCKET_ACCESS_ERROR));
+        terminals.record(&slot(Some("a"), 1), &rejected(&BUCKET_ACCESS_ERROR));
+        terminals.record(&slot(Some("b"), 1), &rejected(&BUCKET_ACCESS_ERROR));
         terminals.opened(&slot(Some("a"), 2));
-        assert_eq!(reason(terminals.of_bucket("a")), None);
+        assert_eq!(reason(terminals.for_bucket("a")), None);
         assert_eq!(
-            reason(terminals.of_bucket("b")),
+            reason(terminals.for_bucket("b")),
             Some("BUCKET_ACCESS_ERROR")
         );
     }
@@ -216,8 +222,8 @@ mod tests {
     #[test]
     fn a_connection_that_is_no_longer_used_is_forgotten() {
         let terminals = Terminals::default();
-        terminals.refused(&slot(None, 1), &rejected(&TLS_ERROR));
+        terminals.record(&slot(None, 1), &rejected(&TLS_ERROR));
         terminals.forget(&slot(None, 1));
-        assert_eq!(reason(terminals.of_cluster()), None);
+        assert_eq!(reason(terminals.for_cluster()), None);
     }
 }

@@ -7,19 +7,19 @@ use std::time::Duration;
 use steadfast::FailFast;
 use steadfast_wire::config::{ConfigNotification, ConfigVersion};
 use steadfast_wire::{Feature, Frame, FrameBuilder, Opcode, Status};
+use tokio::sync::Notify;
 
-use super::bucket::{BucketCore, host_of};
 use super::redial::{Life, Rounds};
-use super::turns::Turns;
-use super::{Address, Inbox, Opened, dial};
+use super::staggered::StaggeredQueries;
+use super::{Address, BucketCore, Opened, dial, host_part, parse_config};
 use crate::client::Core;
 use crate::kv::connection::{Connection, Events, Task};
-use crate::kv::handshake::{Rejected, read_config};
+use crate::kv::handshake::Rejected;
 
 /// A node is not asked more often than this, whatever happens (SDK RFC 0024).
-const FLOOR: Duration = Duration::from_millis(50);
+const MIN_INTERVAL: Duration = Duration::from_millis(50);
 /// How long a node may take to give its config.
-const PATIENCE: Duration = Duration::from_millis(2500);
+const FETCH_TIMEOUT: Duration = Duration::from_millis(2500);
 
 /// Opens a bucket, and keeps its config new.
 pub(super) async fn track_bucket(bucket: Arc<BucketCore>) {
@@ -28,18 +28,18 @@ pub(super) async fn track_bucket(bucket: Arc<BucketCore>) {
         () = closed.cancelled() => {}
         () = async {
             find_bucket(&bucket).await;
-            let mut turns = Turns::new();
+            let mut queries = StaggeredQueries::new();
             loop {
-                let latecomers = async {
-                    while turns.answered().await {}
+                let late_answers = async {
+                    while queries.next_success().await {}
                     std::future::pending().await
                 };
                 tokio::select! {
-                    () = wait_for_reason(&bucket) => {}
-                    () = latecomers => {}
+                    () = config_due(&bucket) => {}
+                    () = late_answers => {}
                 }
-                refresh(&bucket, &mut turns).await;
-                tokio::time::sleep(FLOOR).await;
+                refresh(&bucket, &mut queries).await;
+                tokio::time::sleep(MIN_INTERVAL).await;
             }
         } => {}
     }
@@ -72,8 +72,8 @@ async fn find_at(bucket: &Arc<BucketCore>, seed: &Address) -> Result<(), Rejecte
             let Some(config) = opened.config.take() else {
                 return Err(Rejected::lost(format!("{seed} gives no config")));
             };
-            bucket.learn(config, Some((seed, opened)));
-            let routes = bucket.routes();
+            bucket.apply_config(config, Some((seed, opened)));
+            let routes = bucket.routes.load();
             let Some(routes) = routes.as_ref() else {
                 return Err(Rejected::lost(format!("the config of {seed} is of no use")));
             };
@@ -86,8 +86,8 @@ async fn find_at(bucket: &Arc<BucketCore>, seed: &Address) -> Result<(), Rejecte
         }
         Err(rejected) => {
             tracing::debug!(bucket = %bucket.name, %seed, %rejected, "the bucket was not opened");
-            bucket.not_found_at(seed, &rejected);
-            bucket.refused(&slot, &rejected);
+            bucket.record_rejection(seed, &rejected);
+            bucket.handle_rejected(&slot, &rejected);
             Err(rejected)
         }
     }
@@ -95,11 +95,11 @@ async fn find_at(bucket: &Arc<BucketCore>, seed: &Address) -> Result<(), Rejecte
 
 /// Completes when somebody asked, or when it is time to look and nobody would
 /// tell.
-async fn wait_for_reason(bucket: &BucketCore) {
+async fn config_due(bucket: &BucketCore) {
     let interval = bucket.core.options.config_poll_interval;
     loop {
         tokio::select! {
-            () = bucket.inbox.asked() => return,
+            () = bucket.config_wanted.notified() => return,
             () = tokio::time::sleep(interval) => {
                 let told = live(bucket).iter().any(is_told);
                 if !told {
@@ -116,7 +116,7 @@ fn is_told(connection: &Arc<Connection>) -> bool {
 }
 
 fn live(bucket: &BucketCore) -> Vec<Arc<Connection>> {
-    let routes = bucket.routes();
+    let routes = bucket.routes.load();
     let nodes = routes.iter().flat_map(|routes| routes.nodes());
     nodes.filter_map(|node| node.connection(0)).collect()
 }
@@ -124,7 +124,7 @@ fn live(bucket: &BucketCore) -> Vec<Arc<Connection>> {
 /// Asks one node after the other until one knows something newer, and does not
 /// wait long for any of them. If there is no connection at all, the seeds may know
 /// more than the last config.
-async fn refresh(bucket: &Arc<BucketCore>, turns: &mut Turns<Arc<str>>) {
+async fn refresh(bucket: &Arc<BucketCore>, queries: &mut StaggeredQueries<Arc<str>>) {
     let mut connections = live(bucket);
     if connections.is_empty() {
         let seed = bucket.core.candidate(fastrand::usize(..0xffff));
@@ -144,14 +144,14 @@ async fn refresh(bucket: &Arc<BucketCore>, turns: &mut Turns<Arc<str>>) {
         let peer = connection.peer.clone();
         (peer, knows_newer(bucket.clone(), connection))
     });
-    turns.ask(asked).await;
+    queries.query(asked).await;
 }
 
 /// Whether a node has a config that is newer. It is used then.
 async fn knows_newer(bucket: Arc<BucketCore>, connection: Arc<Connection>) -> bool {
     match fetch(&connection, bucket.version()).await {
         Ok(answer) if answer.status() == Status::Success && !answer.value().is_empty() => {
-            bucket.learn_from(&answer, host_of(&connection.peer))
+            bucket.apply_config_from(&answer, host_part(&connection.peer))
         }
         // Nothing newer, or it gives none.
         Ok(_) => false,
@@ -173,7 +173,7 @@ async fn fetch(
     steadfast::retry(&FailFast::new())
         .operation("get cluster config")
         .idempotent(true)
-        .timeout(PATIENCE)
+        .timeout(FETCH_TIMEOUT)
         .classify(Rejected::failure)
         .run(|_| async {
             let deadline = None;
@@ -238,23 +238,23 @@ async fn live_at(core: &Arc<Core>, seed: &Address, up: &AtomicBool) -> Result<()
         Ok(opened) => opened,
         Err(rejected) => {
             tracing::debug!(%seed, %rejected, "no connection");
-            if core.terminals.refused(&slot, &rejected) {
+            if core.terminals.record(&slot, &rejected) {
                 core.changed();
-                core.release_blocked();
+                core.wake_blocked();
             }
             return Err(rejected);
         }
     };
     up.store(true, Ordering::Relaxed);
     core.terminals.opened(&slot);
-    core.keep_only_tracking(&slot);
+    core.terminals.forget_unless(&slot);
     if let Some(config) = config {
-        core.learn(Arc::new(config));
+        core.apply_config(Arc::new(config));
     }
-    let inbox = Arc::new(Inbox::default());
+    let config_wanted = Arc::new(Notify::new());
     let events = ClusterEvents {
         core: core.clone(),
-        inbox: inbox.clone(),
+        config_wanted: config_wanted.clone(),
     };
     let life = Life::begin(&connection);
     let task = Task::new(io, connection.clone(), received, events);
@@ -262,7 +262,7 @@ async fn live_at(core: &Arc<Core>, seed: &Address, up: &AtomicBool) -> Result<()
     let look = async {
         loop {
             tokio::select! {
-                () = inbox.asked() => {}
+                () = config_wanted.notified() => {}
                 () = tokio::time::sleep(interval) => {
                     if is_told(&connection) {
                         continue;
@@ -272,11 +272,11 @@ async fn live_at(core: &Arc<Core>, seed: &Address, up: &AtomicBool) -> Result<()
             if let Ok(answer) = fetch(&connection, core.global_version()).await
                 && answer.status() == Status::Success
                 && !answer.value().is_empty()
-                && let Ok(config) = read_config(&answer, host_of(&connection.peer))
+                && let Ok(config) = parse_config(&answer, host_part(&connection.peer))
             {
-                core.learn(Arc::new(config));
+                core.apply_config(Arc::new(config));
             }
-            tokio::time::sleep(FLOOR).await;
+            tokio::time::sleep(MIN_INTERVAL).await;
         }
     };
     let closing = tokio::select! {
@@ -288,18 +288,18 @@ async fn live_at(core: &Arc<Core>, seed: &Address, up: &AtomicBool) -> Result<()
 
 struct ClusterEvents {
     core: Arc<Core>,
-    inbox: Arc<Inbox>,
+    config_wanted: Arc<Notify>,
 }
 
 impl Events for ClusterEvents {
     fn server_request(&self, connection: &Arc<Connection>, frame: Frame) {
         match ConfigNotification::decode(&frame) {
             Ok(news) if news.bucket.is_none() => match news.config {
-                Some(_) => match read_config(&frame, host_of(&connection.peer)) {
-                    Ok(config) => self.core.learn(Arc::new(config)),
+                Some(_) => match parse_config(&frame, host_part(&connection.peer)) {
+                    Ok(config) => self.core.apply_config(Arc::new(config)),
                     Err(rejected) => tracing::warn!(%rejected, "a bad config"),
                 },
-                None => self.inbox.ask_for_config(),
+                None => self.config_wanted.notify_one(),
             },
             Ok(_) => {}
             Err(error) => tracing::warn!(peer = %connection.peer, %error, "a bad notification"),

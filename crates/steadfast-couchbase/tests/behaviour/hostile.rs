@@ -145,7 +145,7 @@ async fn an_expiry_that_is_no_moment_is_an_error_and_no_panic() {
     let error = documents.get("k").with_expiry().timeout(LONG).await;
     let error = error.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::DecodingFailure, "{error:#}");
-    assert!(error.to_string().contains("no moment"), "{error}");
+    assert!(error.to_string().contains("out of range"), "{error}");
     cluster.close().await;
 }
 
@@ -160,7 +160,10 @@ async fn a_write_whose_answer_makes_no_sense_says_that_it_was_applied() {
     let documents = cluster.bucket(BUCKET).default_collection();
     let error = documents.increment("n").timeout(LONG).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::DecodingFailure, "{error:#}");
-    assert!(error.to_string().contains("it was applied"), "{error}");
+    assert!(
+        error.to_string().contains("the write was applied"),
+        "{error}"
+    );
     cluster.close().await;
 }
 

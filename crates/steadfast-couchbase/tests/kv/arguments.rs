@@ -66,7 +66,7 @@ async fn no_operation_takes_a_key_that_no_server_takes() {
     }
     for error in on_key(&hotels, &too_long[..247]).await {
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-        assert!(error.to_string().contains("246 are the most"), "{error}");
+        assert!(error.to_string().contains("the limit is 246"), "{error}");
     }
     assert_eq!((seen.fired(), observed.fired()), (0, 0));
     scene.users.upsert(&too_long[..250], &1).await.unwrap();
@@ -96,7 +96,7 @@ async fn options_that_make_no_sense_are_named() {
         (users.insert("k", &1).cas(1).await.err(), "no CAS"),
         (
             users.insert("k", &1).preserve_expiry().await.err(),
-            "no expiry to keep",
+            "no expiry to preserve",
         ),
         (
             users
@@ -105,7 +105,7 @@ async fn options_that_make_no_sense_are_named() {
                 .expiry(HOUR)
                 .await
                 .err(),
-            "to be another",
+            "both preserved and set",
         ),
         (users.upsert("k", &1).expiry(far).await.err(), "2105"),
         (users.upsert("k", &1).expiry(long_ago).await.err(), "1970"),
@@ -121,7 +121,7 @@ async fn options_that_make_no_sense_are_named() {
         ),
         (
             users.get_and_lock("k", Duration::ZERO).await.err(),
-            "no time",
+            "lock time is zero",
         ),
         (
             users.get_and_lock("k", Duration::MAX).await.err(),
@@ -157,7 +157,7 @@ async fn options_that_make_no_sense_are_named() {
         (insert_in(&[a()]).cas(1).await.err(), "no CAS"),
         (
             insert_in(&[a()]).preserve_expiry().await.err(),
-            "no expiry to keep",
+            "no expiry to preserve",
         ),
         (
             users
@@ -166,7 +166,7 @@ async fn options_that_make_no_sense_are_named() {
                 .expiry(HOUR)
                 .await
                 .err(),
-            "to be another",
+            "both preserved and set",
         ),
         (users.mutate_in("k", &[a()]).expiry(far).await.err(), "2105"),
     ] {

@@ -1,7 +1,7 @@
-//! Reading parts of a document.
+//! Reads parts of a document.
 //!
-//! Each part has an outcome of its own: where one path leads nowhere, the others
-//! can be read all the same, and only who asks for that one gets the error.
+//! Each path has a status of its own: an invalid path does not affect the others,
+//! and its error is returned when its value is read.
 
 mod result;
 mod spec;
@@ -10,24 +10,20 @@ pub use result::LookupInResult;
 pub use spec::LookupInSpec;
 
 use bytes::BytesMut;
+use steadfast_wire::Encode;
 use steadfast_wire::subdoc::{DocFlags, MultiExtras};
-use steadfast_wire::{Encode, Frame};
 
 use super::options::{awaitable, common_options};
-use super::{Collection, check, paths};
+use super::{Collection, paths};
 use crate::error::Result;
-use crate::kv::execute::execute;
 use crate::kv::operation::KvOperation;
-use crate::kv::request::{Body, Common, Extras};
+use crate::kv::request::{Extras, KvRequest, KvResponse, Value};
 
 /// Reads parts of a document; see [`Collection::lookup_in`].
 #[must_use = "nothing happens until it is awaited"]
 pub struct LookupIn<'a> {
-    on: &'a Collection,
-    id: &'a str,
+    request: KvRequest<'a>,
     paths: Result<Paths>,
-    access_deleted: bool,
-    common: Common,
 }
 
 impl Collection {
@@ -51,13 +47,9 @@ impl Collection {
     /// # }
     /// ```
     pub fn lookup_in<'a>(&'a self, id: &'a str, specs: &[LookupInSpec<'_>]) -> LookupIn<'a> {
-        LookupIn {
-            on: self,
-            id,
-            paths: Paths::encode(KvOperation::LookupIn, specs),
-            access_deleted: false,
-            common: Common::default(),
-        }
+        let mut request = KvRequest::new(self, KvOperation::LookupIn, id);
+        let paths = Paths::encode(&mut request, specs);
+        LookupIn { request, paths }
     }
 }
 
@@ -65,66 +57,54 @@ common_options!(LookupIn);
 awaitable!(LookupIn => LookupInResult);
 
 impl LookupIn<'_> {
-    /// Reads a document that was removed, too: some of its extended attributes
-    /// stay for a while.
+    /// Also reads a document that was removed: some of its extended attributes stay
+    /// for a while.
     pub fn access_deleted(mut self) -> Self {
-        self.access_deleted = true;
+        self.request.extras = Extras::encode(&MultiExtras {
+            expiry: None,
+            doc_flags: DocFlags::ACCESS_DELETED,
+        });
         self
     }
 
     async fn run(self) -> Result<LookupInResult> {
-        let operation = KvOperation::LookupIn;
-        check::key(operation, &self.on.collection, self.id)?;
+        self.request.check()?;
         let paths = self.paths?;
-        let mut body = paths.body();
-        if self.access_deleted {
-            let flags = MultiExtras {
-                expiry: None,
-                doc_flags: DocFlags::ACCESS_DELETED,
-            };
-            body.extras = Extras::new(&flags);
-        }
-        let answer = execute(operation, self.on.subject(self.id), body, &self.common).await?;
-        paths.read(operation, &answer.frame)
+        let response = self.request.execute().await?;
+        paths.read(&self.request, &response)
     }
 }
 
-/// Lookups, as they are sent.
+/// The paths of a lookup, in the order sent: whether each asks for existence only.
 pub(super) struct Paths {
-    value: BytesMut,
-    order: Vec<u8>,
-    /// Which of them, as they are sent, only ask whether there is something.
     asks_existence: Vec<bool>,
 }
 
 impl Paths {
-    pub(super) fn encode(operation: KvOperation, specs: &[LookupInSpec<'_>]) -> Result<Self> {
-        paths::check_count(operation, specs.len())?;
-        let order = paths::order(specs.iter().map(LookupInSpec::is_xattr));
-        let sent = || order.iter().map(|place| &specs[usize::from(*place)]);
+    /// Writes the paths into the request.
+    pub(super) fn encode(request: &mut KvRequest<'_>, specs: &[LookupInSpec<'_>]) -> Result<Self> {
+        paths::check_count(specs.len()).map_err(|problem| request.invalid(problem))?;
+        request.paths = paths::order(specs.iter().map(LookupInSpec::is_xattr));
+        let sent = || {
+            let order = request.paths.iter();
+            order.map(|place| &specs[usize::from(*place)])
+        };
         let mut value = BytesMut::new();
         for spec in sent() {
             spec.on_wire()
                 .append_to(&mut value)
-                .map_err(|error| check::invalid(operation, error.to_string()))?;
+                .map_err(|error| request.invalid(error.to_string()))?;
         }
         let asks_existence = sent().map(LookupInSpec::asks_existence).collect();
-        Ok(Self {
-            value,
-            order,
-            asks_existence,
-        })
+        request.value = Value::Owned(value.into());
+        Ok(Self { asks_existence })
     }
 
-    pub(super) fn body(&self) -> Body<'_> {
-        Body {
-            value: &self.value,
-            paths: &self.order,
-            ..Body::default()
-        }
-    }
-
-    pub(super) fn read(&self, operation: KvOperation, answer: &Frame) -> Result<LookupInResult> {
-        LookupInResult::read(operation, answer, &self.order, &self.asks_existence)
+    pub(super) fn read(
+        &self,
+        request: &KvRequest<'_>,
+        response: &KvResponse,
+    ) -> Result<LookupInResult> {
+        LookupInResult::read(response, &request.paths, &self.asks_existence)
     }
 }

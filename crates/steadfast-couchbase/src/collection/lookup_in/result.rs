@@ -1,15 +1,14 @@
-//! What was read.
+//! Results of lookups.
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use steadfast_wire::subdoc::LookupResult;
-use steadfast_wire::{Entries, Frame, Status};
+use steadfast_wire::{Entries, Status};
 
-use super::super::result;
 use super::super::value::decode;
 use crate::error::{Error, ErrorKind, KvContext, Result};
 use crate::kv::meaning::path_error;
-use crate::kv::operation::KvOperation;
+use crate::kv::request::KvResponse;
 
 /// Parts of a document, by the places of their paths, from zero.
 #[derive(Clone, Debug)]
@@ -28,15 +27,14 @@ struct Part {
 
 impl LookupInResult {
     pub(super) fn read(
-        operation: KvOperation,
-        answer: &Frame,
+        response: &KvResponse,
         order: &[u8],
         asks_existence: &[bool],
     ) -> Result<Self> {
-        let value = result::value(operation, answer)?;
+        let value = response.value()?;
         let mut sent = Vec::with_capacity(order.len());
         for (part, asks_existence) in Entries::<LookupResult<'_>>::new(&value).zip(asks_existence) {
-            let part = part.map_err(|error| result::unreadable(operation, error))?;
+            let part = part.map_err(|error| response.unreadable(error))?;
             sent.push(Part {
                 status: part.status,
                 value: value.slice_ref(part.value),
@@ -45,14 +43,14 @@ impl LookupInResult {
         }
         if sent.len() != order.len() {
             let problem = format!("it has {} parts of {}", sent.len(), order.len());
-            return Err(result::unreadable(operation, problem));
+            return Err(response.unreadable(problem));
         }
         let mut parts: Vec<_> = order.iter().zip(sent).collect();
         parts.sort_unstable_by_key(|(place, _)| **place);
         Ok(Self {
-            cas: answer.header().cas,
+            cas: response.frame.header().cas,
             deleted: matches!(
-                answer.status(),
+                response.frame.status(),
                 Status::SubdocSuccessDeleted | Status::SubdocMultiPathFailureDeleted
             ),
             parts: parts.into_iter().map(|(_, part)| part).collect(),

@@ -1,4 +1,4 @@
-//! What to read.
+//! Paths to read.
 
 use steadfast_wire::Opcode;
 use steadfast_wire::subdoc::{LookupSpec, PathFlags};

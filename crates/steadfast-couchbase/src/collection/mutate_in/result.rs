@@ -1,47 +1,44 @@
-//! What came of the changes.
-
-use std::sync::Arc;
+//! Results of mutations.
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use steadfast_wire::Entries;
 use steadfast_wire::subdoc::PathMutationResult;
 
-use super::super::result::{self, MutationResult, MutationToken};
+use super::super::result::{MutationResult, MutationToken};
 use super::super::value::decode;
 use super::OPERATION;
 use crate::error::{Error, ErrorKind, Result};
-use crate::kv::execute::Answered;
+use crate::kv::request::{KvRequest, KvResponse};
 
-/// What came of changing parts of a document.
+/// The result of changing parts of a document.
 #[derive(Clone, Debug)]
 pub struct MutateInResult {
     mutation: MutationResult,
-    /// What some of the changes have to say, by the places of their paths.
+    /// The values of counters, by the index of their path.
     values: Vec<(usize, Bytes)>,
 }
 
 impl MutateInResult {
-    pub(super) fn read(answer: &Answered, bucket: &Arc<str>, order: &[u8]) -> Result<Self> {
-        let value = result::value(OPERATION, &answer.frame)?;
+    pub(super) fn read(response: &KvResponse, request: &KvRequest<'_>) -> Result<Self> {
+        let (value, order) = (response.value()?, &request.paths);
         let mut values = Vec::new();
-        for said in Entries::<PathMutationResult<'_>>::new(&value) {
-            let said = said.map_err(|error| result::unreadable(OPERATION, error))?;
-            let Some(place) = order.get(usize::from(said.index)) else {
-                let problem = format!("it speaks of path {} of {}", said.index, order.len());
-                return Err(result::unreadable(OPERATION, problem));
+        for entry in Entries::<PathMutationResult<'_>>::new(&value) {
+            let entry = entry.map_err(|error| response.unreadable(error))?;
+            let Some(place) = order.get(usize::from(entry.index)) else {
+                let problem = format!("it names path {} of {}", entry.index, order.len());
+                return Err(response.unreadable(problem));
             };
-            values.push((usize::from(*place), value.slice_ref(said.value)));
+            values.push((usize::from(*place), value.slice_ref(entry.value)));
         }
-        let mutation = MutationResult::read(answer, bucket);
+        let mutation = MutationResult::read(response, &request.bucket.name);
         Ok(Self { mutation, values })
     }
 
-    /// What a change has to say, by the place of its path from zero: a counter its
-    /// new value.
+    /// The new value of a counter, by the index of its path from zero.
     ///
     /// # Errors
-    /// If it has nothing to say, or that is not a `T`.
+    /// If the path is not a counter, or its value is not a `T`.
     pub fn content_as<T: DeserializeOwned>(&self, index: usize) -> Result<T> {
         let mut values = self.values.iter();
         match values.find(|(place, _)| *place == index) {

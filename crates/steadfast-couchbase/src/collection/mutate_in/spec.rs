@@ -1,4 +1,4 @@
-//! What to change.
+//! Changes to parts of a document.
 
 use serde::Serialize;
 use steadfast_wire::Opcode;
@@ -33,12 +33,12 @@ pub enum MutationMacro {
 impl MutateInSpec {
     /// Adds a member that must not exist.
     pub fn insert<T: Serialize + ?Sized>(path: impl Into<String>, value: &T) -> Self {
-        Self::of(Opcode::SubdocDictAdd, path, value).at_a_path()
+        Self::with_value(Opcode::SubdocDictAdd, path, value).at_a_path()
     }
 
     /// Sets a member, whether it exists or not.
     pub fn upsert<T: Serialize + ?Sized>(path: impl Into<String>, value: &T) -> Self {
-        Self::of(Opcode::SubdocDictUpsert, path, value).at_a_path()
+        Self::with_value(Opcode::SubdocDictUpsert, path, value).at_a_path()
     }
 
     /// Replaces what is at a path; at the empty path, the whole document.
@@ -49,7 +49,7 @@ impl MutateInSpec {
         } else {
             Opcode::SubdocReplace
         };
-        Self::of(opcode, path, value)
+        Self::with_value(opcode, path, value)
     }
 
     /// Removes what is at a path; at the empty path, the whole document.
@@ -68,7 +68,7 @@ impl MutateInSpec {
         path: impl Into<String>,
         values: impl IntoIterator<Item = T>,
     ) -> Self {
-        Self::of_each(Opcode::SubdocArrayPushLast, path, values)
+        Self::with_values(Opcode::SubdocArrayPushLast, path, values)
     }
 
     /// Adds values to the beginning of an array.
@@ -76,7 +76,7 @@ impl MutateInSpec {
         path: impl Into<String>,
         values: impl IntoIterator<Item = T>,
     ) -> Self {
-        Self::of_each(Opcode::SubdocArrayPushFirst, path, values)
+        Self::with_values(Opcode::SubdocArrayPushFirst, path, values)
     }
 
     /// Adds values to an array where the path says, such as `friends[2]`.
@@ -84,12 +84,12 @@ impl MutateInSpec {
         path: impl Into<String>,
         values: impl IntoIterator<Item = T>,
     ) -> Self {
-        Self::of_each(Opcode::SubdocArrayInsert, path, values)
+        Self::with_values(Opcode::SubdocArrayInsert, path, values)
     }
 
     /// Adds a string, number, boolean or null to an array that does not have it.
     pub fn array_add_unique<T: Serialize + ?Sized>(path: impl Into<String>, value: &T) -> Self {
-        Self::of(Opcode::SubdocArrayAddUnique, path, value)
+        Self::with_value(Opcode::SubdocArrayAddUnique, path, value)
     }
 
     /// Adds to a number; if there is none, it is set. At least by one, and by
@@ -142,7 +142,11 @@ impl MutateInSpec {
         }
     }
 
-    fn of<T: Serialize + ?Sized>(opcode: Opcode, path: impl Into<String>, value: &T) -> Self {
+    fn with_value<T: Serialize + ?Sized>(
+        opcode: Opcode,
+        path: impl Into<String>,
+        value: &T,
+    ) -> Self {
         match serde_json::to_vec(value) {
             Ok(value) => Self::new(opcode, path, value),
             Err(error) => Self::new(opcode, path, Vec::new()).unencodable(&error),
@@ -150,7 +154,7 @@ impl MutateInSpec {
     }
 
     /// The values one after the other, without the brackets around them.
-    fn of_each<T: Serialize>(
+    fn with_values<T: Serialize>(
         opcode: Opcode,
         path: impl Into<String>,
         values: impl IntoIterator<Item = T>,
@@ -172,7 +176,9 @@ impl MutateInSpec {
 
     fn counter(path: impl Into<String>, delta: u64, sign: i64) -> Self {
         match i64::try_from(delta) {
-            Ok(delta) if delta > 0 => Self::of(Opcode::SubdocCounter, path, &(sign * delta)),
+            Ok(delta) if delta > 0 => {
+                Self::with_value(Opcode::SubdocCounter, path, &(sign * delta))
+            }
             _ => {
                 let spec = Self::new(Opcode::SubdocCounter, path, Vec::new());
                 spec.invalid("the delta is not between 1 and 9223372036854775807")

@@ -9,9 +9,10 @@ use super::{Checkup, Finding};
 use crate::config_error::ConfigError;
 use crate::dns::Seed;
 use crate::kv::connection::Io;
-use crate::kv::handshake::{Rejected, Terms, Welcome, bootstrap, features};
+use crate::kv::handshake::{HandshakeParams, Rejected, bootstrap, features};
 use crate::reason::{AUTHENTICATION_ERROR, BUCKET_ACCESS_ERROR, NODE_NOT_AVAILABLE, TLS_ERROR};
 use crate::sasl::Channel;
+use crate::topology::parse_config;
 
 /// Whether the credentials are taken.
 pub(super) async fn authenticate(checkup: &Checkup, seed: &Seed, io: Io) -> Finding {
@@ -20,8 +21,8 @@ pub(super) async fn authenticate(checkup: &Checkup, seed: &Seed, io: Io) -> Find
         None => "without a user's name".to_owned(),
     };
     match enter(checkup, seed, io, None).await {
-        Ok(welcome) => {
-            let nodes = welcome.config.as_ref().map(nodes).unwrap_or_default();
+        Ok(config) => {
+            let nodes = config.as_ref().map(nodes).unwrap_or_default();
             Finding::works("authenticate", format!("{who}{nodes}"))
         }
         Err(rejected) => {
@@ -53,8 +54,8 @@ pub(super) async fn bucket(checkup: &Checkup, seed: &Seed) -> Result<Finding, Co
         return Ok(lost(finding.text));
     };
     Ok(match enter(checkup, seed, io, Some(bucket)).await {
-        Ok(welcome) => {
-            let size = welcome.config.as_ref().and_then(size).unwrap_or_default();
+        Ok(config) => {
+            let size = config.as_ref().and_then(size).unwrap_or_default();
             Finding::works("bucket", format!("{bucket}{size}"))
         }
         Err(rejected) => {
@@ -70,13 +71,15 @@ pub(super) async fn bucket(checkup: &Checkup, seed: &Seed) -> Result<Finding, Co
     })
 }
 
-/// The handshake of a client, on this socket.
+/// Does the handshake of a client on this socket, and returns the config.
+///
+/// Cancel-safe: dropping the future closes the socket.
 async fn enter(
     checkup: &Checkup,
     seed: &Seed,
     mut io: Io,
     bucket: Option<&str>,
-) -> Result<Welcome, Rejected> {
+) -> Result<Option<ClusterConfig>, Rejected> {
     let options = &checkup.options;
     let channel = match (checkup.string.is_tls(), options.allow_secrets_without_tls) {
         (true, _) => Channel::Tls,
@@ -84,7 +87,7 @@ async fn enter(
         (false, false) => Channel::Clear,
     };
     let agent = concat!("steadfast-checkup/", env!("CARGO_PKG_VERSION"));
-    let terms = Terms {
+    let params = HandshakeParams {
         credentials: &checkup.credentials,
         channel,
         bucket,
@@ -94,8 +97,13 @@ async fn enter(
         host: &seed.host,
     };
     let limit = options.connect_timeout;
-    match timeout(limit, bootstrap(&mut io, &terms)).await {
-        Ok(welcome) => welcome,
+    match timeout(limit, bootstrap(&mut io, &params)).await {
+        Ok(welcome) => {
+            let config = welcome?.config;
+            config
+                .map(|frame| parse_config(&frame, &seed.host))
+                .transpose()
+        }
         Err(_) => Err(Rejected::lost(format!("no answer within {limit:?}"))),
     }
 }

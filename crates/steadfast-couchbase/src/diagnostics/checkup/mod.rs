@@ -22,7 +22,7 @@ use crate::options::ClusterOptions;
 ///
 /// ```
 /// use steadfast_cluster::{BucketSettings, TestCluster};
-/// use steadfast_couchbase::diagnostics::{Checkup, Outcome};
+/// use steadfast_couchbase::diagnostics::{CheckResult, Checkup};
 /// use steadfast_couchbase::{ClusterOptions, Credentials};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -33,7 +33,7 @@ use crate::options::ClusterOptions;
 /// let checkup = Checkup::new(&string, credentials, ClusterOptions::new())?;
 /// let findings = checkup.run(|finding| println!("{}: {}", finding.step, finding.text)).await?;
 ///
-/// let failed = findings.iter().find(|finding| finding.outcome == Outcome::Fails);
+/// let failed = findings.iter().find(|finding| finding.outcome == CheckResult::Fails);
 /// assert_eq!(failed.map(|finding| finding.step), Some("authenticate"));
 /// # Ok(())
 /// # }
@@ -55,7 +55,7 @@ pub struct Finding {
     /// `scope`, `collection`, `read`, or the name of a service.
     pub step: &'static str,
     /// How it went.
-    pub outcome: Outcome,
+    pub outcome: CheckResult,
     /// What was found, in a line.
     pub text: String,
     /// What to do about it.
@@ -69,7 +69,7 @@ pub struct Finding {
 /// How a step went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum CheckResult {
     /// It works.
     Works,
     /// It does not.
@@ -126,7 +126,7 @@ impl Checkup {
         let mut findings = Vec::new();
         let mut note = |finding: Finding| {
             tell(&finding);
-            let works = finding.outcome == Outcome::Works;
+            let works = finding.outcome == CheckResult::Works;
             findings.push(finding);
             works
         };
@@ -183,18 +183,18 @@ impl Checkup {
 
 impl Finding {
     fn works(step: &'static str, text: impl Into<String>) -> Self {
-        Self::new(step, Outcome::Works, text.into(), None)
+        Self::new(step, CheckResult::Works, text.into(), None)
     }
 
     fn fails(step: &'static str, text: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self::new(step, Outcome::Fails, text.into(), Some(advice.into()))
+        Self::new(step, CheckResult::Fails, text.into(), Some(advice.into()))
     }
 
     fn not_tried(step: &'static str, why: impl Into<String>) -> Self {
-        Self::new(step, Outcome::NotTried, why.into(), None)
+        Self::new(step, CheckResult::NotTried, why.into(), None)
     }
 
-    fn new(step: &'static str, outcome: Outcome, text: String, advice: Option<String>) -> Self {
+    fn new(step: &'static str, outcome: CheckResult, text: String, advice: Option<String>) -> Self {
         Self {
             step,
             outcome,

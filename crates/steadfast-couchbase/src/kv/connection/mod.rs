@@ -33,7 +33,7 @@ pub(crate) use io::Io;
 use parking_lot::Mutex;
 use state::State;
 pub(crate) use task::{Events, Task};
-pub(crate) use ticket::{Ended, Ticket};
+pub(crate) use ticket::{NoResponse, Ticket};
 
 use steadfast_wire::error_map::ErrorMap;
 use steadfast_wire::hello::FeatureSet;
@@ -73,7 +73,7 @@ impl Default for Limits {
 
 /// Why an operation was not taken. Nothing of it was sent.
 #[derive(Debug)]
-pub(crate) enum NotTaken {
+pub(crate) enum SubmitError {
     /// The connection is closed.
     Closed,
     /// The socket does not keep up.
@@ -84,7 +84,7 @@ pub(crate) enum NotTaken {
 
 /// Why a connection was closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Closing {
+pub(crate) enum CloseReason {
     /// The client itself is closed.
     ByUser,
     /// The node left, or the connection is no longer used.
@@ -119,7 +119,7 @@ impl Connection {
         opcode: Opcode,
         deadline: Option<Instant>,
         encode: impl FnOnce(u32, &mut BytesMut) -> Result<(), EncodeError>,
-    ) -> Result<Ticket<'_>, NotTaken> {
+    ) -> Result<Ticket<'_>, SubmitError> {
         let mut state = self.state.lock();
         let opaque = state.enqueue(opcode, deadline, &self.limits, encode)?;
         let waker = state.take_waker();
@@ -131,7 +131,7 @@ impl Connection {
     }
 
     /// Closes the connection. Operations that are under way end as what they are.
-    pub(crate) fn close(&self, why: Closing) {
+    pub(crate) fn close(&self, why: CloseReason) {
         let mut state = self.state.lock();
         state.close(why);
         let waker = state.take_waker();

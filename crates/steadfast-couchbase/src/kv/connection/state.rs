@@ -8,8 +8,8 @@ use bytes::BytesMut;
 use slab::Slab;
 use steadfast_wire::{EncodeError, Frame, Opcode};
 
-use super::ticket::Ended;
-use super::{Closing, Limits, NotTaken};
+use super::ticket::NoResponse;
+use super::{CloseReason, Limits, SubmitError};
 
 /// An opaque is the place of a slot in these bits, and its generation in the rest.
 const PLACE_BITS: u32 = 20;
@@ -40,7 +40,7 @@ pub(super) struct State {
     waker: Option<Waker>,
     served: bool,
     pub(super) draining: bool,
-    pub(super) closing: Option<Closing>,
+    pub(super) closing: Option<CloseReason>,
 }
 
 struct Slot {
@@ -60,7 +60,7 @@ enum Answer {
     Here(Frame),
     /// The caller is told so instead. The flag says whether the answer may come
     /// nevertheless, and must then not be taken for another's.
-    Ended(Ended, bool),
+    Ended(NoResponse, bool),
     /// Not there yet, and nobody waits for it.
     Unwanted,
 }
@@ -82,14 +82,14 @@ impl State {
         deadline: Option<Instant>,
         limits: &Limits,
         encode: impl FnOnce(u32, &mut BytesMut) -> Result<(), EncodeError>,
-    ) -> Result<u32, NotTaken> {
+    ) -> Result<u32, SubmitError> {
         if !self.is_open() {
-            return Err(NotTaken::Closed);
+            return Err(SubmitError::Closed);
         }
         if self.slots.len() >= limits.in_flight.min(PLACES as usize)
             || self.out.len() + self.taken_bytes > limits.unsent_bytes
         {
-            return Err(NotTaken::Full);
+            return Err(SubmitError::Full);
         }
         let entry = self.slots.vacant_entry();
         // A place is at most what the limit allows, so it fits its bits. The
@@ -97,7 +97,7 @@ impl State {
         self.generation = self.generation.wrapping_add(1);
         let opaque = entry.key() as u32 | self.generation << PLACE_BITS;
         let start = self.out_start + self.out.len() as u64;
-        encode(opaque, &mut self.out).map_err(NotTaken::Unencodable)?;
+        encode(opaque, &mut self.out).map_err(SubmitError::Unencodable)?;
         entry.insert(Slot {
             opaque,
             opcode,
@@ -219,7 +219,11 @@ impl State {
     }
 
     /// The caller fetches its answer, or leaves its waker.
-    pub(super) fn fetch(&mut self, opaque: u32, waker: &Waker) -> Option<Result<Frame, Ended>> {
+    pub(super) fn fetch(
+        &mut self,
+        opaque: u32,
+        waker: &Waker,
+    ) -> Option<Result<Frame, NoResponse>> {
         let place = (opaque & PLACES) as usize;
         let slot = self.slots.get_mut(place)?;
         match &mut slot.answer {
@@ -313,7 +317,7 @@ impl State {
             }
             wakers.extend(waker.take());
             let sent = slot.start < handed;
-            slot.answer = Answer::Ended(Ended::TimedOut { sent }, sent);
+            slot.answer = Answer::Ended(NoResponse::TimedOut { sent }, sent);
             if !sent {
                 self.cut(place);
             }
@@ -328,7 +332,7 @@ impl State {
         self.served
     }
 
-    pub(super) fn close(&mut self, why: Closing) {
+    pub(super) fn close(&mut self, why: CloseReason) {
         self.closing.get_or_insert(why);
     }
 
@@ -349,14 +353,14 @@ impl State {
     pub(super) fn end_all(&mut self, wakers: &mut Vec<Waker>) {
         let why = self
             .closing
-            .get_or_insert_with(|| Closing::Lost("the runtime was shut down".to_owned()));
-        let by_user = *why == Closing::ByUser;
+            .get_or_insert_with(|| CloseReason::Lost("the runtime was shut down".to_owned()));
+        let by_user = *why == CloseReason::ByUser;
         let handed = self.handed;
         self.slots.retain(|_, slot| match &mut slot.answer {
             Answer::Awaited(waker) => {
                 wakers.extend(waker.take());
                 let sent = slot.start < handed;
-                slot.answer = Answer::Ended(Ended::Closed { sent, by_user }, false);
+                slot.answer = Answer::Ended(NoResponse::Closed { sent, by_user }, false);
                 true
             }
             Answer::Here(_) => true,

@@ -14,7 +14,7 @@ use tokio::time::Sleep;
 use tokio_util::io::poll_read_buf;
 
 use super::state::Delivered;
-use super::{Closing, Connection, Io};
+use super::{CloseReason, Connection, Io};
 use crate::world::now;
 
 /// How much is read at once.
@@ -81,13 +81,13 @@ impl<E: Events> Task<E> {
 
     /// Runs until the connection is closed. Every operation that it has taken
     /// ends then, also if the future is dropped.
-    pub(crate) async fn run(mut self) -> Closing {
+    pub(crate) async fn run(mut self) -> CloseReason {
         let closing = poll_fn(|cx| self.poll(cx)).await;
         self.connection.state.lock().close(closing.clone());
         closing
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Closing> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<CloseReason> {
         // What was received with the bootstrap's last answer.
         if let Err(closing) = self.deliver() {
             return Poll::Ready(closing);
@@ -106,7 +106,7 @@ impl<E: Events> Task<E> {
             return Poll::Ready(closing.clone());
         }
         if state.draining && !state.awaits_answers() {
-            return Poll::Ready(Closing::NotNeeded);
+            return Poll::Ready(CloseReason::NotNeeded);
         }
         // Whoever came since the last look at the buffer found nobody asleep to
         // wake.
@@ -117,12 +117,12 @@ impl<E: Events> Task<E> {
         Poll::Pending
     }
 
-    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Closing> {
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<CloseReason> {
         loop {
             match ready!(self.fill(cx)) {
                 Ok(0) => {
                     let text = "the server closed the connection".to_owned();
-                    return Poll::Ready(Closing::Lost(text));
+                    return Poll::Ready(CloseReason::Lost(text));
                 }
                 Ok(_) => {
                     if let Err(closing) = self.deliver() {
@@ -142,7 +142,7 @@ impl<E: Events> Task<E> {
     }
 
     /// Hands on the frames that were received.
-    fn deliver(&mut self) -> Result<(), Closing> {
+    fn deliver(&mut self) -> Result<(), CloseReason> {
         let mut broken = None;
         loop {
             match self.decoder.decode(&mut self.received) {
@@ -161,7 +161,7 @@ impl<E: Events> Task<E> {
             }
         }
         if self.frames.is_empty() {
-            return broken.map_or(Ok(()), |text| Err(Closing::Invalid(text)));
+            return broken.map_or(Ok(()), |text| Err(CloseReason::Invalid(text)));
         }
         let mut aside = Vec::new();
         let mut state = self.connection.state.lock();
@@ -195,7 +195,7 @@ impl<E: Events> Task<E> {
                 _ => self.events.orphan(&self.connection, frame),
             }
         }
-        broken.map_or(Ok(()), |text| Err(Closing::Invalid(text)))
+        broken.map_or(Ok(()), |text| Err(CloseReason::Invalid(text)))
     }
 
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -300,6 +300,6 @@ impl<E: Events> Drop for Task<E> {
     }
 }
 
-fn lost(error: &io::Error) -> Closing {
-    Closing::Lost(error.to_string())
+fn lost(error: &io::Error) -> CloseReason {
+    CloseReason::Lost(error.to_string())
 }

@@ -20,7 +20,7 @@ pub(crate) struct Ticket<'a> {
 
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum NoResponse {
     /// The connection was closed.
     Closed { sent: bool, by_user: bool },
     /// The deadline passed. The answer may still come.
@@ -42,7 +42,7 @@ impl<'a> Ticket<'a> {
 }
 
 impl Future for Ticket<'_> {
-    type Output = Result<Frame, Ended>;
+    type Output = Result<Frame, NoResponse>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let fetched = self.connection.state.lock().fetch(self.opaque, cx.waker());

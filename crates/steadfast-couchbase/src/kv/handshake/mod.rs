@@ -13,7 +13,6 @@ use std::sync::Arc;
 use bytes::BytesMut;
 pub(crate) use refusal::{Reached, Rejected, kind_of};
 use refusal::{bad_answer, bucket_refused, sasl_refused};
-use steadfast_wire::config::ClusterConfig;
 use steadfast_wire::error_map::{ErrorMap, ErrorMapRequest};
 use steadfast_wire::hello::{ClientIdentity, FeatureSet};
 use steadfast_wire::sasl::Mechanism;
@@ -25,7 +24,7 @@ use crate::credentials::Credentials;
 use crate::sasl::{Channel, Exchange, choose, preferred};
 
 /// What the client wants of a connection.
-pub(crate) struct Terms<'a> {
+pub(crate) struct HandshakeParams<'a> {
     pub(crate) credentials: &'a Credentials,
     pub(crate) channel: Channel,
     /// The bucket to open; none for a connection that only tracks the topology.
@@ -43,18 +42,16 @@ pub(crate) struct Terms<'a> {
 pub(crate) struct Welcome {
     pub(crate) features: FeatureSet,
     pub(crate) error_map: Option<Arc<ErrorMap>>,
-    /// None if the server gives no config on such a connection.
-    pub(crate) config: Option<ClusterConfig>,
+    /// The response with the config; `None` if the server gives none on such a
+    /// connection.
+    pub(crate) config: Option<Frame>,
     /// What was read beyond the last answer.
     pub(crate) received: BytesMut,
 }
 
-/// Each node of a config is dialled, so there is a limit to how many a server can
-/// make up. The largest clusters have some hundreds.
-const MOST_NODES: usize = 4096;
-
-/// The largest config that is unpacked.
-pub(crate) const MAX_CONFIG: usize = 20 << 20;
+/// The largest body that the client accepts or decompresses in a handshake: that
+/// of a large config.
+pub(crate) const MAX_BODY: usize = 20 << 20;
 
 /// The features that the client asks for.
 pub(crate) fn features(compression: bool, push: bool) -> FeatureSet {
@@ -90,9 +87,12 @@ pub(crate) fn features(compression: bool, push: bool) -> FeatureSet {
 /// Makes a connection of a socket.
 ///
 /// Dropping the future leaves a socket that is of no use any more; drop it too.
-pub(crate) async fn bootstrap(io: &mut Io, terms: &Terms<'_>) -> Result<Welcome, Rejected> {
+pub(crate) async fn bootstrap(
+    io: &mut Io,
+    params: &HandshakeParams<'_>,
+) -> Result<Welcome, Rejected> {
     let mut wire = Wire::new(io);
-    let (features, error_map, config) = negotiate(&mut wire, terms)
+    let (features, error_map, config) = negotiate(&mut wire, params)
         .await
         .map_err(|rejected| rejected.after(wire.reached))?;
     Ok(Welcome {
@@ -103,39 +103,26 @@ pub(crate) async fn bootstrap(io: &mut Io, terms: &Terms<'_>) -> Result<Welcome,
     })
 }
 
-type Agreed = (FeatureSet, Option<Arc<ErrorMap>>, Option<ClusterConfig>);
+type Agreed = (FeatureSet, Option<Arc<ErrorMap>>, Option<Frame>);
 
-async fn negotiate(wire: &mut Wire<'_>, terms: &Terms<'_>) -> Result<Agreed, Rejected> {
+async fn negotiate(wire: &mut Wire<'_>, params: &HandshakeParams<'_>) -> Result<Agreed, Rejected> {
     let (greeting, opening);
-    if terms.hello_after_authentication {
-        authenticate(wire, terms, None).await?;
-        greeting = Greeting::queue(wire, terms, terms.features)?;
-        opening = Opening::queue(wire, terms)?;
+    if params.hello_after_authentication {
+        authenticate(wire, params, None).await?;
+        greeting = Greeting::queue(wire, params, params.features)?;
+        opening = Opening::queue(wire, params)?;
     } else {
-        greeting = Greeting::queue(wire, terms, terms.features)?;
+        greeting = Greeting::queue(wire, params, params.features)?;
         let mut early = None;
-        authenticate(wire, terms, Some(&mut early)).await?;
+        authenticate(wire, params, Some(&mut early)).await?;
         opening = match early {
             Some(opening) => opening,
-            None => Opening::queue(wire, terms)?,
+            None => Opening::queue(wire, params)?,
         };
     }
-    let (features, error_map) = greeting.receive(wire, terms).await?;
-    let config = opening.receive(wire, terms).await?;
+    let (features, error_map) = greeting.receive(wire, params).await?;
+    let config = opening.receive(wire, params).await?;
     Ok((features, error_map, config))
-}
-
-/// The config in an answer or a notification.
-pub(crate) fn read_config(frame: &Frame, host: &str) -> Result<ClusterConfig, Rejected> {
-    let json = frame
-        .plain_value(MAX_CONFIG)
-        .map_err(|error| bad_answer("the config", &error))?;
-    let config =
-        ClusterConfig::parse(&json, host).map_err(|error| bad_answer("the config", &error))?;
-    match config.nodes.len() {
-        ..=MOST_NODES => Ok(config),
-        count => Err(bad_answer("the config", &format!("it has {count} nodes"))),
-    }
 }
 
 /// HELLO and the error map.
@@ -147,10 +134,10 @@ struct Greeting {
 impl Greeting {
     fn queue(
         wire: &mut Wire<'_>,
-        terms: &Terms<'_>,
+        params: &HandshakeParams<'_>,
         features: FeatureSet,
     ) -> Result<Self, Rejected> {
-        let identity = terms.identity.to_json();
+        let identity = params.identity.to_json();
         let list: Vec<Feature> = features.iter().collect();
         let hello = FrameBuilder::request(Opcode::Hello)
             .key(&identity[..])
@@ -170,7 +157,7 @@ impl Greeting {
     async fn receive(
         self,
         wire: &mut Wire<'_>,
-        terms: &Terms<'_>,
+        params: &HandshakeParams<'_>,
     ) -> Result<(FeatureSet, Option<Arc<ErrorMap>>), Rejected> {
         let features = read_features(&wire.answer(self.hello).await?)?;
         let Some(error_map) = self.error_map else {
@@ -183,16 +170,16 @@ impl Greeting {
             return Ok((features, None));
         }
         let json = answer
-            .plain_value(MAX_CONFIG)
+            .plain_value(MAX_BODY)
             .map_err(|error| error.to_string());
         match json.and_then(|json| ErrorMap::parse(&json).map_err(|error| error.to_string())) {
             Ok(map) => Ok((features, Some(Arc::new(map)))),
             Err(problem) => {
                 // D29: a map that cannot be read is ignored, and the server is
                 // told not to use codes that only the map explains.
-                tracing::warn!(host = terms.host, problem, "the error map cannot be read");
-                let without = without(terms.features, Feature::Xerror);
-                let again = Self::queue(wire, terms, without)?;
+                tracing::warn!(host = params.host, problem, "the error map cannot be read");
+                let without = without(params.features, Feature::Xerror);
+                let again = Self::queue(wire, params, without)?;
                 let features = read_features(&wire.answer(again.hello).await?)?;
                 Ok((features, None))
             }
@@ -222,8 +209,8 @@ struct Opening {
 }
 
 impl Opening {
-    fn queue(wire: &mut Wire<'_>, terms: &Terms<'_>) -> Result<Self, Rejected> {
-        let select = match terms.bucket {
+    fn queue(wire: &mut Wire<'_>, params: &HandshakeParams<'_>) -> Result<Self, Rejected> {
+        let select = match params.bucket {
             Some(bucket) => {
                 let select = FrameBuilder::request(Opcode::SelectBucket).key(bucket.as_bytes());
                 Some(wire.queue(select)?)
@@ -237,20 +224,17 @@ impl Opening {
     async fn receive(
         self,
         wire: &mut Wire<'_>,
-        terms: &Terms<'_>,
-    ) -> Result<Option<ClusterConfig>, Rejected> {
+        params: &HandshakeParams<'_>,
+    ) -> Result<Option<Frame>, Rejected> {
         if let Some(select) = self.select {
             let selected = wire.answer(select).await?;
             if selected.status() != Status::Success {
-                return Err(bucket_refused(terms.bucket.unwrap_or_default(), &selected));
+                return Err(bucket_refused(params.bucket.unwrap_or_default(), &selected));
             }
         }
         wire.reached = Reached::Bucket;
         let config = wire.answer(self.config).await?;
-        match config.status() {
-            Status::Success => Ok(Some(read_config(&config, terms.host)?)),
-            _ => Ok(None),
-        }
+        Ok((config.status() == Status::Success).then_some(config))
     }
 }
 
@@ -258,27 +242,29 @@ impl Opening {
 /// the last, where there is a place for it: a round trip less.
 async fn authenticate(
     wire: &mut Wire<'_>,
-    terms: &Terms<'_>,
+    params: &HandshakeParams<'_>,
     mut opening: Option<&mut Option<Opening>>,
 ) -> Result<(), Rejected> {
     let refused = |error| sasl_refused(&error);
-    let Some(mut mechanism) = preferred(terms.credentials, terms.channel).map_err(refused)? else {
+    let Some(mut mechanism) = preferred(params.credentials, params.channel).map_err(refused)?
+    else {
         return Ok(());
     };
     let list = wire.queue(FrameBuilder::request(Opcode::SaslListMechs))?;
-    let (mut exchange, mut auth) = begin(wire, terms, mechanism)?;
+    let (mut exchange, mut auth) = begin(wire, params, mechanism)?;
     if let (Mechanism::Plain | Mechanism::OauthBearer, Some(early)) = (mechanism, &mut opening) {
-        **early = Some(Opening::queue(wire, terms)?);
+        **early = Some(Opening::queue(wire, params)?);
     }
     let offered = wire.answer(list).await?;
     let mut answer = wire.answer(auth).await?;
     if is_refusal(&answer) && offered.status() == Status::Success {
-        let chosen = choose(terms.credentials, terms.channel, offered.value()).map_err(refused)?;
+        let chosen =
+            choose(params.credentials, params.channel, offered.value()).map_err(refused)?;
         if chosen != mechanism {
             // The server cannot do what was preferred; this is no retry, since
             // the first try had no chance. What was queued with it had none either.
             mechanism = chosen;
-            (exchange, auth) = begin(wire, terms, mechanism)?;
+            (exchange, auth) = begin(wire, params, mechanism)?;
             if let Some(early) = &mut opening {
                 **early = None;
             }
@@ -302,7 +288,7 @@ async fn authenticate(
             .value(&next[..]);
         let step = wire.queue(step)?;
         if let Some(early @ None) = opening.as_deref_mut() {
-            *early = Some(Opening::queue(wire, terms)?);
+            *early = Some(Opening::queue(wire, params)?);
         }
         answer = wire.answer(step).await?;
     }
@@ -311,7 +297,7 @@ async fn authenticate(
             wire.reached = Reached::Authentication;
             exchange.finish(answer.value()).map_err(refused)
         }
-        Status::AuthError => Err(Rejected::authentication(terms.credentials, &answer)),
+        Status::AuthError => Err(Rejected::authentication(params.credentials, &answer)),
         status => Err(Rejected::lost(format!(
             "the server answered the authentication with {status}"
         ))),
@@ -320,11 +306,11 @@ async fn authenticate(
 
 fn begin(
     wire: &mut Wire<'_>,
-    terms: &Terms<'_>,
+    params: &HandshakeParams<'_>,
     mechanism: Mechanism,
 ) -> Result<(Exchange, u32), Rejected> {
     let (exchange, first) =
-        Exchange::begin(mechanism, terms.credentials).map_err(|error| sasl_refused(&error))?;
+        Exchange::begin(mechanism, params.credentials).map_err(|error| sasl_refused(&error))?;
     let auth = FrameBuilder::request(Opcode::SaslAuth)
         .key(mechanism.name().as_bytes())
         .value(&first[..]);

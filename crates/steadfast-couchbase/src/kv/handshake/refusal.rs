@@ -91,7 +91,7 @@ impl Rejected {
     }
 
     /// The same, after it had got so far.
-    pub(super) fn after(self, reached: Reached) -> Self {
+    pub(crate) fn after(self, reached: Reached) -> Self {
         Self { reached, ..self }
     }
 

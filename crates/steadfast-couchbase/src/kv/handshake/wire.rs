@@ -8,7 +8,7 @@ use super::{Reached, Rejected};
 use crate::kv::connection::Io;
 
 /// No answer of a bootstrap is larger than a large config.
-const MAX_BODY: u32 = super::MAX_CONFIG as u32;
+const MAX_FRAME: u32 = super::MAX_BODY as u32;
 
 pub(super) struct Wire<'a> {
     io: &'a mut Io,
@@ -80,7 +80,7 @@ impl<'a> Wire<'a> {
     }
 
     async fn read(&mut self) -> Result<Frame, Rejected> {
-        let decoder = FrameDecoder::from_server().with_max_body(MAX_BODY);
+        let decoder = FrameDecoder::from_server().with_max_body(MAX_FRAME);
         loop {
             match decoder.decode(&mut self.received) {
                 Ok(Decoded::Frame(frame)) => {

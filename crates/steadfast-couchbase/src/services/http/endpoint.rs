@@ -39,7 +39,7 @@ impl Destinations {
         let config = core.config();
         Self {
             endpoints: config.map(|config| Endpoint::all(&config, service, core)),
-            terminal: core.terminals.of_cluster().map(|it| it.reason.name()),
+            terminal: core.terminals.for_cluster().map(|it| it.reason.name()),
         }
     }
 }

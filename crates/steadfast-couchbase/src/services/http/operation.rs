@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use super::client::{HttpRequest, RequestBody, SentMark};
 use super::endpoint::{Destinations, Endpoint};
 use super::response::{HttpResponse, ReadError, ResponseBody, ServiceError, WaitLimit, chain};
-use crate::breaker::{Breaker, Outcome, Permit};
+use crate::breaker::{Breaker, Permit, Signal};
 use crate::cluster::Handle;
 use crate::drive::{Attempts, RequestOptions, Tried, drive};
 use crate::error::{Error, ErrorKind, HttpContext, OperationTarget};
@@ -216,10 +216,10 @@ impl HttpSender {
         };
         if let Some((breaker, permit)) = permit {
             match &response {
-                Ok(_) => breaker.record(permit, Outcome::Alive, now()),
+                Ok(_) => breaker.record(permit, Signal::Alive, now()),
                 // The client itself ended the attempt: no evidence about the node.
                 Err(ReadError::ClientClosed) => {}
-                Err(_) => breaker.record(permit, Outcome::Failed, now()),
+                Err(_) => breaker.record(permit, Signal::Failed, now()),
             }
         }
         let (head, body) = match response {
@@ -365,7 +365,7 @@ impl HttpSender {
     /// Says what it means that an operation cannot be dispatched. If the client
     /// knows a terminal reason, that is the reason (D19).
     fn undispatched(&self, failure: Failure, kind: ErrorKind) -> Tried {
-        let failure = match self.client.core.terminals.of_cluster() {
+        let failure = match self.client.core.terminals.for_cluster() {
             Some(rejected) => Failure::not_sent(rejected.reason).with_note(rejected.note),
             None => failure,
         };

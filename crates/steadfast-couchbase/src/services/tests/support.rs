@@ -76,7 +76,7 @@ impl TestClient {
 
     pub(super) fn set_config(&self, mut config: ClusterConfig) {
         config.version.rev = self.revision.fetch_add(1, Ordering::Relaxed);
-        self.core().learn(Arc::new(config));
+        self.core().apply_config(Arc::new(config));
     }
 
     /// Lets the client know a terminal reason.
@@ -87,7 +87,7 @@ impl TestClient {
             reached: Reached::Nothing,
         };
         let slot = (None, Address::new("node", 1));
-        self.core().terminals.refused(&slot, &rejected);
+        self.core().terminals.record(&slot, &rejected);
         self.core().changed();
     }
 

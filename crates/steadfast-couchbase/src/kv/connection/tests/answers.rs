@@ -48,7 +48,7 @@ async fn an_answer_after_the_deadline_is_an_orphan_and_does_no_harm() {
     let opaque = ticket.opaque();
     pair.peer.request().await.unwrap();
     let ended = soon(ticket).await.unwrap_err();
-    assert_eq!(ended, Ended::TimedOut { sent: true });
+    assert_eq!(ended, NoResponse::TimedOut { sent: true });
     pair.peer.answer(Opcode::Set, opaque).await;
     assert_eq!(soon(pair.orphans.recv()).await, Some(opaque));
     assert_eq!(pair.connection.in_flight(), 0);
@@ -75,7 +75,7 @@ async fn an_answer_that_nobody_asked_for_closes_the_connection() {
         };
         pair.peer.socket.write_all(&answers).await.unwrap();
         let closing = soon(pair.task).await.unwrap();
-        assert!(matches!(closing, Closing::Invalid(_)), "{closing:?}");
+        assert!(matches!(closing, CloseReason::Invalid(_)), "{closing:?}");
         let answered = soon(ticket).await;
         assert_eq!(answered.is_ok(), twice, "{answered:?}");
         assert_eq!(pair.connection.in_flight(), 0);
@@ -94,7 +94,7 @@ async fn an_answer_before_garbage_is_an_answer() {
     pair.peer.socket.write_all(&out).await.unwrap();
     soon(ticket).await.unwrap();
     let closing = soon(pair.task).await.unwrap();
-    assert!(matches!(closing, Closing::Invalid(_)), "{closing:?}");
+    assert!(matches!(closing, CloseReason::Invalid(_)), "{closing:?}");
 }
 
 #[tokio::test]
@@ -107,12 +107,12 @@ async fn a_frame_that_promises_too_much_closes_the_connection_before_it_is_made_
     header.extend_from_slice(&[0; 8]);
     pair.peer.socket.write_all(&header).await.unwrap();
     let closing = soon(pair.task).await.unwrap();
-    assert!(matches!(closing, Closing::Invalid(_)), "{closing:?}");
+    assert!(matches!(closing, CloseReason::Invalid(_)), "{closing:?}");
     let ended = soon(ticket).await.unwrap_err();
     let sent = true;
     assert_eq!(
         ended,
-        Ended::Closed {
+        NoResponse::Closed {
             sent,
             by_user: false
         }

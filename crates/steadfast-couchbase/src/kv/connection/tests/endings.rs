@@ -17,7 +17,7 @@ async fn deadlines_end_each_operation_in_its_own_time() {
         .into();
     for (timeout, ticket) in tickets {
         let ended = soon(ticket).await.unwrap_err();
-        assert!(matches!(ended, Ended::TimedOut { .. }));
+        assert!(matches!(ended, NoResponse::TimedOut { .. }));
         assert!(now() >= start + timeout);
     }
 }
@@ -29,11 +29,11 @@ async fn a_draining_connection_takes_no_more_and_ends_when_all_is_answered() {
     let opaque = pair.peer.request().await.unwrap().opaque();
     pair.connection.drain();
     let refused = submit(&pair.connection, 2, 10, None);
-    assert!(matches!(refused, Err(NotTaken::Closed)));
+    assert!(matches!(refused, Err(SubmitError::Closed)));
     assert!(!pair.task.is_finished());
     pair.peer.answer(Opcode::Set, opaque).await;
     soon(ticket).await.unwrap();
-    assert_eq!(soon(pair.task).await.unwrap(), Closing::NotNeeded);
+    assert_eq!(soon(pair.task).await.unwrap(), CloseReason::NotNeeded);
 }
 
 #[tokio::test]
@@ -47,7 +47,7 @@ async fn there_is_a_limit_to_what_is_in_flight_and_to_what_is_unsent() {
         .map(|number| submit(&pair_of_two.connection, number, 10, None).unwrap())
         .collect();
     let third = submit(&pair_of_two.connection, 2, 10, None);
-    assert!(matches!(third, Err(NotTaken::Full)));
+    assert!(matches!(third, Err(SubmitError::Full)));
     let limits = Limits {
         unsent_bytes: HUGE,
         ..Limits::default()
@@ -70,8 +70,8 @@ async fn whatever_ends_the_task_ends_its_operations() {
     pair.task.abort();
     for ticket in tickets {
         let ended = soon(ticket).await.unwrap_err();
-        assert!(matches!(ended, Ended::Closed { by_user: false, .. }));
+        assert!(matches!(ended, NoResponse::Closed { by_user: false, .. }));
     }
     let refused = submit(&pair.connection, 2, 10, None);
-    assert!(matches!(refused, Err(NotTaken::Closed)));
+    assert!(matches!(refused, Err(SubmitError::Closed)));
 }

@@ -60,7 +60,7 @@ impl Events for Heard {
 
 struct Pair {
     connection: Arc<Connection>,
-    task: JoinHandle<Closing>,
+    task: JoinHandle<CloseReason>,
     peer: Peer,
     orphans: mpsc::UnboundedReceiver<u32>,
 }
@@ -91,7 +91,7 @@ fn submit(
     number: u32,
     len: usize,
     timeout: Option<Duration>,
-) -> Result<Ticket<'_>, NotTaken> {
+) -> Result<Ticket<'_>, SubmitError> {
     let mut value = vec![0; len.max(4)];
     value[..4].copy_from_slice(&number.to_be_bytes());
     let deadline = timeout.map(|timeout| now() + timeout);

@@ -14,13 +14,13 @@ async fn what_was_not_sent_when_the_connection_ends_is_told_from_what_may_have_b
         .map(|number| submit(&pair.connection, number, 100, None).unwrap())
         .collect();
     tokio::time::sleep(Duration::from_millis(50)).await;
-    pair.connection.close(Closing::Lost("test".to_owned()));
+    pair.connection.close(CloseReason::Lost("test".to_owned()));
     for ticket in [first, second] {
         let ended = soon(ticket).await.unwrap_err();
         let sent = true;
         assert_eq!(
             ended,
-            Ended::Closed {
+            NoResponse::Closed {
                 sent,
                 by_user: false
             }
@@ -31,7 +31,7 @@ async fn what_was_not_sent_when_the_connection_ends_is_told_from_what_may_have_b
         let sent = false;
         assert_eq!(
             ended,
-            Ended::Closed {
+            NoResponse::Closed {
                 sent,
                 by_user: false
             }
@@ -55,7 +55,7 @@ async fn what_runs_out_of_time_unsent_is_never_sent() {
     let patient = submit(&pair.connection, 20, 100, None).unwrap();
     for ticket in late {
         let ended = soon(ticket).await.unwrap_err();
-        assert_eq!(ended, Ended::TimedOut { sent: false });
+        assert_eq!(ended, NoResponse::TimedOut { sent: false });
     }
     assert_eq!(number(&soon(pair.peer.request()).await.unwrap()), 0);
     // The next in the stream is the one behind all those that were cut out.
@@ -130,10 +130,10 @@ async fn the_stream_is_whole_whatever_is_cut_out_of_it() {
                         std::task::Poll::Ready(std::pin::Pin::new(&mut ticket).poll(cx))
                     });
                     match poll.await {
-                        std::task::Poll::Ready(Err(Ended::TimedOut { sent: false })) => {
+                        std::task::Poll::Ready(Err(NoResponse::TimedOut { sent: false })) => {
                             unsent.insert(number);
                         }
-                        std::task::Poll::Ready(Ok(_) | Err(Ended::TimedOut { .. })) => {}
+                        std::task::Poll::Ready(Ok(_) | Err(NoResponse::TimedOut { .. })) => {}
                         std::task::Poll::Ready(Err(ended)) => panic!("{ended:?}"),
                         std::task::Poll::Pending => waiting.push((number, ticket)),
                     }

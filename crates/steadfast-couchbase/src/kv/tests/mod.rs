@@ -16,7 +16,7 @@ use steadfast_wire::Status;
 use steadfast_wire::error_map::{ErrorMap, MapVersion};
 use tables::{Fate, Fates};
 
-use super::meaning::{Asked, Meaning, Verdict, meaning};
+use super::meaning::{Asked, Disposition, meaning};
 use super::operation::KvOperation;
 use crate::error::ErrorKind;
 use crate::fast_fail::{Raised, fast_fail_on_terminal_errors};
@@ -95,12 +95,13 @@ fn check(
     map: Option<&ErrorMap>,
     prescribed: Result<(&str, Fates), &str>,
 ) {
-    let Meaning { verdict, .. } = meaning(asked(operation), status, map);
-    let decided = match verdict {
-        Verdict::Done => Err("Done"),
-        Verdict::FailedAtPath => Err("AtPath"),
-        Verdict::Final(kind) => Err(kind.name()),
-        Verdict::Retry(reason, kind) => {
+    let disposition = meaning(asked(operation), status, map).disposition;
+    let decided = match (disposition, disposition.retry()) {
+        (Disposition::Done, _) => Err("Done"),
+        (Disposition::FailedAtPath, _) => Err("AtPath"),
+        (Disposition::Final(kind), _) => Err(kind.name()),
+        (_, None) => panic!("{disposition:?} is neither final nor a retry"),
+        (_, Some((reason, kind))) => {
             let fates = fates(operation, &Failure::responded(reason), kind);
             Ok((reason.name(), fates))
         }
@@ -285,7 +286,7 @@ fn a_key_that_exists_is_a_mismatch_where_a_version_was_asked_for() {
                 with_cas,
             };
             let meaning = meaning(asked, Status::KeyExists, None);
-            assert_eq!(meaning.verdict, Verdict::Final(kind));
+            assert_eq!(meaning.disposition, Disposition::Final(kind));
         }
     }
 }
@@ -298,7 +299,7 @@ fn some_answers_end_their_connection_and_some_ask_for_a_config() {
             let meaning = meaning(asked(*operation), Status::from_code(code), None);
             let prescribed = closes.contains(&code);
             assert_eq!(meaning.closes_connection, prescribed, "{code:#x}");
-            assert_eq!(meaning.asks_for_config, code == 0x07, "{code:#x}");
+            assert_eq!(meaning.fetches_config, code == 0x07, "{code:#x}");
         }
     }
     for (attribute, closes, asks) in [
@@ -314,6 +315,6 @@ fn some_answers_end_their_connection_and_some_ask_for_a_config() {
         let status = Status::from_code(0xfff0);
         let meaning = meaning(asked(KvOperation::Upsert), status, Some(&map));
         assert_eq!(meaning.closes_connection, closes, "{attribute}");
-        assert_eq!(meaning.asks_for_config, asks, "{attribute}");
+        assert_eq!(meaning.fetches_config, asks, "{attribute}");
     }
 }

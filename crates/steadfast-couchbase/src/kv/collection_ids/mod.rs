@@ -1,12 +1,11 @@
-//! Names of collections to their ids.
+//! The cache of collection ids.
 //!
-//! An id is looked up once and then read without a lock. The lookup belongs to a
-//! task: callers only wait for it, so that any of them, or all, may go away and
-//! the next one still gets an answer. However many wait, one request is on the
-//! wire.
+//! An id is looked up once and then read without a lock. A task runs the lookup
+//! and callers only wait for it, so any of them may be dropped. However many wait,
+//! one request is on the wire.
 //!
-//! A lookup is one attempt. If it fails, that is the failure of the operations
-//! which needed it, and their own strategies decide; there is no retry here.
+//! A lookup is one attempt. If it fails, the operations that need it fail their
+//! attempts, and their strategies decide; there is no retry here.
 
 mod lookup;
 
@@ -14,33 +13,33 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-pub(crate) use lookup::{Lookup, Unresolved, manifest_of};
+pub(crate) use lookup::{Lookup, LookupError, manifest_uid};
 use parking_lot::Mutex;
 use steadfast_wire::collections::DEFAULT_NAME;
 use tokio::sync::watch;
 
 use crate::observe::Durations;
 
-/// Set in [`Collection::known`] when the id is known.
+/// Set in [`CollectionEntry::known`] when the id is known.
 const KNOWN: u64 = 1 << 32;
 
-/// The collections of a bucket that somebody asked for.
+/// The collections of a bucket that have been used.
 #[derive(Default)]
-pub(crate) struct Collections {
-    entries: Mutex<HashMap<Names, Arc<Collection>>>,
-    /// Whether the server ever said what is in the map, and be it that
-    /// something is not (D11).
-    fetched: AtomicBool,
+pub(crate) struct CollectionIds {
+    entries: Mutex<HashMap<Names, Arc<CollectionEntry>>>,
+    /// Whether the server has answered a lookup, positively or negatively
+    /// (decision D11 in docs/decisions.md).
+    answered: AtomicBool,
 }
 
 /// The name of a scope, and of a collection in it.
 type Names = (Arc<str>, Arc<str>);
 
-/// A collection and what is known of its id.
-pub(crate) struct Collection {
+/// A collection: its names, its metrics, and its id once that is known.
+pub(crate) struct CollectionEntry {
     pub(crate) scope: Arc<str>,
     pub(crate) name: Arc<str>,
-    /// How long operations on it took.
+    /// The durations of operations on it.
     pub(crate) durations: Durations,
     known: AtomicU64,
     state: Mutex<State>,
@@ -48,44 +47,45 @@ pub(crate) struct Collection {
 
 #[derive(Default)]
 struct State {
-    /// The manifest that the id is from.
+    /// The manifest of the id.
     manifest: u64,
-    /// The lookup under way. Its result is sent to all who wait.
+    /// The running lookup. Every waiter receives its result.
     under_way: Option<watch::Receiver<Option<Lookup>>>,
 }
 
-impl Collections {
-    pub(crate) fn get(&self, scope: &str, name: &str) -> Arc<Collection> {
+impl CollectionIds {
+    pub(crate) fn get(&self, scope: &str, name: &str) -> Arc<CollectionEntry> {
         let mut entries = self.entries.lock();
         let key = (scope.into(), name.into());
         let entry = entries.entry(key);
         let (scope, name): &Names = entry.key();
-        let collection = Collection::new(scope.clone(), name.clone());
+        let collection = CollectionEntry::new(scope.clone(), name.clone());
         entry.or_insert_with(|| Arc::new(collection)).clone()
     }
 
-    /// The collection that is always there, for what is about none.
-    pub(crate) fn default_collection(&self) -> Arc<Collection> {
+    /// The default collection, for operations that do not name a document.
+    pub(crate) fn default_collection(&self) -> Arc<CollectionEntry> {
         self.get(DEFAULT_NAME, DEFAULT_NAME)
     }
 
-    /// Nothing that is known of ids, or of their manifests, counts any longer.
+    /// Forgets all ids and manifests.
     pub(crate) fn forget(&self) {
         for collection in self.entries.lock().values() {
             collection.forget();
         }
-        self.fetched.store(false, Ordering::Relaxed);
+        self.answered.store(false, Ordering::Relaxed);
     }
 
-    /// The server said what is in the map. True if it had done so before.
-    pub(crate) fn fetched(&self) -> bool {
-        self.fetched.swap(true, Ordering::Relaxed)
+    /// Records that the server answered a lookup. Returns whether it had answered
+    /// one before.
+    pub(crate) fn mark_answered(&self) -> bool {
+        self.answered.swap(true, Ordering::Relaxed)
     }
 }
 
-impl Collection {
+impl CollectionEntry {
     fn new(scope: Arc<str>, name: Arc<str>) -> Self {
-        let known = known_from_the_start(&scope, &name);
+        let known = initial_state(&scope, &name);
         Self {
             scope,
             name,
@@ -98,7 +98,7 @@ impl Collection {
     fn forget(&self) {
         let mut state = self.state.lock();
         state.manifest = 0;
-        let known = known_from_the_start(&self.scope, &self.name);
+        let known = initial_state(&self.scope, &self.name);
         self.known.store(known, Ordering::Relaxed);
     }
 
@@ -109,9 +109,9 @@ impl Collection {
         (known & KNOWN != 0).then_some(known as u32)
     }
 
-    /// A node does not know this id. `manifest` is the one that the node has: if
-    /// it is older than the one that the id is from, the node is behind, and the
-    /// id stays (D11).
+    /// Drops an id that a node does not know. `manifest` is the node's. If it is
+    /// older than the manifest of the id, the node is behind and the id stays
+    /// (D11).
     pub(crate) fn invalidate(&self, id: u32, manifest: Option<u64>) {
         let state = self.state.lock();
         let is_old = manifest.is_some_and(|manifest| manifest < state.manifest);
@@ -129,8 +129,8 @@ impl Collection {
     }
 }
 
-/// The default collection has the same id everywhere and always.
-fn known_from_the_start(scope: &str, name: &str) -> u64 {
+/// The default collection always has the id 0.
+fn initial_state(scope: &str, name: &str) -> u64 {
     if scope == DEFAULT_NAME && name == DEFAULT_NAME {
         KNOWN
     } else {
@@ -143,8 +143,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_default_collection_is_known_from_the_start() {
-        let collections = Collections::default();
+    fn the_default_collection_is_initial_state() {
+        let collections = CollectionIds::default();
         assert_eq!(collections.get("_default", "_default").id(), Some(0));
         assert_eq!(collections.get("_default", "users").id(), None);
         assert_eq!(collections.get("users", "_default").id(), None);
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_node_with_an_older_manifest_cannot_undo_a_newer_answer() {
-        let collection = Collections::default().get("s", "c");
+        let collection = CollectionIds::default().get("s", "c");
         collection.learn(8, 5);
         collection.invalidate(8, Some(4));
         assert_eq!(collection.id(), Some(8));
@@ -163,20 +163,20 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_that_is_made_anew_has_said_nothing_of_its_collections() {
-        let collections = Collections::default();
+    fn forgetting_drops_ids_and_the_answered_flag() {
+        let collections = CollectionIds::default();
         let collection = collections.get("s", "c");
         collection.learn(8, 5);
-        assert!(!collections.fetched());
-        assert!(collections.fetched());
+        assert!(!collections.mark_answered());
+        assert!(collections.mark_answered());
         collections.forget();
         assert_eq!(collection.id(), None);
-        assert!(!collections.fetched());
+        assert!(!collections.mark_answered());
     }
 
     #[test]
     fn an_invalidation_is_for_the_id_that_was_refused() {
-        let collection = Collections::default().get("s", "c");
+        let collection = CollectionIds::default().get("s", "c");
         collection.learn(8, 5);
         collection.learn(9, 6);
         collection.invalidate(8, Some(6));

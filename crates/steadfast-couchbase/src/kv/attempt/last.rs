@@ -1,8 +1,8 @@
-//! What is known of an operation's last attempt, for its error.
+//! Facts about an operation's last attempt, for its error and its reports.
 //!
-//! Kept by every operation that waits for its next attempt, of which there may be
-//! a great many. So what only failures have is in a box, and of an answer only
-//! what it says: the frame itself would keep the whole receive buffer alive.
+//! Every operation that waits for its next attempt keeps them, and thousands may
+//! wait. So details that only failures have are boxed, and the response is not
+//! kept: its frame would keep the whole receive buffer alive.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,76 +10,76 @@ use std::time::Duration;
 use steadfast_wire::frame_info::ResponseFrameInfo;
 use steadfast_wire::{ErrorBody, Frame, Status};
 
-use super::connection::Connection;
 use crate::error::KvContext;
+use crate::kv::connection::Connection;
 
 /// The last attempt.
 #[derive(Default)]
-pub(super) struct Last {
+pub(super) struct LastAttempt {
     pub(super) connection: Option<Arc<Connection>>,
     pub(super) opaque: Option<u32>,
     status: Option<Status>,
-    said: Option<Box<Said>>,
+    details: Option<Box<Details>>,
 }
 
-/// What few attempts have, of those that did not succeed.
+/// Details that only some failed attempts have.
 #[derive(Default)]
-struct Said {
+struct Details {
     body: Option<ErrorBody>,
     server_duration: Option<Duration>,
-    /// The path at which it failed, by the place that the user gave it.
+    /// The path that failed, as an index into the user's list.
     path: Option<usize>,
-    /// What there is to say beyond the kind of the error.
+    /// Text to add to the kind of the error.
     note: Option<String>,
 }
 
-impl Last {
-    /// Another attempt was taken by a connection, under this opaque.
+impl LastAttempt {
+    /// Starts another attempt, which a connection accepted under this opaque.
     #[inline]
     pub(super) fn begin(&mut self, opaque: u32) {
         self.opaque = Some(opaque);
         self.status = None;
-        if self.said.is_some() {
-            self.said = None;
+        if self.details.is_some() {
+            self.details = None;
         }
     }
 
-    /// It was answered so, and that is not success.
+    /// Records a response other than success.
     #[cold]
-    pub(super) fn answered(&mut self, answer: &Frame) {
-        self.status = Some(answer.status());
-        if let Some(duration) = server_duration(answer) {
-            self.said.get_or_insert_default().server_duration = Some(duration);
+    pub(super) fn record(&mut self, response: &Frame) {
+        self.status = Some(response.status());
+        if let Some(duration) = server_duration(response) {
+            self.details.get_or_insert_default().server_duration = Some(duration);
         }
-        // With this status comes a config, which is long and no explanation.
-        if answer.status() != Status::NotMyVbucket
-            && let Ok(Some(body)) = ErrorBody::of(answer)
+        // The body of this status is a config, not an explanation.
+        if response.status() != Status::NotMyVbucket
+            && let Ok(Some(body)) = ErrorBody::of(response)
         {
-            self.said.get_or_insert_default().body = Some(body);
+            self.details.get_or_insert_default().body = Some(body);
         }
     }
 
     #[cold]
     pub(super) fn note(&mut self, note: impl Into<String>) {
-        self.said.get_or_insert_default().note = Some(note.into());
+        self.details.get_or_insert_default().note = Some(note.into());
     }
 
     #[cold]
     pub(super) fn at_path(&mut self, index: usize) {
-        self.said.get_or_insert_default().path = Some(index);
+        self.details.get_or_insert_default().path = Some(index);
     }
 
     pub(super) fn take_note(&mut self) -> Option<String> {
-        self.said.as_mut()?.note.take()
+        self.details.as_mut()?.note.take()
     }
 
     pub(super) fn server_duration(&self) -> Option<Duration> {
-        self.said.as_ref()?.server_duration
+        self.details.as_ref()?.server_duration
     }
 
     pub(super) fn context(&self) -> KvContext {
-        let said = self.said.as_deref();
-        let body = said.and_then(|said| said.body.as_ref());
+        let details = self.details.as_deref();
+        let body = details.and_then(|details| details.body.as_ref());
         let connection = self.connection.as_ref();
         let map = connection.and_then(|connection| connection.error_map.as_deref());
         let definition = self.status.and_then(|status| map?.get(status));
@@ -93,14 +93,14 @@ impl Last {
             server_text: body.and_then(|body| body.context.clone()),
             dispatched_to: connection.map(|it| it.peer.clone()),
             dispatched_from: connection.map(|it| it.local.clone()),
-            path_index: said.and_then(|said| said.path),
+            path_index: details.and_then(|details| details.path),
         }
     }
 }
 
-/// How long the server says that it took.
-pub(crate) fn server_duration(answer: &Frame) -> Option<Duration> {
-    answer.response_frame_infos().find_map(|info| match info {
+/// The time that the server reports for an operation.
+pub(crate) fn server_duration(response: &Frame) -> Option<Duration> {
+    response.response_frame_infos().find_map(|info| match info {
         Ok(ResponseFrameInfo::ServerDuration(duration)) => Some(duration.duration()),
         Ok(_) | Err(_) => None,
     })

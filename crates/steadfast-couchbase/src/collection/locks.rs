@@ -1,0 +1,98 @@
+//! Locks and unlocks documents.
+
+use std::time::Duration;
+
+use steadfast_wire::extras::LockTime;
+
+use super::expiry::whole_seconds;
+use super::options::{awaitable, common_options};
+use super::{Collection, GetResult};
+use crate::error::Result;
+use crate::kv::operation::KvOperation;
+use crate::kv::request::KvRequest;
+
+/// Reads a document and locks it; see [`Collection::get_and_lock`].
+#[must_use = "nothing happens until it is awaited"]
+pub struct GetAndLock<'a> {
+    request: KvRequest<'a>,
+    time: Duration,
+}
+
+/// Unlocks a document; see [`Collection::unlock`].
+#[must_use = "nothing happens until it is awaited"]
+pub struct Unlock<'a> {
+    request: KvRequest<'a>,
+}
+
+impl Collection {
+    /// Reads a document and locks it for at most this time. The CAS of the result
+    /// allows changing the document, or [`unlock`](Self::unlock).
+    ///
+    /// The server counts in seconds; the time is rounded up. The server's maximum
+    /// is 30 s unless configured otherwise. It does not reject a longer time, but
+    /// the lock then holds for 15 s.
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(users: steadfast_couchbase::Collection) -> Result<(), steadfast_couchbase::Error> {
+    /// let mine = users.get_and_lock("u:42", Duration::from_secs(5)).await?;
+    /// users.replace("u:42", &"Ada").cas(mine.cas()).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn get_and_lock<'a>(&'a self, id: &'a str, time: Duration) -> GetAndLock<'a> {
+        let request = KvRequest::new(self, KvOperation::GetAndLock, id);
+        GetAndLock { request, time }
+    }
+
+    /// Unlocks a document, with the CAS that [`get_and_lock`] returned.
+    ///
+    /// Another CAS is a [`CasMismatch`] and is not retried: waiting would only
+    /// outlast the lock of another client (RFC 0049, "Response Code Retry List";
+    /// decision D12 in docs/decisions.md).
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(users: steadfast_couchbase::Collection) -> Result<(), steadfast_couchbase::Error> {
+    /// let mine = users.get_and_lock("u:42", Duration::from_secs(5)).await?;
+    /// users.unlock("u:42", mine.cas()).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// [`get_and_lock`]: Self::get_and_lock
+    /// [`CasMismatch`]: crate::ErrorKind::CasMismatch
+    pub fn unlock<'a>(&'a self, id: &'a str, cas: u64) -> Unlock<'a> {
+        let mut request = KvRequest::new(self, KvOperation::Unlock, id);
+        request.cas = Some(cas);
+        Unlock { request }
+    }
+}
+
+common_options!(GetAndLock);
+awaitable!(GetAndLock => GetResult);
+common_options!(Unlock);
+awaitable!(Unlock => ());
+
+impl GetAndLock<'_> {
+    async fn run(mut self) -> Result<GetResult> {
+        let seconds = match u32::try_from(whole_seconds(self.time)) {
+            // On the wire, 0 means the server's default.
+            Ok(0) => return Err(self.request.invalid("the lock time is zero")),
+            Ok(seconds) => seconds,
+            Err(_) => {
+                let problem = "the lock time does not fit the protocol";
+                return Err(self.request.invalid(problem));
+            }
+        };
+        self.request.extras = LockTime { seconds }.to_bytes()[..].into();
+        GetResult::read(&self.request.execute().await?)
+    }
+}
+
+impl Unlock<'_> {
+    async fn run(self) -> Result<()> {
+        self.request.execute().await?;
+        Ok(())
+    }
+}

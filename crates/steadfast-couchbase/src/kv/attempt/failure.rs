@@ -1,0 +1,352 @@
+//! Failed attempts: no connection, an error response, or no response.
+//!
+//! Each becomes a [`Tried`] that says how far the attempt came. The engine decides
+//! from that whether the request may be sent again.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use steadfast::{Failure, reason::TIMEOUT};
+use steadfast_wire::{Feature, Frame, Status};
+
+use super::{KvAttempts, Unsent};
+use crate::breaker::Signal;
+use crate::drive::Tried;
+use crate::error::ErrorKind;
+use crate::kv::collection_ids::{LookupError, manifest_uid};
+use crate::kv::connection::{CloseReason, Connection, NoResponse, SubmitError};
+use crate::kv::meaning::{Asked, Disposition, failed_path, meaning, path_error};
+use crate::options::VbucketRetry;
+use crate::reason::{
+    CIRCUIT_BREAKER_OPEN, COLLECTION_NOT_FOUND, KV_COLLECTION_OUTDATED, NODE_NOT_AVAILABLE,
+    SCOPE_NOT_FOUND, SOCKET_CLOSED_WHILE_IN_FLIGHT, SOCKET_NOT_AVAILABLE, UNKNOWN,
+};
+use crate::strategy::RetryDirective;
+use crate::topology::{Node, host_part, is_terminal};
+use crate::world::now;
+
+/// The client is closed, and nothing was sent.
+#[cold]
+pub(super) fn client_closed() -> Unsent {
+    Box::new(Tried::Closed(not_sent_as_closed()))
+}
+
+fn not_sent_as_closed() -> Failure {
+    Failure::not_sent(&UNKNOWN).with_note("the client is closed")
+}
+
+/// Before the frame was submitted.
+impl KvAttempts<'_> {
+    /// The requested copy does not exist.
+    #[cold]
+    pub(super) fn no_copy(&mut self, note: &str) -> Unsent {
+        self.last.note(note);
+        Box::new(Tried::Unsendable(ErrorKind::DocumentUnretrievable))
+    }
+
+    /// There is no connection. Only now do terminal states matter (D19).
+    #[cold]
+    pub(super) fn no_connection(
+        &mut self,
+        node: Option<&Arc<Node>>,
+        note: impl Into<Cow<'static, str>>,
+    ) -> Unsent {
+        self.blocked = true;
+        let bucket = self.request.bucket;
+        if let Some(rejected) = bucket.core.terminals.for_bucket(&bucket.name) {
+            return Box::new(Tried::Failed(rejected.failure(), rejected.kind()));
+        }
+        let failure = match node {
+            Some(node) => {
+                // A terminal state can end without the node's knowledge, so only
+                // the check above counts.
+                let rejected = node.rejected().filter(|it| !is_terminal(it.reason));
+                let reason = rejected
+                    .as_ref()
+                    .map_or(&SOCKET_NOT_AVAILABLE, |it| it.reason);
+                let failure = Failure::not_sent(reason).with_peer(node.label.clone());
+                match rejected {
+                    Some(rejected) => failure.with_note(rejected.note),
+                    None => failure.with_note(note),
+                }
+            }
+            None => Failure::not_sent(&NODE_NOT_AVAILABLE).with_note(note),
+        };
+        Box::new(Tried::Failed(failure, ErrorKind::ServiceNotAvailable))
+    }
+
+    /// Asks the node's circuit breaker for a permit.
+    #[cold]
+    pub(super) fn ask_breaker(&mut self, node: &Arc<Node>) -> Result<(), Unsent> {
+        match node.breaker.allow(now()) {
+            Ok(permit) => {
+                self.permit = Some((node.clone(), permit));
+                Ok(())
+            }
+            Err(_) => {
+                let failure = Failure::not_sent(&CIRCUIT_BREAKER_OPEN);
+                let failure = failure.with_peer(node.label.clone());
+                let kind = ErrorKind::ServiceNotAvailable;
+                Err(Box::new(Tried::Failed(failure, kind)))
+            }
+        }
+    }
+
+    /// Returns the permit of an attempt that was not made. Otherwise the breaker
+    /// would wait for a canary that was never sent.
+    #[cold]
+    pub(super) fn return_permit(&mut self) {
+        if let Some((node, permit)) = self.permit.take() {
+            node.breaker.record(permit, Signal::NotMade, now());
+        }
+    }
+
+    /// Looks up the collection's id, within the deadline.
+    ///
+    /// Cancel-safe: the lookup itself continues, for others that wait for it.
+    #[cold]
+    pub(super) async fn look_up_collection(
+        &mut self,
+        connection: &Arc<Connection>,
+        deadline: Option<Instant>,
+    ) -> Result<u32, Unsent> {
+        let (bucket, collection) = (self.request.bucket, self.request.collection);
+        if !connection.has(Feature::Collections) {
+            return Err(Box::new(Tried::Unsendable(ErrorKind::FeatureNotAvailable)));
+        }
+        let lookup = collection.look_up(bucket, connection);
+        let lookup = match deadline {
+            None => lookup.await,
+            Some(deadline) => match tokio::time::timeout_at(deadline.into(), lookup).await {
+                Ok(lookup) => lookup,
+                Err(_) => {
+                    let failure = Failure::not_sent(&TIMEOUT).timed_out();
+                    let failure = failure.with_note("the collection lookup was still running");
+                    let kind = ErrorKind::UnambiguousTimeout;
+                    return Err(Box::new(Tried::Failed(failure, kind)));
+                }
+            },
+        };
+        let not_found = |reason, kind| {
+            // The first answer on a bucket may come from a node that has not heard
+            // of the collection yet (D11).
+            let reason = if bucket.collections.mark_answered() {
+                reason
+            } else {
+                &KV_COLLECTION_OUTDATED
+            };
+            let failure = Failure::not_sent(reason).with_peer(connection.peer.clone());
+            Tried::Failed(failure, kind)
+        };
+        lookup.map_err(|error| {
+            Box::new(match error {
+                LookupError::NoScope => not_found(&SCOPE_NOT_FOUND, ErrorKind::ScopeNotFound),
+                LookupError::NoCollection => {
+                    not_found(&COLLECTION_NOT_FOUND, ErrorKind::CollectionNotFound)
+                }
+                LookupError::Failed(failure, kind) => Tried::Failed(failure, kind),
+                LookupError::Final(kind) => {
+                    self.last.connection = Some(connection.clone());
+                    Tried::Final(kind)
+                }
+            })
+        })
+    }
+
+    /// The connection did not accept the frame.
+    #[cold]
+    pub(super) fn not_submitted(&mut self, error: SubmitError, connection: &Connection) -> Unsent {
+        let note = match error {
+            SubmitError::Closed => {
+                self.blocked = true;
+                "the connection is closed"
+            }
+            // Not blocked: a new connection would not help, there is one.
+            SubmitError::Full => "the socket does not keep up",
+            SubmitError::Unencodable(error) => {
+                self.last.note(error.to_string());
+                return Box::new(Tried::Unsendable(ErrorKind::InvalidArgument));
+            }
+        };
+        let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE).with_peer(connection.peer.clone());
+        let failure = failure.with_note(note);
+        Box::new(Tried::Failed(failure, ErrorKind::ServiceNotAvailable))
+    }
+}
+
+/// After the frame was submitted.
+impl KvAttempts<'_> {
+    /// Reports the end of the attempt to the breaker. The client's own closing
+    /// says nothing about the node.
+    #[cold]
+    pub(super) fn tell_breaker(&mut self, response: &Result<Frame, NoResponse>) {
+        let Some((node, permit)) = self.permit.take() else {
+            return;
+        };
+        let signal = match response {
+            Ok(_) => Signal::Alive,
+            Err(NoResponse::Closed { by_user: true, .. }) => return,
+            Err(NoResponse::Closed { .. } | NoResponse::TimedOut { .. }) => Signal::Failed,
+        };
+        node.breaker.record(permit, signal, now());
+    }
+
+    /// Does what the status of a response asks for.
+    #[cold]
+    pub(super) fn handle_error_response(
+        &mut self,
+        response: Frame,
+        collection_id: u32,
+    ) -> Result<Frame, Tried> {
+        let Some(connection) = self.last.connection.clone() else {
+            return Err(Tried::Final(ErrorKind::Couchbase));
+        };
+        let status = response.status();
+        let asked = Asked {
+            operation: self.request.operation,
+            with_cas: self.request.cas.is_some(),
+        };
+        let meaning = meaning(asked, status, connection.error_map.as_deref());
+        if meaning.closes_connection {
+            let why = format!("the server answered {status}");
+            connection.close(CloseReason::Invalid(why));
+        }
+        if meaning.fetches_config && meaning.disposition != Disposition::Done {
+            self.request.bucket.config_wanted.notify_one();
+        }
+        let failed = |(reason, kind)| {
+            let failure = Failure::responded(reason)
+                .with_peer(connection.peer.clone())
+                .with_note(format!("answered {status}"));
+            (failure, kind)
+        };
+        let (failure, kind) = match meaning.disposition {
+            Disposition::Done => return Ok(response),
+            Disposition::Final(kind) => {
+                self.last.record(&response);
+                return Err(Tried::Final(kind));
+            }
+            Disposition::FailedAtPath => {
+                let kind = self.failed_at_path(&response);
+                self.last.record(&response);
+                return Err(Tried::Final(kind));
+            }
+            Disposition::Retry(reason, kind) => failed((reason, kind)),
+            Disposition::Reroute => {
+                let (failure, kind) = failed(Disposition::REROUTE);
+                (self.reroute(failure, &response, &connection), kind)
+            }
+            Disposition::DropCollectionId => {
+                let manifest = manifest_uid(&response);
+                self.request.collection.invalidate(collection_id, manifest);
+                failed(Disposition::DROP_COLLECTION_ID)
+            }
+            Disposition::ObeyErrorMap => {
+                let (failure, kind) = failed(Disposition::OBEY_ERROR_MAP);
+                (with_directive(failure, &connection, status), kind)
+            }
+        };
+        self.last.record(&response);
+        Err(Tried::Failed(failure, kind))
+    }
+
+    /// Finds out which path of a subdocument mutation failed, and why.
+    fn failed_at_path(&mut self, response: &Frame) -> ErrorKind {
+        let Some((sent_as, status)) = failed_path(response) else {
+            self.last.note("the server does not say which path failed");
+            return ErrorKind::DecodingFailure;
+        };
+        let named_as = self.request.paths.get(usize::from(sent_as)).copied();
+        let index = usize::from(named_as.unwrap_or(sent_as));
+        self.last.at_path(index);
+        self.last
+            .note(format!("path {index} was answered {status}"));
+        path_error(status)
+    }
+
+    /// Not my vbucket: applies the config in the response, and decides where and
+    /// when the request goes next (D21 to D23).
+    fn reroute(&mut self, failure: Failure, response: &Frame, connection: &Connection) -> Failure {
+        let bucket = self.request.bucket;
+        if !response.value().is_empty() {
+            bucket.apply_config_from(response, host_part(&connection.peer));
+        }
+        let refused_by = self.node.unwrap_or_default();
+        let routes = bucket.routes.load();
+        let at_once = routes.as_ref().is_some_and(|routes| {
+            let copy = self.request.copy;
+            let at_once = self.route.reroute(refused_by, routes, self.vbucket, copy);
+            // The request must not be woken early by the route that it takes anyway.
+            let next = self.route.node(routes, self.vbucket, copy);
+            self.node = next.map(|node| node.id);
+            at_once
+        });
+        match (at_once, bucket.core.options.vbucket_retry) {
+            (true, _) => failure.with_prescribed_delay(Duration::ZERO),
+            (false, VbucketRetry::Fixed(delay)) => failure.with_prescribed_delay(delay),
+            (false, VbucketRetry::Controlled) => failure,
+        }
+    }
+
+    /// The connection closed, or the deadline passed. `sent` decides whether the
+    /// request may have been applied.
+    #[cold]
+    pub(super) fn handle_no_response(&mut self, no_response: NoResponse) -> Tried {
+        let peer = self.last.connection.as_ref().map(|it| it.peer.clone());
+        let with_peer = |failure: Failure| match peer {
+            Some(peer) => failure.with_peer(peer),
+            None => failure,
+        };
+        match no_response {
+            NoResponse::Closed {
+                sent: false,
+                by_user: false,
+            } => {
+                let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE);
+                let failure = failure.with_note("the connection closed before it was sent");
+                Tried::Failed(with_peer(failure), ErrorKind::RequestCanceled)
+            }
+            NoResponse::Closed {
+                sent: true,
+                by_user: false,
+            } => {
+                let failure = Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT);
+                let failure = failure.with_note("the connection closed before the response");
+                Tried::Failed(with_peer(failure), ErrorKind::RequestCanceled)
+            }
+            NoResponse::Closed {
+                sent,
+                by_user: true,
+            } => {
+                let failure = if sent {
+                    Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT)
+                } else {
+                    not_sent_as_closed()
+                };
+                Tried::Closed(with_peer(failure))
+            }
+            NoResponse::TimedOut { sent } => {
+                let (failure, kind) = if sent {
+                    let failure = Failure::in_flight(&TIMEOUT).with_note("no answer in time");
+                    (failure, ErrorKind::AmbiguousTimeout)
+                } else {
+                    let failure = Failure::not_sent(&TIMEOUT).with_note("not sent in time");
+                    (failure, ErrorKind::UnambiguousTimeout)
+                };
+                Tried::Failed(with_peer(failure.timed_out()), kind)
+            }
+        }
+    }
+}
+
+/// Attaches what the error map says about retries, for strategies that obey it
+/// (D28).
+pub(crate) fn with_directive(failure: Failure, connection: &Connection, status: Status) -> Failure {
+    let map = connection.error_map.as_ref();
+    let definition = map.and_then(|map| map.get(status));
+    match definition.and_then(|definition| RetryDirective::of(status, definition)) {
+        Some(directive) => directive.attach_to(failure),
+        None => failure,
+    }
+}

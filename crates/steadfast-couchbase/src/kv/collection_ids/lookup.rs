@@ -1,0 +1,207 @@
+//! Looks up the id of a collection on a node.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use steadfast::Failure;
+use steadfast_wire::collections::{CollectionIdFound, CollectionPath};
+use steadfast_wire::{ErrorBody, Frame, FrameBuilder, Opcode, Status};
+use tokio::sync::watch;
+
+use super::CollectionEntry;
+use crate::error::ErrorKind;
+use crate::kv::attempt::with_directive;
+use crate::kv::connection::{CloseReason, Connection, NoResponse, SubmitError};
+use crate::kv::meaning::{Asked, Disposition, meaning};
+use crate::kv::operation::KvOperation;
+use crate::reason::SOCKET_NOT_AVAILABLE;
+use crate::topology::BucketCore;
+
+/// The result of a lookup.
+pub(crate) type Lookup = Result<u32, LookupError>;
+
+/// A lookup without an id. Nothing of the operation itself was sent.
+#[derive(Clone, Debug)]
+pub(crate) enum LookupError {
+    /// The scope does not exist.
+    NoScope,
+    /// The collection does not exist.
+    NoCollection,
+    /// The lookup failed, and with it the attempt that needs it. Without a retry
+    /// it is an error of this kind.
+    Failed(Failure, ErrorKind),
+    /// The server's response is final.
+    Final(ErrorKind),
+}
+
+impl CollectionEntry {
+    /// Looks the id up over this connection, or joins the running lookup.
+    ///
+    /// Cancel-safe: the lookup continues for others.
+    pub(crate) async fn look_up(
+        self: &Arc<Self>,
+        bucket: &Arc<BucketCore>,
+        connection: &Arc<Connection>,
+    ) -> Lookup {
+        let mut under_way = {
+            let mut state = self.state.lock();
+            if let Some(id) = self.id() {
+                return Ok(id);
+            }
+            match &state.under_way {
+                Some(under_way) => under_way.clone(),
+                None => {
+                    let (done, under_way) = watch::channel(None);
+                    state.under_way = Some(under_way.clone());
+                    let lookup = run_lookup(
+                        self.clone(),
+                        bucket.clone(),
+                        connection.clone(),
+                        Done {
+                            collection: self.clone(),
+                            done,
+                        },
+                    );
+                    bucket.core.tasks.spawn(lookup);
+                    under_way
+                }
+            }
+        };
+        match under_way.wait_for(Option::is_some).await {
+            Ok(lookup) => lookup.clone().unwrap_or_else(|| Err(interrupted())),
+            Err(_) => Err(interrupted()),
+        }
+    }
+}
+
+/// The task ended without a result, as when the runtime is shut down.
+fn interrupted() -> LookupError {
+    let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE);
+    let failure = failure.with_note("the collection lookup was interrupted");
+    LookupError::Failed(failure, ErrorKind::ServiceNotAvailable)
+}
+
+/// Runs as a task until the lookup has a result.
+async fn run_lookup(
+    collection: Arc<CollectionEntry>,
+    bucket: Arc<BucketCore>,
+    connection: Arc<Connection>,
+    done: Done,
+) {
+    let deadline = crate::world::now() + bucket.core.options.kv_timeout;
+    let lookup = ask(&collection, &bucket, &connection, deadline).await;
+    done.finish(lookup.map(|(id, manifest)| {
+        bucket.collections.mark_answered();
+        collection.learn(id, manifest);
+        id
+    }));
+}
+
+/// Cancel-safe: dropping the future withdraws the request.
+async fn ask(
+    collection: &CollectionEntry,
+    bucket: &BucketCore,
+    connection: &Arc<Connection>,
+    deadline: Instant,
+) -> Result<(u32, u64), LookupError> {
+    let path = CollectionPath {
+        scope: &collection.scope,
+        collection: &collection.name,
+    };
+    let opcode = Opcode::GetCollectionId;
+    let ticket = connection.submit(opcode, Some(deadline), |opaque, out| {
+        FrameBuilder::request(opcode)
+            .opaque(opaque)
+            .value(path)
+            .encode(out)
+    });
+    let unavailable = |note: String| {
+        let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE).with_peer(connection.peer.clone());
+        let failure = failure.with_note(format!("collection lookup: {note}"));
+        LookupError::Failed(failure, ErrorKind::ServiceNotAvailable)
+    };
+    let ticket = ticket.map_err(|error| match error {
+        SubmitError::Closed => unavailable("the connection is closed".to_owned()),
+        SubmitError::Full => unavailable("the socket does not keep up".to_owned()),
+        SubmitError::Unencodable(error) => unavailable(error.to_string()),
+    })?;
+    let response = ticket.await.map_err(|no_response| match no_response {
+        NoResponse::Closed { .. } => unavailable("the connection was closed".to_owned()),
+        NoResponse::TimedOut { .. } => unavailable("no answer in time".to_owned()),
+    })?;
+    read(&response).ok_or_else(|| match response.status() {
+        // The operation reports these two under reasons of its own (D10).
+        Status::UnknownScope => LookupError::NoScope,
+        Status::UnknownCollection => LookupError::NoCollection,
+        Status::Success => unavailable("the response is invalid".to_owned()),
+        status => error_response(status, bucket, connection),
+    })
+}
+
+/// Any other status means the same as to any operation.
+fn error_response(status: Status, bucket: &BucketCore, connection: &Connection) -> LookupError {
+    let asked = Asked {
+        operation: KvOperation::GetCollectionId,
+        with_cas: false,
+    };
+    let meaning = meaning(asked, status, connection.error_map.as_deref());
+    if meaning.closes_connection {
+        connection.close(CloseReason::Invalid(format!(
+            "the server answered {status}"
+        )));
+    }
+    if meaning.fetches_config {
+        bucket.config_wanted.notify_one();
+    }
+    match (meaning.disposition, meaning.disposition.retry()) {
+        // Nothing of the operation itself was sent.
+        (_, Some((reason, kind))) => {
+            let failure = Failure::not_sent(reason)
+                .with_peer(connection.peer.clone())
+                .with_note(format!("collection lookup: answered {status}"));
+            LookupError::Failed(with_directive(failure, connection, status), kind)
+        }
+        (Disposition::Final(kind), None) => LookupError::Final(kind),
+        // Neither fits a lookup.
+        (_, None) => LookupError::Final(ErrorKind::DecodingFailure),
+    }
+}
+
+fn read(response: &Frame) -> Option<(u32, u64)> {
+    if response.status() != Status::Success {
+        return None;
+    }
+    let found = CollectionIdFound::decode(response.extras()).ok()?;
+    Some((found.collection, found.manifest_uid))
+}
+
+/// The manifest named in an error response.
+pub(crate) fn manifest_uid(response: &Frame) -> Option<u64> {
+    ErrorBody::of(response).ok()??.manifest_uid
+}
+
+/// Publishes the result and allows the next lookup, also when the task is dropped.
+struct Done {
+    collection: Arc<CollectionEntry>,
+    done: watch::Sender<Option<Lookup>>,
+}
+
+impl Done {
+    fn finish(self, lookup: Lookup) {
+        self.collection.state.lock().under_way = None;
+        self.done.send_replace(Some(lookup));
+    }
+}
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        let mut state = self.collection.state.lock();
+        let is_ours = state
+            .under_way
+            .as_ref()
+            .is_some_and(|under_way| under_way.same_channel(&self.done.subscribe()));
+        if is_ours {
+            state.under_way = None;
+        }
+    }
+}
