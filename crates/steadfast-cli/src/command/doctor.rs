@@ -57,9 +57,9 @@ pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<()> {
 
 fn print(finding: &Finding) {
     let (mark, colour) = match finding.outcome {
-        Outcome::Works => ("✔", GOOD),
-        Outcome::Fails => ("✘", BAD),
-        Outcome::NotTried => ("–", FAINT),
+        CheckResult::Works => ("✔", GOOD),
+        CheckResult::Fails => ("✘", BAD),
+        CheckResult::NotTried => ("–", FAINT),
     };
     let text = match certificate(finding) {
         Some(certificate) => format!("{}, {}", finding.text, certificate.describe()),
