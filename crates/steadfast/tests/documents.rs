@@ -1,21 +1,18 @@
 //! Statements of the documents that are about what a user of the crate sees,
 //! each on its own. `docs/conformance.md` says which statement each one pins.
 
-use std::cell::RefCell;
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use steadfast::classify::RetryInfo;
-use steadfast::event::Decided;
 use steadfast::failure::Safety;
 use steadfast::report::Outcome;
 use steadfast::strategy::{
     Answer, Cause, Decision, ForeignToken, Refusal, RetryAction, RetryToken, StrategyId,
 };
-use steadfast::world::Roll;
 use steadfast::{
-    Backoff, BestEffort, Call, Failure, Orchestrator, Reason, Request, RetryEvent, RetryStrategy,
-    Stage, Standard, Step, VirtualWorld, World, from_fn, reason,
+    Backoff, BestEffort, Call, Failure, Orchestrator, Reason, Request, RetryStrategy, Standard,
+    Step, VirtualWorld, World, from_fn, reason,
 };
 
 static NOT_MY_PARTITION: Reason = Reason::new("NOT_MY_PARTITION")
@@ -269,37 +266,9 @@ fn the_guidance_never_waits_longer_than_twenty_seconds_by_itself() {
     strategy.record_success(token, &world).unwrap();
 }
 
-/// A virtual world that writes down what was decided.
-#[derive(Default)]
-struct Watched {
-    world: VirtualWorld,
-    events: RefCell<Vec<String>>,
-}
-
-impl World for Watched {
-    fn now(&self) -> Instant {
-        self.world.now()
-    }
-
-    fn roll(&self) -> Roll {
-        self.world.roll()
-    }
-
-    fn observe(&self, event: &RetryEvent<'_>) {
-        assert_eq!(event.stage(), Stage::Responded);
-        let (reason, attempt) = (event.reason(), event.attempt());
-        let Decided::Retry { delay, .. } = event.decided() else {
-            panic!("not retried");
-        };
-        self.events
-            .borrow_mut()
-            .push(format!("{reason} #{attempt} {delay:?}"));
-    }
-}
-
 #[test]
 fn a_retry_that_asks_no_strategy_leaves_its_event_all_the_same() {
-    let world = Watched::default();
+    let world = VirtualWorld::new().recording();
     let never = from_fn(|_, _| RetryAction::no_retry());
     let mut request = Orchestrator::new(never, Call::new("op"));
     let _ = request.begin(&world);
@@ -308,11 +277,23 @@ fn a_retry_that_asks_no_strategy_leaves_its_event_all_the_same() {
         let Step::Wait { delay, .. } = request.handle_failure(failure, &world) else {
             panic!("not retried");
         };
-        world.world.advance(delay);
+        world.advance(delay);
         let _ = request.handle_waited(&world);
     }
+    let events = world.take_events();
+    let told: Vec<_> = events
+        .iter()
+        .map(|event| (event.failure.reason, event.attempt, event.outcome))
+        .collect();
+    let retry = |millis| Outcome::Retry {
+        delay: Duration::from_millis(millis),
+        capped: false,
+    };
     assert_eq!(
-        *world.events.borrow(),
-        ["NOT_MY_PARTITION #1 1ms", "NOT_MY_PARTITION #2 10ms"]
+        told,
+        [
+            (&NOT_MY_PARTITION, 1, retry(1)),
+            (&NOT_MY_PARTITION, 2, retry(10)),
+        ]
     );
 }

@@ -14,9 +14,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
     /// Writes the failure down, and law 7 with it.
     #[inline]
     pub(super) fn note(&mut self, failure: Failure, world: &FrozenWorld<'_>) {
-        if failure.stage.may_have_been_applied() {
-            self.progress.may_have_been_applied = true;
-        }
+        self.progress.may_have_been_applied |= failure.stage.may_have_been_applied();
         let started = self.request().started();
         let at = started.map(|started| world.now().saturating_duration_since(started));
         let attempt = self.progress.attempts;

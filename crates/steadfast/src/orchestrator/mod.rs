@@ -21,9 +21,9 @@
 //!
 //! The laws it keeps:
 //!
-//! 1. What was not sent is safe for everybody, what is in flight for idempotent
-//!    requests only, what was answered as the reason says. `UNKNOWN` is never
-//!    retried. ([`lawful`])
+//! 1. A request that was not sent is safe for everybody; one that is in flight, or
+//!    whose answer proves nothing, for idempotent requests only; one that was
+//!    answered as the reason says. `UNKNOWN` is never retried. ([`lawful`])
 //! 2. A reason that is always retried does not ask the strategy; it waits by
 //!    the controlled backoff.
 //! 3. No sleep passes the deadline. A capped sleep ends in the timeout, not in

@@ -11,12 +11,14 @@
 //! succeeds at once never asks for the time at all.
 
 mod frozen;
+mod recorded;
 mod roll;
 mod virtual_world;
 
 use std::time::Instant;
 
 pub(crate) use frozen::FrozenWorld;
+pub use recorded::RecordedEvent;
 pub use roll::Roll;
 pub(crate) use roll::nanos;
 pub use virtual_world::VirtualWorld;

@@ -1,11 +1,12 @@
-//! A world whose time moves when it is told to.
+//! A world whose time moves only when it is advanced.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::roll::nanos;
-use super::{Roll, World};
+use super::{RecordedEvent, Roll, World};
+use crate::event::RetryEvent;
 
 /// Virtual time and chosen dice, for tests, plans and simulators.
 ///
@@ -25,6 +26,7 @@ pub struct VirtualWorld {
     epoch: Instant,
     elapsed: AtomicU64,
     dice: Mutex<Dice>,
+    events: Option<Mutex<Vec<RecordedEvent>>>,
 }
 
 #[derive(Debug)]
@@ -46,20 +48,32 @@ impl VirtualWorld {
             epoch,
             elapsed: AtomicU64::new(0),
             dice: Mutex::new(Dice::Fixed(Roll::ONE)),
+            events: None,
         }
     }
 
     /// The same world, in which every roll is this one.
     pub fn rolling(self, roll: Roll) -> Self {
-        *self.dice.lock().unwrap_or_else(PoisonError::into_inner) = Dice::Fixed(roll);
+        *locked(&self.dice) = Dice::Fixed(roll);
         self
     }
 
     /// The same world, with dice that repeat themselves for the same seed.
     pub fn seeded(self, seed: u64) -> Self {
-        *self.dice.lock().unwrap_or_else(PoisonError::into_inner) =
-            Dice::Seeded(fastrand::Rng::with_seed(seed));
+        *locked(&self.dice) = Dice::Seeded(fastrand::Rng::with_seed(seed));
         self
+    }
+
+    /// The same world, which records the events of all requests in it.
+    pub fn recording(mut self) -> Self {
+        self.events = Some(Mutex::default());
+        self
+    }
+
+    /// Returns the events that were recorded since the last call, oldest first.
+    pub fn take_events(&self) -> Vec<RecordedEvent> {
+        let lock = |events: &Mutex<Vec<_>>| std::mem::take(&mut *locked(events));
+        self.events.as_ref().map(lock).unwrap_or_default()
     }
 
     /// Lets time pass.
@@ -85,11 +99,22 @@ impl World for VirtualWorld {
     }
 
     fn roll(&self) -> Roll {
-        match &mut *self.dice.lock().unwrap_or_else(PoisonError::into_inner) {
+        match &mut *locked(&self.dice) {
             Dice::Fixed(roll) => *roll,
             Dice::Seeded(rng) => Roll::from_bits(rng.u64(..)),
         }
     }
+
+    fn observe(&self, event: &RetryEvent<'_>) {
+        if let Some(events) = &self.events {
+            locked(events).push(RecordedEvent::new(event, self.elapsed()));
+        }
+    }
+}
+
+/// No code of a user runs while one of these locks is held.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[expect(

@@ -1,12 +1,11 @@
-//! Keeps `docs/conformance.md` true.
+//! Checks `docs/conformance.md`, and that every law has a test.
 //!
-//! A page that says which test pins which statement is worth something only as
-//! long as the tests are there. Nothing here runs them, `cargo test` does that;
-//! this looks whether what the page names exists, whether it counts right, and
-//! whether every decision has its place. Each check is seen to fail below, on a
-//! small page with one thing wrong.
+//! The page names the test of each statement. These checks fail if a named file or test
+//! does not exist, if a count is wrong, or if no row mentions a decision. Each check is
+//! shown to fail below, on a small page with one error in it.
 
 mod check;
+mod laws;
 mod page;
 mod pin;
 

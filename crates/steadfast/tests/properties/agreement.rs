@@ -5,29 +5,30 @@ use proptest::prelude::*;
 use steadfast::Verdict;
 use steadfast::reason::ReasonSet;
 use steadfast::report::{History, Outcome};
+use steadfast::world::RecordedEvent;
 
 use crate::config;
-use crate::course::{Course, Event, run};
 use crate::failures::failures;
-use crate::policies::policies;
 use crate::scripts::scripts;
+use crate::simulation::{Simulated, is_retry, run};
+use crate::strategies::strategies;
 
 proptest! {
     #![proptest_config(config())]
 
     #[test]
     fn attempts_retries_reasons_history_and_events_agree(
-        policy in policies(),
+        strategy in strategies(),
         scripts in prop::collection::vec(scripts(failures()), 1..4),
         seed: u64,
     ) {
-        let courses = run(&*policy.build().strategy, &scripts, seed, |_, _, _| {});
-        for course in &courses {
-            the_events_tell_of_every_failure(course)?;
-            the_report_tells_the_same(course)?;
+        let requests = run(&*strategy.build().strategy, &scripts, seed, |_, _, _| {});
+        for simulated in &requests {
+            the_events_tell_of_every_failure(simulated)?;
+            the_report_tells_the_same(simulated)?;
         }
         let mut ids: Vec<u64> =
-            courses.iter().filter_map(|course| Some(course.events.first()?.request_id)).collect();
+            requests.iter().filter_map(|simulated| Some(simulated.events.first()?.request_id)).collect();
         let requests = ids.len();
         ids.sort_unstable();
         ids.dedup();
@@ -35,42 +36,46 @@ proptest! {
     }
 }
 
-fn the_events_tell_of_every_failure(course: &Course) -> Result<(), TestCaseError> {
+fn the_events_tell_of_every_failure(simulated: &Simulated) -> Result<(), TestCaseError> {
     let mut retries = 0;
-    for (place, event) in course.events.iter().enumerate() {
+    for (place, event) in simulated.events.iter().enumerate() {
         prop_assert_eq!(
             event.attempt as usize,
             place + 1,
             "one event for each failure"
         );
-        prop_assert_eq!(event.request_id, course.events[0].request_id);
-        retries += u32::from(event.is_retry());
+        prop_assert_eq!(event.request_id, simulated.events[0].request_id);
+        retries += u32::from(is_retry(event));
         // Counted before it is told, and told before the wait.
         prop_assert_eq!(event.retries, retries);
-        prop_assert!(event.at >= course.attempts[place]);
+        prop_assert!(event.at >= simulated.attempts[place]);
     }
-    for (event, start) in course.events.iter().zip(course.attempts.iter().skip(1)) {
+    for (event, start) in simulated
+        .events
+        .iter()
+        .zip(simulated.attempts.iter().skip(1))
+    {
         let Outcome::Retry {
             delay,
             capped: false,
-        } = event.decided
+        } = event.outcome
         else {
             return Err(TestCaseError::fail(format!("an attempt after {event:?}")));
         };
-        if !course.script.woken_early {
+        if !simulated.script.woken_early {
             prop_assert_eq!(event.at + delay, *start);
         }
     }
     Ok(())
 }
 
-fn the_report_tells_the_same(course: &Course) -> Result<(), TestCaseError> {
-    let Some(report) = course.report() else {
+fn the_report_tells_the_same(simulated: &Simulated) -> Result<(), TestCaseError> {
+    let Some(report) = simulated.report() else {
         return Ok(());
     };
-    let events = &course.events;
-    let retries: Vec<&Event> = events.iter().filter(|event| event.is_retry()).collect();
-    prop_assert_eq!(report.attempts() as usize, course.attempts.len());
+    let events = &simulated.events;
+    let retries: Vec<&RecordedEvent> = events.iter().filter(|event| is_retry(event)).collect();
+    prop_assert_eq!(report.attempts() as usize, simulated.attempts.len());
     prop_assert_eq!(report.attempts() as usize, events.len());
     prop_assert_eq!(report.retries() as usize, retries.len());
 
@@ -80,13 +85,13 @@ fn the_report_tells_the_same(course: &Course) -> Result<(), TestCaseError> {
         reasons.counted().collect::<Vec<_>>()
     );
 
-    the_history_tells_the_same(course, report.history())?;
+    the_history_tells_the_same(simulated, report.history())?;
 
-    if course.was_cancelled() {
+    if simulated.was_cancelled() {
         prop_assert!(matches!(report.verdict(), Verdict::Failed(_)));
         return Ok(());
     }
-    let last = events.last().map(|event| event.decided);
+    let last = events.last().map(|event| event.outcome);
     let refused_for = report.refusal().map(|refusal| refusal.cause());
     match last {
         Some(Outcome::Refused(cause)) => prop_assert_eq!(refused_for, Some(cause)),
@@ -98,15 +103,18 @@ fn the_report_tells_the_same(course: &Course) -> Result<(), TestCaseError> {
         Some(Outcome::Undecided) => prop_assert!(false, "left undecided"),
         None => prop_assert!(report.verdict().is_timeout(), "without any time"),
     }
-    if let (Some(elapsed), Some(_)) = (report.elapsed(), course.deadline) {
-        prop_assert_eq!(elapsed, course.ended - course.script.starts);
+    if let (Some(elapsed), Some(_)) = (report.elapsed(), simulated.deadline) {
+        prop_assert_eq!(elapsed, simulated.ended - simulated.script.starts);
     }
     Ok(())
 }
 
 /// Each attempt is in one record, with others that failed as it did, or between the
 /// first eight and the last eight.
-fn the_history_tells_the_same(course: &Course, history: History<'_>) -> Result<(), TestCaseError> {
+fn the_history_tells_the_same(
+    simulated: &Simulated,
+    history: History<'_>,
+) -> Result<(), TestCaseError> {
     let omitted = history.omitted() as usize;
     prop_assert!(history.len() <= 16);
     prop_assert!(omitted == 0 || history.len() == 16);
@@ -116,20 +124,26 @@ fn the_history_tells_the_same(course: &Course, history: History<'_>) -> Result<(
             told += omitted;
         }
         let (first, last) = (told, told + record.times as usize - 1);
-        let events = course.events.get(first..=last);
+        let events = simulated.events.get(first..=last);
         for event in events.expect("no more attempts than there were") {
             prop_assert_eq!(record.failure.reason, event.failure.reason);
             prop_assert_eq!(record.failure.stage, event.failure.stage);
             prop_assert_eq!(record.failure.hint, event.failure.hint);
         }
-        prop_assert_eq!(record.attempt, course.events[last].attempt);
-        prop_assert_eq!(record.outcome, course.events[last].decided);
-        if course.deadline.is_some() {
-            prop_assert_eq!(record.since, course.events[first].at - course.script.starts);
-            prop_assert_eq!(record.at, course.events[last].at - course.script.starts);
+        prop_assert_eq!(record.attempt, simulated.events[last].attempt);
+        prop_assert_eq!(record.outcome, simulated.events[last].outcome);
+        if simulated.deadline.is_some() {
+            prop_assert_eq!(
+                record.since,
+                simulated.events[first].at - simulated.script.starts
+            );
+            prop_assert_eq!(
+                record.at,
+                simulated.events[last].at - simulated.script.starts
+            );
         }
         told = last + 1;
     }
-    prop_assert_eq!(told, course.events.len());
+    prop_assert_eq!(told, simulated.events.len());
     Ok(())
 }

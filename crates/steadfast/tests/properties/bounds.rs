@@ -11,11 +11,11 @@ use steadfast::{
     reason,
 };
 
-use crate::course::run;
 use crate::deadline::only;
 use crate::failures::{failures, failures_that_ask};
-use crate::policies::{paid_policies, policies};
 use crate::scripts::{Script, scripts};
+use crate::simulation::{is_granted_retry, run};
+use crate::strategies::{strategies, strategies_with_budgets};
 use crate::{config, config_for_many};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -25,27 +25,27 @@ proptest! {
 
     #[test]
     fn one_request_stays_within_the_worst_case(
-        policy in policies(),
+        strategy in strategies(),
         script in scripts(failures_that_ask()).prop_map(Script::unhurried),
         seed: u64,
     ) {
-        let built = policy.build();
+        let built = strategy.build();
         let slowest = script.tries.iter().map(|one| one.takes).max();
         let stated = built.strategy.info().worst_case(&Limits {
             timeout: script.timeout,
             attempt_timeout: slowest,
             attempts: None,
         });
-        let course = only(run(&*built.strategy, &[script], seed, |_, _, _| {}));
+        let simulated = only(run(&*built.strategy, &[script], seed, |_, _, _| {}));
         if let Some(most) = stated.attempts {
-            prop_assert!(course.attempts.len() <= most as usize, "{} attempts: {stated}", course.attempts.len());
+            prop_assert!(simulated.attempts.len() <= most as usize, "{} attempts: {stated}", simulated.attempts.len());
         }
         if let Some(most) = stated.waiting {
-            let waited: Duration = course.waits.iter().map(|wait| wait.delay).sum();
+            let waited: Duration = simulated.waits.iter().map(|wait| wait.delay).sum();
             prop_assert!(waited <= most, "waited {waited:?}: {stated}");
         }
         if let Some(most) = stated.wall_time {
-            let took = course.ended - course.script.starts;
+            let took = simulated.ended - simulated.script.starts;
             prop_assert!(took <= most, "took {took:?}: {stated}");
         }
     }
@@ -56,19 +56,19 @@ proptest! {
 
     #[test]
     fn all_requests_together_add_no_more_load_than_stated(
-        policy in paid_policies(),
+        strategy in strategies_with_budgets(),
         scripts in prop::collection::vec(scripts(failures()), 1..30),
         seed: u64,
     ) {
-        let built = policy.build();
+        let built = strategy.build();
         let stated = built.strategy.info().worst_case(&Limits::default()).load;
         let load = stated.expect("every retry is paid for");
         let mut seen = Vec::new();
-        run(&*built.strategy, &scripts, seed, |course, events, now| {
-            if events.iter().any(|event| event.is_granted_retry()) {
+        run(&*built.strategy, &scripts, seed, |simulated, events, now| {
+            if events.iter().any(is_granted_retry) {
                 seen.push((now, Seen::Retry));
             }
-            if course.succeeded() {
+            if simulated.succeeded() {
                 seen.push((now, Seen::Success));
             }
         });

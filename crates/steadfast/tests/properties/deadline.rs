@@ -1,4 +1,4 @@
-//! Law 3, and that the same seed makes the same course.
+//! Law 3, and that the same seed makes the same simulated.
 
 use std::time::Duration;
 
@@ -6,62 +6,62 @@ use proptest::prelude::*;
 use steadfast::{Backoff, BestEffort, Failure, Verdict, reason};
 
 use crate::config;
-use crate::course::{Course, End, Event, run};
 use crate::failures::failures;
-use crate::policies::policies;
 use crate::scripts::{Script, Try, scripts};
+use crate::simulation::{End, Simulated, is_capped, run};
+use crate::strategies::strategies;
 
 proptest! {
     #![proptest_config(config())]
 
     #[test]
     fn no_wait_passes_the_deadline_and_no_attempt_starts_at_or_after_it(
-        policy in policies(), script in scripts(failures()), seed: u64,
+        strategy in strategies(), script in scripts(failures()), seed: u64,
     ) {
-        let course = only(run(&*policy.build().strategy, &[script], seed, |_, _, _| {}));
-        let Some(deadline) = course.deadline else { return Ok(()) };
-        for wait in &course.waits {
+        let simulated = only(run(&*strategy.build().strategy, &[script], seed, |_, _, _| {}));
+        let Some(deadline) = simulated.deadline else { return Ok(()) };
+        for wait in &simulated.waits {
             prop_assert!(wait.from + wait.delay <= deadline, "{wait:?} passes {deadline:?}");
         }
-        for start in &course.attempts {
+        for start in &simulated.attempts {
             prop_assert!(*start < deadline, "an attempt at {start:?}, after {deadline:?}");
         }
-        if course.script.cut {
-            prop_assert!(course.ended <= deadline, "ended {:?}, after {deadline:?}", course.ended);
+        if simulated.script.cut {
+            prop_assert!(simulated.ended <= deadline, "ended {:?}, after {deadline:?}", simulated.ended);
         }
     }
 
     #[test]
     fn nothing_follows_a_capped_wait_but_the_timeout(
-        policy in policies(), script in scripts(failures()), seed: u64,
+        strategy in strategies(), script in scripts(failures()), seed: u64,
     ) {
-        let course = only(run(&*policy.build().strategy, &[script], seed, |_, _, _| {}));
-        let Some(capped) = course.events.iter().position(|event| event.is_capped()) else {
+        let simulated = only(run(&*strategy.build().strategy, &[script], seed, |_, _, _| {}));
+        let Some(capped) = simulated.events.iter().position(is_capped) else {
             return Ok(());
         };
-        prop_assert_eq!(capped, course.events.len() - 1, "an event after the capped wait");
-        let wait = course.waits.last().expect("a capped delay is waited for");
-        prop_assert_eq!(Some(wait.from + wait.delay), course.deadline);
-        prop_assert_eq!(course.attempts.len(), wait.after_attempts, "an attempt followed");
-        match &course.end {
+        prop_assert_eq!(capped, simulated.events.len() - 1, "an event after the capped wait");
+        let wait = simulated.waits.last().expect("a capped delay is waited for");
+        prop_assert_eq!(Some(wait.from + wait.delay), simulated.deadline);
+        prop_assert_eq!(simulated.attempts.len(), wait.after_attempts, "an attempt followed");
+        match &simulated.end {
             Some(End::GaveUp(Verdict::TimedOut(_), report)) => {
                 prop_assert!(report.refusal().is_none());
             }
             Some(End::Dropped) => {}
-            Some(End::GaveUp(Verdict::Failed(_), _)) if course.was_cancelled() => {}
+            Some(End::GaveUp(Verdict::Failed(_), _)) if simulated.was_cancelled() => {}
             other => prop_assert!(false, "ended with {other:?}"),
         }
     }
 
     #[test]
-    fn the_same_seed_makes_the_same_course(
-        policy in policies(),
+    fn the_same_seed_makes_the_same_run(
+        strategy in strategies(),
         scripts in prop::collection::vec(scripts(failures()), 1..5),
         seed: u64,
     ) {
         let outlines = || -> Vec<String> {
-            let courses = run(&*policy.build().strategy, &scripts, seed, |_, _, _| {});
-            courses.iter().map(Course::outline).collect()
+            let requests = run(&*strategy.build().strategy, &scripts, seed, |_, _, _| {});
+            requests.iter().map(Simulated::outline).collect()
         };
         prop_assert_eq!(outlines(), outlines());
     }
@@ -86,14 +86,14 @@ fn a_wait_that_ends_exactly_at_the_deadline_is_capped() {
         left: None,
     };
     let strategy = BestEffort::new(Backoff::constant(wait));
-    let course = only(run(&strategy, &[script], 0, |_, _, _| {}));
-    let capped: Vec<bool> = course.events.iter().map(Event::is_capped).collect();
+    let simulated = only(run(&strategy, &[script], 0, |_, _, _| {}));
+    let capped: Vec<bool> = simulated.events.iter().map(is_capped).collect();
     assert_eq!(capped, [false, false, true]);
-    assert_eq!(course.attempts, [Duration::ZERO, wait, 2 * wait]);
-    assert_eq!(course.ended, 3 * wait);
+    assert_eq!(simulated.attempts, [Duration::ZERO, wait, 2 * wait]);
+    assert_eq!(simulated.ended, 3 * wait);
 }
 
-pub(crate) fn only(courses: Vec<Course>) -> Course {
-    let [course] = <[Course; 1]>::try_from(courses).expect("one script, one course");
-    course
+pub(crate) fn only(requests: Vec<Simulated>) -> Simulated {
+    let [simulated] = <[Simulated; 1]>::try_from(requests).expect("one script, one simulated");
+    simulated
 }

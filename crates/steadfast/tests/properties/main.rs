@@ -1,18 +1,18 @@
-//! What holds for any strategy, any request and any course of failures.
+//! What holds for any strategy, any request and any simulated of failures.
 //!
 //! Every test draws its cases from one seed, so that a run can be repeated:
 //! `PROPTEST_RNG_SEED` and `PROPTEST_CASES` choose others.
 
-mod account;
+mod accounting;
 mod agreement;
 mod bounds;
-mod course;
+mod budgets;
 mod deadline;
 mod failures;
-mod policies;
-mod purse;
 mod safety;
 mod scripts;
+mod simulation;
+mod strategies;
 
 use std::time::Duration;
 

@@ -8,11 +8,11 @@ use steadfast::strategy::RetryAfter;
 use steadfast::{BestEffort, Failure, Stage};
 
 use crate::config;
-use crate::course::run;
 use crate::deadline::only;
 use crate::failures::failures;
-use crate::policies::policies;
 use crate::scripts::scripts;
+use crate::simulation::{is_retry, run};
+use crate::strategies::strategies;
 
 /// Whether nothing proves that the attempt was not applied.
 fn unproven(failure: &Failure) -> bool {
@@ -24,11 +24,11 @@ proptest! {
 
     #[test]
     fn what_must_not_be_sent_again_never_is(
-        policy in policies(), script in scripts(failures()), seed: u64,
+        strategy in strategies(), script in scripts(failures()), seed: u64,
     ) {
-        let course = only(run(&*policy.build().strategy, &[script], seed, |_, _, _| {}));
-        let idempotent = course.script.idempotent;
-        for event in course.events.iter().filter(|event| event.is_retry()) {
+        let simulated = only(run(&*strategy.build().strategy, &[script], seed, |_, _, _| {}));
+        let idempotent = simulated.script.idempotent;
+        for event in simulated.events.iter().filter(|event| is_retry(event)) {
             let failure = &event.failure;
             let reason = failure.reason;
             prop_assert!(!reason.never_retry(), "{reason} was retried");
@@ -47,8 +47,8 @@ proptest! {
         }
         // Said the other way round, without the engine's own word for it: of a
         // request that is not idempotent, only the last attempt may have been applied.
-        let earlier = course.attempts.len().saturating_sub(1);
-        for one in course.script.tries.iter().take(earlier) {
+        let earlier = simulated.attempts.len().saturating_sub(1);
+        for one in simulated.script.tries.iter().take(earlier) {
             let lost = one.failure.as_ref().is_some_and(|failure| unproven(failure));
             prop_assert!(idempotent || !lost, "sent again after {one:?}");
         }
@@ -56,12 +56,12 @@ proptest! {
 
     #[test]
     fn the_end_is_ambiguous_if_and_only_if_a_write_may_have_been_applied(
-        policy in policies(), script in scripts(failures()), seed: u64,
+        strategy in strategies(), script in scripts(failures()), seed: u64,
     ) {
-        let course = only(run(&*policy.build().strategy, &[script], seed, |_, _, _| {}));
-        let Some(report) = course.report() else { return Ok(()) };
-        let lost = course.events.iter().any(|event| unproven(&event.failure));
-        let ambiguous = lost && !course.script.idempotent;
+        let simulated = only(run(&*strategy.build().strategy, &[script], seed, |_, _, _| {}));
+        let Some(report) = simulated.report() else { return Ok(()) };
+        let lost = simulated.events.iter().any(|event| unproven(&event.failure));
+        let ambiguous = lost && !simulated.script.idempotent;
         prop_assert_eq!(report.verdict().is_ambiguous(), ambiguous);
         prop_assert_eq!(report.request().may_have_been_applied(), lost);
     }
@@ -71,10 +71,10 @@ proptest! {
         script in scripts(failures()), seed: u64,
     ) {
         let strategy = BestEffort::default().retry_after(RetryAfter::Floor);
-        let course = only(run(&strategy, &[script], seed, |_, _, _| {}));
-        for event in &course.events {
+        let simulated = only(run(&strategy, &[script], seed, |_, _, _| {}));
+        for event in &simulated.events {
             if let (Outcome::Retry { delay, capped: false }, Some(hint)) =
-                (event.decided, event.failure.hint)
+                (event.outcome, event.failure.hint)
             {
                 prop_assert!(delay >= hint, "{delay:?} after a hint of {hint:?}");
             }

@@ -49,7 +49,7 @@ impl Script {
         }
     }
 
-    /// The same script without what a strategy cannot account for beforehand.
+    /// The same script without what a strategy cannot model for beforehand.
     pub(crate) fn unhurried(mut self) -> Self {
         self.cut = true;
         self.woken_early = false;

@@ -1,13 +1,12 @@
 //! One test for each law, and the matrix of RFC 0049.
 
 mod protocol;
+mod tokens;
 
-use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
 use crate::FailFast;
-use crate::event::{Decided, RetryEvent};
 use crate::failure::Safety;
 use crate::reason::{
     NOT_AVAILABLE, OPERATION_FAILED, Reason, SOCKET_CLOSED_WHILE_IN_FLIGHT, THROTTLED,
@@ -16,7 +15,7 @@ use crate::report::{Certainty, Outcome, Verdict};
 use crate::strategy::{
     BestEffort, Ending, ForeignToken, RetryAction, Standard, StrategyExt, StrategyId, from_fn,
 };
-use crate::world::{Roll, VirtualWorld};
+use crate::world::{RecordedEvent, Roll, VirtualWorld};
 
 static NOT_MY_PARTITION: Reason = Reason::new("NOT_MY_PARTITION")
     .allowing_non_idempotent_retry()
@@ -25,33 +24,19 @@ static LOCKED: Reason = Reason::new("LOCKED").allowing_non_idempotent_retry();
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A virtual world that writes down what it is told.
-#[derive(Default)]
-struct Watched {
-    world: VirtualWorld,
-    events: RefCell<Vec<String>>,
-}
-
-impl World for Watched {
-    fn now(&self) -> Instant {
-        self.world.now()
-    }
-
-    fn roll(&self) -> Roll {
-        self.world.roll()
-    }
-
-    fn observe(&self, event: &RetryEvent<'_>) {
-        let decided = match event.decided() {
-            Decided::Retry { delay, capped } => format!("retry {delay:?} capped={capped}"),
-            Decided::Refused(refusal) => format!("refused {}", refusal.cause().name()),
+/// The recorded events, a line for each.
+fn events(world: &VirtualWorld) -> Vec<String> {
+    let line = |event: RecordedEvent| {
+        let outcome = match event.outcome {
+            Outcome::Retry { delay, capped } => format!("retry {delay:?} capped={capped}"),
+            Outcome::Refused(cause) => format!("refused {}", cause.name()),
+            Outcome::Undecided => unreachable!("an event is a decision"),
         };
-        let (operation, attempt, reason) = (event.operation(), event.attempt(), event.reason());
-        let (retries, counted) = (event.request().retries(), event.request().reasons().len());
-        self.events.borrow_mut().push(format!(
-            "{operation} #{attempt} {reason} {decided} retries={retries} reasons={counted}"
-        ));
-    }
+        let (operation, attempt, reason) = (event.operation, event.attempt, event.failure.reason);
+        let (retries, reasons) = (event.retries, event.reasons.len());
+        format!("{operation} #{attempt} {reason} {outcome} retries={retries} reasons={reasons}")
+    };
+    world.take_events().into_iter().map(line).collect()
 }
 
 fn begun<S: RetryStrategy>(strategy: S, call: Call, world: &dyn World) -> Orchestrator<S> {
@@ -213,7 +198,7 @@ fn always_retried_attempts_count_for_the_strategy_too() {
 
 #[test]
 fn law_3_a_capped_sleep_ends_in_a_timeout_without_another_attempt() {
-    let world = Watched::default();
+    let world = VirtualWorld::new().recording();
     let slow = from_fn(|_, _| RetryAction::with_duration(200 * MS));
     let call = Call::new("get").idempotent(true).timeout(10 * MS);
     let mut request = begun(slow, call, &world);
@@ -222,7 +207,7 @@ fn law_3_a_capped_sleep_ends_in_a_timeout_without_another_attempt() {
         panic!()
     };
     assert_eq!(delay, 10 * MS);
-    world.world.advance(delay);
+    world.advance(delay);
     let Step::GiveUp(verdict) = request.handle_waited(&world) else {
         panic!()
     };
@@ -307,19 +292,19 @@ fn law_3_a_wait_that_ends_late_is_not_followed_by_an_attempt_past_the_deadline()
 
 #[test]
 fn law_4_each_retry_and_each_refusal_leaves_one_event_after_it_was_counted() {
-    let world = Watched::default();
+    let world = VirtualWorld::new().recording();
     let strategy = BestEffort::default().max_attempts(3).unwrap();
     let mut request = begun(strategy, Call::new("get").idempotent(true), &world);
     for _ in 0..3 {
         if let Step::Wait { delay, .. } =
             request.handle_failure(Failure::responded(&LOCKED), &world)
         {
-            world.world.advance(delay);
+            world.advance(delay);
             let _ = request.handle_waited(&world);
         }
     }
     assert_eq!(
-        *world.events.borrow(),
+        events(&world),
         [
             "get #1 LOCKED retry 1ms capped=false retries=1 reasons=1",
             "get #2 LOCKED retry 2ms capped=false retries=2 reasons=1",
@@ -330,11 +315,11 @@ fn law_4_each_retry_and_each_refusal_leaves_one_event_after_it_was_counted() {
 
 #[test]
 fn law_4_refusals_by_law_leave_an_event_with_their_cause() {
-    let world = Watched::default();
+    let world = VirtualWorld::new().recording();
     let mut request = begun(BestEffort::default(), Call::new("upsert"), &world);
     let _ = request.handle_failure(Failure::in_flight(&OPERATION_FAILED), &world);
     assert_eq!(
-        *world.events.borrow(),
+        events(&world),
         ["upsert #1 OPERATION_FAILED refused unsafe retries=0 reasons=0"]
     );
 }

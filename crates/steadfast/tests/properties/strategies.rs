@@ -7,11 +7,11 @@ use steadfast::law::MaybeRule;
 use steadfast::strategy::RetryAfter;
 use steadfast::{Backoff, BestEffort, Budget, Jitter, RetryStrategy, Standard, StrategyExt};
 
-use crate::purse::{Purse, purses};
+use crate::budgets::{BudgetData, budgets};
 use crate::{durations, lengths};
 
 #[derive(Clone, Debug)]
-pub(crate) struct Policy {
+pub(crate) struct StrategyData {
     base: Base,
     around: Vec<Around>,
 }
@@ -25,13 +25,13 @@ enum Base {
         throttling: Delays,
         hint: RetryAfter,
         maybe: MaybeRule,
-        purse: Purse,
+        data: BudgetData,
     },
 }
 
 #[derive(Clone, Debug)]
 enum Around {
-    Budget(Purse),
+    Budget(BudgetData),
     MaxAttempts(u32),
     WhenRetries(u32),
     WhenNotThrottled,
@@ -54,21 +54,21 @@ enum Shape {
     Custom(Vec<Duration>),
 }
 
-/// A policy come to life, with the budgets that its retries are paid from.
+/// A strategy come to life, with the budgets that its retries are paid from.
 pub(crate) struct Built {
     pub(crate) strategy: Box<dyn RetryStrategy>,
-    pub(crate) budgets: Vec<(Purse, Budget)>,
+    pub(crate) budgets: Vec<(BudgetData, Budget)>,
 }
 
-impl Policy {
+impl StrategyData {
     pub(crate) fn build(&self) -> Built {
         let (strategy, mut budgets) = self.base.build();
         let mut strategy = strategy;
         for around in &self.around {
             strategy = match around.clone() {
-                Around::Budget(purse) => {
-                    let budget = purse.build();
-                    budgets.push((purse, budget.clone()));
+                Around::Budget(data) => {
+                    let budget = data.build();
+                    budgets.push((data, budget.clone()));
                     Box::new(strategy.with_budget(budget))
                 }
                 Around::MaxAttempts(limit) => {
@@ -87,7 +87,7 @@ impl Policy {
 }
 
 impl Base {
-    fn build(&self) -> (Box<dyn RetryStrategy>, Vec<(Purse, Budget)>) {
+    fn build(&self) -> (Box<dyn RetryStrategy>, Vec<(BudgetData, Budget)>) {
         match self.clone() {
             Base::BestEffort(delays, hint, maybe) => {
                 let strategy = BestEffort::new(delays.build())
@@ -101,9 +101,9 @@ impl Base {
                 throttling,
                 hint,
                 maybe,
-                purse,
+                data,
             } => {
-                let budget = purse.build();
+                let budget = data.build();
                 let strategy = Standard::builder()
                     .max_attempts(attempts)
                     .backoff(delays.build())
@@ -113,7 +113,7 @@ impl Base {
                     .budget(budget.clone())
                     .build()
                     .expect("at least 1 attempt");
-                (Box::new(strategy), vec![(purse, budget)])
+                (Box::new(strategy), vec![(data, budget)])
             }
         }
     }
@@ -141,20 +141,20 @@ impl Delays {
     }
 }
 
-pub(crate) fn policies() -> BoxedStrategy<Policy> {
+pub(crate) fn strategies() -> BoxedStrategy<StrategyData> {
     (bases(), prop::collection::vec(arounds(), 0..3))
-        .prop_map(|(base, around)| Policy { base, around })
+        .prop_map(|(base, around)| StrategyData { base, around })
         .boxed()
 }
 
 /// Policies of which every retry is paid for.
-pub(crate) fn paid_policies() -> BoxedStrategy<Policy> {
-    (policies(), purses())
-        .prop_map(|(mut policy, purse)| {
-            if policy.build().budgets.is_empty() {
-                policy.around.push(Around::Budget(purse));
+pub(crate) fn strategies_with_budgets() -> BoxedStrategy<StrategyData> {
+    (strategies(), budgets())
+        .prop_map(|(mut strategy, data)| {
+            if strategy.build().budgets.is_empty() {
+                strategy.around.push(Around::Budget(data));
             }
-            policy
+            strategy
         })
         .boxed()
 }
@@ -163,14 +163,14 @@ fn bases() -> BoxedStrategy<Base> {
     let best_effort = (delays(), hints(), maybes())
         .prop_map(|(delays, hint, maybe)| Base::BestEffort(delays, hint, maybe));
     let attempts = prop_oneof![2 => 1..3u32, 2 => 3..6u32, 1 => 6..100u32];
-    let standard = (attempts, delays(), delays(), hints(), maybes(), purses()).prop_map(
-        |(attempts, delays, throttling, hint, maybe, purse)| Base::Standard {
+    let standard = (attempts, delays(), delays(), hints(), maybes(), budgets()).prop_map(
+        |(attempts, delays, throttling, hint, maybe, data)| Base::Standard {
             attempts,
             delays,
             throttling,
             hint,
             maybe,
-            purse,
+            data,
         },
     );
     prop_oneof![best_effort, standard].boxed()
@@ -178,7 +178,7 @@ fn bases() -> BoxedStrategy<Base> {
 
 fn arounds() -> BoxedStrategy<Around> {
     prop_oneof![
-        purses().prop_map(Around::Budget),
+        budgets().prop_map(Around::Budget),
         (1..20u32).prop_map(Around::MaxAttempts),
         (0..20u32).prop_map(Around::WhenRetries),
         Just(Around::WhenNotThrottled),

@@ -1,22 +1,18 @@
 //! Runs scripts through the orchestrator in virtual time, many at once, and
 //! writes down all that can be seen from outside.
 
-use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use steadfast::event::Decided;
 use steadfast::report::{Outcome, Report};
 use steadfast::strategy::Cause;
-use steadfast::world::Roll;
-use steadfast::{
-    Failure, Orchestrator, RetryEvent, RetryStrategy, Step, Verdict, VirtualWorld, World,
-};
+use steadfast::world::RecordedEvent;
+use steadfast::{Failure, Orchestrator, RetryStrategy, Step, Verdict, VirtualWorld, World};
 
 use crate::scripts::{Left, Script};
 
 /// What became of one request. Times count from the beginning of the world.
 #[derive(Debug)]
-pub(crate) struct Course {
+pub(crate) struct Simulated {
     /// Its place among the scripts.
     pub(crate) number: usize,
     pub(crate) script: Script,
@@ -24,7 +20,7 @@ pub(crate) struct Course {
     /// When each attempt started.
     pub(crate) attempts: Vec<Duration>,
     pub(crate) waits: Vec<Wait>,
-    pub(crate) events: Vec<Event>,
+    pub(crate) events: Vec<RecordedEvent>,
     pub(crate) end: Option<End>,
     pub(crate) ended: Duration,
 }
@@ -37,17 +33,6 @@ pub(crate) struct Wait {
     pub(crate) after_attempts: usize,
 }
 
-/// An event, kept.
-#[derive(Clone, Debug)]
-pub(crate) struct Event {
-    pub(crate) at: Duration,
-    pub(crate) request_id: u64,
-    pub(crate) attempt: u32,
-    pub(crate) retries: u32,
-    pub(crate) failure: Failure,
-    pub(crate) decided: Outcome,
-}
-
 #[derive(Debug)]
 pub(crate) enum End {
     Succeeded,
@@ -55,7 +40,7 @@ pub(crate) enum End {
     Dropped,
 }
 
-impl Course {
+impl Simulated {
     pub(crate) fn succeeded(&self) -> bool {
         matches!(self.end, Some(End::Succeeded))
     }
@@ -72,13 +57,13 @@ impl Course {
         refusal.is_some_and(|refusal| refusal.cause() == Cause::Cancelled)
     }
 
-    /// What can be compared with the course of another run: all but the
+    /// What can be compared with the simulated of another run: all but the
     /// numbers that requests draw from a counter of the process.
     pub(crate) fn outline(&self) -> String {
         let decisions: Vec<_> = self
             .events
             .iter()
-            .map(|event| (event.at, event.attempt, event.decided))
+            .map(|event| (event.at, event.attempt, event.outcome))
             .collect();
         let verdict = self.report().map(Report::verdict);
         format!(
@@ -88,19 +73,17 @@ impl Course {
     }
 }
 
-impl Event {
-    /// Whether the strategy granted it, and so has to answer for it.
-    pub(crate) fn is_granted_retry(&self) -> bool {
-        self.is_retry() && !self.failure.reason.always_retry()
-    }
+/// Whether the strategy granted it, and so has to answer for it.
+pub(crate) fn is_granted_retry(event: &RecordedEvent) -> bool {
+    is_retry(event) && !event.failure.reason.always_retry()
+}
 
-    pub(crate) fn is_retry(&self) -> bool {
-        matches!(self.decided, Outcome::Retry { .. })
-    }
+pub(crate) fn is_retry(event: &RecordedEvent) -> bool {
+    matches!(event.outcome, Outcome::Retry { .. })
+}
 
-    pub(crate) fn is_capped(&self) -> bool {
-        matches!(self.decided, Outcome::Retry { capped: true, .. })
-    }
+pub(crate) fn is_capped(event: &RecordedEvent) -> bool {
+    matches!(event.outcome, Outcome::Retry { capped: true, .. })
 }
 
 /// Runs all scripts under one strategy. After each step `watch` sees the
@@ -109,12 +92,9 @@ pub(crate) fn run(
     strategy: &dyn RetryStrategy,
     scripts: &[Script],
     seed: u64,
-    mut watch: impl FnMut(&Course, &[Event], Instant),
-) -> Vec<Course> {
-    let world = Watched {
-        world: VirtualWorld::new().seeded(seed),
-        events: RefCell::default(),
-    };
+    mut watch: impl FnMut(&Simulated, &[RecordedEvent], Instant),
+) -> Vec<Simulated> {
+    let world = VirtualWorld::new().seeded(seed).recording();
     let mut tasks: Vec<Task<'_>> = scripts
         .iter()
         .enumerate()
@@ -122,23 +102,23 @@ pub(crate) fn run(
         .collect();
     while let Some(task) = tasks
         .iter_mut()
-        .filter(|task| task.course.end.is_none())
+        .filter(|task| task.simulated.end.is_none())
         .min_by_key(|task| task.due)
     {
         // Always the one whose turn comes first, so time never goes backwards.
-        world.world.advance(task.due - world.world.elapsed());
+        world.advance(task.due - world.elapsed());
         task.take_step(&world);
-        let new = world.events.take();
-        task.course.events.extend_from_slice(&new);
-        watch(&task.course, &new, world.now());
+        let new = world.take_events();
+        task.simulated.events.extend_from_slice(&new);
+        watch(&task.simulated, &new, world.now());
     }
-    tasks.into_iter().map(|task| task.course).collect()
+    tasks.into_iter().map(|task| task.simulated).collect()
 }
 
 struct Task<'s> {
     /// None once it was dropped.
     request: Option<Orchestrator<&'s dyn RetryStrategy>>,
-    course: Course,
+    simulated: Simulated,
     due: Duration,
     next: Next,
     steps: usize,
@@ -157,7 +137,7 @@ impl<'s> Task<'s> {
     fn new(number: usize, script: &Script, strategy: &'s dyn RetryStrategy) -> Self {
         Self {
             request: Some(Orchestrator::new(strategy, script.call())),
-            course: Course {
+            simulated: Simulated {
                 number,
                 script: script.clone(),
                 deadline: script.timeout.map(|timeout| script.starts + timeout),
@@ -173,11 +153,11 @@ impl<'s> Task<'s> {
         }
     }
 
-    fn take_step(&mut self, world: &Watched) {
-        let now = world.world.elapsed();
+    fn take_step(&mut self, world: &VirtualWorld) {
+        let now = world.elapsed();
         let step_number = self.steps;
         self.steps += 1;
-        match self.course.script.left {
+        match self.simulated.script.left {
             Some((step, Left::Dropped)) if step == step_number => {
                 self.request = None;
                 return self.end(End::Dropped, now);
@@ -209,13 +189,13 @@ impl<'s> Task<'s> {
     }
 
     fn attempt(&mut self, now: Duration) {
-        let script = &self.course.script;
-        let (takes, failure) = match script.tries.get(self.course.attempts.len()) {
+        let script = &self.simulated.script;
+        let (takes, failure) = match script.tries.get(self.simulated.attempts.len()) {
             Some(one) => (one.takes, one.failure.clone()),
             None => (Duration::ZERO, None),
         };
-        self.course.attempts.push(now);
-        (self.due, self.next) = match self.course.deadline {
+        self.simulated.attempts.push(now);
+        (self.due, self.next) = match self.simulated.deadline {
             Some(deadline) if script.cut && now + takes >= deadline => {
                 (deadline.max(now), Next::AttemptIsCut)
             }
@@ -224,12 +204,12 @@ impl<'s> Task<'s> {
     }
 
     fn wait(&mut self, delay: Duration, now: Duration) {
-        self.course.waits.push(Wait {
+        self.simulated.waits.push(Wait {
             from: now,
             delay,
-            after_attempts: self.course.attempts.len(),
+            after_attempts: self.simulated.attempts.len(),
         });
-        let slept = if self.course.script.woken_early {
+        let slept = if self.simulated.script.woken_early {
             delay / 2
         } else {
             delay
@@ -238,38 +218,7 @@ impl<'s> Task<'s> {
     }
 
     fn end(&mut self, end: End, now: Duration) {
-        self.course.end = Some(end);
-        self.course.ended = now;
-    }
-}
-
-/// A virtual world that keeps the events.
-struct Watched {
-    world: VirtualWorld,
-    events: RefCell<Vec<Event>>,
-}
-
-impl World for Watched {
-    fn now(&self) -> Instant {
-        self.world.now()
-    }
-
-    fn roll(&self) -> Roll {
-        self.world.roll()
-    }
-
-    fn observe(&self, event: &RetryEvent<'_>) {
-        let decided = match event.decided() {
-            Decided::Retry { delay, capped } => Outcome::Retry { delay, capped },
-            Decided::Refused(refusal) => Outcome::Refused(refusal.cause()),
-        };
-        self.events.borrow_mut().push(Event {
-            at: self.world.elapsed(),
-            request_id: event.request_id(),
-            attempt: event.attempt(),
-            retries: event.request().retries(),
-            failure: event.failure().clone(),
-            decided,
-        });
+        self.simulated.end = Some(end);
+        self.simulated.ended = now;
     }
 }

@@ -1,4 +1,4 @@
-//! Budgets, against an account that the test keeps for itself.
+//! Budgets, against an model that the test keeps for itself.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -7,11 +7,11 @@ use proptest::prelude::*;
 use steadfast::budget::{Costs, Refund};
 use steadfast::{Budget, Failure, VirtualWorld, World};
 
-use crate::course::run;
+use crate::budgets::{BudgetData, budgets};
 use crate::failures::failures;
-use crate::policies::paid_policies;
-use crate::purse::{Purse, purses};
 use crate::scripts::scripts;
+use crate::simulation::{is_granted_retry, run};
+use crate::strategies::strategies_with_budgets;
 use crate::{config, config_for_many, durations};
 
 proptest! {
@@ -19,36 +19,36 @@ proptest! {
 
     #[test]
     fn every_granted_retry_is_paid_every_success_refunded_and_nothing_else_happens_to_a_budget(
-        policy in paid_policies(),
+        strategy in strategies_with_budgets(),
         scripts in prop::collection::vec(scripts(failures()), 1..20),
         seed: u64,
     ) {
-        let built = policy.build();
-        let mut accounts: Vec<(Account, Budget)> = built
+        let built = strategy.build();
+        let mut models: Vec<(BudgetModel, Budget)> = built
             .budgets
             .iter()
-            .map(|(purse, budget)| (Account::new(purse.clone()), budget.clone()))
+            .map(|(data, budget)| (BudgetModel::new(data.clone()), budget.clone()))
             .collect();
         let mut wrong = None;
-        run(&*built.strategy, &scripts, seed, |course, events, now| {
-            for (account, budget) in &mut accounts {
-                account.pass_time_until(now);
-                for event in events.iter().filter(|event| event.is_granted_retry()) {
-                    account.pay_for(course.number, &event.failure);
+        run(&*built.strategy, &scripts, seed, |simulated, events, now| {
+            for (model, budget) in &mut models {
+                model.pass_time_until(now);
+                for event in events.iter().filter(|event| is_granted_retry(event)) {
+                    model.pay_for(simulated.number, &event.failure);
                 }
-                if course.succeeded() {
-                    account.refund(course.number);
+                if simulated.succeeded() {
+                    model.refund(simulated.number);
                 }
-                let (level, expected) = (budget.level(now), account.level());
+                let (level, expected) = (budget.level(now), model.level());
                 if level != expected || level > budget.capacity() {
-                    wrong.get_or_insert(format!("{level}, not {expected}: {account:?}"));
+                    wrong.get_or_insert(format!("{level}, not {expected}: {model:?}"));
                 }
             }
         });
         prop_assert_eq!(wrong, None);
-        for (account, _) in &accounts {
+        for (model, _) in &models {
             // They began full, so what came back was paid before, by somebody.
-            prop_assert!(account.refunded <= account.paid, "{:?}", account);
+            prop_assert!(model.refunded <= model.paid, "{:?}", model);
         }
     }
 }
@@ -58,32 +58,32 @@ proptest! {
 
     #[test]
     fn a_budget_is_never_negative_nor_above_its_capacity_whatever_is_asked_of_it(
-        purse in purses(),
+        data in budgets(),
         asked in prop::collection::vec(asked(), 0..100),
     ) {
         let world = VirtualWorld::new();
-        let budget = purse.build();
-        let mut account = Account::new(purse);
+        let budget = data.build();
+        let mut model = BudgetModel::new(data);
         for ask in asked {
             match ask {
                 Ask::Pay(cost) => {
-                    account.pass_time_until(world.now());
-                    let had = account.level();
-                    let expected = if account.pay(cost) { Ok(()) } else { Err(had) };
+                    model.pass_time_until(world.now());
+                    let had = model.level();
+                    let expected = if model.pay(cost) { Ok(()) } else { Err(had) };
                     prop_assert_eq!(budget.pay(cost, || world.now()), expected);
                 }
                 Ask::Refund(last_cost) => {
                     // A refund is not told the time: what it finds is what was
                     // there when somebody last looked.
-                    account.refund_of(last_cost);
+                    model.refund_of(last_cost);
                     budget.refund(|| last_cost);
                 }
                 Ask::Wait(time) => world.advance(time),
                 Ask::Look => {}
             }
             if !matches!(ask, Ask::Wait(_)) {
-                account.pass_time_until(world.now());
-                prop_assert_eq!(budget.level(world.now()), account.level());
+                model.pass_time_until(world.now());
+                prop_assert_eq!(budget.level(world.now()), model.level());
             }
         }
     }
@@ -111,8 +111,8 @@ fn asked() -> BoxedStrategy<Ask> {
 /// A budget by the book: a level, and the time it was last topped up. The time
 /// that one token takes is the unit, so that nothing is rounded.
 #[derive(Debug)]
-struct Account {
-    purse: Purse,
+struct BudgetModel {
+    data: BudgetData,
     /// Nanoseconds that one token takes; 1 without a refill.
     price: u128,
     worth: u128,
@@ -122,14 +122,14 @@ struct Account {
     last_cost: HashMap<usize, u32>,
 }
 
-impl Account {
-    fn new(purse: Purse) -> Self {
-        let price = purse.refill.map_or(1, |(tokens, every)| {
+impl BudgetModel {
+    fn new(data: BudgetData) -> Self {
+        let price = data.refill.map_or(1, |(tokens, every)| {
             every.as_nanos().div_ceil(tokens.into())
         });
         Self {
-            worth: price * u128::from(purse.capacity),
-            purse,
+            worth: price * u128::from(data.capacity),
+            data,
             price,
             topped_up: None,
             paid: 0,
@@ -145,7 +145,7 @@ impl Account {
     fn pass_time_until(&mut self, now: Instant) {
         let since = now - *self.topped_up.get_or_insert(now);
         self.topped_up = Some(now);
-        if self.purse.refill.is_some() {
+        if self.data.refill.is_some() {
             self.add(since.as_nanos());
         }
     }
@@ -155,7 +155,7 @@ impl Account {
             normal,
             timeout,
             throttling,
-        } = self.purse.costs;
+        } = self.data.costs;
         let cost = match (failure.throttling, failure.timeout) {
             (true, _) => throttling,
             (false, true) => timeout,
@@ -184,7 +184,7 @@ impl Account {
     }
 
     fn refund_of(&mut self, last_cost: u32) {
-        let amount = match self.purse.refund {
+        let amount = match self.data.refund {
             Refund::Fixed(amount) => amount,
             Refund::LastCostOr(amount) if last_cost == 0 => amount,
             Refund::LastCostOr(_) => last_cost,
@@ -195,7 +195,7 @@ impl Account {
     }
 
     fn add(&mut self, worth: u128) {
-        let full = self.price * u128::from(self.purse.capacity);
+        let full = self.price * u128::from(self.data.capacity);
         self.worth = full.min(self.worth + worth);
     }
 }

@@ -1,4 +1,4 @@
-//! Budgets as data, so that a test can keep its own account of them.
+//! Budgets as data, so that a test can keep its own model of them.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use steadfast::budget::{Costs, Refund};
 use crate::lengths;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Purse {
+pub(crate) struct BudgetData {
     pub(crate) capacity: u32,
     pub(crate) costs: Costs,
     pub(crate) refund: Refund,
     pub(crate) refill: Option<(u32, Duration)>,
 }
 
-impl Purse {
+impl BudgetData {
     pub(crate) fn build(&self) -> Budget {
         let builder = Budget::builder()
             .capacity(self.capacity)
@@ -31,7 +31,7 @@ impl Purse {
     }
 }
 
-pub(crate) fn purses() -> BoxedStrategy<Purse> {
+pub(crate) fn budgets() -> BoxedStrategy<BudgetData> {
     let capacities = prop_oneof![1..4u32, 4..100u32, 100..1000u32];
     capacities
         .prop_flat_map(|capacity| {
@@ -42,7 +42,7 @@ pub(crate) fn purses() -> BoxedStrategy<Purse> {
             ];
             let refill = prop::option::weighted(0.4, (1..20u32, lengths()));
             (cost(), cost(), cost(), refund, refill).prop_map(
-                move |(normal, timeout, throttling, refund, refill)| Purse {
+                move |(normal, timeout, throttling, refund, refill)| BudgetData {
                     capacity,
                     costs: Costs {
                         normal,

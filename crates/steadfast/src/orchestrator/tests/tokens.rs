@@ -1,0 +1,142 @@
+//! Laws 5 and 10: the use of tokens, and requests beside each other.
+
+use std::sync::Mutex;
+
+use super::*;
+
+/// Grants every retry after a millisecond, and notes which tokens it issues and which
+/// of them come back to it.
+struct Registrar {
+    id: StrategyId,
+    issued: AtomicU32,
+    returned: Mutex<Vec<u32>>,
+}
+
+impl Registrar {
+    fn new() -> Self {
+        Self {
+            id: StrategyId::unique(),
+            issued: AtomicU32::new(0),
+            returned: Mutex::default(),
+        }
+    }
+
+    fn issue(&self, token: RetryToken) -> RetryToken {
+        token.with_state(self.issued.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn note(&self, token: &RetryToken) {
+        assert_eq!(token.check_issuer(&self.id), Ok(()));
+        let number = token.state::<u32>().expect("every issued token has one");
+        self.returned.lock().unwrap().push(*number);
+    }
+
+    /// Every token that was issued came back, once and in order.
+    fn assert_all_returned_once(&self, how: &str) {
+        let issued: Vec<u32> = (0..self.issued.load(Ordering::Relaxed)).collect();
+        assert_eq!(*self.returned.lock().unwrap(), issued, "{how}");
+    }
+}
+
+impl RetryStrategy for Registrar {
+    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
+        Ok(self.issue(RetryToken::initial(&self.id)))
+    }
+
+    fn refresh_retry_token(
+        &self,
+        token: RetryToken,
+        _: &Request<'_>,
+        _: &Failure,
+        _: &dyn World,
+    ) -> Decision {
+        self.note(&token);
+        Ok(self.issue(token.next(MS))).into()
+    }
+
+    fn record_success(&self, token: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
+        self.note(&token);
+        Ok(())
+    }
+
+    fn record_end(&self, token: RetryToken, _: Ending<'_>, _: &dyn World) {
+        self.note(&token);
+    }
+}
+
+#[test]
+fn law_5_each_token_comes_back_once_however_the_request_ends() {
+    type End = fn(Orchestrator<&Registrar>, &VirtualWorld);
+    let ends: [(&str, End); 7] = [
+        ("success", |mut request, world| {
+            request.handle_success(world);
+            request.handle_success(world);
+        }),
+        ("conclusive answer", |mut request, world| {
+            request.handle_answer(world)
+        }),
+        ("unsendable", |mut request, world| {
+            request.handle_unsendable(world)
+        }),
+        ("refused by law", |mut request, world| {
+            assert!(!fails(&mut request, Failure::in_flight(&LOCKED), world));
+        }),
+        ("deadline", |mut request, world| {
+            while fails(&mut request, Failure::responded(&LOCKED), world) {}
+        }),
+        ("cancelled", |mut request, world| {
+            let _ = request.handle_cancel(world);
+        }),
+        ("dropped", |request, _| drop(request)),
+    ];
+    for (how, end) in ends {
+        let (strategy, world) = (Registrar::new(), VirtualWorld::new());
+        let mut request = begun(&strategy, Call::new("set").timeout(20 * MS), &world);
+        for _ in 0..3 {
+            assert!(fails(&mut request, Failure::responded(&LOCKED), &world));
+        }
+        end(request, &world);
+        strategy.assert_all_returned_once(how);
+    }
+}
+
+#[test]
+fn law_5_a_token_of_another_strategy_buys_no_retry() {
+    let world = VirtualWorld::new();
+    let call = Call::new("get").idempotent(true);
+    let strategies: [Box<dyn RetryStrategy>; 3] = [
+        Box::new(BestEffort::default()),
+        Box::new(Standard::guidance()),
+        Box::new(FailFast::new()),
+    ];
+    for strategy in strategies {
+        let foreign = RetryToken::initial(&StrategyId::unique());
+        let failure = Failure::not_sent(&NOT_AVAILABLE);
+        let decision = strategy.refresh_retry_token(foreign, &call.request(), &failure, &world);
+        let Decision::Ready(Err(refusal)) = decision else {
+            panic!("{decision:?}")
+        };
+        assert_eq!(refusal.cause(), Cause::ForeignToken);
+    }
+}
+
+#[test]
+fn law_10_a_request_that_is_retried_takes_effect_after_one_that_was_started_later() {
+    let world = VirtualWorld::new();
+    let strategy = Standard::guidance();
+    let mut effects = Vec::new();
+    let mut first = begun(&strategy, Call::new("first"), &world);
+    let Step::Wait { delay, .. } = first.handle_failure(Failure::responded(&LOCKED), &world) else {
+        panic!()
+    };
+    world.advance(delay / 2);
+    // Under the same strategy, while the first waits: it is not held up.
+    let mut second = begun(&strategy, Call::new("second"), &world);
+    second.handle_success(&world);
+    effects.push("second");
+    world.advance(delay / 2);
+    assert!(matches!(first.handle_waited(&world), Step::Attempt));
+    first.handle_success(&world);
+    effects.push("first");
+    assert_eq!(effects, ["second", "first"]);
+}

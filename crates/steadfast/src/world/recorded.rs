@@ -1,0 +1,50 @@
+//! The events that a virtual world recorded.
+
+use std::time::Duration;
+
+use crate::event::{Decided, RetryEvent};
+use crate::failure::Failure;
+use crate::reason::ReasonSet;
+use crate::report::Outcome;
+
+/// A [`RetryEvent`] that outlives its request. See [`VirtualWorld::recording`].
+///
+/// [`VirtualWorld::recording`]: super::VirtualWorld::recording
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RecordedEvent {
+    /// When it was decided, counted from the beginning of the world.
+    pub at: Duration,
+    /// The number of the request.
+    pub request_id: u64,
+    /// The operation's name.
+    pub operation: &'static str,
+    /// Which attempt failed, the first being 1.
+    pub attempt: u32,
+    /// How many retries were decided on, this one included.
+    pub retries: u32,
+    /// The reasons of those retries.
+    pub reasons: ReasonSet,
+    /// How the attempt failed.
+    pub failure: Failure,
+    /// What was decided about it.
+    pub outcome: Outcome,
+}
+
+impl RecordedEvent {
+    pub(super) fn new(event: &RetryEvent<'_>, at: Duration) -> Self {
+        Self {
+            at,
+            request_id: event.request_id(),
+            operation: event.operation(),
+            attempt: event.attempt(),
+            retries: event.request().retries(),
+            reasons: event.request().reasons(),
+            failure: event.failure().clone(),
+            outcome: match event.decided() {
+                Decided::Retry { delay, capped } => Outcome::Retry { delay, capped },
+                Decided::Refused(refusal) => Outcome::Refused(refusal.cause()),
+            },
+        }
+    }
+}
