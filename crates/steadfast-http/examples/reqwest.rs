@@ -13,22 +13,22 @@ use tokio::net::TcpListener;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // One policy for the whole client: its requests share a budget.
-    let policy = HttpRetry::aws_2_1()
+    // One retry for the whole client: its requests share a budget.
+    let retry = HttpRetry::aws_2_1()
         .timeout(Duration::from_secs(5))
         .observe(|event| println!("  {event}"));
     let client = reqwest::Client::new();
 
     println!("a GET that meets a 503 and then a 200:");
     let (url, _server) = serve(&[503, 200]).await?;
-    let response = client.get(url).send_with_retry(&policy).await?;
+    let response = client.get(url).send_with_retry(&retry).await?;
     println!("{}\n", response.status());
 
     println!("a POST to nobody is tried again, since nothing was sent:");
     let (url, server) = serve(&[]).await?;
     server.await??;
     let request = client.post(url).body("pay 5");
-    match request.send_with_retry(&policy).await {
+    match request.send_with_retry(&retry).await {
         Ok(response) => println!("{}", response.status()),
         Err(error) => println!("{error:#}"),
     }

@@ -28,11 +28,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
                 .with_jitter(Jitter::Full),
         )
         .build()?;
-    let policy = HttpRetry::new(strategy.clone())?
+    let retry = HttpRetry::new(strategy.clone())?
         .timeout(Duration::from_secs(5))
         .observe(|event| println!("  {event}"));
     let hyper = Client::builder(TokioExecutor::new()).build_http();
-    let client = HttpRetryLayer::new(policy).layer(hyper);
+    let client = HttpRetryLayer::new(retry).layer(hyper);
 
     println!("a GET that meets two 503 and then a 200:");
     let uri = serve(&[503, 503, 200]).await?;

@@ -1,21 +1,21 @@
-//! Where the integrations get the wall-clock time from.
+//! The wall clock, and the world of the AWS integration.
 #![expect(clippy::disallowed_methods, reason = "this is the one place")]
 
 use std::time::SystemTime;
 
-/// The time now, for hints that are dates.
+/// Returns the wall-clock time, for hints that are dates.
 pub(crate) fn now() -> SystemTime {
     SystemTime::now()
 }
 
-/// The machine's clock and dice, and somebody who watches.
+/// The clock and the random source of this machine, with an observer.
 #[cfg(feature = "aws")]
-pub(crate) struct Machine<'a> {
+pub(crate) struct SystemWorld<'a> {
     pub(crate) observer: Option<&'a (dyn Fn(&steadfast::RetryEvent<'_>) + Send + Sync)>,
 }
 
 #[cfg(feature = "aws")]
-impl steadfast::World for Machine<'_> {
+impl steadfast::World for SystemWorld<'_> {
     fn now(&self) -> std::time::Instant {
         std::time::Instant::now()
     }

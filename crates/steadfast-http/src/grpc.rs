@@ -1,4 +1,4 @@
-//! Calls of tonic's clients.
+//! Retries for single calls of tonic's clients.
 //!
 //! ```
 //! use std::time::Duration;
@@ -24,7 +24,7 @@
 //!     .classify(StatusClassifier)
 //!     .run(|attempt| {
 //!         let (mut client, mut request) = (client.clone(), Request::new("ada".to_owned()));
-//!         // The server learns how long its answer is of use.
+//!         // Tells the server how much time is left.
 //!         if let Some(left) = attempt.remaining() {
 //!             request.set_timeout(left);
 //!         }
@@ -44,20 +44,21 @@ use steadfast::Failure;
 use steadfast::classify::Classifier;
 use tonic::Status;
 
-use crate::classify::{HttpClassifier, HttpOutcome, Reading};
+use crate::classify::{HttpClassifier, HttpOutcome};
 use crate::clock;
 
-/// Reads the errors of tonic's calls: the status, the delay that a server asks
-/// for (`grpc-retry-pushback-ms`, `google.rpc.RetryInfo`), and, of a call that
-/// got no answer, whether it was sent.
+/// Classifies the errors of tonic's calls: by their status, by the delay that a
+/// server asks for (`grpc-retry-pushback-ms`, `google.rpc.RetryInfo`), and by
+/// whether anything was sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StatusClassifier;
 
 impl Classifier<Status> for StatusClassifier {
     fn classify(&self, status: &Status) -> Failure {
-        match HttpClassifier::default().read(&HttpOutcome::error(status, clock::now())) {
-            Reading::Failed(failure) => failure,
-            Reading::Succeeded => Failure::inconclusive(&steadfast::reason::UNKNOWN),
-        }
+        let outcome = HttpOutcome::error(status, clock::now());
+        let classified = HttpClassifier::default().classify(&outcome);
+        classified
+            .err()
+            .unwrap_or_else(|| Failure::inconclusive(&steadfast::reason::UNKNOWN))
     }
 }

@@ -1,12 +1,11 @@
-//! Which requests may be sent twice.
+//! Idempotency of requests, by method and `Idempotency-Key`.
 
 use http::{HeaderMap, Method};
 
-/// Whether sending the request twice does no more than sending it once.
+/// Returns whether sending a request twice has the same effect as sending it once.
 ///
-/// That is so for the methods that RFC 9110, section 9.2.2, defines so, and for
-/// any request with an `Idempotency-Key`: whoever sends one relies on the server
-/// to know the key again.
+/// That is true for the idempotent methods of RFC 9110, section 9.2.2, and for any
+/// request with an `Idempotency-Key`, by which the server recognizes it.
 ///
 /// ```
 /// use http::{HeaderMap, Method};
@@ -19,8 +18,7 @@ use http::{HeaderMap, Method};
 /// assert!(is_idempotent(&Method::POST, &headers));
 /// ```
 ///
-/// An empty key is no key, and of a method that nobody has heard of nothing is
-/// assumed.
+/// An empty key does not count, and unknown methods are not idempotent.
 pub fn is_idempotent(method: &Method, headers: &HeaderMap) -> bool {
     matches!(
         *method,
@@ -30,13 +28,13 @@ pub fn is_idempotent(method: &Method, headers: &HeaderMap) -> bool {
         .is_some_and(|key| !key.as_bytes().trim_ascii().is_empty())
 }
 
-/// What of a request says whether it may be sent twice.
+/// The parts of a request that decide whether it may be sent twice.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct RequestHead<'a> {
     /// The method.
     pub method: &'a Method,
-    /// The path, without a query; of a gRPC call `/package.Service/Method`.
+    /// The path without the query; for a gRPC call `/package.Service/Method`.
     pub path: &'a str,
     /// The headers.
     pub headers: &'a HeaderMap,
@@ -58,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_methods_of_rfc_9110_are_idempotent_and_no_others() {
+    fn only_the_methods_of_rfc_9110_are_idempotent() {
         let headers = HeaderMap::new();
         for method in ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"] {
             assert!(
@@ -75,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_idempotency_key_is_none() {
+    fn an_empty_idempotency_key_does_not_count() {
         for (key, idempotent) in [("", false), ("  ", false), ("a", true)] {
             let mut headers = HeaderMap::new();
             headers.insert("Idempotency-Key", key.parse().unwrap());

@@ -1,57 +1,53 @@
-//! HTTP outcomes as failures, for the engine to decide about.
+//! Retries for HTTP clients: hyper and tower, reqwest, tonic, the AWS SDK.
 //!
-//! A retry is decided by [`steadfast`]; this crate reads HTTP for it. Three
-//! questions have to be answered about an attempt that did not succeed, and
-//! each has a module:
-//!
-//! - May the request be sent twice at all? [`is_idempotent`] goes by the method,
-//!   and by an `Idempotency-Key`.
-//! - What happened to it? [`HttpClassifier`] reads statuses and broken
-//!   connections, and can be told more: "as usual, and also X".
-//! - Did the peer say when to come back? [`hint`] reads `Retry-After` and its
-//!   kin, none of which it trusts.
+//! [`steadfast`] decides about retries; this crate tells it what an HTTP outcome
+//! means. [`HttpRetry`] holds the settings, and each integration takes it:
 //!
 //! ```
-//! use std::time::{Duration, UNIX_EPOCH};
-//! use http::{HeaderMap, StatusCode};
-//! use steadfast_http::{HttpClassifier, HttpOutcome, Reading};
+//! # #[cfg(feature = "reqwest")]
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::time::Duration;
+//! use steadfast_http::HttpRetry;
+//! use steadfast_http::reqwest::SendWithRetry;
 //!
-//! let mut headers = HeaderMap::new();
-//! headers.insert("retry-after", "2".parse().unwrap());
-//! let outcome = HttpOutcome::answer(StatusCode::TOO_MANY_REQUESTS, &headers, UNIX_EPOCH);
-//! let Reading::Failed(failure) = HttpClassifier::default().read(&outcome) else { panic!() };
-//! assert!(failure.throttling);
-//! assert_eq!(failure.hint, Some(Duration::from_secs(2)));
+//! let retry = HttpRetry::guidance().timeout(Duration::from_secs(10)); // one for the whole client
+//! let request = reqwest::Client::new().get("http://example.com/");
+//! let response = request.send_with_retry(&retry).await?;
+//! # let _ = response;
+//! # Ok(())
+//! # }
 //! ```
 //!
-//! What a client has to say besides, a `HttpRetry` holds; the integrations take
-//! it.
+//! | feature | integration |
+//! |---|---|
+//! | `tower` | [`tower`]: layers for hyper's client and any other tower service |
+//! | `reqwest`, `reqwest-middleware` | [`reqwest`](crate::reqwest): `send_with_retry`, or a middleware |
+//! | `aws` | `aws`: the strategy of an AWS SDK client |
+//! | `tonic` | [`grpc`]: single calls of a tonic client; channels take the tower layer |
+//! | `grpc` | gRPC statuses and error details, without tonic |
 //!
-//! # Features
+//! For an integration of your own:
 //!
-//! - `tower`: layers for tower services, among them hyper's client.
-//! - `reqwest`: `send_with_retry` for reqwest's requests.
-//! - `reqwest-middleware`: the same as a middleware.
-//! - `aws`: the strategy in clients of the AWS SDK for Rust.
-//! - `grpc`: gRPC's statuses, and the delay hints of its error details.
-//! - `tonic`: the errors of tonic's calls.
+//! - [`is_idempotent`] says whether a request may be sent twice.
+//! - [`HttpClassifier`] turns a status or an error into a failure.
+//! - [`hint`] parses `Retry-After` and similar headers.
 //!
 //! # What not to do
 //!
 //! - Do not retry around a client that retries already. Three attempts of three
-//!   attempts are nine, and the peer that fails is the one that gets them.
+//!   attempts are nine.
 //! - Do not call a `POST` idempotent because it usually is. Send an
-//!   `Idempotency-Key` that the server honours, or leave it alone.
-//! - Do not read a 503 as "nothing was done" unless you know who sends it: a
-//!   proxy says the same when the server behind it died half-way.
+//!   `Idempotency-Key` that the server honours.
+//! - Do not assume that a 503 means "not applied" unless you know who sends it. A
+//!   proxy sends it too when the server behind it dies.
 
-#[cfg(any(feature = "tower", feature = "reqwest"))]
-mod attempt;
 #[cfg(feature = "aws")]
 pub mod aws;
 mod classify;
 #[cfg(feature = "client")]
 mod clock;
+#[cfg(any(feature = "tower", feature = "reqwest"))]
+mod extensions;
 #[cfg(feature = "tonic")]
 pub mod grpc;
 pub mod hint;
@@ -64,14 +60,14 @@ pub mod reqwest;
 #[cfg(feature = "tower")]
 pub mod tower;
 
+pub use classify::{HttpClassifier, HttpOutcome};
 #[cfg(any(feature = "tower", feature = "reqwest"))]
-pub use attempt::{AttemptCount, AttemptMark, ResponseReport};
-pub use classify::{HttpClassifier, HttpOutcome, Reading};
+pub use extensions::{AttemptCount, AttemptMark, ResponseReport};
 #[cfg(any(feature = "tower", feature = "reqwest"))]
 pub use http_retry::HttpRetry;
 pub use idempotent::{RequestHead, is_idempotent};
 
-/// The pages of the manual, whose examples are run with the tests.
+/// The guides, whose examples are run with the tests.
 #[cfg(doctest)]
 mod pages {
     #[doc = include_str!("../../../docs/http.md")]

@@ -44,11 +44,11 @@ async fn what_every_integration_promises_holds_with_middleware() {
 #[tokio::test]
 async fn a_streamed_body_is_not_sent_again_and_the_history_says_why() {
     let server = Server::start([answer(503)]).await;
-    let policy = HttpRetry::new(quick()).unwrap();
+    let retry = HttpRetry::new(quick()).unwrap();
     let stream = Stream(Some("abc"));
     let request = reqwest::Client::new().put(server.uri());
     let request = request.body(reqwest::Body::wrap(http_body_util::StreamBody::new(stream)));
-    let response = request.send_with_retry(&policy).await.unwrap();
+    let response = request.send_with_retry(&retry).await.unwrap();
     let ended = answered(response.status().as_u16(), response.extensions());
     assert_eq!(
         (ended.status, ended.cause),
@@ -61,9 +61,9 @@ async fn a_streamed_body_is_not_sent_again_and_the_history_says_why() {
 
 #[tokio::test]
 async fn a_request_that_cannot_be_built_is_an_error_with_its_story() {
-    let policy = HttpRetry::new(quick()).unwrap();
+    let retry = HttpRetry::new(quick()).unwrap();
     let request = reqwest::Client::new().get("not a url");
-    let error = request.send_with_retry(&policy).await.unwrap_err();
+    let error = request.send_with_retry(&retry).await.unwrap_err();
     assert!(error.last_error().unwrap().is_builder());
     assert!(
         format!("{error:#}").contains("could not be built"),
@@ -98,14 +98,14 @@ impl Middleware for Notes {
 async fn a_second_middleware_makes_one_attempt_only_and_what_is_left_behind_is_kept() {
     let server = Server::start(vec![answer(503); 100]).await;
     let (notes, inner) = (Notes::default(), quick());
-    let policy = |strategy| {
+    let retry = |strategy| {
         HttpRetry::new(strategy)
             .unwrap()
             .timeout(Duration::from_secs(60))
     };
     let client = ClientBuilder::new(reqwest::Client::new())
-        .with(RetryMiddleware::new(policy(quick())))
-        .with(RetryMiddleware::new(policy(inner.clone())))
+        .with(RetryMiddleware::new(retry(quick())))
+        .with(RetryMiddleware::new(retry(inner.clone())))
         .with(notes.clone())
         .build();
     let mut extensions = Extensions::new();
@@ -169,10 +169,10 @@ impl futures_core::Stream for Stream {
 async fn a_timeout_of_the_client_is_seen_through_the_middlewares_error() {
     let server = Server::start([common::server::Do::Hang]).await;
     let strategy = quick();
-    let policy = HttpRetry::new(strategy.clone()).unwrap();
+    let retry = HttpRetry::new(strategy.clone()).unwrap();
     let client = reqwest::Client::builder().timeout(Duration::from_millis(500));
     let builder = ClientBuilder::new(client.build().unwrap());
-    let through = Through(builder.with(RetryMiddleware::new(policy)).build());
+    let through = Through(builder.with(RetryMiddleware::new(retry)).build());
     assert_eq!(
         through.send(get(&server.uri())).await,
         Ended::success(200, 2)
@@ -219,9 +219,9 @@ async fn a_post_that_was_redirected_is_not_sent_again_though_the_next_server_is_
             .build()
             .unwrap()
     };
-    let policy = HttpRetry::new(quick()).unwrap();
-    let plain = Plain(client(), policy.clone());
-    let through = ClientBuilder::new(client()).with(RetryMiddleware::new(policy));
+    let retry = HttpRetry::new(quick()).unwrap();
+    let plain = Plain(client(), retry.clone());
+    let through = ClientBuilder::new(client()).with(RetryMiddleware::new(retry));
     for ended in [
         plain.send(post(&server.uri(), b"pay 5")).await,
         Through(through.build())

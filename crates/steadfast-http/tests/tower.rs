@@ -42,12 +42,12 @@ async fn what_every_integration_promises_holds() {
 #[tokio::test]
 async fn a_body_beyond_the_limit_is_not_sent_again_and_the_history_says_why() {
     let server = Server::start([answer(503)]).await;
-    let policy = HttpRetry::new(quick()).unwrap().body_limit(3);
+    let retry = HttpRetry::new(quick()).unwrap().body_limit(3);
     let ask = Ask {
         method: "PUT",
         ..post(&server.uri(), b"four")
     };
-    let ended = Layered::new(policy.clone()).send(ask.clone()).await;
+    let ended = Layered::new(retry.clone()).send(ask.clone()).await;
     assert_eq!(
         (ended.status, ended.cause),
         (Some(503), Some(Cause::NotRetryable))
@@ -65,7 +65,7 @@ async fn a_body_beyond_the_limit_is_not_sent_again_and_the_history_says_why() {
         uri: server.uri(),
         ..ask
     };
-    assert_eq!(Layered::new(policy).send(ask).await, Ended::success(200, 2));
+    assert_eq!(Layered::new(retry).send(ask).await, Ended::success(200, 2));
 }
 
 #[tokio::test]
@@ -112,7 +112,7 @@ async fn a_boxed_error_still_says_that_nothing_was_sent() {
 
 #[tokio::test]
 async fn an_attempt_can_read_how_much_time_is_left() {
-    let policy = HttpRetry::new(quick())
+    let retry = HttpRetry::new(quick())
         .unwrap()
         .timeout(Duration::from_secs(60));
     let times = Arc::new(std::sync::Mutex::new(Vec::new()));
@@ -125,7 +125,7 @@ async fn an_attempt_can_read_how_much_time_is_left() {
         let response = Response::builder().status(status).body(()).unwrap();
         async move { Ok::<_, Infallible>(response) }
     });
-    let client = HttpRetryLayer::new(policy).layer(service);
+    let client = HttpRetryLayer::new(retry).layer(service);
     client
         .oneshot(request(get("http://a.example/")))
         .await

@@ -16,7 +16,7 @@ const BODY: &str = "a body";
 
 pub(crate) fn contenders<'a>(runtime: &'a Runtime, server: &Server) -> Vec<Contender<'a>> {
     let uri: &'static str = server.http_uri().leak();
-    let (bare, plain, policy) = (Client::new(), Client::new(), HttpRetry::guidance());
+    let (bare, plain, retry) = (Client::new(), Client::new(), HttpRetry::guidance());
     let nothing = ClientBuilder::new(Client::new()).build();
     let steadfast = ClientBuilder::new(Client::new())
         .with(RetryMiddleware::new(HttpRetry::guidance()))
@@ -31,8 +31,8 @@ pub(crate) fn contenders<'a>(runtime: &'a Runtime, server: &Server) -> Vec<Conte
             check(bare.put(uri).body(BODY).send())
         }),
         contender("steadfast, send_with_retry", runtime, move || {
-            let (request, policy) = (plain.put(uri).body(BODY), policy.clone());
-            check(async move { request.send_with_retry(&policy).await })
+            let (request, retry) = (plain.put(uri).body(BODY), retry.clone());
+            check(async move { request.send_with_retry(&retry).await })
         }),
         contender("reqwest-middleware, without any", runtime, move || {
             check(send(&nothing))

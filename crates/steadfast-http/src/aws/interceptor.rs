@@ -1,8 +1,7 @@
-//! Where the SDK meets the engine: every attempt's beginning and end.
+//! Reports the beginning and the end of every attempt to the engine.
 //!
-//! What is decided is decided here, whichever way the client is then made to
-//! obey: by its own strategy, which is left no choice, or by one that takes the
-//! built-in's place.
+//! The engine decides here in both designs: where the SDK's own strategy is forced
+//! to follow (`sdk_config`), and where a strategy replaces it (`plugin`).
 
 use aws_smithy_runtime::client::retries::classifiers::run_classifiers_on_ctx;
 use aws_smithy_runtime_api::box_error::BoxError;
@@ -15,40 +14,40 @@ use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::config_bag::ConfigBag;
 use steadfast::Step;
 
+use super::request::AwsRequest;
 use super::retry::AwsRetry;
-use super::running::Running;
-use super::{obey, read};
+use super::{classify, sdk_config};
 
 impl Intercept for AwsRetry {
     fn name(&self) -> &'static str {
         "AwsRetry"
     }
 
-    /// The operation's time runs from here. The SDK's own timer is started a
-    /// moment later, so that the deadline is never the later of the two: an
-    /// attempt that the timer cuts off must not be paid another one for.
+    /// Starts the clock. The SDK starts its own timer a moment later, so the
+    /// engine's deadline is never the later one. Otherwise the engine would pay for
+    /// an attempt after the timer has fired.
     ///
-    /// A call's own interceptor comes after its client's, and so takes its place.
+    /// The interceptor of a call runs after the client's, and so replaces it.
     fn read_before_execution(
         &self,
         _: &BeforeSerializationInterceptorContextRef<'_>,
         cfg: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        let running = Running::start(self, &self.world());
-        cfg.interceptor_state().store_put(running);
+        let request = AwsRequest::new(self, &self.world());
+        cfg.interceptor_state().store_put(request);
         Ok(())
     }
 
-    /// Begins the request, of which everything is known now.
+    /// Begins the request: now its operation is known.
     fn read_before_serialization(
         &self,
         _: &BeforeSerializationInterceptorContextRef<'_>,
         _: &RuntimeComponents,
         cfg: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        if let Some(running) = Running::of(self, cfg) {
-            running.begin(cfg, &self.world());
-            obey::take_over(cfg, self.inner.unlimited.clone());
+        if let Some(request) = AwsRequest::load(self, cfg) {
+            request.begin(cfg, &self.world());
+            sdk_config::disable_limits(cfg, self.inner.unlimited.clone());
         }
         Ok(())
     }
@@ -59,27 +58,27 @@ impl Intercept for AwsRetry {
         _: &RuntimeComponents,
         cfg: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        let Some(running) = Running::of(self, cfg) else {
+        let Some(request) = AwsRequest::load(self, cfg) else {
             return Ok(());
         };
         let replayable = context.request().body().try_clone().is_some();
-        match running.attempt(replayable, &self.world()) {
+        match request.begin_attempt(replayable, &self.world()) {
             Step::Attempt => Ok(()),
             Step::Wait { .. } | Step::Ask(_) | Step::GiveUp(_) | Step::LeftAlone => {
-                Err("the operation's time is over".into())
+                Err("the operation's deadline has passed".into())
             }
         }
     }
 
-    /// From here on bytes may leave.
+    /// From here on bytes may be sent.
     fn read_before_transmit(
         &self,
         _: &BeforeTransmitInterceptorContextRef<'_>,
         _: &RuntimeComponents,
         cfg: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        if let Some(running) = Running::of(self, cfg) {
-            running.sending();
+        if let Some(request) = AwsRequest::load(self, cfg) {
+            request.set_sending();
         }
         Ok(())
     }
@@ -90,22 +89,21 @@ impl Intercept for AwsRetry {
         components: &RuntimeComponents,
         cfg: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        let Some(running) = Running::of(self, cfg) else {
+        let Some(request) = AwsRequest::load(self, cfg) else {
             return Ok(());
         };
         let context = context.inner();
         if !context.is_failed() {
-            // A request that was only signed, to be sent by somebody else, did
-            // not succeed with anything.
+            // A presigned request has no response and did not succeed.
             if context.response().is_some() {
-                running.succeed(&self.world());
+                request.succeed(&self.world());
             }
             return Ok(());
         }
         let action = run_classifiers_on_ctx(components.retry_classifiers(), context);
-        let failure = read::failure(&action, context, running.is_sending());
-        let decided = running.fail(failure, &self.world());
-        obey::obey(cfg, decided, &action);
+        let failure = classify::classify(&action, context, request.is_sending());
+        let next = request.fail(failure, &self.world());
+        sdk_config::force(cfg, next, &action);
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! The strategy in clients of the AWS SDK for Rust.
+//! Retries for clients of the AWS SDK for Rust.
 //!
 //! ```text
 //! let strategy = Standard::aws_2_1();              // one for all clients of a service
@@ -8,60 +8,46 @@
 //! let client = aws_sdk_sqs::Client::from_conf(config);
 //! ```
 //!
-//! `docs/http/aws.md` in the repository has an example with a server to run it
-//! against.
-//!
-//! # How it gets in charge
-//!
-//! Smithy's code generator gives clients a method `runtime_plugin`, by which their
-//! strategy can be replaced; the crates of the AWS SDK are generated without it.
-//! What those offer is interceptors, which see every attempt's end before the
-//! SDK's own strategy does, and may change the configuration that it goes by. So
-//! [`AwsRetry`] is both:
-//!
-//! - As an interceptor it asks the engine, and then leaves the SDK's strategy no
-//!   choice: its own token bucket is unlimited, and its limit on attempts and its
-//!   backoff are set, after each attempt, to what was decided.
-//! - As a runtime plugin it brings that interceptor, and a strategy in the place
-//!   of the built-in one, which says what was decided.
-//!
-//! Either way sleeping, signing each attempt afresh and the loop around it remain
-//! the SDK's. With a loop of our own around `send`, each attempt would be an
-//! operation of its own, with an idempotency token of its own: a write would be
-//! sent twice under two names.
-//!
-//! The token is kept per request, in the request's own configuration. The SDK's
-//! strategy keeps one per client, so that requests that overlap lose each other's.
+//! `docs/http/aws.md` in the repository has an example that runs.
 //!
 //! # What is sent again
 //!
-//! The SDK's classifiers say what is worth a retry, also the service's modeled
-//! errors and classifiers of your own. Whether it is safe is another question,
-//! which the SDK does not ask: it sends `SendMessage` again after a 500. This
-//! strategy asks. Operations whose names say that they only read (`Get…`, `List…`,
-//! `Describe…` and the like) are taken for idempotent, others are not and are sent
-//! again only if nothing was sent or the answer was throttling.
-//! [`idempotent`](AwsRetry::idempotent) says otherwise for operations that you
-//! know; [`like_the_sdk`](AwsRetry::like_the_sdk) takes all for idempotent.
+//! The classifiers of the SDK say which failures may pass. The SDK does not ask
+//! whether a retry is safe: it sends `SendMessage` again after a 500. [`AwsRetry`]
+//! asks. Operations that only read by their name (`Get…`, `List…`, `Describe…`) are
+//! taken for idempotent. Others are sent again only if nothing was sent or the
+//! response was throttling. [`idempotent`](AwsRetry::idempotent) changes that for
+//! operations that you know.
 //!
 //! The operation timeout of the client's `TimeoutConfig` is the deadline.
 //!
+//! # How it works
+//!
+//! - As an interceptor, for the crates of the AWS SDK, it asks the engine after
+//!   each attempt. Then it sets the configuration of the SDK's own strategy so that
+//!   it can only make the same decision.
+//! - As a runtime plugin, for other clients that Smithy generates, it also replaces
+//!   the SDK's strategy.
+//!
+//! The loop, the sleep and the signing remain the SDK's. A loop around `send` would
+//! give each attempt an idempotency token of its own, and so apply a write twice.
+//!
 //! # What not to do
 //!
-//! - Do not make a strategy for each client of one service. Clones share the
-//!   budget; clone it.
-//! - Do not set `RetryConfig` as well and expect it to count: the strategy says
-//!   how many attempts and what delays.
-//! - Do not choose `like_the_sdk` for a queue or a ledger without a
-//!   deduplication id, unless applying twice does no harm.
+//! - Do not make a strategy for each client of one service. Clone it: clones share
+//!   the budget.
+//! - Do not expect `RetryConfig` to have an effect: the strategy decides about
+//!   attempts and delays.
+//! - Do not use [`like_the_sdk`](AwsRetry::like_the_sdk) for writes that must not be
+//!   applied twice.
 
+mod classify;
 mod interceptor;
-mod names;
-mod obey;
+mod intern;
 mod plugin;
-mod read;
+mod request;
 mod retry;
-mod running;
+mod sdk_config;
 
+pub use request::AwsOperation;
 pub use retry::AwsRetry;
-pub use running::AwsOperation;

@@ -1,9 +1,8 @@
-//! A strategy in the place of the built-in one, for clients that take it.
+//! Replaces the built-in strategy in clients that accept a runtime plugin.
 //!
-//! Smithy's code generator gives its clients `runtime_plugin`, per client and
-//! per operation; only those of the AWS SDK keep it to themselves. Where there
-//! is one, nothing has to be dictated: the plugin brings the interceptor, which
-//! decides, and a strategy, which says what was decided.
+//! Clients that Smithy generates have the method `runtime_plugin`; those of the AWS
+//! SDK hide it. The plugin adds the interceptor, which decides, and a strategy that
+//! returns the decision.
 
 use std::borrow::Cow;
 
@@ -17,8 +16,8 @@ use aws_smithy_runtime_api::client::runtime_components::{
 use aws_smithy_runtime_api::client::runtime_plugin::RuntimePlugin;
 use aws_smithy_types::config_bag::ConfigBag;
 
+use super::request::{AwsRequest, NextStep};
 use super::retry::AwsRetry;
-use super::running::{Decided, Running};
 
 impl RuntimePlugin for AwsRetry {
     fn runtime_components(
@@ -27,17 +26,16 @@ impl RuntimePlugin for AwsRetry {
     ) -> Cow<'_, RuntimeComponentsBuilder> {
         let components = RuntimeComponentsBuilder::new("AwsRetry")
             .with_interceptor(SharedInterceptor::new(self.clone()))
-            .with_retry_strategy(Some(SharedRetryStrategy::new(AsDecided)));
+            .with_retry_strategy(Some(SharedRetryStrategy::new(DecidedByInterceptor)));
         Cow::Owned(components)
     }
 }
 
-/// Says of each request what the interceptor decided about it. The state is the
-/// request's, so that one of these serves any number of them.
+/// Returns the decision of the interceptor. The state belongs to each request.
 #[derive(Debug)]
-struct AsDecided;
+struct DecidedByInterceptor;
 
-impl RetryStrategy for AsDecided {
+impl RetryStrategy for DecidedByInterceptor {
     fn should_attempt_initial_request(
         &self,
         _: &RuntimeComponents,
@@ -52,12 +50,12 @@ impl RetryStrategy for AsDecided {
         _: &RuntimeComponents,
         cfg: &ConfigBag,
     ) -> Result<ShouldAttempt, BoxError> {
-        let running = cfg.load::<Running>();
-        let running = running.ok_or("the interceptor that decides about retries did not run")?;
-        Ok(match running.decided() {
-            Decided::GiveUp => ShouldAttempt::No,
-            Decided::Retry(delay) if delay.is_zero() => ShouldAttempt::Yes,
-            Decided::Retry(delay) => ShouldAttempt::YesAfterDelay(delay),
+        let request = cfg.load::<AwsRequest>();
+        let request = request.ok_or("the interceptor that decides about retries did not run")?;
+        Ok(match request.next_step() {
+            NextStep::GiveUp => ShouldAttempt::No,
+            NextStep::Retry(delay) if delay.is_zero() => ShouldAttempt::Yes,
+            NextStep::Retry(delay) => ShouldAttempt::YesAfterDelay(delay),
         })
     }
 }

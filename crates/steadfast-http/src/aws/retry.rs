@@ -1,4 +1,4 @@
-//! What a user says about the retries of a client.
+//! Settings for the retries of a client.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,16 +7,15 @@ use aws_smithy_runtime::client::retries::TokenBucket;
 use steadfast::strategy::WhenLimited;
 use steadfast::{Adaptive, RetryEvent, RetryStrategy, Standard};
 
-use crate::clock::Machine;
+use crate::clock::SystemWorld;
 
-/// Puts a strategy in charge of a client's retries, or of one operation's. See
-/// the [module](super).
+/// Makes a strategy decide about the retries of a client, or of one call. See the
+/// [module](super).
 ///
-/// It is an interceptor, for clients of the AWS SDK: add it to a client's
-/// configuration with `interceptor`, or to one call with
-/// `customize().interceptor(…)`. It is a runtime plugin too, for other clients
-/// that Smithy generates. A call's own wins over its client's. Dropping a call's
-/// future leaves the budget right: what was paid for an attempt stays paid.
+/// Add it to a client of the AWS SDK with `interceptor`, or to one call with
+/// `customize().interceptor(…)`. Add it to other clients that Smithy generates with
+/// `runtime_plugin`. The setting of a call replaces its client's. Dropping a call's
+/// future leaves the budget right: the cost of an attempt stays paid.
 #[derive(Clone)]
 pub struct AwsRetry {
     pub(super) inner: Arc<Inner>,
@@ -29,50 +28,48 @@ type Observer = dyn Fn(&RetryEvent<'_>) + Send + Sync;
 pub(super) struct Inner {
     pub(super) strategy: Arc<dyn RetryStrategy>,
     pub(super) idempotent: Arc<Idempotent>,
-    /// What the SDK's own strategy is given in the place of its bucket.
+    /// Replaces the token bucket of the SDK's own strategy.
     pub(super) unlimited: TokenBucket,
     observer: Option<Arc<Observer>>,
 }
 
-/// What the names of operations that change nothing begin with.
+/// First words of the names of operations that only read.
 const READS: [&str; 9] = [
     "BatchGet", "Describe", "Get", "Head", "List", "Lookup", "Query", "Scan", "Search",
 ];
 
 impl AwsRetry {
-    /// Retries what is safe: reads by their name, other operations only where
-    /// nothing was done.
+    /// Retries what is safe: reads by their name, and other operations only if they
+    /// were not applied.
     pub fn new(strategy: Standard) -> Self {
-        Self::with(Arc::new(strategy), reads)
+        Self::with(Arc::new(strategy), is_read)
     }
 
-    /// The same, with a send rate that follows throttling; see [`Adaptive`]. One of
-    /// these is for one service in one region.
+    /// Does the same with a send rate that follows throttling; see [`Adaptive`]. Make
+    /// one for each service and region.
     ///
-    /// An interceptor cannot wait, so what the rate has no room for is not delayed
-    /// but refused: a retry is not made, and a first attempt is the only one.
+    /// An interceptor cannot wait. So an attempt beyond the rate is not delayed: a
+    /// retry is refused, and a first attempt is not retried.
     pub fn adaptive(strategy: Standard) -> Self {
         let adaptive = Adaptive::new(strategy, WhenLimited::FailFast);
-        Self::with(Arc::new(adaptive), reads)
+        Self::with(Arc::new(adaptive), is_read)
     }
 
-    /// Retries every operation as if it were idempotent, which is what the SDK
-    /// does by itself.
+    /// Retries every operation as if it were idempotent, as the SDK does.
     pub fn like_the_sdk(strategy: Standard) -> Self {
         Self::with(Arc::new(strategy), |_| true)
     }
 
-    /// States which operations may be sent twice, by name, such as
-    /// `"PutItem"`. It takes the place of what was said before, also of the
-    /// reads that are known by their name.
+    /// States by name which operations are idempotent, such as `"PutItem"`. Replaces
+    /// the default, so include the reads.
     #[must_use]
     pub fn idempotent(mut self, idempotent: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         Arc::make_mut(&mut self.inner).idempotent = Arc::new(idempotent);
         self
     }
 
-    /// Tells `observer` of every retry and every refusal. The operation is the
-    /// request's context, as [`AwsOperation`](super::AwsOperation).
+    /// Reports every retry and every refusal to `observer`. The context of the
+    /// request is an [`AwsOperation`](super::AwsOperation).
     #[must_use]
     pub fn observe(mut self, observer: impl Fn(&RetryEvent<'_>) + Send + Sync + 'static) -> Self {
         Arc::make_mut(&mut self.inner).observer = Some(Arc::new(observer));
@@ -94,15 +91,14 @@ impl AwsRetry {
         }
     }
 
-    pub(super) fn world(&self) -> Machine<'_> {
+    pub(super) fn world(&self) -> SystemWorld<'_> {
         let observer = self.inner.observer.as_deref();
-        Machine { observer }
+        SystemWorld { observer }
     }
 }
 
-/// Whether the name is a read's: one of the verbs, and then another word or
-/// nothing. `Listen` is none.
-fn reads(operation: &str) -> bool {
+/// Returns whether the first word of the name is a verb that reads. `Listen` is not.
+fn is_read(operation: &str) -> bool {
     READS
         .iter()
         .filter_map(|read| operation.strip_prefix(read))
@@ -120,9 +116,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_read_is_known_by_the_first_word_of_its_name() {
+    fn a_read_is_recognized_by_the_first_word_of_its_name() {
         for name in ["GetItem", "Scan", "Query", "ListQueues", "HeadObject"] {
-            assert!(reads(name), "{name}");
+            assert!(is_read(name), "{name}");
         }
         for name in [
             "PutItem",
@@ -132,7 +128,7 @@ mod tests {
             "get",
             "",
         ] {
-            assert!(!reads(name), "{name}");
+            assert!(!is_read(name), "{name}");
         }
     }
 }

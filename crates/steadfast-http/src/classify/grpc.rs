@@ -1,9 +1,9 @@
-//! gRPC's statuses.
+//! gRPC statuses.
 //!
-//! To HTTP a gRPC call is a `POST` that is answered with 200, whatever became of
-//! it; its own status stands in a header or a trailer. The codes are read as
-//! gRPC's guide to status codes and gRFC A6 have them, with one question more:
-//! whether the call may have taken effect.
+//! In HTTP terms a gRPC call is a `POST` with a response of status 200. Its own
+//! status is in a header or a trailer. The codes mean what gRPC's guide to status
+//! codes and gRFC A6 say. In addition, each says here whether the call may have
+//! been applied.
 
 use std::time::SystemTime;
 
@@ -12,38 +12,28 @@ use steadfast::Failure;
 use steadfast::failure::{FaultSide, Safety};
 use steadfast::reason::{OPERATION_FAILED, THROTTLED, TIMEOUT};
 
-use super::Reading;
 use super::status::with_hint;
 use crate::hint::{self, Hint, PUSHBACK};
 use crate::reason::{REJECTED, UNAVAILABLE};
 
-/// What the head of an answer says, if it has a status: one that failed before
-/// it sent anything has, and is all that there is.
-pub(super) fn read(headers: &HeaderMap, now: SystemTime) -> Option<Reading> {
+/// Classifies the status in the head of a response, if there is one. Servers put
+/// it there if a call fails before they send anything.
+pub(super) fn classify(headers: &HeaderMap, now: SystemTime) -> Option<Result<(), Failure>> {
     let status = headers.get("grpc-status")?;
     let code = std::str::from_utf8(status.as_bytes()).ok();
-    // What is not a code is the code `UNKNOWN`, says gRPC.
+    // gRPC defines that an unreadable code means `UNKNOWN`.
     let code = code.and_then(|code| code.parse().ok()).unwrap_or(2);
-    Some(status_of(
-        code,
-        hint::read(headers, now),
-        headers.contains_key(PUSHBACK),
-    ))
+    let pushed_back = headers.contains_key(PUSHBACK);
+    Some(classify_code(code, hint::parse(headers, now), pushed_back))
 }
 
-/// What a code means, with what the peer says about when to come back. It may say
-/// "now", which is no delay, but is said: the call is pushed back.
-pub(super) fn status_of(code: i32, hint: Hint, pushed_back: bool) -> Reading {
+/// Classifies a code, with the delay that the peer asks for. A pushback of zero is
+/// no delay, but it invites a retry.
+pub(super) fn classify_code(code: i32, hint: Hint, pushed_back: bool) -> Result<(), Failure> {
     let (failure, note) = match code {
-        0 => return Reading::Succeeded,
-        1 => (
-            final_answer(Failure::inconclusive(&OPERATION_FAILED)),
-            "gRPC CANCELLED",
-        ),
-        2 => (
-            final_answer(Failure::inconclusive(&OPERATION_FAILED)),
-            "gRPC UNKNOWN",
-        ),
+        0 => return Ok(()),
+        1 => (final_error(), "gRPC CANCELLED"),
+        2 => (final_error(), "gRPC UNKNOWN"),
         3 => (rejected(), "gRPC INVALID_ARGUMENT"),
         4 => (
             Failure::inconclusive(&TIMEOUT).timed_out(),
@@ -52,8 +42,8 @@ pub(super) fn status_of(code: i32, hint: Hint, pushed_back: bool) -> Reading {
         5 => (rejected(), "gRPC NOT_FOUND"),
         6 => (rejected(), "gRPC ALREADY_EXISTS"),
         7 => (rejected(), "gRPC PERMISSION_DENIED"),
-        // A quota that will be there again, or a message that is too large and
-        // stays so. Only a server that says when can mean the former.
+        // Either an exhausted quota or a message that is too large. A server that
+        // names a delay means the former.
         8 => match hint {
             Hint::Wait(_) => (throttled(), "gRPC RESOURCE_EXHAUSTED"),
             Hint::None if pushed_back => (throttled(), "gRPC RESOURCE_EXHAUSTED"),
@@ -62,30 +52,21 @@ pub(super) fn status_of(code: i32, hint: Hint, pushed_back: bool) -> Reading {
             }
         },
         9 => (rejected(), "gRPC FAILED_PRECONDITION"),
-        // To be begun again from the reading on, which only the caller can.
+        // The caller has to begin the whole transaction again.
         10 => (rejected(), "gRPC ABORTED"),
         11 => (rejected(), "gRPC OUT_OF_RANGE"),
         12 => (rejected(), "gRPC UNIMPLEMENTED"),
-        13 => (
-            final_answer(Failure::inconclusive(&OPERATION_FAILED)),
-            "gRPC INTERNAL",
-        ),
-        // Not always from before anything was done, says gRPC itself.
+        13 => (final_error(), "gRPC INTERNAL"),
+        // gRPC allows this after the call was applied.
         14 => {
             let failure = Failure::inconclusive(&UNAVAILABLE).with_fault(FaultSide::Server);
             (failure, "gRPC UNAVAILABLE")
         }
-        15 => (
-            final_answer(Failure::inconclusive(&OPERATION_FAILED)),
-            "gRPC DATA_LOSS",
-        ),
+        15 => (final_error(), "gRPC DATA_LOSS"),
         16 => (rejected(), "gRPC UNAUTHENTICATED"),
-        _ => (
-            final_answer(Failure::inconclusive(&OPERATION_FAILED)),
-            "an unknown gRPC status",
-        ),
+        _ => (final_error(), "an unknown gRPC status"),
     };
-    with_hint(failure, note, hint).into()
+    Err(with_hint(failure, note, hint))
 }
 
 fn throttled() -> Failure {
@@ -94,17 +75,16 @@ fn throttled() -> Failure {
         .with_fault(FaultSide::Client)
 }
 
-/// Nothing was done, and would not be the next time.
+/// A permanent failure: the call was not applied.
 fn rejected() -> Failure {
     Failure::responded(&REJECTED)
         .with_safety(Safety::No)
         .with_fault(FaultSide::Client)
 }
 
-/// It may have taken effect, and there is no reason to think that it would go
-/// better the next time.
-fn final_answer(failure: Failure) -> Failure {
-    failure
+/// A permanent failure: the call may have been applied.
+fn final_error() -> Failure {
+    Failure::inconclusive(&OPERATION_FAILED)
         .with_safety(Safety::No)
         .with_fault(FaultSide::Server)
 }
@@ -118,14 +98,11 @@ mod tests {
     use super::*;
 
     fn failure(code: i32, hint: Hint) -> Failure {
-        match status_of(code, hint, false) {
-            Reading::Failed(failure) => failure,
-            Reading::Succeeded => panic!("{code} is a failure"),
-        }
+        classify_code(code, hint, false).unwrap_err()
     }
 
     #[test]
-    fn two_codes_are_worth_a_retry_and_a_third_if_the_server_says_when() {
+    fn two_codes_are_retryable_and_a_third_if_the_server_names_a_delay() {
         let worth = |hint| -> Vec<i32> {
             (1..20)
                 .filter(|code| failure(*code, hint).safety != Safety::No)
@@ -135,15 +112,11 @@ mod tests {
         assert_eq!(worth(Hint::Unreadable("x")), [4, 14]);
         assert_eq!(worth(Hint::Wait(Duration::from_secs(1))), [4, 8, 14]);
         assert_eq!(worth(Hint::Never("grpc-retry-pushback-ms")), [0; 0]);
-        assert!(matches!(
-            status_of(0, Hint::None, false),
-            Reading::Succeeded
-        ));
+        assert!(classify_code(0, Hint::None, false).is_ok());
     }
 
-    /// Only of these can it be said that nothing was done.
     #[test]
-    fn a_code_that_may_come_after_the_fact_leaves_the_call_in_doubt() {
+    fn a_code_that_does_not_prove_the_effect_is_inconclusive() {
         let in_doubt = |code: &i32| failure(*code, Hint::None).stage == Stage::Inconclusive;
         let codes: Vec<i32> = (1..18).filter(in_doubt).collect();
         assert_eq!(codes, [1, 2, 4, 13, 14, 15, 17]);
@@ -153,12 +126,12 @@ mod tests {
     }
 
     #[test]
-    fn a_pushback_of_nought_is_an_invitation_too() {
+    fn a_pushback_of_zero_invites_a_retry() {
         let mut headers = HeaderMap::new();
         headers.insert("grpc-status", "8".parse().unwrap());
-        let throttling = |headers: &HeaderMap| match read(headers, UNIX_EPOCH) {
-            Some(Reading::Failed(failure)) => failure.throttling,
-            Some(Reading::Succeeded) | None => panic!("it is a failure"),
+        let throttling = |headers: &HeaderMap| {
+            let classified = classify(headers, UNIX_EPOCH).unwrap();
+            classified.unwrap_err().throttling
         };
         assert!(!throttling(&headers));
         headers.insert(PUSHBACK, "0".parse().unwrap());
@@ -168,18 +141,16 @@ mod tests {
     }
 
     #[test]
-    fn a_status_that_cannot_be_read_is_unknown_and_one_that_is_missing_is_none() {
+    fn an_unreadable_status_is_unknown_and_a_missing_one_is_none() {
         let mut headers = HeaderMap::new();
-        assert!(read(&headers, UNIX_EPOCH).is_none());
+        assert!(classify(&headers, UNIX_EPOCH).is_none());
         for (value, note) in [
             ("14", "gRPC UNAVAILABLE"),
             ("x", "gRPC UNKNOWN"),
             ("", "gRPC UNKNOWN"),
         ] {
             headers.insert("grpc-status", value.parse().unwrap());
-            let Some(Reading::Failed(failure)) = read(&headers, UNIX_EPOCH) else {
-                panic!("{value:?}");
-            };
+            let failure = classify(&headers, UNIX_EPOCH).unwrap().unwrap_err();
             assert_eq!(failure.note(), Some(note), "{value:?}");
         }
     }

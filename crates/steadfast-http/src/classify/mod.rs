@@ -1,8 +1,6 @@
-//! What became of an attempt, in the engine's words.
+//! Classifies statuses and transport errors as failures.
 //!
-//! HTTP tells success from failure by a number, and a library by an error type
-//! of its own. Both are read here, once, for all integrations: a rule that the
-//! tower layer knew and the reqwest middleware did not would be a bug.
+//! All integrations share these rules, so that they cannot differ.
 
 #[cfg(feature = "grpc")]
 mod grpc;
@@ -16,8 +14,12 @@ use std::time::SystemTime;
 
 use http::{HeaderMap, StatusCode};
 use steadfast::Failure;
+#[cfg(any(feature = "tower", feature = "reqwest", feature = "aws"))]
+use steadfast::failure::Safety;
 
-/// How an attempt ended: with an answer, or without one.
+use crate::hint;
+
+/// The end of an attempt: a response or an error.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpOutcome<'a> {
     end: End<'a>,
@@ -26,116 +28,98 @@ pub struct HttpOutcome<'a> {
 
 #[derive(Clone, Copy, Debug)]
 enum End<'a> {
-    Answer(StatusCode, &'a HeaderMap),
+    Response(StatusCode, &'a HeaderMap),
     Error(&'a (dyn StdError + 'static)),
 }
 
 impl<'a> HttpOutcome<'a> {
-    /// An answer came. `now` is the wall-clock time, for hints that are dates.
-    pub const fn answer(status: StatusCode, headers: &'a HeaderMap, now: SystemTime) -> Self {
-        let end = End::Answer(status, headers);
+    /// A response. `now` is the wall-clock time, for hints that are dates.
+    pub const fn response(status: StatusCode, headers: &'a HeaderMap, now: SystemTime) -> Self {
+        let end = End::Response(status, headers);
         Self { end, now }
     }
 
-    /// No answer came.
+    /// An error instead of a response.
     pub const fn error(error: &'a (dyn StdError + 'static), now: SystemTime) -> Self {
         let end = End::Error(error);
         Self { end, now }
     }
 
-    /// The answer's status, if there was one.
+    /// Returns the status, if there is a response.
     pub const fn status(&self) -> Option<StatusCode> {
         match self.end {
-            End::Answer(status, _) => Some(status),
+            End::Response(status, _) => Some(status),
             End::Error(_) => None,
         }
     }
 
-    /// A header of the answer, if it is there and is text.
+    /// Returns a header of the response, if it is present and is text.
     pub fn header(&self, name: &str) -> Option<&'a str> {
         match self.end {
-            End::Answer(_, headers) => headers.get(name)?.to_str().ok(),
+            End::Response(_, headers) => headers.get(name)?.to_str().ok(),
             End::Error(_) => None,
         }
     }
 
-    /// An error of this type, if there was no answer: the error itself, or one
-    /// that stands behind it.
+    /// Returns the first error of this type in the chain of sources, if there is
+    /// no response.
     pub fn caused_by<E: StdError + 'static>(&self) -> Option<&'a E> {
         match self.end {
-            End::Answer(..) => None,
+            End::Response(..) => None,
             End::Error(error) => transport::causes(error).find_map(|cause| cause.downcast_ref()),
         }
     }
 }
 
-/// What is made of an outcome.
-#[derive(Clone, Debug)]
-pub enum Reading {
-    /// The attempt did what it was to do.
-    Succeeded,
-    /// It did not.
-    Failed(Failure),
-}
+type Rule = dyn Fn(&HttpOutcome<'_>) -> Option<Result<(), Failure>> + Send + Sync;
 
-impl From<Failure> for Reading {
-    fn from(failure: Failure) -> Self {
-        Reading::Failed(failure)
-    }
-}
-
-type Special = dyn Fn(&HttpOutcome<'_>) -> Option<Reading> + Send + Sync;
-
-/// Reads outcomes as RFC 9110 and the Smithy guidance have them, and as it is
-/// told besides.
+/// Classifies outcomes by RFC 9110 and the Smithy guidance, and by rules of your
+/// own.
 ///
-/// | status | reason | sent again if |
+/// | status | reason | retried if |
 /// |---|---|---|
 /// | 408, 504 | `TIMEOUT` | idempotent |
-/// | 425 | `HTTP_TOO_EARLY` | always: nothing was done |
-/// | 429 | `THROTTLED` | always: nothing was done |
+/// | 425 | `HTTP_TOO_EARLY` | always: it was not applied |
+/// | 429 | `THROTTLED` | always: it was not applied |
 /// | 500, 502, 503 | `HTTP_SERVER_ERROR`, `HTTP_BAD_GATEWAY`, `HTTP_UNAVAILABLE` | idempotent |
 /// | others from 400 on | `HTTP_REJECTED` | never |
 ///
-/// A 500, 502, 503 or 504 leaves open whether the request took effect. Such an
-/// attempt counts as in flight: a request that is not idempotent is not sent
-/// again, and its end is ambiguous.
+/// A 500, 502, 503 or 504 does not prove whether the request was applied
+/// (`Stage::Inconclusive`). A request that is not idempotent is then not sent
+/// again, and its outcome is ambiguous.
 ///
 /// ```
 /// use http::StatusCode;
 /// use steadfast::{Failure, reason};
 /// use steadfast_http::HttpClassifier;
 ///
-/// // As usual, and also: this proxy sheds load with 503 before it forwards
-/// // anything, and marks those answers.
+/// // This proxy sheds load with 503 before it forwards anything, and marks
+/// // those responses.
 /// let classifier = HttpClassifier::default().also(|outcome| {
 ///     let shed = outcome.status() == Some(StatusCode::SERVICE_UNAVAILABLE)
 ///         && outcome.header("x-shed") == Some("1");
-///     shed.then(|| Failure::responded(&reason::THROTTLED).throttling().into())
+///     shed.then(|| Err(Failure::responded(&reason::THROTTLED).throttling()))
 /// });
 /// # let _ = classifier;
 /// ```
 #[derive(Clone, Default)]
 pub struct HttpClassifier {
-    specials: Vec<Arc<Special>>,
+    rules: Vec<Arc<Rule>>,
     #[cfg(feature = "grpc")]
     grpc: bool,
 }
 
 impl HttpClassifier {
-    /// Reads gRPC's status where the head of an answer has one, and everything
-    /// else as usual.
+    /// Classifies responses by their gRPC status, if their head has one.
     ///
-    /// | status | sent again if |
+    /// | status | retried if |
     /// |---|---|
     /// | `UNAVAILABLE`, `DEADLINE_EXCEEDED` | idempotent |
-    /// | `RESOURCE_EXHAUSTED`, where the server says when | always: nothing was done |
+    /// | `RESOURCE_EXHAUSTED` with a delay | always: it was not applied |
     /// | others | never |
     ///
-    /// A status that comes after the head, in the trailers, is not seen: a server
-    /// that has begun to answer is not asked again. gRPC's calls are `POST`s, so
-    /// say of which it is true that they are idempotent with
-    /// `HttpRetry::also_idempotent`.
+    /// A status in the trailers is not seen. gRPC calls are `POST`s: state which of
+    /// them are idempotent with `HttpRetry::also_idempotent`.
     #[cfg(feature = "grpc")]
     pub fn grpc() -> Self {
         Self {
@@ -144,58 +128,75 @@ impl HttpClassifier {
         }
     }
 
-    /// Asks `special` first, and this one where `special` has nothing to say.
-    /// The delay that the peer asks for is added to a failure that has none.
+    /// Adds a rule that is asked before the others. It returns none for outcomes
+    /// that are not its concern. A delay in the headers is added to its failure.
     #[must_use]
-    pub fn also<F>(mut self, special: F) -> Self
+    pub fn also<F>(mut self, rule: F) -> Self
     where
-        F: Fn(&HttpOutcome<'_>) -> Option<Reading> + Send + Sync + 'static,
+        F: Fn(&HttpOutcome<'_>) -> Option<Result<(), Failure>> + Send + Sync + 'static,
     {
-        self.specials.push(Arc::new(special));
+        self.rules.push(Arc::new(rule));
         self
     }
 
-    /// Whether it was told nothing besides.
+    /// Returns whether every status below 400 is a success.
     #[cfg(any(feature = "tower", feature = "reqwest"))]
-    pub(crate) fn is_usual(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         #[cfg(feature = "grpc")]
         if self.grpc {
             return false;
         }
-        self.specials.is_empty()
+        self.rules.is_empty()
     }
 
-    /// What became of the attempt.
-    pub fn read(&self, outcome: &HttpOutcome<'_>) -> Reading {
-        // The newest first: what was said last narrows what was said before.
-        let special = self.specials.iter().rev().find_map(|read| read(outcome));
-        match (special, outcome.end) {
-            (Some(Reading::Failed(failure)), End::Answer(_, headers)) => {
-                status::with_hints(failure, "answered", headers, outcome.now).into()
-            }
-            (Some(reading), _) => reading,
-            (None, End::Answer(status, headers)) => self.usual(status, headers, outcome.now),
-            (None, End::Error(error)) => transport::read(error, outcome.now).into(),
+    /// Classifies an outcome.
+    ///
+    /// # Errors
+    /// If the attempt did not succeed.
+    pub fn classify(&self, outcome: &HttpOutcome<'_>) -> Result<(), Failure> {
+        let by_rule = self.rules.iter().rev().find_map(|rule| rule(outcome));
+        match (by_rule, outcome.end) {
+            (Some(Err(failure)), End::Response(_, headers)) => Err(status::with_hint(
+                failure,
+                "answered",
+                hint::parse(headers, outcome.now),
+            )),
+            (Some(result), _) => result,
+            (None, End::Response(status, headers)) => self.by_status(status, headers, outcome.now),
+            (None, End::Error(error)) => Err(transport::classify(error, outcome.now)),
         }
     }
 
-    fn usual(&self, status: StatusCode, headers: &HeaderMap, now: SystemTime) -> Reading {
+    fn by_status(
+        &self,
+        status: StatusCode,
+        headers: &HeaderMap,
+        now: SystemTime,
+    ) -> Result<(), Failure> {
         #[cfg(feature = "grpc")]
         if self.grpc
-            && let Some(reading) = grpc::read(headers, now)
+            && let Some(result) = grpc::classify(headers, now)
         {
-            return reading;
+            return result;
         }
-        status::read(status, headers, now)
+        status::classify(status, headers, now)
     }
 }
 
 impl fmt::Debug for HttpClassifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpClassifier")
-            .field("specials", &self.specials.len())
+            .field("rules", &self.rules.len())
             .finish()
     }
+}
+
+/// Forbids further attempts, because the body cannot be sent again.
+#[cfg(any(feature = "tower", feature = "reqwest", feature = "aws"))]
+pub(crate) fn cannot_resend(failure: Failure, why: impl fmt::Display) -> Failure {
+    let before = failure.note().unwrap_or("failed");
+    let note = format!("{before}; {why}, so it cannot be sent again");
+    failure.with_safety(Safety::No).with_note(note)
 }
 
 #[cfg(test)]

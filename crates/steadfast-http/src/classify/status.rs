@@ -1,4 +1,4 @@
-//! Statuses.
+//! HTTP statuses.
 
 use std::time::SystemTime;
 
@@ -7,14 +7,17 @@ use steadfast::failure::{FaultSide, Safety};
 use steadfast::reason::{THROTTLED, TIMEOUT};
 use steadfast::{Failure, Reason};
 
-use super::Reading;
 use crate::hint::{self, Hint};
 use crate::reason::{BAD_GATEWAY, REJECTED, SERVER_ERROR, TOO_EARLY, UNAVAILABLE};
 
-/// What a status and the headers beside it mean.
-pub(super) fn read(status: StatusCode, headers: &HeaderMap, now: SystemTime) -> Reading {
+/// Classifies a status, with the delay that the headers ask for.
+pub(super) fn classify(
+    status: StatusCode,
+    headers: &HeaderMap,
+    now: SystemTime,
+) -> Result<(), Failure> {
     let (failure, note) = match status.as_u16() {
-        ..400 => return Reading::Succeeded,
+        ..400 => return Ok(()),
         408 => (Failure::responded(&TIMEOUT).timed_out(), "HTTP 408"),
         425 => (Failure::responded(&TOO_EARLY), "HTTP 425"),
         429 => {
@@ -25,23 +28,13 @@ pub(super) fn read(status: StatusCode, headers: &HeaderMap, now: SystemTime) -> 
         502 => (server_error(&BAD_GATEWAY), "HTTP 502"),
         503 => (server_error(&UNAVAILABLE), "HTTP 503"),
         504 => (server_error(&TIMEOUT).timed_out(), "HTTP 504"),
-        _ => return rejected(status).into(),
+        _ => return Err(rejected(status)),
     };
-    with_hints(failure, note, headers, now).into()
+    Err(with_hint(failure, note, hint::parse(headers, now)))
 }
 
-/// Adds when the peer wants to be asked again, and notes it if that could not be
-/// read. A delay and a note that the failure has already are kept.
-pub(super) fn with_hints(
-    failure: Failure,
-    note: &'static str,
-    headers: &HeaderMap,
-    now: SystemTime,
-) -> Failure {
-    with_hint(failure, note, hint::read(headers, now))
-}
-
-/// The same, of a hint that was read already.
+/// Adds a hint and a note to a failure, and keeps those that it has already. An
+/// unreadable hint is noted.
 pub(super) fn with_hint(mut failure: Failure, note: &'static str, hint: Hint) -> Failure {
     let remark = match hint {
         Hint::None => None,
@@ -51,7 +44,7 @@ pub(super) fn with_hint(mut failure: Failure, note: &'static str, hint: Hint) ->
         }
         Hint::Never(header) => {
             failure.safety = Safety::No;
-            Some(("the peer asks not to be asked again", header))
+            Some(("the peer forbids a retry", header))
         }
         Hint::Unreadable(header) => Some(("no readable delay", header)),
     };
@@ -65,14 +58,14 @@ pub(super) fn with_hint(mut failure: Failure, note: &'static str, hint: Hint) ->
     }
 }
 
-/// The answer does not prove whether the request took effect.
+/// A response that does not prove whether the request was applied.
 fn server_error(reason: &'static Reason) -> Failure {
     Failure::inconclusive(reason).with_fault(FaultSide::Server)
 }
 
 fn rejected(status: StatusCode) -> Failure {
     let failure = match status.as_u16() {
-        // Refused by definition: the method or the version is not known there.
+        // Not applied by definition: the server does not know the method or the version.
         ..=499 | 501 | 505 => Failure::responded(&REJECTED),
         _ => Failure::inconclusive(&REJECTED),
     };

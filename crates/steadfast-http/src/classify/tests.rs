@@ -19,20 +19,15 @@ fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
     pairs.collect()
 }
 
-fn read(status: u16, pairs: &[(&'static str, &str)]) -> Option<Failure> {
+fn classify(status: u16, pairs: &[(&'static str, &str)]) -> Option<Failure> {
     let (status, headers) = (StatusCode::from_u16(status).unwrap(), headers(pairs));
-    let outcome = HttpOutcome::answer(status, &headers, UNIX_EPOCH);
-    match HttpClassifier::default().read(&outcome) {
-        Reading::Succeeded => None,
-        Reading::Failed(failure) => Some(failure),
-    }
+    let outcome = HttpOutcome::response(status, &headers, UNIX_EPOCH);
+    HttpClassifier::default().classify(&outcome).err()
 }
 
 fn error(error: &(dyn StdError + 'static)) -> Failure {
-    match HttpClassifier::default().read(&HttpOutcome::error(error, UNIX_EPOCH)) {
-        Reading::Succeeded => panic!("an error is no success"),
-        Reading::Failed(failure) => failure,
-    }
+    let outcome = HttpOutcome::error(error, UNIX_EPOCH);
+    HttpClassifier::default().classify(&outcome).unwrap_err()
 }
 
 fn asked(idempotent: bool, failure: &Failure) -> Result<Grounds, Cause> {
@@ -40,9 +35,9 @@ fn asked(idempotent: bool, failure: &Failure) -> Result<Grounds, Cause> {
 }
 
 #[test]
-fn seven_statuses_are_candidates_and_all_others_are_final() {
+fn seven_statuses_are_retryable_and_all_others_are_final() {
     for status in 100..1000 {
-        let failure = read(status, &[]);
+        let failure = classify(status, &[]);
         let retried = failure.as_ref().map(|failure| asked(true, failure).is_ok());
         let expected = match status {
             ..400 => None,
@@ -54,16 +49,16 @@ fn seven_statuses_are_candidates_and_all_others_are_final() {
 }
 
 #[test]
-fn what_is_not_idempotent_is_sent_again_only_where_the_answer_means_that_nothing_was_done() {
+fn a_request_that_is_not_idempotent_is_retried_only_if_the_status_proves_it_was_not_applied() {
     for status in [408, 500, 502, 503, 504] {
         assert_eq!(
-            asked(false, &read(status, &[]).unwrap()),
+            asked(false, &classify(status, &[]).unwrap()),
             Err(Cause::Unsafe),
             "{status}"
         );
     }
     for status in [425, 429] {
-        let failure = read(status, &[]).unwrap();
+        let failure = classify(status, &[]).unwrap();
         assert_eq!(
             asked(false, &failure),
             Ok(Grounds::ReasonAllows),
@@ -73,7 +68,7 @@ fn what_is_not_idempotent_is_sent_again_only_where_the_answer_means_that_nothing
 }
 
 #[test]
-fn an_answer_that_leaves_the_effect_open_counts_as_none() {
+fn a_5xx_does_not_prove_whether_the_request_was_applied() {
     for (status, stage) in [
         (400, Stage::Responded),
         (408, Stage::Responded),
@@ -86,7 +81,7 @@ fn an_answer_that_leaves_the_effect_open_counts_as_none() {
         (504, Stage::Inconclusive),
         (520, Stage::Inconclusive),
     ] {
-        assert_eq!(read(status, &[]).unwrap().stage, stage, "{status}");
+        assert_eq!(classify(status, &[]).unwrap().stage, stage, "{status}");
     }
 }
 
@@ -103,7 +98,7 @@ fn reason_throttling_timeout_and_fault_follow_from_the_status() {
         (504, &TIMEOUT, false, true, FaultSide::Server),
         (507, &REJECTED, false, false, FaultSide::Server),
     ] {
-        let failure = read(status, &[]).unwrap();
+        let failure = classify(status, &[]).unwrap();
         assert_eq!(failure.reason, reason, "{status}");
         assert_eq!(
             (failure.throttling, failure.timeout),
@@ -116,11 +111,11 @@ fn reason_throttling_timeout_and_fault_follow_from_the_status() {
 }
 
 #[test]
-fn a_hint_is_taken_and_an_unreadable_one_is_noted_without_its_value() {
-    let failure = read(503, &[("retry-after", "7")]).unwrap();
+fn a_hint_is_kept_and_an_unreadable_one_is_noted_without_its_value() {
+    let failure = classify(503, &[("retry-after", "7")]).unwrap();
     assert_eq!(failure.hint, Some(Duration::from_secs(7)));
     assert_eq!(failure.note(), Some("HTTP 503"));
-    let failure = read(503, &[("retry-after", "-7 secret")]).unwrap();
+    let failure = classify(503, &[("retry-after", "-7 secret")]).unwrap();
     assert_eq!(failure.hint, None);
     assert_eq!(
         failure.note(),
@@ -130,13 +125,13 @@ fn a_hint_is_taken_and_an_unreadable_one_is_noted_without_its_value() {
 
 #[test]
 fn a_pushback_that_forbids_retries_makes_the_failure_final() {
-    let failure = read(503, &[("grpc-retry-pushback-ms", "-1")]).unwrap();
+    let failure = classify(503, &[("grpc-retry-pushback-ms", "-1")]).unwrap();
     assert_eq!(failure.safety, Safety::No);
-    let note = "HTTP 503, the peer asks not to be asked again in grpc-retry-pushback-ms";
+    let note = "HTTP 503, the peer forbids a retry in grpc-retry-pushback-ms";
     assert_eq!(failure.note(), Some(note));
 }
 
-/// What a library makes of an error.
+/// An error of a library that wraps another.
 #[derive(Debug)]
 struct Wrapped(Option<Box<dyn StdError + Send + Sync>>);
 
@@ -164,7 +159,7 @@ fn a_refused_connection_proves_that_nothing_was_sent_however_it_is_wrapped() {
 }
 
 #[test]
-fn a_cut_connection_and_an_error_that_says_nothing_are_in_flight() {
+fn a_cut_connection_and_an_unknown_error_are_in_flight() {
     let cut = error(&Wrapped(Some(Box::new(io::Error::from(
         io::ErrorKind::ConnectionReset,
     )))));
@@ -201,33 +196,32 @@ fn an_endless_chain_of_errors_ends() {
 }
 
 #[test]
-fn what_is_said_last_is_asked_first_and_what_nobody_speaks_of_is_as_usual() {
+fn the_last_rule_is_asked_first_and_without_a_rule_the_status_decides() {
     let classifier = HttpClassifier::default()
         .also(|outcome| {
-            (outcome.status()?.as_u16() == 404).then(|| Failure::responded(&UNAVAILABLE).into())
+            (outcome.status()?.as_u16() == 404).then(|| Err(Failure::responded(&UNAVAILABLE)))
         })
         .also(|outcome| {
             let absent = outcome.status()?.as_u16() == 404 && outcome.header("x-absent").is_some();
-            absent.then_some(Reading::Succeeded)
+            absent.then_some(Ok(()))
         });
-    let read = |status: u16, headers: &HeaderMap| {
+    let classify = |status: u16, headers: &HeaderMap| {
         let status = StatusCode::from_u16(status).unwrap();
-        match classifier.read(&HttpOutcome::answer(status, headers, UNIX_EPOCH)) {
-            Reading::Succeeded => None,
-            Reading::Failed(failure) => Some((failure.reason, failure.hint)),
-        }
+        let outcome = HttpOutcome::response(status, headers, UNIX_EPOCH);
+        let failure = classifier.classify(&outcome).err();
+        failure.map(|failure| (failure.reason, failure.hint))
     };
     let hinted = headers(&[("retry-after", "3")]);
     assert_eq!(
-        read(404, &hinted),
+        classify(404, &hinted),
         Some((&UNAVAILABLE, Some(Duration::from_secs(3))))
     );
-    assert_eq!(read(404, &headers(&[("x-absent", "1")])), None);
-    assert_eq!(read(410, &HeaderMap::new()), Some((&REJECTED, None)));
+    assert_eq!(classify(404, &headers(&[("x-absent", "1")])), None);
+    assert_eq!(classify(410, &HeaderMap::new()), Some((&REJECTED, None)));
 }
 
 #[test]
-fn a_special_case_can_look_for_an_error_of_its_own_behind_the_error() {
+fn a_rule_can_look_for_an_error_in_the_chain_of_sources() {
     let wrapped = Wrapped(Some(Box::new(io::Error::from(io::ErrorKind::BrokenPipe))));
     let outcome = HttpOutcome::error(&wrapped, UNIX_EPOCH);
     assert!(outcome.caused_by::<io::Error>().is_some());

@@ -1,4 +1,4 @@
-//! `google.rpc.RetryInfo`, as gRPC servers put it into their error details.
+//! `google.rpc.RetryInfo` in the error details of gRPC servers.
 
 use std::time::Duration;
 
@@ -11,42 +11,42 @@ use super::{Hint, wait};
 
 pub(super) const HEADER: &str = "grpc-status-details-bin";
 
-/// Details longer than this are not looked at. Servers and proxies allow
-/// metadata of 8 KiB or 16 KiB in all.
-const LARGEST: usize = 16 * 1024;
+/// Longer details are not parsed. Servers and proxies allow 8 KiB or 16 KiB of
+/// metadata in all.
+const MAX_LEN: usize = 16 * 1024;
 
 const RETRY_INFO: &str = "google.rpc.RetryInfo";
 
-/// gRPC writes base64 without padding and accepts it with.
+/// gRPC writes base64 without padding and accepts padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// What the header says. Details without a `RetryInfo` say nothing.
-pub(super) fn read(value: &[u8]) -> Hint {
-    let bytes = (value.len() <= LARGEST).then(|| BASE64.decode(value));
+/// Parses the header. Details without a `RetryInfo` are no hint.
+pub(super) fn parse(value: &[u8]) -> Hint {
+    let bytes = (value.len() <= MAX_LEN).then(|| BASE64.decode(value));
     match bytes {
-        Some(Ok(bytes)) => read_bytes(&bytes),
+        Some(Ok(bytes)) => parse_bytes(&bytes),
         Some(Err(_)) | None => Hint::Unreadable(HEADER),
     }
 }
 
-/// What the details say, once they are bytes.
-pub(crate) fn read_bytes(details: &[u8]) -> Hint {
+/// Parses the decoded details.
+pub(crate) fn parse_bytes(details: &[u8]) -> Hint {
     delay(details).unwrap_or(Hint::Unreadable(HEADER))
 }
 
 fn delay(details: &[u8]) -> Option<Hint> {
-    if details.len() > LARGEST {
+    if details.len() > MAX_LEN {
         return None;
     }
-    let status = Status::decode(details).ok()?;
+    let status = RpcStatus::decode(details).ok()?;
     let named = |any: &&Any| any.type_url.rsplit('/').next() == Some(RETRY_INFO);
     let Some(any) = status.details.iter().find(named) else {
         return Some(Hint::None);
     };
-    let info = RetryInfo::decode(any.value.as_slice()).ok()?;
+    let info = RpcRetryInfo::decode(any.value.as_slice()).ok()?;
     let Some(Delay { seconds, nanos }) = info.retry_delay else {
         return Some(Hint::None);
     };
@@ -56,11 +56,10 @@ fn delay(details: &[u8]) -> Option<Hint> {
     Some(wait(Duration::new(u64::try_from(seconds).ok()?, nanos)))
 }
 
-// The messages as far as they matter here; fields that are not named are
-// skipped.
+// The messages, without the fields that are not needed here.
 
 #[derive(prost::Message)]
-struct Status {
+struct RpcStatus {
     #[prost(message, repeated, tag = "3")]
     details: Vec<Any>,
 }
@@ -74,7 +73,7 @@ struct Any {
 }
 
 #[derive(prost::Message)]
-struct RetryInfo {
+struct RpcRetryInfo {
     #[prost(message, optional, tag = "1")]
     retry_delay: Option<Delay>,
 }
@@ -96,16 +95,16 @@ mod tests {
         let retry_delay = Some(Delay { seconds, nanos });
         let any = Any {
             type_url: type_url.to_owned(),
-            value: RetryInfo { retry_delay }.encode_to_vec(),
+            value: RpcRetryInfo { retry_delay }.encode_to_vec(),
         };
-        let status = Status { details: vec![any] };
+        let status = RpcStatus { details: vec![any] };
         BASE64.encode(status.encode_to_vec()).into_bytes()
     }
 
-    /// Code 14, message "x", one `RetryInfo` of 1.5 s: put down byte by byte
-    /// from the definitions, so that a slip in the messages above shows.
+    /// Code 14, message "x", one `RetryInfo` of 1.5 s, written byte by byte from the
+    /// definitions to check the messages above.
     #[test]
-    fn a_retry_info_is_read_off_the_wire() {
+    fn a_retry_info_is_parsed() {
         let duration = [0x08, 0x01, 0x10, 0x80, 0xca, 0xb5, 0xee, 0x01];
         let info = [&[0x0a, duration.len() as u8][..], &duration].concat();
         let url = b"type.googleapis.com/google.rpc.RetryInfo";
@@ -119,24 +118,24 @@ mod tests {
         let status = [&[0x08, 14, 0x12, 1, b'x', 0x1a, any.len() as u8][..], &any].concat();
         let expected = Hint::Wait(Duration::from_millis(1500));
         let unpadded = BASE64.encode(&status);
-        assert_eq!(read(unpadded.trim_end_matches('=').as_bytes()), expected);
-        assert_eq!(read(unpadded.as_bytes()), expected);
+        assert_eq!(parse(unpadded.trim_end_matches('=').as_bytes()), expected);
+        assert_eq!(parse(unpadded.as_bytes()), expected);
     }
 
     #[test]
-    fn other_details_say_nothing_and_impossible_durations_cannot_be_read() {
+    fn other_details_are_no_hint_and_invalid_durations_are_unreadable() {
         let url = "type.googleapis.com/google.rpc.RetryInfo";
-        assert_eq!(read(&details("x/google.rpc.Help", 1, 0)), Hint::None);
-        assert_eq!(read(&details(url, 0, 0)), Hint::None);
+        assert_eq!(parse(&details("x/google.rpc.Help", 1, 0)), Hint::None);
+        assert_eq!(parse(&details(url, 0, 0)), Hint::None);
         assert_eq!(
-            read(&details(url, i64::MAX, 0)),
-            Hint::Wait(super::super::LONGEST)
+            parse(&details(url, i64::MAX, 0)),
+            Hint::Wait(super::super::MAX_DELAY)
         );
         for (seconds, nanos) in [(-1, 0), (1, -1), (1, 1_000_000_000), (i64::MIN, 0)] {
-            let hint = read(&details(url, seconds, nanos));
+            let hint = parse(&details(url, seconds, nanos));
             assert_eq!(hint, Hint::Unreadable(HEADER), "{seconds} s {nanos} ns");
         }
-        assert_eq!(read(b"not base64!"), Hint::Unreadable(HEADER));
-        assert_eq!(read(&[b'A'; LARGEST + 1]), Hint::Unreadable(HEADER));
+        assert_eq!(parse(b"not base64!"), Hint::Unreadable(HEADER));
+        assert_eq!(parse(&[b'A'; MAX_LEN + 1]), Hint::Unreadable(HEADER));
     }
 }

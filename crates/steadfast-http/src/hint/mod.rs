@@ -1,11 +1,9 @@
-//! When the peer wants to be asked again.
+//! Parses the delays that a peer asks for.
 //!
-//! A hint is input from the network. Each is parsed to the letter of its
-//! definition, and what does not parse is no hint: guessing at a delay that was
-//! garbled on its way would be worse than the client's own backoff. A number
-//! too large to mean anything is cut at [`LONGEST`], which no deadline allows
-//! and the engine refuses to wait for; a delay of nought, or a date that has
-//! passed, asks for nothing.
+//! A hint is untrusted input. Each is parsed strictly, and an invalid one is
+//! ignored: the client's own backoff is better than a guess. A delay is cut at
+//! [`MAX_DELAY`], which the engine refuses to wait for. A delay of zero and a date
+//! in the past ask for nothing.
 //!
 //! | header | value |
 //! |---|---|
@@ -15,8 +13,7 @@
 //! | `grpc-retry-pushback-ms` | milliseconds; anything else means "do not retry" (gRFC A6) |
 //! | `grpc-status-details-bin` | `google.rpc.RetryInfo`, with the feature `grpc` |
 //!
-//! Where there are several, the longest counts: coming back before it would be
-//! against somebody's word.
+//! Of several hints the longest counts.
 
 #[cfg(feature = "grpc")]
 pub(crate) mod details;
@@ -25,19 +22,19 @@ use std::time::{Duration, SystemTime};
 
 use http::HeaderMap;
 
-/// Longer hints than this are cut to it.
-pub const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+/// The longest delay that a hint can have. Longer ones are cut.
+pub const MAX_DELAY: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
-/// What the headers of an answer say about when to come back.
+/// The delay that the headers of a response ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
-    /// Nothing, or "now".
+    /// None, or zero.
     None,
-    /// Not before so long; at most [`LONGEST`].
+    /// At least so long; never more than [`MAX_DELAY`].
     Wait(Duration),
-    /// This header says that there shall be no retry.
+    /// This header forbids a retry.
     Never(&'static str),
-    /// This header is there, but cannot be read, and no other can.
+    /// This header is invalid, and no other is valid.
     Unreadable(&'static str),
 }
 
@@ -45,25 +42,24 @@ type Parse = fn(&[u8], SystemTime) -> Hint;
 
 const HEADERS: &[(&str, Parse)] = &[
     ("retry-after", |value, now| {
-        either(seconds(value), || date(value, now), "Retry-After")
+        retry_after(value, now).map_or(Hint::Unreadable("Retry-After"), wait)
     }),
     ("retry-after-ms", |value, _| {
-        either(millis(value), || None, "retry-after-ms")
+        millis(value).map_or(Hint::Unreadable("retry-after-ms"), wait)
     }),
     ("x-amz-retry-after", |value, _| {
-        either(millis(value), || None, "x-amz-retry-after")
+        millis(value).map_or(Hint::Unreadable("x-amz-retry-after"), wait)
     }),
     (PUSHBACK, |value, _| {
         millis(value).map_or(Hint::Never(PUSHBACK), wait)
     }),
     #[cfg(feature = "grpc")]
-    (details::HEADER, |value, _| details::read(value)),
+    (details::HEADER, |value, _| details::parse(value)),
 ];
 
 pub(crate) const PUSHBACK: &str = "grpc-retry-pushback-ms";
 
-/// What the headers say, given the wall-clock time. Never panics, whatever they
-/// are.
+/// Parses the hints in the headers. `now` is the wall-clock time, for dates.
 ///
 /// ```
 /// use std::time::{Duration, UNIX_EPOCH};
@@ -73,21 +69,21 @@ pub(crate) const PUSHBACK: &str = "grpc-retry-pushback-ms";
 /// let mut headers = HeaderMap::new();
 /// headers.insert("retry-after", "Thu, 01 Jan 1970 00:01:00 GMT".parse().unwrap());
 /// let now = UNIX_EPOCH + Duration::from_secs(50);
-/// assert_eq!(hint::read(&headers, now), Hint::Wait(Duration::from_secs(10)));
+/// assert_eq!(hint::parse(&headers, now), Hint::Wait(Duration::from_secs(10)));
 /// ```
-pub fn read(headers: &HeaderMap, now: SystemTime) -> Hint {
+pub fn parse(headers: &HeaderMap, now: SystemTime) -> Hint {
     HEADERS
         .iter()
         .flat_map(|(name, parse)| {
             let values = headers.get_all(*name).into_iter();
             values.map(move |value| parse(value.as_bytes(), now))
         })
-        .fold(Hint::None, Hint::and)
+        .fold(Hint::None, Hint::merge)
 }
 
 impl Hint {
-    /// Both hints as one.
-    pub(crate) fn and(self, other: Hint) -> Hint {
+    /// Merges two hints into one.
+    pub(crate) fn merge(self, other: Hint) -> Hint {
         match (self, other) {
             (never @ Hint::Never(_), _) | (_, never @ Hint::Never(_)) => never,
             (Hint::Wait(one), Hint::Wait(other)) => Hint::Wait(one.max(other)),
@@ -98,22 +94,20 @@ impl Hint {
     }
 }
 
-fn either(
-    one: Option<Duration>,
-    other: impl FnOnce() -> Option<Duration>,
-    header: &'static str,
-) -> Hint {
-    one.or_else(other).map_or(Hint::Unreadable(header), wait)
+/// Parses the value of `Retry-After`: seconds, or a date. `now` is the wall-clock
+/// time. Returns none if it is invalid.
+pub fn retry_after(value: &[u8], now: SystemTime) -> Option<Duration> {
+    seconds(value).or_else(|| date(value, now))
 }
 
 fn wait(delay: Duration) -> Hint {
     match delay.is_zero() {
         true => Hint::None,
-        false => Hint::Wait(delay.min(LONGEST)),
+        false => Hint::Wait(delay.min(MAX_DELAY)),
     }
 }
 
-/// Reads the seconds of a `Retry-After` header: digits and nothing else.
+/// Parses the seconds of `Retry-After`: digits and nothing else.
 pub fn seconds(value: &[u8]) -> Option<Duration> {
     digits(value).map(Duration::from_secs)
 }
@@ -122,7 +116,7 @@ fn millis(value: &[u8]) -> Option<Duration> {
     digits(value).map(Duration::from_millis)
 }
 
-/// Digits and nothing else, however many.
+/// Parses a number of any length, which may be too large for the type.
 fn digits(value: &[u8]) -> Option<u64> {
     if value.is_empty() {
         return None;
@@ -133,7 +127,7 @@ fn digits(value: &[u8]) -> Option<u64> {
     })
 }
 
-/// A date in any of HTTP's three formats; one that has passed is nought away.
+/// Parses a date in any of HTTP's three formats. A date in the past is zero away.
 fn date(value: &[u8], now: SystemTime) -> Option<Duration> {
     let text = std::str::from_utf8(value).ok()?;
     let then = httpdate::parse_http_date(text).ok()?;

@@ -8,7 +8,7 @@ use super::*;
 fn hint(name: &'static str, value: impl AsRef<[u8]>) -> Hint {
     let mut headers = HeaderMap::new();
     headers.insert(name, HeaderValue::from_bytes(value.as_ref()).unwrap());
-    read(&headers, at(1_000_000))
+    parse(&headers, at(1_000_000))
 }
 
 fn at(seconds: u64) -> SystemTime {
@@ -20,7 +20,7 @@ fn secs(seconds: u64) -> Hint {
 }
 
 #[test]
-fn seconds_milliseconds_and_dates_are_read() {
+fn seconds_milliseconds_and_dates_are_parsed() {
     assert_eq!(hint("retry-after", "2"), secs(2));
     assert_eq!(hint("retry-after", "0002"), secs(2));
     assert_eq!(
@@ -45,7 +45,7 @@ fn seconds_milliseconds_and_dates_are_read() {
 }
 
 #[test]
-fn now_and_the_past_ask_for_nothing() {
+fn zero_and_the_past_ask_for_nothing() {
     assert_eq!(hint("retry-after", "0"), Hint::None);
     assert_eq!(
         hint("retry-after", "Thu, 01 Jan 1970 00:00:00 GMT"),
@@ -56,7 +56,7 @@ fn now_and_the_past_ask_for_nothing() {
 }
 
 #[test]
-fn what_is_beyond_meaning_is_cut() {
+fn a_delay_that_is_too_long_is_cut() {
     for value in [
         "9".repeat(10_000),
         u64::MAX.to_string(),
@@ -64,23 +64,23 @@ fn what_is_beyond_meaning_is_cut() {
     ] {
         assert_eq!(
             hint("retry-after", &value),
-            Hint::Wait(LONGEST),
+            Hint::Wait(MAX_DELAY),
             "{} digits",
             value.len()
         );
     }
     assert_eq!(
         hint("retry-after", "Fri, 31 Dec 9999 23:59:59 GMT"),
-        Hint::Wait(LONGEST)
+        Hint::Wait(MAX_DELAY)
     );
     assert_eq!(
         hint("retry-after-ms", "9".repeat(10_000)),
-        Hint::Wait(LONGEST)
+        Hint::Wait(MAX_DELAY)
     );
 }
 
 #[test]
-fn what_is_not_to_the_letter_is_no_hint_and_says_which_header() {
+fn an_invalid_value_is_no_hint_and_names_its_header() {
     for value in [
         "-1",
         "+1",
@@ -117,21 +117,21 @@ fn what_is_not_to_the_letter_is_no_hint_and_says_which_header() {
 }
 
 #[test]
-fn a_grpc_server_that_pushes_back_for_ever_is_obeyed() {
+fn a_negative_or_unreadable_pushback_forbids_a_retry() {
     assert_eq!(hint(PUSHBACK, "-1"), Hint::Never(PUSHBACK));
     assert_eq!(hint(PUSHBACK, "soon"), Hint::Never(PUSHBACK));
 }
 
 #[test]
-fn of_several_hints_the_longest_counts_and_a_readable_one_beats_an_unreadable_one() {
+fn the_longest_hint_counts_and_a_valid_one_beats_an_invalid_one() {
     let mut headers = HeaderMap::new();
     headers.append("retry-after", "1".parse().unwrap());
     headers.append("retry-after", "3".parse().unwrap());
     headers.insert("retry-after-ms", "2500".parse().unwrap());
     headers.insert("x-amz-retry-after", "garbage".parse().unwrap());
-    assert_eq!(read(&headers, at(0)), secs(3));
+    assert_eq!(parse(&headers, at(0)), secs(3));
     headers.insert(PUSHBACK, "-1".parse().unwrap());
-    assert_eq!(read(&headers, at(0)), Hint::Never(PUSHBACK));
+    assert_eq!(parse(&headers, at(0)), Hint::Never(PUSHBACK));
 }
 
 const NAMES: [&str; 5] = [
@@ -144,7 +144,7 @@ const NAMES: [&str; 5] = [
 
 proptest! {
     #[test]
-    fn no_bytes_make_it_panic_or_wait_longer_than_the_longest(
+    fn no_bytes_cause_a_panic_or_a_delay_beyond_the_maximum(
         name in proptest::sample::select(NAMES.to_vec()),
         bytes in prop_oneof![
             proptest::collection::vec(any::<u8>(), 0..200),
@@ -158,24 +158,24 @@ proptest! {
         if let Ok(value) = HeaderValue::from_bytes(&bytes) {
             let mut headers = HeaderMap::new();
             headers.insert(name, value);
-            if let Hint::Wait(delay) = read(&headers, at(now)) {
-                prop_assert!(!delay.is_zero() && delay <= LONGEST);
+            if let Hint::Wait(delay) = parse(&headers, at(now)) {
+                prop_assert!(!delay.is_zero() && delay <= MAX_DELAY);
             }
         }
     }
 
     #[test]
-    fn every_number_of_seconds_is_itself_or_the_longest(seconds in any::<u64>()) {
-        let expected = Duration::from_secs(seconds).min(LONGEST);
+    fn every_number_of_seconds_is_kept_or_cut_to_the_maximum(seconds in any::<u64>()) {
+        let expected = Duration::from_secs(seconds).min(MAX_DELAY);
         let expected = if seconds == 0 { Hint::None } else { Hint::Wait(expected) };
         prop_assert_eq!(hint("retry-after", seconds.to_string()), expected);
     }
 
     #[test]
-    fn every_date_ahead_is_as_far_as_it_is(ahead in 1..31_622_400_u64, now in 0..4_000_000_000_u64) {
+    fn every_future_date_is_a_delay_until_then(ahead in 1..31_622_400_u64, now in 0..4_000_000_000_u64) {
         let mut headers = HeaderMap::new();
         let date = httpdate::fmt_http_date(at(now + ahead));
         headers.insert("retry-after", date.parse().unwrap());
-        prop_assert_eq!(read(&headers, at(now)), secs(ahead));
+        prop_assert_eq!(parse(&headers, at(now)), secs(ahead));
     }
 }

@@ -1,9 +1,10 @@
-//! All that an HTTP client has to decide about retries, in one value.
+//! The settings by which an HTTP client retries.
 //!
-//! The integrations take the same policy, so that what is said of one holds for
-//! the others, and clients of different kinds can share a budget.
+//! All integrations take the same value. So one setting means the same in all of
+//! them, and clients of different libraries can share a budget.
 
 mod per_host;
+mod run;
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,28 +14,28 @@ use steadfast::strategy::{Limits, WhenLimited, WorstCase};
 use steadfast::{Adaptive, InvalidSetting, RetryEvent, RetryStrategy, Standard};
 
 use crate::classify::HttpClassifier;
-use crate::idempotent::{RequestHead, is_idempotent};
+use crate::idempotent::RequestHead;
 use per_host::PerHost;
+pub(crate) use run::{FailedAttempt, HttpResponse, address, fail_at_once, run};
 
-/// How HTTP requests are retried: by which strategy, within what time, read by
-/// which classifier.
+/// The strategy, the time limits and the classifier by which requests are retried.
 ///
 /// ```
 /// use std::time::Duration;
 /// use steadfast::Standard;
 /// use steadfast_http::HttpRetry;
 ///
-/// let policy = HttpRetry::guidance().timeout(Duration::from_secs(10));
+/// let retry = HttpRetry::guidance().timeout(Duration::from_secs(10));
 ///
-/// // Two policies that pay from one budget.
+/// // Two that share one budget.
 /// let strategy = Standard::aws_2_1();
 /// let reads = HttpRetry::new(strategy.clone())?.attempt_timeout(Duration::from_millis(200));
 /// let writes = HttpRetry::new(strategy)?.timeout(Duration::from_secs(5));
-/// # let _ = (policy, reads, writes);
+/// # let _ = (retry, reads, writes);
 /// # Ok::<(), steadfast::InvalidSetting>(())
 /// ```
 ///
-/// Clones are cheap, and share the budget.
+/// Clones are cheap and share the budget.
 #[derive(Clone)]
 pub struct HttpRetry {
     inner: Arc<Inner>,
@@ -60,95 +61,97 @@ enum Strategies {
     PerHost(Arc<PerHost>),
 }
 
-/// Bodies are kept up to this size if nothing else is said.
-const BODY_LIMIT: usize = 64 * 1024;
+const DEFAULT_BODY_LIMIT: usize = 64 * 1024;
 
 impl HttpRetry {
-    /// The Smithy guidance's numbers, one budget for all hosts.
+    /// Uses the numbers of the Smithy guidance, with one budget for all hosts.
     /// See [`Standard::guidance`].
     pub fn guidance() -> Self {
-        Self::of(Strategies::Shared(Arc::new(Standard::guidance())))
+        Self::from_strategies(Strategies::Shared(Arc::new(Standard::guidance())))
     }
 
-    /// What the AWS SDKs call retry behaviour 2.0. See [`Standard::aws_2_0`].
+    /// Uses retry behaviour 2.0 of the AWS SDKs. See [`Standard::aws_2_0`].
     pub fn aws_2_0() -> Self {
-        Self::of(Strategies::Shared(Arc::new(Standard::aws_2_0())))
+        Self::from_strategies(Strategies::Shared(Arc::new(Standard::aws_2_0())))
     }
 
-    /// What the AWS SDKs call retry behaviour 2.1. See [`Standard::aws_2_1`].
+    /// Uses retry behaviour 2.1 of the AWS SDKs. See [`Standard::aws_2_1`].
     pub fn aws_2_1() -> Self {
-        Self::of(Strategies::Shared(Arc::new(Standard::aws_2_1())))
+        Self::from_strategies(Strategies::Shared(Arc::new(Standard::aws_2_1())))
     }
 
-    /// The guidance's numbers, and for each host a send rate that follows its
-    /// throttling. See [`Adaptive`].
+    /// Uses the numbers of the Smithy guidance, and for each host a send rate that
+    /// follows its throttling. See [`Adaptive`].
     pub fn adaptive() -> Self {
         let adaptive = || Adaptive::new(Standard::guidance(), WhenLimited::Wait);
-        Self::of(Strategies::PerHost(Arc::new(PerHost::new(adaptive))))
+        Self::from_strategies(Strategies::PerHost(Arc::new(PerHost::new(adaptive))))
     }
 
-    /// A strategy of one's own for all hosts. Clones of a strategy share its
-    /// budget, so policies made of clones do.
+    /// Uses a strategy of your own for all hosts. Clones of a strategy share its
+    /// budget.
     ///
     /// # Errors
-    /// If the strategy does not bound the attempts by itself; such a one needs
+    /// If the strategy does not bound the attempts by itself; see
     /// [`within`](Self::within).
     pub fn new(strategy: impl RetryStrategy + 'static) -> Result<Self, InvalidSetting> {
-        bounded(&strategy)?;
-        Ok(Self::of(Strategies::Shared(Arc::new(strategy))))
+        require_bound(&strategy)?;
+        Ok(Self::from_strategies(Strategies::Shared(Arc::new(
+            strategy,
+        ))))
     }
 
-    /// A strategy of one's own, bounded by time: also one that never gives up
-    /// by itself.
+    /// Uses a strategy of your own for this time at most. The strategy need not
+    /// bound the attempts.
     pub fn within(timeout: Duration, strategy: impl RetryStrategy + 'static) -> Self {
-        Self::of(Strategies::Shared(Arc::new(strategy))).timeout(timeout)
+        Self::from_strategies(Strategies::Shared(Arc::new(strategy))).timeout(timeout)
     }
 
-    /// A strategy, and so a budget, for each host (and port), made when it is
-    /// first asked for. A host that fails then does not use up what others
-    /// need. From the 1025th host on, hosts share one.
+    /// Uses a strategy, and so a budget, for each host and port. A host that fails
+    /// does not use up the budget of others. From the 1025th host on, hosts share
+    /// one.
     ///
     /// # Errors
-    /// If such a strategy does not bound the attempts by itself.
+    /// If the strategy does not bound the attempts by itself.
     pub fn per_host<S: RetryStrategy + 'static>(
         make: impl Fn() -> S + Send + Sync + 'static,
     ) -> Result<Self, InvalidSetting> {
         let strategies = PerHost::new(make);
-        bounded(&strategies.others())?;
-        Ok(Self::of(Strategies::PerHost(Arc::new(strategies))))
+        require_bound(&strategies.others())?;
+        Ok(Self::from_strategies(Strategies::PerHost(Arc::new(
+            strategies,
+        ))))
     }
 
-    /// Gives each request so much time, attempts and waits together, up to the
-    /// head of the answer.
+    /// Limits the time of each request: attempts and waits, up to the head of the
+    /// response.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.inner().timeout = Some(timeout);
         self
     }
 
-    /// Gives each attempt so much time, or what is left of the whole if that is
-    /// less. An attempt that takes longer counts as in flight.
+    /// Limits the time of each attempt. An attempt that takes longer counts as in
+    /// flight.
     #[must_use]
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
         self.inner().attempt_timeout = Some(timeout);
         self
     }
 
-    /// Reads outcomes with this classifier.
+    /// Classifies outcomes with this classifier.
     #[must_use]
     pub fn classify(mut self, classifier: HttpClassifier) -> Self {
         self.inner().classifier = classifier;
         self
     }
 
-    /// Takes these requests for idempotent besides those that
-    /// [`is_idempotent`](crate::is_idempotent) knows: a search that is a `POST`,
-    /// a call of gRPC that only reads.
+    /// States which requests are idempotent besides those that
+    /// [`is_idempotent`](crate::is_idempotent) knows, such as a search by `POST`.
     ///
     /// ```
     /// # use steadfast_http::HttpRetry;
-    /// let policy = HttpRetry::guidance().also_idempotent(|request| request.path == "/search");
-    /// # let _ = policy;
+    /// let retry = HttpRetry::guidance().also_idempotent(|request| request.path == "/search");
+    /// # let _ = retry;
     /// ```
     #[must_use]
     pub fn also_idempotent(
@@ -159,23 +162,22 @@ impl HttpRetry {
         self
     }
 
-    /// Keeps what was sent of a body up to this many bytes (64 KiB if nothing
-    /// is said), to send it again. A request of which more was sent is not
-    /// retried, and its history says why.
+    /// Keeps this many bytes of a body, to send it again; 64 KiB by default. A
+    /// request that has sent more is not retried, and its history says why.
     #[must_use]
     pub fn body_limit(mut self, bytes: usize) -> Self {
         self.inner().body_limit = bytes;
         self
     }
 
-    /// Tells `observer` of every retry and every refusal.
+    /// Reports every retry and every refusal to `observer`.
     #[must_use]
     pub fn observe(mut self, observer: impl Fn(&RetryEvent<'_>) + Send + Sync + 'static) -> Self {
         self.inner().observer = Some(Arc::new(observer));
         self
     }
 
-    /// The most that it does to one request.
+    /// Returns the most that one request can do.
     pub fn worst_case(&self) -> WorstCase {
         let Inner {
             strategies,
@@ -194,14 +196,14 @@ impl HttpRetry {
         }
     }
 
-    fn of(strategies: Strategies) -> Self {
+    fn from_strategies(strategies: Strategies) -> Self {
         let inner = Inner {
             strategies,
             classifier: HttpClassifier::default(),
             idempotent: None,
             timeout: None,
             attempt_timeout: None,
-            body_limit: BODY_LIMIT,
+            body_limit: DEFAULT_BODY_LIMIT,
             observer: None,
         };
         Self {
@@ -212,52 +214,10 @@ impl HttpRetry {
     fn inner(&mut self) -> &mut Inner {
         Arc::make_mut(&mut self.inner)
     }
-}
-
-/// What the integrations ask of it.
-impl HttpRetry {
-    /// The strategy for a request to this address.
-    pub(crate) fn strategy_for(&self, address: impl FnOnce() -> String) -> Arc<dyn RetryStrategy> {
-        match &self.inner.strategies {
-            Strategies::Shared(strategy) => Arc::clone(strategy),
-            Strategies::PerHost(strategies) => strategies.for_host(address()),
-        }
-    }
-
-    pub(crate) fn classifier(&self) -> &HttpClassifier {
-        &self.inner.classifier
-    }
-
-    /// Whether this request may be sent twice.
-    pub(crate) fn is_idempotent(&self, head: &RequestHead<'_>) -> bool {
-        let also = self.inner.idempotent.as_ref();
-        is_idempotent(head.method, head.headers) || also.is_some_and(|also| also(head))
-    }
 
     #[cfg(feature = "tower")]
     pub(crate) fn body_limit_bytes(&self) -> usize {
         self.inner.body_limit
-    }
-
-    /// The description of one request, to be run.
-    pub(crate) fn retry<S: RetryStrategy>(&self, strategy: S) -> steadfast::Retry<'_, S> {
-        let Inner {
-            timeout,
-            attempt_timeout,
-            observer,
-            ..
-        } = &*self.inner;
-        let mut retry = steadfast::retry(strategy).service("http");
-        if let Some(timeout) = *timeout {
-            retry = retry.timeout(timeout);
-        }
-        if let Some(timeout) = *attempt_timeout {
-            retry = retry.attempt_timeout(timeout);
-        }
-        if let Some(observer) = observer {
-            retry = retry.observe(&**observer);
-        }
-        retry
     }
 }
 
@@ -278,8 +238,8 @@ impl fmt::Debug for HttpRetry {
     }
 }
 
-/// A strategy that tries for ever must not meet a request that waits for ever.
-pub(crate) fn bounded(strategy: &dyn RetryStrategy) -> Result<(), InvalidSetting> {
+/// Rejects a strategy that would retry forever without a timeout.
+pub(crate) fn require_bound(strategy: &dyn RetryStrategy) -> Result<(), InvalidSetting> {
     match strategy.info().worst_case(&Limits::default()).attempts {
         Some(_) => Ok(()),
         None => Err(InvalidSetting::new(
@@ -295,7 +255,7 @@ mod tests {
     use steadfast::{BestEffort, StrategyExt};
 
     #[test]
-    fn a_policy_without_a_bound_is_refused_when_it_is_built() {
+    fn a_strategy_without_a_bound_is_rejected_when_it_is_set() {
         let expected = "impossible retry policy: timeout is missing: \
                         nothing else bounds the attempts of this strategy";
         let error = HttpRetry::new(BestEffort::default()).unwrap_err();
@@ -303,19 +263,19 @@ mod tests {
         let error = HttpRetry::per_host(BestEffort::default).unwrap_err();
         assert_eq!(error.to_string(), expected);
         assert!(HttpRetry::new(BestEffort::default().max_attempts(3).unwrap()).is_ok());
-        let policy = HttpRetry::within(Duration::from_secs(1), BestEffort::default());
-        assert_eq!(policy.worst_case().wall_time, Some(Duration::from_secs(1)));
+        let retry = HttpRetry::within(Duration::from_secs(1), BestEffort::default());
+        assert_eq!(retry.worst_case().wall_time, Some(Duration::from_secs(1)));
     }
 
     #[test]
     fn the_presets_bound_the_attempts() {
-        for (policy, attempts) in [
+        for (retry, attempts) in [
             (HttpRetry::guidance(), 5),
             (HttpRetry::aws_2_0(), 3),
             (HttpRetry::aws_2_1(), 3),
             (HttpRetry::adaptive(), 5),
         ] {
-            assert_eq!(policy.worst_case().attempts, Some(attempts));
+            assert_eq!(retry.worst_case().attempts, Some(attempts));
         }
     }
 }

@@ -1,18 +1,16 @@
-//! Retries for every request of a client with middleware.
+//! Retries for all requests of a `reqwest-middleware` client.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use http::Extensions;
 use reqwest::{Request, Response};
 use reqwest_middleware::{Error, Middleware, Next, Result};
-use steadfast::FailFast;
-use steadfast::RetryStrategy;
 
-use super::send::{address, run};
-use crate::attempt::AttemptMark;
+use super::send::run;
+use crate::extensions::AttemptMark;
 use crate::http_retry::HttpRetry;
 
-/// Sends requests again where that is safe and of use.
+/// Sends requests again where that is safe and useful.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -21,9 +19,9 @@ use crate::http_retry::HttpRetry;
 /// use steadfast_http::reqwest::RetryMiddleware;
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// let policy = HttpRetry::guidance().timeout(Duration::from_secs(10));
+/// let retry = HttpRetry::guidance().timeout(Duration::from_secs(10));
 /// let client = ClientBuilder::new(reqwest::Client::new())
-///     .with(RetryMiddleware::new(policy))
+///     .with(RetryMiddleware::new(retry))
 ///     .build();
 /// let response = client.get("http://example.com/").send().await?;
 /// println!("{}", response.status());
@@ -31,21 +29,20 @@ use crate::http_retry::HttpRetry;
 /// # }
 /// ```
 ///
-/// If no answer came, the error is a `reqwest_middleware::Error::Middleware`
-/// that holds a `steadfast::Error<reqwest_middleware::Error>`.
+/// Without a response the error is a `reqwest_middleware::Error::Middleware` that
+/// holds a `steadfast::Error<reqwest_middleware::Error>`.
 ///
-/// A second one in the same client makes one attempt and leaves the rest to the
-/// first. Dropping the future drops the attempt that is under way; what was paid
-/// for it stays paid.
+/// A second one in the same client leaves the retries to the first. Dropping the
+/// future drops the attempt that is under way; its cost stays paid.
 #[derive(Clone, Debug)]
 pub struct RetryMiddleware {
-    policy: HttpRetry,
+    retry: HttpRetry,
 }
 
 impl RetryMiddleware {
-    /// Retries as the policy says.
-    pub const fn new(policy: HttpRetry) -> Self {
-        Self { policy }
+    /// Retries as `retry` says.
+    pub const fn new(retry: HttpRetry) -> Self {
+        Self { retry }
     }
 }
 
@@ -58,15 +55,10 @@ impl Middleware for RetryMiddleware {
         next: Next<'_>,
     ) -> Result<Response> {
         let outer = extensions.get::<AttemptMark>().copied();
-        // A middleware before this one is in charge (see `AttemptMark`).
-        let strategy: Arc<dyn RetryStrategy> = match outer {
-            Some(_) => Arc::new(FailFast::new()),
-            None => self.policy.strategy_for(|| address(request.url())),
-        };
-        // Every attempt starts with what there was at first; what the last one
-        // leaves behind is kept.
+        // Every attempt starts with the same extensions. Those that the last one
+        // leaves are kept.
         let (before, after) = (extensions.clone(), Mutex::new(None));
-        let result = run(&self.policy, strategy, request, |request, attempt| {
+        let result = run(&self.retry, outer.as_ref(), request, |request, attempt| {
             let (next, after) = (next.clone(), &after);
             let mut extensions = before.clone();
             async move {

@@ -1,9 +1,8 @@
-//! Redirects, which reqwest follows by itself.
+//! Detects the redirects that reqwest follows by itself.
 //!
-//! A `POST` that was answered with "see other" has done what it was to do, and
-//! whatever becomes of the `GET` that follows, it must not be sent again: not
-//! because the next server cannot be reached, and not because it throttles. So
-//! after a redirect an attempt counts as in flight, whatever it ended with.
+//! A `POST` that got a 303 was applied. It must not be sent again, whatever happens
+//! to the `GET` that follows. So after a redirect no failure proves that the
+//! request was not applied.
 
 use std::cell::Cell;
 use std::error::Error as StdError;
@@ -16,17 +15,15 @@ use steadfast::{Failure, Stage};
 use crate::classify::transport::causes;
 
 tokio::task_local! {
-    /// Whether the attempt that this task is polling was redirected.
+    /// Set if the attempt that this task polls was redirected.
     static REDIRECTED: Cell<bool>;
 }
 
-/// A client's redirect policy, made to tell the retries above it of every
-/// redirect.
+/// Wraps a client's redirect policy so that retries learn of every redirect.
 ///
-/// An answer shows that there was a redirect by its address, unless that is the
-/// same again; an error does not show it. Where a client under
-/// [`send_with_retry`](super::SendWithRetry) or the middleware sends requests that
-/// are not idempotent to servers that redirect, build it so:
+/// A response shows a redirect by its address, unless that is the same again. An
+/// error does not show it. Use this for a client that sends non-idempotent requests
+/// to servers that redirect:
 ///
 /// ```
 /// use reqwest::redirect;
@@ -38,38 +35,39 @@ tokio::task_local! {
 /// # Ok::<(), reqwest::Error>(())
 /// ```
 ///
-/// A client that follows no redirects (`redirect::Policy::none()`) needs no watch.
+/// A client that follows no redirects (`redirect::Policy::none()`) does not need it.
 pub fn watch_redirects(policy: Policy) -> Policy {
     Policy::custom(move |attempt| {
-        // Outside of a request that is retried there is nobody to tell.
+        // Fails outside of a request that is retried.
         let _ = REDIRECTED.try_with(|redirected| redirected.set(true));
         policy.redirect(attempt)
     })
 }
 
-/// Awaits an attempt, and tells whether it was redirected.
+/// Awaits an attempt, and returns whether it was redirected. Dropping the future
+/// drops the attempt.
 pub(super) async fn watched<E: StdError + 'static>(
     url: &Url,
     sending: impl Future<Output = Result<Response, E>>,
 ) -> (Result<Response, E>, bool) {
     let watching = async {
-        let end = sending.await;
-        (end, REDIRECTED.with(Cell::get))
+        let result = sending.await;
+        (result, REDIRECTED.with(Cell::get))
     };
-    let (end, told) = REDIRECTED.scope(Cell::new(false), watching).await;
-    let of = match &end {
+    let (result, seen) = REDIRECTED.scope(Cell::new(false), watching).await;
+    let last_url = match &result {
         Ok(response) => Some(response.url()),
-        // Some errors name the address that they are of.
+        // Some errors hold the address of their request.
         Err(error) => causes(error)
             .find_map(|cause| cause.downcast_ref::<reqwest::Error>())
             .and_then(reqwest::Error::url),
     };
-    let redirected = told || of.is_some_and(|of| is_another(of, url));
-    (end, redirected)
+    let redirected = seen || last_url.is_some_and(|last_url| differ(last_url, url));
+    (result, redirected)
 }
 
-/// Whether these are addresses of different requests.
-fn is_another(one: &Url, other: &Url) -> bool {
+/// Returns whether two addresses differ in what is sent.
+fn differ(one: &Url, other: &Url) -> bool {
     // A fragment is not sent.
     let sent = |url: &Url| {
         let mut url = url.clone();
@@ -79,11 +77,11 @@ fn is_another(one: &Url, other: &Url) -> bool {
     one != other && sent(one) != sent(other)
 }
 
-/// What is known of the failure of an attempt that was redirected.
+/// Adjusts the failure of an attempt that was redirected.
 pub(super) fn after_redirect(mut failure: Failure) -> Failure {
     failure.stage = match failure.stage {
         Stage::InFlight => Stage::InFlight,
-        // The redirect itself was an answer, but no proof.
+        // The redirect was a response, but it proves nothing.
         Stage::NotSent | Stage::Responded | Stage::Inconclusive => Stage::Inconclusive,
     };
     let before = failure.note().unwrap_or("failed");

@@ -1,58 +1,42 @@
-//! One request, sent until it is answered or shall not be sent any more.
+//! Sends one reqwest request with retries.
 
 use std::error::Error as StdError;
 use std::future::Future;
-use std::sync::Arc;
 
 use http::{Extensions, HeaderMap, StatusCode};
 use reqwest::{Request, RequestBuilder, Response, Url};
 use steadfast::failure::Safety;
-use steadfast::{Attempt, Error, Failure, RetryStrategy, reason};
+use steadfast::{Attempt, Error, FailFast, Failure, reason};
 
 use super::redirect::{after_redirect, watched};
-use crate::attempt::{self, Answer, Unsuccessful, failure, operation, settle};
-use crate::http_retry::HttpRetry;
+use crate::classify::cannot_resend;
+use crate::extensions::AttemptMark;
+use crate::http_retry::{self, HttpResponse, HttpRetry, fail_at_once};
 use crate::idempotent::RequestHead;
 
-/// `send` with retries. See the [module](super).
+/// Adds `send` with retries to requests. See the [module](super).
 pub trait SendWithRetry: sealed::Sealed {
-    /// Sends the request, and sends it again where that is safe and of use.
+    /// Sends the request, and sends it again where that is safe and useful.
     ///
-    /// Dropping the future drops the attempt that is under way; what was paid
-    /// for it stays paid.
+    /// Dropping the future drops the attempt that is under way; its cost stays
+    /// paid.
     fn send_with_retry(
         self,
-        policy: &HttpRetry,
+        retry: &HttpRetry,
     ) -> impl Future<Output = Result<Response, Error<reqwest::Error>>> + Send;
 }
 
 impl SendWithRetry for RequestBuilder {
-    async fn send_with_retry(self, policy: &HttpRetry) -> Result<Response, Error<reqwest::Error>> {
+    async fn send_with_retry(self, retry: &HttpRetry) -> Result<Response, Error<reqwest::Error>> {
         let (client, request) = self.build_split();
         match request {
-            Ok(request) => {
-                let strategy = policy.strategy_for(|| address(request.url()));
-                run(policy, strategy, request, |request, _| {
-                    client.execute(request)
-                })
-                .await
-            }
-            // Told by the same road as any other failure.
+            Ok(request) => run(retry, None, request, |request, _| client.execute(request)).await,
             Err(error) => {
-                let mut error = Some(error);
-                let retry = policy.retry(steadfast::FailFast::new());
-                let result = retry
-                    .operation("build")
-                    .classify(failure)
-                    .run(|_| {
-                        let end = error.take().map(Err);
-                        std::future::ready(Err(Unsuccessful {
-                            end,
-                            failure: Some(unbuilt()),
-                        }))
-                    })
-                    .await;
-                settle(result)
+                let failure = Failure::not_sent(&reason::OPERATION_FAILED)
+                    .with_safety(Safety::No)
+                    .with_note("the request could not be built");
+                let retry = retry.retry(FailFast::new()).operation("build");
+                Err(fail_at_once(retry, failure, error))
             }
         }
     }
@@ -63,10 +47,11 @@ mod sealed {
     impl Sealed for reqwest::RequestBuilder {}
 }
 
-/// Sends a request by `send`, attempt by attempt.
+/// Sends a request by `send`, attempt by attempt. Dropping the future drops the
+/// attempt that is under way.
 pub(super) async fn run<E, F>(
-    policy: &HttpRetry,
-    strategy: Arc<dyn RetryStrategy>,
+    retry: &HttpRetry,
+    outer: Option<&AttemptMark>,
     request: Request,
     mut send: impl FnMut(Request, Attempt) -> F,
 ) -> Result<Response, Error<E>>
@@ -74,72 +59,43 @@ where
     E: StdError + 'static,
     F: Future<Output = Result<Response, E>>,
 {
-    let head = RequestHead::new(request.method(), request.url().path(), request.headers());
-    let idempotent = policy.is_idempotent(&head);
-    let operation = operation(request.method());
-    let url = request.url().clone();
+    let url = &request.url().clone();
+    let head = RequestHead::new(request.method(), url.path(), request.headers());
+    let started = retry.start(&head, outer, || address(url));
     let mut request = Some(request);
-    let result = policy
-        .retry(&*strategy)
-        .operation(operation)
-        .idempotent(idempotent)
-        .classify(failure)
-        .run(|attempt| {
+    http_retry::run(
+        started,
+        || address(url),
+        |attempt| {
             let copy = request.as_mut().and_then(|request| request.try_clone());
-            // What cannot be copied is sent itself, and then is gone.
-            let sending = copy.or_else(|| request.take());
-            let gone = request.is_none();
-            let sending = sending.map(|request| send(request, attempt));
-            let (classifier, url) = (policy.classifier(), &url);
-            async move {
-                let (end, redirected) = match sending {
-                    Some(sending) => {
-                        let (end, redirected) = watched(url, sending).await;
-                        (Unsuccessful::read(classifier, end), redirected)
-                    }
-                    None => {
-                        let failure = Some(Failure::not_sent(&reason::OPERATION_FAILED));
-                        (Err(Unsuccessful { end: None, failure }), false)
-                    }
-                };
-                match end {
-                    Ok(response) => Ok((response, attempt.number())),
-                    Err(attempt) => Err(attempt.map_failure(|failure| {
-                        let failure = failure.with_peer(address(url));
+            // A streamed body cannot be copied. It is sent itself, once.
+            let sending = send(copy.or_else(|| request.take())?, attempt);
+            let is_lost = request.is_none();
+            Some(async move {
+                let (result, redirected) = watched(url, sending).await;
+                retry.check(result).map_err(|failed| {
+                    failed.map(|failure| {
                         let failure = match redirected {
                             true => after_redirect(failure),
                             false => failure,
                         };
-                        match gone {
-                            true => streamed(failure),
+                        match is_lost {
+                            true => cannot_resend(failure, "the body is a stream"),
                             false => failure,
                         }
-                    })),
-                }
-            }
-        })
-        .await;
-    settle(result)
+                    })
+                })
+            })
+        },
+    )
+    .await
 }
 
-/// Host and port of a request.
-pub(super) fn address(url: &Url) -> String {
-    attempt::address(url.host_str(), url.port(), Some(url.scheme()))
+fn address(url: &Url) -> String {
+    http_retry::address(url.host_str(), url.port(), Some(url.scheme()))
 }
 
-fn streamed(failure: Failure) -> Failure {
-    let before = failure.note().unwrap_or("failed");
-    let note = format!("{before}; the body is a stream, so it cannot be sent again");
-    failure.with_safety(Safety::No).with_note(note)
-}
-
-fn unbuilt() -> Failure {
-    Failure::not_sent(&reason::OPERATION_FAILED)
-        .with_safety(Safety::No)
-        .with_note("the request could not be built")
-}
-
-impl Answer for Response {
+impl HttpResponse for Response {
     fn status(&self) -> StatusCode {
         self.status()
     }

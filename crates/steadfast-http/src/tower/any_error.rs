@@ -1,14 +1,13 @@
-//! Errors without a type.
+//! Boxed errors as a type.
 
 use std::error::Error as StdError;
 use std::fmt;
 
-/// An error of any kind, as a type.
+/// A boxed error that implements [`Error`](StdError).
 ///
-/// Many of tower's layers (timeouts, limits, buffers) have a boxed error, and a
-/// box of an error is not an error itself, so that nobody can look behind it. A
-/// service with such a layer is put under an
-/// [`HttpRetryLayer`](super::HttpRetryLayer) with its error in this:
+/// Many of tower's layers (timeouts, limits, buffers) have a boxed error, which
+/// does not implement the trait. Map it to this type to put such a service under an
+/// [`HttpRetryLayer`](super::HttpRetryLayer):
 ///
 /// ```
 /// use http::{Request, Response};
@@ -32,12 +31,12 @@ use std::fmt;
 pub struct AnyError(Box<dyn StdError + Send + Sync>);
 
 impl AnyError {
-    /// The error in it.
+    /// Returns the wrapped error.
     pub fn get_ref(&self) -> &(dyn StdError + Send + Sync + 'static) {
         &*self.0
     }
 
-    /// The error in it.
+    /// Returns the wrapped error.
     pub fn into_inner(self) -> Box<dyn StdError + Send + Sync> {
         self.0
     }
@@ -49,7 +48,6 @@ impl From<Box<dyn StdError + Send + Sync>> for AnyError {
     }
 }
 
-/// It speaks for the error in it.
 impl fmt::Display for AnyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

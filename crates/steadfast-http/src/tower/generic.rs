@@ -1,24 +1,20 @@
 //! Retries for any service.
 
 use std::fmt;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use steadfast::FailFast;
 use steadfast::classify::{ByInfo, Classifier};
-use steadfast::failure::Safety;
-use steadfast::{
-    Call, Error, Failure, InvalidSetting, Orchestrator, RetryStrategy, Step, VirtualWorld, reason,
-    retry,
-};
+use steadfast::{Error, InvalidSetting, RetryStrategy, retry};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use crate::attempt::AttemptMark;
-use crate::http_retry::bounded;
+use super::ready::{AttemptServices, CallError, never_ready, not_ready};
+use crate::extensions::AttemptMark;
+use crate::http_retry::require_bound;
 
 /// Wraps services in [`RetryService`].
 ///
@@ -41,20 +37,24 @@ use crate::http_retry::bounded;
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct RetryLayer<C = ByInfo, I = NotIdempotent, P = AsItIs> {
-    strategy: Arc<dyn RetryStrategy>,
-    operation: &'static str,
-    timeout: Option<Duration>,
-    attempt_timeout: Option<Duration>,
+pub struct RetryLayer<C = ByInfo, I = NotIdempotent, P = Unchanged> {
+    settings: Settings,
     classifier: C,
     idempotent: I,
     prepare: P,
 }
 
-/// Says whether sending a request twice does no more than sending it once. Any
-/// `Fn(&R) -> bool` does.
+#[derive(Clone)]
+struct Settings {
+    strategy: Arc<dyn RetryStrategy>,
+    operation: &'static str,
+    timeout: Option<Duration>,
+    attempt_timeout: Option<Duration>,
+}
+
+/// Says which requests are idempotent. Any `Fn(&R) -> bool` is one.
 pub trait Idempotency<R> {
-    /// Whether this one may be sent twice.
+    /// Returns whether this request may be sent twice.
     fn is_idempotent(&self, request: &R) -> bool;
 }
 
@@ -64,7 +64,7 @@ impl<R, F: Fn(&R) -> bool> Idempotency<R> for F {
     }
 }
 
-/// No request may. This is what is used if nothing is said.
+/// Takes no request for idempotent. This is the default.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NotIdempotent;
 
@@ -74,9 +74,9 @@ impl<R> Idempotency<R> for NotIdempotent {
     }
 }
 
-/// Gets a request ready for an attempt. Any `Fn(&mut R, AttemptMark)` does.
+/// Prepares a request for an attempt. Any `Fn(&mut R, AttemptMark)` is one.
 pub trait Prepare<R> {
-    /// Gets the copy of the request that this attempt sends ready for it.
+    /// Changes the copy of the request that this attempt sends.
     fn prepare(&self, request: &mut R, attempt: AttemptMark);
 }
 
@@ -86,41 +86,42 @@ impl<R, F: Fn(&mut R, AttemptMark)> Prepare<R> for F {
     }
 }
 
-/// Every attempt sends the request as it is. This is what is used if nothing is
-/// said.
+/// Sends the request unchanged in every attempt. This is the default.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct AsItIs;
+pub struct Unchanged;
 
-impl<R> Prepare<R> for AsItIs {
+impl<R> Prepare<R> for Unchanged {
     fn prepare(&self, _: &mut R, _: AttemptMark) {}
 }
 
 impl RetryLayer {
-    /// Retries by this strategy what its errors say is safe, as if no request
-    /// were idempotent.
+    /// Retries by this strategy what the errors say is safe. No request is taken
+    /// for idempotent; see [`idempotent`](Self::idempotent).
     ///
     /// # Errors
     /// If the strategy does not bound the attempts by itself; see
     /// [`within`](Self::within).
     pub fn new(strategy: impl RetryStrategy + 'static) -> Result<Self, InvalidSetting> {
-        bounded(&strategy)?;
-        Ok(Self::of(strategy, None))
+        require_bound(&strategy)?;
+        Ok(Self::with(strategy, None))
     }
 
-    /// The same, bounded by time.
+    /// Retries by this strategy for this time at most.
     pub fn within(timeout: Duration, strategy: impl RetryStrategy + 'static) -> Self {
-        Self::of(strategy, Some(timeout))
+        Self::with(strategy, Some(timeout))
     }
 
-    fn of(strategy: impl RetryStrategy + 'static, timeout: Option<Duration>) -> Self {
+    fn with(strategy: impl RetryStrategy + 'static, timeout: Option<Duration>) -> Self {
         Self {
-            strategy: Arc::new(strategy),
-            operation: "call",
-            timeout,
-            attempt_timeout: None,
+            settings: Settings {
+                strategy: Arc::new(strategy),
+                operation: "call",
+                timeout,
+                attempt_timeout: None,
+            },
             classifier: ByInfo,
             idempotent: NotIdempotent,
-            prepare: AsItIs,
+            prepare: Unchanged,
         }
     }
 }
@@ -129,54 +130,59 @@ impl<C, I, P> RetryLayer<C, I, P> {
     /// Names the operation, for errors and events.
     #[must_use]
     pub fn operation(mut self, operation: &'static str) -> Self {
-        self.operation = operation;
+        self.settings.operation = operation;
         self
     }
 
-    /// Gives each request so much time, attempts and waits together.
+    /// Limits the time of each request, attempts and waits together.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
+        self.settings.timeout = Some(timeout);
         self
     }
 
-    /// Gives each attempt so much time, or what is left of the whole.
+    /// Limits the time of each attempt.
     #[must_use]
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
-        self.attempt_timeout = Some(timeout);
+        self.settings.attempt_timeout = Some(timeout);
         self
     }
 
-    /// Reads errors with this classifier instead of their own
-    /// [`RetryInfo`](steadfast::classify::RetryInfo).
+    /// Classifies errors with this instead of with their own
+    /// [`RetryInfo`](steadfast::RetryInfo).
     pub fn classify<D>(self, classifier: D) -> RetryLayer<D, I, P> {
+        let Self {
+            settings,
+            idempotent,
+            prepare,
+            ..
+        } = self;
         RetryLayer {
-            strategy: self.strategy,
-            operation: self.operation,
-            timeout: self.timeout,
-            attempt_timeout: self.attempt_timeout,
+            settings,
             classifier,
-            idempotent: self.idempotent,
-            prepare: self.prepare,
+            idempotent,
+            prepare,
         }
     }
 
     /// States which requests may be sent twice.
     pub fn idempotent<R, F: Fn(&R) -> bool>(self, idempotent: F) -> RetryLayer<C, F, P> {
+        let Self {
+            settings,
+            classifier,
+            prepare,
+            ..
+        } = self;
         RetryLayer {
-            strategy: self.strategy,
-            operation: self.operation,
-            timeout: self.timeout,
-            attempt_timeout: self.attempt_timeout,
-            classifier: self.classifier,
+            settings,
+            classifier,
             idempotent,
-            prepare: self.prepare,
+            prepare,
         }
     }
 
-    /// Gets the copy of the request that an attempt sends ready for it: hands on
-    /// the time that it has, or marks it, so that a retrying layer further in
-    /// leaves the retries to this one.
+    /// Prepares the copy of the request that an attempt sends. For example, marks
+    /// it, so that an inner layer leaves the retries to this one:
     ///
     /// ```
     /// # use steadfast::Standard;
@@ -190,13 +196,16 @@ impl<C, I, P> RetryLayer<C, I, P> {
     /// # Ok::<(), steadfast::InvalidSetting>(())
     /// ```
     pub fn prepare<R, F: Fn(&mut R, AttemptMark)>(self, prepare: F) -> RetryLayer<C, I, F> {
+        let Self {
+            settings,
+            classifier,
+            idempotent,
+            ..
+        } = self;
         RetryLayer {
-            strategy: self.strategy,
-            operation: self.operation,
-            timeout: self.timeout,
-            attempt_timeout: self.attempt_timeout,
-            classifier: self.classifier,
-            idempotent: self.idempotent,
+            settings,
+            classifier,
+            idempotent,
             prepare,
         }
     }
@@ -214,21 +223,19 @@ impl<S, C: Clone, I: Clone, P: Clone> Layer<S> for RetryLayer<C, I, P> {
 impl<C, I, P> fmt::Debug for RetryLayer<C, I, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RetryLayer")
-            .field("operation", &self.operation)
-            .field("timeout", &self.timeout)
-            .field("attempt_timeout", &self.attempt_timeout)
+            .field("operation", &self.settings.operation)
+            .field("timeout", &self.settings.timeout)
+            .field("attempt_timeout", &self.settings.attempt_timeout)
             .finish_non_exhaustive()
     }
 }
 
-/// A service that makes a call again where its errors say that this is safe and
-/// of use.
+/// Makes a call again where its errors say that this is safe and useful.
 ///
-/// The inner service is asked for readiness before every attempt. Dropping a
-/// call's future drops the attempt that is under way; what was paid for it
-/// stays paid.
+/// The inner service is polled for readiness before every attempt. Dropping a
+/// call's future drops the attempt that is under way; its cost stays paid.
 #[derive(Clone, Debug)]
-pub struct RetryService<S, C = ByInfo, I = NotIdempotent, P = AsItIs> {
+pub struct RetryService<S, C = ByInfo, I = NotIdempotent, P = Unchanged> {
     inner: S,
     layer: RetryLayer<C, I, P>,
 }
@@ -253,16 +260,13 @@ where
     }
 
     fn call(&mut self, request: R) -> Self::Future {
-        // What was asked for readiness is used, and its clone is asked next
-        // time: a permit that readiness took is not left behind.
-        let later = self.inner.clone();
-        let service = std::mem::replace(&mut self.inner, later);
-        Box::pin(run(service, self.layer.clone(), request))
+        let services = AttemptServices::take(&mut self.inner);
+        Box::pin(send(services, self.layer.clone(), request))
     }
 }
 
-async fn run<S, R, C, I, P>(
-    service: S,
+async fn send<S, R, C, I, P>(
+    mut services: AttemptServices<S>,
     layer: RetryLayer<C, I, P>,
     mut request: R,
 ) -> Result<S::Response, Error<S::Error>>
@@ -273,84 +277,30 @@ where
     I: Idempotency<R>,
     P: Prepare<R>,
 {
-    let RetryLayer {
-        strategy,
-        operation,
-        timeout,
-        attempt_timeout,
-        classifier,
-        idempotent,
-        prepare,
-    } = layer;
-    let mut retry = retry(&*strategy)
-        .operation(operation)
-        .idempotent(idempotent.is_idempotent(&request));
-    if let Some(timeout) = timeout {
+    let mut retry = retry(&*layer.settings.strategy)
+        .operation(layer.settings.operation)
+        .idempotent(layer.idempotent.is_idempotent(&request));
+    if let Some(timeout) = layer.settings.timeout {
         retry = retry.timeout(timeout);
     }
-    if let Some(timeout) = attempt_timeout {
+    if let Some(timeout) = layer.settings.attempt_timeout {
         retry = retry.attempt_timeout(timeout);
     }
-    // The service that is ready makes the first attempt, not a clone, which is
-    // not.
-    let mut later = service.clone();
-    let mut ready = Some(service);
     let result = retry
-        .classify(|end: &End<S::Error>| match end {
-            End::NotReady(_) => not_ready(),
-            End::Failed(error) => classifier.classify(error),
+        .classify(|error: &CallError<S::Error>| match error {
+            CallError::NotReady(_) => not_ready(),
+            CallError::Failed(error) => layer.classifier.classify(error),
         })
         .run(|attempt| {
-            // Borrowed to be changed, so that neither needs to be `Sync`.
-            let (later, request) = (&mut later, &mut request);
-            let (is_ready, mut service) = match ready.take() {
-                Some(service) => (true, service),
-                None => (false, later.clone()),
-            };
+            // A mutable borrow, so that the request need not be `Sync`.
+            let request = &mut request;
             let mut request = request.clone();
-            prepare.prepare(&mut request, attempt.into());
-            async move {
-                if !is_ready {
-                    let readiness = poll_fn(|cx| service.poll_ready(cx)).await;
-                    readiness.map_err(End::NotReady)?;
-                }
-                service.call(request).await.map_err(End::Failed)
-            }
+            layer.prepare.prepare(&mut request, attempt.into());
+            services.next().call(request)
         })
         .await;
     result.map_err(|error| {
         let (report, last) = error.into_parts();
-        let last = last.map(|(End::NotReady(error) | End::Failed(error))| error);
-        Error::from_parts(report, last)
+        Error::from_parts(report, last.map(CallError::into_inner))
     })
-}
-
-/// An attempt that was not made, and one that was.
-enum End<E> {
-    NotReady(E),
-    Failed(E),
-}
-
-/// Of a service that is not ready, nothing was asked.
-pub(super) fn not_ready() -> Failure {
-    Failure::not_sent(&reason::NOT_AVAILABLE).with_note("the service is not ready")
-}
-
-/// The error of a service that will not be ready any more, before there is a
-/// request to retry.
-#[cold]
-pub(super) fn never_ready<E>(error: E) -> Error<E> {
-    let world = VirtualWorld::new();
-    let mut request = Orchestrator::new(FailFast::new(), Call::new("poll_ready"));
-    let step = request.begin(&world);
-    debug_assert!(
-        matches!(step, Step::Attempt),
-        "it has no delay and no deadline"
-    );
-    let step = request.handle_failure(not_ready().with_safety(Safety::No), &world);
-    debug_assert!(
-        matches!(step, Step::GiveUp(_)),
-        "what is not safe is given up"
-    );
-    Error::from_parts(request.take_report(), Some(error))
 }

@@ -1,35 +1,33 @@
 //! Retries for services that take `http` requests.
 
 use std::error::Error as StdError;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use ::http::{Extensions, HeaderMap, Request, Response, StatusCode, Uri, request::Parts};
+use ::http::{Extensions, HeaderMap, Request, Response, StatusCode, Uri};
 use http_body::Body;
-use steadfast::FailFast;
-use steadfast::failure::Safety;
-use steadfast::{Attempt, Error, Failure, RetryStrategy, reason};
+use steadfast::Error;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::generic::{never_ready, not_ready};
-use super::replay::{Lost, Replay, ReplayBody};
-use crate::attempt::{self, Answer, AttemptMark, Unsuccessful, failure, operation, settle};
-use crate::http_retry::HttpRetry;
+use super::ready::{AttemptServices, CallError, never_ready, not_ready};
+use super::replay::{Replay, ReplayBody};
+use crate::classify::cannot_resend;
+use crate::extensions::AttemptMark;
+use crate::http_retry::{self, FailedAttempt, HttpResponse, HttpRetry};
 use crate::idempotent::RequestHead;
 
 /// Wraps services in [`HttpRetryService`].
 #[derive(Clone, Debug)]
 pub struct HttpRetryLayer {
-    policy: HttpRetry,
+    retry: HttpRetry,
 }
 
 impl HttpRetryLayer {
-    /// Retries as the policy says. Services made by one layer share its budget.
-    pub const fn new(policy: HttpRetry) -> Self {
-        Self { policy }
+    /// Retries as `retry` says. The services that one layer makes share a budget.
+    pub const fn new(retry: HttpRetry) -> Self {
+        Self { retry }
     }
 }
 
@@ -37,21 +35,20 @@ impl<S> Layer<S> for HttpRetryLayer {
     type Service = HttpRetryService<S>;
 
     fn layer(&self, inner: S) -> HttpRetryService<S> {
-        let policy = self.policy.clone();
-        HttpRetryService { inner, policy }
+        let retry = self.retry.clone();
+        HttpRetryService { inner, retry }
     }
 }
 
-/// A service that sends requests again where that is safe and of use. See the
-/// [module](super).
+/// Sends requests again where that is safe and useful. See the [module](super).
 ///
-/// The inner service gets bodies of type [`ReplayBody`]. It is asked for
+/// The inner service gets bodies of type [`ReplayBody`]. It is polled for
 /// readiness before every attempt. Dropping a call's future drops the attempt
-/// that is under way; what was paid for it stays paid.
+/// that is under way; its cost stays paid.
 #[derive(Clone, Debug)]
 pub struct HttpRetryService<S> {
     inner: S,
-    policy: HttpRetry,
+    retry: HttpRetry,
 }
 
 type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -73,17 +70,14 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        // What was asked for readiness is used, and its clone is asked next
-        // time: a permit that readiness took is not left behind.
-        let later = self.inner.clone();
-        let service = std::mem::replace(&mut self.inner, later);
-        Box::pin(run(service, self.policy.clone(), request))
+        let services = AttemptServices::take(&mut self.inner);
+        Box::pin(send(services, self.retry.clone(), request))
     }
 }
 
-async fn run<S, B, R>(
-    service: S,
-    policy: HttpRetry,
+async fn send<S, B, R>(
+    mut services: AttemptServices<S>,
+    retry: HttpRetry,
     request: Request<B>,
 ) -> Result<Response<R>, Error<S::Error>>
 where
@@ -92,99 +86,37 @@ where
     B: Body + Unpin,
 {
     let (parts, body) = request.into_parts();
-    // A layer around this one is in charge (see `AttemptMark`).
-    let strategy: Arc<dyn RetryStrategy> = match parts.extensions.get::<AttemptMark>() {
-        Some(_) => Arc::new(FailFast::new()),
-        None => policy.strategy_for(|| address(&parts.uri)),
-    };
+    let address = || address(&parts.uri);
     let head = RequestHead::new(&parts.method, parts.uri.path(), &parts.headers);
-    let idempotent = policy.is_idempotent(&head);
-    let replay = Replay::new(body, policy.body_limit_bytes());
-    // The service that is ready makes the first attempt, not a clone, which is
-    // not.
-    let mut later = service.clone();
-    let mut ready = Some(service);
-    let result = policy
-        .retry(&*strategy)
-        .operation(operation(&parts.method))
-        .idempotent(idempotent)
-        .classify(failure)
-        .run(|attempt| {
-            let request = replay.next().map(|body| again(&parts, body, attempt));
-            // Borrowed to be changed, so that it need not be `Sync`.
-            let later = &mut later;
-            let (is_ready, service) = match ready.take() {
-                Some(service) => (true, service),
-                None => (false, later.clone()),
+    let started = retry.start(&head, parts.extensions.get(), address);
+    let replay = Replay::new(body, retry.body_limit_bytes());
+    http_retry::run(started, address, |attempt| {
+        let mut request = Request::from_parts(parts.clone(), replay.next_body()?);
+        request.extensions_mut().insert(AttemptMark::from(attempt));
+        let service = services.next();
+        let (retry, replay) = (&retry, &replay);
+        Some(async move {
+            let result = match service.call(request).await {
+                Ok(response) => retry.check(Ok(response)),
+                Err(CallError::Failed(error)) => retry.check(Err(error)),
+                Err(CallError::NotReady(error)) => Err(FailedAttempt::new(error, not_ready())),
             };
-            let (policy, replay, uri) = (&policy, &replay, &parts.uri);
-            async move {
-                let end = match request {
-                    None => Err(Unsuccessful {
-                        end: None,
-                        failure: Some(Failure::not_sent(&reason::OPERATION_FAILED)),
-                    }),
-                    Some(request) => send(service, is_ready, request, policy).await,
-                };
-                match end {
-                    Ok(response) => Ok((response, attempt.number())),
-                    Err(attempt) => Err(attempt.map_failure(|failure| {
-                        let failure = failure.with_peer(address(uri));
-                        match replay.lost() {
-                            Some(lost) => unreplayable(failure, lost, policy.body_limit_bytes()),
-                            None => failure,
-                        }
-                    })),
-                }
-            }
+            result.map_err(|failed| {
+                failed.map(|failure| match replay.lost() {
+                    Some(lost) => cannot_resend(failure, lost),
+                    None => failure,
+                })
+            })
         })
-        .await;
-    settle(result)
-}
-
-/// One attempt.
-async fn send<S, B, R>(
-    mut service: S,
-    is_ready: bool,
-    request: Request<ReplayBody<B>>,
-    policy: &HttpRetry,
-) -> Result<Response<R>, Unsuccessful<Response<R>, S::Error>>
-where
-    S: Service<Request<ReplayBody<B>>, Response = Response<R>>,
-    S::Error: StdError + 'static,
-{
-    if !is_ready && let Err(error) = poll_fn(|cx| service.poll_ready(cx)).await {
-        return Err(Unsuccessful {
-            end: Some(Err(error)),
-            failure: Some(not_ready()),
-        });
-    }
-    Unsuccessful::read(policy.classifier(), service.call(request).await)
-}
-
-/// The request as it is sent in this attempt.
-fn again<B>(parts: &Parts, body: B, attempt: Attempt) -> Request<B> {
-    let mut request = Request::from_parts(parts.clone(), body);
-    request.extensions_mut().insert(AttemptMark::from(attempt));
-    request
+    })
+    .await
 }
 
 fn address(uri: &Uri) -> String {
-    attempt::address(uri.host(), uri.port_u16(), uri.scheme_str())
+    http_retry::address(uri.host(), uri.port_u16(), uri.scheme_str())
 }
 
-fn unreplayable(failure: Failure, lost: Lost, limit: usize) -> Failure {
-    let before = failure.note().unwrap_or("failed");
-    let note = match lost {
-        Lost::TooLarge => format!(
-            "{before}; more than {limit} bytes of the body were sent, so it cannot be sent again"
-        ),
-        Lost::Failed => format!("{before}; the body failed, so it cannot be sent again"),
-    };
-    failure.with_safety(Safety::No).with_note(note)
-}
-
-impl<B> Answer for Response<B> {
+impl<B> HttpResponse for Response<B> {
     fn status(&self) -> StatusCode {
         self.status()
     }

@@ -1,7 +1,7 @@
 //! Layers for tower services.
 //!
-//! [`HttpRetryLayer`] is for services that take `http` requests, such as
-//! hyper's client. It knows methods, statuses, hints and bodies:
+//! [`HttpRetryLayer`] is for services that take `http` requests, such as hyper's
+//! client:
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -13,8 +13,8 @@
 //! use tower::{Layer, ServiceExt};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let policy = HttpRetry::guidance().timeout(Duration::from_secs(10));
-//! let client = HttpRetryLayer::new(policy)
+//! let retry = HttpRetry::guidance().timeout(Duration::from_secs(10));
+//! let client = HttpRetryLayer::new(retry)
 //!     .layer(Client::builder(TokioExecutor::new()).build_http());
 //!
 //! let request = http::Request::get("http://example.com/").body(Full::<&[u8]>::default())?;
@@ -27,34 +27,32 @@
 //! [`RetryLayer`] is for any other service whose requests can be cloned and
 //! whose errors can be classified.
 //!
-//! # What comes back
-//!
-//! The last answer, also if it is a 503: whoever called a client without
-//! retries expects it so. Its extensions hold a [`ResponseReport`](crate::ResponseReport)
-//! if it is a failure, and [`AttemptCount`](crate::AttemptCount) if there were several.
-//! If no answer came, a [`steadfast::Error`] with the client's own error and the
-//! story.
+//! The result is the last response, even if it is a 503, as from a client without
+//! retries. Its extensions hold a [`ResponseReport`](crate::ResponseReport) if it is
+//! a failure, and an [`AttemptCount`](crate::AttemptCount) if there were several
+//! attempts. Without a response the result is a [`steadfast::Error`] with the
+//! client's own error and the history.
 //!
 //! # What not to do
 //!
-//! - Do not put a layer with a timeout inside and none outside: each attempt
-//!   then has the whole time again. Give the policy the timeout.
-//! - Do not put the layer outside of one that adds an `Idempotency-Key`: every
-//!   attempt would get a key of its own.
-//! - Do not put a layer that follows redirects inside: a `POST` that was answered
-//!   with "see other" has been carried out, and what fails afterwards is not it.
-//!   Put it outside, and each request of it is retried by itself.
-//! - Do not raise the body limit to the largest body that there is. What is kept
-//!   is kept for every request that is under way.
-//! - Do not count on the layer once the answer's head is there: a body that
-//!   breaks off is the reader's to notice.
+//! - Do not use a timeout layer inside and no timeout outside: it limits each
+//!   attempt, not the request. Set [`HttpRetry::timeout`](crate::HttpRetry::timeout).
+//! - Do not put a layer that adds an `Idempotency-Key` inside: every attempt would
+//!   get a key of its own.
+//! - Do not put a layer that follows redirects inside. A `POST` that got a 303 was
+//!   applied, and a later failure does not say so. Put it outside.
+//! - Do not raise the body limit to the size of your largest body. Every request
+//!   under way keeps so much.
+//! - Do not rely on retries for the response body. They end with the head; the
+//!   reader of the body has to detect that it breaks off.
 
 mod any_error;
 mod generic;
 mod http;
+mod ready;
 mod replay;
 
 pub use any_error::AnyError;
-pub use generic::{AsItIs, Idempotency, NotIdempotent, Prepare, RetryLayer, RetryService};
+pub use generic::{Idempotency, NotIdempotent, Prepare, RetryLayer, RetryService, Unchanged};
 pub use http::{HttpRetryLayer, HttpRetryService};
 pub use replay::{ReplayBody, ReplayError};

@@ -21,9 +21,9 @@ pub type Body = Full<Bytes>;
 pub struct Layered(pub HttpRetryService<legacy::Client<HttpConnector, ReplayBody<Body>>>);
 
 impl Client for Layered {
-    fn new(policy: HttpRetry) -> Self {
+    fn new(retry: HttpRetry) -> Self {
         let hyper = legacy::Client::builder(TokioExecutor::new()).build_http();
-        Self(HttpRetryLayer::new(policy).layer(hyper))
+        Self(HttpRetryLayer::new(retry).layer(hyper))
     }
 
     async fn send(&self, ask: Ask) -> Ended {
@@ -50,8 +50,8 @@ pub fn ended<B, E: std::error::Error + 'static>(result: Result<Response<B>, Erro
 pub struct Plain(pub reqwest::Client, pub HttpRetry);
 
 impl Client for Plain {
-    fn new(policy: HttpRetry) -> Self {
-        Self(reqwest::Client::new(), policy)
+    fn new(retry: HttpRetry) -> Self {
+        Self(reqwest::Client::new(), retry)
     }
 
     async fn send(&self, ask: Ask) -> Ended {
@@ -70,9 +70,9 @@ impl Client for Plain {
 pub struct Through(pub ClientWithMiddleware);
 
 impl Client for Through {
-    fn new(policy: HttpRetry) -> Self {
+    fn new(retry: HttpRetry) -> Self {
         let builder = ClientBuilder::new(reqwest::Client::new());
-        Self(builder.with(RetryMiddleware::new(policy)).build())
+        Self(builder.with(RetryMiddleware::new(retry)).build())
     }
 
     async fn send(&self, ask: Ask) -> Ended {

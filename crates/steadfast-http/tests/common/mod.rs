@@ -96,9 +96,9 @@ impl Ended {
     }
 }
 
-/// A client of some library under a policy.
+/// A client of some library under a retry.
 pub trait Client: Send + 'static {
-    fn new(policy: HttpRetry) -> Self;
+    fn new(retry: HttpRetry) -> Self;
     fn send(&self, ask: Ask) -> impl Future<Output = Ended> + Send;
 }
 
@@ -113,10 +113,10 @@ impl<C: Client + Sync> rows::UnderStrategy for Rowed<C> {
     ) -> Self {
         let classifier = HttpClassifier::default().also(|outcome| {
             let throttled = outcome.header("x-amzn-errortype") == Some("ThrottlingException");
-            throttled.then(|| Failure::responded(&THROTTLED).throttling().into())
+            throttled.then(|| Err(Failure::responded(&THROTTLED).throttling()))
         });
-        let policy = HttpRetry::new(strategy).unwrap().classify(classifier);
-        Self(C::new(policy.observe(observer)), server.uri())
+        let retry = HttpRetry::new(strategy).unwrap().classify(classifier);
+        Self(C::new(retry.observe(observer)), server.uri())
     }
 
     async fn succeeds(&self) -> bool {

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use steadfast::strategy::Cause;
-use steadfast::{Backoff, Standard};
-use steadfast_http::{HttpClassifier, HttpRetry, Reading};
+use steadfast::{Backoff, Failure, Standard};
+use steadfast_http::{HttpClassifier, HttpRetry};
 
 use super::server::{Do, Server, answer, nobody, once_each, with};
 use super::{Ask, Client, Ended, get, post};
@@ -96,9 +96,9 @@ async fn a_post_with_a_key_is_sent_again_with_the_same_body<C: Client>() {
 }
 
 async fn a_post_that_is_said_to_be_idempotent_is_sent_again<C: Client>() {
-    let policy = HttpRetry::new(quick()).unwrap();
-    let policy = policy.also_idempotent(|request| request.path == "/search");
-    let client = C::new(policy);
+    let retry = HttpRetry::new(quick()).unwrap();
+    let retry = retry.also_idempotent(|request| request.path == "/search");
+    let client = C::new(retry);
     for (path, attempts) in [("search?q=1", 2), ("order", 1)] {
         let server = Server::start([answer(503)]).await;
         let ask = post(&format!("{}{path}", server.uri()), b"body");
@@ -135,11 +135,11 @@ async fn a_final_answer_is_handed_on<C: Client>() {
 
 async fn the_deadline_holds<C: Client>() {
     let server = Server::start([with(503, "retry-after", "3600")]).await;
-    let policy = HttpRetry::new(quick())
+    let retry = HttpRetry::new(quick())
         .unwrap()
         .timeout(Duration::from_millis(300));
     let began = Instant::now();
-    let ended = C::new(policy).send(get(&server.uri())).await;
+    let ended = C::new(retry).send(get(&server.uri())).await;
     let took = began.elapsed();
     assert!(
         took >= Duration::from_millis(300) && took < Duration::from_secs(5),
@@ -148,10 +148,10 @@ async fn the_deadline_holds<C: Client>() {
     assert_eq!(server.seen().len(), 1, "{ended:?}");
 
     let server = Server::start([Do::Hang]).await;
-    let policy = HttpRetry::new(quick())
+    let retry = HttpRetry::new(quick())
         .unwrap()
         .timeout(Duration::from_millis(300));
-    let ended = C::new(policy).send(post(&server.uri(), b"x")).await;
+    let ended = C::new(retry).send(post(&server.uri(), b"x")).await;
     assert_eq!((ended.status, ended.cause), (None, Some(Cause::Deadline)));
     assert!(ended.ambiguous);
 }
@@ -159,9 +159,9 @@ async fn the_deadline_holds<C: Client>() {
 async fn an_attempt_that_hangs_is_followed_by_another<C: Client>() {
     let server = Server::start([Do::Hang]).await;
     let strategy = quick();
-    let policy = HttpRetry::new(strategy.clone()).unwrap();
-    let policy = policy.attempt_timeout(Duration::from_secs(1));
-    let ended = C::new(policy).send(get(&server.uri())).await;
+    let retry = HttpRetry::new(strategy.clone()).unwrap();
+    let retry = retry.attempt_timeout(Duration::from_secs(1));
+    let ended = C::new(retry).send(get(&server.uri())).await;
     assert_eq!(ended, Ended::success(200, 2));
     // A timeout costs ten, and the success gives one back.
     assert_eq!(strategy.budget().level(Instant::now()), 491);
@@ -211,21 +211,21 @@ async fn twenty_at_once_leave_the_bucket_where_it_was<C: Client>() {
 
 async fn a_classifier_that_panics_ends_the_request<C: Client>() {
     let server = Server::start([answer(500)]).await;
-    let classifier = HttpClassifier::default().also(|outcome| -> Option<Reading> {
+    let classifier = HttpClassifier::default().also(|outcome| -> Option<Result<(), Failure>> {
         match outcome.status()?.as_u16() {
             500 => std::panic::resume_unwind(Box::new("a bug")),
             _ => None,
         }
     });
-    let policy = HttpRetry::new(quick()).unwrap().classify(classifier);
-    let ended = C::new(policy).send(get(&server.uri())).await;
+    let retry = HttpRetry::new(quick()).unwrap().classify(classifier);
+    let ended = C::new(retry).send(get(&server.uri())).await;
     assert_eq!((ended.status, ended.attempts), (Some(500), 1));
     assert_eq!(ended.cause, Some(Cause::StrategyFailed));
 }
 
 async fn one_budget_or_one_per_host<C: Client>() {
     let made = Arc::new(Mutex::new(Vec::new()));
-    let policy = HttpRetry::per_host({
+    let retry = HttpRetry::per_host({
         let made = Arc::clone(&made);
         move || {
             let strategy = quick();
@@ -233,7 +233,7 @@ async fn one_budget_or_one_per_host<C: Client>() {
             strategy
         }
     });
-    let client = C::new(policy.unwrap());
+    let client = C::new(retry.unwrap());
     for _ in 0..2 {
         let server = Server::start([answer(500), answer(500)]).await;
         client.send(get(&server.uri())).await;

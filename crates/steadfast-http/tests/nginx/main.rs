@@ -85,11 +85,11 @@ fn nothing_lost_and_nothing_twice(ended: &[(Vec<u8>, Ended)], seen: &[Seen]) -> 
 
 /// Workers that read, and workers that write; what became of the writes.
 async fn work<C: Client + Sync>(
-    policy: HttpRetry,
+    retry: HttpRetry,
     uri: String,
     path: &'static str,
 ) -> Vec<(Vec<u8>, Ended)> {
-    let (client, uri) = (Arc::new(C::new(policy)), format!("{uri}{path}"));
+    let (client, uri) = (Arc::new(C::new(retry)), format!("{uri}{path}"));
     let (mut readers, mut writers) = (Vec::new(), Vec::new());
     for worker in 0..WORKERS {
         readers.push(tokio::spawn(read(Arc::clone(&client), uri.clone())));
@@ -139,9 +139,9 @@ struct Told {
 }
 
 impl Told {
-    fn watch(policy: HttpRetry) -> (HttpRetry, Arc<Self>) {
+    fn watch(retry: HttpRetry) -> (HttpRetry, Arc<Self>) {
         let told = Arc::new(Self::default());
-        let policy = policy.observe({
+        let retry = retry.observe({
             let told = Arc::clone(&told);
             move |event| {
                 let count = match event.decided() {
@@ -151,7 +151,7 @@ impl Told {
                 count.fetch_add(1, Ordering::Relaxed);
             }
         });
-        (policy, told)
+        (retry, told)
     }
 
     fn retries(&self) -> usize {
@@ -177,8 +177,8 @@ async fn a_server_goes_away_and_comes_back<C: Client + Sync>() {
     let mut server = Server::start([]).await;
     let (address, mut seen) = (server.address, Vec::new());
     let nginx = Nginx::start(address).await;
-    let (policy, told) = Told::watch(patient());
-    let working = tokio::spawn(work::<C>(policy, nginx.uri(), "plain"));
+    let (retry, told) = Told::watch(patient());
+    let working = tokio::spawn(work::<C>(retry, nginx.uri(), "plain"));
     for _ in 0..3 {
         until("work to be under way", || server.seen().len() >= 20).await;
         let (retries, refusals) = (told.retries(), told.refusals());
@@ -203,8 +203,8 @@ async fn a_server_goes_away_and_comes_back<C: Client + Sync>() {
 async fn nginx_is_late<C: Client + Sync>() {
     let server = Server::start([]).await;
     let nginx = Nginx::of(server.address).await;
-    let (policy, told) = Told::watch(patient());
-    let working = tokio::spawn(work::<C>(policy, nginx.uri(), "plain"));
+    let (retry, told) = Told::watch(patient());
+    let working = tokio::spawn(work::<C>(retry, nginx.uri(), "plain"));
     until("all to notice", || told.retries() >= 2 * WORKERS).await;
     let _nginx = nginx.run().await;
     let writes = working.await.unwrap();
@@ -216,8 +216,8 @@ async fn nginx_is_late<C: Client + Sync>() {
 async fn a_rate_limit_with_429<C: Client + Sync>() {
     let server = Server::start([]).await;
     let nginx = Nginx::start(server.address).await;
-    let (policy, told) = Told::watch(patient());
-    let writes = work::<C>(policy, nginx.uri(), "limited-429").await;
+    let (retry, told) = Told::watch(patient());
+    let writes = work::<C>(retry, nginx.uri(), "limited-429").await;
     let failed = nothing_lost_and_nothing_twice(&writes, &server.stop().await);
     assert_eq!((failed, told.refusals()), (0, 0));
     assert!(told.retries() > 0, "the limit was felt");
@@ -242,10 +242,10 @@ async fn a_rate_limit_with_503<C: Client + Sync>() {
     let server = Server::start_at(nginx.server(), []).await;
     let classifier = HttpClassifier::default().also(|outcome| {
         let shed = outcome.status()?.as_u16() == 503 && outcome.header("x-shed") == Some("1");
-        shed.then(|| Failure::responded(&THROTTLED).throttling().into())
+        shed.then(|| Err(Failure::responded(&THROTTLED).throttling()))
     });
-    let (policy, told) = Told::watch(patient().classify(classifier));
-    let writes = work::<C>(policy, nginx.uri(), "limited-503").await;
+    let (retry, told) = Told::watch(patient().classify(classifier));
+    let writes = work::<C>(retry, nginx.uri(), "limited-503").await;
     let again = nothing_lost_and_nothing_twice(&writes, &server.stop().await);
     assert_eq!((again, told.refusals()), (0, 0));
     assert!(told.retries() > 0, "the limit was felt");
@@ -330,9 +330,9 @@ async fn an_answer_that_is_cut_is_an_error_to_its_reader_and_no_second_write() {
 }
 
 /// Writes, and reads the whole answer.
-async fn read_with_hyper(policy: HttpRetry, uri: &str) -> Result<Bytes, String> {
+async fn read_with_hyper(retry: HttpRetry, uri: &str) -> Result<Bytes, String> {
     let request = Request::post(uri).body(Full::from("hyper")).unwrap();
-    let response = Layered::new(policy).0.oneshot(request).await.unwrap();
+    let response = Layered::new(retry).0.oneshot(request).await.unwrap();
     assert_eq!(response.status(), 200);
     let body = response.into_body().collect().await;
     body.map(|body| body.to_bytes())
@@ -340,9 +340,9 @@ async fn read_with_hyper(policy: HttpRetry, uri: &str) -> Result<Bytes, String> 
 }
 
 /// Writes, and reads the whole answer.
-async fn read_with_reqwest(policy: HttpRetry, uri: &str) -> Result<Bytes, String> {
+async fn read_with_reqwest(retry: HttpRetry, uri: &str) -> Result<Bytes, String> {
     let request = reqwest::Client::new().post(uri).body("reqwest");
-    let response = request.send_with_retry(&policy).await.unwrap();
+    let response = request.send_with_retry(&retry).await.unwrap();
     assert_eq!(response.status(), 200);
     response.bytes().await.map_err(|error| error.to_string())
 }

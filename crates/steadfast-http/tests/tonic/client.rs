@@ -93,14 +93,14 @@ pub(crate) struct Layered;
 impl Call for Layered {
     async fn greet_under(strategy: Standard, uri: &str, idempotent: bool) -> Ended {
         let events = Events::default();
-        let policy = HttpRetry::new(strategy)
+        let retry = HttpRetry::new(strategy)
             .unwrap()
             .classify(HttpClassifier::grpc())
             .also_idempotent(move |request| idempotent && request.path == METHOD)
             .observe(events.observer());
         let channel =
             channel(uri).map_request(|request: Request<ReplayBody<Body>>| request.map(Body::new));
-        let answer = unary(HttpRetryLayer::new(policy).layer(channel), ada()).await;
+        let answer = unary(HttpRetryLayer::new(retry).layer(channel), ada()).await;
         (answer, events.seen())
     }
 }

@@ -78,8 +78,7 @@ async fn a_server_that_pushes_back_for_ever_is_obeyed<C: Call>() {
         let (answer, events) = C::greet(&server.uri(), true).await;
         assert_eq!(answer.unwrap_err().code(), Code::Unavailable, "{value}");
         assert_eq!(events[0].refused, Some(Cause::NotRetryable), "{value}");
-        let note =
-            "gRPC UNAVAILABLE, the peer asks not to be asked again in grpc-retry-pushback-ms";
+        let note = "gRPC UNAVAILABLE, the peer forbids a retry in grpc-retry-pushback-ms";
         assert_eq!(events[0].note.as_deref(), Some(note));
         assert_eq!(server.calls(), 1, "{value}");
     }

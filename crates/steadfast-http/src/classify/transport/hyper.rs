@@ -1,4 +1,4 @@
-//! What hyper's errors say.
+//! Errors of hyper.
 
 use std::error::Error as StdError;
 
@@ -7,22 +7,21 @@ use steadfast::Failure;
 use steadfast::failure::Safety;
 use steadfast::reason::{NOT_AVAILABLE, SOCKET_CLOSED_WHILE_IN_FLIGHT, TIMEOUT};
 
-/// What this one error says, if it is hyper's and says something definite.
-pub(super) fn read(error: &(dyn StdError + 'static)) -> Option<Failure> {
+/// Classifies an error of hyper's that proves something.
+pub(super) fn classify(error: &(dyn StdError + 'static)) -> Option<Failure> {
     if let Some(error) = error.downcast_ref::<legacy::Error>() {
         let failure = Failure::not_sent(&NOT_AVAILABLE).with_note("could not connect");
         return error.is_connect().then_some(failure);
     }
     let error = error.downcast_ref::<hyper::Error>()?;
     if error.is_canceled() {
-        // hyper says this only of a request that it still holds in full: the
-        // connection was gone before its turn came.
+        // hyper reports this only for a request that it still holds in full.
         let note = "the connection closed before the request was sent";
         Some(Failure::not_sent(&NOT_AVAILABLE).with_note(note))
     } else if error.is_timeout() {
         Some(Failure::in_flight(&TIMEOUT).timed_out())
     } else if error.is_user() {
-        // The request itself, or its body, is at fault.
+        // The request or its body is invalid.
         let failure = Failure::in_flight(&steadfast::reason::OPERATION_FAILED);
         Some(
             failure

@@ -1,4 +1,4 @@
-//! What reqwest's errors say, beyond what stands behind them.
+//! Errors of reqwest.
 
 use std::error::Error as StdError;
 
@@ -6,8 +6,8 @@ use steadfast::Failure;
 use steadfast::failure::Safety;
 use steadfast::reason::{NOT_AVAILABLE, OPERATION_FAILED, TIMEOUT};
 
-/// What this one error says, if it is reqwest's and says something definite.
-pub(super) fn read(error: &(dyn StdError + 'static)) -> Option<Failure> {
+/// Classifies an error of reqwest's that proves something.
+pub(super) fn classify(error: &(dyn StdError + 'static)) -> Option<Failure> {
     let error = error.downcast_ref::<reqwest::Error>()?;
     let failure = if error.is_connect() {
         let mut failure = Failure::not_sent(&NOT_AVAILABLE).with_note("could not connect");
@@ -19,17 +19,16 @@ pub(super) fn read(error: &(dyn StdError + 'static)) -> Option<Failure> {
         let failure = Failure::not_sent(&OPERATION_FAILED).with_safety(Safety::No);
         failure.with_note("the request could not be built")
     } else if error.is_redirect() {
-        // Answers came, and led nowhere; they would again.
+        // There were responses, and the next attempt would get the same.
         let failure = Failure::inconclusive(&OPERATION_FAILED).with_safety(Safety::No);
-        failure.with_note("the redirects led nowhere")
+        failure.with_note("invalid redirects")
     } else {
         return None;
     };
     Some(failure)
 }
 
-/// The error in a middleware's error, which names as its source what stands
-/// behind that one.
+/// Returns the error that an error of the middleware wraps.
 #[cfg(feature = "reqwest-middleware")]
 pub(super) fn in_middleware<'a>(
     error: &'a (dyn StdError + 'static),

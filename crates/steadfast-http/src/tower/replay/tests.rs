@@ -5,11 +5,11 @@ use http_body_util::{BodyExt, Full};
 
 use super::*;
 
-/// A body of these frames, of a length that is not known beforehand.
+/// A body of these frames, of unknown length.
 struct Frames(VecDeque<io::Result<Frame<Bytes>>>);
 
 impl Frames {
-    fn of<const N: usize>(parts: [&'static str; N]) -> Self {
+    fn from_parts<const N: usize>(parts: [&'static str; N]) -> Self {
         Self(
             parts
                 .map(|part| Ok(Frame::data(Bytes::from_static(part.as_bytes()))))
@@ -39,19 +39,19 @@ where
 
 #[tokio::test]
 async fn every_attempt_gets_the_whole_body() {
-    let replay = Replay::new(Frames::of(["ab", "cd"]), 4);
+    let replay = Replay::new(Frames::from_parts(["ab", "cd"]), 4);
     for _ in 0..3 {
-        assert_eq!(whole(replay.next().unwrap()).await, "abcd");
+        assert_eq!(whole(replay.next_body().unwrap()).await, "abcd");
     }
 }
 
 #[tokio::test]
-async fn an_attempt_that_stopped_half_way_is_followed_by_one_that_has_it_all() {
-    let replay = Replay::new(Frames::of(["ab", "cd", "ef"]), 6);
-    let mut first = replay.next().unwrap();
+async fn an_attempt_after_one_that_stopped_half_way_has_the_whole_body() {
+    let replay = Replay::new(Frames::from_parts(["ab", "cd", "ef"]), 6);
+    let mut first = replay.next_body().unwrap();
     let frame = first.frame().await.unwrap().unwrap();
     assert_eq!(frame.into_data().unwrap(), "ab");
-    let mut second = replay.next().unwrap();
+    let mut second = replay.next_body().unwrap();
     assert!(matches!(
         first.frame().await,
         Some(Err(ReplayError::Superseded))
@@ -61,38 +61,40 @@ async fn an_attempt_that_stopped_half_way_is_followed_by_one_that_has_it_all() {
         "ab"
     );
     assert_eq!(whole(second).await, "cdef");
-    assert_eq!(whole(replay.next().unwrap()).await, "abcdef");
+    assert_eq!(whole(replay.next_body().unwrap()).await, "abcdef");
 }
 
 #[tokio::test]
 async fn a_body_beyond_the_limit_is_sent_once_whole_and_not_again() {
-    let replay = Replay::new(Frames::of(["ab", "cd"]), 3);
-    let first = replay.next().unwrap();
+    let replay = Replay::new(Frames::from_parts(["ab", "cd"]), 3);
+    let first = replay.next_body().unwrap();
     assert_eq!(replay.lost(), None);
     assert_eq!(whole(first).await, "abcd");
-    assert_eq!(replay.lost(), Some(Lost::TooLarge));
-    assert!(replay.next().is_none());
+    assert_eq!(replay.lost(), Some(Lost::TooLarge { limit: 3 }));
+    assert!(replay.next_body().is_none());
 }
 
 #[tokio::test]
 async fn a_large_body_of_which_nothing_was_read_can_still_be_sent() {
     let replay = Replay::new(Full::new(Bytes::from(vec![0; 100])), 3);
-    drop(replay.next().unwrap());
-    assert_eq!(whole(replay.next().unwrap()).await.len(), 100);
+    drop(replay.next_body().unwrap());
+    assert_eq!(whole(replay.next_body().unwrap()).await.len(), 100);
 }
 
 #[tokio::test]
-async fn the_length_stays_known_and_an_empty_body_is_over_before_it_begins() {
+async fn the_length_stays_known_and_an_empty_body_ends_at_once() {
     let replay = Replay::new(Full::new(Bytes::from("abc")), 3);
     for _ in 0..2 {
-        let mut body = replay.next().unwrap();
+        let mut body = replay.next_body().unwrap();
         assert_eq!(body.size_hint().exact(), Some(3));
         assert!(!body.is_end_stream());
         body.frame().await.unwrap().unwrap();
         assert!(body.is_end_stream());
         assert_eq!(body.size_hint().exact(), Some(0));
     }
-    let empty = Replay::new(Full::<Bytes>::default(), 3).next().unwrap();
+    let empty = Replay::new(Full::<Bytes>::default(), 3)
+        .next_body()
+        .unwrap();
     assert!(empty.is_end_stream());
     assert_eq!(empty.size_hint().exact(), Some(0));
 }
@@ -101,23 +103,23 @@ async fn the_length_stays_known_and_an_empty_body_is_over_before_it_begins() {
 async fn trailers_are_sent_again_too() {
     let mut trailers = HeaderMap::new();
     trailers.insert("x-sum", "7".parse().unwrap());
-    let mut frames = Frames::of(["ab"]);
+    let mut frames = Frames::from_parts(["ab"]);
     frames.0.push_back(Ok(Frame::trailers(trailers.clone())));
     let replay = Replay::new(frames, 10);
     for _ in 0..2 {
-        let collected = replay.next().unwrap().collect().await.unwrap();
+        let collected = replay.next_body().unwrap().collect().await.unwrap();
         assert_eq!(collected.trailers(), Some(&trailers));
     }
 }
 
 #[tokio::test]
 async fn a_body_that_fails_is_not_sent_again() {
-    let mut frames = Frames::of(["ab"]);
+    let mut frames = Frames::from_parts(["ab"]);
     frames.0.push_back(Err(io::Error::other("disk")));
     let replay = Replay::new(frames, 10);
-    let error = replay.next().unwrap().collect().await.unwrap_err();
+    let error = replay.next_body().unwrap().collect().await.unwrap_err();
     assert_eq!(error.to_string(), "the request's body failed: disk");
-    assert!(replay.next().is_none());
+    assert!(replay.next_body().is_none());
 }
 
 #[tokio::test]
@@ -129,7 +131,7 @@ async fn frames_without_content_take_no_room() {
         .into_iter()
         .map(|part| Ok(Frame::data(Bytes::from_static(part.as_bytes()))));
     let replay = Replay::new(Frames(frames.collect()), 2);
-    assert_eq!(whole(replay.next().unwrap()).await, "ab");
+    assert_eq!(whole(replay.next_body().unwrap()).await, "ab");
     assert_eq!(lock(replay.shared.as_ref().unwrap()).kept.len(), 2);
-    assert_eq!(whole(replay.next().unwrap()).await, "ab");
+    assert_eq!(whole(replay.next_body().unwrap()).await, "ab");
 }

@@ -1,4 +1,4 @@
-//! One request of a client, as the engine has it.
+//! One request of an AWS client, as a request of the engine.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use aws_smithy_runtime_api::client::orchestrator::Metadata;
 use aws_smithy_types::config_bag::{ConfigBag, Storable, StoreReplace};
 use aws_smithy_types::timeout::TimeoutConfig;
-use steadfast::failure::Safety;
 use steadfast::world::Roll;
 use steadfast::{Call, Failure, Orchestrator, RetryEvent, RetryStrategy, Step, World};
 
-use super::names::lasting;
+use super::intern::intern;
 use super::retry::{AwsRetry, Inner};
+use crate::classify::cannot_resend;
 
-/// The operation of a request, as its context.
+/// The operation of a request; the context that observers see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AwsOperation {
     /// The service, such as `SQS`.
@@ -23,42 +23,40 @@ pub struct AwsOperation {
     pub name: &'static str,
 }
 
-/// The request, kept in its own configuration: its token goes where it goes, and
-/// is dropped with it.
+/// A request and its retry token, stored in the request's own configuration.
 #[derive(Clone)]
-pub(super) struct Running {
+pub(super) struct AwsRequest {
     owner: Arc<Inner>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<RequestState>>,
 }
 
-struct State {
-    /// When the operation was started.
+struct RequestState {
     started: Instant,
-    /// None until it is known what the operation is.
+    /// None until the operation is known.
     request: Option<Orchestrator<Arc<dyn RetryStrategy>>>,
     begun: bool,
     replayable: bool,
     sending: bool,
-    decided: Decided,
+    next: NextStep,
 }
 
-/// What the SDK is to do.
+/// The step that the SDK has to take after an attempt.
 #[derive(Clone, Copy)]
-pub(super) enum Decided {
+pub(super) enum NextStep {
     Retry(Duration),
     GiveUp,
 }
 
-impl Running {
-    /// An operation is started. What it is, is not known yet.
-    pub(super) fn start(retry: &AwsRetry, world: &dyn World) -> Self {
-        let state = State {
+impl AwsRequest {
+    /// Starts the clock of an operation.
+    pub(super) fn new(retry: &AwsRetry, world: &dyn World) -> Self {
+        let state = RequestState {
             started: world.now(),
             request: None,
             begun: false,
             replayable: true,
             sending: false,
-            decided: Decided::GiveUp,
+            next: NextStep::GiveUp,
         };
         Self {
             owner: Arc::clone(&retry.inner),
@@ -66,18 +64,18 @@ impl Running {
         }
     }
 
-    /// Begins the request, as of when the operation was started.
+    /// Begins the request. Its time counts from the start of the operation.
     pub(super) fn begin(&self, cfg: &ConfigBag, world: &dyn World) {
         let (service, name) = match cfg.load::<Metadata>() {
             Some(metadata) => (metadata.service(), metadata.name()),
             None => ("", ""),
         };
-        let mut call = Call::new(lasting(name))
+        let mut call = Call::new(intern(name))
             .service("aws")
             .idempotent((self.owner.idempotent)(name))
             .context(AwsOperation {
-                service: lasting(service),
-                name: lasting(name),
+                service: intern(service),
+                name: intern(name),
             });
         let timeout = cfg.load::<TimeoutConfig>();
         if let Some(timeout) = timeout.and_then(TimeoutConfig::operation_timeout) {
@@ -86,22 +84,25 @@ impl Running {
         let mut state = self.state();
         let at = state.started;
         let request = Orchestrator::new(Arc::clone(&self.owner.strategy), call);
-        let step = state.request.insert(request).begin(&Began { at, world });
+        let step = state
+            .request
+            .insert(request)
+            .begin(&StartWorld { at, world });
         state.begun = matches!(step, Step::Attempt);
     }
 
-    /// The request, if it is this interceptor's.
-    pub(super) fn of(retry: &AwsRetry, cfg: &ConfigBag) -> Option<Self> {
-        let running = cfg.load::<Self>()?;
-        Arc::ptr_eq(&running.owner, &retry.inner).then(|| running.clone())
+    /// Loads the request, if it belongs to this interceptor.
+    pub(super) fn load(retry: &AwsRetry, cfg: &ConfigBag) -> Option<Self> {
+        let request = cfg.load::<Self>()?;
+        Arc::ptr_eq(&request.owner, &retry.inner).then(|| request.clone())
     }
 
-    /// An attempt is about to be made, if it still may.
-    pub(super) fn attempt(&self, replayable: bool, world: &dyn World) -> Step {
+    /// Begins an attempt, if the deadline allows it.
+    pub(super) fn begin_attempt(&self, replayable: bool, world: &dyn World) -> Step {
         let mut state = self.state();
         state.replayable = replayable;
         state.sending = false;
-        state.decided = Decided::GiveUp;
+        state.next = NextStep::GiveUp;
         match (std::mem::take(&mut state.begun), &mut state.request) {
             (true, _) => Step::Attempt,
             (false, Some(request)) => request.handle_waited(world),
@@ -109,19 +110,19 @@ impl Running {
         }
     }
 
-    /// The attempt is about to be written.
-    pub(super) fn sending(&self) {
+    /// Notes that bytes may be sent from now on.
+    pub(super) fn set_sending(&self) {
         self.state().sending = true;
     }
 
-    /// Whether bytes of the attempt may have left.
+    /// Returns whether bytes of the attempt may have been sent.
     pub(super) fn is_sending(&self) -> bool {
         self.state().sending
     }
 
-    /// What is to come after the attempt that ended last.
-    pub(super) fn decided(&self) -> Decided {
-        self.state().decided
+    /// Returns the step after the last attempt.
+    pub(super) fn next_step(&self) -> NextStep {
+        self.state().next
     }
 
     pub(super) fn succeed(&self, world: &dyn World) {
@@ -130,47 +131,42 @@ impl Running {
         }
     }
 
-    pub(super) fn fail(&self, failure: Failure, world: &dyn World) -> Decided {
+    pub(super) fn fail(&self, failure: Failure, world: &dyn World) -> NextStep {
         let mut state = self.state();
         let failure = match state.replayable {
             true => failure,
-            false => {
-                let before = failure.note().unwrap_or("failed");
-                let note = format!("{before}; the body is a stream, so it cannot be sent again");
-                failure.with_safety(Safety::No).with_note(note)
-            }
+            false => cannot_resend(failure, "the body is a stream"),
         };
         let Some(request) = &mut state.request else {
-            return Decided::GiveUp;
+            return NextStep::GiveUp;
         };
-        let decided = match request.handle_failure(failure, world) {
-            Step::Wait { delay, capped } => Decided::Retry(match capped {
-                // The SDK's own timer ends the operation at its deadline. The
-                // sleep must not be over first, or an attempt would follow it.
+        let next = match request.handle_failure(failure, world) {
+            Step::Wait { delay, capped } => NextStep::Retry(match capped {
+                // The SDK's own timer ends the operation at the deadline. A sleep
+                // that ends earlier would be followed by an attempt.
                 true => delay.saturating_add(Duration::from_secs(1)),
                 false => delay,
             }),
-            Step::Attempt => Decided::Retry(Duration::ZERO),
-            Step::Ask(_) | Step::GiveUp(_) | Step::LeftAlone => Decided::GiveUp,
+            Step::Attempt => NextStep::Retry(Duration::ZERO),
+            Step::Ask(_) | Step::GiveUp(_) | Step::LeftAlone => NextStep::GiveUp,
         };
-        state.decided = decided;
-        decided
+        state.next = next;
+        next
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        // The engine survives panics of what it calls, so there is no state
-        // that a panic could have left half-way.
+    fn state(&self) -> MutexGuard<'_, RequestState> {
+        // The engine catches panics, so poison is harmless.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The world as it was when the operation began.
-struct Began<'a> {
+/// The world at the start of the operation.
+struct StartWorld<'a> {
     at: Instant,
     world: &'a dyn World,
 }
 
-impl World for Began<'_> {
+impl World for StartWorld<'_> {
     fn now(&self) -> Instant {
         self.at
     }
@@ -184,12 +180,12 @@ impl World for Began<'_> {
     }
 }
 
-impl Storable for Running {
+impl Storable for AwsRequest {
     type Storer = StoreReplace<Self>;
 }
 
-impl fmt::Debug for Running {
+impl fmt::Debug for AwsRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Running").finish_non_exhaustive()
+        f.debug_struct("AwsRequest").finish_non_exhaustive()
     }
 }

@@ -1,8 +1,8 @@
-//! AttemptCount that got no answer.
+//! Errors of attempts that got no response.
 //!
-//! All that matters is how sure one can be that nothing was sent. Libraries
-//! wrap errors in errors, so the chain of sources is searched for the first one
-//! that says something definite; if none does, bytes may have left.
+//! The question is whether anything was sent. Libraries wrap errors in errors, so
+//! this searches the chain of sources for the first error that gives proof. If
+//! none does, bytes may have been sent.
 
 #[cfg(feature = "client")]
 mod hyper;
@@ -19,27 +19,26 @@ use steadfast::Failure;
 use steadfast::classify::RetryInfo;
 use steadfast::reason::OPERATION_FAILED;
 
-/// A chain longer than this is a loop, or says nothing more.
-const DEEPEST: usize = 16;
+/// Bounds a chain of sources that is a loop.
+const MAX_DEPTH: usize = 16;
 
-/// What an error says of the attempt that ended with it. `now` is the wall-clock
-/// time, for hints that are dates.
-pub(super) fn read(error: &(dyn StdError + 'static), now: SystemTime) -> Failure {
+/// Classifies an error. `now` is the wall-clock time, for hints that are dates.
+pub(super) fn classify(error: &(dyn StdError + 'static), now: SystemTime) -> Failure {
     causes(error)
         .find_map(|cause| definite(cause, now))
         .unwrap_or_else(|| Failure::in_flight(&OPERATION_FAILED))
 }
 
-/// The error and what stands behind it, outermost first.
+/// Returns the error and its sources, outermost first.
 pub(crate) fn causes<'a>(
     error: &'a (dyn StdError + 'static),
 ) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    std::iter::successors(Some(error), |&error| behind(error)).take(DEEPEST)
+    std::iter::successors(Some(error), |&error| source(error)).take(MAX_DEPTH)
 }
 
-/// What stands behind an error. An `io::Error` names as its source what stands
-/// behind the error in it, and so passes over that one; others do the same.
-fn behind<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 'static)> {
+/// Returns the error inside an error. Some wrappers, `io::Error` among them, return
+/// the source of the wrapped error as their own source and so skip the wrapped one.
+fn source<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 'static)> {
     #[cfg(feature = "reqwest-middleware")]
     if let Some(inner) = reqwest::in_middleware(error) {
         return Some(inner);
@@ -59,22 +58,22 @@ fn behind<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError +
 
 #[cfg_attr(
     not(feature = "tonic"),
-    expect(unused_variables, reason = "only the errors of gRPC hold hints")
+    expect(unused_variables, reason = "only gRPC errors hold hints")
 )]
 fn definite(error: &(dyn StdError + 'static), now: SystemTime) -> Option<Failure> {
     #[cfg(feature = "client")]
-    if let Some(failure) = hyper::read(error) {
+    if let Some(failure) = hyper::classify(error) {
         return Some(failure);
     }
     #[cfg(feature = "reqwest")]
-    if let Some(failure) = reqwest::read(error) {
+    if let Some(failure) = reqwest::classify(error) {
         return Some(failure);
     }
     #[cfg(feature = "tonic")]
-    if let Some(failure) = tonic::read(error, now) {
+    if let Some(failure) = tonic::classify(error, now) {
         return Some(failure);
     }
     let error = error.downcast_ref::<io::Error>()?;
-    // An `io::Error` that only wraps another error has that one's meaning.
+    // An `io::Error` that wraps another error has no meaning of its own.
     (error.kind() != io::ErrorKind::Other).then(|| error.to_failure())
 }

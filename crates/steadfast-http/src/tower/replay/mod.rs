@@ -1,10 +1,9 @@
 //! Bodies that can be sent again.
 //!
-//! A body is a stream; what was read from it is gone. So what the first attempt
-//! sends is kept beside, up to a limit, and a later attempt sends that first and
-//! then goes on reading. Nothing is read ahead: a body that waits for the answer
-//! to begin still works, and a request that succeeds at once has not waited for
-//! its own body to be collected.
+//! A body is a stream that can be read once. So an attempt keeps what it sends, up
+//! to a limit. A later attempt sends the kept part first and then reads on.
+//! Nothing is read ahead: a body that waits for the response to begin still works,
+//! and a first attempt does not wait until its body is collected.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -18,15 +17,15 @@ use http_body::{Body, Frame, SizeHint};
 
 /// One attempt's view of a request's body.
 pub struct ReplayBody<B> {
-    /// None for a body without content, which needs no keeping.
+    /// None for an empty body.
     source: Option<Source<B>>,
 }
 
 struct Source<B> {
     shared: Arc<Mutex<Shared<B>>>,
-    /// Which attempt reads through it. Only the newest may.
+    /// The attempt that this belongs to. Only the newest may read.
     turn: u32,
-    /// How many of the kept frames it has sent.
+    /// The number of kept frames that were sent.
     sent: usize,
 }
 
@@ -37,14 +36,13 @@ struct Shared<B> {
     limit: usize,
     kept: Vec<Kept>,
     size: usize,
-    /// Something was read that was not kept, or could not be read.
     lost: Option<Lost>,
 }
 
-/// Why a body cannot be sent from the beginning.
+/// The reason that a body cannot be sent from the beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lost {
-    TooLarge,
+    TooLarge { limit: usize },
     Failed,
 }
 
@@ -58,8 +56,7 @@ enum Kept {
 pub enum ReplayError<E> {
     /// The body's own error.
     Body(E),
-    /// A later attempt reads the body now. Only an attempt that nobody waits
-    /// for any more sees this.
+    /// A later attempt reads the body now. Only an abandoned attempt sees this.
     Superseded,
 }
 
@@ -84,8 +81,8 @@ impl<B: Body> Replay<B> {
         Self { shared }
     }
 
-    /// The next attempt's body; none if it cannot be sent from the beginning.
-    pub(super) fn next(&self) -> Option<ReplayBody<B>> {
+    /// Returns the body of the next attempt; none if the beginning is lost.
+    pub(super) fn next_body(&self) -> Option<ReplayBody<B>> {
         let Some(shared) = &self.shared else {
             return Some(ReplayBody { source: None });
         };
@@ -104,7 +101,7 @@ impl<B: Body> Replay<B> {
         })
     }
 
-    /// Why a further attempt could not have the whole body, if so.
+    /// Returns why a further attempt cannot have the whole body, if so.
     pub(super) fn lost(&self) -> Option<Lost> {
         self.shared.as_ref().and_then(|shared| lock(shared).lost)
     }
@@ -165,7 +162,7 @@ impl<B: Body + Unpin> Body for ReplayBody<B> {
 }
 
 impl<B: Body + Unpin> Shared<B> {
-    /// Reads on, and keeps what it reads while there is room.
+    /// Reads on, and keeps what it reads up to the limit.
     fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
         if self.ended {
             return Poll::Ready(None);
@@ -182,21 +179,21 @@ impl<B: Body + Unpin> Shared<B> {
                 return Poll::Ready(None);
             }
         };
-        if let Some(kept) = Kept::of(&frame)
+        if let Some(kept) = Kept::from_frame(&frame)
             && self.lost.is_none()
         {
             self.size = self
                 .size
                 .saturating_add(frame.data_ref().map_or(0, Bytes::len));
             match self.size > self.limit {
-                true => self.lose(Lost::TooLarge),
+                true => self.lose(Lost::TooLarge { limit: self.limit }),
                 false => self.kept.push(kept),
             }
         }
         Poll::Ready(Some(Ok(frame)))
     }
 
-    /// What is there in part is of no use.
+    /// Drops the kept part, which is useless without the rest.
     fn lose(&mut self, lost: Lost) {
         self.lost = Some(lost);
         self.kept = Vec::new();
@@ -204,9 +201,8 @@ impl<B: Body + Unpin> Shared<B> {
 }
 
 impl Kept {
-    /// An empty frame is not kept: it says nothing, and there may be any number
-    /// of them.
-    fn of(frame: &Frame<Bytes>) -> Option<Self> {
+    /// Copies a frame, except an empty one: there may be any number of those.
+    fn from_frame(frame: &Frame<Bytes>) -> Option<Self> {
         let data = frame.data_ref().filter(|data| !data.is_empty());
         let data = data.cloned().map(Kept::Data);
         data.or_else(|| frame.trailers_ref().cloned().map(Kept::Trailers))
@@ -223,6 +219,15 @@ impl Kept {
         match self {
             Kept::Data(data) => data.len() as u64,
             Kept::Trailers(_) => 0,
+        }
+    }
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Lost::TooLarge { limit } => write!(f, "more than {limit} bytes of the body were sent"),
+            Lost::Failed => f.write_str("the body failed"),
         }
     }
 }
@@ -251,8 +256,7 @@ impl<B> fmt::Debug for ReplayBody<B> {
     }
 }
 
-/// A body that panicked is asked again by nobody but its own reader, so there is
-/// no broken state to be kept from.
+/// Ignores poison: only the reader of a body that panicked would read it again.
 fn lock<B>(shared: &Mutex<Shared<B>>) -> MutexGuard<'_, Shared<B>> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

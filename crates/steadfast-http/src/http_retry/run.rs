@@ -1,0 +1,238 @@
+//! Sends one request, attempt by attempt. All integrations share this code.
+
+use std::cell::Cell;
+use std::convert::Infallible;
+use std::error::Error as StdError;
+use std::future::Future;
+use std::sync::Arc;
+
+use http::{Extensions, HeaderMap, Method, StatusCode};
+use steadfast::classify::{Classifier, guarded};
+use steadfast::strategy::Refusal;
+use steadfast::{Attempt, Error, FailFast, Failure, Retry, RetryStrategy, reason};
+
+use super::{HttpRetry, Strategies};
+use crate::classify::HttpOutcome;
+use crate::clock;
+use crate::extensions::{AttemptCount, AttemptMark, ResponseReport};
+use crate::idempotent::{RequestHead, is_idempotent};
+
+/// A response of some HTTP library.
+pub(crate) trait HttpResponse {
+    fn status(&self) -> StatusCode;
+    fn headers(&self) -> &HeaderMap;
+    fn extensions_mut(&mut self) -> &mut Extensions;
+}
+
+/// An attempt that did not succeed.
+pub(crate) struct FailedAttempt<R, E> {
+    /// The response or the error; none if the attempt could not be made.
+    result: Option<Result<R, E>>,
+    /// The failure, or a refusal if the classifier panicked. The engine takes it.
+    failure: Cell<Option<Result<Failure, Refusal>>>,
+}
+
+impl HttpRetry {
+    /// Starts a request. `outer` is the mark of an outer layer, which then makes
+    /// the retries.
+    pub(crate) fn start(
+        &self,
+        head: &RequestHead<'_>,
+        outer: Option<&AttemptMark>,
+        address: impl FnOnce() -> String,
+    ) -> Retry<'_, Arc<dyn RetryStrategy>> {
+        let strategy: Arc<dyn RetryStrategy> = match (outer, &self.inner.strategies) {
+            (Some(_), _) => Arc::new(FailFast::new()),
+            (None, Strategies::Shared(strategy)) => Arc::clone(strategy),
+            (None, Strategies::PerHost(strategies)) => strategies.for_host(address()),
+        };
+        let also = self.inner.idempotent.as_ref();
+        let idempotent =
+            is_idempotent(head.method, head.headers) || also.is_some_and(|also| also(head));
+        self.retry(strategy)
+            .operation(operation_name(head.method))
+            .idempotent(idempotent)
+    }
+
+    /// Applies the time limits and the observer.
+    pub(crate) fn retry<S: RetryStrategy>(&self, strategy: S) -> Retry<'_, S> {
+        let mut retry = steadfast::retry(strategy).service("http");
+        if let Some(timeout) = self.inner.timeout {
+            retry = retry.timeout(timeout);
+        }
+        if let Some(timeout) = self.inner.attempt_timeout {
+            retry = retry.attempt_timeout(timeout);
+        }
+        if let Some(observer) = &self.inner.observer {
+            retry = retry.observe(&**observer);
+        }
+        retry
+    }
+
+    /// Classifies the result of an attempt.
+    pub(crate) fn check<R: HttpResponse, E: StdError + 'static>(
+        &self,
+        result: Result<R, E>,
+    ) -> Result<R, FailedAttempt<R, E>> {
+        let classifier = &self.inner.classifier;
+        // The classifier may run code of the user's. Decision D13
+        // (docs/decisions.md) says what a panic in it means.
+        let classified = guarded(|| match &result {
+            // The clock is not read for a plain success.
+            Ok(response) if response.status().as_u16() < 400 && classifier.is_plain() => Ok(()),
+            Ok(response) => {
+                let (status, headers) = (response.status(), response.headers());
+                classifier.classify(&HttpOutcome::response(status, headers, clock::now()))
+            }
+            Err(error) => classifier.classify(&HttpOutcome::error(error, clock::now())),
+        });
+        let (result, failure) = match (classified, result) {
+            (Ok(Ok(())), Ok(response)) => return Ok(response),
+            (Ok(Ok(())), Err(error)) => {
+                let note = "the classifier calls an error a success";
+                (
+                    Err(error),
+                    Ok(Failure::in_flight(&reason::UNKNOWN).with_note(note)),
+                )
+            }
+            (Ok(Err(failure)), result) => (result, Ok(failure)),
+            (Err(panicked), result) => (result, Err(panicked)),
+        };
+        Err(FailedAttempt {
+            result: Some(result),
+            failure: Cell::new(Some(failure)),
+        })
+    }
+}
+
+/// Sends a request by `send` until an attempt succeeds or the engine gives up.
+/// `send` returns none if the request cannot be sent any more.
+///
+/// Returns the last response, also if it is a failure: its report is then in its
+/// extensions. Returns an error if there is no response.
+///
+/// Dropping the future drops the attempt that is under way; its cost stays paid.
+pub(crate) async fn run<R, E, F>(
+    retry: Retry<'_, Arc<dyn RetryStrategy>>,
+    address: impl Fn() -> String,
+    mut send: impl FnMut(Attempt) -> Option<F>,
+) -> Result<R, Error<E>>
+where
+    R: HttpResponse,
+    F: Future<Output = Result<R, FailedAttempt<R, E>>>,
+{
+    let address = &address;
+    let result = retry
+        .classify(AlreadyClassified)
+        .run(|attempt| {
+            let sending = send(attempt);
+            async move {
+                match sending {
+                    Some(sending) => match sending.await {
+                        Ok(response) => Ok((response, attempt.number())),
+                        Err(failed) => Err(failed.map(|failure| failure.with_peer(address()))),
+                    },
+                    None => Err(FailedAttempt {
+                        result: None,
+                        failure: Cell::default(),
+                    }),
+                }
+            }
+        })
+        .await;
+    let error = match result {
+        Ok((response, 1)) => return Ok(response),
+        Ok((mut response, attempts)) => {
+            response.extensions_mut().insert(AttemptCount(attempts));
+            return Ok(response);
+        }
+        Err(error) => error,
+    };
+    let (report, last) = error.into_parts();
+    match last.and_then(|last| last.result) {
+        Some(Ok(mut response)) => {
+            let extensions = response.extensions_mut();
+            if report.attempts() > 1 {
+                extensions.insert(AttemptCount(report.attempts()));
+            }
+            extensions.insert(ResponseReport(Arc::new(report)));
+            Ok(response)
+        }
+        Some(Err(error)) => Err(Error::from_parts(report, Some(error))),
+        None => Err(Error::from_parts(report, None)),
+    }
+}
+
+/// Fails a request that cannot be attempted. `retry` must not retry.
+#[cold]
+pub(crate) fn fail_at_once<E>(retry: Retry<'_, FailFast>, failure: Failure, error: E) -> Error<E> {
+    let mut error = Some(error);
+    let Err(failed) = retry
+        .classify(move |_: &Option<E>| failure.clone())
+        .run_blocking(|_| Err::<Infallible, _>(error.take()));
+    let (report, last) = failed.into_parts();
+    Error::from_parts(report, last.flatten())
+}
+
+impl<R, E> FailedAttempt<R, E> {
+    /// An attempt whose failure is known without a classifier.
+    #[cfg(feature = "tower")]
+    pub(crate) fn new(error: E, failure: Failure) -> Self {
+        Self {
+            result: Some(Err(error)),
+            failure: Cell::new(Some(Ok(failure))),
+        }
+    }
+
+    /// Changes the failure, if there is one.
+    pub(crate) fn map(mut self, change: impl FnOnce(Failure) -> Failure) -> Self {
+        let failure = self.failure.take().map(|failure| failure.map(change));
+        self.failure = Cell::new(failure);
+        self
+    }
+}
+
+/// Hands the engine the failure of a [`FailedAttempt`].
+struct AlreadyClassified;
+
+impl<R, E> Classifier<FailedAttempt<R, E>> for AlreadyClassified {
+    fn classify(&self, _: &FailedAttempt<R, E>) -> Failure {
+        Failure::not_sent(&reason::OPERATION_FAILED)
+    }
+
+    fn classify_guarded(&self, failed: &FailedAttempt<R, E>) -> Result<Failure, Refusal> {
+        let failure = failed.failure.take();
+        failure.unwrap_or_else(|| Ok(self.classify(failed)))
+    }
+}
+
+/// Returns the name of an operation, for errors and events.
+fn operation_name(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::OPTIONS => "OPTIONS",
+        Method::TRACE => "TRACE",
+        Method::PUT => "PUT",
+        Method::DELETE => "DELETE",
+        Method::POST => "POST",
+        Method::PATCH => "PATCH",
+        Method::CONNECT => "CONNECT",
+        _ => "an extension method",
+    }
+}
+
+/// Returns host and port, for errors and budgets. Leaves out the rest of an
+/// authority, such as a password.
+pub(crate) fn address(host: Option<&str>, port: Option<u16>, scheme: Option<&str>) -> String {
+    let host = host.unwrap_or_default().to_ascii_lowercase();
+    let port = port.or(match scheme {
+        Some("http") => Some(80),
+        Some("https") => Some(443),
+        Some(_) | None => None,
+    });
+    match port {
+        Some(port) => format!("{host}:{port}"),
+        None => host,
+    }
+}
