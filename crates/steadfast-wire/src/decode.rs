@@ -1,9 +1,8 @@
-//! How the sections of a frame are read, and what can be wrong with one.
+//! Decoding of the sections of a frame, and its errors.
 
 use crate::leb128::Leb128Error;
 
-/// Why a section of a frame is malformed. It is the peer's fault, but only this message's: the
-/// frame around it was sound, so the connection can go on.
+/// The error of a malformed section. The frame around it was valid, so the connection can go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// A section of fixed layout has another length.
@@ -21,9 +20,9 @@ pub enum DecodeError {
     Truncated {
         /// The field.
         what: &'static str,
-        /// How long it is, or says it is.
+        /// The length that is needed.
         needed: usize,
-        /// How many bytes there are.
+        /// The number of bytes there are.
         available: usize,
     },
     /// Bytes are left over where the message should end.
@@ -31,7 +30,7 @@ pub enum DecodeError {
     Trailing {
         /// The message.
         what: &'static str,
-        /// How many bytes are left.
+        /// The number of bytes left.
         len: usize,
     },
     /// A field has a value that means nothing.
@@ -47,7 +46,7 @@ pub enum DecodeError {
     Text {
         /// The field.
         what: &'static str,
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
     },
     /// A number in LEB128 that is none.
@@ -58,7 +57,7 @@ pub enum DecodeError {
     Json {
         /// The document.
         what: &'static str,
-        /// What is wrong, and where.
+        /// The problem and its place.
         problem: String,
     },
 }

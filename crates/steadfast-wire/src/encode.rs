@@ -1,25 +1,24 @@
-//! How the sections of a frame are written.
+//! Encoding of the sections of a frame.
 //!
-//! A section first says how long it will be, or that it cannot be encoded at all, and only then
-//! writes itself. That order is why a frame needs no intermediate buffer (its header, which holds
-//! the lengths, goes out first) and why a message that does not fit the format leaves the caller's
-//! buffer untouched.
+//! A section is measured before it is written. So the header, which holds the lengths, is written
+//! first without an intermediate buffer, and a message that does not fit the format leaves the
+//! caller's buffer unchanged.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
 /// Something that can be written as a section of a frame, or as a part of one.
 pub trait Encode {
-    /// How many bytes [`write`](Encode::write) will append.
+    /// Returns the number of bytes that [`write`](Encode::write) will append.
     ///
     /// # Errors
-    /// When a field is too large for its place in the format.
+    /// If a field is too large for the format.
     fn measure(&self) -> Result<usize, EncodeError>;
 
     /// Appends exactly as many bytes as [`measure`](Encode::measure) returned. Called only after
     /// that was successful; what is appended otherwise is unspecified.
     fn write(&self, out: &mut BytesMut);
 
-    /// Measures and writes; for whoever needs a section alone.
+    /// Measures and writes one section.
     ///
     /// # Errors
     /// As [`measure`](Encode::measure); nothing is written then.

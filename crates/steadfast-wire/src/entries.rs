@@ -1,22 +1,21 @@
-//! Sections that are a row of entries of one kind, one after the other to the end.
+//! Sections that are a list of entries of one kind.
 
 use std::marker::PhantomData;
 
 use crate::DecodeError;
 use crate::decode::ByteReader;
 
-/// Something that [`Entries`] can be a row of. Only types of this crate are: the reader that an
-/// entry is read from has no name outside.
+/// An entry that [`Entries`] can read. Only types of this crate implement it.
 pub trait ReadEntry<'a>: Sized {
-    /// Reads one entry; never without taking at least one byte, or reading would not end.
+    /// Reads one entry. It takes at least one byte, so that reading ends.
     #[doc(hidden)]
     fn read(reader: &mut ByteReader<'a>) -> Result<Self, DecodeError>;
 }
 
-/// Goes through a row of entries, borrowing from it.
+/// Iterates over a list of entries, and borrows from it.
 ///
-/// After an error it ends: where one entry is malformed, nobody knows where the next one starts.
-/// To write such a row, encode a slice of the entries.
+/// Ends after an error, because the start of the next entry is then unknown. To write a list,
+/// encode a slice of the entries.
 #[derive(Clone, Debug)]
 pub struct Entries<'a, T> {
     reader: ByteReader<'a>,

@@ -1,4 +1,4 @@
-//! What a server says about an error beyond its status (RFC 0028).
+//! Error bodies: details of an error beyond its status (RFC 0028).
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::{Datatype, DecodeError, Frame, hex};
 /// The body of a response with an error status, if the datatype says that it is JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ErrorBody {
-    /// What went wrong, for people.
+    /// The description, for people.
     pub context: Option<String>,
     /// Under which name the server has logged it.
     pub reference: Option<String>,
@@ -36,7 +36,7 @@ impl ErrorBody {
     /// The longest body that is read, decompressed. Servers send a few hundred bytes.
     pub const MAX_LEN: usize = 1024 * 1024;
 
-    /// What a response says. `None` if it says nothing: without the JSON bit the body must be
+    /// Decodes the body of a response. `None` if it has no details: without the JSON bit the body must be
     /// ignored.
     ///
     /// # Errors

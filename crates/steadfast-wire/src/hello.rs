@@ -1,8 +1,7 @@
-//! HELLO: who the client is, and what both sides will do.
+//! HELLO: the name of the client, and the features of the connection.
 //!
-//! The key of the request names the client, the value lists the features it asks for as a row of
-//! [`Feature`]s. The value of the response is the row of those granted; only what both understand
-//! counts from then on, a [`FeatureSet`].
+//! The key of the request names the client, the value lists the [`Feature`]s that it asks for. The
+//! value of the response lists those that the server grants, a [`FeatureSet`].
 
 use bytes::{BufMut, BytesMut};
 use serde::{Deserialize, Serialize};
@@ -31,7 +30,7 @@ impl<'a> ReadEntry<'a> for Feature {
 pub struct FeatureSet(u64);
 
 impl FeatureSet {
-    /// The features that the value of a HELLO lists. Those without a name are left out: nobody here
+    /// The features that the value of a HELLO lists. Those without a name are left out: nothing here
     /// would know what to do with them.
     ///
     /// # Errors
@@ -40,13 +39,13 @@ impl FeatureSet {
         Entries::<Feature>::new(value).collect()
     }
 
-    /// Whether a feature is in the set.
+    /// Returns whether a feature is in the set.
     #[inline]
     pub const fn contains(self, feature: Feature) -> bool {
         self.0 & Self::bit(feature) != 0
     }
 
-    /// What is in both sets.
+    /// Returns the features in both sets.
     pub const fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }

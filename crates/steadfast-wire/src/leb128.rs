@@ -1,4 +1,4 @@
-//! Unsigned LEB128, the form in which a collection id precedes a document key.
+//! Unsigned LEB128, the encoding of the collection id in front of a document key.
 //!
 //! Seven bits a byte, the lowest first, the top bit set on all but the last. Only the shortest
 //! form of a number is accepted: a key with a second spelling of its collection id would be a
@@ -56,7 +56,7 @@ pub const fn encode(mut value: u32) -> Leb128 {
     }
 }
 
-/// How many bytes [`encode`] gives.
+/// Returns the number of bytes of [`encode`].
 #[inline]
 pub const fn encoded_len(value: u32) -> usize {
     // Zero has no significant bit and still takes a byte.

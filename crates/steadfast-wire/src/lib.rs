@@ -1,22 +1,23 @@
-//! The bytes of the Couchbase key-value protocol, and nothing else.
+//! Encoding and decoding of the Couchbase key-value protocol.
 //!
-//! A client and a server disagree about everything but the bytes between them. This crate is
-//! those bytes: it opens no socket, reads no clock and keeps no state between calls, so the
-//! client, the cluster that tests it and a fuzzer can all run exactly the same code.
+//! This crate opens no socket, reads no clock and keeps no state between calls. So the client, the
+//! test cluster and the fuzzers run the same code.
+//!
+//! Start with [`FrameBuilder`] to write a message and with [`FrameDecoder`] to read one. The
+//! sections of a frame have modules by topic, such as [`extras`], [`subdoc`] and [`frame_info`].
+//! [`config`] and [`error_map`] parse the JSON that servers send.
 //!
 //! Four rules hold everywhere.
 //!
-//! 1. **What arrives is untrusted.** Every length is checked against what is there before it is
-//!    used, and against a limit before anything is allocated. No decoder panics; an error says
-//!    which field of which message was wrong.
-//! 2. **Unknown is not invalid.** A code that this version has no name for (a status, an opcode,
-//!    a feature, a frame info) is kept as the number it came as. The protocol grows by such codes,
-//!    and the error map exists to explain them.
+//! 1. **Input is untrusted.** Every length is checked before it is used, and against a limit before
+//!    anything is allocated. No decoder panics. An error names the field that is invalid.
+//! 2. **Unknown is not invalid.** A code without a name (a status, an opcode, a feature, a frame
+//!    info) is kept as a number, because newer servers send new codes.
 //! 3. **Decoding copies nothing.** A [`Frame`] is a header and one reference-counted slice of the
 //!    receive buffer; keys, values and paths are views of it.
-//! 4. **Encoding writes once.** A [`FrameBuilder`] measures its sections first and then writes
-//!    them straight into the caller's buffer, so it allocates nothing and a message that cannot be
-//!    encoded leaves the buffer as it was.
+//! 4. **Encoding writes once.** A [`FrameBuilder`] measures its sections and then writes them
+//!    straight into the caller's buffer. It allocates nothing, and an error leaves the buffer
+//!    unchanged.
 //!
 //! ```
 //! use bytes::BytesMut;

@@ -1,4 +1,4 @@
-//! Observe: how far mutations have got.
+//! Observe: the progress of mutations on a node.
 //!
 //! The older command asks about documents, the newer about the history of a vbucket; the latter
 //! notices when a failover has lost some of it.
@@ -19,19 +19,19 @@ pub struct ObserveKey<'a> {
     pub key: &'a [u8],
 }
 
-/// What Observe knows of a document; the value of the response is a row of them.
+/// The state of a document; the value of the response to Observe is a list of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObserveResult<'a> {
     /// Which document.
     pub document: ObserveKey<'a>,
-    /// How far it has got on this node.
+    /// The state on this node.
     pub state: KeyState,
     /// Its version.
     pub cas: u64,
 }
 
 open_enum! {
-    /// How far a document has got on a node.
+    /// The state of a document on a node.
     pub enum KeyState: u8, unknown UnknownKeyState {
         /// In memory.
         NotPersisted = 0x00 "not persisted",
@@ -68,7 +68,7 @@ pub struct ObserveSeqnoResponse {
     pub failover: Option<Failover>,
 }
 
-/// Where a history ended.
+/// The end of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failover {
     /// The history that the client knows.

@@ -1,8 +1,9 @@
-//! Authentication, as far as it is just bytes.
+//! Messages of the SASL authentication.
 //!
-//! SaslListMechs answers with the names of mechanisms, a space between each two. SaslAuth has the
-//! chosen one as its key and the first message as its value. The messages of PLAIN and OAUTHBEARER
-//! are here; those of SCRAM depend on each other and are whoever's who keeps the exchange.
+//! The response to SaslListMechs has the names of mechanisms with spaces between them. SaslAuth has
+//! the chosen one as its key and the first message as its value. The messages of PLAIN and
+//! OAUTHBEARER are here. Those of SCRAM depend on the state of an exchange, so client and server
+//! have them.
 
 use std::fmt;
 

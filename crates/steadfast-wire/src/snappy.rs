@@ -49,7 +49,7 @@ impl Frame {
     }
 }
 
-/// Compresses values where that is worth it. Keeps its working memory between values.
+/// Compresses values that become small enough. Keeps its working memory between values.
 #[derive(Debug)]
 pub struct Compressor {
     encoder: snap::raw::Encoder,
@@ -68,7 +68,7 @@ impl Compressor {
         }
     }
 
-    /// The compressed value, or `None` where it is not worth it, or too long for the format.
+    /// Returns the compressed value, or `None` if it does not become small enough or is too long.
     pub fn compress(&mut self, value: &[u8]) -> Option<Vec<u8>> {
         if value.len() < self.min_len {
             return None;
@@ -78,7 +78,7 @@ impl Compressor {
     }
 }
 
-/// What the Couchbase clients do: from 32 bytes, if at most 83 % remain.
+/// Compresses as the Couchbase clients do: from 32 bytes, if at most 83 % remain.
 impl Default for Compressor {
     fn default() -> Self {
         Self::new(32, 0.83)

@@ -1,4 +1,4 @@
-//! Which vbucket a document lives in.
+//! The hash from a key to its vbucket.
 
 /// The vbucket of a document, of `count` that there are.
 ///

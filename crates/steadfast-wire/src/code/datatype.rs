@@ -1,4 +1,4 @@
-//! What the value of a frame is made of.
+//! Datatypes: flags for the format of a value.
 
 use bitflags::bitflags;
 

@@ -1,4 +1,4 @@
-//! What a connection may do beyond the oldest protocol, agreed on with HELLO.
+//! Features of a connection, negotiated with HELLO.
 
 use super::open_enum::open_enum;
 

@@ -1,6 +1,6 @@
-//! The first byte of a frame: who speaks, and in which of the two formats.
+//! The magic: the first byte of a frame, which gives its sender and its format.
 
-/// Who sent a frame, whether it asks or answers, and how its header is laid out.
+/// The sender of a frame, its direction, and the layout of its header.
 ///
 /// The flexible formats give up half of the key length field to say how many bytes of *framing
 /// extras* come first in the body. They exist in both directions of a client's request; requests
@@ -43,14 +43,14 @@ impl Magic {
         self as u8
     }
 
-    /// Whether byte 2 of the header is the length of the framing extras, and byte 3 that of the
+    /// Returns whether byte 2 of the header is the length of the framing extras, and byte 3 that of the
     /// key, instead of both being the key's.
     #[inline]
     pub const fn is_flexible(self) -> bool {
         matches!(self, Self::FlexibleRequest | Self::FlexibleResponse)
     }
 
-    /// Whether bytes 6 and 7 of the header are a status; a vbucket id otherwise.
+    /// Returns whether bytes 6 and 7 of the header are a status; a vbucket id otherwise.
     #[inline]
     pub const fn is_response(self) -> bool {
         matches!(
@@ -59,7 +59,7 @@ impl Magic {
         )
     }
 
-    /// Whether a client sends such frames; the server does otherwise.
+    /// Returns whether a client sends such frames; otherwise a server does.
     #[inline]
     pub const fn is_from_client(self) -> bool {
         matches!(

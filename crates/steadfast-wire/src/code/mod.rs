@@ -1,4 +1,4 @@
-//! The numbers of the protocol and their names.
+//! Codes of the protocol and their names.
 //!
 //! Each set of codes is an enum with one variant for every code this version knows and one,
 //! `Unknown`, that keeps any other number. A `match` can therefore be exhaustive, so that a new

@@ -1,4 +1,4 @@
-//! What a frame asks for, or answers.
+//! Opcodes: the commands of the protocol.
 
 use super::open_enum::open_enum;
 

@@ -60,7 +60,7 @@ macro_rules! open_enum {
                 }
             }
 
-            /// What it means, in a sentence, unless the code is unknown.
+            /// Returns the meaning in a sentence, unless the code is unknown.
             pub const fn description(self) -> Option<&'static str> {
                 match self {
                     $(Self::$variant => Some(concat!($($doc),+).trim_ascii()),)*

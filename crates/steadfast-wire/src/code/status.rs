@@ -1,4 +1,4 @@
-//! How an answer came out.
+//! Statuses of responses.
 
 use super::open_enum::open_enum;
 
@@ -181,7 +181,7 @@ open_enum! {
 }
 
 impl Status {
-    /// Whether the request did what it was asked to, which a few statuses besides
+    /// Returns whether the request succeeded, which a few statuses besides
     /// [`Status::Success`] say as well: those the error map marks with `success`.
     pub const fn is_success(self) -> bool {
         matches!(

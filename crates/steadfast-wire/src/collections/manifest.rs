@@ -1,4 +1,4 @@
-//! All scopes and collections of a bucket.
+//! The manifest: all scopes and collections of a bucket.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -41,7 +41,7 @@ pub struct ManifestCollection {
     /// For how many seconds its documents live at most. Absent: as the bucket says.
     #[serde(default, rename = "maxTTL", skip_serializing_if = "Option::is_none")]
     pub max_ttl: Option<i64>,
-    /// Whether it keeps the history of its documents. Absent: as the bucket says.
+    /// True if it keeps the history of its documents. Absent: as the bucket says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<bool>,
 }
@@ -95,7 +95,7 @@ impl ManifestCollection {
     }
 }
 
-/// What every bucket starts with: the default collection in the default scope.
+/// The first manifest of a bucket: the default collection in the default scope.
 impl Default for Manifest {
     fn default() -> Self {
         let collections = vec![ManifestCollection::new(DEFAULT_NAME, CollectionId::DEFAULT)];

@@ -1,7 +1,7 @@
-//! Scopes and collections: how their names become ids.
+//! Scopes and collections: the lookup of their ids.
 //!
-//! A client asks for one id at a time, by its path, and gets it with the uid of the manifest that
-//! it was looked up in. The whole manifest is there too, as JSON.
+//! A client asks for one id at a time, by its path. The response has the id and the uid of the
+//! manifest that it was looked up in. The whole manifest is available as JSON.
 
 mod manifest;
 mod path;

@@ -1,4 +1,4 @@
-//! The names that GetCollectionId and GetScopeId take.
+//! Paths: the names that GetCollectionId and GetScopeId take.
 
 use bytes::{BufMut, BytesMut};
 

@@ -1,4 +1,4 @@
-//! A bucket's share of the config.
+//! The part of a config that concerns a bucket.
 
 use super::VbucketMap;
 
@@ -7,28 +7,28 @@ use super::VbucketMap;
 pub struct BucketConfig {
     /// The name.
     pub name: String,
-    /// The id, which tells a bucket from an earlier one of the same name.
+    /// The id. A bucket that was made again under the same name has another.
     pub uuid: String,
-    /// How many of the config's nodes, from the first, have the bucket.
+    /// The number of the config's nodes, from the first, that have the bucket.
     pub node_count: usize,
-    /// What the bucket can do: `collections`, `durableWrite`, …
+    /// The capabilities of the bucket: `collections`, `durableWrite`, …
     pub capabilities: Vec<String>,
     /// The version of the collections' manifest.
     pub manifest_uid: Option<u64>,
-    /// How many replicas the bucket should have.
+    /// The number of replicas that the bucket should have.
     pub replica_count: u8,
     /// The nodes that the vbucket maps count, each with host and port of its plain key-value
     /// service.
     pub servers: Vec<String>,
-    /// Who owns what now.
+    /// The current map.
     pub vbuckets: VbucketMap,
-    /// Who will own what when the rebalance under way is done: the fast-forward map. As large as
+    /// The fast-forward map: the map after the rebalance that is under way. As large as
     /// the other one, and absent at rest.
     pub forward_vbuckets: Option<VbucketMap>,
 }
 
 impl BucketConfig {
-    /// Whether the bucket says that it can do something.
+    /// Returns whether the bucket has a capability.
     pub fn has_capability(&self, name: &str) -> bool {
         self.capabilities
             .iter()

@@ -1,11 +1,11 @@
-//! Nodes that do not know their own name.
+//! The placeholder of nodes that do not know their own name.
 
-/// What stands in a config for the host that the config was fetched from.
+/// Stands in a config for the host that the config was fetched from.
 pub const HOST_PLACEHOLDER: &str = "$HOST";
 
-/// `text` (a host, or a host and a port) with the placeholder replaced.
+/// Replaces the placeholder in `text`, a host or a host and a port.
 ///
-/// An IPv6 address gets brackets where a port follows, which it could not be told from otherwise.
+/// An IPv6 address gets brackets if a port follows.
 pub(super) fn fill_in(text: &str, origin: &str) -> String {
     let Some(rest) = text.strip_prefix(HOST_PLACEHOLDER) else {
         return text.to_owned();
@@ -17,7 +17,7 @@ pub(super) fn fill_in(text: &str, origin: &str) -> String {
     }
 }
 
-/// A host and a port as one text.
+/// Formats a host and a port.
 pub(super) fn with_port(host: &str, port: u16) -> String {
     format!("{}:{port}", bracketed(host))
 }

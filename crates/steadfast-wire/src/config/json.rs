@@ -1,4 +1,4 @@
-//! The terse JSON of a config, as it stands on the wire.
+//! The terse JSON of a config.
 //!
 //! What it has and [`ClusterConfig`] has not follows from the rest: paths from the bucket's name,
 //! the short `nodes` from the first of `nodesExt`. It is written for clients that look there, and

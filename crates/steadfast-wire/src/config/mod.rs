@@ -1,13 +1,12 @@
-//! The cluster config: who the nodes are, and which of them owns which vbucket.
+//! The cluster config: the nodes, and the vbuckets that each of them has.
 //!
 //! A node hands it out in several ways: as the answer to GetClusterConfig, as the body of a
 //! not-my-vbucket answer, and as a notification. It is always the same *terse* JSON, with a bucket
 //! in it on connections that have one selected and without (the *global* config) on the others.
 //!
-//! The JSON says some things twice and leaves others to convention. [`ClusterConfig`] is what it
-//! means: parsing checks that the parts fit each other, so whoever routes by it never meets an
-//! index without a node, and puts the name of the peer where the JSON has none. Writing it gives
-//! JSON that clients of every age understand.
+//! The JSON has redundant parts and conventions. Parsing to a [`ClusterConfig`] checks that the
+//! parts agree, so no index is without a node, and fills in the name of the peer where the JSON
+//! has none. Writing gives JSON that old and new clients understand.
 //!
 //! ```
 //! use steadfast_wire::config::{ClusterConfig, ConfigVersion, Service, Transport};
@@ -47,7 +46,7 @@ pub struct ClusterConfig {
     /// All nodes, `nodesExt` in the JSON. The first [`BucketConfig::node_count`] of them hold the
     /// bucket's data, in the order that the vbucket map counts them.
     pub nodes: Vec<ConfigNode>,
-    /// What the services can do beyond the ordinary, by the name of the service.
+    /// The capabilities of the services, by the name of the service.
     pub capabilities: BTreeMap<String, Vec<String>>,
     /// The name that the operator gave to the cluster.
     pub cluster_name: Option<String>,
@@ -88,7 +87,7 @@ impl ClusterConfig {
         json::write(self)
     }
 
-    /// The place of the node that sent this config, if it said so.
+    /// Returns the index of the node that sent this config, if it is marked.
     pub fn this_node(&self) -> Option<usize> {
         self.nodes.iter().position(|node| node.this_node)
     }

@@ -1,4 +1,4 @@
-//! A node, and where its services listen.
+//! Nodes and the addresses of their services.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 /// A node of the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConfigNode {
-    /// How the nodes reach each other, and clients in the same network reach them. Without
-    /// brackets, also if it is an IPv6 address.
+    /// The address for other nodes and for clients in the same network. Without brackets, even if
+    /// it is an IPv6 address.
     pub hostname: String,
     /// The ports of the services that run there.
     pub ports: ServicePorts,
-    /// Whether this is the node that sent the config.
+    /// True for the node that sent the config.
     pub this_node: bool,
-    /// Where the node is found from other networks, by the name of the network: `external`.
+    /// The addresses in other networks, by the name of the network: `external`.
     pub alternate_addresses: BTreeMap<String, AlternateAddress>,
     /// The availability zone.
     pub server_group: Option<String>,
@@ -22,7 +22,7 @@ pub struct ConfigNode {
     pub node_uuid: Option<String>,
 }
 
-/// Where a node is found from another network.
+/// The address of a node in another network.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AlternateAddress {
     /// The name it has there.
@@ -56,7 +56,7 @@ pub enum Service {
     Views,
 }
 
-/// Whether a port is for TLS.
+/// The kind of a port: plain or TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Transport {
     /// Without.
@@ -66,8 +66,8 @@ pub enum Transport {
 }
 
 impl ConfigNode {
-    /// Where a service of this node listens, as seen from `network` (`None` is the cluster's own),
-    /// if it runs there and can be reached from there.
+    /// Returns the address of a service in `network` (`None` is the cluster's own), if it runs on
+    /// this node and can be reached.
     pub fn endpoint(
         &self,
         service: Service,

@@ -1,4 +1,4 @@
-//! Which node owns a vbucket.
+//! The vbucket map: the nodes of each vbucket.
 
 use std::fmt;
 
@@ -21,8 +21,8 @@ pub struct VbucketMap {
     nodes: Vec<i16>,
 }
 
-/// What stands for: nobody has this copy.
-const NOBODY: i16 = -1;
+/// Means that no node has this copy.
+const NO_NODE: i16 = -1;
 
 impl VbucketMap {
     /// A map from rows, one for each vbucket, of nodes by their place in the server list.
@@ -41,7 +41,7 @@ impl VbucketMap {
             let start = map.nodes.len();
             for node in row {
                 let node = match node {
-                    None => NOBODY,
+                    None => NO_NODE,
                     Some(node) => {
                         i16::try_from(node).map_err(|_| "a node's number is too great")?
                     }
@@ -53,20 +53,20 @@ impl VbucketMap {
         Ok(map)
     }
 
-    /// How many vbuckets there are; zero for a bucket that is only being made.
+    /// Returns the number of vbuckets; zero for a bucket that is being created.
     #[inline]
     pub fn vbucket_count(&self) -> u16 {
         // At most `MAX_VBUCKETS`, which fits.
         self.nodes.len().checked_div(self.copies).unwrap_or(0) as u16
     }
 
-    /// How many copies each vbucket has, the active one included.
+    /// Returns the number of copies of each vbucket, the active one included.
     pub fn copies(&self) -> usize {
         self.copies
     }
 
     /// The node that has a copy of a vbucket, by its place in the server list. Copy 0 is the active
-    /// one, the others are replicas. `None` if there is no such vbucket or copy, or nobody has it.
+    /// one, the others are replicas. `None` if there is no such vbucket or copy, or no node has it.
     #[inline]
     pub fn node(&self, vbucket: u16, copy: usize) -> Option<usize> {
         if copy >= self.copies {
@@ -102,7 +102,7 @@ impl VbucketMap {
 
     /// Adds a node to the row that began at `start`.
     fn push(&mut self, start: usize, node: i16) -> Result<(), &'static str> {
-        if node < NOBODY {
+        if node < NO_NODE {
             return Err("a node's number is below -1");
         }
         if self.nodes.len() - start >= MAX_COPIES {

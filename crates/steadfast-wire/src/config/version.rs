@@ -1,4 +1,4 @@
-//! Which config is newer.
+//! Versions of configs, and notifications of new ones.
 
 use bytes::{BufMut, BytesMut};
 
@@ -23,9 +23,9 @@ layout! {
 }
 
 impl ConfigVersion {
-    /// Whether a config of this version should replace one of `current`.
+    /// Returns whether a config of this version should replace one of `current`.
     ///
-    /// One from a negative epoch never does: the node that sent it has not learnt yet where it is.
+    /// A negative epoch never does: the node that sent it is not initialised.
     pub fn supersedes(self, current: Self) -> bool {
         self.epoch >= 0 && self > current
     }
@@ -93,7 +93,7 @@ impl Encode for NotifiedVersion {
     }
 }
 
-/// What a server says when the config changes. To send one, make its fields the sections of a
+/// The notification of a changed config. To send one, make its fields the sections of a
 /// [`FrameBuilder::server_request`](crate::FrameBuilder::server_request).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConfigNotification<'a> {

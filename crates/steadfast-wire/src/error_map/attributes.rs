@@ -1,4 +1,4 @@
-//! What there is to say of a status.
+//! Attributes of a status in the error map.
 
 use bitflags::bitflags;
 
@@ -50,7 +50,7 @@ attributes! {
     FETCH_CONFIG = 4 "fetch-config",
     /// The connection cannot be used further, unless something special is done about it.
     CONN_STATE_INVALIDATED = 5 "conn-state-invalidated",
-    /// The user is not who they claim, or may not do this.
+    /// The user is not authenticated or not authorized.
     AUTH = 6 "auth",
     /// Needs special treatment, and the connection must be dropped where it gets none.
     SPECIAL_HANDLING = 7 "special-handling",

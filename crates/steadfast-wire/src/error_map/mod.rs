@@ -1,12 +1,10 @@
-//! The error map: what a server says of its own status codes (RFC 0013).
+//! The error map: a server's description of its own status codes (RFC 0013).
 //!
-//! A client cannot know the statuses of servers that are newer than itself. It asks each one, once
-//! a connection, for a map from code to attributes, and decides by the attributes about the codes
-//! that it does not know. Which attributes drive what is the client's business; here the map is
-//! data: [`ErrorMap`], read and written as JSON.
+//! A client does not know the statuses of newer servers. On each connection it asks for a map from
+//! codes to attributes, and handles unknown codes by their attributes. Here the map is only data:
+//! [`ErrorMap`], read and written as JSON.
 //!
-//! A map is per connection. Revisions of different versions, or different servers, do not compare:
-//! version 1 of a server has a greater revision than version 2 of the same.
+//! A map belongs to a connection. Revisions of different versions or servers are not comparable.
 //!
 //! ```
 //! use steadfast_wire::Status;
@@ -54,16 +52,16 @@ pub struct ErrorMap {
     pub errors: BTreeMap<u16, ErrorDefinition>,
 }
 
-/// What the map says of one status.
+/// The description of one status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorDefinition {
     /// A short name, for logs.
     pub name: String,
     /// A sentence, for messages.
     pub description: String,
-    /// What to do about it. Those that this version does not know were ignored.
+    /// The attributes. Unknown ones are ignored.
     pub attributes: Attributes,
-    /// When to retry. Absent also if it names a strategy that this version does not know.
+    /// The retry specification. Absent also if its strategy is unknown.
     pub retry: Option<RetrySpec>,
 }
 
@@ -98,14 +96,14 @@ impl ErrorMap {
         shipped::map(version)
     }
 
-    /// What the map says of a status.
+    /// Returns the description of a status.
     pub fn get(&self, status: Status) -> Option<&ErrorDefinition> {
         self.errors.get(&status.code())
     }
 }
 
 impl ErrorDefinition {
-    /// Whether the attributes say that a retry may help: `retry-now`, `retry-later` or
+    /// Returns whether the attributes indicate a retry: `retry-now`, `retry-later` or
     /// `auto-retry`, and not `no-retry`, which beats them (D27).
     pub fn indicates_retry(&self) -> bool {
         let asks = Attributes::RETRY_NOW | Attributes::RETRY_LATER | Attributes::AUTO_RETRY;
@@ -114,7 +112,7 @@ impl ErrorDefinition {
 }
 
 impl MapVersion {
-    /// What to answer to a client that understands versions up to `greatest`: the newest of those.
+    /// Returns the newest version for a client that understands versions up to `greatest`.
     /// `None` for zero, of which there is no map.
     pub fn for_request(greatest: u16) -> Option<Self> {
         match greatest {

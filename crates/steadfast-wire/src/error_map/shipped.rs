@@ -1,4 +1,4 @@
-//! The map that servers ship.
+//! The error map that servers ship.
 
 use super::{Attributes, ErrorDefinition, ErrorMap, MapVersion};
 use crate::Status;

@@ -3,7 +3,7 @@
 use super::layout::layout;
 
 layout! {
-    /// What the application noted about the value's format; the server only keeps it.
+    /// The format of the value. The server stores it for the application.
     pub struct DocumentFlags called "the document's flags" {
         /// The flags. Couchbase clients put the common format into the top byte: `0x02000000` is
         /// JSON.
@@ -12,18 +12,18 @@ layout! {
 }
 
 layout! {
-    /// What Set, Add and Replace say besides key and value.
+    /// The extras of Set, Add and Replace.
     pub struct StoreExtras called "the extras of a store" {
         /// See [`DocumentFlags`].
         pub flags: u32,
-        /// When the document goes: seconds from now up to thirty days, else seconds since 1970;
-        /// zero is never.
+        /// The expiry: up to thirty days in seconds from now, more in seconds since 1970. Zero is
+        /// never.
         pub expiry: u32,
     }
 }
 
 layout! {
-    /// What Touch and GetAndTouch say.
+    /// The extras of Touch and GetAndTouch.
     pub struct ExpiryExtras called "the expiry" {
         /// As [`StoreExtras::expiry`].
         pub expiry: u32,
@@ -31,17 +31,17 @@ layout! {
 }
 
 layout! {
-    /// What GetLocked says.
+    /// The extras of GetLocked.
     pub struct LockTime called "the lock time" {
-        /// How long the lock holds. Zero, or more than the server's maximum, means its default.
+        /// The time of the lock. Zero, or more than the server's maximum, means its default.
         pub seconds: u32,
     }
 }
 
 layout! {
-    /// What Increment and Decrement say.
+    /// The extras of Increment and Decrement.
     pub struct CounterExtras called "the extras of a counter" {
-        /// How much to add or subtract.
+        /// The number to add or subtract.
         pub delta: u64,
         /// The value of a counter that this creates.
         pub initial: u64,
@@ -51,12 +51,12 @@ layout! {
 }
 
 impl CounterExtras {
-    /// The expiry that stands for: fail if the counter is missing.
+    /// The expiry that means: fail if the counter is missing.
     pub const DO_NOT_CREATE: u32 = u32::MAX;
 }
 
 layout! {
-    /// The *value* of the answer to Increment and Decrement: what the counter is now.
+    /// The *value* of the response to Increment and Decrement: the new value of the counter.
     pub struct CounterValue called "the value of a counter" {
         /// The value.
         pub value: u64,
@@ -64,17 +64,17 @@ layout! {
 }
 
 layout! {
-    /// Where in the history of its vbucket a mutation stands.
+    /// The position of a mutation in the history of its vbucket.
     pub struct MutationTokenExtras called "the mutation token" {
         /// The vbucket's history; it changes when a failover may have lost mutations.
         pub vbucket_uuid: u64,
-        /// The mutation's place in it.
+        /// The mutation's sequence number in it.
         pub seqno: u64,
     }
 }
 
 layout! {
-    /// Where GetRandomKey should look, on connections with collections.
+    /// The collection that GetRandomKey reads, on connections with collections.
     pub struct RandomKeyCollection called "the collection of a random key" {
         /// The collection's id, here as a plain number and not as LEB128.
         pub collection: u32,
@@ -89,7 +89,7 @@ mod tests {
     use crate::{DecodeError, Encode};
 
     #[test]
-    fn fields_stand_one_after_the_other_and_big_endian() {
+    fn fields_are_adjacent_and_big_endian() {
         let counter = CounterExtras {
             delta: 1,
             initial: 2,

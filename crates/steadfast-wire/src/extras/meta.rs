@@ -1,11 +1,11 @@
-//! Extras of GetMeta, which sees deleted documents too.
+//! Extras of GetMeta, which also returns deleted documents.
 
 use bytes::{BufMut, BytesMut};
 
 use crate::decode::{ByteReader, Expected};
 use crate::{Datatype, DecodeError, Encode, EncodeError};
 
-/// How much GetMeta should tell.
+/// The version of GetMeta, which decides what it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GetMetaVersion {
     /// Everything but the datatype. Encoded as the number 1; no extras at all mean the same.
@@ -14,18 +14,18 @@ pub enum GetMetaVersion {
     WithDatatype,
 }
 
-/// What GetMeta answers.
+/// The response to GetMeta.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DocumentMeta {
-    /// Whether the document is deleted.
+    /// True if the document is deleted.
     pub deleted: bool,
     /// See [`DocumentFlags`](super::DocumentFlags).
     pub flags: u32,
-    /// When the document goes, in seconds since 1970; zero is never.
+    /// The expiry in seconds since 1970; zero is never.
     pub expiry: u32,
-    /// How often the document was changed.
+    /// The number of changes to the document.
     pub seqno: u64,
-    /// What the value is made of, if the request asked for it.
+    /// The datatype, if the request asked for it.
     pub datatype: Option<Datatype>,
 }
 
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metadata_survives_the_way_there_and_back_with_and_without_a_datatype() {
+    fn metadata_round_trips_with_and_without_a_datatype() {
         for datatype in [None, Some(Datatype::JSON | Datatype::XATTR)] {
             let meta = DocumentMeta {
                 deleted: true,

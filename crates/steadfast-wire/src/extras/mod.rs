@@ -1,4 +1,4 @@
-//! The fixed fields of each command, which stand between the framing extras and the key.
+//! Extras: the fixed fields of each command, between the framing extras and the key.
 //!
 //! | command | request | response |
 //! |---|---|---|

@@ -1,4 +1,4 @@
-//! Writing frames.
+//! Builds frames.
 
 use bytes::{BufMut, BytesMut};
 
@@ -70,7 +70,7 @@ impl FrameBuilder {
         Self::new(Magic::ClientResponse, opcode.code(), status.code())
     }
 
-    /// The answer to `request` (a frame, or just the header that is left of one), whoever sent it:
+    /// Starts the response to `request` (a frame, or only its header), of a client or a server:
     /// its opcode and opaque, and the other direction.
     #[inline]
     pub fn reply(request: &impl AsRef<Header>, status: Status) -> Self {

@@ -1,4 +1,4 @@
-//! Taking frames off a stream of bytes.
+//! Decodes frames from a stream of bytes.
 
 use bytes::{Buf, BytesMut};
 
@@ -36,13 +36,13 @@ pub struct FrameDecoder {
     max_body: u32,
 }
 
-/// What a buffer held.
+/// The result of decoding a buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decoded {
     /// A frame, now taken off the buffer.
     Frame(Frame),
     /// No whole frame yet. At least this many bytes are missing, never zero; until the header is
-    /// complete nobody knows more. It is safe to reserve: at most a header and the greatest body.
+    /// complete nothing more is known. It is safe to reserve: at most a header and the greatest body.
     NeedMore(usize),
 }
 

@@ -1,4 +1,4 @@
-//! What can be wrong with a frame.
+//! Errors of invalid frames.
 
 use crate::Magic;
 

@@ -1,4 +1,4 @@
-//! The 24 bytes that every frame starts with.
+//! The header: the first 24 bytes of every frame.
 
 use super::FrameError;
 use crate::{Datatype, Magic};
@@ -9,7 +9,7 @@ pub const HEADER_LEN: usize = 24;
 /// The fixed part of a frame, in its own units instead of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Who speaks, and in which format.
+    /// The sender and the format.
     pub magic: Magic,
     /// The command. Its meaning depends on who initiated the exchange, see
     /// [`Frame::opcode`](super::Frame::opcode) and
@@ -21,13 +21,13 @@ pub struct Header {
     pub extras_len: u8,
     /// The length of the key; at most 255 in the flexible formats.
     pub key_len: u16,
-    /// What the value is made of.
+    /// The datatype of the value.
     pub datatype: Datatype,
     /// The vbucket of a request, the status of a response.
     pub vbucket_or_status: u16,
     /// The length of everything after the header.
     pub body_len: u32,
-    /// Chosen by whoever asks, repeated by whoever answers.
+    /// A number that the sender of a request chooses and the response repeats.
     pub opaque: u32,
     /// The document's version, or zero.
     pub cas: u64,

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! All numbers are big-endian. The lengths of the first three sections are in the header, and the
-//! value is what remains; a frame whose sections exceed its body is refused.
+//! value is the rest. A frame whose sections exceed its body is invalid.
 
 mod builder;
 mod decoder;
@@ -32,8 +32,7 @@ use crate::{Entries, Opcode, ServerOpcode, Status};
 /// One message, taken off the wire.
 ///
 /// Cloning a frame or taking a section as [`Bytes`] shares the receive buffer and copies nothing.
-/// The other side of that coin: a section that is kept keeps its whole buffer alive, so whoever
-/// stores values for long should copy them.
+/// A section that is kept keeps its whole buffer alive, so copy values that are stored for long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     header: Header,
@@ -78,7 +77,7 @@ impl Frame {
         self.header.vbucket_or_status
     }
 
-    /// What ties a response to its request.
+    /// The number that ties a response to its request.
     #[inline]
     pub fn opaque(&self) -> u32 {
         self.header.opaque

@@ -1,4 +1,4 @@
-//! How safe a mutation must be before it is answered.
+//! Durability requirements of mutations.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::code::open_enum::open_enum;
 use crate::decode::{ByteReader, Expected};
 
 open_enum! {
-    /// Where a mutation must have arrived. A server answers a level that it does not know with
+    /// The copies that a mutation must have reached. A server answers a level that it does not know with
     /// `DurabilityInvalidLevel`.
     pub enum DurabilityLevel: u8, unknown UnknownDurabilityLevel {
         /// In the memory of the majority of the replicas.
@@ -22,15 +22,14 @@ open_enum! {
 /// The requirement that a mutation carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Durability {
-    /// Where it must have arrived.
+    /// The copies that the mutation must have reached.
     pub level: DurabilityLevel,
-    /// How long the server tries before it answers that the outcome is ambiguous; its own default
-    /// if absent.
+    /// The time after which the server answers that the outcome is ambiguous; by default its own.
     pub timeout: Option<DurabilityTimeout>,
 }
 
-/// How long the server tries, in milliseconds: 1 to 65534. Both 0 and 65535 mean something else to
-/// the server or nothing at all, so they cannot be built.
+/// The time limit of the server in milliseconds: 1 to 65534. 0 and 65535 have other meanings and
+/// cannot be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DurabilityTimeout(u16);
 
@@ -131,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_level_is_kept_for_the_server_to_refuse() {
+    fn an_unknown_level_is_kept_for_the_server_to_reject() {
         let durability = Durability::decode(&[9]).unwrap();
         assert_eq!(durability.level.code(), 9);
         assert_eq!(durability.level.name(), None);

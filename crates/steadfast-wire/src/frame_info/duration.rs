@@ -1,8 +1,8 @@
-//! A time span in two bytes.
+//! Durations in two bytes.
 
 use std::time::Duration;
 
-/// How long the server took, as it says it: exact to the microsecond where that matters and coarse
+/// The time that the server took: exact to the microsecond where that matters and coarse
 /// where it does not. The number `n` stands for `n^1.74 / 2` microseconds, so two bytes reach two
 /// minutes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,7 +21,7 @@ impl ServerDuration {
         self.0
     }
 
-    /// The closest to `duration` that can be said.
+    /// Returns the closest value to `duration`.
     pub fn nearest(duration: Duration) -> Self {
         let micros = duration.as_secs_f64() * 1e6;
         // A float is cut to the target's range when it is converted.

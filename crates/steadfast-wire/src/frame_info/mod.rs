@@ -1,14 +1,11 @@
-//! Frame infos: what a frame says beyond its command.
+//! Frame infos: the parts of a frame that many commands share.
 //!
-//! The framing extras of a flexible frame are a row of *frame infos*, each an id, a length and a
-//! payload. They carry what concerns many commands, such as durability on the way to the server
-//! and the time that it took on the way back, so that a new such thing does not change the layout
-//! of every command.
+//! The framing extras of a flexible frame are a list of *frame infos*, each an id, a length and a
+//! payload. Examples are the durability in a request and the server's duration in a response.
 //!
-//! Encode a slice of them to write framing extras; go through [`Entries`](crate::Entries) to read.
+//! Encode a slice of them to write framing extras; iterate over [`Entries`](crate::Entries) to read.
 //!
-//! A reader meets ids that it does not know. A server must refuse them, because it cannot do what
-//! they ask; a client can skip them. Both get them as [`RawFrameInfo`]s.
+//! A server must reject unknown ids; a client can skip them. Both get them as [`RawFrameInfo`]s.
 
 mod durability;
 mod duration;

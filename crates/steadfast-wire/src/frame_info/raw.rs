@@ -1,8 +1,7 @@
-//! The common form of all frame infos.
+//! The common encoding of all frame infos.
 //!
 //! One byte holds the id in its upper and the length in its lower half. Fifteen in either half
-//! means that a byte follows which is to be added, first that of the id and then that of the
-//! length.
+//! means that a byte follows which is added: first for the id, then for the length.
 
 use bytes::{BufMut, BytesMut};
 
@@ -18,9 +17,9 @@ const MAX: u16 = ESCAPE + u8::MAX as u16;
 /// A frame info of any kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawFrameInfo<'a> {
-    /// What it is; at most 270. Requests and responses count separately.
+    /// The id; at most 270. Requests and responses have separate ids.
     pub id: u16,
-    /// What it says.
+    /// The payload.
     pub payload: &'a [u8],
 }
 

@@ -1,4 +1,4 @@
-//! What a client says beyond its command.
+//! Frame infos of requests.
 
 use super::raw::through_raw;
 use super::{Durability, RawFrameInfo};
@@ -9,7 +9,7 @@ use crate::DecodeError;
 pub enum RequestFrameInfo<'a> {
     /// With unordered execution: let everything before finish first, and start nothing after.
     Barrier,
-    /// How safe the mutation must be before it is answered.
+    /// The durability that the mutation must have before the response.
     Durability(Durability),
     /// Which stream of a DCP connection is meant.
     DcpStreamId(u16),

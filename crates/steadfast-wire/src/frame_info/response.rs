@@ -1,4 +1,4 @@
-//! What a server says beyond its answer.
+//! Frame infos of responses.
 
 use super::raw::through_raw;
 use super::{RawFrameInfo, ServerDuration};
@@ -7,13 +7,13 @@ use crate::DecodeError;
 /// A frame info of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseFrameInfo<'a> {
-    /// How long the server took.
+    /// The time that the server took.
     ServerDuration(ServerDuration),
-    /// How many read units the request cost.
+    /// The read units that the request cost.
     ReadUnits(u16),
-    /// How many write units the request cost.
+    /// The write units that the request cost.
     WriteUnits(u16),
-    /// How long the request was throttled.
+    /// The time that the request was throttled.
     ThrottleDuration(ServerDuration),
     /// One that this version does not know; a client can skip it.
     Unknown(RawFrameInfo<'a>),

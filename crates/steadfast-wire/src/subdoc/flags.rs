@@ -1,4 +1,4 @@
-//! What to do along the way.
+//! Flags of subdocument commands.
 
 use bitflags::bitflags;
 

@@ -9,7 +9,7 @@ use crate::{DecodeError, Encode, EncodeError, Opcode, ReadEntry, Status};
 /// One lookup of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LookupSpec<'a> {
-    /// What to look up: `SubdocGet`, `SubdocExists`, `SubdocGetCount`, or `Get` for the whole
+    /// The command: `SubdocGet`, `SubdocExists`, `SubdocGetCount`, or `Get` for the whole
     /// document.
     pub opcode: Opcode,
     /// Flags of the path.
@@ -18,12 +18,12 @@ pub struct LookupSpec<'a> {
     pub path: &'a [u8],
 }
 
-/// What came of one lookup.
+/// The result of one lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LookupResult<'a> {
-    /// How it came out.
+    /// The status.
     pub status: Status,
-    /// What is there, as JSON.
+    /// The value at the path, as JSON.
     pub value: &'a [u8],
 }
 

@@ -1,14 +1,13 @@
 //! Subdocument commands: reading and changing parts of a JSON document.
 //!
-//! There are two forms. A *single-path* command has its own opcode, names its path in front of the
-//! value and says the path's length in the extras: [`SinglePath`]. A *multi-path* command has a
+//! There are two forms. A *single-path* command has its own opcode, has its path in front of the
+//! value and the length of the path in the extras: [`SinglePath`]. A *multi-path* command has a
 //! value that is a row of specs, each with an opcode, flags and a path of its own:
 //! [`LookupSpec`]s or [`MutationSpec`]s, never mixed.
 //!
 //! The answers differ too. Lookups are answered with one [`LookupResult`] for each spec, in order.
-//! Mutations all happen or none: where they did, the answer has a [`PathMutationResult`] for those that
-//! have something to say, such as a counter's new value; where not, [`MutationOutcome`] has the
-//! first one that failed.
+//! Mutations are applied all or none. If they were, the answer has a [`PathMutationResult`] for those that
+//! return a value, such as a counter. If not, [`MutationOutcome`] has the first one that failed.
 //!
 //! ```
 //! use bytes::BytesMut;

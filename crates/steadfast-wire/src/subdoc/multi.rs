@@ -1,4 +1,4 @@
-//! What a multi-path command says of the whole document.
+//! Extras of a multi-path command, which concern the whole document.
 
 use bytes::{BufMut, BytesMut};
 

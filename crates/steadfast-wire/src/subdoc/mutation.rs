@@ -9,38 +9,38 @@ use crate::{DecodeError, Encode, EncodeError, Entries, Opcode, ReadEntry, Status
 /// One mutation of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MutationSpec<'a> {
-    /// What to do there; `Set` and `Delete` mean the whole document.
+    /// The command; `Set` and `Delete` concern the whole document.
     pub opcode: Opcode,
     /// Flags of the path.
     pub flags: PathFlags,
-    /// Where; empty for the whole document.
+    /// The path; empty for the whole document.
     pub path: &'a [u8],
     /// The new value, as JSON.
     pub value: &'a [u8],
 }
 
-/// What one of the mutations has to say, after all of them succeeded. Those that have nothing to
-/// say are left out.
+/// The result of one mutation, after all of them succeeded. Mutations that return no value are
+/// left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathMutationResult<'a> {
-    /// Which spec it was, from zero.
+    /// The index of the spec, from zero.
     pub index: u8,
-    /// How it came out: a success.
+    /// The status: a success.
     pub status: Status,
-    /// What it says, as JSON: a counter's new value.
+    /// The returned JSON: a counter's new value.
     pub value: &'a [u8],
 }
 
 /// The answer to a multi-path mutation whose status says that its body is one.
 #[derive(Clone, Debug)]
 pub enum MutationOutcome<'a> {
-    /// All were done.
+    /// All were applied.
     Done(Entries<'a, PathMutationResult<'a>>),
-    /// None was done, because this one failed.
+    /// None was applied, because this one failed.
     Failed {
-        /// Which spec it was, from zero.
+        /// The index of the spec, from zero.
         index: u8,
-        /// Why.
+        /// Its status.
         status: Status,
     },
 }

@@ -9,7 +9,7 @@ use crate::{DecodeError, Encode, EncodeError};
 /// A single-path command, lookup or mutation: its extras and its value, which hang together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SinglePath<'a> {
-    /// Where in the document.
+    /// The path in the document.
     pub path: &'a [u8],
     /// Flags of the path.
     pub flags: PathFlags,
