@@ -1,105 +1,179 @@
-//! The 25 reasons of RFC 0049, "RetryReason".
+//! The 25 retry reasons of RFC 0049, one row for each.
 //!
-//! Those that any protocol can have are the engine's own, under the same
-//! names; the others are declared here. [`ALL`] is the RFC's table, in its order.
-//! The five that revision 16 added stand in it with `todo` for both flags; they
-//! are raised before anything was sent, so they allow a retry of anything, and
-//! they are not always retried, or failing fast would be impossible (D2).
+//! A row has the reason's name, its flags, what happened, the rule that governs it
+//! and what to do about it. The statics, [`ALL`] and [`about`] are generated from
+//! the rows, and a test compares them with docs/couchbase-reasons.md. `engine` rows
+//! are reasons that any protocol can have; the engine declares them.
+//!
+//! The RFC's revision 16 has `todo` for the flags of the last five. They are raised
+//! before anything was sent, so they allow a retry of any operation. They are not
+//! always retried, or failing fast would be impossible (decision D2,
+//! docs/decisions.md).
 
 use steadfast::Reason;
-pub use steadfast::reason::{
-    AUTHENTICATION_ERROR, CIRCUIT_BREAKER_OPEN, SOCKET_CLOSED_WHILE_IN_FLIGHT, TLS_ERROR, UNKNOWN,
-};
+
+/// An explanation of a reason.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct About {
+    /// What happened, in a few words.
+    pub meaning: &'static str,
+    /// The rule by which the reason is raised and retried.
+    pub rule: &'static str,
+    /// What to do if operations keep failing for this reason.
+    pub advice: &'static str,
+}
 
 macro_rules! reasons {
-    ($($(#[$doc:meta])* $name:ident $(: $flag:ident $($more:ident)*)?;)*) => {
-        $(
-            $(#[$doc])*
-            pub static $name: Reason = Reason::new(stringify!($name))
-                $(.$flag() $(.$more())*)?;
-        )*
+    ($(
+        $origin:ident $name:ident [$($flag:ident)*]
+        $meaning:literal,
+        $rule:expr,
+        $advice:literal;
+    )*) => {
+        $( reason! { $origin $name [$($flag)*] $meaning } )*
+
+        const COUNT: usize = [$(stringify!($name)),*].len();
+
+        /// All reasons, in the order of the RFC's table.
+        pub static ALL: [&Reason; COUNT] = [$(&$name),*];
+
+        static EXPLANATIONS: [About; COUNT] = [$(About {
+            meaning: $meaning,
+            rule: $rule,
+            advice: $advice,
+        }),*];
     };
 }
 
-reasons! {
-    /// There is no socket to write the operation into.
-    SOCKET_NOT_AVAILABLE: allowing_non_idempotent_retry;
-    /// No node has the service.
-    SERVICE_NOT_AVAILABLE: allowing_non_idempotent_retry;
-    /// The node that the operation is for is not known or not there.
-    NODE_NOT_AVAILABLE: allowing_non_idempotent_retry;
-    /// The node answered that the document's vbucket is not its own.
-    KV_NOT_MY_VBUCKET: allowing_non_idempotent_retry always_retried;
-    /// The id of the collection is no longer, or not yet, right.
-    KV_COLLECTION_OUTDATED: allowing_non_idempotent_retry always_retried;
-    /// The client does not know the status; the server's error map says to retry.
-    KV_ERROR_MAP_RETRY_INDICATED: allowing_non_idempotent_retry;
-    /// Somebody holds a lock on the document.
-    KV_LOCKED: allowing_non_idempotent_retry;
-    /// The server cannot do it now, and did not.
-    KV_TEMPORARY_FAILURE: allowing_non_idempotent_retry;
-    /// A durable write to the document is not finished.
-    KV_SYNC_WRITE_IN_PROGRESS: allowing_non_idempotent_retry;
-    /// A durable write to the document is being committed again after a failover.
-    KV_SYNC_WRITE_RE_COMMIT_IN_PROGRESS: allowing_non_idempotent_retry;
-    /// A service's answer says to retry.
-    SERVICE_RESPONSE_CODE_INDICATED: allowing_non_idempotent_retry;
-    /// The prepared plan is unknown, or cannot be used any longer.
-    QUERY_PREPARED_STATEMENT_FAILURE: allowing_non_idempotent_retry;
-    /// The index vanished while the query was under way.
-    QUERY_INDEX_NOT_FOUND: allowing_non_idempotent_retry;
-    /// Analytics cannot do it now.
-    ANALYTICS_TEMPORARY_FAILURE: allowing_non_idempotent_retry;
-    /// Search has too much to do.
-    SEARCH_TOO_MANY_REQUESTS: allowing_non_idempotent_retry;
-    /// Views cannot do it now.
-    VIEWS_TEMPORARY_FAILURE: allowing_non_idempotent_retry;
-    /// The node that was asked for a view has no active vbucket.
-    VIEWS_NO_ACTIVE_PARTITION: allowing_non_idempotent_retry always_retried;
-    /// The server refuses to open the bucket: it does not exist, or the user has
-    /// no rights on it.
-    BUCKET_ACCESS_ERROR: allowing_non_idempotent_retry;
-    /// The bucket has no such scope.
-    SCOPE_NOT_FOUND: allowing_non_idempotent_retry;
-    /// The scope has no such collection.
-    COLLECTION_NOT_FOUND: allowing_non_idempotent_retry;
+macro_rules! reason {
+    (engine $name:ident [] $meaning:literal) => {
+        pub use steadfast::reason::$name;
+    };
+    (client $name:ident [$($flag:ident)*] $meaning:literal) => {
+        #[doc = concat!("Raised when ", $meaning, ".")]
+        pub static $name: Reason = Reason::new(stringify!($name))$(.$flag())*;
+    };
 }
 
-/// The RFC's table, in its order.
-pub static ALL: [&Reason; 25] = [
-    &UNKNOWN,
-    &SOCKET_NOT_AVAILABLE,
-    &SERVICE_NOT_AVAILABLE,
-    &NODE_NOT_AVAILABLE,
-    &KV_NOT_MY_VBUCKET,
-    &KV_COLLECTION_OUTDATED,
-    &KV_ERROR_MAP_RETRY_INDICATED,
-    &KV_LOCKED,
-    &KV_TEMPORARY_FAILURE,
-    &KV_SYNC_WRITE_IN_PROGRESS,
-    &KV_SYNC_WRITE_RE_COMMIT_IN_PROGRESS,
-    &SERVICE_RESPONSE_CODE_INDICATED,
-    &SOCKET_CLOSED_WHILE_IN_FLIGHT,
-    &CIRCUIT_BREAKER_OPEN,
-    &QUERY_PREPARED_STATEMENT_FAILURE,
-    &QUERY_INDEX_NOT_FOUND,
-    &ANALYTICS_TEMPORARY_FAILURE,
-    &SEARCH_TOO_MANY_REQUESTS,
-    &VIEWS_TEMPORARY_FAILURE,
-    &VIEWS_NO_ACTIVE_PARTITION,
-    &AUTHENTICATION_ERROR,
-    &TLS_ERROR,
-    &BUCKET_ACCESS_ERROR,
-    &SCOPE_NOT_FOUND,
-    &COLLECTION_NOT_FOUND,
-];
+const LIST: &str = "RFC 0049, Response Code Retry List";
+const NOT_SENT: &str = "RFC 0049, Different Stage Retry Semantics; D18";
+
+reasons! {
+    engine UNKNOWN []
+        "something failed that no other reason describes",
+        "RFC 0049, RetryReason; D5",
+        "read the error's note; this reason is never retried";
+    client SOCKET_NOT_AVAILABLE [allowing_non_idempotent_retry]
+        "there is no connection to write the operation into",
+        NOT_SENT,
+        "check that the node is up and reachable from here, for example with `steadfast doctor`";
+    client SERVICE_NOT_AVAILABLE [allowing_non_idempotent_retry]
+        "no node of the cluster has the service",
+        NOT_SENT,
+        "add the service to a node, or use another cluster";
+    client NODE_NOT_AVAILABLE [allowing_non_idempotent_retry]
+        "no node is known to have the document now, or the node is gone",
+        NOT_SENT,
+        "wait for the failover or the rebalance to end; check the nodes' health";
+    client KV_NOT_MY_VBUCKET [allowing_non_idempotent_retry always_retried]
+        "the node answered that the document's vbucket is not its own",
+        "RFC 0005; RFC 0049, always retried; D21 to D25",
+        "nothing: the client follows the new map; if it lasts, a rebalance is stuck";
+    client KV_COLLECTION_OUTDATED [allowing_non_idempotent_retry always_retried]
+        "the server does not know the id of the collection any more, or not yet",
+        "RFC 0049, always retried; D10, D11",
+        "nothing: the client looks the id up again, and finds out if the collection is gone";
+    client KV_ERROR_MAP_RETRY_INDICATED [allowing_non_idempotent_retry]
+        "the client does not know the status, and the server's error map says to retry",
+        "RFC 0013; RFC 0049, Response Code Retry List; D27, D28",
+        "read the error map's description of the status; it is on the error";
+    client KV_LOCKED [allowing_non_idempotent_retry]
+        "another client holds a lock on the document; the server did not apply the operation",
+        LIST,
+        "hold locks for a shorter time, or use a longer timeout";
+    client KV_TEMPORARY_FAILURE [allowing_non_idempotent_retry]
+        "the server is temporarily unable to apply the operation, and did not apply it",
+        LIST,
+        "the node is out of memory or behind on its disk: send fewer requests, or add memory";
+    client KV_SYNC_WRITE_IN_PROGRESS [allowing_non_idempotent_retry]
+        "a durable write to the document is not finished; the server did not apply the operation",
+        LIST,
+        "spread the writes over more documents, or use a longer timeout";
+    client KV_SYNC_WRITE_RE_COMMIT_IN_PROGRESS [allowing_non_idempotent_retry]
+        "a durable write is being committed again after a failover; the server did not apply the operation",
+        LIST,
+        "wait until the failover is over";
+    client SERVICE_RESPONSE_CODE_INDICATED [allowing_non_idempotent_retry]
+        "the service's response says to retry",
+        LIST,
+        "read the service's message on the error";
+    engine SOCKET_CLOSED_WHILE_IN_FLIGHT []
+        "the connection closed before a response came; the operation may have been applied",
+        "RFC 0049, Different Stage Retry Semantics; D14",
+        "reads are retried; after a failed write, read the document before writing it again";
+    engine CIRCUIT_BREAKER_OPEN []
+        "the endpoint failed so often that its circuit breaker is open",
+        "RFC 0049, RetryReason; off unless asked for",
+        "find out why the endpoint fails; the breaker tries the endpoint again by itself";
+    client QUERY_PREPARED_STATEMENT_FAILURE [allowing_non_idempotent_retry]
+        "the service does not know the prepared plan, or cannot use it any more",
+        "RFC 0049, Response Code Retry List; D17",
+        "nothing: the retry prepares the statement again";
+    client QUERY_INDEX_NOT_FOUND [allowing_non_idempotent_retry]
+        "the index vanished while the query was running",
+        LIST,
+        "wait until the index is built, or create it";
+    client ANALYTICS_TEMPORARY_FAILURE [allowing_non_idempotent_retry]
+        "analytics is temporarily unavailable, or has too many jobs",
+        LIST,
+        "run fewer analytics statements at a time";
+    client SEARCH_TOO_MANY_REQUESTS [allowing_non_idempotent_retry]
+        "search has too many requests",
+        "RFC 0049, Response Code Retry List; D16",
+        "run fewer searches at a time; the error names the limit, if there is one";
+    client VIEWS_TEMPORARY_FAILURE [allowing_non_idempotent_retry]
+        "views are temporarily unavailable",
+        LIST,
+        "wait for the rebalance or the node; check the view if it lasts";
+    client VIEWS_NO_ACTIVE_PARTITION [allowing_non_idempotent_retry always_retried]
+        "the node has no active part of the view",
+        "RFC 0049, always retried; D15",
+        "nothing: the client asks another node";
+    engine AUTHENTICATION_ERROR []
+        "the server rejected the credentials",
+        "RFC 0049 rev. 16, Fail Fast (Terminal Errors); D2, D3, D19, D20",
+        "check user and password; a running client accepts new ones";
+    engine TLS_ERROR []
+        "no secure connection could be made",
+        "RFC 0049 rev. 16, Fail Fast (Terminal Errors); D2, D19, D20",
+        "trust the authority that issued the server's certificate; check the host name";
+    client BUCKET_ACCESS_ERROR [allowing_non_idempotent_retry]
+        "the server does not open the bucket",
+        "RFC 0049 rev. 16, Fail Fast (Terminal Errors); D2, D4, D19",
+        "check that the bucket exists and that the user has rights on it";
+    client SCOPE_NOT_FOUND [allowing_non_idempotent_retry]
+        "the bucket has no such scope",
+        "RFC 0049 rev. 16, Fail Fast (Terminal Errors); D2, D10, D11, D19",
+        "create the scope, or check its spelling";
+    client COLLECTION_NOT_FOUND [allowing_non_idempotent_retry]
+        "the scope has no such collection",
+        "RFC 0049 rev. 16, Fail Fast (Terminal Errors); D1, D2, D19",
+        "create the collection, or check its spelling";
+}
+
+/// Explains a reason; `None` if it is not one of [`ALL`].
+pub fn about(reason: &Reason) -> Option<&'static About> {
+    let position = ALL.iter().position(|known| *known == reason)?;
+    EXPLANATIONS.get(position)
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_reasons_are_those_of_the_rfc_with_its_flags() {
+    fn names_and_flags_are_those_of_the_rfc() {
         // Name, non-idempotent retry, always retry: the RFC's table, with D2 for
         // the last five.
         let table = "\
@@ -121,5 +195,40 @@ mod tests {
             )
         });
         assert_eq!(ours.join("\n"), table);
+    }
+
+    #[test]
+    fn every_reason_has_an_explanation_of_its_own() {
+        let mut seen = Vec::new();
+        for known in ALL {
+            let about = about(known).unwrap();
+            assert!(!seen.contains(&about.meaning), "{known}");
+            seen.push(about.meaning);
+        }
+        assert!(about(&steadfast::reason::THROTTLED).is_none());
+    }
+
+    #[test]
+    fn the_explanation_is_about_its_reason() {
+        for (known, word) in [
+            (&UNKNOWN, "no other reason"),
+            (&KV_LOCKED, "lock"),
+            (&SOCKET_CLOSED_WHILE_IN_FLIGHT, "closed"),
+            (&CIRCUIT_BREAKER_OPEN, "breaker"),
+            (&QUERY_INDEX_NOT_FOUND, "index"),
+            (&SEARCH_TOO_MANY_REQUESTS, "search"),
+            (&VIEWS_NO_ACTIVE_PARTITION, "view"),
+            (&AUTHENTICATION_ERROR, "credentials"),
+            (&BUCKET_ACCESS_ERROR, "bucket"),
+            (&COLLECTION_NOT_FOUND, "collection"),
+        ] {
+            let about = about(known).unwrap();
+            assert!(about.meaning.contains(word), "{known}: {about:?}");
+            assert_eq!(known.always_retry(), about.rule.contains("always"));
+        }
+        for known in ALL {
+            let rule = about(known).unwrap().rule;
+            assert_eq!(known.always_retry(), rule.contains("always retried"));
+        }
     }
 }

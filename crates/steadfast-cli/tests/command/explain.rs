@@ -20,7 +20,7 @@ fn json(arguments: &str) -> Value {
 fn a_temporary_failure_is_explained_in_full() {
     let expected = "\
 upsert answered ETMPFAIL (0x86)
-  reason      KV_TEMPORARY_FAILURE: the server cannot do it now; it did not apply it
+  reason      KV_TEMPORARY_FAILURE: the server is temporarily unable to apply the operation, and did not apply it
   decision    retry: the reason allows it, although upsert is not idempotent
   delays      1, 2, 4, 8, 16, 32, 64, 128, 256, 500 ms … until the deadline (2.5 s: 13 attempts at most)
   rule        RFC 0049, Response Code Retry List

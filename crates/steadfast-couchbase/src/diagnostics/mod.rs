@@ -1,4 +1,4 @@
-//! Whether the client is ready, and how its endpoints are.
+//! Diagnostics: readiness, pings, the state of endpoints, and step-by-step checks.
 
 mod checkup;
 mod ping;

@@ -1,4 +1,4 @@
-//! Asking every node whether it answers.
+//! Pings every node and service.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ use crate::services;
 use crate::topology::{BucketCore, Node};
 use crate::world::now;
 
-/// What a ping of all endpoints came to.
+/// The results of pinging all endpoints.
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
 pub struct PingReport {
@@ -30,7 +30,7 @@ pub struct PingReport {
     pub endpoints: Vec<PingResult>,
 }
 
-/// What a ping of one endpoint came to.
+/// The result of pinging one endpoint.
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
 pub struct PingResult {
@@ -40,9 +40,9 @@ pub struct PingResult {
     pub bucket: Option<String>,
     /// The node, as `host:port`.
     pub remote: String,
-    /// How long the answer took.
+    /// The time until the response.
     pub latency: Option<Duration>,
-    /// Why there is none.
+    /// The error, if there was no response.
     pub error: Option<String>,
 }
 
@@ -56,9 +56,11 @@ impl PingReport {
 }
 
 impl Cluster {
-    /// Asks every node of every bucket that was opened whether it answers, and
-    /// every service of the cluster that is spoken to over HTTP. For the former
-    /// the client's strategy decides about retries; the latter are asked once.
+    /// Pings every node of every open bucket, and every HTTP service of the cluster.
+    /// Pings of nodes are retried as the client's strategy decides; those of services
+    /// are sent once.
+    ///
+    /// Cancel-safe: dropping the future abandons the pings.
     pub async fn ping(&self) -> PingReport {
         let mut pings = Vec::new();
         for bucket in self.core().buckets() {
@@ -137,12 +139,12 @@ async fn ping_node(bucket: Arc<BucketCore>, node: Arc<Node>) -> PingResult {
 struct Ping<'a> {
     bucket: &'a BucketCore,
     node: &'a Node,
-    /// What a node answered that is not well.
+    /// The status of a response that is not a success.
     status: Option<Status>,
 }
 
 impl Ping<'_> {
-    /// The node answers, but not as a node that is well.
+    /// Says what it means that a node answered with an error status.
     fn refused(&mut self, status: Status, connection: &Connection) -> Tried {
         self.status = Some(status);
         let asked = Asked {

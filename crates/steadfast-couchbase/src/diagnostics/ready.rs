@@ -1,4 +1,4 @@
-//! Waiting until the client can be used.
+//! Waits until the client is ready.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::reason::{NODE_NOT_AVAILABLE, SOCKET_NOT_AVAILABLE, UNKNOWN};
 use crate::topology::BucketCore;
 use crate::{Bucket, Cluster};
 
-/// How much of a bucket must be there.
+/// The number of nodes that must be connected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Readiness {
     /// Every node has a connection.
@@ -25,11 +25,13 @@ pub enum Readiness {
 }
 
 impl Cluster {
-    /// Waits until the cluster is found: services can be used.
+    /// Waits until the client has found its cluster and services can be used.
+    ///
+    /// Cancel-safe: dropping the future changes nothing.
     ///
     /// # Errors
-    /// A timeout that says what was in the way; under the default strategy wrong
-    /// credentials and certificates are told at once.
+    /// A timeout that says why; under the default strategy wrong credentials and
+    /// certificates fail at once.
     pub async fn wait_until_ready(&self, timeout: Duration) -> Result<()> {
         wait(self.core(), None, Readiness::Online, timeout).await
     }
@@ -38,14 +40,18 @@ impl Cluster {
 impl Bucket {
     /// Waits until every node of the bucket has a connection.
     ///
+    /// Cancel-safe: dropping the future changes nothing.
+    ///
     /// # Errors
-    /// A timeout that says what was in the way; under the default strategy wrong
-    /// credentials, certificates and buckets are told at once.
+    /// A timeout that says why; under the default strategy wrong credentials,
+    /// certificates and buckets fail at once.
     pub async fn wait_until_ready(&self, timeout: Duration) -> Result<()> {
         self.wait_until(Readiness::Online, timeout).await
     }
 
-    /// Waits until so much of the bucket is there.
+    /// Waits until enough nodes of the bucket are connected.
+    ///
+    /// Cancel-safe: dropping the future changes nothing.
     ///
     /// # Errors
     /// As [`wait_until_ready`](Self::wait_until_ready).
@@ -84,7 +90,7 @@ impl Attempts for Waiting<'_> {
     type Output = ();
 
     async fn attempt(&mut self, _: Option<Instant>) -> Result<(), Tried> {
-        // What changes from here on ends the wait.
+        // Changes from here on end the wait.
         self.changes.mark_unchanged();
         if self.core.is_closed() {
             return Err(Tried::Closed(Failure::not_sent(&UNKNOWN)));
@@ -101,7 +107,7 @@ impl Attempts for Waiting<'_> {
 
     async fn woken(&mut self, _: &Failure) {
         if self.changes.changed().await.is_err() {
-            // Nobody is left who could change anything.
+            // The client is gone: nothing will change.
             std::future::pending::<()>().await;
         }
     }

@@ -1,15 +1,15 @@
-//! What the client knows of its endpoints, without asking them.
+//! Reports the state of endpoints as the client knows it, without a ping.
 
 use serde::Serialize;
 
 use crate::Cluster;
 use crate::world::now;
 
-/// What the client knows of its endpoints.
+/// The state of the client's endpoints.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct DiagnosticsReport {
-    /// The agent that the client introduces itself with.
+    /// The agent name that the client sends.
     pub sdk: String,
     /// The version of the cluster's config, as `epoch.rev`.
     pub config_version: Option<String>,
@@ -17,7 +17,7 @@ pub struct DiagnosticsReport {
     pub endpoints: Vec<EndpointDiagnostics>,
 }
 
-/// One node of one bucket.
+/// The state of one node of one bucket.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct EndpointDiagnostics {
@@ -25,30 +25,30 @@ pub struct EndpointDiagnostics {
     pub bucket: String,
     /// The node, as `host:port`.
     pub remote: String,
-    /// This end of the connection, if there is one.
+    /// The local address of the connection, if there is one.
     pub local: Option<String>,
-    /// How it is.
+    /// The state of the connection.
     pub state: EndpointState,
-    /// How many operations are without an answer.
+    /// The number of operations without a response.
     pub in_flight: usize,
-    /// Why there is no connection, as far as that is known.
+    /// The reason why there is no connection, if it is known.
     pub note: Option<String>,
 }
 
-/// How an endpoint is.
+/// The state of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EndpointState {
     /// There is a connection.
     Connected,
-    /// There is none yet, or none any more.
+    /// There is no connection; the client tries to make one.
     Connecting,
-    /// There is one, and the circuit breaker lets nothing through.
+    /// There is a connection, and the circuit breaker is open.
     Broken,
 }
 
 impl Cluster {
-    /// What the client knows of its endpoints, without asking them.
+    /// Returns the state of the client's endpoints, without pinging them.
     pub fn diagnostics(&self) -> DiagnosticsReport {
         let core = self.core();
         let mut endpoints = Vec::new();

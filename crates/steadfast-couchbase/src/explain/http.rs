@@ -1,8 +1,8 @@
-//! What the answers of the HTTP services mean.
+//! Explains responses of the HTTP services.
 
 use steadfast::Failure;
 
-use super::Meaning;
+use super::AttemptMeaning;
 use crate::services::service_error;
 use steadfast_wire::config::Service;
 
@@ -21,18 +21,23 @@ pub enum HttpService {
     Management,
 }
 
-/// What an answer with this HTTP status and body means to an operation.
-pub fn answered_http(service: HttpService, status: u16, body: &str, idempotent: bool) -> Meaning {
+/// Returns what a response with this HTTP status and body means to an operation.
+pub fn answered_http(
+    service: HttpService,
+    status: u16,
+    body: &str,
+    idempotent: bool,
+) -> AttemptMeaning {
     match service_error(service.wire(), status, body, idempotent) {
-        None => Meaning::Done,
+        None => AttemptMeaning::Done,
         Some(error) => match error.retry {
-            None => Meaning::Final(error.kind),
+            None => AttemptMeaning::Final(error.kind),
             Some(reason) => {
                 let mut failure = Failure::responded(reason);
                 if status == 429 {
                     failure = failure.throttling();
                 }
-                Meaning::Failed(failure, error.kind)
+                AttemptMeaning::Failed(failure, error.kind)
             }
         },
     }
@@ -49,7 +54,8 @@ impl HttpService {
         }
     }
 
-    /// Error codes, with messages where those matter, that the client tells apart.
+    /// Returns the error codes that the client distinguishes, with the message where it
+    /// matters.
     pub const fn known_codes(self) -> &'static [(u64, &'static str)] {
         match self {
             Self::Query => &[
@@ -91,7 +97,8 @@ impl HttpService {
         }
     }
 
-    /// HTTP statuses, with bodies where those matter, that the client tells apart.
+    /// Returns the HTTP statuses that the client distinguishes, with the body where it
+    /// matters.
     pub const fn known_statuses(self) -> &'static [(u16, &'static str)] {
         match self {
             Self::Query | Self::Analytics | Self::Management => &[
@@ -146,8 +153,8 @@ mod tests {
 
     fn reason(service: HttpService, status: u16, body: &str) -> Option<&'static str> {
         match answered_http(service, status, body, false) {
-            Meaning::Failed(failure, _) => Some(failure.reason.name()),
-            Meaning::Done | Meaning::Final(_) => None,
+            AttemptMeaning::Failed(failure, _) => Some(failure.reason.name()),
+            AttemptMeaning::Done | AttemptMeaning::Final(_) => None,
         }
     }
 
@@ -169,11 +176,11 @@ mod tests {
         assert_eq!(reason(Management, 503, ""), None);
         assert!(matches!(
             answered_http(Query, 200, r#"{"results":[]}"#, false),
-            Meaning::Done
+            AttemptMeaning::Done
         ));
         assert!(matches!(
             answered_http(Management, 401, "", true),
-            Meaning::Final(ErrorKind::AuthenticationFailure)
+            AttemptMeaning::Final(ErrorKind::AuthenticationFailure)
         ));
     }
 
@@ -183,12 +190,18 @@ mod tests {
         for service in [Query, Analytics, Search, Views, Management] {
             for (status, body) in service.known_statuses() {
                 let meaning = answered_http(service, *status, body, true);
-                assert!(!matches!(meaning, Meaning::Done), "{service:?} {status}");
+                assert!(
+                    !matches!(meaning, AttemptMeaning::Done),
+                    "{service:?} {status}"
+                );
             }
             for (code, message) in service.known_codes() {
                 let body = format!(r#"{{"errors":[{{"code":{code},"msg":"{message}"}}]}}"#);
                 let meaning = answered_http(service, 200, &body, true);
-                assert!(!matches!(meaning, Meaning::Done), "{service:?} {code}");
+                assert!(
+                    !matches!(meaning, AttemptMeaning::Done),
+                    "{service:?} {code}"
+                );
             }
         }
     }

@@ -1,19 +1,18 @@
-//! What an answer would mean, without a cluster to give it.
+//! Explains what a response would mean, without a cluster.
 //!
-//! Whoever asks "would this have been retried?" wants the answer of the code that
-//! runs, not of a page that describes it. So these functions ask the very tables
-//! that operations ask, and hand out what operations hand to the orchestrator: a
-//! failure for [`steadfast::explain`] and [`steadfast::explain::plan`] to try out.
+//! "Would this have been retried?" should be answered by the code that runs, not by
+//! a page that describes it. So these functions use the tables that operations use.
+//! They return what operations give to the orchestrator: a failure for [`steadfast::explain`] and [`steadfast::explain::plan`] to try out.
 //!
 //! ```
 //! use steadfast::{Call, explain};
-//! use steadfast_couchbase::explain::{Meaning, answered_kv};
+//! use steadfast_couchbase::explain::{AttemptMeaning, answered_kv};
 //! use steadfast_couchbase::{KvOperation, fast_fail_on_terminal_errors};
 //! use steadfast_wire::Status;
 //!
 //! let upsert = KvOperation::Upsert;
-//! let Meaning::Failed(failure, _) = answered_kv(upsert, Status::TemporaryFailure, None) else {
-//!     panic!("a temporary failure is no final answer");
+//! let AttemptMeaning::Failed(failure, _) = answered_kv(upsert, Status::TemporaryFailure, None) else {
+//!     panic!("a temporary failure is not final");
 //! };
 //! let call = Call::new(upsert.name()).idempotent(upsert.is_idempotent());
 //! let explanation = explain(&fast_fail_on_terminal_errors(), &call, &failure)?;
@@ -21,15 +20,15 @@
 //! # Ok::<(), steadfast::explain::Unexplainable>(())
 //! ```
 
-mod about;
 mod http;
 
 use steadfast::{Failure, Reason};
 use steadfast_wire::Status;
 use steadfast_wire::error_map::ErrorMap;
 
-pub use about::{About, about};
 pub use http::{HttpService, answered_http};
+
+pub use crate::reason::{About, about};
 
 use crate::error::ErrorKind;
 use crate::kv::handshake::kind_of;
@@ -38,46 +37,50 @@ use crate::kv::operation::KvOperation;
 use crate::reason::{COLLECTION_NOT_FOUND, SCOPE_NOT_FOUND, SOCKET_CLOSED_WHILE_IN_FLIGHT};
 use crate::strategy::RetryDirective;
 
-/// What an answer means to the operation that it answers.
+/// What a response, or the lack of one, means to an operation.
 #[derive(Clone, Debug)]
-pub enum Meaning {
-    /// It was done.
+pub enum AttemptMeaning {
+    /// Success.
     Done,
-    /// It was not, and that is final: an error of this kind.
+    /// Permanent failure: an error of this kind.
     Final(ErrorKind),
-    /// It was not, and may be tried again as the strategy decides; an error of
-    /// this kind if it is not.
+    /// Failure that is retried if the strategy decides so; otherwise an error of this
+    /// kind.
     Failed(Failure, ErrorKind),
 }
 
-/// What a status means to a key-value operation that asks for no certain version of
-/// the document, on a connection with this error map. The map is asked only about
-/// statuses that the client does not know (D27).
-pub fn answered_kv(operation: KvOperation, status: Status, map: Option<&ErrorMap>) -> Meaning {
+/// Returns what a status means to a key-value operation without a CAS, on a
+/// connection with this error map. The map decides only about statuses that the
+/// client does not know (decision D27, docs/decisions.md).
+pub fn answered_kv(
+    operation: KvOperation,
+    status: Status,
+    map: Option<&ErrorMap>,
+) -> AttemptMeaning {
     let asked = Asked {
         operation,
         with_cas: false,
     };
     let disposition = meaning(asked, status, map).disposition;
     match (disposition, disposition.retry()) {
-        (Disposition::Done, _) => Meaning::Done,
-        (Disposition::Final(kind), _) => Meaning::Final(kind),
+        (Disposition::Done, _) => AttemptMeaning::Done,
+        (Disposition::Final(kind), _) => AttemptMeaning::Final(kind),
         (Disposition::ObeyErrorMap, Some((reason, kind))) => {
             let failure = Failure::responded(reason);
             let definition = map.and_then(|map| map.get(status));
             match definition.and_then(|definition| RetryDirective::of(status, definition)) {
-                Some(directive) => Meaning::Failed(directive.attach_to(failure), kind),
-                None => Meaning::Failed(failure, kind),
+                Some(directive) => AttemptMeaning::Failed(directive.attach_to(failure), kind),
+                None => AttemptMeaning::Failed(failure, kind),
             }
         }
-        (_, Some((reason, kind))) => Meaning::Failed(Failure::responded(reason), kind),
+        (_, Some((reason, kind))) => AttemptMeaning::Failed(Failure::responded(reason), kind),
         // The kind of the error is in the status of the failed path.
-        (_, None) => Meaning::Final(ErrorKind::Couchbase),
+        (_, None) => AttemptMeaning::Final(ErrorKind::Couchbase),
     }
 }
 
-/// What it means that an operation could not be sent, for this reason.
-pub fn not_sent(reason: &'static Reason) -> Meaning {
+/// Returns what it means that an operation could not be sent for this reason.
+pub fn not_sent(reason: &'static Reason) -> AttemptMeaning {
     let kind = if reason == &SCOPE_NOT_FOUND {
         ErrorKind::ScopeNotFound
     } else if reason == &COLLECTION_NOT_FOUND {
@@ -85,13 +88,13 @@ pub fn not_sent(reason: &'static Reason) -> Meaning {
     } else {
         kind_of(reason)
     };
-    Meaning::Failed(Failure::not_sent(reason), kind)
+    AttemptMeaning::Failed(Failure::not_sent(reason), kind)
 }
 
-/// What it means that the connection closed while an operation was under way.
-pub fn in_flight() -> Meaning {
+/// Returns what it means that the connection closed before a response came.
+pub fn in_flight() -> AttemptMeaning {
     let failure = Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT);
-    Meaning::Failed(failure, ErrorKind::RequestCanceled)
+    AttemptMeaning::Failed(failure, ErrorKind::RequestCanceled)
 }
 
 #[cfg(test)]
@@ -101,10 +104,10 @@ mod tests {
     use super::*;
     use crate::reason::{KV_ERROR_MAP_RETRY_INDICATED, KV_LOCKED, KV_TEMPORARY_FAILURE};
 
-    fn reason(meaning: Meaning) -> Option<&'static str> {
+    fn reason(meaning: AttemptMeaning) -> Option<&'static str> {
         match meaning {
-            Meaning::Failed(failure, _) => Some(failure.reason.name()),
-            Meaning::Done | Meaning::Final(_) => None,
+            AttemptMeaning::Failed(failure, _) => Some(failure.reason.name()),
+            AttemptMeaning::Done | AttemptMeaning::Final(_) => None,
         }
     }
 
@@ -116,13 +119,16 @@ mod tests {
             Some(KV_TEMPORARY_FAILURE.name())
         );
         assert_eq!(reason(upsert(Status::Locked)), Some(KV_LOCKED.name()));
-        assert!(matches!(upsert(Status::Success), Meaning::Done));
+        assert!(matches!(upsert(Status::Success), AttemptMeaning::Done));
         assert!(matches!(
             upsert(Status::TooBig),
-            Meaning::Final(ErrorKind::ValueTooLarge)
+            AttemptMeaning::Final(ErrorKind::ValueTooLarge)
         ));
         let unlock = answered_kv(KvOperation::Unlock, Status::Locked, None);
-        assert!(matches!(unlock, Meaning::Final(ErrorKind::CasMismatch)));
+        assert!(matches!(
+            unlock,
+            AttemptMeaning::Final(ErrorKind::CasMismatch)
+        ));
     }
 
     #[test]
@@ -134,12 +140,15 @@ mod tests {
         map.errors.extend(more.errors);
         let status = Status::from_code(0xff0);
         let meaning = answered_kv(KvOperation::Get, status, Some(&map));
-        let Meaning::Failed(failure, _) = meaning else {
+        let AttemptMeaning::Failed(failure, _) = meaning else {
             panic!("{meaning:?}");
         };
         assert_eq!(failure.reason, &KV_ERROR_MAP_RETRY_INDICATED);
         assert!(failure.attachment::<RetryDirective>().is_some());
         let without = answered_kv(KvOperation::Get, status, None);
-        assert!(matches!(without, Meaning::Final(ErrorKind::Couchbase)));
+        assert!(matches!(
+            without,
+            AttemptMeaning::Final(ErrorKind::Couchbase)
+        ));
     }
 }

@@ -9,7 +9,7 @@ use steadfast::strategy::Cause;
 use steadfast::{Failure, RetryStrategy, Stage};
 use steadfast_couchbase::ErrorKind;
 use steadfast_couchbase::explain::{
-    Meaning, about, answered_http, answered_kv, in_flight, not_sent,
+    AttemptMeaning, about, answered_http, answered_kv, in_flight, not_sent,
 };
 use steadfast_wire::error_map::ErrorMap;
 
@@ -69,9 +69,9 @@ impl ExplainedCase {
         };
         let mut delays = None;
         let result = match meaning {
-            Meaning::Done => CaseResult::Succeeded,
-            Meaning::Final(kind) => CaseResult::Final(kind),
-            Meaning::Failed(failure, kind) => {
+            AttemptMeaning::Done => CaseResult::Succeeded,
+            AttemptMeaning::Final(kind) => CaseResult::Final(kind),
+            AttemptMeaning::Failed(failure, kind) => {
                 let call = operation.call();
                 let explanation = steadfast::explain(strategy, &call, &failure)?;
                 let again = std::iter::repeat_n(failure.clone(), Plan::MAX_ROWS);

@@ -1,4 +1,4 @@
-//! Credentials and bucket: whether one is let in.
+//! Checks the credentials and the bucket.
 
 use steadfast_wire::config::ClusterConfig;
 use steadfast_wire::hello::ClientIdentity;
@@ -14,7 +14,7 @@ use crate::reason::{AUTHENTICATION_ERROR, BUCKET_ACCESS_ERROR, NODE_NOT_AVAILABL
 use crate::sasl::Channel;
 use crate::topology::parse_config;
 
-/// Whether the credentials are taken.
+/// Checks the credentials. Cancel-safe: dropping the future closes the socket.
 pub(super) async fn authenticate(checkup: &Checkup, seed: &Seed, io: Io) -> Finding {
     let who = match checkup.credentials.user() {
         Some(user) => format!("as user \"{user}\""),
@@ -39,7 +39,7 @@ pub(super) async fn authenticate(checkup: &Checkup, seed: &Seed, io: Io) -> Find
     }
 }
 
-/// Whether the bucket opens.
+/// Checks that the bucket opens. Cancel-safe: dropping the future closes the socket.
 pub(super) async fn bucket(checkup: &Checkup, seed: &Seed) -> Result<Finding, ConfigError> {
     let Some(bucket) = checkup.string.bucket() else {
         return Ok(Finding::not_tried("bucket", "none is named in the address"));

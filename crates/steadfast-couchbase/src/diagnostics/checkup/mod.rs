@@ -1,10 +1,9 @@
-//! What works of a connection and what does not, step by step.
+//! Checks a connection step by step, and reports which step fails.
 //!
-//! "It does not connect" has a dozen causes, and a client in production tells them
-//! apart only as far as it must to decide about a retry. A checkup goes the way
-//! that a client goes, with the same parts, and stops at each step to say what it
-//! found: the name, the port, TLS, the credentials, the bucket, and from there on
-//! with a client of its own the nodes, the collection and every service.
+//! "It does not connect" has a dozen causes. A client in production distinguishes
+//! them only as far as its retries need it. A checkup takes the same steps as a
+//! client and reports each: name, port, TLS, credentials and bucket; then, with a
+//! client of its own, nodes, collection and every service.
 
 mod admission;
 mod reach;
@@ -18,7 +17,7 @@ use crate::credentials::Credentials;
 use crate::dns::{self, Seed, srv_name};
 use crate::options::ClusterOptions;
 
-/// A look at a connection; [`run`](Self::run) takes it.
+/// A check of a connection; [`run`](Self::run) makes it.
 ///
 /// ```
 /// use steadfast_cluster::{BucketSettings, TestCluster};
@@ -47,18 +46,18 @@ pub struct Checkup {
     collection: Option<String>,
 }
 
-/// What was found at one step.
+/// The finding of one step.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Finding {
     /// The step: `name`, `connect`, `TLS`, `authenticate`, `bucket`, `nodes`,
     /// `scope`, `collection`, `read`, or the name of a service.
     pub step: &'static str,
-    /// How it went.
+    /// The result.
     pub outcome: CheckResult,
-    /// What was found, in a line.
+    /// The finding, on one line.
     pub text: String,
-    /// What to do about it.
+    /// What to do about a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
     /// The certificate that the server showed, as DER. At the step `TLS` only.
@@ -66,7 +65,7 @@ pub struct Finding {
     pub certificate: Option<Vec<u8>>,
 }
 
-/// How a step went.
+/// The result of one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckResult {
@@ -74,16 +73,16 @@ pub enum CheckResult {
     Works,
     /// It does not.
     Fails,
-    /// It was not tried: nobody asked for it, or an earlier step failed.
+    /// It was not tried: it was not asked for, or an earlier step failed.
     NotTried,
 }
 
 impl Checkup {
-    /// Looks at a connection with these. What the connection string says counts
-    /// more than the options. Nothing is dialled yet.
+    /// Prepares a check. The connection string takes precedence over the options.
+    /// Nothing is dialled yet.
     ///
     /// # Errors
-    /// If one of them makes no sense.
+    /// If the connection string, the credentials or an option is invalid.
     pub fn new(
         connection_string: &str,
         credentials: Credentials,
@@ -102,30 +101,30 @@ impl Checkup {
         })
     }
 
-    /// Looks at this scope, too.
+    /// Checks this scope, too.
     #[must_use]
     pub fn scope(mut self, scope: impl Into<String>) -> Self {
         self.scope = Some(scope.into());
         self
     }
 
-    /// Looks at this collection of the scope, too.
+    /// Checks this collection of the scope, too.
     #[must_use]
     pub fn collection(mut self, collection: impl Into<String>) -> Self {
         self.collection = Some(collection.into());
         self
     }
 
-    /// Takes all steps, and tells each finding as soon as it is there.
+    /// Takes all steps, and reports each finding as soon as it is known.
     ///
-    /// Dropping the future leaves nothing behind.
+    /// Cancel-safe: dropping the future leaves nothing behind.
     ///
     /// # Errors
     /// If a file with certificates cannot be read.
-    pub async fn run(&self, mut tell: impl FnMut(&Finding)) -> Result<Vec<Finding>, ConfigError> {
+    pub async fn run(&self, mut report: impl FnMut(&Finding)) -> Result<Vec<Finding>, ConfigError> {
         let mut findings = Vec::new();
         let mut note = |finding: Finding| {
-            tell(&finding);
+            report(&finding);
             let works = finding.outcome == CheckResult::Works;
             findings.push(finding);
             works
@@ -171,7 +170,7 @@ impl Checkup {
             && !written.eq(seeds.iter().map(|seed| (seed.host.as_str(), seed.port)))
     }
 
-    /// The steps that were not tried.
+    /// Reports the steps that were not tried.
     fn rest(&self, steps: &[&'static str], mut note: impl FnMut(Finding) -> bool) {
         for step in steps {
             if *step != "TLS" || self.string.is_tls() {

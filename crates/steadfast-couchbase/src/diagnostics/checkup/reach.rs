@@ -1,4 +1,4 @@
-//! Name, port and TLS: whether there is somebody, and whether it is the right one.
+//! Checks the host name, the port and TLS.
 
 use std::io;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Nodes, collection and services, with a client as any other.
+//! Checks nodes, collection and services with an ordinary client.
 
 use std::time::Duration;
 
@@ -15,16 +15,17 @@ use crate::services;
 use crate::world::now;
 use crate::{Bucket, Cluster};
 
-/// A key that nobody minds being asked for.
+/// The key that is read; the document need not exist.
 const KEY: &str = "steadfast-checkup";
 
-/// How often a node is looked at that does not take connections, and how often it
-/// must have refused.
+/// The interval at which nodes without a connection are looked at, and the number
+/// of refusals after which the wait ends.
 const GLANCE: Duration = Duration::from_millis(25);
 const REFUSALS: u32 = 20;
 
-/// Everything that a client does once it is let in. The bucket is left out if it
-/// did not open.
+/// Checks everything that needs a client; the bucket only if it opened.
+///
+/// Cancel-safe: dropping the future closes the client.
 pub(super) async fn examine(checkup: &Checkup, opened: bool) -> Result<Vec<Finding>, ConfigError> {
     let string = checkup.string.to_string();
     let (credentials, options) = (checkup.credentials.clone(), checkup.options.clone());
@@ -43,7 +44,7 @@ pub(super) async fn examine(checkup: &Checkup, opened: bool) -> Result<Vec<Findi
     }
     // Without a bucket nothing has waited for the config yet.
     match cluster.wait_until_ready(patience).await {
-        Ok(()) => findings.extend(answers(&cluster.ping().await)),
+        Ok(()) => findings.extend(service_findings(&cluster.ping().await)),
         Err(error) => {
             let advice = "the cluster gives no list of its services; name a bucket";
             findings.push(Finding::fails("services", error.to_string(), advice));
@@ -53,7 +54,7 @@ pub(super) async fn examine(checkup: &Checkup, opened: bool) -> Result<Vec<Findi
     Ok(findings)
 }
 
-/// Whether every node of the bucket takes a connection.
+/// Checks that every node of the bucket accepts a connection. Cancel-safe.
 async fn nodes(cluster: &Cluster, bucket: &Bucket, patience: Duration) -> Finding {
     let ready = tokio::select! {
         ready = bucket.wait_until_ready(patience) => Some(ready),
@@ -86,8 +87,8 @@ async fn nodes(cluster: &Cluster, bucket: &Bucket, patience: Duration) -> Findin
     }
 }
 
-/// Completes when every node that is not connected has refused for a while: there is
-/// no need to wait for longer.
+/// Completes when every node without a connection has refused for a while.
+/// Cancel-safe.
 async fn refused(cluster: &Cluster) {
     let mut seen = 0;
     while seen < REFUSALS {
@@ -115,7 +116,8 @@ fn asked_for(checkup: &Checkup) -> impl Iterator<Item = &'static str> {
         .map(|(step, _)| step)
 }
 
-/// Whether there are such a scope and collection, and a document can be read.
+/// Checks that the scope and the collection exist, and that a document can be read.
+/// Cancel-safe.
 async fn data(checkup: &Checkup, bucket: &Bucket) -> Vec<Finding> {
     let (scope, name) = match (&checkup.scope, &checkup.collection) {
         (None, _) => return vec![read(&bucket.default_collection()).await.1],
@@ -131,7 +133,7 @@ async fn data(checkup: &Checkup, bucket: &Bucket) -> Vec<Finding> {
             findings.push(Finding::fails(
                 "scope",
                 text,
-                "create it, or mind its spelling",
+                "create it, or check its spelling",
             ));
             if checkup.collection.is_some() {
                 findings.push(Finding::not_tried("collection", "not tried"));
@@ -143,7 +145,7 @@ async fn data(checkup: &Checkup, bucket: &Bucket) -> Vec<Finding> {
             findings.push(Finding::fails(
                 "collection",
                 text,
-                "create it, or mind its spelling",
+                "create it, or check its spelling",
             ));
         }
         // Only the scope `_default` has a collection `_default`, so an answer about
@@ -160,7 +162,7 @@ async fn data(checkup: &Checkup, bucket: &Bucket) -> Vec<Finding> {
     findings
 }
 
-/// Asks for a document, which need not be there.
+/// Reads a document, which need not exist. Cancel-safe.
 async fn read(collection: &Collection) -> (Option<ErrorKind>, Finding) {
     let begun = now();
     let kind = match collection.get(KEY).await {
@@ -181,8 +183,8 @@ fn unread(error: &Error) -> Finding {
     Finding::fails("read", error.to_string(), advice)
 }
 
-/// What every service answered.
-fn answers(report: &PingReport) -> impl Iterator<Item = Finding> + '_ {
+/// Returns the finding for every service.
+fn service_findings(report: &PingReport) -> impl Iterator<Item = Finding> + '_ {
     Service::ALL.into_iter().filter_map(|service| {
         let step = services::name(service);
         let of_service = |endpoint: &&PingResult| endpoint.service == step;
@@ -191,12 +193,12 @@ fn answers(report: &PingReport) -> impl Iterator<Item = Finding> + '_ {
             // Without a bucket no connection is there to ask over.
             (true, Service::KeyValue) => None,
             (true, _) => Some(Finding::not_tried(step, "no node has it")),
-            (false, _) => Some(answer(step, &endpoints)),
+            (false, _) => Some(service_finding(step, &endpoints)),
         }
     })
 }
 
-fn answer(step: &'static str, endpoints: &[&PingResult]) -> Finding {
+fn service_finding(step: &'static str, endpoints: &[&PingResult]) -> Finding {
     let count = endpoints.len();
     let nodes = if count == 1 { "node" } else { "nodes" };
     let slowest = endpoints
