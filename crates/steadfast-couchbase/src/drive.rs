@@ -198,7 +198,8 @@ fn run<A: Attempts + Send>(
     }
 }
 
-/// Makes an attempt, in a span of its own if spans are enabled.
+/// Makes an attempt, in a span of its own if spans are enabled. Cancel-safe like
+/// [`Attempts::attempt`].
 async fn attempt<A: Attempts + Send>(
     (number, deadline): (u32, Option<Instant>),
     operation: &mut A,

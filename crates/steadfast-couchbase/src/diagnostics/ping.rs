@@ -64,13 +64,9 @@ impl Cluster {
     pub async fn ping(&self) -> PingReport {
         let mut pings = Vec::new();
         for bucket in self.core().buckets() {
-            let nodes: Vec<Arc<Node>> = match self.nodes_of(&bucket) {
-                Some(nodes) => nodes,
-                None => continue,
-            };
-            for node in nodes {
-                pings.push(ping_node(bucket.clone(), node));
-            }
+            let routes = bucket.routes.load();
+            let nodes = routes.iter().flat_map(|routes| routes.nodes());
+            pings.extend(nodes.map(|node| ping_node(bucket.clone(), node.clone())));
         }
         let (mut endpoints, services) =
             futures_util::future::join(futures_util::future::join_all(pings), self.ping_services())
@@ -79,6 +75,7 @@ impl Cluster {
         PingReport { endpoints }
     }
 
+    /// Pings the HTTP services. Cancel-safe: dropping the future abandons the pings.
     async fn ping_services(&self) -> Vec<PingResult> {
         let handle = self.handle();
         let Some(config) = self.core().config() else {
@@ -93,27 +90,32 @@ impl Cluster {
                 let remote = endpoint.authority.to_string();
                 let timeout = self.core().options.connect_timeout;
                 let ping = services::ping::ping(handle.clone(), service, endpoint, timeout);
-                pings.push(async move {
-                    let outcome = ping.await;
-                    PingResult {
-                        service: services::name(service),
-                        bucket: None,
-                        remote,
-                        latency: outcome.as_ref().ok().copied(),
-                        error: outcome.err().map(|error| error.to_string()),
-                    }
-                });
+                let name = services::name(service);
+                pings.push(async move { PingResult::new(name, None, remote, ping.await) });
             }
         }
         futures_util::future::join_all(pings).await
     }
+}
 
-    fn nodes_of(&self, bucket: &BucketCore) -> Option<Vec<Arc<Node>>> {
-        let routes = bucket.routes.load();
-        Some(routes.as_ref()?.nodes().cloned().collect())
+impl PingResult {
+    fn new(
+        service: &'static str,
+        bucket: Option<String>,
+        remote: String,
+        latency: Result<Duration, Error>,
+    ) -> Self {
+        Self {
+            service,
+            bucket,
+            remote,
+            latency: latency.as_ref().ok().copied(),
+            error: latency.err().map(|error| error.to_string()),
+        }
     }
 }
 
+/// Pings a node. Cancel-safe: dropping the future abandons the ping.
 async fn ping_node(bucket: Arc<BucketCore>, node: Arc<Node>) -> PingResult {
     let operation = KvOperation::Noop;
     let call = Call::new(operation.name())
@@ -126,14 +128,9 @@ async fn ping_node(bucket: Arc<BucketCore>, node: Arc<Node>) -> PingResult {
         node: &node,
         status: None,
     };
-    let outcome = drive(call, &*strategy, &mut ping).await;
-    PingResult {
-        service: "kv",
-        bucket: Some(bucket.name.to_string()),
-        remote: node.label.to_string(),
-        latency: outcome.as_ref().ok().copied(),
-        error: outcome.err().map(|error| error.to_string()),
-    }
+    let latency = drive(call, &*strategy, &mut ping).await;
+    let name = Some(bucket.name.to_string());
+    PingResult::new("kv", name, node.label.to_string(), latency)
 }
 
 struct Ping<'a> {

@@ -61,6 +61,7 @@ impl Bucket {
     }
 }
 
+/// Waits for a bucket, or for the cluster. Cancel-safe: it only looks.
 async fn wait(
     core: &Arc<Core>,
     bucket: Option<&Arc<BucketCore>>,

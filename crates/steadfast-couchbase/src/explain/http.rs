@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_mean_what_they_mean_to_operations() {
+    fn responses_mean_the_same_as_to_operations() {
         use HttpService::*;
         let plan = r#"{"errors":[{"code":4040,"msg":"no such plan"}]}"#;
         assert_eq!(
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn every_code_and_status_that_is_listed_is_a_refusal() {
+    fn every_listed_code_and_status_is_an_error() {
         use HttpService::*;
         for service in [Query, Analytics, Search, Views, Management] {
             for (status, body) in service.known_statuses() {

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_mean_what_they_mean_to_operations() {
+    fn responses_mean_the_same_as_to_operations() {
         let upsert = |status| answered_kv(KvOperation::Upsert, status, None);
         assert_eq!(
             reason(upsert(Status::TemporaryFailure)),
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_error_map_says_goes_along() {
+    fn the_error_map_s_directive_is_attached() {
         let mut map = ErrorMap::shipped(MapVersion::V2);
         let json = br#"{"version":2,"revision":1,"errors":{"ff0":{"name":"X","desc":"x",
             "attrs":["auto-retry"],"retry":{"strategy":"constant","interval":7,"after":3}}}}"#;

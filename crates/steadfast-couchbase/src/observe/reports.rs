@@ -108,7 +108,7 @@ impl Reports {
             tracing::warn!(
                 target: "steadfast_couchbase::orphans",
                 report = %orphans,
-                "answers that nobody waited for any longer"
+                "responses that came too late"
             );
         }
     }

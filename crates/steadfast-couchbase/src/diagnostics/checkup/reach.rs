@@ -18,7 +18,7 @@ use crate::options::{ClusterOptions, TlsOptions};
 use crate::tls;
 use crate::world::now;
 
-/// Whether the hosts have addresses.
+/// Checks that the hosts have addresses. Cancel-safe.
 pub(super) async fn name(seeds: &[Seed], srv: bool, limit: Duration) -> Finding {
     let mut found = Vec::new();
     let mut missing = Vec::new();
@@ -50,7 +50,7 @@ pub(super) async fn name(seeds: &[Seed], srv: bool, limit: Duration) -> Finding 
     Finding::works("name", text)
 }
 
-/// The first host that takes a connection.
+/// Connects to the first host that accepts. Dropping the future closes the socket.
 pub(super) async fn connect(
     seeds: &[Seed],
     options: &ClusterOptions,
@@ -78,6 +78,7 @@ pub(super) async fn connect(
     Err(Finding::fails("connect", failed.join("; "), advice))
 }
 
+/// Connects to a host. Dropping the future closes the socket.
 pub(super) async fn dial(seed: &Seed, limit: Duration) -> io::Result<TcpStream> {
     match timeout(limit, TcpStream::connect((seed.host.as_str(), seed.port))).await {
         Ok(connected) => connected,
@@ -106,14 +107,15 @@ fn refused(error: &io::Error) -> String {
     .to_owned()
 }
 
-/// TLS, where it is asked for. No socket comes back if it fails.
+/// Checks TLS, if the address asks for it. Returns no socket if it fails.
+/// Dropping the future closes the socket.
 pub(super) async fn secure(
     checkup: &Checkup,
     seed: &Seed,
     socket: TcpStream,
 ) -> Result<(Finding, Option<Io>), ConfigError> {
     if !checkup.string.is_tls() {
-        let why = "not asked for; who listens sees all documents (couchbases:// asks for it)";
+        let why = "not asked for; documents are sent unencrypted (couchbases:// asks for TLS)";
         return Ok((Finding::not_tried("TLS", why), Some(Io::Plain(socket))));
     }
     let limit = checkup.options.connect_timeout;
@@ -141,6 +143,7 @@ pub(super) async fn secure(
     }
 }
 
+/// Makes a TLS handshake. Dropping the future closes the socket.
 async fn handshake(
     config: Arc<ClientConfig>,
     seed: &Seed,
@@ -157,8 +160,8 @@ async fn handshake(
     }
 }
 
-/// The certificate of a server that is not trusted, to see who issued it. Nothing
-/// is sent to it but the handshake.
+/// Reads the certificate of an untrusted server, to see who issued it. Sends only
+/// the handshake. Dropping the future closes the socket.
 async fn look(checkup: &Checkup, seed: &Seed) -> Option<Vec<u8>> {
     let limit = checkup.options.connect_timeout;
     let options = TlsOptions::new().dangerous_skip_verification(true);

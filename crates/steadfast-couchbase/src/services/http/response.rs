@@ -128,7 +128,7 @@ impl ResponseBody {
 }
 
 /// Ends a wait at the deadline, or when the client is closed. Keeps the client
-/// open for as long as somebody waits.
+/// open during the wait.
 pub(super) struct WaitLimit {
     deadline: Option<Pin<Box<Sleep>>>,
     closed: Pin<Box<WaitForCancellationFutureOwned>>,

@@ -124,6 +124,8 @@ impl<S: RowService> HttpOperation for RowOperation<S> {
 }
 
 impl<S: RowService> RowOperation<S> {
+    /// Reads a successful response up to its first row. Dropping the future closes the
+    /// connection.
     async fn read_first(
         &mut self,
         response: HttpResponse,
@@ -161,7 +163,8 @@ impl<S: RowService> RowOperation<S> {
         })
     }
 
-    /// Reads a response with an error status, as a whole.
+    /// Reads a response with an error status as a whole. Dropping the future closes
+    /// the connection.
     async fn read_error(&mut self, mut response: HttpResponse, idempotent: bool) -> ReadError {
         let body = match response.body.whole(MAX_ERROR).await {
             Ok(body) => body,

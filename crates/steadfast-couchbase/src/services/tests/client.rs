@@ -1,4 +1,4 @@
-//! The services as users reach them: from a client that found its cluster.
+//! The services of a client that has found its cluster.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ async fn every_service_is_reached_from_the_client() {
 }
 
 #[tokio::test]
-async fn rows_outlive_the_handle_that_they_were_asked_by() {
+async fn rows_keep_the_client_open() {
     let cluster = cluster(1).await;
     let client = client(&cluster, "secret").await;
     let mut rows = client.query("SELECT RAW 1").await.unwrap();
@@ -66,7 +66,7 @@ async fn rows_outlive_the_handle_that_they_were_asked_by() {
 }
 
 #[tokio::test]
-async fn a_bad_password_fails_at_once_or_times_out_naming_itself() {
+async fn a_wrong_password_fails_at_once_or_is_named_by_the_timeout() {
     let cluster = cluster(1).await;
     let client = client(&cluster, "wrong").await;
     async fn outcomes(client: &Cluster, patient: bool) -> [Error; 2] {
@@ -103,7 +103,7 @@ async fn an_unreachable_cluster_is_a_timeout_and_no_authentication_failure() {
 }
 
 #[tokio::test]
-async fn a_breaker_that_is_open_keeps_requests_back_as_a_reason() {
+async fn an_open_breaker_rejects_requests_with_its_reason() {
     let cluster = builder(1).start().await.unwrap();
     let options = BreakerOptions::default().volume_threshold(3);
     let client = TestClient::with(ClusterOptions::new().circuit_breaker(options), None);

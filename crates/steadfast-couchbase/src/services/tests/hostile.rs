@@ -1,4 +1,4 @@
-//! Servers that answer nonsense: it costs at most the connection and the deadline.
+//! Invalid responses: they cost at most the connection and the deadline.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::support::{TestClient, reasons};
 use crate::Query;
 use crate::error::ErrorKind;
 
-/// A server that reads a request and then writes this, again and again if asked.
+/// A server that reads a request and then writes this, endlessly if asked.
 struct Liar {
     address: SocketAddr,
     connections: Arc<AtomicUsize>,
@@ -67,7 +67,7 @@ fn answer(head: &str, body: &str) -> String {
 }
 
 #[tokio::test]
-async fn nonsense_is_an_error_that_does_not_look_like_success() {
+async fn invalid_responses_are_errors() {
     let long = "x".repeat(200_000);
     for (lie, kind, reason) in [
         (
@@ -126,7 +126,7 @@ async fn nonsense_is_an_error_that_does_not_look_like_success() {
 }
 
 #[tokio::test]
-async fn an_answer_without_an_end_ends_at_a_limit_or_at_the_deadline() {
+async fn endless_responses_end_at_a_limit_or_the_deadline() {
     let started = Instant::now();
     for (first, endless) in [
         // A head without an end, a member, a name, an error, nothing at all.
@@ -155,7 +155,7 @@ async fn an_answer_without_an_end_ends_at_a_limit_or_at_the_deadline() {
 }
 
 #[tokio::test]
-async fn rows_without_an_end_end_at_the_deadline_and_a_row_without_an_end_at_its_limit() {
+async fn endless_rows_end_at_the_deadline_and_an_endless_row_at_its_limit() {
     let head = answer("connection: close", r#"{"results":[1"#);
     let liar = Liar::new(head, Some(b",1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1")).await;
     let timeout = Duration::from_millis(500);
@@ -178,7 +178,7 @@ async fn rows_without_an_end_end_at_the_deadline_and_a_row_without_an_end_at_its
 }
 
 #[tokio::test]
-async fn a_row_that_is_not_what_was_asked_for_is_an_error_without_its_value() {
+async fn a_row_of_another_type_is_an_error_that_does_not_quote_it() {
     let body = r#"{"results":["hunter2",{"hunter2":!},3]}"#;
     let liar = Liar::new(answer("connection: close", body), None).await;
     let mut rows = liar.query(true).await.unwrap();
@@ -193,7 +193,7 @@ async fn a_row_that_is_not_what_was_asked_for_is_an_error_without_its_value() {
 }
 
 #[tokio::test]
-async fn management_answers_are_bounded_too() {
+async fn management_responses_are_bounded() {
     let liar = Liar::new(answer("connection: close", ""), Some(&[b'x'; 65536])).await;
     let management = TestClient::at(&[liar.address]).management();
     let timeout = Duration::from_secs(30);
@@ -202,7 +202,7 @@ async fn management_answers_are_bounded_too() {
 }
 
 #[tokio::test]
-async fn idle_connections_are_closed_and_busy_ones_used_again() {
+async fn idle_connections_are_closed_and_busy_ones_reused() {
     let cluster = super::support::cluster(1).await;
     let address = cluster.addresses(steadfast_cluster::Service::Query)[0].clone();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

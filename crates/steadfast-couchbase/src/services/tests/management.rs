@@ -1,4 +1,4 @@
-//! Management calls, and pings.
+//! Management requests and pings.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ async fn buckets_scopes_and_collections_come_and_go() {
 }
 
 #[tokio::test]
-async fn any_path_can_be_asked_and_a_refusal_is_an_error() {
+async fn any_path_can_be_requested_and_error_statuses_are_errors() {
     let (cluster, client) = pair().await;
     let management = client.management();
     let answer = management.get("/pools/default").await.unwrap();
@@ -107,7 +107,7 @@ async fn get_is_retried_after_a_cut_and_other_verbs_are_not() {
 }
 
 #[tokio::test]
-async fn wrong_credentials_are_refused_at_once() {
+async fn wrong_credentials_fail_at_once() {
     let (_cluster, client) = pair().await;
     let wrong = Credentials::password("app", "wrong");
     client.set_credentials(wrong).unwrap();

@@ -14,7 +14,7 @@ async fn rows(mut rows: QueryRows) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn parameters_go_out_and_rows_come_back_with_what_is_said_about_them() {
+async fn parameters_are_sent_and_rows_come_with_their_meta() {
     let cluster = cluster(2).await;
     let client = TestClient::of(&cluster);
     let asked = client
@@ -39,7 +39,7 @@ async fn parameters_go_out_and_rows_come_back_with_what_is_said_about_them() {
 }
 
 #[tokio::test]
-async fn a_plan_is_made_once_and_made_again_as_a_retry_when_it_is_lost() {
+async fn a_plan_is_prepared_once_and_again_as_a_retry_when_it_is_lost() {
     let cluster = cluster(2).await;
     let client = TestClient::of(&cluster);
     let ask = || {
@@ -69,7 +69,7 @@ async fn a_plan_is_made_once_and_made_again_as_a_retry_when_it_is_lost() {
 }
 
 #[tokio::test]
-async fn rows_that_end_in_an_error_do_not_look_like_success() {
+async fn an_error_after_rows_is_reported() {
     let (cluster, client) = pair().await;
     let error = json!({"code": 5000, "msg": "queryport.indexNotFound", "retry": true});
     let script = Script::on(Service::Query).rows([json!(1), json!(2)]);

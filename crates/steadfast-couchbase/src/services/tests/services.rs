@@ -1,4 +1,4 @@
-//! Analytics, search and views: what is asked, what comes back, what is retried.
+//! Analytics, search and views: requests, responses and retries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,14 +21,14 @@ fn look(client: &Cluster) -> View {
     view(client.handle().clone(), &BUCKET.into(), "d", "v")
 }
 
-/// What strict failing fast makes of an operation that is asked once.
+/// The kind and the reasons of an operation that was sent once.
 fn kind_and_reasons(error: &Error) -> (ErrorKind, Vec<&'static str>) {
     assert_eq!(error.attempts(), 1, "{error}");
     (error.kind(), reasons(error))
 }
 
 #[tokio::test]
-async fn analytics_has_parameters_and_what_is_said_about_rows() {
+async fn analytics_sends_parameters_and_returns_meta() {
     let cluster = cluster(1).await;
     let asked = TestClient::of(&cluster)
         .analytics("SELECT $1 AS x, $n AS n")
@@ -50,7 +50,7 @@ async fn analytics_has_parameters_and_what_is_said_about_rows() {
 }
 
 #[tokio::test]
-async fn analytics_retries_three_codes_and_not_their_neighbour() {
+async fn analytics_retries_three_codes_and_no_other() {
     let (cluster, client) = pair().await;
     for (code, kind, retried) in [
         (23_000, ErrorKind::TemporaryFailure, true),
@@ -84,7 +84,7 @@ async fn analytics_retries_three_codes_and_not_their_neighbour() {
 }
 
 #[tokio::test]
-async fn search_streams_hits_and_says_what_is_partial() {
+async fn search_streams_hits_and_reports_failed_partitions() {
     let (cluster, client) = pair().await;
     let body = json!({
         "status": {"total": 2, "failed": 1, "successful": 1, "errors": {"p1": "it is gone"}},
@@ -119,7 +119,7 @@ async fn search_of_a_scope_without_hits_is_empty() {
 }
 
 #[tokio::test]
-async fn a_search_of_which_every_partition_failed_does_not_look_like_success() {
+async fn a_search_fails_if_every_partition_failed() {
     let (cluster, client) = pair().await;
     let script = Script::on(Service::Search).rows([json!({"id": "k"})]);
     let _script = cluster.script(script.then_error(json!("it is gone")));
@@ -155,7 +155,7 @@ async fn search_retries_429_and_not_430_and_names_the_limit() {
 }
 
 #[tokio::test]
-async fn a_time_to_come_back_is_waited_for_and_capped_by_the_deadline() {
+async fn retry_after_is_obeyed_up_to_the_deadline() {
     let (cluster, client) = pair().await;
     let busy = Script::on(Service::Search).answer(429, "busy");
     let guard = cluster.script(busy.retry_after(3600));
@@ -193,7 +193,7 @@ async fn views_stream_rows_and_pass_parameters() {
 }
 
 #[tokio::test]
-async fn an_error_behind_the_rows_of_a_view_does_not_look_like_success() {
+async fn an_error_after_the_rows_of_a_view_is_reported() {
     let (cluster, client) = pair().await;
     let script = Script::on(Service::Views).rows([json!({"key": 1, "value": 1})]);
     let error = json!({"from": "node 2", "reason": "timeout"});

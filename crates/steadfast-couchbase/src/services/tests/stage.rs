@@ -1,4 +1,4 @@
-//! How far an attempt came, and what follows from it.
+//! Stages of attempts: which are retried, and which are ambiguous.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -41,16 +41,16 @@ fn stages(error: &Error) -> Vec<Stage> {
         .collect()
 }
 
-/// An address where nobody listens.
-async fn nobody() -> std::net::SocketAddr {
+/// An address without a listener.
+async fn unused_address() -> std::net::SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     listener.local_addr().unwrap()
 }
 
 #[tokio::test]
-async fn a_refused_connection_is_not_sent_and_everybody_may_retry() {
+async fn a_refused_connection_is_not_sent_and_any_request_may_retry() {
     let cluster = cluster(1).await;
-    let client = TestClient::at(&[nobody().await]);
+    let client = TestClient::at(&[unused_address().await]);
     let strict = write(&client).retry(steadfast::FailFast::new());
     let error = strict.await.unwrap_err();
     assert_eq!(stages(&error), [Stage::NotSent]);
@@ -59,7 +59,7 @@ async fn a_refused_connection_is_not_sent_and_everybody_may_retry() {
     let timeout = Duration::from_millis(40);
     let error = write(&client).timeout(timeout).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout, "{error}");
-    // The write is parked, and goes where the new config says, at once.
+    // The write waits, and goes at once to the node of the new config.
     let writing = tokio::spawn(write(&client).into_future());
     client.set_config(config(&cluster));
     writing.await.unwrap().unwrap();
@@ -67,8 +67,8 @@ async fn a_refused_connection_is_not_sent_and_everybody_may_retry() {
 }
 
 #[tokio::test]
-async fn a_name_that_nobody_knows_is_not_sent_either() {
-    let client = TestClient::at(&[nobody().await]);
+async fn a_request_to_an_unknown_host_is_not_sent() {
+    let client = TestClient::at(&[unused_address().await]);
     let mut unknown = (*client.core().config().unwrap()).clone();
     unknown.nodes[0].hostname = "no-such-host.invalid".to_owned();
     client.set_config(unknown);
@@ -78,10 +78,14 @@ async fn a_name_that_nobody_knows_is_not_sent_either() {
 }
 
 #[tokio::test]
-async fn the_node_that_failed_is_left_for_one_that_works() {
+async fn a_retry_goes_to_a_node_that_works() {
     let (_cluster, client) = pair().await;
     let mut nodes = (*client.core().config().unwrap()).clone();
-    let dead = (*TestClient::at(&[nobody().await]).core().config().unwrap()).clone();
+    let dead = (*TestClient::at(&[unused_address().await])
+        .core()
+        .config()
+        .unwrap())
+    .clone();
     nodes.nodes.extend(dead.nodes);
     client.set_config(nodes);
     for _ in 0..6 {
@@ -91,7 +95,7 @@ async fn the_node_that_failed_is_left_for_one_that_works() {
 }
 
 #[tokio::test]
-async fn a_connection_cut_under_way_is_retried_for_what_only_reads() {
+async fn a_cut_connection_is_retried_for_reads() {
     let (cluster, client) = pair().await;
     let guard = cluster.fault(on_query().times(2).cut_before_applying());
     let mut rows = read(&client).await.unwrap();
@@ -139,7 +143,7 @@ async fn a_write_that_may_have_been_applied_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn what_counts_as_not_sent_never_reached_a_server_that_closes_connections() {
+async fn requests_counted_as_not_sent_never_reached_the_server() {
     // Every connection is closed right behind its first answer, which the pool
     // may notice before, while or after it hands out the connection.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -186,8 +190,8 @@ async fn what_counts_as_not_sent_never_reached_a_server_that_closes_connections(
 async fn silence_until_the_deadline_is_ambiguous_for_writes_only() {
     let (cluster, client) = pair().await;
     let silent = cluster.fault(on_query().silent());
-    // Under way is what the server has heard of.
-    let under_way = async |asked: fn(&Cluster) -> Query| {
+    // An attempt is in progress once the server has received it.
+    let in_progress = async |asked: fn(&Cluster) -> Query| {
         patiently(async |time| {
             let before = silent.fired();
             let error = asked(&client).timeout(time).await.unwrap_err();
@@ -195,14 +199,14 @@ async fn silence_until_the_deadline_is_ambiguous_for_writes_only() {
         })
         .await
     };
-    let error = under_way(write).await;
+    let error = in_progress(write).await;
     assert_eq!(error.kind(), ErrorKind::AmbiguousTimeout, "{error}");
     assert!(error.is_ambiguous() && error.is_timeout());
     assert!(
         error.to_string().contains("may have been applied"),
         "{error}"
     );
-    let error = under_way(read).await;
+    let error = in_progress(read).await;
     assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout, "{error}");
     assert!(!error.is_ambiguous());
 }
@@ -248,9 +252,9 @@ async fn without_a_config_operations_wait_and_wake_when_it_comes() {
 }
 
 #[tokio::test]
-async fn only_a_change_of_where_it_could_go_wakes_what_could_not_be_sent() {
+async fn only_new_destinations_wake_a_request_that_was_not_sent() {
     let cluster = cluster(1).await;
-    let client = TestClient::at(&[nobody().await]);
+    let client = TestClient::at(&[unused_address().await]);
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
     let counting = steadfast::from_fn(move |_, _| {
@@ -272,7 +276,7 @@ async fn only_a_change_of_where_it_could_go_wakes_what_could_not_be_sent() {
 }
 
 #[tokio::test]
-async fn what_was_answered_waits_for_its_time_whatever_changes() {
+async fn a_retry_after_a_response_keeps_its_full_delay() {
     let (cluster, client) = pair().await;
     let body = json!({"errors": [{"code": 4040, "msg": "gone"}]}).to_string();
     let guard = cluster.script(Script::on(Service::Query).answer(404, body));
@@ -288,7 +292,7 @@ async fn what_was_answered_waits_for_its_time_whatever_changes() {
 }
 
 #[tokio::test]
-async fn a_service_that_no_node_has_is_said_to_be_missing() {
+async fn a_service_without_nodes_is_not_available() {
     let (cluster, client) = pair().await;
     let mut config = config(&cluster);
     config.nodes[0].ports = Default::default();
@@ -300,7 +304,7 @@ async fn a_service_that_no_node_has_is_said_to_be_missing() {
 }
 
 #[tokio::test]
-async fn terminal_reasons_are_told_when_nothing_can_be_dispatched_and_only_then() {
+async fn terminal_reasons_are_reported_only_if_nothing_can_be_dispatched() {
     let cluster = cluster(1).await;
     for (reason, kind) in [
         (&AUTHENTICATION_ERROR, ErrorKind::AuthenticationFailure),
@@ -326,18 +330,18 @@ async fn terminal_reasons_are_told_when_nothing_can_be_dispatched_and_only_then(
 }
 
 #[tokio::test]
-async fn closing_the_client_ends_what_is_under_way_and_what_waits() {
+async fn closing_the_client_ends_running_and_waiting_requests() {
     let (cluster, client) = pair().await;
     let silent = cluster.fault(on_query().silent());
-    let under_way = tokio::spawn(write(&client).into_future());
+    let in_progress = tokio::spawn(write(&client).into_future());
     let reading = tokio::spawn(read(&client).into_future());
-    eventually("both are under way", || silent.fired() == 2).await;
+    eventually("both are in progress", || silent.fired() == 2).await;
     let waits = TestClient::unconnected();
     let waiting = tokio::spawn(write(&waits).into_future());
     tokio::task::yield_now().await;
     client.close().await;
     waits.close().await;
-    for (task, ambiguous) in [(under_way, true), (reading, false), (waiting, false)] {
+    for (task, ambiguous) in [(in_progress, true), (reading, false), (waiting, false)] {
         let error = task.await.unwrap().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::RequestCanceled, "{error}");
         assert!(error.to_string().contains("closed"), "{error}");
@@ -348,7 +352,7 @@ async fn closing_the_client_ends_what_is_under_way_and_what_waits() {
 }
 
 #[tokio::test]
-async fn closing_the_client_ends_rows_that_are_still_to_come() {
+async fn closing_the_client_ends_rows() {
     let (cluster, client) = pair().await;
     let script = Script::on(Service::Query).rows((0..100).map(|at| json!(at)));
     let _script = cluster.script(script.pause(Duration::from_millis(50)));
@@ -361,7 +365,7 @@ async fn closing_the_client_ends_rows_that_are_still_to_come() {
 }
 
 #[tokio::test]
-async fn the_timeout_holds_for_rows_too() {
+async fn the_timeout_includes_rows() {
     let (cluster, client) = pair().await;
     let script = Script::on(Service::Query).rows((0..100).map(|at| json!(at)));
     let _script = cluster.script(script.pause(Duration::from_millis(500)));
@@ -380,7 +384,7 @@ async fn the_timeout_holds_for_rows_too() {
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_behind_the_first_row_is_an_error() {
+async fn a_response_cut_after_the_first_row_is_an_error() {
     let (cluster, client) = pair().await;
     // A number alone could go on; an object has an end.
     let script = Script::on(Service::Query).rows([json!({"at": 1})]);
@@ -402,7 +406,7 @@ async fn an_answer_that_breaks_off_behind_the_first_row_is_an_error() {
 }
 
 #[tokio::test]
-async fn the_server_is_told_how_much_time_is_left() {
+async fn requests_carry_the_remaining_time() {
     let cluster = builder(1).start().await.unwrap();
     let client = TestClient::of(&cluster);
     let script = Script::on(Service::Query).matching(r#""timeout":"1"#);
@@ -420,7 +424,7 @@ async fn a_dropped_query_leaves_a_client_that_works() {
     let silent = cluster.fault(on_query().silent());
     for round in 1..=10 {
         let task = tokio::spawn(write(&client).into_future());
-        eventually("it is under way", || silent.fired() == round).await;
+        eventually("it is in progress", || silent.fired() == round).await;
         task.abort();
         assert!(task.await.unwrap_err().is_cancelled());
     }

@@ -25,7 +25,7 @@ fn trusting(authority: Option<&str>) -> Arc<ClientConfig> {
 }
 
 #[tokio::test]
-async fn queries_go_through_tls_and_an_untrusted_server_gets_nothing() {
+async fn queries_use_tls_and_send_nothing_to_an_untrusted_server() {
     let cluster = builder(1).tls(true).start().await.unwrap();
     let client = TestClient::of(&cluster);
     let map = client.management().get("/pools/default/nodeServices");
