@@ -1,4 +1,4 @@
-//! A cluster in this process, on threads of its own.
+//! A test cluster in this process, on threads of its own.
 
 use std::time::Duration;
 
@@ -8,30 +8,30 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 /// The bucket of the workload.
 pub const BUCKET: &str = "load";
-/// The user whom the workload works as.
+/// The user of the workload.
 pub const USER: &str = "load";
-/// The user's first password.
+/// The initial password of the user.
 pub const PASSWORD: &str = "password";
-/// How many vbuckets the bucket has, as a real one.
-pub const VBUCKETS: u16 = 1024;
-/// How many entries the journal keeps. They are read as they come, so this is for when the
-/// reading falls behind.
+/// The number of vbuckets, as in a real bucket.
+pub(crate) const VBUCKETS: u16 = 1024;
+/// The number of entries that the journal keeps. They are read continuously, so this is a buffer
+/// for a slow reader.
 const JOURNAL: usize = 1 << 17;
 
-/// A cluster, and the threads that it runs on. They stop when it is dropped.
+/// A cluster and its threads. Dropping it stops them.
 pub struct Embedded {
     cluster: TestCluster,
-    /// Always there, but for the moment of being dropped.
+    /// Present until drop.
     runtime: Option<Runtime>,
 }
 
 impl Embedded {
-    /// Starts one.
+    /// Starts a cluster.
     ///
-    /// Dropping the future stops whatever had started.
+    /// Dropping the future stops what has started.
     ///
     /// # Errors
-    /// If there are no threads, ports or nodes to be had.
+    /// If threads, ports or nodes cannot be created.
     pub async fn start(nodes: usize, seed: u64) -> anyhow::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         let runtime = Builder::new_multi_thread()
@@ -50,14 +50,11 @@ impl Embedded {
             .journal_limit(JOURNAL)
             .farewell(Duration::from_millis(250))
             .seed(seed);
-        let starting = runtime.spawn(builder.start());
-        let cluster = match starting.await.context("the cluster's start panicked") {
-            Ok(started) => started,
-            Err(error) => {
-                runtime.shutdown_background();
-                return Err(error);
-            }
-        };
+        let cluster = runtime
+            .spawn(builder.start())
+            .await
+            .context("the cluster's start panicked")
+            .and_then(|started| started.context("cannot start the cluster"));
         match cluster {
             Ok(cluster) => Ok(Self {
                 cluster,
@@ -65,28 +62,28 @@ impl Embedded {
             }),
             Err(error) => {
                 runtime.shutdown_background();
-                Err(error).context("cannot start the cluster")
+                Err(error)
             }
         }
     }
 
-    /// The cluster.
+    /// Returns the cluster.
     pub fn cluster(&self) -> &TestCluster {
         &self.cluster
     }
 
-    /// The cluster's threads: what changes its topology must run there, because new nodes run
-    /// where they were started.
-    pub(crate) fn threads(&self) -> Handle {
+    /// Returns the cluster's runtime. Topology changes must run there, because new nodes run where
+    /// they were started.
+    pub(crate) fn runtime(&self) -> Handle {
         let runtime = self.runtime.as_ref();
-        runtime.expect("it is taken on drop only").handle().clone()
+        runtime.expect("taken only on drop").handle().clone()
     }
 }
 
 impl Drop for Embedded {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            // Dropping it here could block, which async code must not.
+            // Dropping it here could block.
             runtime.shutdown_background();
         }
     }

@@ -1,31 +1,47 @@
-//! A workload whose every write is accounted for, through a scripted calamity.
+//! A load generator that accounts for every write while faults are injected.
 //!
-//! *Never apply a write twice* is a promise about what happens between a client and
-//! a server when connections break, nodes die and answers get lost. To believe it,
-//! one breaks connections and counts. This crate does: it runs a mixed workload
-//! through a client, lets a calamity befall the cluster meanwhile, and compares what
-//! the client was told about every single write with what the cluster's journal and
-//! the documents say.
+//! *Never apply a write twice* is a promise about the moments when connections break,
+//! nodes crash and answers get lost. This crate creates such moments and checks the promise. It
+//! runs a mixed workload through a client, injects faults into the cluster, and compares
+//! what the client reported about every write with the cluster's journal and with the
+//! documents.
 //!
-//! - [`workload`]: what is done.
-//! - [`calamity`]: what befalls the cluster.
-//! - [`accounting`]: whether every write came to what its client was told.
-//! - [`client`]: what the workload needs of a client; this project's, or another.
-//! - [`measure`], [`progress`], [`report`]: what one sees of it.
-//! - [`mod@run`]: all of it together.
+//! ```no_run
+//! use steadfast_load::client::{Access, Steadfast};
+//! use steadfast_load::progress::Quiet;
+//! use steadfast_load::{Embedded, Settings, Target, run};
+//!
+//! # async fn example() -> anyhow::Result<()> {
+//! let settings = Settings {
+//!     seed: 4711,
+//!     ..Settings::default()
+//! };
+//! let cluster = Embedded::start(settings.nodes, settings.seed).await?;
+//! let client = Steadfast::connect(Access::embedded(&cluster), None, settings.timeout).await?;
+//! let target = Target::Embedded(cluster);
+//! let report = run(&settings, client, &target, &mut Quiet, std::future::pending()).await?;
+//! assert!(report.holds(), "{report}");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - To test another client, implement [`client::Client`].
+//! - `accounting` has the rules for writes, `workload` the operations, `faults` the faults
+//!   and their schedule, `run` puts them together.
+//! - docs/load.md explains the command `steadfast load` and the fields of the JSON report.
 #![forbid(unsafe_code)]
 
-pub mod accounting;
-pub mod calamity;
+mod accounting;
 pub mod client;
-pub mod embedded;
-pub mod measure;
+mod embedded;
+mod faults;
+mod measure;
 pub mod progress;
-pub mod report;
-pub mod run;
-pub mod token;
-pub mod workload;
+mod report;
+mod run;
+mod workload;
+mod write_id;
 
-pub use embedded::Embedded;
-pub use report::Report;
+pub use embedded::{BUCKET, Embedded, PASSWORD, USER};
+pub use report::LoadReport;
 pub use run::{Settings, Target, run};

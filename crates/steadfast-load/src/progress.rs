@@ -1,4 +1,4 @@
-//! What one sees while it runs.
+//! Progress display of a run.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -6,72 +6,78 @@ use std::time::{Duration, Instant};
 use crate::measure::Sample;
 use crate::report::{grouped, millis};
 
-/// Shows how a run goes.
+/// Shows the progress of a run.
 pub trait Progress: Send {
-    /// Shows a moment of the run.
-    fn show(&mut self, moment: &Moment<'_>);
-    /// The run is over.
+    /// Shows the state of the run after an interval.
+    fn show(&mut self, snapshot: &Snapshot<'_>);
+    /// Ends the display.
     fn done(&mut self) {}
 }
 
-/// A moment of the run.
-pub struct Moment<'a> {
-    /// When it is.
-    pub now: Duration,
-    /// How long the run lasts.
-    pub duration: Duration,
-    /// The last interval.
-    pub sample: &'a Sample,
-    /// What befalls the cluster.
-    pub act: Option<String>,
-    /// Whether no more operations are begun.
-    pub ending: bool,
+/// The state of the run after an interval.
+pub struct Snapshot<'a> {
+    pub(crate) now: Duration,
+    /// The planned duration of the run.
+    pub(crate) duration: Duration,
+    pub(crate) sample: &'a Sample,
+    /// The active fault.
+    pub(crate) fault: Option<String>,
+    /// Whether workers begin no more operations.
+    pub(crate) ending: bool,
+}
+
+impl Snapshot<'_> {
+    /// Returns the fault that is active now.
+    pub fn fault(&self) -> Option<&str> {
+        self.fault.as_deref()
+    }
 }
 
 /// Shows nothing.
 pub struct Quiet;
 
 impl Progress for Quiet {
-    fn show(&mut self, _: &Moment<'_>) {}
+    fn show(&mut self, _: &Snapshot<'_>) {}
 }
 
-/// The longest run of which each act gets a line of its own. Of a longer one they would be all
-/// that one sees.
+/// The longest run that gets a line for each fault.
 const SHORT: Duration = Duration::from_secs(120);
 
-/// Shows a line on standard error: one that is written again and again on a terminal, and else
-/// one now and then, about all since the one before; of a short run also one for each act.
+/// Writes lines to standard error. On a terminal one line is updated in place. Elsewhere a line
+/// appears at intervals and covers the time since the one before; a short run also gets one for
+/// each fault.
 pub struct Lines {
     terminal: bool,
     memory: bool,
-    /// Whether each act gets a line.
-    acts: bool,
+    /// Whether each fault gets a line.
+    faults: bool,
     every: Duration,
     last: Option<Instant>,
-    last_act: Option<String>,
-    /// What was not shown yet.
-    unseen: Option<Sample>,
+    last_fault: Option<String>,
+    /// The intervals since the last line.
+    pending: Option<Sample>,
 }
 
 impl Lines {
-    /// For whoever reads standard error; with the memory of the process if so asked.
+    /// Creates the display, optionally with the memory of the process.
     pub fn new(duration: Duration, memory: bool) -> Self {
         Self {
             terminal: std::io::stderr().is_terminal(),
             memory,
-            acts: duration <= SHORT,
+            faults: duration <= SHORT,
             every: (duration / 12).clamp(Duration::from_secs(1), Duration::from_secs(30)),
             last: None,
-            last_act: None,
-            unseen: None,
+            last_fault: None,
+            pending: None,
         }
     }
 
-    fn is_due(&mut self, moment: &Moment<'_>) -> bool {
-        let new_act = self.acts && moment.act.is_some() && moment.act != self.last_act;
-        self.last_act.clone_from(&moment.act);
+    fn is_due(&mut self, snapshot: &Snapshot<'_>) -> bool {
+        let new_fault =
+            self.faults && snapshot.fault.is_some() && snapshot.fault != self.last_fault;
+        self.last_fault.clone_from(&snapshot.fault);
         let due = self.last.is_none_or(|last| last.elapsed() >= self.every);
-        if self.terminal || due || new_act {
+        if self.terminal || due || new_fault {
             self.last = Some(Instant::now());
             return true;
         }
@@ -80,22 +86,22 @@ impl Lines {
 }
 
 impl Progress for Lines {
-    fn show(&mut self, moment: &Moment<'_>) {
-        let due = self.is_due(moment);
-        let sample = match self.unseen.take() {
-            Some(mut unseen) => {
-                unseen.merge(moment.sample);
-                unseen
+    fn show(&mut self, snapshot: &Snapshot<'_>) {
+        let due = self.is_due(snapshot);
+        let sample = match self.pending.take() {
+            Some(mut pending) => {
+                pending.merge(snapshot.sample);
+                pending
             }
-            None => moment.sample.clone(),
+            None => snapshot.sample.clone(),
         };
         if !due {
-            self.unseen = Some(sample);
+            self.pending = Some(sample);
             return;
         }
-        let line = line(moment, &sample, self.memory, self.terminal);
+        let line = line(snapshot, &sample, self.memory, self.terminal);
         let mut out = std::io::stderr().lock();
-        // Whoever does not read it misses nothing that the report does not say.
+        // A line that cannot be written is not worth an error.
         let _ = if self.terminal {
             write!(out, "\r\x1b[2K{line}").and_then(|()| out.flush())
         } else {
@@ -110,12 +116,12 @@ impl Progress for Lines {
     }
 }
 
-fn line(moment: &Moment<'_>, sample: &Sample, memory: bool, bar: bool) -> String {
+fn line(snapshot: &Snapshot<'_>, sample: &Sample, memory: bool, bar: bool) -> String {
     let rate = (sample.ok + sample.failed) as f64 / sample.length_s.max(0.001);
     let retries: u64 = sample.retries.values().sum();
-    let mut line = format!("[{}/{}] ", clock(moment.now), clock(moment.duration));
+    let mut line = format!("[{}/{}] ", clock(snapshot.now), clock(snapshot.duration));
     if bar {
-        let share = moment.now.as_secs_f64() / moment.duration.as_secs_f64().max(0.001);
+        let share = snapshot.now.as_secs_f64() / snapshot.duration.as_secs_f64().max(0.001);
         let filled = (share.min(1.0) * 20.0) as usize;
         line += &format!("{}{} ", "█".repeat(filled), "░".repeat(20 - filled));
     }
@@ -132,8 +138,8 @@ fn line(moment: &Moment<'_>, sample: &Sample, memory: bool, bar: bool) -> String
     if let (true, Some(resident)) = (memory, sample.resident_bytes) {
         line += &format!("   memory {} MB", resident >> 20);
     }
-    match (&moment.act, moment.ending) {
-        (Some(act), _) => line += &format!("   now: {act}"),
+    match (&snapshot.fault, snapshot.ending) {
+        (Some(fault), _) => line += &format!("   now: {fault}"),
         (None, true) => line += "   now: reading back",
         (None, false) => {}
     }
@@ -152,31 +158,31 @@ fn clock(time: Duration) -> String {
 mod tests {
     use super::*;
 
-    fn moment<'a>(sample: &'a Sample, act: &str) -> Moment<'a> {
-        Moment {
+    fn snapshot<'a>(sample: &'a Sample, fault: &str) -> Snapshot<'a> {
+        Snapshot {
             now: Duration::from_secs(61),
             duration: Duration::from_secs(3600),
             sample,
-            act: Some(act.to_owned()),
+            fault: Some(fault.to_owned()),
             ending: false,
         }
     }
 
     #[test]
-    fn a_long_run_has_a_line_now_and_then_and_a_short_one_for_each_act() {
+    fn a_short_run_gets_a_line_for_each_fault_and_a_long_one_does_not() {
         let sample = Sample::default();
-        let (first, second) = (moment(&sample, "a"), moment(&sample, "b"));
-        for (duration, each_act) in [(30, true), (3600, false)] {
+        let (first, second) = (snapshot(&sample, "a"), snapshot(&sample, "b"));
+        for (duration, each_fault) in [(30, true), (3600, false)] {
             let mut lines = Lines::new(Duration::from_secs(duration), false);
             lines.terminal = false;
             assert!(lines.is_due(&first));
             assert!(!lines.is_due(&first));
-            assert_eq!(lines.is_due(&second), each_act, "{duration}");
+            assert_eq!(lines.is_due(&second), each_fault, "{duration}");
         }
     }
 
     #[test]
-    fn a_line_is_about_the_whole_time_since_the_one_before() {
+    fn a_line_covers_the_time_since_the_one_before() {
         let sample = Sample {
             length_s: 2.0,
             ok: 990,
@@ -187,12 +193,12 @@ mod tests {
         };
         let mut lines = Lines::new(Duration::from_secs(3600), true);
         lines.terminal = false;
-        lines.show(&moment(&sample, "a"));
-        lines.show(&moment(&sample, "a"));
-        lines.show(&moment(&sample, "b"));
-        let unseen = lines.unseen.unwrap();
-        assert_eq!((unseen.ok, unseen.failed), (2 * 990, 20));
-        let text = line(&moment(&sample, "a"), &unseen, true, false);
+        lines.show(&snapshot(&sample, "a"));
+        lines.show(&snapshot(&sample, "a"));
+        lines.show(&snapshot(&sample, "b"));
+        let pending = lines.pending.unwrap();
+        assert_eq!((pending.ok, pending.failed), (2 * 990, 20));
+        let text = line(&snapshot(&sample, "a"), &pending, true, false);
         assert_eq!(
             text,
             "[01:01/1:00:00]     500 op/s   p99  3.00 ms   in flight   0   retries      0   \

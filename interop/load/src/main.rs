@@ -1,4 +1,4 @@
-//! The workload of `steadfast load`, with the same seed and script, through the official Rust SDK
+//! The workload of `steadfast load`, with the same seed and faults, through the official Rust SDK
 //! and through this project's client, one after the other, and the accounting of both.
 //!
 //!     cargo run --release -- [SEED] [SECONDS]
@@ -10,9 +10,8 @@ use std::time::Duration;
 use anyhow::Context;
 use official::Official;
 use steadfast_load::client::{Access, Client, Steadfast};
-use steadfast_load::embedded::{BUCKET, PASSWORD, USER};
 use steadfast_load::progress::Lines;
-use steadfast_load::{Embedded, Report, Settings, Target, run};
+use steadfast_load::{BUCKET, Embedded, LoadReport, PASSWORD, Settings, Target, USER, run};
 
 /// The SDK's futures are large: without optimisation they do not fit a usual stack.
 const STACK: usize = 32 << 20;
@@ -41,10 +40,10 @@ async fn compare() -> anyhow::Result<()> {
         concurrency: 32,
         rate: Some(8000),
         timeout: Duration::from_millis(2500),
-        nodes: 3,
         client: client.to_owned(),
         strategy: "its default".to_owned(),
         replay: format!("cargo run --release -- {seed} {seconds}"),
+        ..Settings::default()
     };
 
     let timeout = Duration::from_millis(2500);
@@ -68,7 +67,7 @@ async fn measure(
     settings: &Settings,
     client: impl Client,
     embedded: Embedded,
-) -> anyhow::Result<Report> {
+) -> anyhow::Result<LoadReport> {
     eprintln!("{}", settings.client);
     let mut progress = Lines::new(settings.duration, false);
     let target = Target::Embedded(embedded);

@@ -14,7 +14,7 @@ use couchbase::options::kv_options::UpsertOptions;
 use couchbase::options::query_options::QueryOptions;
 use couchbase::subdoc::mutate_in_specs::MutateInSpec;
 use futures_util::StreamExt;
-use steadfast_load::client::{Client, Nature, Trouble, Value};
+use steadfast_load::client::{Client, ClientError, ErrorClass, Value};
 
 const LOCK: Duration = Duration::from_secs(1);
 
@@ -48,25 +48,25 @@ impl Official {
     async fn read<T>(
         &self,
         operation: impl Future<Output = Result<T, Error>>,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, ClientError> {
         within(self.timeout, false, operation).await
     }
 
     async fn write<T>(
         &self,
         operation: impl Future<Output = Result<T, Error>>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ClientError> {
         within(self.timeout, true, operation).await.map(|_| ())
     }
 }
 
 impl Client for Official {
-    async fn get(&self, key: &str) -> Result<Bytes, Trouble> {
+    async fn get(&self, key: &str) -> Result<Bytes, ClientError> {
         let found = self.read(self.collection.get(key, None)).await?;
         Ok(Bytes::copy_from_slice(found.content_as_raw().0))
     }
 
-    async fn upsert(&self, key: &str, value: &Value<'_>, durable: bool) -> Result<(), Trouble> {
+    async fn upsert(&self, key: &str, value: &Value<'_>, durable: bool) -> Result<(), ClientError> {
         let mut options = UpsertOptions::new();
         let mut timeout = self.timeout;
         if durable {
@@ -77,32 +77,32 @@ impl Client for Official {
         within(timeout, true, upsert).await.map(|_| ())
     }
 
-    async fn insert(&self, key: &str, value: &Value<'_>) -> Result<(), Trouble> {
+    async fn insert(&self, key: &str, value: &Value<'_>) -> Result<(), ClientError> {
         self.write(self.collection.insert(key, value, None)).await
     }
 
-    async fn remove(&self, key: &str) -> Result<(), Trouble> {
+    async fn remove(&self, key: &str) -> Result<(), ClientError> {
         self.write(self.collection.remove(key, None)).await
     }
 
-    async fn increment(&self, key: &str, delta: u64) -> Result<(), Trouble> {
+    async fn increment(&self, key: &str, delta: u64) -> Result<(), ClientError> {
         let options = IncrementOptions::new().delta(delta);
         let counters = self.collection.binary();
         self.write(counters.increment(key, options)).await
     }
 
-    async fn append(&self, key: &str, bytes: String) -> Result<(), Trouble> {
+    async fn append(&self, key: &str, bytes: String) -> Result<(), ClientError> {
         let texts = self.collection.binary();
         self.write(texts.append(key, bytes.as_bytes(), None)).await
     }
 
-    async fn array_append(&self, key: &str, element: &str) -> Result<(), Trouble> {
+    async fn array_append(&self, key: &str, element: &str) -> Result<(), ClientError> {
         let specs = MutateInSpec::array_append("a", &[element], None).map(|spec| [spec]);
         self.write(async { self.collection.mutate_in(key, &specs?, None).await })
             .await
     }
 
-    async fn select(&self, key: &str) -> Result<Option<String>, Trouble> {
+    async fn select(&self, key: &str) -> Result<Option<String>, ClientError> {
         let statement = format!("SELECT RAW d.id FROM `{}` AS d USE KEYS $key", self.bucket);
         let selected = async {
             let options = QueryOptions::new().read_only(true);
@@ -113,7 +113,7 @@ impl Client for Official {
         within(self.timeout * 2, false, selected).await
     }
 
-    async fn insert_statement(&self, key: &str, value: &Value<'_>) -> Result<(), Trouble> {
+    async fn insert_statement(&self, key: &str, value: &Value<'_>) -> Result<(), ClientError> {
         let statement = format!(
             "INSERT INTO `{}` (KEY, VALUE) VALUES ($key, $value)",
             self.bucket
@@ -130,12 +130,12 @@ impl Client for Official {
         within(self.timeout * 2, true, inserted).await
     }
 
-    async fn lock(&self, key: &str) -> Result<u64, Trouble> {
+    async fn lock(&self, key: &str) -> Result<u64, ClientError> {
         let locked = self.collection.get_and_lock(key, LOCK, None);
         Ok(self.read(locked).await?.cas())
     }
 
-    async fn unlock(&self, key: &str, cas: u64) -> Result<(), Trouble> {
+    async fn unlock(&self, key: &str, cas: u64) -> Result<(), ClientError> {
         self.read(self.collection.unlock(key, cas, None)).await
     }
 
@@ -154,11 +154,11 @@ async fn within<T>(
     timeout: Duration,
     writes: bool,
     operation: impl Future<Output = Result<T, Error>>,
-) -> Result<T, Trouble> {
+) -> Result<T, ClientError> {
     match tokio::time::timeout(timeout, operation).await {
-        Ok(ended) => ended.map_err(|error| trouble(&error, writes)),
-        Err(_) => Err(Trouble {
-            nature: Nature::Explained,
+        Ok(ended) => ended.map_err(|error| client_error(&error, writes)),
+        Err(_) => Err(ClientError {
+            class: ErrorClass::Explained,
             ambiguous: writes,
             timeout: true,
             name: "Timeout".to_owned(),
@@ -167,28 +167,28 @@ async fn within<T>(
     }
 }
 
-/// What an error of the SDK means. It does not say whether a write may have been applied, so
-/// whatever is no answer of the server's counts as "perhaps".
-fn trouble(error: &Error, writes: bool) -> Trouble {
-    let (nature, answered) = match error.kind() {
-        ErrorKind::DocumentNotFound => (Nature::NotFound, true),
-        ErrorKind::AuthenticationFailure => (Nature::Authentication, true),
+/// Classifies an error of the SDK. It does not say whether a write may have been applied, so
+/// every error that is not an answer of the server counts as ambiguous.
+fn client_error(error: &Error, writes: bool) -> ClientError {
+    let (class, answered) = match error.kind() {
+        ErrorKind::DocumentNotFound => (ErrorClass::NotFound, true),
+        ErrorKind::AuthenticationFailure => (ErrorClass::Authentication, true),
         ErrorKind::RequestCanceled
         | ErrorKind::OtherFailure(_)
         | ErrorKind::ServerTimeout
-        | ErrorKind::DurabilityAmbiguous => (Nature::Explained, false),
+        | ErrorKind::DurabilityAmbiguous => (ErrorClass::Explained, false),
         ErrorKind::DurabilityImpossible
         | ErrorKind::TemporaryFailure
         | ErrorKind::InternalServerFailure
         | ErrorKind::ServiceNotAvailable(_)
         | ErrorKind::DMLFailure
         | ErrorKind::IndexFailure
-        | ErrorKind::DocumentLocked => (Nature::Explained, true),
-        _ => (Nature::Unexplained, true),
+        | ErrorKind::DocumentLocked => (ErrorClass::Explained, true),
+        _ => (ErrorClass::Unexplained, true),
     };
     let name = format!("{:?}", error.kind());
-    Trouble {
-        nature,
+    ClientError {
+        class,
         ambiguous: writes && !answered,
         timeout: false,
         name: name.split(['(', ' ']).next().unwrap_or_default().to_owned(),

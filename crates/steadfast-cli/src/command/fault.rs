@@ -4,9 +4,10 @@ use std::net::SocketAddr;
 
 use clap::{Args, Subcommand};
 use hyper::Method;
+use serde::Serialize;
 use serde_json::{Value, json};
 use steadfast_cluster::Service;
-use steadfast_cluster::fault::{Fault, FaultSpec, InvalidFault};
+use steadfast_cluster::fault::{Fault, FaultSpec};
 
 use crate::control::ControlArgs;
 use crate::exit::usage;
@@ -50,7 +51,8 @@ enum Action {
     Clear,
 }
 
-#[derive(Args)]
+/// The fields have the names of [`FaultSpec`], which is read from them.
+#[derive(Args, Serialize)]
 struct Add {
     /// Only on this node
     #[arg(long, value_parser = crate::number::node)]
@@ -84,10 +86,12 @@ struct Add {
     #[arg(long, value_parser = crate::number::whole)]
     seed: Option<u64>,
     #[command(subcommand)]
+    #[serde(flatten)]
     effect: EffectArguments,
 }
 
-#[derive(Subcommand)]
+#[derive(Subcommand, Serialize)]
+#[serde(tag = "effect", rename_all = "kebab-case")]
 enum EffectArguments {
     /// Let the request pass, whatever later rules say
     Pass,
@@ -95,12 +99,14 @@ enum EffectArguments {
     Delay {
         /// The length in milliseconds, up to an hour
         #[arg(long, value_parser = crate::number::whole)]
+        #[serde(rename = "delay_ms")]
         ms: u64,
     },
     /// Apply the request at once and delay its answer
     DelayAnswer {
         /// The length in milliseconds, up to an hour
         #[arg(long, value_parser = crate::number::whole)]
+        #[serde(rename = "delay_ms")]
         ms: u64,
     },
     /// Answer with a status and do not apply the request
@@ -129,6 +135,7 @@ enum EffectArguments {
     Garble {
         /// The part to damage: magic, opaque, length, body [default: magic; for HTTP the body]
         #[arg(long)]
+        #[serde(rename = "garble")]
         what: Option<String>,
     },
     /// Never answer anything on that connection again
@@ -143,11 +150,22 @@ impl Arguments {
     }
 
     /// Rejects an invalid fault, without asking the cluster.
-    pub(crate) fn check(&self) -> Result<(), InvalidFault> {
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
         match &self.action {
-            Action::Add(add) => Fault::try_from(spec(add)).map(|_| ()),
+            Action::Add(add) => add.check().map(|_| ()),
             Action::List | Action::Remove { .. } | Action::Clear => Ok(()),
         }
+    }
+}
+
+impl Add {
+    /// Returns the body of the request, if the fault is valid. The cluster checks it as well; this
+    /// needs no cluster.
+    fn check(&self) -> anyhow::Result<Value> {
+        let body = serde_json::to_value(self)?;
+        let spec: FaultSpec = serde_json::from_value(body.clone())?;
+        Fault::try_from(spec).map_err(usage)?;
+        Ok(body)
     }
 }
 
@@ -155,10 +173,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let control = arguments.control;
     match arguments.action {
         Action::Add(add) => {
-            let spec = spec(&add);
-            // The cluster rejects it as well; this check needs no cluster.
-            Fault::try_from(spec.clone()).map_err(usage)?;
-            let body = serde_json::to_value(spec)?;
+            let body = add.check()?;
             show(&control.call(Method::POST, "/faults", Some(&body)).await?);
         }
         Action::List => {
@@ -188,54 +203,6 @@ fn show(fault: &Value) {
         fault["seen"],
         fault["seed"]
     ));
-}
-
-fn spec(add: &Add) -> FaultSpec {
-    let mut spec = FaultSpec {
-        node: add.node,
-        service: add.service,
-        opcode: add.opcode.clone(),
-        key: add.key.clone(),
-        key_prefix: add.key_prefix.clone(),
-        bucket: add.bucket.clone(),
-        skip: add.skip,
-        times: add.times,
-        probability: add.probability,
-        seed: add.seed,
-        ..FaultSpec::default()
-    };
-    let name = match &add.effect {
-        EffectArguments::Pass => "pass",
-        EffectArguments::Delay { ms } => {
-            spec.delay_ms = Some(*ms);
-            "delay"
-        }
-        EffectArguments::DelayAnswer { ms } => {
-            spec.delay_ms = Some(*ms);
-            "delay-answer"
-        }
-        EffectArguments::Answer {
-            status,
-            body,
-            context,
-        } => {
-            spec.status = Some(status.clone());
-            (spec.body, spec.context) = (body.clone(), context.clone());
-            "answer"
-        }
-        EffectArguments::Hold => "hold",
-        EffectArguments::CutBeforeReading => "cut-before-reading",
-        EffectArguments::CutBeforeApplying => "cut-before-applying",
-        EffectArguments::CutAfterApplying => "cut-after-applying",
-        EffectArguments::CutMidResponse => "cut-mid-response",
-        EffectArguments::Garble { what } => {
-            spec.garble = what.clone();
-            "garble"
-        }
-        EffectArguments::Silent => "silent",
-    };
-    spec.effect = name.to_owned();
-    spec
 }
 
 fn parse_service(text: &str) -> Result<Service, String> {

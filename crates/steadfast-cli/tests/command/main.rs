@@ -11,6 +11,7 @@ mod failures;
 #[cfg(unix)]
 mod guides;
 mod help;
+mod load;
 mod login;
 mod rebalance;
 mod schedule;

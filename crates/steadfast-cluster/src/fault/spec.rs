@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use steadfast_wire::{Opcode, Status};
 
 use super::rule::{Condition, Effect, Fault, FaultAnswer, Garble};
@@ -23,7 +23,7 @@ use crate::topology::NodeId;
 /// assert_eq!(fault.to_string(), "SET of keys from \"u:\", 2 times: answer ETMPFAIL (0x86)");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FaultSpec {
     /// The number of a node.

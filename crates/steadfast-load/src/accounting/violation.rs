@@ -1,52 +1,53 @@
-//! What must not be.
+//! Violations of the accounting.
 
 use std::fmt;
 
 use serde::Serialize;
 
-use super::record::Outcome;
+use super::write::WriteOutcome;
 
-/// What is wrong with a write, or with what was found in its place.
+/// A kind of violation, and why it is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case", tag = "wrong", content = "because")]
-pub enum Wrong {
-    /// It was acknowledged and is not there.
+#[serde(rename_all = "snake_case", tag = "kind", content = "because")]
+pub(crate) enum ViolationKind {
+    /// The write was acknowledged and is missing.
     Lost(&'static str),
-    /// It is there more often than once.
+    /// The write is there more than once.
     AppliedTwice,
-    /// Nothing explains it.
+    /// No write or no fault explains it.
     Unexplained(&'static str),
-    /// The cluster did not answer when it was to be looked for.
+    /// The cluster did not answer when it was to be read back.
     Unchecked(&'static str),
 }
 
-/// Something that must not be, with all that is known of it.
+/// A violation, with all that is known about the write.
 #[derive(Clone, Debug, Serialize)]
-pub struct Violation {
-    /// What is wrong.
+pub(crate) struct Violation {
     #[serde(flatten)]
-    pub wrong: Wrong,
-    /// Which operation it was.
-    pub operation: &'static str,
-    /// Which write it was, or which document.
-    pub what: String,
-    /// What the client was told, of a write.
-    pub outcome: Option<Outcome>,
-    /// How often it was applied, of a write.
-    pub applied: u8,
-    /// How often it was found, if somebody looked.
-    pub found: Option<u8>,
-    /// What the error said, attempt by attempt.
-    pub history: Option<String>,
+    pub(crate) kind: ViolationKind,
+    pub(crate) operation: &'static str,
+    /// The id of the write, or the key of the document.
+    pub(crate) subject: String,
+    pub(crate) outcome: Option<WriteOutcome>,
+    /// How often the journal has it.
+    pub(crate) applied: u8,
+    /// How often it was found when it was read back.
+    pub(crate) found: Option<u8>,
+    /// The client's error, attempt by attempt.
+    pub(crate) history: Option<String>,
 }
 
 impl Violation {
-    /// Of something that is no write of its own: a read, an entry of the journal.
-    pub fn of(wrong: Wrong, operation: &'static str, what: impl Into<String>) -> Self {
+    /// Creates one that is not about a single write: a read, or an entry of the journal.
+    pub(crate) fn new(
+        kind: ViolationKind,
+        operation: &'static str,
+        subject: impl Into<String>,
+    ) -> Self {
         Self {
-            wrong,
+            kind,
             operation,
-            what: what.into(),
+            subject: subject.into(),
             outcome: None,
             applied: 0,
             found: None,
@@ -54,15 +55,14 @@ impl Violation {
         }
     }
 
-    /// With what the error said.
     #[must_use]
-    pub fn with_history(mut self, history: impl Into<String>) -> Self {
+    pub(crate) fn with_history(mut self, history: impl Into<String>) -> Self {
         self.history = Some(history.into());
         self
     }
 }
 
-impl fmt::Display for Wrong {
+impl fmt::Display for ViolationKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Lost(why) => write!(f, "lost: {why}"),
@@ -75,16 +75,13 @@ impl fmt::Display for Wrong {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}: {}", self.operation, self.what, self.wrong)?;
-        match self.outcome {
-            Some(Outcome::Acknowledged) => f.write_str("; acknowledged")?,
-            Some(Outcome::Failed) => f.write_str("; failed, not applied as the client was told")?,
-            Some(Outcome::Ambiguous) => {
-                f.write_str("; may have been applied as the client was told")?;
-            }
-            None => {}
-        }
-        if self.outcome.is_some() {
+        write!(f, "{} {}: {}", self.operation, self.subject, self.kind)?;
+        if let Some(outcome) = self.outcome {
+            f.write_str(match outcome {
+                WriteOutcome::Acknowledged => "; the client reported success",
+                WriteOutcome::Failed => "; the client reported a failure, not applied",
+                WriteOutcome::Ambiguous => "; the client reported that it may have been applied",
+            })?;
             write!(f, ", applied {} times", self.applied)?;
         }
         if let Some(found) = self.found {

@@ -1,4 +1,4 @@
-//! What the workload needs of a client, so that the same workload runs through others.
+//! The interface between the workload and a client, so that other clients can be tested.
 
 mod steadfast;
 
@@ -6,114 +6,114 @@ use bytes::Bytes;
 use serde::Serialize;
 
 pub use self::steadfast::{Access, Steadfast};
-use crate::measure::Decisions;
+pub use crate::measure::RetryCounts;
 
 /// A client under test. Clones share its connections.
 ///
-/// Dropping a future of it abandons the operation, which the workload does in the end only: with
-/// reads, and with removals that clear away, when no more time is left for them.
+/// Dropping a future abandons the operation. The workload does so only after the run, with reads
+/// and clean-up removals that are out of time.
 pub trait Client: Clone + Send + Sync + 'static {
     /// Reads a document.
-    fn get(&self, key: &str) -> impl Reply<Bytes>;
-    /// Writes a document, durably if so asked.
-    fn upsert(&self, key: &str, value: &Value<'_>, durable: bool) -> impl Reply<()>;
+    fn get(&self, key: &str) -> impl ClientFuture<Bytes>;
+    /// Writes a document, optionally with durability.
+    fn upsert(&self, key: &str, value: &Value<'_>, durable: bool) -> impl ClientFuture<()>;
     /// Writes a new document.
-    fn insert(&self, key: &str, value: &Value<'_>) -> impl Reply<()>;
+    fn insert(&self, key: &str, value: &Value<'_>) -> impl ClientFuture<()>;
     /// Removes a document.
-    fn remove(&self, key: &str) -> impl Reply<()>;
+    fn remove(&self, key: &str) -> impl ClientFuture<()>;
     /// Adds to a counter that exists.
-    fn increment(&self, key: &str, delta: u64) -> impl Reply<()>;
-    /// Adds bytes to a document.
-    fn append(&self, key: &str, bytes: String) -> impl Reply<()>;
-    /// Adds an element to the array `a` of a document.
-    fn array_append(&self, key: &str, element: &str) -> impl Reply<()>;
-    /// Reads the `id` of a document by a statement; none if there is no such document.
-    fn select(&self, key: &str) -> impl Reply<Option<String>>;
-    /// Writes a new document by a statement.
-    fn insert_statement(&self, key: &str, value: &Value<'_>) -> impl Reply<()>;
+    fn increment(&self, key: &str, delta: u64) -> impl ClientFuture<()>;
+    /// Appends bytes to a document.
+    fn append(&self, key: &str, bytes: String) -> impl ClientFuture<()>;
+    /// Appends an element to the array `a` of a document.
+    fn array_append(&self, key: &str, element: &str) -> impl ClientFuture<()>;
+    /// Reads the `id` of a document with a query; none if there is no such document.
+    fn select(&self, key: &str) -> impl ClientFuture<Option<String>>;
+    /// Writes a new document with a query.
+    fn insert_statement(&self, key: &str, value: &Value<'_>) -> impl ClientFuture<()>;
     /// Locks a document for a second, and returns the CAS that unlocks it.
-    fn lock(&self, key: &str) -> impl Reply<u64>;
+    fn lock(&self, key: &str) -> impl ClientFuture<u64>;
     /// Unlocks a document.
-    fn unlock(&self, key: &str, cas: u64) -> impl Reply<()>;
+    fn unlock(&self, key: &str, cas: u64) -> impl ClientFuture<()>;
 
-    /// Takes a new password of the user.
+    /// Sets a new password for the user.
     fn set_password(&self, user: &str, password: &str);
 
-    /// The retries and refusals so far, if the client counts them.
-    fn decisions(&self) -> Decisions {
-        Decisions::default()
+    /// Returns the retries and refusals so far, if the client counts them.
+    fn retry_counts(&self) -> RetryCounts {
+        RetryCounts::default()
     }
 }
 
-/// What an operation comes to.
-pub trait Reply<T>: Future<Output = Result<T, Trouble>> + Send {}
+/// A future of an operation.
+pub trait ClientFuture<T>: Future<Output = Result<T, ClientError>> + Send {}
 
-impl<T, F: Future<Output = Result<T, Trouble>> + Send> Reply<T> for F {}
+impl<T, F: Future<Output = Result<T, ClientError>> + Send> ClientFuture<T> for F {}
 
-/// What documents consist of.
+/// The content of a document.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Value<'a> {
-    /// An identity first, so that the journal sees it, and something to fill it.
+    /// A JSON object.
     Document {
-        /// Which write it is.
+        /// The id of the write. It comes first, because the journal keeps only the beginning.
         id: String,
-        /// As large as documents are.
+        /// Fills the document to a usual size.
         padding: &'a str,
     },
-    /// A counter that starts at nothing.
+    /// The initial value of a counter.
     Counter(u64),
-    /// A text that others are appended to.
+    /// A text to append to.
     Text(&'a str),
-    /// An array that elements are appended to.
+    /// A JSON object with an array to append to.
     Array {
         /// The array.
         a: [u64; 0],
     },
 }
 
-/// An operation that did not succeed.
+/// The error of an operation.
 #[derive(Clone, Debug)]
-pub struct Trouble {
-    /// What happened.
-    pub nature: Nature,
-    /// Whether it may have been applied.
+pub struct ClientError {
+    /// What the accounting makes of it.
+    pub class: ErrorClass,
+    /// Whether the operation may have been applied.
     pub ambiguous: bool,
-    /// Whether the time was up.
+    /// Whether the operation timed out.
     pub timeout: bool,
     /// The name of the error.
     pub name: String,
-    /// All that the error says.
+    /// The full text of the error, with its attempts.
     pub history: String,
 }
 
-/// How an operation that did not succeed is to be taken.
+/// What the accounting makes of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Nature {
-    /// The faults explain it: the time was up, a connection closed, a node was missing.
+pub enum ErrorClass {
+    /// Injected faults explain it: a timeout, a closed connection, a missing node.
     Explained,
-    /// There is no such document.
+    /// The document does not exist.
     NotFound,
-    /// The credentials were refused.
+    /// The cluster rejected the credentials.
     Authentication,
-    /// Nothing explains it.
+    /// No fault explains it.
     Unexplained,
 }
 
-impl Trouble {
-    /// Nobody waited for the answer any longer.
+impl ClientError {
+    /// The error of an operation that was abandoned without an answer.
     pub(crate) fn unanswered() -> Self {
         Self {
-            nature: Nature::Explained,
+            class: ErrorClass::Explained,
             ambiguous: false,
             timeout: true,
             name: "UnambiguousTimeout".to_owned(),
-            history: "there was no answer, and no more time to wait for one".to_owned(),
+            history: "no answer before the run gave up".to_owned(),
         }
     }
 
-    /// Whether it is an answer like any other: a document that is not there.
-    pub fn is_answer(&self) -> bool {
-        self.nature == Nature::NotFound
+    /// Returns whether it reports a missing document, which counts as an answer.
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.class == ErrorClass::NotFound
     }
 }

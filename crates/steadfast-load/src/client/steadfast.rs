@@ -1,4 +1,4 @@
-//! This project's own client under the workload.
+//! Adapter for this project's own client.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,37 +12,36 @@ use steadfast_couchbase::{
     fast_fail_on_terminal_errors, reason,
 };
 
-use super::{Client, Nature, Trouble, Value};
+use super::{Client, ClientError, ErrorClass, Value};
 use crate::embedded::{BUCKET, Embedded, PASSWORD, USER};
-use crate::measure::{Decisions, Recorder};
+use crate::measure::{RetryCounts, RetryRecorder};
 
-/// How long a document is locked at most.
+/// The longest time for which a document is locked.
 const LOCK: Duration = Duration::from_secs(1);
-/// How long a cluster in this process may take to be ready: it is there, and is only slow when
-/// the machine is.
+/// How long an embedded cluster may take to be ready. It is slow only if the machine is.
 const READY: Duration = Duration::from_secs(30);
 
-/// What is looked for in the collection before the run.
-const LOOKED_FOR: &str = "steadfast:load:looked-for";
+/// The key that is read before the run, to check that the collection exists.
+const PROBE: &str = "steadfast:load:probe";
 
-/// Where the documents are, and who one is there.
+/// The cluster and the collection to use, with credentials.
 pub struct Access {
-    /// Where the cluster is.
+    /// The addresses of the cluster.
     pub connection_string: String,
-    /// Who one is.
+    /// The user.
     pub credentials: Credentials,
-    /// Whom to trust, if not whom the machine trusts.
+    /// The TLS settings; the defaults if none.
     pub tls: Option<TlsOptions>,
     /// The bucket.
     pub bucket: String,
-    /// The scope and the collection, if not the default one.
+    /// The scope and the collection; the default collection if none.
     pub collection: Option<(String, String)>,
     /// How long the cluster may take to be ready.
     pub ready_within: Duration,
 }
 
 impl Access {
-    /// To a cluster of our own.
+    /// Returns access to an embedded cluster.
     pub fn embedded(embedded: &Embedded) -> Self {
         Self {
             connection_string: embedded.cluster().connection_string(),
@@ -60,31 +59,31 @@ impl Access {
 pub struct Steadfast {
     cluster: Cluster,
     collection: Collection,
-    /// Decides about the workload's retries, and about nothing else.
+    /// Decides about the workload's retries only.
     strategy: Arc<dyn RetryStrategy>,
-    /// The collection in statements.
+    /// The collection as queries name it.
     keyspace: Arc<str>,
 }
 
 impl Steadfast {
-    /// Connects, waits until the bucket is there, and reads in the collection once: what is
-    /// missing or forbidden is to be told now, and not of every operation. The strategy is for the workload, the
-    /// client's default if none is given: one that gives up soon must not keep a run from
-    /// beginning, since nodes that are not connected yet are no part of what it is tried on.
+    /// Connects, waits until the bucket is ready, and reads in the collection once, so that a
+    /// missing collection or missing rights are reported before the run. The strategy (the
+    /// client's default if none) is for the workload only: a strategy that gives up early must
+    /// not prevent the start.
     ///
     /// Dropping the future closes what was connected.
     ///
     /// # Errors
-    /// If it cannot: a [`ConfigError`](steadfast_couchbase::ConfigError) for what makes no sense,
-    /// an [`Error`] of the client for the rest.
+    /// A [`ConfigError`](steadfast_couchbase::ConfigError) for invalid settings, else an [`Error`]
+    /// of the client.
     pub async fn connect(
         access: Access,
         strategy: Option<Arc<dyn RetryStrategy>>,
         timeout: Duration,
     ) -> anyhow::Result<Self> {
-        // Before the first operation, or it counts nothing.
-        Recorder::installed();
-        // Requests that are slow and answers that are late are what this is about, and no news.
+        // It counts only what happens after it is installed.
+        RetryRecorder::global();
+        // Slow requests and late answers are expected here.
         let reports = ReportOptions::new().slow_requests(false).orphans(false);
         let mut options = ClusterOptions::new()
             .reports(reports)
@@ -105,7 +104,10 @@ impl Steadfast {
             }
             None => (bucket.default_collection(), format!("`{}`", access.bucket)),
         };
-        is_there(&collection, access.ready_within).await?;
+        match collection.get(PROBE).timeout(access.ready_within).await {
+            Err(error) if error.kind() != ErrorKind::DocumentNotFound => return Err(error.into()),
+            Ok(_) | Err(_) => {}
+        }
         Ok(Self {
             cluster,
             collection,
@@ -113,24 +115,14 @@ impl Steadfast {
             keyspace: keyspace.into(),
         })
     }
+
     fn strategy(&self) -> Arc<dyn RetryStrategy> {
         self.strategy.clone()
     }
 }
 
-/// Reads a document that nobody writes. Whether it is there is of no interest, but the
-/// collection must be.
-///
-/// Dropping the future abandons the read.
-async fn is_there(collection: &Collection, within: Duration) -> Result<(), Error> {
-    match collection.get(LOOKED_FOR).timeout(within).await {
-        Err(error) if error.kind() != ErrorKind::DocumentNotFound => Err(error),
-        Ok(_) | Err(_) => Ok(()),
-    }
-}
-
 impl Client for Steadfast {
-    async fn get(&self, key: &str) -> Result<Bytes, Trouble> {
+    async fn get(&self, key: &str) -> Result<Bytes, ClientError> {
         let document = self
             .collection
             .get(key)
@@ -139,7 +131,7 @@ impl Client for Steadfast {
         Ok(document.bytes().clone())
     }
 
-    async fn upsert(&self, key: &str, value: &Value<'_>, durable: bool) -> Result<(), Trouble> {
+    async fn upsert(&self, key: &str, value: &Value<'_>, durable: bool) -> Result<(), ClientError> {
         let upsert = self.collection.upsert(key, value);
         let upsert = upsert.retry_shared(self.strategy());
         if durable {
@@ -150,38 +142,38 @@ impl Client for Steadfast {
         Ok(())
     }
 
-    async fn insert(&self, key: &str, value: &Value<'_>) -> Result<(), Trouble> {
+    async fn insert(&self, key: &str, value: &Value<'_>) -> Result<(), ClientError> {
         let insert = self.collection.insert(key, value);
         insert.retry_shared(self.strategy()).await?;
         Ok(())
     }
 
-    async fn remove(&self, key: &str) -> Result<(), Trouble> {
+    async fn remove(&self, key: &str) -> Result<(), ClientError> {
         let remove = self.collection.remove(key);
         remove.retry_shared(self.strategy()).await?;
         Ok(())
     }
 
-    async fn increment(&self, key: &str, delta: u64) -> Result<(), Trouble> {
+    async fn increment(&self, key: &str, delta: u64) -> Result<(), ClientError> {
         let increment = self.collection.increment(key).delta(delta);
         increment.retry_shared(self.strategy()).await?;
         Ok(())
     }
 
-    async fn append(&self, key: &str, bytes: String) -> Result<(), Trouble> {
+    async fn append(&self, key: &str, bytes: String) -> Result<(), ClientError> {
         let append = self.collection.append(key, bytes);
         append.retry_shared(self.strategy()).await?;
         Ok(())
     }
 
-    async fn array_append(&self, key: &str, element: &str) -> Result<(), Trouble> {
+    async fn array_append(&self, key: &str, element: &str) -> Result<(), ClientError> {
         let specs = [MutateInSpec::array_append("a", [element])];
         let mutate_in = self.collection.mutate_in(key, &specs);
         mutate_in.retry_shared(self.strategy()).await?;
         Ok(())
     }
 
-    async fn select(&self, key: &str) -> Result<Option<String>, Trouble> {
+    async fn select(&self, key: &str) -> Result<Option<String>, ClientError> {
         let statement = format!("SELECT RAW d.id FROM {} AS d USE KEYS $key", self.keyspace);
         let query = self.cluster.query(statement).readonly(true);
         let query = query.retry_shared(self.strategy());
@@ -190,7 +182,7 @@ impl Client for Steadfast {
         Ok(ids.into_iter().next())
     }
 
-    async fn insert_statement(&self, key: &str, value: &Value<'_>) -> Result<(), Trouble> {
+    async fn insert_statement(&self, key: &str, value: &Value<'_>) -> Result<(), ClientError> {
         let statement = format!(
             "INSERT INTO {} (KEY, VALUE) VALUES ($key, $value)",
             self.keyspace
@@ -202,13 +194,13 @@ impl Client for Steadfast {
         Ok(())
     }
 
-    async fn lock(&self, key: &str) -> Result<u64, Trouble> {
+    async fn lock(&self, key: &str) -> Result<u64, ClientError> {
         let lock = self.collection.get_and_lock(key, LOCK);
         let locked = lock.retry_shared(self.strategy()).await?;
         Ok(locked.cas())
     }
 
-    async fn unlock(&self, key: &str, cas: u64) -> Result<(), Trouble> {
+    async fn unlock(&self, key: &str, cas: u64) -> Result<(), ClientError> {
         let unlock = self.collection.unlock(key, cas);
         Ok(unlock.retry_shared(self.strategy()).await?)
     }
@@ -216,19 +208,19 @@ impl Client for Steadfast {
     fn set_password(&self, user: &str, password: &str) {
         let credentials = Credentials::password(user, password);
         if let Err(error) = self.cluster.set_credentials(credentials) {
-            tracing::warn!(%error, "the new credentials make no sense");
+            tracing::warn!(%error, "the new credentials are invalid");
         }
     }
 
-    fn decisions(&self) -> Decisions {
-        Recorder::installed().decisions()
+    fn retry_counts(&self) -> RetryCounts {
+        RetryRecorder::global().retry_counts()
     }
 }
 
-impl From<Error> for Trouble {
+impl From<Error> for ClientError {
     fn from(error: Error) -> Self {
         Self {
-            nature: nature(&error),
+            class: class(&error),
             ambiguous: error.is_ambiguous(),
             timeout: error.is_timeout(),
             name: error.kind().name().to_owned(),
@@ -237,25 +229,24 @@ impl From<Error> for Trouble {
     }
 }
 
-/// A timeout explains itself. Durability can be impossible or unsure while a node is missing, and
-/// the query service has errors of its own then. Other errors are explained by a reason for which
-/// they were not retried, or not any longer, if the fault is the cluster's: that a document exists
-/// or a path does not is never explained by an attempt that failed before.
-fn nature(error: &Error) -> Nature {
+/// Classifies an error. Faults explain timeouts, errors of durability, and errors of the query
+/// service. Other errors of the cluster are explained if an attempt failed for a reason that may be
+/// retried. Errors such as "document exists" are never explained by an earlier failed attempt.
+fn class(error: &Error) -> ErrorClass {
     match error.kind() {
-        ErrorKind::DocumentNotFound => Nature::NotFound,
-        ErrorKind::AuthenticationFailure => Nature::Authentication,
+        ErrorKind::DocumentNotFound => ErrorClass::NotFound,
+        ErrorKind::AuthenticationFailure => ErrorClass::Authentication,
         ErrorKind::AmbiguousTimeout
         | ErrorKind::UnambiguousTimeout
         | ErrorKind::DurabilityImpossible
-        | ErrorKind::DurabilityAmbiguous => Nature::Explained,
+        | ErrorKind::DurabilityAmbiguous => ErrorClass::Explained,
         ErrorKind::DmlFailure | ErrorKind::IndexFailure
             if error
                 .context()
                 .http()
                 .is_some_and(|http| http.code.is_some()) =>
         {
-            Nature::Explained
+            ErrorClass::Explained
         }
         ErrorKind::RequestCanceled
         | ErrorKind::ServiceNotAvailable
@@ -267,11 +258,11 @@ fn nature(error: &Error) -> Nature {
             if !error.reasons().is_empty() =>
         {
             if error.reasons().contains(&reason::AUTHENTICATION_ERROR) {
-                Nature::Authentication
+                ErrorClass::Authentication
             } else {
-                Nature::Explained
+                ErrorClass::Explained
             }
         }
-        _ => Nature::Unexplained,
+        _ => ErrorClass::Unexplained,
     }
 }

@@ -1,7 +1,7 @@
-//! How much memory the process has.
+//! Memory of the process.
 
-/// The bytes of the process that are in memory, where the system says so (Linux).
-pub fn resident_bytes() -> Option<u64> {
+/// Returns the resident memory of the process, where the system reports it (Linux).
+pub(crate) fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status
         .lines()

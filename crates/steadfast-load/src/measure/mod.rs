@@ -1,16 +1,12 @@
-//! What a run is measured by.
-//!
-//! - [`Lane`]: the operations of one worker.
-//! - [`Timeline`]: all lanes together, interval by interval.
-//! - [`Decisions`]: retries and refusals, as the client counts them.
-//! - [`resident_bytes`] for memory.
+//! Measurements of a run: operations, latency, retries, memory.
 
-mod decisions;
-mod lane;
 mod memory;
+mod retries;
 mod timeline;
+mod worker_stats;
 
-pub use decisions::{Decided, Decisions, Recorder};
-pub use lane::{Counts, Lane};
-pub use memory::resident_bytes;
-pub use timeline::{Latency, Sample, Timeline};
+pub(crate) use memory::resident_bytes;
+pub use retries::RetryCounts;
+pub(crate) use retries::{RetryCount, RetryRecorder};
+pub(crate) use timeline::{Latency, Sample, Timeline};
+pub(crate) use worker_stats::{OperationCounts, WorkerStats};

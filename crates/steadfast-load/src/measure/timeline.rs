@@ -7,72 +7,57 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use super::decisions::Decisions;
-use super::lane::{Counts, Lane, histogram, micros};
 use super::memory::resident_bytes;
+use super::retries::RetryCounts;
+use super::worker_stats::{OperationCounts, WorkerStats, histogram};
 
-/// How many intervals are kept. When there are more, two become one: a long run is drawn with no
-/// more points than a short one, and takes no more room.
+/// The number of samples that are kept. When there are more, pairs are merged, so that a long run
+/// needs no more memory than a short one.
 const MOST: usize = 600;
 
-/// All lanes together.
-pub struct Timeline {
-    lanes: Vec<Arc<Lane>>,
+/// The measurements of all workers over time.
+pub(crate) struct Timeline {
+    stats: Vec<Arc<WorkerStats>>,
     latency: Histogram<u64>,
-    counts: Counts,
-    before: Decisions,
-    at_start: Decisions,
+    counts: OperationCounts,
+    before: RetryCounts,
+    at_start: RetryCounts,
     samples: Vec<Sample>,
     /// How many intervals make one sample, and how many of them the last one has.
     per_sample: u32,
     in_last: u32,
 }
 
-/// One interval.
+/// One interval. Units and meanings of the fields are in docs/load.md.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Sample {
-    /// When it ended, in seconds of the run.
-    pub at_s: f64,
-    /// How long it was, in seconds.
-    pub length_s: f64,
-    /// Operations that succeeded.
-    pub ok: u64,
-    /// Operations that did not.
-    pub failed: u64,
-    /// How long 99 of 100 operations took at most, in milliseconds. Where several intervals
-    /// became one, it is that of the worst.
-    pub p99_ms: f64,
-    /// Retries by reason.
-    pub retries: BTreeMap<String, u64>,
-    /// Operations under way at its end.
-    pub in_flight: usize,
-    /// Writes at its end that something may still be learned of.
-    pub unsettled_writes: usize,
-    /// Bytes of the process in memory at its end.
-    pub resident_bytes: Option<u64>,
+pub(crate) struct Sample {
+    pub(crate) at_s: f64,
+    pub(crate) length_s: f64,
+    pub(crate) ok: u64,
+    pub(crate) failed: u64,
+    pub(crate) p99_ms: f64,
+    pub(crate) retries: BTreeMap<String, u64>,
+    pub(crate) in_flight: usize,
+    pub(crate) unsettled_writes: usize,
+    pub(crate) resident_bytes: Option<u64>,
 }
 
-/// How long operations took.
+/// Percentiles of latency.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Latency {
-    /// Half of them at most, in milliseconds.
-    pub p50_ms: f64,
-    /// 99 of 100.
-    pub p99_ms: f64,
-    /// 999 of 1000.
-    pub p999_ms: f64,
-    /// All.
-    pub max_ms: f64,
+pub(crate) struct Latency {
+    pub(crate) p50_ms: f64,
+    pub(crate) p99_ms: f64,
+    pub(crate) p999_ms: f64,
+    pub(crate) max_ms: f64,
 }
 
 impl Timeline {
-    /// Of these lanes, from now on.
-    pub fn new(lanes: Vec<Arc<Lane>>, at_start: Decisions) -> Self {
+    pub(crate) fn new(stats: Vec<Arc<WorkerStats>>, at_start: RetryCounts) -> Self {
         let latency = Histogram::new_from(&histogram());
         Self {
-            lanes,
+            stats,
             latency,
-            counts: Counts::default(),
+            counts: OperationCounts::default(),
             before: at_start.clone(),
             at_start,
             samples: Vec::new(),
@@ -81,18 +66,18 @@ impl Timeline {
         }
     }
 
-    /// Ends an interval.
-    pub fn sample(
+    /// Ends an interval and returns its measurements.
+    pub(crate) fn sample(
         &mut self,
         now: Duration,
         length: Duration,
-        decisions: Decisions,
+        retry_counts: RetryCounts,
         unsettled: usize,
     ) -> Sample {
         let mut latency = histogram();
-        let mut counts = Counts::default();
-        for lane in &self.lanes {
-            lane.drain_into(&mut latency, &mut counts);
+        let mut counts = OperationCounts::default();
+        for worker in &self.stats {
+            worker.drain_into(&mut latency, &mut counts);
         }
         let sample = Sample {
             at_s: now.as_secs_f64(),
@@ -100,8 +85,8 @@ impl Timeline {
             ok: counts.ok,
             failed: counts.failed + counts.timed_out,
             p99_ms: millis(latency.value_at_quantile(0.99)),
-            retries: decisions.since(&self.before).retries_by_reason(),
-            in_flight: self.lanes.iter().filter(|lane| lane.is_busy()).count(),
+            retries: retry_counts.since(&self.before).retries_by_reason(),
+            in_flight: self.stats.iter().filter(|worker| worker.is_busy()).count(),
             unsettled_writes: unsettled,
             resident_bytes: resident_bytes(),
         };
@@ -110,18 +95,16 @@ impl Timeline {
             self.latency.saturating_record_n(value, count);
         }
         self.counts.add(&counts);
-        self.before = decisions;
+        self.before = retry_counts;
         self.keep(sample.clone());
         sample
     }
 
-    /// How operations went so far.
-    pub fn counts(&self) -> &Counts {
+    pub(crate) fn counts(&self) -> &OperationCounts {
         &self.counts
     }
 
-    /// How long operations took so far.
-    pub fn latency(&self) -> Latency {
+    pub(crate) fn latency(&self) -> Latency {
         let at = |quantile| millis(self.latency.value_at_quantile(quantile));
         Latency {
             p50_ms: at(0.5),
@@ -131,13 +114,12 @@ impl Timeline {
         }
     }
 
-    /// Retries and refusals so far.
-    pub fn decisions(&self) -> Decisions {
+    /// Returns the retries and refusals since the start.
+    pub(crate) fn retry_counts(&self) -> RetryCounts {
         self.before.since(&self.at_start)
     }
 
-    /// All intervals.
-    pub fn samples(&self) -> &[Sample] {
+    pub(crate) fn samples(&self) -> &[Sample] {
         &self.samples
     }
 
@@ -159,7 +141,7 @@ impl Timeline {
 }
 
 impl Sample {
-    /// This interval and the next. Of the 99 in 100 the worse is kept.
+    /// Merges the next interval into this one. The worse 99th percentile is kept.
     pub(crate) fn merge(&mut self, next: &Self) {
         self.at_s = next.at_s;
         self.length_s += next.length_s;
@@ -184,22 +166,22 @@ impl Sample {
 }
 
 fn millis(value: u64) -> f64 {
-    micros(value).as_secs_f64() * 1000.0
+    Duration::from_micros(value).as_secs_f64() * 1000.0
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::Kind;
+    use crate::workload::OpKind;
 
     #[test]
-    fn a_long_run_has_no_more_samples_than_a_short_one_and_loses_no_operation() {
-        let lane = Arc::new(Lane::default());
-        let mut timeline = Timeline::new(vec![lane.clone()], Decisions::default());
+    fn a_long_run_has_a_bounded_number_of_samples_and_counts_every_operation() {
+        let stats = Arc::new(WorkerStats::default());
+        let mut timeline = Timeline::new(vec![stats.clone()], RetryCounts::default());
         for at in 1..=5000u64 {
-            lane.end(Kind::Get, lane.begin(), None);
+            stats.end(OpKind::Get, stats.begin(), None);
             let length = Duration::from_secs(1);
-            timeline.sample(length * at as u32, length, Decisions::default(), 0);
+            timeline.sample(length * at as u32, length, RetryCounts::default(), 0);
         }
         let samples = timeline.samples();
         assert!(samples.len() <= MOST, "{}", samples.len());

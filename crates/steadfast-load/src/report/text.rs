@@ -1,13 +1,13 @@
-//! For people, on a terminal.
+//! The report as text.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::{Left, Memory, Report};
-use crate::measure::Decided;
+use super::{Leftovers, LoadReport};
+use crate::measure::RetryCount;
 
-/// The report as `steadfast load` prints it.
-impl fmt::Display for Report {
+/// The text that `steadfast load` prints.
+impl fmt::Display for LoadReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counts = &self.operations;
         if let Some(after) = self.interrupted_after_s {
@@ -43,23 +43,18 @@ impl fmt::Display for Report {
             millis(latency.p999_ms),
             millis(latency.max_ms)
         )?;
-        self.write_decisions(f)?;
+        self.write_retries(f)?;
         if !counts.errors.is_empty() {
             let errors = counts.errors.iter();
             let errors = errors.map(|(name, count)| format!("{name} {}", grouped(*count)));
             writeln!(f, "errors          {}", join(errors))?;
         }
         if let Some(memory) = self.memory {
-            let Memory {
-                first_bytes,
-                most_bytes,
-                last_bytes,
-            } = memory;
-            let [first, most, last] =
-                [first_bytes, most_bytes, last_bytes].map(|bytes| bytes >> 20);
+            let [first, max, last] =
+                [memory.first_bytes, memory.max_bytes, memory.last_bytes].map(|bytes| bytes >> 20);
             writeln!(
                 f,
-                "memory          {first} MB at first    {most} MB at most    {last} MB in the end"
+                "memory          {first} MB at first    {max} MB at most    {last} MB at the end"
             )?;
         }
         self.write_accounting(f)?;
@@ -67,9 +62,9 @@ impl fmt::Display for Report {
     }
 }
 
-impl Report {
-    fn write_decisions(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let total = |decided: &[Decided]| decided.iter().map(|one| one.count).sum::<u64>();
+impl LoadReport {
+    fn write_retries(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let total = |counts: &[RetryCount]| counts.iter().map(|one| one.count).sum::<u64>();
         let reasons = by(&self.retries, |one| one.reason.clone());
         writeln!(
             f,
@@ -132,41 +127,38 @@ impl Report {
         if wrong > shown {
             writeln!(f, "  … and {} more", grouped(wrong - shown))?;
         }
-        if let Left {
+        if let Leftovers {
             documents,
             example: Some(example),
-        } = &self.left
+        } = &self.leftovers
         {
             let documents = grouped(*documents);
             writeln!(
                 f,
-                "left behind     documents that may be there: {documents}, one of them {example}"
+                "left behind     {documents} documents that could not be removed, such as {example}"
             )?;
         }
         Ok(())
     }
 }
 
-/// Counts by a label, most first.
-fn by(decided: &[Decided], label: impl Fn(&Decided) -> String) -> String {
-    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-    for one in decided {
-        *counts.entry(label(one)).or_default() += one.count;
+/// Lists counts by a label, the largest first.
+fn by(counts: &[RetryCount], label: impl Fn(&RetryCount) -> String) -> String {
+    let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+    for one in counts {
+        *sums.entry(label(one)).or_default() += one.count;
     }
-    let mut counts: Vec<_> = counts.into_iter().collect();
-    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    join(
-        counts
-            .into_iter()
-            .map(|(label, count)| format!("{label} {}", grouped(count))),
-    )
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let sums = sums.into_iter();
+    join(sums.map(|(label, count)| format!("{label} {}", grouped(count))))
 }
 
 fn join(parts: impl Iterator<Item = String>) -> String {
     parts.collect::<Vec<_>>().join(" · ")
 }
 
-/// A number in groups of three digits.
+/// Formats a number in groups of three digits.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
@@ -179,7 +171,7 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-/// Milliseconds in a form that suits their size.
+/// Formats milliseconds with a unit that suits their size.
 pub(crate) fn millis(millis: f64) -> String {
     match millis {
         ms if ms < 10.0 => format!("{ms:.2} ms"),
@@ -193,29 +185,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_could_not_be_checked_or_removed_is_told_in_a_line_each() {
-        let mut report = super::super::json::full();
+    fn unchecked_writes_and_leftovers_have_a_line_each() {
+        let mut report = super::super::tests::full();
         assert!(report.to_string().contains("unexplained 0     ✘"));
         report.accounting.totals.unchecked = 1234;
         let text = report.to_string();
         let line = "unexplained 0    unchecked 1 234     ✘ NOT CHECKED\n";
         assert!(text.contains(line), "{text}");
-        let line = "\nleft behind     documents that may be there: 1, one of them text\n";
+        let line = "\nleft behind     1 documents that could not be removed, such as text\n";
         assert!(text.contains(line), "{text}");
         assert!(
             report
                 .to_html()
-                .contains("Documents that may be left behind: 1,")
+                .contains("Documents that could not be removed: 1,")
         );
         report.accounting.totals.lost = 1;
-        report.left = Left::default();
+        report.leftovers = Leftovers::default();
         let text = report.to_string();
         assert!(text.contains("unchecked 1 234     ✘ VIOLATED\n"), "{text}");
         assert!(!text.contains("left behind"), "{text}");
     }
 
     #[test]
-    fn numbers_are_grouped_and_times_suit_their_size() {
+    fn numbers_are_grouped_and_times_have_a_suitable_unit() {
         assert_eq!(grouped(7), "7");
         assert_eq!(grouped(1000), "1 000");
         assert_eq!(grouped(6_214_380), "6 214 380");

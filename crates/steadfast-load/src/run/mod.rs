@@ -1,10 +1,10 @@
-//! One run, from the first operation to the last account.
+//! One run: start, supervise, verify.
 
-mod aftermath;
-mod following;
-#[cfg(test)]
-mod planted;
+mod journal_reader;
 mod settings;
+#[cfg(test)]
+mod tests;
+mod verify;
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -15,229 +15,255 @@ use parking_lot::Mutex;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-use following::Following;
+use journal_reader::JournalReader;
 pub use settings::{Settings, Target};
 
-use crate::accounting::{Ledger, Violation, Wrong};
-use crate::calamity::{Chronicle, Conductor, Script};
+use crate::accounting::{Violation, ViolationKind, WriteLog};
 use crate::client::Client;
-use crate::embedded::USER;
-use crate::measure::{Lane, Timeline};
-use crate::progress::{Moment, Progress};
-use crate::report::{Left, Report};
-use crate::workload::{Remains, Scene, Worker};
+use crate::embedded::{Embedded, USER};
+use crate::faults::{FaultInjector, FaultLog};
+use crate::measure::{Timeline, WorkerStats};
+use crate::progress::{Progress, Snapshot};
+use crate::report::{Accounting, Leftovers, LoadReport};
+use crate::workload::{RunState, Worker};
 
-/// How long an act may last longer than the script has it, before the run goes on without it.
+/// How much longer than scheduled a fault may last before the run goes on without it.
 const OVERTIME: Duration = Duration::from_secs(30);
-/// How long after the last operation a server may still be busy with one.
-const ECHO: Duration = Duration::from_millis(300);
+/// How long after the last operation a server may still work on one.
+const LAST_REQUESTS: Duration = Duration::from_millis(300);
 
-/// Runs the workload, and the calamity if the cluster is ours, and accounts for every write.
+/// Runs the workload, injects faults if the cluster is embedded, and accounts for every write.
 ///
-/// When `interrupted` ends, the run does so early and in order: no operation is begun any more and
-/// those under way come to their end, within their timeouts; the calamity is brought to its end;
-/// and everything that was done is accounted for as in a run of full length.
+/// When `interrupted` completes, the run ends early and in order. Workers begin no more operations
+/// and complete those under way, within their timeouts; the active fault is completed; and every
+/// write is accounted for as in a run of full length.
 ///
 /// Dropping the future abandons the run.
 ///
 /// # Errors
-/// If the journal overran. A violation is no error: it is in the report. A script that cannot be
-/// played ends the run at once, and is a violation too: an hour without faults proves nothing.
+/// If a task panics, or the journal drops entries before they are read. A violation is not an
+/// error: it is in the report. A schedule that cannot be played ends the run at once and is a
+/// violation, because a run without faults proves nothing.
 pub async fn run<C: Client>(
     settings: &Settings,
     client: C,
     target: &Target,
     progress: &mut dyn Progress,
     interrupted: impl Future<Output = ()>,
-) -> anyhow::Result<Report> {
-    let embedded = target.embedded();
-    let prefix = target.prefix(settings.seed);
-    let scene = Arc::new(Scene::new(
-        settings.seed,
-        prefix,
-        settings.late(),
-        settings.patience(target),
-    ));
-    let new_ledger = |worker| Ledger::new(worker, embedded.is_some(), settings.late());
-    let ledgers: Vec<_> = (0..settings.concurrency)
-        .map(|worker| Arc::new(Mutex::new(new_ledger(worker))))
-        .collect();
-    // For what is wrong and no worker's.
-    let nobodys = Arc::new(Mutex::new(new_ledger(u16::MAX)));
-    let lanes: Vec<_> = ledgers.iter().map(|_| Arc::new(Lane::default())).collect();
-    let mut timeline = Timeline::new(lanes.clone(), client.decisions());
-    let chronicle = Arc::new(Mutex::new(Chronicle::default()));
+) -> anyhow::Result<LoadReport> {
+    let mut run = Run::start(settings, client, target);
+    let interrupted_after = run.supervise(progress, interrupted).await?;
+    progress.done();
+    run.verify(interrupted_after).await
+}
 
-    let mut journal =
-        embedded.map(|embedded| Following::start(embedded, ledgers.clone(), nobodys.clone()));
-    let mut workers = start_workers(settings, &client, &scene, &ledgers, &lanes);
-    let mut calamity = embedded.map(|embedded| {
-        let conductor = Conductor {
-            cluster: embedded.cluster().clone(),
-            scene: scene.clone(),
-            user: USER.to_owned(),
-            tell_password: {
-                let client = client.clone();
-                Box::new(move |password| client.set_password(USER, password))
-            },
-            timeout: settings.timeout,
-            chronicle: chronicle.clone(),
-        };
-        embedded.threads().spawn(play(conductor, settings.clone()))
-    });
+/// A run under way.
+struct Run<'a, C> {
+    settings: &'a Settings,
+    target: &'a Target,
+    client: C,
+    state: Arc<RunState>,
+    logs: Vec<Arc<Mutex<WriteLog>>>,
+    /// Violations that belong to no worker.
+    unattributed: Arc<Mutex<WriteLog>>,
+    timeline: Timeline,
+    fault_log: Arc<Mutex<FaultLog>>,
+    journal: Option<JournalReader>,
+    workers: JoinSet<Vec<String>>,
+    injector: Option<JoinHandle<anyhow::Result<()>>>,
+    /// Keys that workers left behind.
+    leftovers: Vec<String>,
+}
 
-    let tick = settings.interval();
-    let mut ticks = interval_at(Instant::now() + tick, tick);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut before = Duration::ZERO;
-    let mut remains = Vec::new();
-    let mut interrupted = pin!(interrupted);
-    let mut interrupted_after = None;
-    loop {
-        tokio::select! {
-            _ = ticks.tick() => {}
-            Some(ended) = workers.join_next() => {
-                let left: Remains = ended.context("a worker panicked")?;
-                remains.push(left);
-                if !workers.is_empty() {
+impl<'a, C: Client> Run<'a, C> {
+    /// Starts the workers, and with an embedded cluster the journal reader and the injector.
+    fn start(settings: &'a Settings, client: C, target: &'a Target) -> Self {
+        let embedded = target.embedded();
+        let late = settings.late();
+        let state = Arc::new(RunState::new(
+            settings.seed,
+            target.key_prefix(settings.seed),
+            late,
+            settings.read_back_time(target),
+        ));
+        let new_log =
+            |worker| Arc::new(Mutex::new(WriteLog::new(worker, embedded.is_some(), late)));
+        let logs: Vec<_> = (0..settings.concurrency).map(new_log).collect();
+        let unattributed = new_log(u16::MAX);
+        let fault_log = Arc::new(Mutex::new(FaultLog::default()));
+        let journal = embedded.map(|embedded| JournalReader::start(embedded, &logs, &unattributed));
+        let mut workers = JoinSet::new();
+        let mut stats = Vec::new();
+        for (number, log) in (0..).zip(&logs) {
+            let of_worker = Arc::new(WorkerStats::default());
+            stats.push(of_worker.clone());
+            let (client, state, log) = (client.clone(), state.clone(), log.clone());
+            let worker = Worker::new(number, client, state, log, of_worker, settings.pace());
+            workers.spawn(worker.run());
+        }
+        let injector = embedded.map(|embedded| {
+            let injector = FaultInjector {
+                cluster: embedded.cluster().clone(),
+                state: state.clone(),
+                set_password: {
+                    let client = client.clone();
+                    Box::new(move |password| client.set_password(USER, password))
+                },
+                timeout: settings.timeout,
+                log: fault_log.clone(),
+            };
+            spawn_injector(embedded, injector, settings.clone())
+        });
+        Self {
+            settings,
+            target,
+            state,
+            logs,
+            unattributed,
+            timeline: Timeline::new(stats, client.retry_counts()),
+            client,
+            fault_log,
+            journal,
+            workers,
+            injector,
+            leftovers: Vec::new(),
+        }
+    }
+
+    /// Measures the run until workers and faults have ended. Returns when it was interrupted.
+    async fn supervise(
+        &mut self,
+        progress: &mut dyn Progress,
+        interrupted: impl Future<Output = ()>,
+    ) -> anyhow::Result<Option<Duration>> {
+        let tick = self.settings.interval();
+        let mut ticks = interval_at(Instant::now() + tick, tick);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut interrupted = pin!(interrupted);
+        let mut interrupted_after = None;
+        let mut before = Duration::ZERO;
+        loop {
+            tokio::select! {
+                _ = ticks.tick() => {}
+                Some(ended) = self.workers.join_next() => {
+                    self.leftovers.extend(ended.context("a worker panicked")?);
+                    if !self.workers.is_empty() {
+                        continue;
+                    }
+                }
+                () = &mut interrupted, if interrupted_after.is_none() => {
+                    interrupted_after = Some(self.state.now());
+                    self.state.end();
                     continue;
                 }
             }
-            played = ended(&mut calamity) => {
-                calamity = None;
-                if let Err(error) = played {
-                    nobodys.lock().violate(unplayable(&error));
-                    scene.end();
-                }
-                continue;
-            }
-            () = &mut interrupted, if interrupted_after.is_none() => {
-                interrupted_after = Some(scene.now());
-                scene.end();
-                continue;
-            }
-            () = Following::overran(&mut journal) => {
+            let now = self.state.now();
+            self.sample(now, now.saturating_sub(before), progress);
+            before = now;
+            if self.journal.as_ref().is_some_and(JournalReader::has_failed) {
                 anyhow::bail!(
-                    "after {:.0} s the journal had forgotten entries before they were read: \
+                    "after {:.0} s the journal dropped entries before they were read: \
                      this machine is too slow for this rate, try --rate",
-                    scene.now().as_secs_f64()
+                    now.as_secs_f64()
                 );
             }
+            let due = interrupted_after.unwrap_or(self.settings.duration);
+            self.check_injector(now > due + OVERTIME).await;
+            if self.injector.is_none() {
+                if self.workers.is_empty() {
+                    return Ok(interrupted_after);
+                }
+                if now >= self.settings.duration {
+                    self.state.end();
+                }
+            }
         }
-        let now = scene.now();
-        let unsettled = ledgers.iter().map(|ledger| ledger.lock().unsettled()).sum();
-        let length = now.saturating_sub(before);
-        let sample = timeline.sample(now, length, client.decisions(), unsettled);
-        before = now;
-        progress.show(&Moment {
+    }
+
+    fn sample(&mut self, now: Duration, length: Duration, progress: &mut dyn Progress) {
+        let unsettled = self.logs.iter().map(|log| log.lock().unsettled()).sum();
+        let counts = self.client.retry_counts();
+        let sample = self.timeline.sample(now, length, counts, unsettled);
+        progress.show(&Snapshot {
             now,
-            duration: settings.duration,
+            duration: self.settings.duration,
             sample: &sample,
-            act: chronicle.lock().now().map(str::to_owned),
-            ending: scene.has_ended(),
+            fault: self.fault_log.lock().active().map(str::to_owned),
+            ending: self.state.has_ended(),
         });
-        if workers.is_empty() && calamity.is_none() {
-            break;
+    }
+
+    /// Takes note of an injector that has ended. One that failed, or that is overdue, is a
+    /// violation and ends the run.
+    async fn check_injector(&mut self, overdue: bool) {
+        let Some(injector) = self.injector.take() else {
+            return;
+        };
+        let ended = if injector.is_finished() {
+            let ended = injector.await.context("fault injection panicked");
+            ended.and_then(|ended| ended)
+        } else if overdue {
+            injector.abort();
+            Err(anyhow::anyhow!("a fault does not end"))
+        } else {
+            self.injector = Some(injector);
+            return;
+        };
+        if let Err(error) = ended {
+            let kind = ViolationKind::Unexplained("the schedule cannot be played to its end");
+            let violation = Violation::new(kind, "faults", "the run");
+            let violation = violation.with_history(format!("{error:#}"));
+            self.unattributed.lock().violate(violation);
+            self.state.end();
         }
-        if now >= settings.duration && calamity.is_none() {
-            scene.end();
+    }
+
+    /// Compares the documents with the journal or the outcomes, and makes the report.
+    async fn verify(self, interrupted_after: Option<Duration>) -> anyhow::Result<LoadReport> {
+        let worked = self.state.now();
+        let leftovers = if let Some(journal) = self.journal {
+            tokio::time::sleep(LAST_REQUESTS).await;
+            let expected = journal.finish().await?;
+            verify::compare(&self.client, expected, &self.unattributed).await;
+            Leftovers::default()
+        } else {
+            verify::compare_shared(&self.client, &self.state, &self.unattributed).await;
+            verify::remove_leftovers(&self.client, &self.state, self.leftovers).await
+        };
+        let has_journal = self.target.embedded().is_some();
+        let logs = self.logs.iter().chain([&self.unattributed]);
+        let accounting = Accounting::new(has_journal, logs);
+        let faults = std::mem::take(&mut *self.fault_log.lock());
+        Ok(LoadReport {
+            interrupted_after_s: interrupted_after.map(|after| after.as_secs_f64()),
+            leftovers,
+            faults,
+            ..LoadReport::new(
+                self.settings,
+                self.target,
+                worked,
+                &self.timeline,
+                accounting,
+            )
+        })
+    }
+}
+
+/// Plays one schedule after the other until the run ends, on the cluster's runtime.
+fn spawn_injector(
+    embedded: &Embedded,
+    injector: FaultInjector,
+    settings: Settings,
+) -> JoinHandle<anyhow::Result<()>> {
+    embedded.runtime().spawn(async move {
+        let (rounds, length) = settings.rounds();
+        for round in 0..rounds {
+            if injector.state.has_ended() {
+                break;
+            }
+            let schedule = settings.schedule(round);
+            injector.play(schedule, length * round).await?;
         }
-        let due = interrupted_after.unwrap_or(settings.duration);
-        if now > due + OVERTIME
-            && let Some(calamity) = calamity.take()
-        {
-            calamity.abort();
-            let error = anyhow::anyhow!("an act does not come to its end");
-            nobodys.lock().violate(unplayable(&error));
-            scene.end();
-        }
-    }
-    progress.done();
-
-    let worked = scene.now();
-    let left = if let Some(journal) = journal {
-        tokio::time::sleep(ECHO).await;
-        aftermath::compare(&client, journal.finish().await?, &nobodys).await;
-        Left::default()
-    } else {
-        aftermath::compare_shared(&client, &scene, &nobodys).await;
-        aftermath::clear_away(&client, &scene, &remains).await
-    };
-    let chronicle = std::mem::take(&mut *chronicle.lock());
-    let report = Report::new(
-        settings,
-        target,
-        worked,
-        interrupted_after,
-        &timeline,
-        chronicle,
-        ledgers.iter().chain([&nobodys]),
-    );
-    Ok(Report { left, ..report })
-}
-
-/// What a task came to. Never ends without a task.
-///
-/// Dropping the future leaves the task as it is.
-async fn ended(task: &mut Option<JoinHandle<anyhow::Result<()>>>) -> anyhow::Result<()> {
-    match task {
-        Some(task) => task.await.context("the calamity panicked")?,
-        None => std::future::pending().await,
-    }
-}
-
-/// A calamity that did not happen.
-fn unplayable(error: &anyhow::Error) -> Violation {
-    let wrong = Wrong::Unexplained("the script cannot be played to its end");
-    Violation::of(wrong, "calamity", "the run").with_history(format!("{error:#}"))
-}
-
-fn start_workers<C: Client>(
-    settings: &Settings,
-    client: &C,
-    scene: &Arc<Scene>,
-    ledgers: &[Arc<Mutex<Ledger>>],
-    lanes: &[Arc<Lane>],
-) -> JoinSet<Remains> {
-    let mut workers = JoinSet::new();
-    for (number, (ledger, lane)) in (0..).zip(ledgers.iter().zip(lanes)) {
-        let worker = Worker::new(
-            number,
-            client.clone(),
-            scene.clone(),
-            ledger.clone(),
-            lane.clone(),
-            settings.pace(),
-        );
-        workers.spawn(worker.run());
-    }
-    workers
-}
-
-/// Plays one script after the other for as long as the run lasts.
-async fn play(conductor: Conductor, settings: Settings) -> anyhow::Result<()> {
-    let (rounds, length) = settings.rounds();
-    for round in 0..rounds {
-        if conductor.scene.has_ended() {
-            break;
-        }
-        let script = settings.script(round);
-        conductor.conduct(&script, length * round).await?;
-    }
-    Ok(())
-}
-
-/// What must not be of a document, as opposed to of a write.
-fn wrong_document(key: &[u8], why: &'static str) -> Violation {
-    let key = String::from_utf8_lossy(key);
-    Violation::of(Wrong::Lost(why), "get", key)
-}
-
-impl Settings {
-    /// The script of a round.
-    pub fn script(&self, round: u32) -> Script {
-        let (_, length) = self.rounds();
-        let seed = self.seed.wrapping_add(u64::from(round));
-        Script::new(seed, length, self.nodes)
-    }
+        Ok(())
+    })
 }

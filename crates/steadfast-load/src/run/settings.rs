@@ -1,68 +1,86 @@
-//! How a run is to be.
+//! Settings of a run.
 
 use std::time::Duration;
 
-use crate::embedded::Embedded;
+use steadfast_cluster::fault::Schedule;
 
-/// The longest that one script lasts. A longer run plays one after the other, so that a crash
-/// does not last for minutes.
+use crate::embedded::Embedded;
+use crate::faults::{ScheduledFault, schedule};
+
+/// The longest schedule. A longer run plays several, so that no fault lasts for minutes.
 const ROUND: Duration = Duration::from_secs(40);
 
-/// The least time after its end in which a write may still be applied.
+/// The shortest time after its end in which a write may still be applied.
 const LATE: Duration = Duration::from_secs(15);
 
-/// How long after the end documents are read back, at least. In a cluster of the user's there is
-/// less time for it, because they are also removed, and both together take half a minute.
+/// The shortest time for reading back after the end. It is shorter with a given cluster, because
+/// reading and removing together may take half a minute.
 const READ_BACK: Duration = Duration::from_secs(30);
 const READ_BACK_GIVEN: Duration = Duration::from_secs(20);
 
-/// How a run is to be.
+/// The settings of a run.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Decides the workload and the script.
+    /// Determines the workload and the schedule of faults.
     pub seed: u64,
-    /// How long operations are begun.
+    /// How long workers begin operations.
     pub duration: Duration,
-    /// How many workers there are, each with one operation under way.
+    /// The number of workers, each with one operation under way.
     pub concurrency: u16,
-    /// How many operations all workers together begin in a second; as many as they can without.
+    /// The operations per second of all workers together; unlimited if none.
     pub rate: Option<u32>,
-    /// How long an operation may take.
+    /// The timeout of an operation.
     pub timeout: Duration,
-    /// How many nodes an embedded cluster has.
+    /// The number of nodes of an embedded cluster.
     pub nodes: usize,
-    /// What the client is called in the report.
+    /// The name of the client, for the report.
     pub client: String,
-    /// What the strategy is called in the report.
+    /// The name of the retry strategy, for the report.
     pub strategy: String,
     /// The command that repeats the run.
     pub replay: String,
 }
 
-/// What the workload runs against.
+impl Default for Settings {
+    /// Half a minute on three nodes, with the seed 0.
+    fn default() -> Self {
+        Self {
+            seed: 0,
+            duration: Duration::from_secs(30),
+            concurrency: 128,
+            rate: None,
+            timeout: Duration::from_millis(2500),
+            nodes: 3,
+            client: "steadfast-couchbase".to_owned(),
+            strategy: "default".to_owned(),
+            replay: String::new(),
+        }
+    }
+}
+
+/// The cluster that the workload runs against.
 pub enum Target {
-    /// A cluster in this process, with a journal and a calamity.
+    /// A cluster in this process, with a journal and faults.
     Embedded(Embedded),
-    /// A cluster of the user's, by its address, without either.
+    /// An existing cluster, by its address, without either.
     Given(String),
 }
 
 impl Settings {
-    /// How long a worker waits from one step to the next.
+    /// Returns the time from one operation of a worker to the next.
     pub(super) fn pace(&self) -> Option<Duration> {
         let rate = self.rate?.max(1);
         Some(Duration::from_secs(1) * u32::from(self.concurrency) / rate)
     }
 
-    /// How long after its end a write may still be applied. A server works on a durable write
-    /// for as long as its client waits for it, which is twice the timeout; the rest is for
-    /// whatever is slow besides.
+    /// Returns how long after its end a write may still be applied. A server works on a durable
+    /// write for as long as its client waits, which is twice the timeout; the rest is reserve.
     pub(super) fn late(&self) -> Duration {
         (self.timeout * 2 + Duration::from_secs(5)).max(LATE)
     }
 
-    /// How long after the end documents are read back.
-    pub(super) fn patience(&self, target: &Target) -> Duration {
+    /// Returns how long after the end documents are read back.
+    pub(super) fn read_back_time(&self, target: &Target) -> Duration {
         let least = match target {
             Target::Embedded(_) => READ_BACK,
             Target::Given(_) => READ_BACK_GIVEN,
@@ -70,31 +88,37 @@ impl Settings {
         self.late().max(least)
     }
 
-    /// How long an interval of the timeline is.
+    /// Returns the length of an interval of the timeline.
     pub(super) fn interval(&self) -> Duration {
         let shortest = Duration::from_millis(100);
         (self.duration / 150).clamp(shortest, Duration::from_secs(1))
     }
 
-    /// How many scripts are played, and how long each is.
-    pub fn rounds(&self) -> (u32, Duration) {
+    /// Returns the number of schedules, and the length of each.
+    pub(super) fn rounds(&self) -> (u32, Duration) {
         let rounds = self.duration.as_secs_f64() / ROUND.as_secs_f64();
         let rounds = rounds.ceil().clamp(1.0, f64::from(u32::MAX)) as u32;
         (rounds, self.duration / rounds)
     }
+
+    /// Returns the schedule of a round.
+    pub(super) fn schedule(&self, round: u32) -> Schedule<ScheduledFault> {
+        let (_, length) = self.rounds();
+        let seed = self.seed.wrapping_add(u64::from(round));
+        schedule(seed, length, self.nodes)
+    }
 }
 
 impl Target {
-    /// The cluster in this process, if it is one.
-    pub fn embedded(&self) -> Option<&Embedded> {
+    pub(crate) fn embedded(&self) -> Option<&Embedded> {
         match self {
             Self::Embedded(embedded) => Some(embedded),
             Self::Given(_) => None,
         }
     }
 
-    /// What all keys start with: something that nobody else uses, in a bucket of the user's.
-    pub fn prefix(&self, seed: u64) -> String {
+    /// Returns the prefix of all keys of a run, which is unique in an existing cluster.
+    pub fn key_prefix(&self, seed: u64) -> String {
         match self {
             Self::Embedded(_) => String::new(),
             Self::Given(_) => format!("steadfast:load:{seed:x}:"),
@@ -108,29 +132,25 @@ mod tests {
 
     fn settings(seconds: u64) -> Settings {
         Settings {
-            seed: 1,
             duration: Duration::from_secs(seconds),
             concurrency: 100,
             rate: Some(1000),
             timeout: Duration::from_secs(1),
-            nodes: 3,
-            client: String::new(),
-            strategy: String::new(),
-            replay: String::new(),
+            ..Settings::default()
         }
     }
 
     #[test]
-    fn a_long_run_plays_one_script_after_the_other_and_each_is_another() {
+    fn a_long_run_plays_several_schedules_and_each_is_different() {
         assert_eq!(settings(30).rounds(), (1, Duration::from_secs(30)));
         let long = settings(3600);
         assert_eq!(long.rounds(), (90, Duration::from_secs(40)));
-        assert_ne!(long.script(0), long.script(1));
-        assert_eq!(long.script(7), long.script(7));
+        assert_ne!(long.schedule(0), long.schedule(1));
+        assert_eq!(long.schedule(7), long.schedule(7));
     }
 
     #[test]
-    fn a_write_is_waited_for_longer_than_the_longest_timeout() {
+    fn a_write_may_be_late_by_more_than_the_longest_timeout() {
         assert_eq!(settings(1).late(), LATE);
         let patient = Settings {
             timeout: Duration::from_secs(60),
@@ -140,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn all_workers_together_keep_to_the_rate() {
+    fn the_rate_is_shared_by_all_workers() {
         assert_eq!(settings(1).pace(), Some(Duration::from_millis(100)));
     }
 }

@@ -1,42 +1,42 @@
-//! Which documents there are.
+//! Keys of documents.
 
-use crate::token::Token;
+use crate::write_id::WriteId;
 
-/// How many documents each worker writes again and again.
+/// The number of registers of each worker.
 pub(super) const REGISTERS: usize = 8;
-/// How many documents all workers write together.
+/// The number of documents that all workers write.
 pub(super) const SHARED: usize = 64;
 
-/// A document that one worker writes again and again.
+/// Returns the key of a register: a document that one worker overwrites.
 pub(super) fn register(run: &str, worker: u16, index: usize) -> String {
     format!("{run}r:{worker:04x}:{index}")
 }
 
-/// A document that all workers write, durably.
+/// Returns the key of a document that all workers write, with durability.
 pub(super) fn shared(run: &str, index: usize) -> String {
     format!("{run}s:{index}")
 }
 
-/// A document that is written once, by its token.
-pub(super) fn own(run: &str, token: Token) -> String {
-    format!("{run}i:{token}")
+/// Returns the key of a document that is inserted once, by this write.
+pub(super) fn own(run: &str, id: WriteId) -> String {
+    format!("{run}i:{id}")
 }
 
-/// Whose document it is.
+/// The writer of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// It was made once, by this write.
-    Made(Token),
-    /// One worker writes it again and again.
+    /// The document was inserted by this write.
+    Made(WriteId),
+    /// One worker overwrites the document.
     Worker(u16),
-    /// All workers write it.
+    /// All workers overwrite the document.
     All,
 }
 
-/// Whose document this is, in a cluster of our own, where nothing stands before the keys.
+/// Returns the writer of a document in an embedded cluster, where keys have no prefix.
 pub(crate) fn owner(key: &[u8]) -> Option<Owner> {
     match (key.get(..2)?, key.get(2..)?) {
-        (b"i:", token) => Token::find(token).map(Owner::Made),
+        (b"i:", id) => WriteId::find(id).map(Owner::Made),
         (b"r:", rest) => {
             let worker = std::str::from_utf8(rest.get(..4)?).ok()?;
             u16::from_str_radix(worker, 16).ok().map(Owner::Worker)
@@ -46,15 +46,15 @@ pub(crate) fn owner(key: &[u8]) -> Option<Owner> {
     }
 }
 
-/// The removal of a document that is written once: the number after that of its insertion.
-pub(crate) fn removal_of(insertion: Token) -> Token {
-    Token {
+/// Returns the id of the removal of a document: the number after that of its insertion.
+pub(crate) fn removal_id(insertion: WriteId) -> WriteId {
+    WriteId {
         number: insertion.number + 1,
         ..insertion
     }
 }
 
-/// All documents that all workers write together.
+/// Returns the keys of the documents that all workers write.
 pub(crate) fn all_shared(run: &str) -> impl Iterator<Item = String> {
     (0..SHARED).map(move |index| shared(run, index))
 }

@@ -1,16 +1,13 @@
-//! What the workload does.
-
-use serde::Serialize;
+//! Kinds of operations.
 
 /// A kind of operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum OpKind {
     /// Reads a document.
     Get,
     /// Writes a document.
     Upsert,
-    /// Writes a document that a majority must have.
+    /// Writes a document with majority durability.
     DurableUpsert,
     /// Writes a new document.
     Insert,
@@ -18,40 +15,20 @@ pub enum Kind {
     Remove,
     /// Adds to a counter.
     Increment,
-    /// Adds bytes to a document.
+    /// Appends bytes to a document.
     Append,
-    /// Adds an element to an array within a document.
+    /// Appends an element to an array in a document.
     ArrayAppend,
-    /// Reads a document by a statement.
+    /// Reads a document with a query.
     Select,
-    /// Writes a new document by a statement.
+    /// Writes a new document with a query.
     InsertStatement,
-    /// Locks a document, and unlocks it.
+    /// Locks and unlocks a document.
     Lock,
 }
 
-/// How a write stands in the journal: which command, on which documents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Set, on a document that one worker writes again and again.
-    Register,
-    /// Set, on a document of all workers.
-    Shared,
-    /// Added, by its own name.
-    New,
-    /// Deleted.
-    Gone,
-    /// Added to a counter.
-    Counter,
-    /// Appended to a text.
-    Text,
-    /// Appended to an array.
-    Array,
-}
-
-impl Kind {
-    /// All of them.
-    pub const ALL: [Self; 11] = [
+impl OpKind {
+    pub(crate) const ALL: [Self; 11] = [
         Self::Get,
         Self::Upsert,
         Self::DurableUpsert,
@@ -65,8 +42,7 @@ impl Kind {
         Self::Lock,
     ];
 
-    /// The name.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Get => "get",
             Self::Upsert => "upsert",
@@ -82,37 +58,32 @@ impl Kind {
         }
     }
 
-    /// How it stands in the journal, if it writes.
-    pub const fn place(self) -> Option<Place> {
+    /// Returns the kind that a write has in the journal, which does not tell how a document was
+    /// inserted. None for reads.
+    pub(crate) const fn journaled_as(self) -> Option<Self> {
         match self {
-            Self::Upsert => Some(Place::Register),
-            Self::DurableUpsert => Some(Place::Shared),
-            Self::Insert | Self::InsertStatement => Some(Place::New),
-            Self::Remove => Some(Place::Gone),
-            Self::Increment => Some(Place::Counter),
-            Self::Append => Some(Place::Text),
-            Self::ArrayAppend => Some(Place::Array),
             Self::Get | Self::Select | Self::Lock => None,
-        }
-    }
-
-    /// Whether each of its writes is looked for in its document afterwards. Of the others, what
-    /// is there in the end is compared.
-    pub const fn is_read_back(self) -> bool {
-        match self {
-            Self::Insert | Self::InsertStatement | Self::Append | Self::ArrayAppend => true,
-            Self::Get
-            | Self::Upsert
+            Self::Insert | Self::InsertStatement => Some(Self::Insert),
+            Self::Upsert
             | Self::DurableUpsert
             | Self::Remove
             | Self::Increment
-            | Self::Select
-            | Self::Lock => false,
+            | Self::Append
+            | Self::ArrayAppend => Some(self),
         }
     }
 
-    /// How many of a thousand operations a worker begins are of this kind. Removals follow
-    /// insertions and have no share of their own.
+    /// Returns whether each write is searched for in its document. For the other kinds, the final
+    /// content is compared.
+    pub(crate) const fn is_read_back(self) -> bool {
+        matches!(
+            self,
+            Self::Insert | Self::InsertStatement | Self::Append | Self::ArrayAppend
+        )
+    }
+
+    /// Returns its share of a thousand planned operations. Removals follow insertions and are not
+    /// planned.
     pub(super) const fn share(self) -> u32 {
         match self {
             Self::Get => 410,
@@ -135,7 +106,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shares_are_of_a_thousand() {
-        assert_eq!(Kind::ALL.iter().map(|kind| kind.share()).sum::<u32>(), 1000);
+    fn the_shares_add_up_to_a_thousand() {
+        assert_eq!(
+            OpKind::ALL.iter().map(|kind| kind.share()).sum::<u32>(),
+            1000
+        );
     }
 }

@@ -1,30 +1,29 @@
-//! What a worker does, step by step: a matter of the seed alone.
+//! Plans the operations of a worker from the seed.
 
 use super::keys::{REGISTERS, SHARED};
-use super::kind::Kind;
+use super::kind::OpKind;
 
-/// One step of a worker.
+/// One operation of a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// What it does.
-    pub kind: Kind,
-    /// Which of the worker's documents it is about.
-    pub register: usize,
-    /// Which of the documents of all.
-    pub shared: usize,
-    /// What the document is filled with, so that it is about as large as documents are.
-    pub padding: String,
+pub(super) struct PlannedOperation {
+    pub(super) kind: OpKind,
+    /// The index of the worker's register.
+    pub(super) register: usize,
+    /// The index of the shared document.
+    pub(super) shared: usize,
+    /// Fills the document to a usual size.
+    pub(super) padding: String,
 }
 
-impl Step {
-    /// The step of this number, of this worker. It depends on nothing else, so that a seed
-    /// replays the same workload however the run went.
-    pub fn of(seed: u64, worker: u16, number: u64) -> Self {
+impl PlannedOperation {
+    /// Plans the operation of this number. It depends on the arguments alone, so that a seed
+    /// replays the same workload.
+    pub(super) fn new(seed: u64, worker: u16, number: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(
             seed ^ (u64::from(worker) << 48) ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15),
         );
         let mut at = random.u32(..1000);
-        let kind = Kind::ALL.into_iter().find(|kind| {
+        let kind = OpKind::ALL.into_iter().find(|kind| {
             let hit = at < kind.share();
             at = at.saturating_sub(kind.share());
             hit
@@ -33,7 +32,7 @@ impl Step {
         let shared = random.usize(..SHARED);
         let length = random.usize(40..160);
         Self {
-            kind: kind.unwrap_or(Kind::Get),
+            kind: kind.unwrap_or(OpKind::Get),
             register,
             shared,
             padding: std::iter::repeat_with(|| random.alphanumeric())
@@ -48,17 +47,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_replays_the_same_steps_and_another_seed_other_ones() {
-        let steps = |seed| -> Vec<Step> { (0..200).map(|at| Step::of(seed, 3, at)).collect() };
+    fn a_seed_replays_the_same_operations_and_another_seed_other_ones() {
+        let steps = |seed| -> Vec<PlannedOperation> {
+            (0..200)
+                .map(|at| PlannedOperation::new(seed, 3, at))
+                .collect()
+        };
         assert_eq!(steps(4711), steps(4711));
         assert_ne!(steps(4711), steps(4712));
-        assert_ne!(Step::of(1, 0, 5), Step::of(1, 1, 5));
+        assert_ne!(
+            PlannedOperation::new(1, 0, 5),
+            PlannedOperation::new(1, 1, 5)
+        );
     }
 
     #[test]
-    fn every_kind_comes_about_as_often_as_its_share_says() {
-        let steps: Vec<_> = (0..20_000).map(|at| Step::of(9, 0, at).kind).collect();
-        for kind in Kind::ALL {
+    fn kinds_occur_in_proportion_to_their_shares() {
+        let steps: Vec<_> = (0..20_000)
+            .map(|at| PlannedOperation::new(9, 0, at).kind)
+            .collect();
+        for kind in OpKind::ALL {
             let count = steps.iter().filter(|found| **found == kind).count() as f64;
             let share = f64::from(kind.share()) * 20.0;
             let spread = 5.0 * share.sqrt();

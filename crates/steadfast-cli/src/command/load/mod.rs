@@ -1,4 +1,4 @@
-//! `steadfast load`: a workload through a calamity, and the account of every write.
+//! `steadfast load`: a workload with injected faults, and the account of every write.
 
 use std::fs::File;
 use std::io::Write;
@@ -11,7 +11,7 @@ use clap::Args;
 use steadfast_couchbase::{ClusterOptions, Error};
 use steadfast_load::client::{Access, Steadfast};
 use steadfast_load::progress::{Lines, Progress, Quiet};
-use steadfast_load::{Embedded, Report, Settings, Target, run};
+use steadfast_load::{Embedded, LoadReport, Settings, Target, run};
 use tokio::sync::SetOnce;
 
 use crate::address::ClusterAddress;
@@ -23,49 +23,49 @@ use crate::output::{aside, line};
 use crate::signals::StopSignals;
 use crate::strategy::StrategyName;
 
-/// Run a workload through a calamity and account for every write
+/// Run a workload, inject faults and account for every write
 ///
 /// Starts a cluster of three nodes in this process and runs a mixed workload through the
 /// client, while nodes join, leave, crash and are failed over, connections are cut at every
-/// stage, answers come late and the password changes. In the end every write is accounted
-/// for: acknowledged ones were applied exactly once, failed ones never, and those that may
-/// have been applied at most once. The exit status is 0 only if that holds.
+/// stage, answers are late and the password changes. Then it accounts for every write:
+/// acknowledged writes were applied exactly once, failed ones never, and ambiguous ones at
+/// most once. The exit status is 0 only if that holds.
 ///
-/// An interruption (Ctrl-C, SIGTERM) ends the run early: what was done is accounted for and
-/// reported all the same. A second one ends it at once.
+/// An interrupt (Ctrl-C, SIGTERM) ends the run early; its writes are accounted for as
+/// usual. A second one ends it at once.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   steadfast load                                  half a minute, a fresh seed
-  steadfast load --seed 4711                      the same workload and script again
-  steadfast load --html report.html               with the run drawn on a page
-  steadfast load --soak 1h                        an hour, with the memory it takes
+  steadfast load --seed 4711                      the same workload and faults again
+  steadfast load --html report.html               with charts, as an HTML page
+  steadfast load --soak 1h                        an hour, with the memory of the process
   steadfast load --connect couchbase://db.example.com/test --user app
-                                                  against a cluster of yours, without the faults
+                                                  against an existing cluster, without faults
 
 Exit status:
-  0    every write came to what its client was told
-  1    it did not, or the run failed
-  2    the command line makes no sense
-  130  interrupted by SIGINT; what was done until then is accounted for, and holds
+  0    every write is accounted for
+  1    there are violations or unchecked writes, or the run failed
+  2    the command line is invalid
+  130  interrupted by SIGINT; every write until then is accounted for
   143  the same, by SIGTERM")]
 pub(crate) struct Arguments {
     /// How long to begin operations, as 45s, 10m or 1h
     #[arg(long, default_value = "30s", value_parser = duration::parse)]
     duration: Duration,
-    /// As --duration, for long runs: also shows the memory of the process
+    /// Like --duration, for long runs: also shows the memory of the process
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, conflicts_with = "duration")]
     soak: Option<Duration>,
     /// How many operations are under way at a time
     #[arg(long, default_value_t = 128, value_parser = clap::value_parser!(u16).range(1..=4096))]
     concurrency: u16,
-    /// How many operations to begin in a second [default: as many as it can]
+    /// How many operations to begin per second [default: unlimited]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
     /// How long an operation may take; durable writes and queries get twice as long
     #[arg(long, default_value = "2500ms", value_parser = duration::parse_positive)]
     timeout: Duration,
-    /// Decides the workload and the script; one that is printed repeats its run
+    /// Determines the workload and the schedule of faults; a printed seed replays its run
     #[arg(long)]
     seed: Option<u64>,
     /// Retry strategy: best-effort-until-terminal, best-effort, guidance, adaptive, aws-2.0,
@@ -75,8 +75,8 @@ pub(crate) struct Arguments {
     /// How many nodes the embedded cluster has
     #[arg(long, default_value_t = 3)]
     nodes: usize,
-    /// Run against this cluster instead, without the faults, as
-    /// `couchbase://host[:port]/bucket[/scope/collection]`; what the run writes is removed again
+    /// Run against this existing cluster instead, without faults:
+    /// `couchbase://host[:port]/bucket[/scope/collection]`; the run removes its documents
     #[arg(long, value_name = "ADDRESS", conflicts_with = "nodes")]
     connect: Option<ClusterAddress>,
     #[command(flatten)]
@@ -84,10 +84,10 @@ pub(crate) struct Arguments {
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
-    /// Also write the report as a page, with the run drawn
+    /// Also write the report as an HTML page, with charts
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// No progress, only the report
+    /// Show no progress, only the report
     #[arg(long, short)]
     quiet: bool,
 }
@@ -97,14 +97,14 @@ pub(crate) async fn run_load(arguments: Arguments) -> anyhow::Result<()> {
     let duration = arguments.soak.unwrap_or(arguments.duration);
     if duration.is_zero() {
         let flag = arguments.soak.map_or("--duration", |_| "--soak");
-        refuse!("{flag} must be more than nothing");
+        refuse!("{flag} must be more than zero");
     }
     if arguments.connect.is_none()
         && let Some((flag, _)) = arguments.login.given().first()
     {
-        refuse!("{flag} is for a cluster of yours: give --connect ADDRESS");
+        refuse!("{flag} needs an existing cluster: give --connect ADDRESS");
     }
-    // A page that cannot be written must not cost the run that it is about.
+    // Opened first: a page that cannot be written must not waste a run.
     let page = match &arguments.html {
         Some(path) => {
             Some(File::create(path).with_context(|| format!("cannot write {}", path.display()))?)
@@ -118,14 +118,13 @@ pub(crate) async fn run_load(arguments: Arguments) -> anyhow::Result<()> {
         rate: arguments.rate,
         timeout: arguments.timeout,
         nodes: arguments.nodes,
-        client: "steadfast-couchbase".to_owned(),
         strategy: arguments.strategy.name(),
         replay: replay(&arguments, seed),
+        ..Settings::default()
     };
     let mut signals = StopSignals::listen()?;
     let (target, client) = tokio::select! {
         prepared = prepare(&arguments, &settings) => prepared?,
-        // Nothing was done yet.
         status = signals.next() => return Err(AlreadyReported::from_signal(status).into()),
     };
     let (report, interrupted) =
@@ -139,13 +138,12 @@ pub(crate) async fn run_load(arguments: Arguments) -> anyhow::Result<()> {
         page.write_all(report.to_html().as_bytes())
             .context("cannot write the page")?;
     }
-    let totals = &report.accounting.totals;
-    if totals.is_violated() {
-        bail!("the accounting does not hold: see the report");
+    if report.is_violated() {
+        bail!("the accounting is violated: see the report");
     }
-    if !totals.holds() {
+    if !report.holds() {
         bail!(
-            "what was written could not be checked, since the cluster does not answer: see the report"
+            "not all writes could be checked, because the cluster does not answer: see the report"
         );
     }
     match interrupted {
@@ -154,7 +152,7 @@ pub(crate) async fn run_load(arguments: Arguments) -> anyhow::Result<()> {
     }
 }
 
-/// A client, and what it is connected to.
+/// Connects a client to the given cluster, or to a new embedded one.
 async fn prepare(
     arguments: &Arguments,
     settings: &Settings,
@@ -197,7 +195,7 @@ async fn prepare(
     Ok((target, client.map_err(unconnected)?))
 }
 
-/// Says why there is no run, as the commands on documents do.
+/// Prints why the run cannot start, like the commands on documents do.
 fn unconnected(error: anyhow::Error) -> anyhow::Error {
     let Some(error) = error.downcast_ref::<Error>() else {
         return error;
@@ -205,14 +203,14 @@ fn unconnected(error: anyhow::Error) -> anyhow::Error {
     report_error(error, false)
 }
 
-/// The report, and the status of the signal that ended the run early, if one did.
+/// Runs, and returns the report and the status of the signal that interrupted the run, if any.
 async fn run_or_interrupt(
     arguments: &Arguments,
     settings: &Settings,
     client: Steadfast,
     target: &Target,
     signals: &mut StopSignals,
-) -> anyhow::Result<(Report, Option<u8>)> {
+) -> anyhow::Result<(LoadReport, Option<u8>)> {
     let mut progress: Box<dyn Progress> = if arguments.quiet {
         Box::new(Quiet)
     } else {
@@ -228,9 +226,8 @@ async fn run_or_interrupt(
             report = &mut running => return Ok((report?, first.get().copied())),
             status = signals.next() => {
                 if first.set(status).is_err() {
-                    // The second one: whoever sends it does not want to wait for anything.
                     if let Target::Given(_) = target {
-                        let prefix = target.prefix(settings.seed);
+                        let prefix = target.key_prefix(settings.seed);
                         aside(format_args!(
                             "ended at once: documents whose keys start with {prefix} may be left"
                         ));
@@ -238,20 +235,20 @@ async fn run_or_interrupt(
                     std::process::exit(status.into());
                 }
                 aside(
-                    "\ninterrupted: what is under way comes to its end and is accounted for; \
-                     once more ends it at once",
+                    "\ninterrupted: operations under way are completed and accounted for; \
+                     interrupt again to end at once",
                 );
             }
         }
     }
 }
 
-/// The command that repeats the run.
+/// Returns the command that replays the run.
 fn replay(arguments: &Arguments, seed: u64) -> String {
     let mut command = format!("steadfast load --seed {seed}");
     let mut add = |option: &str, value: &dyn std::fmt::Display| {
         let value = value.to_string();
-        // What has a zero byte in it did not come from a command line.
+        // Arguments of a command line have no zero bytes, so quoting cannot fail.
         let value = shlex::try_quote(&value).unwrap_or_default();
         command += &format!(" {option} {value}");
     };
@@ -290,7 +287,7 @@ fn replay(arguments: &Arguments, seed: u64) -> String {
     command
 }
 
-/// Something else each time, and easy to type.
+/// Returns a random seed that is easy to type.
 fn fresh_seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(std::process::id()) % 1_000_000

@@ -1,10 +1,10 @@
-//! Curves over the time of a run, as SVG.
+//! Charts over the time of a run, as SVG.
 
 use std::fmt::Write;
 
 use super::super::text::grouped;
 use super::escaped;
-use crate::calamity::Mark;
+use crate::faults::InjectedFault;
 use crate::measure::Sample;
 
 const WIDTH: f64 = 960.0;
@@ -14,24 +14,24 @@ const LEFT: f64 = 64.0;
 const TOP: f64 = 18.0;
 const BOTTOM: f64 = 20.0;
 
-/// What all charts of a run share: the time, and what befell the cluster.
+/// The frame of all charts of a run: the time axis and the injected faults.
 pub(super) struct Chart<'a> {
     samples: &'a [Sample],
-    marks: &'a [Mark],
+    faults: &'a [InjectedFault],
     seconds: f64,
 }
 
 impl<'a> Chart<'a> {
-    pub(super) fn new(samples: &'a [Sample], marks: &'a [Mark]) -> Self {
+    pub(super) fn new(samples: &'a [Sample], faults: &'a [InjectedFault]) -> Self {
         let seconds = samples.last().map_or(1.0, |last| last.at_s).max(0.001);
         Self {
             samples,
-            marks,
+            faults,
             seconds,
         }
     }
 
-    /// One curve.
+    /// Draws one curve.
     pub(super) fn line(&self, unit: &str, values: Vec<f64>, colour: &str) -> String {
         let top = round_up(values.iter().copied().fold(0.0, f64::max));
         let mut points = String::new();
@@ -45,7 +45,7 @@ impl<'a> Chart<'a> {
         self.frame(unit, top, &curve)
     }
 
-    /// Areas on top of each other.
+    /// Draws areas on top of each other.
     pub(super) fn stack(&self, unit: &str, layers: Vec<(Vec<f64>, String)>) -> String {
         let total = |at: usize| layers.iter().map(|(values, _)| values[at]).sum::<f64>();
         let top = round_up((0..self.samples.len()).map(total).fold(0.0, f64::max));
@@ -69,9 +69,9 @@ impl<'a> Chart<'a> {
 
     fn frame(&self, unit: &str, top: f64, inside: &str) -> String {
         let mut svg = format!("<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\">\n");
-        for (at, mark) in (1..).zip(self.marks) {
-            let from = self.x(mark.from_s);
-            let width = (self.x(mark.until_s.unwrap_or(self.seconds)) - from).max(1.0);
+        for (at, injected) in (1..).zip(self.faults) {
+            let from = self.x(injected.from_s);
+            let width = (self.x(injected.until_s.unwrap_or(self.seconds)) - from).max(1.0);
             let _ = writeln!(
                 svg,
                 "<rect class=\"band\" x=\"{from:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{:.1}\"><title>{}</title></rect>\
@@ -79,7 +79,7 @@ impl<'a> Chart<'a> {
                  <text x=\"{:.1}\" y=\"12\">{at}</text>",
                 (width - 2.0).max(1.0),
                 HEIGHT - TOP - BOTTOM,
-                escaped(&mark.what),
+                escaped(&injected.fault),
                 HEIGHT - BOTTOM,
                 from + 2.0,
             );
@@ -130,7 +130,7 @@ fn y(value: f64, top: f64) -> f64 {
     HEIGHT - BOTTOM - room * (value / top).clamp(0.0, 1.0)
 }
 
-/// The next number of one digit and zeros, or half of it.
+/// Rounds up to a number for the end of an axis.
 fn round_up(most: f64) -> f64 {
     if most <= 0.0 || !most.is_finite() {
         return 1.0;
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_axis_ends_at_a_round_number_that_is_enough() {
+    fn the_axis_ends_at_a_round_number_above_all_values() {
         assert_eq!(round_up(0.0), 1.0);
         assert_eq!(round_up(1234.0), 1500.0);
         assert_eq!(round_up(88_000.0), 100_000.0);

@@ -1,4 +1,4 @@
-//! One page that needs nothing else: no script, no font, no address.
+//! The report as one self-contained page, without scripts, fonts or links.
 
 mod chart;
 
@@ -6,18 +6,17 @@ use std::fmt::Write;
 
 use chart::Chart;
 
-use super::Report;
+use super::LoadReport;
 use super::text::{grouped, millis};
-use crate::calamity::{Chronicle, Mark};
-use crate::measure::{Decided, Sample};
+use crate::faults::{FaultLog, InjectedFault};
+use crate::measure::{RetryCount, Sample};
 
-/// How many acts are drawn and listed one by one.
-const MARKS: usize = 60;
+/// The largest number of faults that are drawn and listed one by one.
+const LISTED: usize = 60;
 
 const STYLE: &str = include_str!("page.css");
 
-/// The report as a page.
-pub(super) fn page(report: &Report) -> String {
+pub(super) fn page(report: &LoadReport) -> String {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n\
@@ -26,21 +25,21 @@ pub(super) fn page(report: &Report) -> String {
     );
     page += &head(report);
     page += &timeline(report);
-    page += &calamity(&report.calamity);
-    page += &decisions("Retries", "stage", &report.retries, |one| &one.stage);
-    page += &decisions("Not retried", "cause", &report.refusals, |one| &one.cause);
+    page += &faults(&report.faults);
+    page += &counts("Retries", "stage", &report.retries, |one| &one.stage);
+    page += &counts("Not retried", "cause", &report.refusals, |one| &one.cause);
     page += &violations(report);
-    page + &format!("<h2>Again</h2>\n<pre>{}</pre>\n", escaped(&report.replay))
+    page + &format!("<h2>Replay</h2>\n<pre>{}</pre>\n", escaped(&report.replay))
 }
 
-fn head(report: &Report) -> String {
+fn head(report: &LoadReport) -> String {
     let totals = &report.accounting.totals;
-    let (class, verdict) = if report.holds() {
-        ("verdict", "✔ Every write came to what its client was told")
+    let (class, result) = if report.holds() {
+        ("result", "✔ Every write is accounted for")
     } else if totals.is_violated() {
-        ("verdict bad", "✘ The accounting does not hold")
+        ("result bad", "✘ The accounting does not hold")
     } else {
-        ("verdict bad", "✘ Not everything could be checked")
+        ("result bad", "✘ Not everything could be checked")
     };
     let unchecked = match totals.unchecked {
         0 => String::new(),
@@ -48,7 +47,7 @@ fn head(report: &Report) -> String {
     };
     let mut head = format!(
         "<h1>steadfast load</h1>\n<p class=\"sub\">{} · {} · strategy {} · seed <code>{}</code></p>\n\
-         <p class=\"{class}\">{verdict}: acknowledged {}, lost {}, applied twice {}, unexplained {}{unchecked}</p>\n",
+         <p class=\"{class}\">{result}: acknowledged {}, lost {}, applied twice {}, unexplained {}{unchecked}</p>\n",
         escaped(&report.cluster),
         escaped(&report.client),
         escaped(&report.strategy),
@@ -62,10 +61,10 @@ fn head(report: &Report) -> String {
         let planned = report.planned_duration_s;
         head += &format!("<p>Interrupted after {after:.1} s of {planned} s.</p>\n");
     }
-    if let Some(example) = &report.left.example {
+    if let Some(example) = &report.leftovers.example {
         head += &format!(
-            "<p>Documents that may be left behind: {}, one of them <code>{}</code>.</p>\n",
-            grouped(report.left.documents),
+            "<p>Documents that could not be removed: {}, such as <code>{}</code>.</p>\n",
+            grouped(report.leftovers.documents),
             escaped(example)
         );
     }
@@ -102,11 +101,11 @@ fn head(report: &Report) -> String {
     head + "</div>\n"
 }
 
-fn timeline(report: &Report) -> String {
+fn timeline(report: &LoadReport) -> String {
     let samples = &report.timeline;
-    let long = is_long(&report.calamity);
-    let marks: &[Mark] = if long { &[] } else { &report.calamity.marks };
-    let chart = Chart::new(samples, marks);
+    let long = is_long(&report.faults);
+    let faults: &[InjectedFault] = if long { &[] } else { &report.faults.injected };
+    let chart = Chart::new(samples, faults);
     let rate = |count: u64, sample: &Sample| count as f64 / sample.length_s.max(0.001);
     let throughput = chart.line(
         "op/s",
@@ -142,10 +141,10 @@ fn timeline(report: &Report) -> String {
     } else {
         String::new()
     };
-    let bands = if long || marks.is_empty() {
+    let bands = if long || faults.is_empty() {
         ""
     } else {
-        "<p class=\"sub\">Bands with numbers: what befell the cluster, below.</p>\n"
+        "<p class=\"sub\">Numbered bands: injected faults, listed below.</p>\n"
     };
     let legend: String = reasons
         .iter()
@@ -164,48 +163,48 @@ fn timeline(report: &Report) -> String {
     )
 }
 
-/// Act by act, or of a long run by their kinds: nobody reads a thousand lines.
-fn calamity(chronicle: &Chronicle) -> String {
-    let mut table = "<h2>What befell the cluster</h2>\n<div class=\"scroll\"><table>\n".to_owned();
-    if is_long(chronicle) {
-        for played in &chronicle.acts {
+/// Lists the faults one by one, or by kind for a long run.
+fn faults(log: &FaultLog) -> String {
+    let mut table = "<h2>Injected faults</h2>\n<div class=\"scroll\"><table>\n".to_owned();
+    if is_long(log) {
+        for totals in &log.by_kind {
             table += &format!(
                 "<tr><td class=\"n\">{} times<td class=\"n\">{:.0} s<td>{}\n",
-                grouped(played.times),
-                played.duration_s,
-                escaped(&played.what)
+                grouped(totals.count),
+                totals.duration_s,
+                escaped(&totals.fault)
             );
         }
         return table + "</table></div>\n";
     }
-    for (at, mark) in (1..).zip(&chronicle.marks) {
-        let until = mark
+    for (at, injected) in (1..).zip(&log.injected) {
+        let until = injected
             .until_s
             .map_or_else(String::new, |until| format!("{until:.1} s"));
         table += &format!(
             "<tr><td class=\"n\">{at}<td class=\"n\">{:.1} s<td class=\"n\">{until}<td>{}\n",
-            mark.from_s,
-            escaped(&mark.what)
+            injected.from_s,
+            escaped(&injected.fault)
         );
     }
     table + "</table></div>\n"
 }
 
-/// Whether there were too many acts to draw and to list each.
-fn is_long(chronicle: &Chronicle) -> bool {
-    chronicle.marks.len() > MARKS || chronicle.marks_forgotten > 0
+/// Returns whether there are too many faults to list each.
+fn is_long(log: &FaultLog) -> bool {
+    log.injected.len() > LISTED || log.injected_dropped > 0
 }
 
-fn decisions(
+fn counts(
     title: &str,
     column: &str,
-    decided: &[Decided],
-    label: impl Fn(&Decided) -> &Option<String>,
+    counts: &[RetryCount],
+    label: impl Fn(&RetryCount) -> &Option<String>,
 ) -> String {
-    if decided.is_empty() {
+    if counts.is_empty() {
         return String::new();
     }
-    let mut sorted: Vec<_> = decided.iter().collect();
+    let mut sorted: Vec<_> = counts.iter().collect();
     sorted.sort_by_key(|one| std::cmp::Reverse(one.count));
     let mut table = format!(
         "<h2>{title}</h2>\n<div class=\"scroll\"><table>\n<tr><th>reason<th>{column}<th>\n"
@@ -221,7 +220,7 @@ fn decisions(
     table + "</table></div>\n"
 }
 
-fn violations(report: &Report) -> String {
+fn violations(report: &LoadReport) -> String {
     if report.accounting.violations.is_empty() {
         return String::new();
     }
@@ -242,29 +241,29 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calamity::Played;
+    use crate::faults::FaultTotals;
 
     #[test]
-    fn the_acts_of_a_long_run_are_counted_instead_of_listed() {
-        let mark = Mark {
-            what: "a node <crashed>".to_owned(),
+    fn the_faults_of_a_long_run_are_counted_instead_of_listed() {
+        let injected = InjectedFault {
+            fault: "a node <crashed>".to_owned(),
             from_s: 1.0,
             until_s: Some(2.0),
         };
-        let played = Played {
-            what: "a node <crashed>".to_owned(),
-            times: 1234,
+        let totals = FaultTotals {
+            fault: "a node <crashed>".to_owned(),
+            count: 1234,
             duration_s: 90.4,
         };
-        let mut chronicle = Chronicle {
-            acts: vec![played],
-            marks: vec![mark.clone(); 3],
-            marks_forgotten: 0,
+        let mut log = FaultLog {
+            by_kind: vec![totals],
+            injected: vec![injected.clone(); 3],
+            injected_dropped: 0,
         };
-        let few = calamity(&chronicle);
+        let few = faults(&log);
         assert_eq!(few.matches("a node &lt;crashed&gt;").count(), 3, "{few}");
-        chronicle.marks = vec![mark; 1000];
-        let many = calamity(&chronicle);
+        log.injected = vec![injected; 1000];
+        let many = faults(&log);
         assert_eq!(many.matches("a node &lt;crashed&gt;").count(), 1, "{many}");
         assert!(many.contains("1 234 times"), "{many}");
     }

@@ -1,122 +1,109 @@
-//! Documents that are made once, and those that grow by what is added to them.
+//! Documents that are made once, and documents that grow.
 
-use super::super::book::{Content, Counter, Growing};
+use super::super::expected::{Counter, Document};
 use super::super::keys;
-use super::super::kind::Kind;
-use super::{Worker, document};
-use crate::accounting::Outcome;
+use super::super::kind::OpKind;
+use super::Worker;
+use crate::accounting::WriteOutcome;
 use crate::client::{Client, Value};
-use crate::token::Token;
+use crate::write_id::WriteId;
 
-/// How many writes a document takes before it is read back.
+/// The number of writes after which a document is read back.
 const GROWN: usize = 64;
 
 impl<C: Client> Worker<C> {
-    /// Writes a new document. If it may be there it is returned, and else of no more interest.
-    pub(super) async fn insert(&mut self, kind: Kind, value: Value<'_>) -> Option<Token> {
-        let content = match &value {
-            Value::Document { .. } => Content::Itself,
-            // A counter, if it is there, starts at nothing.
-            Value::Counter(_) | Value::Text(_) | Value::Array { .. } => Content::Writes(Vec::new()),
+    /// Inserts a document. Returns it if it was acknowledged; otherwise it is read back.
+    pub(super) async fn insert<'a>(
+        &mut self,
+        kind: OpKind,
+        value: impl FnOnce(WriteId) -> Value<'a>,
+    ) -> Option<Document> {
+        let id = {
+            let mut log = self.log.lock();
+            let id = log.begin(kind);
+            log.reserve(OpKind::Remove);
+            id
         };
-        let token = {
-            let mut ledger = self.ledger.lock();
-            let token = ledger.begin(kind);
-            ledger.set_aside(Kind::Remove);
-            token
-        };
-        let value = match value {
-            Value::Document { padding, .. } => document(token, padding),
-            other => other,
-        };
-        let key = self.own(token);
-        let outcome = if kind == Kind::InsertStatement {
+        let (key, value) = (self.own(id), value(id));
+        let outcome = if kind == OpKind::InsertStatement {
             let written = self.client.insert_statement(&key, &value);
-            self.write(kind, token, &key, written).await
+            self.write(kind, id, &key, written).await
         } else {
             let written = self.client.insert(&key, &value);
-            self.write(kind, token, &key, written).await
+            self.write(kind, id, &key, written).await
+        };
+        let document = Document {
+            made: id,
+            writes: match value {
+                Value::Document { .. } => vec![id],
+                Value::Counter(_) | Value::Text(_) | Value::Array { .. } => Vec::new(),
+            },
+            compared: false,
         };
         match outcome {
-            Outcome::Acknowledged => Some(token),
-            Outcome::Failed | Outcome::Ambiguous => {
-                self.check_later(token, content);
+            WriteOutcome::Acknowledged => Some(document),
+            WriteOutcome::Failed | WriteOutcome::Ambiguous => {
+                self.read_backs.push_back(document);
                 None
             }
         }
     }
 
     pub(super) async fn increment(&mut self) {
-        if self.counter.is_none() {
-            let made = self.insert(Kind::Insert, Value::Counter(0)).await;
-            // It is not read back as a document: what must be in it is not in it once, but added.
-            if let Some(made) = made {
-                // Nor is it removed, and the number for that must not hold up all that follow.
-                let (removal, now) = (keys::removal_of(made), self.scene.now());
-                let mut ledger = self.ledger.lock();
-                ledger.found(made, 1);
-                ledger.give_back(removal, now);
-                drop(ledger);
+        let Some(made) = self.counter.as_ref().map(|counter| counter.made) else {
+            let inserted = self.insert(OpKind::Insert, |_| Value::Counter(0)).await;
+            if let Some(Document { made, .. }) = inserted {
+                // A counter is neither read back nor removed like a document. Its reserved
+                // removal must not keep later writes from being settled.
+                let now = self.state.now();
+                let mut log = self.log.lock();
+                log.found(made, 1);
+                log.cancel_reserved(keys::removal_id(made), now);
+                drop(log);
                 self.counter = Some(Counter::new(made));
             }
             return;
-        }
-        let Some(made) = self.counter.as_ref().map(|counter| counter.made) else {
-            return;
         };
         let key = self.own(made);
-        let token = self.ledger.lock().begin(Kind::Increment);
-        let added = self.client.increment(&key, token.number);
-        let outcome = self.write(Kind::Increment, token, &key, added).await;
+        let id = self.log.lock().begin(OpKind::Increment);
+        let added = self.client.increment(&key, id.number);
+        let outcome = self.write(OpKind::Increment, id, &key, added).await;
         if let Some(counter) = &mut self.counter {
-            counter.ended(token.number, outcome);
+            counter.ended(id.number, outcome);
         }
     }
 
-    pub(super) async fn append(&mut self) {
-        let Some(mut text) = self.text.take() else {
-            let made = self.insert(Kind::Insert, Value::Text("")).await;
-            self.text = made.map(grows);
+    /// Appends to the worker's text or to its array, and has it read back when it is large enough.
+    pub(super) async fn append(&mut self, kind: OpKind) {
+        let is_array = kind == OpKind::ArrayAppend;
+        let slot = usize::from(is_array);
+        let Some(mut document) = self.growing[slot].take() else {
+            let empty = match is_array {
+                true => Value::Array { a: [] },
+                false => Value::Text(""),
+            };
+            self.growing[slot] = self.insert(OpKind::Insert, |_| empty).await;
             return;
         };
-        let key = self.own(text.made);
-        let token = self.ledger.lock().begin(Kind::Append);
-        let appended = self.client.append(&key, format!("{token};"));
-        self.write(Kind::Append, token, &key, appended).await;
-        text.writes.push(token);
-        self.text = self.check_grown(text);
-    }
-
-    pub(super) async fn array_append(&mut self) {
-        let Some(mut array) = self.array.take() else {
-            let made = self.insert(Kind::Insert, Value::Array { a: [] }).await;
-            self.array = made.map(grows);
-            return;
-        };
-        let key = self.own(array.made);
-        let token = self.ledger.lock().begin(Kind::ArrayAppend);
-        let element = token.to_string();
-        let appended = self.client.array_append(&key, &element);
-        self.write(Kind::ArrayAppend, token, &key, appended).await;
-        array.writes.push(token);
-        self.array = self.check_grown(array);
-    }
-
-    /// Lets a document grow on, or has it read back.
-    fn check_grown(&mut self, growing: Growing) -> Option<Growing> {
-        if growing.writes.len() < GROWN {
-            return Some(growing);
+        let key = self.own(document.made);
+        let id = self.log.lock().begin(kind);
+        if is_array {
+            let element = id.to_string();
+            let appended = self.client.array_append(&key, &element);
+            self.write(kind, id, &key, appended).await;
+        } else {
+            let appended = self.client.append(&key, format!("{id};"));
+            self.write(kind, id, &key, appended).await;
         }
-        self.check_later(growing.made, Content::Writes(growing.writes));
-        None
+        document.writes.push(id);
+        if document.writes.len() < GROWN {
+            self.growing[slot] = Some(document);
+        } else {
+            self.read_backs.push_back(document);
+        }
     }
 
-    pub(super) fn own(&self, token: Token) -> String {
-        keys::own(&self.scene.prefix, token)
+    pub(super) fn own(&self, id: WriteId) -> String {
+        keys::own(&self.state.prefix, id)
     }
-}
-
-fn grows(made: Token) -> Growing {
-    let writes = Vec::with_capacity(GROWN);
-    Growing { made, writes }
 }

@@ -1,13 +1,13 @@
-//! Does what the seed says, and knows what must have come of it.
+//! Runs the planned operations and checks their results.
 //!
-//! - `registers`: documents that are written again and again.
+//! - `registers`: documents that the worker overwrites.
 //! - `documents`: documents that are made once, and those that grow.
-//! - `checks`: reading back.
-//! - `operation`: what every operation has in common.
+//! - `read_back`: checks of documents, and their removal.
+//! - `operation`: measurement and logging of every operation.
 
-mod checks;
 mod documents;
 mod operation;
+mod read_back;
 mod registers;
 
 use std::collections::VecDeque;
@@ -16,133 +16,120 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::book::{Check, Content, Counter, Growing, Register};
+use super::expected::{Counter, Document, Register};
 use super::keys::REGISTERS;
-use super::kind::Kind;
-use super::plan::Step;
-use super::scene::Scene;
-use crate::accounting::Ledger;
+use super::kind::OpKind;
+use super::plan::PlannedOperation;
+use super::run_state::RunState;
+use crate::accounting::WriteLog;
 use crate::client::{Client, Value};
-use crate::measure::Lane;
-use crate::token::Token;
+use crate::measure::WorkerStats;
+use crate::write_id::WriteId;
 
-/// How many documents wait to be read back.
-const CHECKS: usize = 12;
+/// The number of documents that wait to be read back.
+const READ_BACKS: usize = 12;
 
 /// One worker.
-pub struct Worker<C> {
+pub(crate) struct Worker<C> {
     number: u16,
     client: C,
-    scene: Arc<Scene>,
-    ledger: Arc<Mutex<Ledger>>,
-    lane: Arc<Lane>,
-    /// How long it waits from one step to the next, so that all together keep to a rate.
+    state: Arc<RunState>,
+    log: Arc<Mutex<WriteLog>>,
+    stats: Arc<WorkerStats>,
+    /// The time from one operation to the next, if the rate is limited.
     pace: Option<Duration>,
-    step: u64,
+    operations: u64,
     registers: [Register; REGISTERS],
-    text: Option<Growing>,
-    array: Option<Growing>,
+    /// The text and the array to append to.
+    growing: [Option<Document>; 2],
     counter: Option<Counter>,
-    checks: VecDeque<Check>,
-    /// Documents that may be there, and that nobody will look for again: to be swept up.
-    unsure: VecDeque<Token>,
-    /// Why a document could not be read back, the last time that one could not.
+    read_backs: VecDeque<Document>,
+    /// Documents that may still exist after an ambiguous result; removed later.
+    unsure: VecDeque<WriteId>,
+    /// The last error that prevented a document from being read back.
     unread_because: Option<String>,
 }
 
-/// What a worker leaves behind, to be compared when all have ended.
-pub struct Remains {
-    /// Its counter.
-    pub counter: Option<String>,
-    /// Its documents that were written again and again.
-    pub registers: Vec<String>,
-    /// Documents that may be there: what was told of their making or removal was not sure.
-    pub unsure: Vec<String>,
-}
-
 impl<C: Client> Worker<C> {
-    /// A worker that has done nothing yet.
-    pub fn new(
+    pub(crate) fn new(
         number: u16,
         client: C,
-        scene: Arc<Scene>,
-        ledger: Arc<Mutex<Ledger>>,
-        lane: Arc<Lane>,
+        state: Arc<RunState>,
+        log: Arc<Mutex<WriteLog>>,
+        stats: Arc<WorkerStats>,
         pace: Option<Duration>,
     ) -> Self {
         Self {
             number,
             client,
-            scene,
-            ledger,
-            lane,
+            state,
+            log,
+            stats,
             pace,
-            step: 0,
+            operations: 0,
             registers: Default::default(),
-            text: None,
-            array: None,
+            growing: Default::default(),
             counter: None,
-            checks: VecDeque::new(),
+            read_backs: VecDeque::new(),
             unsure: VecDeque::new(),
             unread_because: None,
         }
     }
 
-    /// Works until the run ends, and then reads back what is left to be.
+    /// Works until the run ends, then reads back the remaining documents. Returns the keys of
+    /// documents that may still exist.
     ///
-    /// Dropping the future abandons an operation, which the accounting will miss.
-    pub async fn run(mut self) -> Remains {
+    /// Dropping the future abandons an operation, which the accounting reports.
+    pub(crate) async fn run(mut self) -> Vec<String> {
         let mut due = tokio::time::Instant::now();
-        while !self.scene.has_ended() {
+        while !self.state.has_ended() {
             if let Some(pace) = self.pace {
-                // What could not be begun in time is not made up for.
+                // Operations that were missed are not made up for.
                 due = (due + pace).max(tokio::time::Instant::now());
                 let wait = due.saturating_duration_since(tokio::time::Instant::now());
-                self.scene.wait(wait).await;
-                if self.scene.has_ended() {
+                self.state.wait(wait).await;
+                if self.state.has_ended() {
                     break;
                 }
             }
-            let step = Step::of(self.scene.seed, self.number, self.step);
-            self.step += 1;
-            self.take(step).await;
-            if self.checks.len() > CHECKS {
-                self.check_one().await;
+            let planned = PlannedOperation::new(self.state.seed, self.number, self.operations);
+            self.operations += 1;
+            self.execute(planned).await;
+            if self.read_backs.len() > READ_BACKS {
+                self.read_back_one().await;
             }
-            if self.step.is_multiple_of(256) {
-                self.ledger.lock().settle(self.scene.now());
-                self.sweep().await;
+            if self.operations.is_multiple_of(256) {
+                self.log.lock().settle(self.state.now());
+                self.remove_unsure().await;
             }
         }
         self.finish().await
     }
 
-    async fn take(&mut self, step: Step) {
-        match step.kind {
-            Kind::Get | Kind::Remove => self.get(step.register).await,
-            Kind::Select => self.select(step.register).await,
-            Kind::Upsert => self.upsert(step.register, &step.padding).await,
-            Kind::DurableUpsert => self.upsert_shared(step.shared, &step.padding).await,
-            Kind::Insert | Kind::InsertStatement => {
-                let id = String::new();
-                let padding = &step.padding;
-                let value = Value::Document { id, padding };
-                if let Some(made) = self.insert(step.kind, value).await {
-                    self.check_later(made, Content::Itself);
-                }
+    async fn execute(&mut self, planned: PlannedOperation) {
+        match planned.kind {
+            OpKind::Get | OpKind::Remove => self.get(planned.register).await,
+            OpKind::Select => self.select(planned.register).await,
+            OpKind::Upsert => self.upsert(planned.register, &planned.padding).await,
+            OpKind::DurableUpsert => self.upsert_shared(planned.shared, &planned.padding).await,
+            OpKind::Insert | OpKind::InsertStatement => {
+                let value = |id| document(id, &planned.padding);
+                let inserted = self.insert(planned.kind, value).await;
+                self.read_backs.extend(inserted);
             }
-            Kind::Increment => self.increment().await,
-            Kind::Append => self.append().await,
-            Kind::ArrayAppend => self.array_append().await,
-            Kind::Lock if self.scene.is_locking() && self.registers[step.register].exists() => {
-                self.upsert_locked(step.register, &step.padding).await;
+            OpKind::Increment => self.increment().await,
+            OpKind::Append | OpKind::ArrayAppend => self.append(planned.kind).await,
+            OpKind::Lock
+                if self.state.is_locking() && self.registers[planned.register].exists() =>
+            {
+                self.upsert_locked(planned.register, &planned.padding).await;
             }
-            Kind::Lock => self.get(step.register).await,
+            OpKind::Lock => self.get(planned.register).await,
         }
     }
 }
 
-fn document(token: Token, padding: &str) -> Value<'_> {
-    let id = token.to_string();
+fn document(id: WriteId, padding: &str) -> Value<'_> {
+    let id = id.to_string();
     Value::Document { id, padding }
 }

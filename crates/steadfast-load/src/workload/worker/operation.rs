@@ -1,67 +1,77 @@
-//! One operation: timed, entered into the ledger, and its error explained.
+//! One operation: measured, logged, and its error explained by a fault.
 
 use std::time::Duration;
 
-use super::super::kind::Kind;
+use super::super::kind::OpKind;
 use super::Worker;
-use crate::accounting::{Outcome, Violation, Wrong};
-use crate::client::{Client, Nature, Trouble};
-use crate::token::Token;
+use crate::accounting::{Violation, ViolationKind, WriteOutcome};
+use crate::client::{Client, ClientError, ErrorClass};
+use crate::write_id::WriteId;
 
-/// How long a worker rests whose credentials were refused.
+/// The pause after rejected credentials.
 const LOCKED_OUT: Duration = Duration::from_millis(5);
 
 impl<C: Client> Worker<C> {
-    /// Makes a write to its end, and enters it into the ledger.
+    /// Completes a write and records its outcome.
     pub(super) async fn write(
         &self,
-        kind: Kind,
-        token: Token,
+        kind: OpKind,
+        id: WriteId,
         key: &str,
-        written: impl Future<Output = Result<(), Trouble>>,
-    ) -> Outcome {
+        written: impl Future<Output = Result<(), ClientError>>,
+    ) -> WriteOutcome {
         let ended = self.timed(kind, written).await;
         let (outcome, history) = match &ended {
-            Ok(()) => (Outcome::Acknowledged, None),
-            Err(trouble) if trouble.ambiguous => (Outcome::Ambiguous, Some(&*trouble.history)),
-            Err(trouble) => (Outcome::Failed, Some(&*trouble.history)),
+            Ok(()) => (WriteOutcome::Acknowledged, None),
+            Err(error) if error.ambiguous => (WriteOutcome::Ambiguous, Some(&*error.history)),
+            Err(error) => (WriteOutcome::Failed, Some(&*error.history)),
         };
-        let now = self.scene.now();
-        self.ledger.lock().ended(token, outcome, history, now);
-        if let Err(trouble) = &ended {
-            self.explain(kind, key, trouble);
+        let now = self.state.now();
+        self.log.lock().ended(id, outcome, history, now);
+        if let Err(error) = &ended {
+            self.explain(kind, key, error);
         }
         outcome
     }
 
     pub(super) async fn timed<T>(
         &self,
-        kind: Kind,
-        operation: impl Future<Output = Result<T, Trouble>>,
-    ) -> Result<T, Trouble> {
-        let began = self.lane.begin();
+        kind: OpKind,
+        operation: impl Future<Output = Result<T, ClientError>>,
+    ) -> Result<T, ClientError> {
+        let began = self.stats.begin();
         let ended = operation.await;
-        self.lane.end(kind, began, ended.as_ref().err());
-        if let Err(trouble) = &ended
-            && trouble.nature == Nature::Authentication
+        self.stats.end(kind, began, ended.as_ref().err());
+        if let Err(error) = &ended
+            && error.class == ErrorClass::Authentication
         {
-            // Who is refused at once and tries again at once does nothing else.
+            // Without a pause, workers would only repeat rejected operations.
             tokio::time::sleep(LOCKED_OUT).await;
         }
         ended
     }
 
-    /// Notes an error that nothing explains.
-    pub(super) fn explain(&self, kind: Kind, key: &str, trouble: &Trouble) {
-        let why = match trouble.nature {
-            Nature::Explained => return,
-            Nature::Authentication if self.scene.may_refuse_credentials() => return,
-            Nature::Authentication => "the credentials were refused, and were right",
-            Nature::NotFound => "a document that is there was not found",
-            Nature::Unexplained => "no fault explains this error",
+    /// Records a violation if no fault explains the error.
+    pub(super) fn explain(&self, kind: OpKind, key: &str, error: &ClientError) {
+        let why = match error.class {
+            ErrorClass::Explained => return,
+            ErrorClass::Authentication if self.state.may_refuse_credentials() => return,
+            ErrorClass::Authentication => "valid credentials were rejected",
+            ErrorClass::NotFound => "an existing document was not found",
+            ErrorClass::Unexplained => "no fault explains this error",
         };
-        let violation = Violation::of(Wrong::Unexplained(why), kind.name(), key);
-        let violation = violation.with_history(&*trouble.history);
-        self.ledger.lock().violate(violation);
+        let violation = Violation::new(ViolationKind::Unexplained(why), kind.name(), key);
+        let violation = violation.with_history(&*error.history);
+        self.log.lock().violate(violation);
+    }
+
+    pub(super) fn violate(
+        &self,
+        kind: ViolationKind,
+        operation: &'static str,
+        subject: impl Into<String>,
+    ) {
+        let violation = Violation::new(kind, operation, subject);
+        self.log.lock().violate(violation);
     }
 }

@@ -1,109 +1,102 @@
-//! Documents that are written again and again: each read must find the last write.
+//! Registers: documents that the worker overwrites. Each read must find the last write.
 
 use std::time::Duration;
 
 use super::super::keys;
-use super::super::kind::Kind;
+use super::super::kind::OpKind;
 use super::{Worker, document};
-use crate::accounting::{Outcome, Violation, Wrong};
-use crate::client::{Client, Nature};
-use crate::token::Token;
+use crate::accounting::{ViolationKind, WriteOutcome};
+use crate::client::Client;
+use crate::write_id::WriteId;
 
-/// How long a document stays locked, unless its unlocking is lost.
+/// How long a document stays locked, unless the unlock is lost.
 const LOCKED: Duration = Duration::from_millis(30);
 
 impl<C: Client> Worker<C> {
     pub(super) async fn get(&self, register: usize) {
         let key = self.register(register);
-        match self.timed(Kind::Get, self.client.get(&key)).await {
+        match self.timed(OpKind::Get, self.client.get(&key)).await {
             Ok(document) => self.check_register(register, &key, Some(&document)),
-            Err(trouble) if trouble.nature == Nature::NotFound => {
+            Err(error) if error.is_not_found() => {
                 self.check_register(register, &key, None);
             }
-            Err(trouble) => self.explain(Kind::Get, &key, &trouble),
+            Err(error) => self.explain(OpKind::Get, &key, &error),
         }
     }
 
-    /// What was read must be the last write, or one that may have been applied.
+    /// Checks that a read found the last acknowledged write, or an ambiguous one.
     pub(super) fn check_register(&self, register: usize, key: &str, document: Option<&[u8]>) {
-        let found = document.map(Token::find);
+        let found = document.map(WriteId::find);
         if found == Some(None) {
-            let why = "what was read is no document of this run";
-            return self.suspect(Kind::Get, key, why);
+            let kind = ViolationKind::Unexplained("the document is not of this run");
+            return self.violate(kind, OpKind::Get.name(), key);
         }
-        self.compare(Kind::Get, register, key, found.flatten());
+        self.compare(OpKind::Get, register, key, found.flatten());
     }
 
     pub(super) async fn select(&self, register: usize) {
         let key = self.register(register);
-        match self.timed(Kind::Select, self.client.select(&key)).await {
+        match self.timed(OpKind::Select, self.client.select(&key)).await {
             Ok(id) => {
-                let found = id.and_then(|id| Token::find(id.as_bytes()));
-                self.compare(Kind::Select, register, &key, found);
+                let found = id.and_then(|id| WriteId::find(id.as_bytes()));
+                self.compare(OpKind::Select, register, &key, found);
             }
-            Err(trouble) => self.explain(Kind::Select, &key, &trouble),
+            Err(error) => self.explain(OpKind::Select, &key, &error),
         }
     }
 
     pub(super) async fn upsert(&mut self, register: usize, padding: &str) {
         let key = self.register(register);
-        let (token, outcome) = self.write_register(&key, padding).await;
-        self.registers[register].ended(token, outcome, self.scene.now(), self.scene.late);
+        let (id, outcome) = self.write_register(&key, padding).await;
+        self.registers[register].ended(id, outcome, self.state.now(), self.state.late);
     }
 
-    /// Writes a document that is locked meanwhile: it has to wait for the end of the lock.
+    /// Writes a document that is locked at the same time, so that the write has to wait.
     pub(super) async fn upsert_locked(&mut self, register: usize, padding: &str) {
         let key = self.register(register);
-        let locked = self.timed(Kind::Lock, self.client.lock(&key)).await;
+        let locked = self.timed(OpKind::Lock, self.client.lock(&key)).await;
         let unlock = async {
             match locked {
                 Ok(cas) => {
                     tokio::time::sleep(LOCKED).await;
-                    // A lock that went away meanwhile, by its time or with its node, is no harm.
+                    // The lock may have expired, or its node may have crashed.
                     let _ = self.client.unlock(&key, cas).await;
                 }
-                Err(trouble) => self.explain(Kind::Lock, &key, &trouble),
+                Err(error) => self.explain(OpKind::Lock, &key, &error),
             }
         };
-        let ((), (token, outcome)) = tokio::join!(unlock, self.write_register(&key, padding));
-        self.registers[register].ended(token, outcome, self.scene.now(), self.scene.late);
+        let ((), (id, outcome)) = tokio::join!(unlock, self.write_register(&key, padding));
+        self.registers[register].ended(id, outcome, self.state.now(), self.state.late);
     }
 
-    async fn write_register(&self, key: &str, padding: &str) -> (Token, Outcome) {
-        let token = self.ledger.lock().begin(Kind::Upsert);
-        let value = document(token, padding);
+    async fn write_register(&self, key: &str, padding: &str) -> (WriteId, WriteOutcome) {
+        let id = self.log.lock().begin(OpKind::Upsert);
+        let value = document(id, padding);
         let written = self.client.upsert(key, &value, false);
-        (token, self.write(Kind::Upsert, token, key, written).await)
+        (id, self.write(OpKind::Upsert, id, key, written).await)
     }
 
     pub(super) async fn upsert_shared(&self, shared: usize, padding: &str) {
-        let key = keys::shared(&self.scene.prefix, shared);
-        let token = self.ledger.lock().begin(Kind::DurableUpsert);
-        let value = document(token, padding);
+        let key = keys::shared(&self.state.prefix, shared);
+        let id = self.log.lock().begin(OpKind::DurableUpsert);
+        let value = document(id, padding);
         let written = self.client.upsert(&key, &value, true);
-        let began = self.scene.now();
-        let outcome = self.write(Kind::DurableUpsert, token, &key, written).await;
-        let span = (began, self.scene.now());
-        let late = self.scene.late;
-        self.scene.shared.ended(shared, token, outcome, span, late);
+        let began = self.state.now();
+        let outcome = self.write(OpKind::DurableUpsert, id, &key, written).await;
+        let span = (began, self.state.now());
+        let late = self.state.late;
+        self.state.shared.ended(shared, id, outcome, span, late);
     }
 
-    fn compare(&self, kind: Kind, register: usize, key: &str, found: Option<Token>) {
+    fn compare(&self, kind: OpKind, register: usize, key: &str, found: Option<WriteId>) {
         if !self.registers[register].may_be(found) {
-            let wrong = Wrong::Lost("a read did not find the last write that was acknowledged");
-            let found = found.map_or_else(|| "nothing".to_owned(), |token| token.to_string());
-            let what = format!("{key}, found {found}");
-            let violation = Violation::of(wrong, kind.name(), what);
-            self.ledger.lock().violate(violation);
+            let lost = ViolationKind::Lost("a read did not find the last acknowledged write");
+            let found = found.map_or_else(|| "nothing".to_owned(), |id| id.to_string());
+            self.violate(lost, kind.name(), format!("{key}, found {found}"));
         }
     }
 
-    fn suspect(&self, kind: Kind, key: &str, why: &'static str) {
-        let violation = Violation::of(Wrong::Unexplained(why), kind.name(), key);
-        self.ledger.lock().violate(violation);
-    }
-
     pub(super) fn register(&self, index: usize) -> String {
-        keys::register(&self.scene.prefix, self.number, index)
+        keys::register(&self.state.prefix, self.number, index)
     }
 }

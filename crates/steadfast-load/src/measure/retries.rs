@@ -1,53 +1,52 @@
-//! Retries and refusals, as the client counts them through the `metrics` facade.
+//! Retries and refusals that the client counts through the `metrics` facade.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use metrics::{
-    Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder as Facade, SharedString, Unit,
-};
+use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
 use parking_lot::Mutex;
 use serde::Serialize;
 
 const RETRIES: &str = "couchbase.client.retries";
 const REFUSALS: &str = "couchbase.client.refusals";
 
-/// Retries and refusals.
+/// Counts by two labels.
+type LabeledCounts = BTreeMap<(String, String), u64>;
+
+/// Numbers of retries and refusals.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Decisions {
+pub struct RetryCounts {
     /// Retries by reason and stage.
-    pub retries: BTreeMap<(String, String), u64>,
-    /// Refusals by cause and reason.
-    pub refusals: BTreeMap<(String, String), u64>,
+    pub retries: LabeledCounts,
+    /// Refusals by reason and cause.
+    pub refusals: LabeledCounts,
 }
 
-/// A retry or a refusal, as it stands in a report.
+/// Retries or refusals of one sort, for the report.
 #[derive(Clone, Debug, Serialize)]
-pub struct Decided {
-    /// Why the attempt failed.
-    pub reason: String,
-    /// Of a retry: how far the attempt had come.
+pub(crate) struct RetryCount {
+    pub(crate) reason: String,
+    /// Of a retry: the stage of the failed attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub stage: Option<String>,
-    /// Of a refusal: why it was not retried.
+    pub(crate) stage: Option<String>,
+    /// Of a refusal: its cause.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cause: Option<String>,
-    /// How often.
-    pub count: u64,
+    pub(crate) cause: Option<String>,
+    pub(crate) count: u64,
 }
 
-impl Decisions {
-    /// Those that were not yet counted then.
-    pub fn since(&self, before: &Self) -> Self {
+impl RetryCounts {
+    /// Returns those that were counted after `before`.
+    pub(crate) fn since(&self, before: &Self) -> Self {
         Self {
             retries: minus(&self.retries, &before.retries),
             refusals: minus(&self.refusals, &before.refusals),
         }
     }
 
-    /// Retries by reason alone.
-    pub fn retries_by_reason(&self) -> BTreeMap<String, u64> {
+    /// Returns the retries by reason alone.
+    pub(crate) fn retries_by_reason(&self) -> BTreeMap<String, u64> {
         let mut reasons = BTreeMap::new();
         for ((reason, _), count) in &self.retries {
             *reasons.entry(reason.clone()).or_default() += count;
@@ -55,40 +54,22 @@ impl Decisions {
         reasons
     }
 
-    /// Refusals by cause alone.
-    pub fn refusals_by_cause(&self) -> BTreeMap<String, u64> {
-        let mut causes = BTreeMap::new();
-        for ((cause, _), count) in &self.refusals {
-            *causes.entry(cause.clone()).or_default() += count;
-        }
-        causes
-    }
-
-    /// As they stand in a report.
-    pub(crate) fn listed(&self) -> (Vec<Decided>, Vec<Decided>) {
-        let retries = self.retries.iter().map(|((reason, stage), count)| Decided {
-            reason: reason.clone(),
-            stage: Some(stage.clone()),
-            cause: None,
-            count: *count,
-        });
-        let refusals = self
-            .refusals
-            .iter()
-            .map(|((cause, reason), count)| Decided {
+    /// Returns retries and refusals as lists for the report.
+    pub(crate) fn listed(&self) -> (Vec<RetryCount>, Vec<RetryCount>) {
+        let list = |counts: &LabeledCounts, is_retry: bool| {
+            let one = |((reason, label), count): (&(String, String), &u64)| RetryCount {
                 reason: reason.clone(),
-                stage: None,
-                cause: Some(cause.clone()),
+                stage: is_retry.then(|| label.clone()),
+                cause: (!is_retry).then(|| label.clone()),
                 count: *count,
-            });
-        (retries.collect(), refusals.collect())
+            };
+            counts.iter().map(one).collect()
+        };
+        (list(&self.retries, true), list(&self.refusals, false))
     }
 }
 
-fn minus(
-    now: &BTreeMap<(String, String), u64>,
-    before: &BTreeMap<(String, String), u64>,
-) -> BTreeMap<(String, String), u64> {
+fn minus(now: &LabeledCounts, before: &LabeledCounts) -> LabeledCounts {
     let less = |(labels, count): (&(String, String), &u64)| {
         let count = count - before.get(labels).copied().unwrap_or(0).min(*count);
         (count > 0).then(|| (labels.clone(), count))
@@ -96,46 +77,46 @@ fn minus(
     now.iter().filter_map(less).collect()
 }
 
-/// Counts retries and refusals for the whole process, and nothing else.
+/// Counts the retries and refusals of the whole process, and ignores other metrics.
 #[derive(Clone, Debug, Default)]
-pub struct Recorder {
+pub(crate) struct RetryRecorder {
     counters: Arc<Mutex<BTreeMap<Labels, Arc<AtomicU64>>>>,
 }
 
-/// Which counter, and its two labels.
+/// The name of a counter and its two labels.
 type Labels = (&'static str, String, String);
 
-impl Recorder {
-    /// The recorder of this process, which is installed when it is first asked for. If there is
-    /// another already, nothing is counted.
-    pub fn installed() -> &'static Self {
-        static RECORDER: OnceLock<Recorder> = OnceLock::new();
+impl RetryRecorder {
+    /// Returns the recorder of this process, and installs it first if necessary. If another
+    /// recorder is installed already, nothing is counted.
+    pub(crate) fn global() -> &'static Self {
+        static RECORDER: OnceLock<RetryRecorder> = OnceLock::new();
         RECORDER.get_or_init(|| {
             let recorder = Self::default();
             if metrics::set_global_recorder(recorder.clone()).is_err() {
-                tracing::warn!("there is another recorder of metrics: retries are not counted");
+                tracing::warn!("another recorder of metrics is installed: retries are not counted");
             }
             recorder
         })
     }
 
-    /// All so far.
-    pub fn decisions(&self) -> Decisions {
-        let mut decisions = Decisions::default();
+    /// Returns the counts so far.
+    pub(crate) fn retry_counts(&self) -> RetryCounts {
+        let mut retry_counts = RetryCounts::default();
         for ((name, first, second), count) in &*self.counters.lock() {
             let counts = if *name == RETRIES {
-                &mut decisions.retries
+                &mut retry_counts.retries
             } else {
-                &mut decisions.refusals
+                &mut retry_counts.refusals
             };
             let count = count.load(Ordering::Relaxed);
             counts.insert((first.clone(), second.clone()), count);
         }
-        decisions
+        retry_counts
     }
 }
 
-impl Facade for Recorder {
+impl Recorder for RetryRecorder {
     fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
     fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
     fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
@@ -147,7 +128,7 @@ impl Facade for Recorder {
         };
         let labels = match key.name() {
             RETRIES => (RETRIES, label("reason"), label("stage")),
-            REFUSALS => (REFUSALS, label("cause"), label("reason")),
+            REFUSALS => (REFUSALS, label("reason"), label("cause")),
             _ => return Counter::noop(),
         };
         let counter = self.counters.lock().entry(labels).or_default().clone();
@@ -168,8 +149,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn retries_and_refusals_are_counted_by_their_labels_and_nothing_else_is() {
-        let recorder = Recorder::default();
+    fn retries_and_refusals_are_counted_by_label_and_other_metrics_are_ignored() {
+        let recorder = RetryRecorder::default();
         metrics::with_local_recorder(&recorder, || {
             for _ in 0..3 {
                 metrics::counter!(RETRIES, "reason" => "KV_LOCKED", "stage" => "responded")
@@ -178,10 +159,11 @@ mod tests {
             metrics::counter!(REFUSALS, "reason" => "X", "cause" => "unsafe").increment(2);
             metrics::counter!("other").increment(9);
         });
-        let decisions = recorder.decisions();
-        assert_eq!(decisions.retries_by_reason()["KV_LOCKED"], 3);
-        assert_eq!(decisions.refusals_by_cause()["unsafe"], 2);
-        assert_eq!(decisions.retries.len() + decisions.refusals.len(), 2);
-        assert_eq!(decisions.since(&decisions), Decisions::default());
+        let retry_counts = recorder.retry_counts();
+        assert_eq!(retry_counts.retries_by_reason()["KV_LOCKED"], 3);
+        let refusal = ("X".to_owned(), "unsafe".to_owned());
+        assert_eq!(retry_counts.refusals[&refusal], 2);
+        assert_eq!(retry_counts.retries.len() + retry_counts.refusals.len(), 2);
+        assert_eq!(retry_counts.since(&retry_counts), RetryCounts::default());
     }
 }

@@ -1,42 +1,42 @@
-//! The report for machines is what its documentation says, field by field.
+//! The JSON report matches its documentation, field by field.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{Accounting, FORMAT, Left, Memory, Report};
-use crate::accounting::{Outcome, Totals, Violation, Wrong};
-use crate::calamity::{Chronicle, Mark, Played};
-use crate::measure::{Counts, Decided, Latency, Sample};
+use super::{Accounting, FORMAT, Leftovers, LoadReport, Memory};
+use crate::accounting::{Totals, Violation, ViolationKind, WriteOutcome};
+use crate::faults::{FaultLog, FaultTotals, InjectedFault};
+use crate::measure::{Latency, OperationCounts, RetryCount, Sample};
 
 const GUIDE: &str = include_str!("../../../../docs/load.md");
 
-/// A report that has everything.
-pub(super) fn full() -> Report {
+/// A report with a value in every field.
+pub(super) fn full() -> LoadReport {
     let text = || "text".to_owned();
     let sample = Sample {
         retries: BTreeMap::from([(text(), 1)]),
         resident_bytes: Some(1),
         ..Sample::default()
     };
-    let retry = Decided {
+    let retry = RetryCount {
         reason: text(),
         stage: Some(text()),
         cause: None,
         count: 1,
     };
-    let refusal = Decided {
+    let refusal = RetryCount {
         stage: None,
         cause: Some(text()),
         ..retry.clone()
     };
     let violation = Violation {
-        outcome: Some(Outcome::Ambiguous),
+        outcome: Some(WriteOutcome::Ambiguous),
         found: Some(1),
         history: Some(text()),
-        ..Violation::of(Wrong::Lost("because"), "upsert", "what")
+        ..Violation::new(ViolationKind::Lost("because"), "upsert", "subject")
     };
-    Report {
+    LoadReport {
         format: FORMAT,
         cluster: text(),
         client: text(),
@@ -47,10 +47,10 @@ pub(super) fn full() -> Report {
         planned_duration_s: 1.0,
         interrupted_after_s: Some(1.0),
         concurrency: 1,
-        operations: Counts {
+        operations: OperationCounts {
             by_kind: BTreeMap::from([("get", 1)]),
             errors: BTreeMap::from([(text(), 1)]),
-            ..Counts::default()
+            ..OperationCounts::default()
         },
         throughput_per_s: 1.0,
         latency: Latency::default(),
@@ -62,34 +62,34 @@ pub(super) fn full() -> Report {
             holds: false,
             violations: vec![violation],
         },
-        left: Left {
+        leftovers: Leftovers {
             documents: 1,
             example: Some(text()),
         },
-        calamity: Chronicle {
-            acts: vec![Played {
-                what: text(),
-                times: 1,
+        faults: FaultLog {
+            by_kind: vec![FaultTotals {
+                fault: text(),
+                count: 1,
                 duration_s: 1.0,
             }],
-            marks: vec![Mark {
-                what: text(),
+            injected: vec![InjectedFault {
+                fault: text(),
                 from_s: 1.0,
                 until_s: Some(2.0),
             }],
-            marks_forgotten: 0,
+            injected_dropped: 0,
         },
         timeline: vec![sample],
         memory: Some(Memory {
             first_bytes: 1,
-            most_bytes: 1,
+            max_bytes: 1,
             last_bytes: 1,
         }),
     }
 }
 
 #[test]
-fn every_field_is_in_the_guide_with_its_type_and_nothing_else_is() {
+fn the_guide_lists_exactly_the_fields_of_the_report_with_their_types() {
     let report: Value = serde_json::from_str(&full().to_json()).unwrap();
     let mut fields = BTreeSet::new();
     collect("", &report, &mut fields);
@@ -113,8 +113,8 @@ fn every_field_is_in_the_guide_with_its_type_and_nothing_else_is() {
 }
 
 #[test]
-fn what_did_not_happen_is_null_and_never_missing() {
-    let report = Report {
+fn a_field_without_a_value_is_null_and_not_missing() {
+    let report = LoadReport {
         interrupted_after_s: None,
         memory: None,
         ..full()
@@ -125,11 +125,23 @@ fn what_did_not_happen_is_null_and_never_missing() {
     assert_eq!(fields["memory"], Value::Null);
 }
 
-/// The paths of all fields, as `timeline[].ok: number`.
+#[test]
+fn the_maximum_of_memory_includes_the_final_value() {
+    let of = |samples: &[u64], now| {
+        let memory = Memory::new(samples.iter().copied(), now)?;
+        Some((memory.first_bytes, memory.max_bytes, memory.last_bytes))
+    };
+    assert_eq!(of(&[2, 5, 3], Some(4)), Some((2, 5, 4)));
+    assert_eq!(of(&[2, 5, 3], Some(7)), Some((2, 7, 7)));
+    assert_eq!(of(&[2], None), Some((2, 2, 2)));
+    assert_eq!(of(&[], Some(7)), None);
+}
+
+/// Collects the paths of all fields, such as `timeline[].ok: number`.
 fn collect(path: &str, value: &Value, fields: &mut BTreeSet<String>) {
     let kind = match value {
         Value::Object(members) => {
-            let names_are_data = ["by_kind", "errors", "retries"]
+            let names_are_data = ["operations.by_kind", "errors", "].retries"]
                 .iter()
                 .any(|name| path.ends_with(name));
             for (name, member) in members {

@@ -1,0 +1,176 @@
+//! Attributes the entries of the cluster's journal to writes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use steadfast_cluster::TestCluster;
+use steadfast_wire::Opcode;
+
+use super::violation::{Violation, ViolationKind};
+use super::write_log::WriteLog;
+use crate::workload::OpKind;
+use crate::workload::keys::{self, Owner};
+use crate::write_id::WriteId;
+
+/// How many entries are read at once: every write of the cluster waits while they are copied.
+const PAGE: usize = 512;
+
+/// The journal as far as it was read.
+pub(crate) struct JournalAudit {
+    logs: Vec<Arc<Mutex<WriteLog>>>,
+    /// For entries that belong to no worker.
+    unattributed: Arc<Mutex<WriteLog>>,
+    next: u64,
+    expected: ExpectedDocuments,
+}
+
+/// The final contents of documents, by the journal.
+#[derive(Default)]
+pub(crate) struct ExpectedDocuments {
+    /// The last write of each document that is overwritten.
+    pub(crate) last: HashMap<Vec<u8>, WriteId>,
+    /// The sum of each counter.
+    pub(crate) sums: HashMap<Vec<u8>, u64>,
+}
+
+impl JournalAudit {
+    /// Creates an audit for the logs of workers, by their numbers.
+    pub(crate) fn new(logs: Vec<Arc<Mutex<WriteLog>>>, unattributed: Arc<Mutex<WriteLog>>) -> Self {
+        Self {
+            logs,
+            unattributed,
+            next: 0,
+            expected: ExpectedDocuments::default(),
+        }
+    }
+
+    /// Reads new entries. Returns false if the journal dropped entries before they were read.
+    pub(crate) fn catch_up(&mut self, cluster: &TestCluster) -> bool {
+        let journal = cluster.journal();
+        loop {
+            let (entries, next) = journal.page(self.next, PAGE);
+            if entries
+                .first()
+                .is_some_and(|entry| entry.sequence != self.next)
+            {
+                return false;
+            }
+            for entry in &entries {
+                self.enter(entry.opcode, entry.key(), entry.argument.as_bytes());
+            }
+            self.next = next;
+            if entries.len() < PAGE {
+                return true;
+            }
+        }
+    }
+
+    pub(crate) fn finish(self) -> ExpectedDocuments {
+        self.expected
+    }
+
+    /// Enters one mutation of the journal.
+    pub(crate) fn enter(&mut self, opcode: Opcode, key: &[u8], argument: &[u8]) {
+        let write = identify(opcode, key, argument);
+        let write = write.and_then(|(id, kind)| {
+            let log = self.logs.get(usize::from(id.worker))?;
+            Some((id, kind, log))
+        });
+        let Some((id, kind, log)) = write else {
+            let why = "the journal has a write that this run did not make";
+            let key = String::from_utf8_lossy(key);
+            let violation = Violation::new(ViolationKind::Unexplained(why), "write", key);
+            return self.unattributed.lock().violate(violation);
+        };
+        log.lock().applied(id, kind);
+        match opcode {
+            Opcode::Set => {
+                self.expected.last.insert(key.to_vec(), id);
+            }
+            Opcode::Increment => {
+                let sum = self.expected.sums.entry(key.to_vec()).or_default();
+                *sum = sum.wrapping_add(id.number);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Returns the write behind an entry of the journal, and its kind. Documents that are made and
+/// removed have the id in their key, a counter adds the number of its write, and other documents
+/// contain the id. A worker writes into documents of its own only, except the shared ones.
+fn identify(opcode: Opcode, key: &[u8], argument: &[u8]) -> Option<(WriteId, OpKind)> {
+    let owner = keys::owner(key)?;
+    let (id, kind) = match (opcode, owner) {
+        (Opcode::Add, Owner::Made(made)) => (made, OpKind::Insert),
+        (Opcode::Delete, Owner::Made(made)) => (keys::removal_id(made), OpKind::Remove),
+        (Opcode::Increment, Owner::Made(WriteId { worker, .. })) => {
+            let number = u64::from_be_bytes(argument.get(..8)?.try_into().ok()?);
+            (WriteId { worker, number }, OpKind::Increment)
+        }
+        (Opcode::Append, Owner::Made(_)) => (WriteId::find(argument)?, OpKind::Append),
+        (Opcode::SubdocMultiMutation, Owner::Made(_)) => {
+            (WriteId::find(argument)?, OpKind::ArrayAppend)
+        }
+        (Opcode::Set, Owner::Worker(_)) => (WriteId::find(argument)?, OpKind::Upsert),
+        (Opcode::Set, Owner::All) => (WriteId::find(argument)?, OpKind::DurableUpsert),
+        _ => return None,
+    };
+    let own = match owner {
+        Owner::Made(made) => made.worker == id.worker,
+        Owner::Worker(worker) => worker == id.worker,
+        Owner::All => true,
+    };
+    own.then_some((id, kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_write_is_identified() {
+        let id = |number| WriteId { worker: 2, number };
+        let own = format!("i:{}", id(8));
+        let value = format!("{{\"id\":\"{}\"}}", id(5));
+        let spec = format!("\u{1}..a\"{}\"", id(6));
+        let delta = 77u64.to_be_bytes();
+        let of_worker = "r:0002:7";
+        for (opcode, key, argument, number, kind) in [
+            (Opcode::Add, &*own, value.as_bytes(), 8, OpKind::Insert),
+            (Opcode::Delete, &own, &[][..], 9, OpKind::Remove),
+            (Opcode::Set, of_worker, value.as_bytes(), 5, OpKind::Upsert),
+            (
+                Opcode::Set,
+                "s:12",
+                value.as_bytes(),
+                5,
+                OpKind::DurableUpsert,
+            ),
+            (Opcode::Append, &own, value.as_bytes(), 5, OpKind::Append),
+            (
+                Opcode::SubdocMultiMutation,
+                &own,
+                spec.as_bytes(),
+                6,
+                OpKind::ArrayAppend,
+            ),
+            (Opcode::Increment, &own, &delta[..], 77, OpKind::Increment),
+        ] {
+            let found = identify(opcode, key.as_bytes(), argument);
+            assert_eq!(found, Some((id(number), kind)), "{opcode}");
+        }
+        for (opcode, key, argument) in [
+            (Opcode::Set, of_worker, &b"{}"[..]),
+            (Opcode::Set, "r:0003:7", value.as_bytes()),
+            (Opcode::Set, &own, value.as_bytes()),
+            (Opcode::Append, of_worker, value.as_bytes()),
+            (Opcode::Increment, &own, b"1"),
+            (Opcode::Increment, "s:12", &delta),
+            (Opcode::Add, "other", value.as_bytes()),
+        ] {
+            assert_eq!(identify(opcode, key.as_bytes(), argument), None, "{key}");
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! One write, and the rules that it must obey.
+
+use serde::Serialize;
+
+use super::violation::ViolationKind;
+use crate::workload::OpKind;
+
+/// The outcome of a write as the client reported it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum WriteOutcome {
+    Acknowledged,
+    /// The write failed and was not applied.
+    Failed,
+    /// The write failed and may have been applied.
+    Ambiguous,
+}
+
+/// One write. A run holds those of many seconds, so it is small.
+#[derive(Clone, Debug)]
+pub(crate) struct WriteRecord {
+    pub(crate) kind: OpKind,
+    /// Whether the write began. False if its id is reserved for later.
+    pub(crate) begun: bool,
+    /// Whether a reserved id will not be used.
+    pub(crate) unused: bool,
+    pub(crate) outcome: Option<WriteOutcome>,
+    /// How often the journal has it.
+    pub(crate) applied: u8,
+    /// How often it was found when it was read back.
+    pub(crate) found: Option<u8>,
+    /// When it ended, in milliseconds of the run: enough for weeks.
+    pub(crate) ended_ms: u32,
+    /// The text of the error. Boxed twice, because few writes have one.
+    pub(crate) history: Option<Box<String>>,
+}
+
+impl WriteRecord {
+    pub(crate) fn new(kind: OpKind, begun: bool) -> Self {
+        Self {
+            kind,
+            begun,
+            unused: false,
+            outcome: None,
+            applied: 0,
+            found: None,
+            ended_ms: 0,
+            history: None,
+        }
+    }
+
+    /// Returns whether its outcome is known and it was read back where that is due. A failed write
+    /// is read back, too: it must not be there.
+    pub(crate) fn is_complete(&self) -> bool {
+        match self.outcome {
+            None => self.unused,
+            Some(_) => self.found.is_some() || !self.kind.is_read_back(),
+        }
+    }
+
+    /// Returns the violation, if there is one. Without a journal, the documents alone count.
+    pub(crate) fn judge(&self, has_journal: bool) -> Option<ViolationKind> {
+        use ViolationKind::{AppliedTwice, Lost, Unchecked, Unexplained};
+        let found = self.found.unwrap_or(0);
+        if self.applied > 1 || found > 1 {
+            return Some(AppliedTwice);
+        }
+        let Some(outcome) = self.outcome else {
+            return match (self.begun, self.applied + found) {
+                (true, _) => Some(Unexplained("the write never ended")),
+                (false, 0) => None,
+                (false, _) => Some(Unexplained("it was applied and never requested")),
+            };
+        };
+        match outcome {
+            WriteOutcome::Acknowledged if has_journal && self.applied == 0 => Some(Lost(
+                "it was acknowledged, and the journal does not have it",
+            )),
+            WriteOutcome::Acknowledged if self.found == Some(0) => Some(Lost(
+                "it was acknowledged, and its document does not have it",
+            )),
+            WriteOutcome::Acknowledged if self.found.is_none() && self.kind.is_read_back() => {
+                Some(Unchecked("it could not be read back"))
+            }
+            WriteOutcome::Ambiguous if has_journal && found > self.applied => {
+                Some(Unexplained("its document has it, and the journal does not"))
+            }
+            WriteOutcome::Failed if self.applied + found > 0 => Some(Unexplained(
+                "the client reported that it was not applied, and it was",
+            )),
+            WriteOutcome::Acknowledged | WriteOutcome::Failed | WriteOutcome::Ambiguous => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_small() {
+        assert_eq!(size_of::<WriteRecord>(), 24);
+    }
+
+    fn ended(outcome: WriteOutcome, applied: u8, found: Option<u8>) -> WriteRecord {
+        WriteRecord {
+            outcome: Some(outcome),
+            applied,
+            found,
+            ..WriteRecord::new(OpKind::Append, true)
+        }
+    }
+
+    #[test]
+    fn an_acknowledged_write_is_applied_exactly_once() {
+        assert_eq!(
+            ended(WriteOutcome::Acknowledged, 1, Some(1)).judge(true),
+            None
+        );
+        for (applied, found) in [(0, Some(1)), (1, Some(0)), (0, Some(0))] {
+            let wrong = ended(WriteOutcome::Acknowledged, applied, found).judge(true);
+            assert!(
+                matches!(wrong, Some(ViolationKind::Lost(_))),
+                "{applied} {found:?}"
+            );
+        }
+        for (applied, found) in [(2, Some(1)), (1, Some(2)), (2, None)] {
+            let wrong = ended(WriteOutcome::Acknowledged, applied, found).judge(true);
+            assert_eq!(wrong, Some(ViolationKind::AppliedTwice));
+        }
+    }
+
+    #[test]
+    fn a_failed_write_is_never_applied() {
+        assert_eq!(ended(WriteOutcome::Failed, 0, Some(0)).judge(true), None);
+        assert_eq!(ended(WriteOutcome::Failed, 0, None).judge(true), None);
+        for (applied, found) in [(1, None), (0, Some(1)), (1, Some(1))] {
+            let wrong = ended(WriteOutcome::Failed, applied, found).judge(true);
+            assert!(matches!(wrong, Some(ViolationKind::Unexplained(_))));
+        }
+        let wrong = ended(WriteOutcome::Failed, 2, None).judge(true);
+        assert_eq!(wrong, Some(ViolationKind::AppliedTwice));
+    }
+
+    #[test]
+    fn an_ambiguous_write_is_applied_at_most_once() {
+        for (applied, found) in [(0, Some(0)), (1, Some(1)), (1, None), (1, Some(0))] {
+            assert_eq!(
+                ended(WriteOutcome::Ambiguous, applied, found).judge(true),
+                None
+            );
+        }
+        let wrong = ended(WriteOutcome::Ambiguous, 0, Some(1));
+        assert!(matches!(
+            wrong.judge(true),
+            Some(ViolationKind::Unexplained(_))
+        ));
+        assert_eq!(wrong.judge(false), None);
+        let wrong = ended(WriteOutcome::Ambiguous, 2, Some(1)).judge(true);
+        assert_eq!(wrong, Some(ViolationKind::AppliedTwice));
+    }
+
+    #[test]
+    fn a_write_is_complete_only_after_it_was_read_back() {
+        for outcome in [
+            WriteOutcome::Acknowledged,
+            WriteOutcome::Failed,
+            WriteOutcome::Ambiguous,
+        ] {
+            assert!(!ended(outcome, 1, None).is_complete(), "{outcome:?}");
+            assert!(ended(outcome, 1, Some(1)).is_complete(), "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn a_write_that_never_ended_or_was_never_requested_is_unexplained() {
+        let begun = WriteRecord::new(OpKind::Append, true);
+        assert!(matches!(
+            begun.judge(true),
+            Some(ViolationKind::Unexplained(_))
+        ));
+        let mut reserved = WriteRecord::new(OpKind::Remove, false);
+        assert_eq!(reserved.judge(true), None);
+        reserved.applied = 1;
+        assert!(matches!(
+            reserved.judge(true),
+            Some(ViolationKind::Unexplained(_))
+        ));
+    }
+
+    #[test]
+    fn without_a_journal_the_documents_alone_count() {
+        assert_eq!(
+            ended(WriteOutcome::Acknowledged, 0, Some(1)).judge(false),
+            None
+        );
+        let wrong = ended(WriteOutcome::Acknowledged, 0, Some(0)).judge(false);
+        assert!(matches!(wrong, Some(ViolationKind::Lost(_))));
+        let wrong = ended(WriteOutcome::Acknowledged, 0, None).judge(false);
+        assert!(matches!(wrong, Some(ViolationKind::Unchecked(_))));
+    }
+}

@@ -1,0 +1,419 @@
+//! The writes of one worker, each until it is settled.
+//!
+//! A write is settled when its outcome is known, it was read back where that is due, and
+//! enough time has passed that a late request can no longer apply it. Then it is judged,
+//! counted and dropped, so that a long run needs no more memory than a short one. An entry
+//! of the journal for a settled write is a violation in itself.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::violation::{Violation, ViolationKind};
+use super::write::{WriteOutcome, WriteRecord};
+use crate::workload::OpKind;
+use crate::write_id::WriteId;
+
+/// How many violations of each kind are kept in full; all are counted. The limit is per kind,
+/// because many reads can meet one wrong write.
+pub(crate) const KEPT: u64 = 20;
+
+/// How many repeated removals are remembered: more than the journal reader is ever behind.
+const REPEATED: usize = 1024;
+/// The capacity that is always kept.
+const CAPACITY: usize = 1024;
+
+/// The writes of one worker.
+#[derive(Debug)]
+pub(crate) struct WriteLog {
+    worker: u16,
+    has_journal: bool,
+    /// How long after its end a write may still be applied.
+    late: Duration,
+    /// The number of the oldest record.
+    first: u64,
+    records: VecDeque<WriteRecord>,
+    /// Settled removals whose documents were removed once more.
+    repeated: BTreeSet<u64>,
+    totals: Totals,
+    violations: Vec<Violation>,
+}
+
+/// Counts of writes and violations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Totals {
+    pub(crate) writes: u64,
+    pub(crate) acknowledged: u64,
+    pub(crate) failed: u64,
+    pub(crate) ambiguous: u64,
+    pub(crate) ambiguous_applied: u64,
+    pub(crate) lost: u64,
+    pub(crate) applied_twice: u64,
+    pub(crate) unexplained: u64,
+    pub(crate) unchecked: u64,
+}
+
+impl WriteLog {
+    /// Creates an empty log. `late` must exceed every timeout of the workload, which is also the
+    /// longest that a server works on a write.
+    pub(crate) fn new(worker: u16, has_journal: bool, late: Duration) -> Self {
+        Self {
+            worker,
+            has_journal,
+            late,
+            first: 0,
+            records: VecDeque::new(),
+            repeated: BTreeSet::new(),
+            totals: Totals::default(),
+            violations: Vec::new(),
+        }
+    }
+
+    /// Begins a write.
+    pub(crate) fn begin(&mut self, kind: OpKind) -> WriteId {
+        self.add(WriteRecord::new(kind, true))
+    }
+
+    /// Reserves an id for a write that may begin later.
+    pub(crate) fn reserve(&mut self, kind: OpKind) -> WriteId {
+        self.add(WriteRecord::new(kind, false))
+    }
+
+    /// Begins the write of a reserved id.
+    pub(crate) fn begin_reserved(&mut self, id: WriteId) {
+        if let Some(record) = self.record(id) {
+            record.begun = true;
+        }
+    }
+
+    /// Gives up a reserved id.
+    pub(crate) fn cancel_reserved(&mut self, id: WriteId, now: Duration) {
+        if let Some(record) = self.record(id) {
+            record.unused = true;
+            record.ended_ms = millis(now);
+        }
+    }
+
+    /// Records the outcome of a write.
+    pub(crate) fn ended(
+        &mut self,
+        id: WriteId,
+        outcome: WriteOutcome,
+        history: Option<&str>,
+        now: Duration,
+    ) {
+        if let Some(record) = self.record(id) {
+            record.outcome = Some(outcome);
+            record.history = history.map(|text| Box::new(text.to_owned()));
+            record.ended_ms = millis(now);
+        }
+    }
+
+    /// Records an entry of the journal, which looks like a write of this kind.
+    pub(crate) fn applied(&mut self, id: WriteId, kind: OpKind) {
+        let settled = id.number < self.first;
+        if settled && kind == OpKind::Remove && self.repeated.remove(&id.number) {
+            return;
+        }
+        let why = match self.record(id) {
+            Some(record) => {
+                record.applied = record.applied.saturating_add(1);
+                if record.kind.journaled_as() == Some(kind) {
+                    return;
+                }
+                "it was applied as another kind of write"
+            }
+            None if settled => "it was applied long after it had ended",
+            None => "the journal has a write that no worker made",
+        };
+        let kind = ViolationKind::Unexplained(why);
+        self.violate(Violation::new(kind, "write", id.to_string()));
+    }
+
+    /// Allows the document of a settled removal to be removed once more: one more entry of the
+    /// journal is then expected. Returns false if the removal is not settled.
+    pub(crate) fn repeat_removal(&mut self, removal: WriteId) -> bool {
+        let settled = removal.number < self.first;
+        if settled {
+            self.repeated.insert(removal.number);
+            if self.repeated.len() > REPEATED {
+                self.repeated.pop_first();
+            }
+        }
+        settled
+    }
+
+    /// Records how often a write was found when it was read back.
+    pub(crate) fn found(&mut self, id: WriteId, times: usize) {
+        if let Some(record) = self.record(id) {
+            record.found = Some(u8::try_from(times).unwrap_or(u8::MAX));
+        }
+    }
+
+    /// Records a violation.
+    pub(crate) fn violate(&mut self, violation: Violation) {
+        let count = match violation.kind {
+            ViolationKind::Lost(_) => &mut self.totals.lost,
+            ViolationKind::AppliedTwice => &mut self.totals.applied_twice,
+            ViolationKind::Unexplained(_) => &mut self.totals.unexplained,
+            ViolationKind::Unchecked(_) => &mut self.totals.unchecked,
+        };
+        *count += 1;
+        if *count <= KEPT {
+            self.violations.push(violation);
+        }
+    }
+
+    /// Judges and drops the writes that are settled by now.
+    pub(crate) fn settle(&mut self, now: Duration) {
+        let (now, late) = (millis(now), millis(self.late));
+        while let Some(oldest) = self.records.front()
+            && (oldest.is_complete() && now.saturating_sub(oldest.ended_ms) > late)
+        {
+            self.settle_oldest();
+        }
+        // The memory of a burst is freed when it is over.
+        if self.records.capacity() > CAPACITY.max(4 * self.records.len()) {
+            self.records.shrink_to(CAPACITY.max(2 * self.records.len()));
+        }
+    }
+
+    /// Judges all writes and returns the result.
+    pub(crate) fn close(&mut self) -> (Totals, Vec<Violation>) {
+        while !self.records.is_empty() {
+            self.settle_oldest();
+        }
+        (self.totals, std::mem::take(&mut self.violations))
+    }
+
+    /// Returns the number of writes that are not settled.
+    pub(crate) fn unsettled(&self) -> usize {
+        self.records.len()
+    }
+
+    fn settle_oldest(&mut self) {
+        let Some(record) = self.records.pop_front() else {
+            return;
+        };
+        let id = WriteId {
+            worker: self.worker,
+            number: self.first,
+        };
+        self.first += 1;
+        self.totals.count(&record);
+        if let Some(kind) = record.judge(self.has_journal) {
+            self.violate(Violation {
+                kind,
+                operation: record.kind.name(),
+                subject: id.to_string(),
+                outcome: record.outcome,
+                applied: record.applied,
+                found: record.found,
+                history: record.history.map(|text| *text),
+            });
+        }
+    }
+
+    fn add(&mut self, record: WriteRecord) -> WriteId {
+        let number = self.first + self.records.len() as u64;
+        self.records.push_back(record);
+        WriteId {
+            worker: self.worker,
+            number,
+        }
+    }
+
+    fn record(&mut self, id: WriteId) -> Option<&mut WriteRecord> {
+        let at = id.number.checked_sub(self.first)?;
+        self.records.get_mut(usize::try_from(at).ok()?)
+    }
+}
+
+impl Totals {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.writes += other.writes;
+        self.acknowledged += other.acknowledged;
+        self.failed += other.failed;
+        self.ambiguous += other.ambiguous;
+        self.ambiguous_applied += other.ambiguous_applied;
+        self.lost += other.lost;
+        self.applied_twice += other.applied_twice;
+        self.unexplained += other.unexplained;
+        self.unchecked += other.unchecked;
+    }
+
+    /// Returns whether there is no violation and everything was checked.
+    pub(crate) fn holds(&self) -> bool {
+        !self.is_violated() && self.unchecked == 0
+    }
+
+    /// Returns whether there is a violation for certain.
+    pub(crate) fn is_violated(&self) -> bool {
+        self.lost + self.applied_twice + self.unexplained > 0
+    }
+
+    fn count(&mut self, record: &WriteRecord) {
+        self.writes += u64::from(record.begun);
+        match record.outcome {
+            Some(WriteOutcome::Acknowledged) => self.acknowledged += 1,
+            Some(WriteOutcome::Failed) => self.failed += 1,
+            Some(WriteOutcome::Ambiguous) => {
+                self.ambiguous += 1;
+                self.ambiguous_applied += u64::from(record.applied > 0);
+            }
+            None => {}
+        }
+    }
+}
+
+fn millis(time: Duration) -> u32 {
+    u32::try_from(time.as_millis()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Duration = Duration::ZERO;
+    const LATE: Duration = Duration::from_secs(15);
+
+    fn log() -> WriteLog {
+        WriteLog::new(3, true, LATE)
+    }
+
+    #[test]
+    fn a_correct_write_is_counted_and_dropped() {
+        let mut log = log();
+        let id = log.begin(OpKind::Upsert);
+        log.applied(id, OpKind::Upsert);
+        log.ended(id, WriteOutcome::Acknowledged, None, START);
+        log.settle(LATE);
+        assert_eq!(log.unsettled(), 1, "something may still come");
+        log.settle(LATE + Duration::from_millis(1));
+        assert_eq!(log.unsettled(), 0);
+        let (totals, violations) = log.close();
+        assert!(totals.holds() && violations.is_empty());
+        assert_eq!((totals.writes, totals.acknowledged), (1, 1));
+    }
+
+    #[test]
+    fn a_write_that_is_applied_after_it_was_settled_is_a_violation() {
+        let mut log = log();
+        let id = log.begin(OpKind::Upsert);
+        log.applied(id, OpKind::Upsert);
+        log.ended(id, WriteOutcome::Acknowledged, None, START);
+        log.settle(LATE * 2);
+        log.applied(id, OpKind::Upsert);
+        let (totals, violations) = log.close();
+        assert_eq!(totals.unexplained, 1);
+        assert!(violations[0].to_string().contains("long after"));
+    }
+
+    #[test]
+    fn a_journal_entry_without_a_write_is_a_violation() {
+        let mut log = log();
+        let id = WriteId {
+            worker: 3,
+            number: 9,
+        };
+        log.applied(id, OpKind::Append);
+        assert_eq!(log.close().0.unexplained, 1);
+    }
+
+    #[test]
+    fn a_write_that_was_applied_as_another_kind_is_a_violation() {
+        let mut log = log();
+        let id = log.begin(OpKind::Append);
+        log.applied(id, OpKind::ArrayAppend);
+        log.ended(id, WriteOutcome::Ambiguous, None, START);
+        assert_eq!(log.close().0.unexplained, 1);
+    }
+
+    #[test]
+    fn a_write_is_kept_until_it_was_read_back() {
+        let mut log = log();
+        let id = log.begin(OpKind::Append);
+        log.applied(id, OpKind::Append);
+        log.ended(id, WriteOutcome::Acknowledged, None, START);
+        log.settle(LATE * 2);
+        assert_eq!(log.unsettled(), 1);
+        log.found(id, 1);
+        log.settle(LATE * 2);
+        assert_eq!(log.unsettled(), 0);
+        assert!(log.close().0.holds());
+    }
+
+    #[test]
+    fn a_cancelled_reservation_does_not_block_later_writes() {
+        let mut log = log();
+        let reserved = log.reserve(OpKind::Remove);
+        log.settle(LATE * 2);
+        assert_eq!(log.unsettled(), 1);
+        log.cancel_reserved(reserved, START);
+        log.settle(LATE * 2);
+        assert_eq!(log.unsettled(), 0);
+        let (totals, _) = log.close();
+        assert_eq!((totals.writes, totals.holds()), (0, true));
+    }
+
+    #[test]
+    fn a_settled_removal_may_be_repeated_once() {
+        let mut log = WriteLog::new(1, true, LATE);
+        let removal = log.begin(OpKind::Remove);
+        log.ended(removal, WriteOutcome::Ambiguous, None, START);
+        assert!(!log.repeat_removal(removal), "it may still be applied");
+        log.settle(LATE + Duration::from_millis(1));
+        assert!(log.repeat_removal(removal));
+        log.applied(removal, OpKind::Remove);
+        assert!(log.totals.holds());
+        log.applied(removal, OpKind::Remove);
+        assert_eq!(log.totals.unexplained, 1);
+    }
+
+    #[test]
+    fn the_memory_of_a_burst_is_freed() {
+        let mut log = WriteLog::new(1, false, LATE);
+        for _ in 0..100_000 {
+            let id = log.begin(OpKind::Upsert);
+            log.ended(id, WriteOutcome::Failed, None, START);
+        }
+        assert!(log.records.capacity() >= 100_000);
+        log.settle(LATE + Duration::from_millis(1));
+        assert!(log.records.capacity() <= 2 * CAPACITY);
+        assert_eq!(log.close().0.failed, 100_000);
+    }
+
+    #[test]
+    fn a_violation_prints_its_history() {
+        let mut log = log();
+        let id = log.begin(OpKind::Increment);
+        log.applied(id, OpKind::Increment);
+        log.applied(id, OpKind::Increment);
+        let history = "increment cancelled\n#1 0 ms closed";
+        log.ended(id, WriteOutcome::Ambiguous, Some(history), START);
+        let (totals, violations) = log.close();
+        assert_eq!(totals.applied_twice, 1);
+        assert_eq!((totals.ambiguous, totals.ambiguous_applied), (1, 1));
+        let text = violations[0].to_string();
+        assert!(
+            text.starts_with("increment 0003-000000000000: applied twice"),
+            "{text}"
+        );
+        assert!(
+            text.contains("applied 2 times") && text.contains("\n    #1 0 ms"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn violations_beyond_the_limit_are_counted() {
+        let mut log = log();
+        for _ in 0..100 {
+            let id = log.begin(OpKind::Upsert);
+            log.ended(id, WriteOutcome::Acknowledged, None, START);
+        }
+        let (totals, violations) = log.close();
+        assert_eq!((totals.lost, violations.len() as u64), (100, KEPT));
+    }
+}

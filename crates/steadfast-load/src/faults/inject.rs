@@ -1,0 +1,193 @@
+//! Injects the faults of a schedule into a cluster.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use steadfast_cluster::fault::{Condition, Fault, FaultGuard, Schedule};
+use steadfast_cluster::topology::Rebalance;
+use steadfast_cluster::users::Rights;
+use steadfast_cluster::{ClusterError, NodeId, Service, TestCluster};
+use steadfast_wire::{Opcode, Status};
+
+use super::kind::FaultKind;
+use super::log::FaultLog;
+use super::schedule::ScheduledFault;
+use crate::embedded::USER;
+use crate::workload::RunState;
+
+/// The commands of the workload, which rules hit.
+const COMMANDS: [Opcode; 7] = [
+    Opcode::Get,
+    Opcode::Set,
+    Opcode::Add,
+    Opcode::Delete,
+    Opcode::Increment,
+    Opcode::Append,
+    Opcode::SubdocMultiMutation,
+];
+/// The share of requests that fail temporarily.
+const TEMPORARY: f64 = 0.1;
+/// A rule for a single request spares fewer requests than this before it.
+const SPARED: u64 = 20;
+/// The number of steps of a rebalance.
+const STEPS: u32 = 24;
+
+/// Plays schedules on a cluster.
+pub(crate) struct FaultInjector {
+    pub(crate) cluster: TestCluster,
+    pub(crate) state: Arc<RunState>,
+    /// Gives the client its new password.
+    pub(crate) set_password: Box<dyn Fn(&str) + Send + Sync>,
+    /// The timeout of operations: later answers are late.
+    pub(crate) timeout: Duration,
+    pub(crate) log: Arc<Mutex<FaultLog>>,
+}
+
+impl FaultInjector {
+    /// Plays a schedule whose times count from `start` in the time of the run. If the run ends
+    /// first, the active fault is completed at once: a crashed node restarts, a rebalance
+    /// completes, the client learns its new password.
+    ///
+    /// Dropping the future leaves the cluster in its current state and removes its rules.
+    ///
+    /// # Errors
+    /// If the cluster rejects a topology change.
+    pub(crate) async fn play(
+        &self,
+        schedule: Schedule<ScheduledFault>,
+        start: Duration,
+    ) -> Result<(), ClusterError> {
+        for (at, fault) in schedule {
+            let wait = (start + at).saturating_sub(self.state.now());
+            self.state.wait(wait).await;
+            if self.state.has_ended() {
+                break;
+            }
+            self.log
+                .lock()
+                .begin(&fault, self.state.now().as_secs_f64());
+            let with = async {
+                match fault.with {
+                    Some(kind) => self.hold_rules(kind, &fault).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                injected = self.inject(&fault) => injected?,
+                () = with => {}
+            }
+            self.state.set_locking(false);
+            self.log.lock().end(&fault, self.state.now().as_secs_f64());
+        }
+        Ok(())
+    }
+
+    async fn inject(&self, fault: &ScheduledFault) -> Result<(), ClusterError> {
+        let lasts = fault.lasts;
+        let nodes = self.cluster.nodes();
+        let node = nodes[fault.node % nodes.len()];
+        let cluster = &self.cluster;
+        match fault.kind {
+            FaultKind::RebalanceIn => {
+                let (_, rebalance) = cluster.begin_rebalance_in().await?;
+                self.rebalance(rebalance, lasts).await;
+            }
+            FaultKind::RebalanceOut => {
+                let rebalance = cluster.begin_rebalance_out(node).await?;
+                self.rebalance(rebalance, lasts).await;
+            }
+            FaultKind::FailOver => {
+                cluster.fail_over(node).await?;
+                self.state.wait(lasts / 4).await;
+                cluster.recover(node).await?;
+                let rebalance = cluster.begin_rebalance().await?;
+                self.rebalance(rebalance, lasts / 2).await;
+            }
+            FaultKind::Crash => {
+                cluster.crash(node).await?;
+                self.state.wait(lasts * 2 / 3).await;
+                cluster.restart(node).await?;
+            }
+            FaultKind::RotatedPassword => self.rotate_password(fault, nodes).await,
+            FaultKind::TemporaryFailures
+            | FaultKind::LockedDocuments
+            | FaultKind::CutBeforeReading
+            | FaultKind::CutBeforeApplying
+            | FaultKind::CutAfterApplying
+            | FaultKind::CutMidResponse
+            | FaultKind::SlowNode
+            | FaultKind::LateAnswers => {
+                tokio::select! {
+                    () = self.hold_rules(fault.kind, fault) => {}
+                    () = self.state.wait(lasts) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the rules of a fault in force. Never ends; dropping the future removes them.
+    async fn hold_rules(&self, kind: FaultKind, fault: &ScheduledFault) {
+        let mut random = fastrand::Rng::with_seed(fault.seed);
+        let mut permanent = Vec::new();
+        match kind {
+            FaultKind::TemporaryFailures => permanent.extend(COMMANDS.map(|opcode| {
+                let some = Fault::on(opcode).probability(TEMPORARY);
+                let some = some.seed(random.u64(..));
+                self.cluster.fault(some.answer(Status::TemporaryFailure))
+            })),
+            FaultKind::SlowNode => {
+                let nodes = self.cluster.nodes();
+                let node = nodes[fault.node % nodes.len()];
+                let by = Duration::from_millis(10 + fault.seed % 40);
+                let slow = Fault::on_service(Service::Kv).node(node).delay(by);
+                permanent.push(self.cluster.fault(slow));
+            }
+            FaultKind::LockedDocuments => self.state.set_locking(true),
+            _ => {}
+        }
+        let Some((effect, rounds)) = kind.single_effect(self.timeout) else {
+            return std::future::pending().await;
+        };
+        loop {
+            // Each rule hits one request; the next round replaces those that did.
+            let commands = COMMANDS.map(|opcode| Fault::on(opcode).skip(random.u64(..SPARED)));
+            let query = Fault::on_service(Service::Query);
+            let once =
+                |condition: Condition| self.cluster.fault(condition.times(1).then(effect.clone()));
+            let _single: Vec<FaultGuard> = commands.into_iter().chain([query]).map(once).collect();
+            tokio::time::sleep(fault.lasts / rounds).await;
+        }
+    }
+
+    /// Completes a rebalance in about this time.
+    async fn rebalance(
+        &self,
+        mut rebalance: Rebalance,
+        lasts: Duration,
+    ) {
+        let at_once = rebalance.remaining().div_ceil(STEPS as usize).max(1);
+        while rebalance.remaining() > 0 {
+            rebalance.step(at_once);
+            self.state.wait(lasts / STEPS).await;
+        }
+        rebalance.finish().await;
+    }
+
+    /// Changes the password and cuts the connections, one node after the other. Only then the
+    /// client learns the new password.
+    async fn rotate_password(&self, fault: &ScheduledFault, nodes: Vec<NodeId>) {
+        let password = format!("password-{:016x}", fault.seed);
+        self.state.credentials_refused();
+        self.cluster.users().put(USER, &password, Rights::admin());
+        for node in nodes {
+            let cut = Fault::on_service(Service::Kv).node(node).times(1);
+            let _cut = self.cluster.fault(cut.cut_before_reading());
+            self.state.wait(fault.lasts / 8).await;
+        }
+        (self.set_password)(&password);
+        self.state.credentials_renewed();
+        self.state.wait(fault.lasts / 2).await;
+    }
+}

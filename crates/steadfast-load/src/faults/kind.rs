@@ -1,0 +1,112 @@
+//! Kinds of faults that a run injects.
+
+use std::fmt;
+use std::time::Duration;
+
+use steadfast_cluster::fault::Effect;
+
+/// A fault that lasts for a while: rules of the cluster, or a topology change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum FaultKind {
+    /// Some requests are answered with a temporary failure.
+    TemporaryFailures,
+    /// Workers lock documents that others write.
+    LockedDocuments,
+    CutBeforeReading,
+    CutBeforeApplying,
+    CutAfterApplying,
+    CutMidResponse,
+    /// Every request to one node is delayed.
+    SlowNode,
+    /// Requests are applied, and answered after their timeout.
+    LateAnswers,
+    RebalanceIn,
+    RebalanceOut,
+    /// A node is failed over, recovers empty and gets its share back.
+    FailOver,
+    /// A node crashes and restarts with its data.
+    Crash,
+    /// The password changes, connections are cut, and the client learns it later.
+    RotatedPassword,
+}
+
+impl FaultKind {
+    pub(crate) const ALL: [Self; 13] = [
+        Self::TemporaryFailures,
+        Self::LockedDocuments,
+        Self::CutBeforeReading,
+        Self::CutBeforeApplying,
+        Self::CutAfterApplying,
+        Self::CutMidResponse,
+        Self::SlowNode,
+        Self::LateAnswers,
+        Self::RebalanceIn,
+        Self::RebalanceOut,
+        Self::FailOver,
+        Self::Crash,
+        Self::RotatedPassword,
+    ];
+
+    /// Returns whether it consists of rules, which can hold while nodes come and go.
+    pub(super) const fn is_rule(self) -> bool {
+        !matches!(
+            self,
+            Self::RebalanceIn
+                | Self::RebalanceOut
+                | Self::FailOver
+                | Self::Crash
+                | Self::RotatedPassword
+        )
+    }
+
+    /// Returns the number of nodes that it needs.
+    pub(super) const fn min_nodes(self) -> usize {
+        match self {
+            Self::FailOver | Self::RebalanceOut => 2,
+            _ => 1,
+        }
+    }
+
+    /// Returns its share of the time, relative to the others.
+    pub(super) const fn weight(self) -> u32 {
+        match self {
+            Self::RebalanceIn | Self::RebalanceOut | Self::FailOver => 3,
+            Self::Crash | Self::SlowNode | Self::RotatedPassword => 2,
+            _ => 1,
+        }
+    }
+
+    /// Returns the effect on single requests, and how often each command suffers it: late answers
+    /// only once, because each keeps a worker waiting for the whole timeout.
+    pub(super) fn single_effect(self, timeout: Duration) -> Option<(Effect, u32)> {
+        Some(match self {
+            Self::CutBeforeReading => (Effect::CutBeforeReading, 4),
+            Self::CutBeforeApplying => (Effect::CutBeforeApplying, 4),
+            Self::CutAfterApplying => (Effect::CutAfterApplying, 4),
+            Self::CutMidResponse => (Effect::CutMidResponse, 4),
+            Self::LateAnswers => (Effect::DelayAnswer(timeout + Duration::from_millis(200)), 1),
+            _ => return None,
+        })
+    }
+}
+
+/// The words of `steadfast fault` and `steadfast topology`.
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TemporaryFailures => "answer ETMPFAIL",
+            Self::LockedDocuments => "lock documents",
+            Self::CutBeforeReading => "cut-before-reading",
+            Self::CutBeforeApplying => "cut-before-applying",
+            Self::CutAfterApplying => "cut-after-applying",
+            Self::CutMidResponse => "cut-mid-response",
+            Self::SlowNode => "delay on one node",
+            Self::LateAnswers => "delay-answer",
+            Self::RebalanceIn => "rebalance-in",
+            Self::RebalanceOut => "rebalance-out",
+            Self::FailOver => "fail-over and recover",
+            Self::Crash => "crash and restart",
+            Self::RotatedPassword => "rotate the password",
+        })
+    }
+}

@@ -1,0 +1,18 @@
+//! Faults that a run injects into its cluster.
+//!
+//! The seed and the duration determine the [`schedule`]: every [`FaultKind`] once, in
+//! an order of its own. The [`FaultInjector`] plays it on the cluster and records it in the
+//! [`FaultLog`].
+
+mod inject;
+mod kind;
+mod log;
+mod schedule;
+
+pub(crate) use inject::FaultInjector;
+#[cfg(test)]
+pub(crate) use kind::FaultKind;
+#[cfg(test)]
+pub(crate) use log::FaultTotals;
+pub(crate) use log::{FaultLog, InjectedFault};
+pub(crate) use schedule::{ScheduledFault, schedule};

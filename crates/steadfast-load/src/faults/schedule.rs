@@ -1,0 +1,114 @@
+//! Generates the schedule of faults from the seed.
+
+use std::time::Duration;
+
+use steadfast_cluster::fault::Schedule;
+
+use super::kind::FaultKind;
+
+/// The share of the run before the first fault and after the last, in hundredths.
+const WARM_UP: u32 = 4;
+const COOL_DOWN: u32 = 8;
+
+/// A fault of the schedule.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ScheduledFault {
+    pub(crate) kind: FaultKind,
+    /// Rules that hold at the same time.
+    pub(crate) with: Option<FaultKind>,
+    pub(crate) lasts: Duration,
+    /// The node it affects: an index into the nodes of that moment, modulo their number.
+    pub(crate) node: usize,
+    /// Decides its random choices.
+    pub(crate) seed: u64,
+}
+
+/// Returns the schedule of a seed for a cluster of so many nodes: every fault that it allows,
+/// in random order. None begins before the one before it has ended.
+pub(crate) fn schedule(seed: u64, duration: Duration, nodes: usize) -> Schedule<ScheduledFault> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut kinds: Vec<FaultKind> = FaultKind::ALL
+        .into_iter()
+        .filter(|kind| nodes >= kind.min_nodes())
+        .collect();
+    random.shuffle(&mut kinds);
+    // A node leaves after another has joined, so that there are never fewer than at first.
+    let position = |wanted| kinds.iter().position(|kind| *kind == wanted);
+    if let (Some(joins), Some(leaves)) = (
+        position(FaultKind::RebalanceIn),
+        position(FaultKind::RebalanceOut),
+    ) && joins > leaves
+    {
+        kinds.swap(joins, leaves);
+    }
+    let rules: Vec<FaultKind> = kinds
+        .iter()
+        .copied()
+        .filter(|kind| kind.is_rule())
+        .collect();
+    let total: u32 = kinds.iter().map(|kind| kind.weight()).sum();
+    let available = duration * (100 - WARM_UP - COOL_DOWN) / 100;
+    let mut at = duration * WARM_UP / 100;
+    let mut schedule = Schedule::default();
+    for kind in kinds {
+        let lasts = available * kind.weight() / total;
+        // Real faults overlap, too.
+        let with = (!kind.is_rule() && random.bool())
+            .then(|| random.choice(rules.iter().copied()))
+            .flatten();
+        let fault = ScheduledFault {
+            kind,
+            with,
+            lasts,
+            node: random.usize(..64),
+            seed: random.u64(..),
+        };
+        let in_order = schedule.push(at, fault);
+        debug_assert!(in_order, "times only grow");
+        at += lasts;
+    }
+    schedule
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEN: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn a_seed_replays_the_same_schedule_and_another_seed_another_one() {
+        assert_eq!(schedule(4711, TEN, 3), schedule(4711, TEN, 3));
+        assert_ne!(schedule(4711, TEN, 3), schedule(4712, TEN, 3));
+    }
+
+    #[test]
+    fn every_schedule_has_every_fault_one_after_the_other_and_within_the_run() {
+        for seed in 0..200 {
+            let schedule = schedule(seed, TEN, 3);
+            let mut kinds: Vec<_> = schedule.iter().map(|(_, fault)| fault.kind).collect();
+            let position = |kind| kinds.iter().position(|found| *found == kind).unwrap();
+            let (joins, leaves) = (FaultKind::RebalanceIn, FaultKind::RebalanceOut);
+            assert!(position(joins) < position(leaves), "{seed}");
+            kinds.sort_unstable();
+            assert_eq!(kinds, FaultKind::ALL);
+            let mut end = Duration::ZERO;
+            for (at, fault) in schedule.iter() {
+                assert!(*at >= end);
+                end = *at + fault.lasts;
+            }
+            assert!(end <= TEN * 93 / 100, "{seed}: {end:?}");
+        }
+    }
+
+    #[test]
+    fn a_single_node_is_neither_failed_over_nor_removed() {
+        let banned = [FaultKind::FailOver, FaultKind::RebalanceOut];
+        let schedule = schedule(1, TEN, 1);
+        assert!(
+            schedule
+                .iter()
+                .all(|(_, fault)| !banned.contains(&fault.kind))
+        );
+    }
+}

@@ -1,0 +1,159 @@
+//! Final comparison of the documents, and removal of what the run wrote.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use parking_lot::Mutex;
+use steadfast::classify::any_error;
+use steadfast::{Backoff, BestEffort};
+use tokio::time::{Instant, timeout_at};
+
+use crate::accounting::{ExpectedDocuments, Violation, ViolationKind, WriteLog};
+use crate::client::{Client, ClientError, ErrorClass};
+use crate::report::Leftovers;
+use crate::workload::RunState;
+use crate::workload::keys::all_shared;
+use crate::write_id::WriteId;
+
+/// How many documents are read at once.
+const AT_ONCE: usize = 64;
+/// How many are removed at once: more, so that a silent node does not delay the others.
+const REMOVED_AT_ONCE: usize = 512;
+/// How long a document of an embedded cluster may take to be read.
+const READ_TIME: Duration = Duration::from_secs(10);
+/// The pause before a document is read again.
+const REST: Duration = Duration::from_millis(20);
+
+/// Reads all registers, shared documents and counters, and records those that differ from the
+/// journal.
+pub(super) async fn compare<C: Client>(
+    client: &C,
+    expected: ExpectedDocuments,
+    log: &Mutex<WriteLog>,
+) {
+    let documents = expected.last.into_iter().map(|(key, last)| async move {
+        let why = "the document is not the last write that was applied";
+        let is_right = |found: &[u8]| WriteId::find(found) == Some(last);
+        check(client, &key, why, is_right).await
+    });
+    record(documents, log).await;
+    let counters = expected.sums.into_iter().map(|(key, sum)| async move {
+        let why = "the counter is not the sum of the additions that were applied";
+        let is_right = |found: &[u8]| found == sum.to_string().as_bytes();
+        check(client, &key, why, is_right).await
+    });
+    record(counters, log).await;
+}
+
+async fn check<C: Client>(
+    client: &C,
+    key: &[u8],
+    why: &'static str,
+    is_right: impl Fn(&[u8]) -> bool,
+) -> Option<Violation> {
+    let key = String::from_utf8_lossy(key);
+    match read(client, &key, READ_TIME).await {
+        Ok(Some(found)) if is_right(&found) => None,
+        Ok(_) => Some(Violation::new(ViolationKind::Lost(why), "get", key)),
+        Err(unread) => Some(unread),
+    }
+}
+
+/// Reads the shared documents, and records those whose content the outcomes rule out.
+pub(super) async fn compare_shared<C: Client>(client: &C, state: &RunState, log: &Mutex<WriteLog>) {
+    let deadline = state.read_back_deadline().unwrap_or_else(Instant::now);
+    let documents = (0..)
+        .zip(all_shared(&state.prefix))
+        .map(|(index, key)| async move {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let found = match read(client, &key, left).await {
+                Ok(found) => found,
+                Err(unread) => return Some(unread),
+            };
+            let found = found.as_deref().map(WriteId::find);
+            // A document without an id is not of this run.
+            let right = found != Some(None) && state.shared.may_be(index, found.flatten());
+            let why = "the document is not the last acknowledged write";
+            (!right).then(|| Violation::new(ViolationKind::Lost(why), "get", key))
+        });
+    record(documents, log).await;
+}
+
+async fn record<F: Future<Output = Option<Violation>>>(
+    checks: impl Iterator<Item = F>,
+    log: &Mutex<WriteLog>,
+) {
+    let violations = stream::iter(checks).buffer_unordered(AT_ONCE);
+    let violations = violations.filter_map(|violation| async { violation });
+    violations
+        .for_each(|violation| async { log.lock().violate(violation) })
+        .await;
+}
+
+/// Removes the run's documents from a given cluster, as long as there is time, and returns what may
+/// still be there.
+///
+/// Dropping the future leaves the documents that were not removed yet.
+pub(super) async fn remove_leftovers<C: Client>(
+    client: &C,
+    state: &RunState,
+    keys: Vec<String>,
+) -> Leftovers {
+    let deadline = state.clean_up_deadline();
+    let (documents, example) = (AtomicU64::new(0), Mutex::new(None));
+    stream::iter(keys.into_iter().chain(all_shared(&state.prefix)))
+        .for_each_concurrent(REMOVED_AT_ONCE, |key| async {
+            let removed = if Instant::now() < deadline {
+                timeout_at(deadline, client.remove(&key)).await.ok()
+            } else {
+                None
+            };
+            match removed {
+                Some(Ok(())) => {}
+                Some(Err(error)) if error.is_not_found() => {}
+                Some(Err(_)) | None => {
+                    documents.fetch_add(1, Ordering::Relaxed);
+                    example.lock().get_or_insert(key);
+                }
+            }
+        })
+        .await;
+    Leftovers {
+        documents: documents.into_inner(),
+        example: example.into_inner(),
+    }
+}
+
+/// Reads a document, with retries for this time. Returns none if it does not exist, and a violation
+/// if it cannot be read.
+async fn read<C: Client>(
+    client: &C,
+    key: &str,
+    within: Duration,
+) -> Result<Option<Bytes>, Violation> {
+    let read = steadfast::retry(BestEffort::new(Backoff::constant(REST)))
+        .operation("get")
+        .idempotent(true)
+        .timeout(within)
+        .classify(any_error)
+        .run(|_| async {
+            match client.get(key).await {
+                Ok(found) => Ok(Some(found)),
+                Err(error) if error.is_not_found() => Ok(None),
+                Err(error) => Err(error),
+            }
+        })
+        .await;
+    read.map_err(|error| {
+        let last = error.into_last_error();
+        let last = last.unwrap_or_else(ClientError::unanswered);
+        let why = "it could not be read at the end";
+        let kind = match last.class {
+            ErrorClass::Unexplained => ViolationKind::Unexplained(why),
+            _ => ViolationKind::Unchecked(why),
+        };
+        Violation::new(kind, "get", key).with_history(last.history)
+    })
+}
