@@ -162,11 +162,7 @@ impl FaultInjector {
     }
 
     /// Completes a rebalance in about this time.
-    async fn rebalance(
-        &self,
-        mut rebalance: Rebalance,
-        lasts: Duration,
-    ) {
+    async fn rebalance(&self, mut rebalance: Rebalance, lasts: Duration) {
         let at_once = rebalance.remaining().div_ceil(STEPS as usize).max(1);
         while rebalance.remaining() > 0 {
             rebalance.step(at_once);
