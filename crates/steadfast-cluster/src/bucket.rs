@@ -184,15 +184,19 @@ impl Bucket {
     pub(crate) fn change_manifest<T, E>(
         &self,
         change: impl FnOnce(&BucketManifest) -> Result<(BucketManifest, T), E>,
-    ) -> Result<T, E> {
+    ) -> Result<(u64, T), E> {
         let mut manifest = self.manifest.write();
         let (next, result) = change(&manifest)?;
+        let uid = next.uid;
         *manifest = Arc::new(next);
-        Ok(result)
+        Ok((uid, result))
     }
 
     /// Forgets every document of these collections.
     pub(crate) fn purge_collections(&self, ids: &[u32]) {
+        if ids.is_empty() {
+            return;
+        }
         self.retain(|key| !ids.contains(&split_key(key).0));
     }
 

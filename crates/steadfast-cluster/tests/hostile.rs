@@ -6,6 +6,7 @@
     reason = "a test that cannot go on should stop, and may say what it saw"
 )]
 
+#[path = "cluster/support/mod.rs"]
 mod support;
 
 use std::io::Write;

@@ -9,6 +9,7 @@
     reason = "a test that cannot go on should stop, and may say what it saw"
 )]
 
+#[path = "cluster/support/mod.rs"]
 mod support;
 
 use std::time::{Duration, Instant};

@@ -6,6 +6,7 @@ use steadfast_wire::leb128;
 
 use super::{ClusterError, TestCluster};
 use crate::bucket::{Bucket, BucketSettings};
+use crate::manifest::{BucketManifest, ManifestError};
 use crate::store::document::StoredDocument;
 use crate::topology::NodeId;
 
@@ -53,34 +54,20 @@ impl TestCluster {
             .ok_or_else(|| ClusterError::UnknownBucket(name.to_owned()))
     }
 
-    /// Creates a scope.
+    /// Creates a scope; returns the uid of the new manifest.
     pub fn create_scope(&self, bucket: &str, scope: &str) -> Result<u64, ClusterError> {
-        let bucket = self.bucket(bucket)?;
-        let uid = bucket.change_manifest(|manifest| {
-            manifest.create_scope(scope).map(|next| {
-                let uid = next.uid;
-                (next, uid)
-            })
-        })?;
-        self.shared().publish();
-        Ok(uid)
+        self.change_manifest(bucket, |manifest| {
+            Ok((manifest.create_scope(scope)?, Vec::new()))
+        })
     }
 
-    /// Drops a scope with its collections and their documents.
+    /// Drops a scope with its collections and their documents; returns the uid of the new manifest.
     pub fn drop_scope(&self, bucket: &str, scope: &str) -> Result<u64, ClusterError> {
-        let bucket = self.bucket(bucket)?;
-        let (uid, ids) = bucket.change_manifest(|manifest| {
-            manifest.drop_scope(scope).map(|(next, ids)| {
-                let uid = next.uid;
-                (next, (uid, ids))
-            })
-        })?;
-        bucket.purge_collections(&ids);
-        self.shared().publish();
-        Ok(uid)
+        self.change_manifest(bucket, |manifest| manifest.drop_scope(scope))
     }
 
-    /// Creates a collection whose documents live `max_ttl` seconds at most, if that is not zero.
+    /// Creates a collection; returns the uid of the new manifest. Its documents live `max_ttl`
+    /// seconds at most; zero is no limit.
     pub fn create_collection(
         &self,
         bucket: &str,
@@ -88,36 +75,34 @@ impl TestCluster {
         collection: &str,
         max_ttl: u32,
     ) -> Result<u64, ClusterError> {
-        let bucket = self.bucket(bucket)?;
-        let uid = bucket.change_manifest(|manifest| {
-            manifest
-                .create_collection(scope, collection, max_ttl)
-                .map(|next| {
-                    let uid = next.uid;
-                    (next, uid)
-                })
-        })?;
-        self.shared().publish();
-        Ok(uid)
+        self.change_manifest(bucket, |manifest| {
+            let next = manifest.create_collection(scope, collection, max_ttl)?;
+            Ok((next, Vec::new()))
+        })
     }
 
-    /// Drops a collection with its documents.
+    /// Drops a collection with its documents; returns the uid of the new manifest.
     pub fn drop_collection(
         &self,
         bucket: &str,
         scope: &str,
         collection: &str,
     ) -> Result<u64, ClusterError> {
+        self.change_manifest(bucket, |manifest| {
+            let (next, id) = manifest.drop_collection(scope, collection)?;
+            Ok((next, vec![id]))
+        })
+    }
+
+    /// Changes a manifest, and purges the collections that the change dropped.
+    fn change_manifest(
+        &self,
+        bucket: &str,
+        change: impl FnOnce(&BucketManifest) -> Result<(BucketManifest, Vec<u32>), ManifestError>,
+    ) -> Result<u64, ClusterError> {
         let bucket = self.bucket(bucket)?;
-        let (uid, id) = bucket.change_manifest(|manifest| {
-            manifest
-                .drop_collection(scope, collection)
-                .map(|(next, id)| {
-                    let uid = next.uid;
-                    (next, (uid, id))
-                })
-        })?;
-        bucket.purge_collections(&[id]);
+        let (uid, dropped) = bucket.change_manifest(change)?;
+        bucket.purge_collections(&dropped);
         self.shared().publish();
         Ok(uid)
     }

@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 use steadfast_wire::collections::CollectionIdFound;
-use steadfast_wire::{Datatype, Frame, Status};
+use steadfast_wire::{Frame, Status};
 
 use super::response::KvResponse;
 use super::session::{Handled, Session};
@@ -11,15 +11,7 @@ impl Session {
     pub(super) fn get_manifest(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
         let manifest = self.bucket()?.manifest().to_json().to_string();
         let value = manifest.as_bytes();
-        self.done(
-            frame,
-            KvResponse {
-                datatype: Datatype::JSON,
-                value,
-                ..KvResponse::default()
-            },
-            out,
-        )
+        self.done(frame, KvResponse::with_json(value), out)
     }
 
     pub(super) fn get_collection_id(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
@@ -40,14 +32,7 @@ impl Session {
             collection: id,
         }
         .to_bytes();
-        self.done(
-            frame,
-            KvResponse {
-                extras: &extras,
-                ..KvResponse::default()
-            },
-            out,
-        )
+        self.done(frame, KvResponse::with_extras(&extras), out)
     }
 }
 

@@ -115,10 +115,7 @@ impl Session {
     /// client may take one for a protocol error.
     pub(super) fn touch(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
         self.touch_then(frame, |session, _, cas| {
-            let response = KvResponse {
-                cas,
-                ..KvResponse::default()
-            };
+            let response = KvResponse::default().cas(cas);
             session.done(frame, response, out)
         })
     }
@@ -201,15 +198,7 @@ impl Session {
         let mut extras = BytesMut::new();
         meta.append_to(&mut extras)
             .map_err(|_| Status::InternalError)?;
-        self.done(
-            frame,
-            KvResponse {
-                cas,
-                extras: &extras,
-                ..KvResponse::default()
-            },
-            out,
-        )
+        self.done(frame, KvResponse::with_extras(&extras).cas(cas), out)
     }
 
     /// Any document of the collection that the extras name, or of the default one.

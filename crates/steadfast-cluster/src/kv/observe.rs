@@ -35,14 +35,7 @@ impl Session {
             .append_to(&mut body)
             .map_err(|_| Status::InternalError)?;
         }
-        self.done(
-            frame,
-            KvResponse {
-                value: &body,
-                ..KvResponse::default()
-            },
-            out,
-        )
+        self.done(frame, KvResponse::with_value(&body), out)
     }
 
     pub(super) fn observe_seqno(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
@@ -69,13 +62,6 @@ impl Session {
         result
             .append_to(&mut body)
             .map_err(|_| Status::InternalError)?;
-        self.done(
-            frame,
-            KvResponse {
-                value: &body,
-                ..KvResponse::default()
-            },
-            out,
-        )
+        self.done(frame, KvResponse::with_value(&body), out)
     }
 }

@@ -28,6 +28,33 @@ pub(super) struct KvResponse<'a> {
     pub value: &'a [u8],
 }
 
+impl<'a> KvResponse<'a> {
+    pub(super) fn with_value(value: &'a [u8]) -> Self {
+        Self {
+            value,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn with_json(value: &'a [u8]) -> Self {
+        Self {
+            datatype: Datatype::JSON,
+            ..Self::with_value(value)
+        }
+    }
+
+    pub(super) fn with_extras(extras: &'a [u8]) -> Self {
+        Self {
+            extras,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn cas(self, cas: u64) -> Self {
+        Self { cas, ..self }
+    }
+}
+
 impl ResponseWriter {
     /// Writes an answer.
     pub(super) fn write(

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::BytesMut;
 use steadfast_wire::config::ConfigVersion;
@@ -17,7 +17,7 @@ use crate::cluster::node::ServerNode;
 use crate::cluster::shared::Shared;
 use crate::journal::Origin;
 use crate::sasl::scram::ScramServer;
-use crate::store::durability::{DEFAULT_TIMEOUT, Durability, Level};
+use crate::store::durability::DurabilityRequirement;
 use crate::store::operations::WriteRequest;
 use crate::store::vbucket::StoreContext;
 use crate::store::write::Written;
@@ -61,7 +61,7 @@ pub(super) struct Session {
 /// What the framing extras of a request say.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Framing {
-    pub durability: Option<Durability>,
+    pub durability: Option<DurabilityRequirement>,
     pub preserve_expiry: bool,
 }
 
@@ -142,14 +142,7 @@ impl Session {
             Opcode::Noop => self.done(frame, KvResponse::default(), out),
             Opcode::Version => {
                 let value = concat!(env!("CARGO_PKG_VERSION"), "-steadfast").as_bytes();
-                self.done(
-                    frame,
-                    KvResponse {
-                        value,
-                        ..KvResponse::default()
-                    },
-                    out,
-                )
+                self.done(frame, KvResponse::with_value(value), out)
             }
             Opcode::Quit => {
                 self.done(frame, KvResponse::default(), out)?;
@@ -340,11 +333,7 @@ impl Session {
         for info in Entries::<RequestFrameInfo<'_>>::new(frame.framing_extras()) {
             match info.map_err(|_| Status::InvalidArguments)? {
                 RequestFrameInfo::Durability(wanted) => {
-                    let timeout = wanted.timeout.map_or(DEFAULT_TIMEOUT, |timeout| {
-                        Duration::from_millis(timeout.as_millis().into())
-                    });
-                    let level = Level::from_wire(wanted.level.code())?;
-                    framing.durability = Some(Durability { level, timeout });
+                    framing.durability = Some(DurabilityRequirement::from_wire(wanted)?);
                 }
                 RequestFrameInfo::PreserveTtl => framing.preserve_expiry = true,
                 RequestFrameInfo::Barrier => {}

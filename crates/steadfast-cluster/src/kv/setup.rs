@@ -4,7 +4,7 @@ use bytes::BytesMut;
 use steadfast_wire::error_map::ErrorMapRequest;
 use steadfast_wire::hello::FeatureSet;
 use steadfast_wire::sasl::Mechanism;
-use steadfast_wire::{Datatype, Encode, Frame, Status};
+use steadfast_wire::{Encode, Frame, Status};
 
 use super::response::KvResponse;
 use super::session::{Flow, Handled, Session};
@@ -23,26 +23,12 @@ impl Session {
                 .append_to(&mut granted)
                 .map_err(|_| Status::InternalError)?;
         }
-        self.done(
-            frame,
-            KvResponse {
-                value: &granted,
-                ..KvResponse::default()
-            },
-            out,
-        )
+        self.done(frame, KvResponse::with_value(&granted), out)
     }
 
     pub(super) fn sasl_list(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
         let list = Mechanism::write_list(&Mechanism::ALL);
-        self.done(
-            frame,
-            KvResponse {
-                value: list.as_bytes(),
-                ..KvResponse::default()
-            },
-            out,
-        )
+        self.done(frame, KvResponse::with_value(list.as_bytes()), out)
     }
 
     pub(super) fn sasl_auth(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
@@ -64,10 +50,7 @@ impl Session {
         match step {
             SaslResponse::Continue(challenge, server) => {
                 self.sasl = Some(server);
-                let response = KvResponse {
-                    value: &challenge,
-                    ..KvResponse::default()
-                };
+                let response = KvResponse::with_value(&challenge);
                 self.writer()
                     .write(frame, Status::AuthContinue, response, out);
                 Ok(Flow::Done)
@@ -79,14 +62,7 @@ impl Session {
                     .take()
                     .filter(|bucket| user.rights.may_open(&bucket.name));
                 self.user = Some(user);
-                self.done(
-                    frame,
-                    KvResponse {
-                        value: &message,
-                        ..KvResponse::default()
-                    },
-                    out,
-                )
+                self.done(frame, KvResponse::with_value(&message), out)
             }
             SaslResponse::Refused => {
                 tracing::info!(connection = self.id, "authentication refused");
@@ -122,14 +98,6 @@ impl Session {
             .error_map
             .to_json(asked.version)
             .ok_or(Status::InvalidArguments)?;
-        self.done(
-            frame,
-            KvResponse {
-                datatype: Datatype::JSON,
-                value: &map,
-                ..KvResponse::default()
-            },
-            out,
-        )
+        self.done(frame, KvResponse::with_json(&map), out)
     }
 }

@@ -11,12 +11,11 @@ use super::response::KvResponse;
 use super::session::{Flow, Handled, Session};
 use crate::store::document::StoredDocument;
 use crate::store::subdocument::DocumentRules;
-use crate::subdoc::SubdocError;
 use crate::subdoc::attributes::Stamp;
 use crate::subdoc::lookup::{self, LookupOp, LookupSpec};
 use crate::subdoc::mutate::{MutateError, MutationOp, MutationSpec};
 
-type LookupResults = Vec<Result<Vec<u8>, SubdocError>>;
+type LookupResults = Vec<Result<Vec<u8>, Status>>;
 
 impl Session {
     pub(super) fn lookup(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
@@ -31,22 +30,14 @@ impl Session {
             self.answer_multi_lookup(frame, &results, cas, deleted, out)
         } else {
             let result = results.into_iter().next().ok_or(Status::InternalError)?;
-            let value = result.map_err(Status::from)?;
+            let value = result?;
             let status = if deleted {
                 Status::SubdocSuccessDeleted
             } else {
                 Status::Success
             };
-            self.writer().write(
-                frame,
-                status,
-                KvResponse {
-                    cas,
-                    value: &value,
-                    ..KvResponse::default()
-                },
-                out,
-            );
+            self.writer()
+                .write(frame, status, KvResponse::with_value(&value).cas(cas), out);
             Ok(Flow::Done)
         }
     }
@@ -99,7 +90,7 @@ impl Session {
                     value,
                 },
                 Err(error) => LookupResult {
-                    status: (*error).into(),
+                    status: *error,
                     value: &[],
                 },
             };
@@ -112,16 +103,8 @@ impl Session {
             (true, false) => Status::SubdocMultiPathFailure,
             (true, true) => Status::SubdocMultiPathFailureDeleted,
         };
-        self.writer().write(
-            frame,
-            status,
-            KvResponse {
-                cas,
-                value: &body,
-                ..KvResponse::default()
-            },
-            out,
-        );
+        self.writer()
+            .write(frame, status, KvResponse::with_value(&body).cas(cas), out);
         Ok(Flow::Done)
     }
 
@@ -151,25 +134,19 @@ impl Session {
                 Ok(self.written(frame, done.written, status, value, out))
             }
             Err(MutateError::At(index, error)) if multi => {
-                let body = MutationOutcome::failure_body(index, error.into());
-                let status = if rules.access_deleted && error == SubdocError::TombstoneHasNoValue {
+                let body = MutationOutcome::failure_body(index, error);
+                let status = if rules.access_deleted
+                    && error == Status::SubdocDeletedDocumentCannotHaveValue
+                {
                     Status::SubdocMultiPathFailureDeleted
                 } else {
                     Status::SubdocMultiPathFailure
                 };
-                self.writer().write(
-                    frame,
-                    status,
-                    KvResponse {
-                        value: &body,
-                        ..KvResponse::default()
-                    },
-                    out,
-                );
+                self.writer()
+                    .write(frame, status, KvResponse::with_value(&body), out);
                 Ok(Flow::Done)
             }
-            Err(MutateError::At(_, error)) => Err(error.into()),
-            Err(MutateError::Whole(status)) => Err(status),
+            Err(MutateError::At(_, status) | MutateError::Whole(status)) => Err(status),
         }
     }
 }

@@ -9,6 +9,7 @@
 use std::time::Duration;
 
 use steadfast_wire::Status;
+use steadfast_wire::frame_info::{Durability, DurabilityLevel};
 
 use super::vbucket::NodeSet;
 use crate::topology::NodeId;
@@ -16,38 +17,31 @@ use crate::topology::NodeId;
 /// The most replicas with which a bucket can still do durable writes.
 pub(crate) const MAX_DURABLE_REPLICAS: usize = 2;
 /// How long a durable write waits when the client does not say.
-pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// What a durable write waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Level {
-    /// A majority of the copies has it in memory.
-    Majority,
-    /// As majority, and the active copy has it on disk.
-    MajorityAndPersistOnActive,
-    /// A majority of the copies has it on disk.
-    PersistToMajority,
-}
-
-impl Level {
-    /// Reads a level from the wire.
-    pub(crate) fn from_wire(level: u8) -> Result<Self, Status> {
-        match level {
-            1 => Ok(Self::Majority),
-            2 => Ok(Self::MajorityAndPersistOnActive),
-            3 => Ok(Self::PersistToMajority),
-            _ => Err(Status::DurabilityInvalidLevel),
-        }
-    }
-}
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A level, and how long to wait for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Durability {
+pub(crate) struct DurabilityRequirement {
     /// What to wait for.
-    pub level: Level,
+    pub level: DurabilityLevel,
     /// How long, before the outcome is ambiguous.
     pub timeout: Duration,
+}
+
+impl DurabilityRequirement {
+    /// Reads the requirement of a request. Rejects levels that the protocol does not have.
+    pub(crate) fn from_wire(wire: Durability) -> Result<Self, Status> {
+        if let DurabilityLevel::Unknown(_) = wire.level {
+            return Err(Status::DurabilityInvalidLevel);
+        }
+        let timeout = wire.timeout.map_or(DEFAULT_TIMEOUT, |timeout| {
+            Duration::from_millis(timeout.as_millis().into())
+        });
+        Ok(Self {
+            level: wire.level,
+            timeout,
+        })
+    }
 }
 
 /// The nodes that hold a vbucket, and which of them are slow to answer.
@@ -65,7 +59,7 @@ pub(crate) struct DurabilityCheck<'a> {
 
 impl DurabilityCheck<'_> {
     /// Whether a write at this level is done now, or has to wait; refused where waiting is useless.
-    pub(crate) fn is_met(&self, level: Level) -> Result<bool, Status> {
+    pub(crate) fn is_met(&self, level: DurabilityLevel) -> Result<bool, Status> {
         if self.replicas.len() > MAX_DURABLE_REPLICAS {
             return Err(Status::DurabilityImpossible);
         }
@@ -79,9 +73,10 @@ impl DurabilityCheck<'_> {
         let active_on_disk = on_disk(&self.active);
         let in_memory = 1 + present().filter(reached).count();
         Ok(match level {
-            Level::Majority => in_memory >= majority,
-            Level::MajorityAndPersistOnActive => in_memory >= majority && active_on_disk,
-            Level::PersistToMajority => {
+            DurabilityLevel::Unknown(_) => return Err(Status::DurabilityInvalidLevel),
+            DurabilityLevel::Majority => in_memory >= majority,
+            DurabilityLevel::MajorityAndPersistToActive => in_memory >= majority && active_on_disk,
+            DurabilityLevel::PersistToMajority => {
                 let replicas_on_disk = present().filter(reached).filter(on_disk).count();
                 usize::from(active_on_disk) + replicas_on_disk >= majority
             }
@@ -108,29 +103,46 @@ mod tests {
 
     #[test]
     fn levels_are_one_to_three() {
-        assert_eq!(Level::from_wire(0), Err(Status::DurabilityInvalidLevel));
-        assert_eq!(Level::from_wire(1), Ok(Level::Majority));
-        assert_eq!(Level::from_wire(2), Ok(Level::MajorityAndPersistOnActive));
-        assert_eq!(Level::from_wire(3), Ok(Level::PersistToMajority));
-        assert_eq!(Level::from_wire(4), Err(Status::DurabilityInvalidLevel));
+        let level = |code| {
+            let level = DurabilityLevel::from_code(code);
+            let wire = Durability {
+                level,
+                timeout: None,
+            };
+            DurabilityRequirement::from_wire(wire).map(|requirement| requirement.level)
+        };
+        assert_eq!(level(0), Err(Status::DurabilityInvalidLevel));
+        assert_eq!(level(1), Ok(DurabilityLevel::Majority));
+        assert_eq!(level(2), Ok(DurabilityLevel::MajorityAndPersistToActive));
+        assert_eq!(level(3), Ok(DurabilityLevel::PersistToMajority));
+        assert_eq!(level(4), Err(Status::DurabilityInvalidLevel));
     }
 
     #[test]
     fn a_majority_is_more_than_half_of_the_configured_chain() {
-        assert_eq!(chain(&[]).is_met(Level::PersistToMajority), Ok(true));
-        assert_eq!(chain(&[Some(B)]).is_met(Level::Majority), Ok(true));
         assert_eq!(
-            chain(&[None]).is_met(Level::Majority),
+            chain(&[]).is_met(DurabilityLevel::PersistToMajority),
+            Ok(true)
+        );
+        assert_eq!(
+            chain(&[Some(B)]).is_met(DurabilityLevel::Majority),
+            Ok(true)
+        );
+        assert_eq!(
+            chain(&[None]).is_met(DurabilityLevel::Majority),
             Err(Status::DurabilityImpossible)
         );
-        assert_eq!(chain(&[Some(B), None]).is_met(Level::Majority), Ok(true));
         assert_eq!(
-            chain(&[None, None]).is_met(Level::Majority),
+            chain(&[Some(B), None]).is_met(DurabilityLevel::Majority),
+            Ok(true)
+        );
+        assert_eq!(
+            chain(&[None, None]).is_met(DurabilityLevel::Majority),
             Err(Status::DurabilityImpossible)
         );
         let three = [Some(B), Some(C), None];
         assert_eq!(
-            chain(&three).is_met(Level::Majority),
+            chain(&three).is_met(DurabilityLevel::Majority),
             Err(Status::DurabilityImpossible)
         );
     }
@@ -143,7 +155,7 @@ mod tests {
                 stalled,
                 ..chain(&[Some(B)])
             }
-            .is_met(Level::Majority),
+            .is_met(DurabilityLevel::Majority),
             Ok(false)
         );
         let two = [Some(B), Some(C)];
@@ -152,7 +164,7 @@ mod tests {
                 stalled,
                 ..chain(&two)
             }
-            .is_met(Level::Majority),
+            .is_met(DurabilityLevel::Majority),
             Ok(true)
         );
     }
@@ -164,20 +176,26 @@ mod tests {
             unpersisted: NodeSet::EMPTY.with(A),
             ..chain(&one)
         };
-        assert_eq!(active_slow.is_met(Level::Majority), Ok(true));
+        assert_eq!(active_slow.is_met(DurabilityLevel::Majority), Ok(true));
         assert_eq!(
-            active_slow.is_met(Level::MajorityAndPersistOnActive),
+            active_slow.is_met(DurabilityLevel::MajorityAndPersistToActive),
             Ok(false)
         );
-        assert_eq!(active_slow.is_met(Level::PersistToMajority), Ok(false));
+        assert_eq!(
+            active_slow.is_met(DurabilityLevel::PersistToMajority),
+            Ok(false)
+        );
         let replica_slow = DurabilityCheck {
             unpersisted: NodeSet::EMPTY.with(B),
             ..chain(&one)
         };
         assert_eq!(
-            replica_slow.is_met(Level::MajorityAndPersistOnActive),
+            replica_slow.is_met(DurabilityLevel::MajorityAndPersistToActive),
             Ok(true)
         );
-        assert_eq!(replica_slow.is_met(Level::PersistToMajority), Ok(false));
+        assert_eq!(
+            replica_slow.is_met(DurabilityLevel::PersistToMajority),
+            Ok(false)
+        );
     }
 }

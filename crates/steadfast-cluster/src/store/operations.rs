@@ -10,7 +10,7 @@ use bytes::Bytes;
 use steadfast_wire::{Datatype, Status};
 
 use super::document::{DocumentBody, MAX_VALUE_BYTES, StoredDocument};
-use super::durability::Durability;
+use super::durability::DurabilityRequirement;
 use super::expiry;
 use super::vbucket::{StoreContext, Vbucket};
 use super::write::Written;
@@ -32,7 +32,7 @@ pub(crate) struct WriteRequest<'a> {
     /// Whether an existing expiry stays.
     pub preserve_expiry: bool,
     /// What to wait for.
-    pub durability: Option<Durability>,
+    pub durability: Option<DurabilityRequirement>,
 }
 
 /// How a store command treats a document that is there, or is not.

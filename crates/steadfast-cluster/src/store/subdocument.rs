@@ -9,7 +9,6 @@ use super::expiry;
 use super::operations::WriteRequest;
 use super::vbucket::{StoreContext, Vbucket};
 use super::write::Written;
-use crate::subdoc::SubdocError;
 use crate::subdoc::attributes::Stamp;
 use crate::subdoc::mutate::{self, MutateError, MutationSpec};
 
@@ -97,7 +96,7 @@ impl Vbucket {
             return if rules.add {
                 Err(Status::KeyExists.into())
             } else if rules.revive {
-                Err(SubdocError::ReviveNeedsTombstone.into())
+                Err(Status::SubdocCanOnlyReviveDeletedDocuments.into())
             } else {
                 Ok(live.clone())
             };

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use steadfast_wire::Status;
+use steadfast_wire::frame_info::DurabilityLevel;
 use tokio::sync::oneshot;
 
 use super::document::StoredDocument;
-use super::durability::{Durability, DurabilityCheck, Level};
+use super::durability::{DurabilityCheck, DurabilityRequirement};
 use super::vbucket::{StoreContext, Vbucket};
 use crate::journal::OwnedOrigin;
 
@@ -52,7 +53,7 @@ pub(crate) struct Pending {
 #[derive(Debug)]
 pub(crate) struct Prepare {
     pub(super) id: u64,
-    pub(super) level: Level,
+    pub(super) level: DurabilityLevel,
     document: StoredDocument,
     origin: OwnedOrigin,
     receipt: oneshot::Sender<Receipt>,
@@ -79,7 +80,7 @@ impl Vbucket {
         &mut self,
         key: &[u8],
         document: StoredDocument,
-        durability: Option<Durability>,
+        durability: Option<DurabilityRequirement>,
         context: StoreContext<'_>,
     ) -> Result<Written, Status> {
         let stored = self.copies[0].1.stored_key(key);
@@ -112,7 +113,7 @@ impl Vbucket {
         &mut self,
         key: Bytes,
         document: StoredDocument,
-        durability: Durability,
+        durability: DurabilityRequirement,
         context: StoreContext<'_>,
     ) -> Pending {
         let (sender, receiver) = oneshot::channel();

@@ -7,9 +7,8 @@
 //! something it learns only when it applies the mutation.
 
 use serde_json::{Value, json};
-use steadfast_wire::Datatype;
+use steadfast_wire::{Datatype, Status};
 
-use super::SubdocError;
 use crate::store::document::StoredDocument;
 
 /// Stands for the checksum of the body until the body is known. No JSON text that a client can
@@ -39,7 +38,7 @@ pub(crate) fn virtual_value(
     name: &str,
     document: &StoredDocument,
     stamp: Stamp,
-) -> Result<Value, SubdocError> {
+) -> Result<Value, Status> {
     match name {
         "$document" => Ok(document_attribute(document, stamp)),
         "$vbucket" => Ok(json!({"HLC": {"now": stamp.now.to_string(), "mode": "real"}})),
@@ -49,7 +48,7 @@ pub(crate) fn virtual_value(
             .flat_map(|xattrs| xattrs.keys())
             .map(|name| Value::from(name.as_str()))
             .collect()),
-        _ => Err(SubdocError::UnknownVirtual),
+        _ => Err(Status::SubdocXattrUnknownVattr),
     }
 }
 
@@ -58,12 +57,12 @@ pub(crate) fn expand_macro(
     value: &Value,
     document: &StoredDocument,
     stamp: Stamp,
-) -> Result<Value, SubdocError> {
-    let text = value.as_str().ok_or(SubdocError::UnknownMacro)?;
+) -> Result<Value, Status> {
+    let text = value.as_str().ok_or(Status::SubdocXattrUnknownMacro)?;
     let name = text
         .strip_prefix("${")
         .and_then(|text| text.strip_suffix('}'))
-        .ok_or(SubdocError::UnknownMacro)?;
+        .ok_or(Status::SubdocXattrUnknownMacro)?;
     match name {
         // The server writes this CAS with its bytes reversed, and clients count on it.
         "Mutation.CAS" => Ok(hex(stamp.cas.swap_bytes())),
@@ -75,8 +74,8 @@ pub(crate) fn expand_macro(
             Some(field) => document_attribute(document, stamp)
                 .get(field)
                 .cloned()
-                .ok_or(SubdocError::UnknownMacro),
-            None => Err(SubdocError::UnknownMacro),
+                .ok_or(Status::SubdocXattrUnknownMacro),
+            None => Err(Status::SubdocXattrUnknownMacro),
         },
     }
 }
@@ -167,7 +166,7 @@ mod tests {
         assert_eq!(shown["value_crc32c"], "0xe3069283");
         assert_eq!(
             virtual_value("$nothing", &document(), STAMP),
-            Err(SubdocError::UnknownVirtual)
+            Err(Status::SubdocXattrUnknownVattr)
         );
     }
 
@@ -181,7 +180,7 @@ mod tests {
         fill_in_checksum(&mut checksum, b"123456789");
         assert_eq!(checksum, json!({"deep": ["0xe3069283"]}));
         for bad in ["${Mutation.x}", "Mutation.CAS", "${}", "${$document.x}"] {
-            assert_eq!(expand(bad), Err(SubdocError::UnknownMacro), "{bad}");
+            assert_eq!(expand(bad), Err(Status::SubdocXattrUnknownMacro), "{bad}");
         }
     }
 }

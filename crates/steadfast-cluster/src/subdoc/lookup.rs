@@ -3,7 +3,6 @@
 use serde_json::Value;
 use steadfast_wire::{Datatype, Status};
 
-use super::SubdocError;
 use super::attributes::{self, Stamp};
 use super::path::{Component, Path};
 use super::tree;
@@ -41,7 +40,7 @@ pub(crate) fn run(
     specs: &[LookupSpec<'_>],
     document: &StoredDocument,
     stamp: Stamp,
-) -> Result<Vec<Result<Vec<u8>, SubdocError>>, Status> {
+) -> Result<Vec<Result<Vec<u8>, Status>>, Status> {
     check_combination(specs)?;
     let body = document.inflated()?;
     let parsed = parse_if_needed(specs, document, &body);
@@ -52,28 +51,28 @@ pub(crate) fn run(
             _ if spec.xattr => read_attribute(spec, document, stamp),
             _ => match &parsed {
                 Some(root) => read(spec.op, root, &Path::parse(spec.path)?),
-                None => Err(SubdocError::DocumentNotJson),
+                None => Err(Status::SubdocDocNotJson),
             },
         })
         .collect())
 }
 
-fn check_combination(specs: &[LookupSpec<'_>]) -> Result<(), SubdocError> {
+fn check_combination(specs: &[LookupSpec<'_>]) -> Result<(), Status> {
     if specs.is_empty() || specs.len() > MAX_PATHS {
-        return Err(SubdocError::InvalidCombination);
+        return Err(Status::SubdocInvalidCombo);
     }
     let first_body = specs
         .iter()
         .position(|spec| !spec.xattr)
         .unwrap_or(specs.len());
     if specs[first_body..].iter().any(|spec| spec.xattr) {
-        return Err(SubdocError::XattrOrder);
+        return Err(Status::SubdocInvalidXattrOrder);
     }
     let misplaced = |spec: &LookupSpec<'_>| {
         spec.op == LookupOp::GetDocument && (spec.xattr || !spec.path.is_empty())
     };
     if specs.iter().any(misplaced) {
-        return Err(SubdocError::InvalidCombination);
+        return Err(Status::SubdocInvalidCombo);
     }
     Ok(())
 }
@@ -91,9 +90,9 @@ fn parse_if_needed(
         .flatten()
 }
 
-fn read(op: LookupOp, root: &Value, path: &Path) -> Result<Vec<u8>, SubdocError> {
+fn read(op: LookupOp, root: &Value, path: &Path) -> Result<Vec<u8>, Status> {
     match op {
-        LookupOp::Get | LookupOp::GetDocument if path.is_root() => Err(SubdocError::PathInvalid),
+        LookupOp::Get | LookupOp::GetDocument if path.is_root() => Err(Status::SubdocPathInvalid),
         LookupOp::Get | LookupOp::GetDocument => Ok(to_bytes(tree::find(root, path)?)),
         LookupOp::Exists => tree::find(root, path).map(|_| Vec::new()),
         LookupOp::Count => Ok(tree::count(root, path)?.to_string().into_bytes()),
@@ -104,10 +103,10 @@ fn read_attribute(
     spec: &LookupSpec<'_>,
     document: &StoredDocument,
     stamp: Stamp,
-) -> Result<Vec<u8>, SubdocError> {
+) -> Result<Vec<u8>, Status> {
     let path = Path::parse(spec.path)?;
     let Some(Component::Key(name)) = path.components().first() else {
-        return Err(SubdocError::PathInvalid);
+        return Err(Status::SubdocPathInvalid);
     };
     if attributes::is_virtual(name) {
         let mut root = serde_json::Map::new();
@@ -117,9 +116,9 @@ fn read_attribute(
         );
         return read(spec.op, &Value::Object(root), &path);
     }
-    let xattrs = document.xattrs.as_ref().ok_or(SubdocError::PathNotFound)?;
+    let xattrs = document.xattrs.as_ref().ok_or(Status::SubdocPathNotFound)?;
     // Only the attribute that is asked for is copied, not all of them.
-    let value = xattrs.get(name).ok_or(SubdocError::PathNotFound)?;
+    let value = xattrs.get(name).ok_or(Status::SubdocPathNotFound)?;
     let root = Value::Object([(name.clone(), value.clone())].into_iter().collect());
     read(spec.op, &root, &path)
 }
@@ -177,14 +176,14 @@ mod tests {
         let results = run(&specs, &document(), STAMP).unwrap();
         let expected: [Result<&[u8], _>; 9] = [
             Ok(b"2"),
-            Err(SubdocError::PathNotFound),
+            Err(Status::SubdocPathNotFound),
             Ok(b"\"0\""),
             Ok(b"[1,\"x\"]"),
-            Err(SubdocError::PathNotFound),
+            Err(Status::SubdocPathNotFound),
             Ok(b""),
             Ok(b"2"),
             Ok(br#"{"a":{"b":[1,"x"]}}"#),
-            Err(SubdocError::PathInvalid),
+            Err(Status::SubdocPathInvalid),
         ];
         for (result, expected) in results.iter().zip(expected) {
             assert_eq!(result.as_deref(), expected.as_deref());
@@ -232,6 +231,6 @@ mod tests {
         )
         .unwrap();
         assert_eq!(results[0].as_deref(), Ok(&b"1"[..]));
-        assert_eq!(results[1], Err(SubdocError::DocumentNotJson));
+        assert_eq!(results[1], Err(Status::SubdocDocNotJson));
     }
 }

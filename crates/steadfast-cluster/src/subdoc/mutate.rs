@@ -10,7 +10,6 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use steadfast_wire::{Datatype, Status};
 
-use super::SubdocError;
 use super::attributes::{self, Stamp};
 use super::lookup::{MAX_PATHS, to_bytes};
 use super::path::{Component, Path};
@@ -74,15 +73,9 @@ pub(crate) struct Mutated {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MutateError {
     /// This part failed.
-    At(u8, SubdocError),
+    At(u8, Status),
     /// The request as a whole makes no sense, or cannot be done.
     Whole(Status),
-}
-
-impl From<SubdocError> for MutateError {
-    fn from(error: SubdocError) -> Self {
-        Self::Whole(error.into())
-    }
 }
 
 impl From<Status> for MutateError {
@@ -134,9 +127,9 @@ pub(crate) fn run(
     })
 }
 
-fn check_combination(specs: &[MutationSpec<'_>]) -> Result<(), SubdocError> {
+fn check_combination(specs: &[MutationSpec<'_>]) -> Result<(), Status> {
     if specs.is_empty() || specs.len() > MAX_PATHS {
-        return Err(SubdocError::InvalidCombination);
+        return Err(Status::SubdocInvalidCombo);
     }
     let first_body = specs
         .iter()
@@ -144,10 +137,10 @@ fn check_combination(specs: &[MutationSpec<'_>]) -> Result<(), SubdocError> {
         .unwrap_or(specs.len());
     let body_specs = &specs[first_body..];
     if body_specs.iter().any(|spec| spec.xattr) {
-        return Err(SubdocError::XattrOrder);
+        return Err(Status::SubdocInvalidXattrOrder);
     }
     if body_specs.iter().any(|spec| spec.expand_macros) {
-        return Err(SubdocError::XattrFlagCombination);
+        return Err(Status::SubdocXattrInvalidFlagCombo);
     }
     let whole = |spec: &MutationSpec<'_>| {
         matches!(
@@ -160,7 +153,7 @@ fn check_combination(specs: &[MutationSpec<'_>]) -> Result<(), SubdocError> {
         .iter()
         .any(|spec| whole(spec) && (spec.xattr || !spec.path.is_empty()));
     if misplaced || (body_specs.iter().any(whole) && body_specs.len() > 1) {
-        return Err(SubdocError::InvalidCombination);
+        return Err(Status::SubdocInvalidCombo);
     }
     Ok(())
 }
@@ -174,7 +167,7 @@ struct DocumentEdit {
 }
 
 impl DocumentEdit {
-    fn apply(&mut self, spec: &MutationSpec<'_>) -> Result<Option<Vec<u8>>, SubdocError> {
+    fn apply(&mut self, spec: &MutationSpec<'_>) -> Result<Option<Vec<u8>>, Status> {
         match spec.op {
             MutationOp::SetDocument => {
                 self.set_body(spec.value.to_vec())?;
@@ -201,17 +194,17 @@ impl DocumentEdit {
         }
     }
 
-    fn check_attribute(&self, path: &Path) -> Result<(), SubdocError> {
+    fn check_attribute(&self, path: &Path) -> Result<(), Status> {
         match path.components().first() {
             Some(Component::Key(name)) if attributes::is_virtual(name) => {
-                Err(SubdocError::VirtualReadOnly)
+                Err(Status::SubdocXattrCannotModifyVattr)
             }
             Some(Component::Key(_)) => Ok(()),
-            _ => Err(SubdocError::PathInvalid),
+            _ => Err(Status::SubdocPathInvalid),
         }
     }
 
-    fn expanded(&self, spec: &MutationSpec<'_>) -> Result<Option<Vec<u8>>, SubdocError> {
+    fn expanded(&self, spec: &MutationSpec<'_>) -> Result<Option<Vec<u8>>, Status> {
         if !spec.expand_macros {
             return Ok(None);
         }
@@ -220,30 +213,29 @@ impl DocumentEdit {
             .map(|value| Some(to_bytes(&value)))
     }
 
-    fn body(&mut self) -> Result<&mut Value, SubdocError> {
+    fn body(&mut self) -> Result<&mut Value, Status> {
         if self.document.deleted {
-            return Err(SubdocError::TombstoneHasNoValue);
+            return Err(Status::SubdocDeletedDocumentCannotHaveValue);
         }
         if self.body.is_none() {
             if !self.document.datatype.contains(Datatype::JSON) {
-                return Err(SubdocError::DocumentNotJson);
+                return Err(Status::SubdocDocNotJson);
             }
             let bytes = self
                 .document
                 .inflated()
-                .map_err(|_| SubdocError::DocumentNotJson)?;
-            let parsed =
-                serde_json::from_slice(&bytes).map_err(|_| SubdocError::DocumentNotJson)?;
+                .map_err(|_| Status::SubdocDocNotJson)?;
+            let parsed = serde_json::from_slice(&bytes).map_err(|_| Status::SubdocDocNotJson)?;
             self.body = Some(parsed);
         }
-        self.body.as_mut().ok_or(SubdocError::DocumentNotJson)
+        self.body.as_mut().ok_or(Status::SubdocDocNotJson)
     }
 
-    fn set_body(&mut self, value: Vec<u8>) -> Result<(), SubdocError> {
+    fn set_body(&mut self, value: Vec<u8>) -> Result<(), Status> {
         if self.document.deleted {
-            return Err(SubdocError::TombstoneHasNoValue);
+            return Err(Status::SubdocDeletedDocumentCannotHaveValue);
         }
-        let body = DocumentBody::plain(value).map_err(|_| SubdocError::ValueCannotInsert)?;
+        let body = DocumentBody::plain(value).map_err(|_| Status::SubdocValueCannotInsert)?;
         self.document.value = body.value;
         self.document.datatype = body.datatype;
         Ok(())
@@ -272,7 +264,7 @@ fn apply_at(
     root: &mut Value,
     path: &Path,
     value: &[u8],
-) -> Result<Option<Vec<u8>>, SubdocError> {
+) -> Result<Option<Vec<u8>>, Status> {
     let create = spec.create_parents;
     match spec.op {
         MutationOp::DictAdd => {
@@ -373,7 +365,7 @@ mod tests {
             spec(MutationOp::Replace, "missing", "1"),
         ];
         let error = run(&specs, &document("{}"), STAMP).unwrap_err();
-        assert_eq!(error, MutateError::At(1, SubdocError::PathNotFound));
+        assert_eq!(error, MutateError::At(1, Status::SubdocPathNotFound));
     }
 
     #[test]
@@ -451,7 +443,7 @@ mod tests {
         );
         assert_eq!(
             run(&[xattr(MutationOp::DictAdd, "$document.x", "1")]),
-            MutateError::At(0, SubdocError::VirtualReadOnly)
+            MutateError::At(0, Status::SubdocXattrCannotModifyVattr)
         );
     }
 

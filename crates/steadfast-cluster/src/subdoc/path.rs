@@ -4,7 +4,7 @@
 //! inside those is doubled. An index counts from zero; `-1` is the last element and
 //! no other negative index exists. The empty path is the document itself.
 
-use super::SubdocError;
+use steadfast_wire::Status;
 
 /// The longest path a client may send, in bytes.
 pub(crate) const MAX_PATH_BYTES: usize = 1024;
@@ -28,14 +28,14 @@ pub(crate) struct Path(Vec<Component>);
 
 impl Path {
     /// Reads a path as a client sent it.
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, SubdocError> {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Status> {
         if bytes.len() > MAX_PATH_BYTES {
-            return Err(SubdocError::PathTooBig);
+            return Err(Status::SubdocPathTooBig);
         }
-        let text = std::str::from_utf8(bytes).map_err(|_| SubdocError::PathInvalid)?;
+        let text = std::str::from_utf8(bytes).map_err(|_| Status::SubdocPathInvalid)?;
         let components = Parser { rest: text }.parse()?;
         if components.len() > MAX_COMPONENTS {
-            return Err(SubdocError::PathTooBig);
+            return Err(Status::SubdocPathTooBig);
         }
         Ok(Self(components))
     }
@@ -61,11 +61,11 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    fn parse(mut self) -> Result<Vec<Component>, SubdocError> {
+    fn parse(mut self) -> Result<Vec<Component>, Status> {
         let mut components = Vec::new();
         while !self.rest.is_empty() {
             if let Some(rest) = self.rest.strip_prefix('[') {
-                let (index, rest) = rest.split_once(']').ok_or(SubdocError::PathInvalid)?;
+                let (index, rest) = rest.split_once(']').ok_or(Status::SubdocPathInvalid)?;
                 components.push(index_component(index)?);
                 self.rest = rest;
             } else {
@@ -74,7 +74,7 @@ impl Parser<'_> {
                     self.rest = self
                         .rest
                         .strip_prefix('.')
-                        .ok_or(SubdocError::PathInvalid)?;
+                        .ok_or(Status::SubdocPathInvalid)?;
                 }
                 components.push(Component::Key(self.key()?));
             }
@@ -82,7 +82,7 @@ impl Parser<'_> {
         Ok(components)
     }
 
-    fn key(&mut self) -> Result<String, SubdocError> {
+    fn key(&mut self) -> Result<String, Status> {
         if let Some(quoted) = self.rest.strip_prefix('`') {
             return self.quoted_key(quoted);
         }
@@ -92,14 +92,14 @@ impl Parser<'_> {
             .unwrap_or(self.rest.len());
         let (key, rest) = self.rest.split_at(end);
         if key.is_empty() || rest.starts_with([']', '`']) {
-            return Err(SubdocError::PathInvalid);
+            return Err(Status::SubdocPathInvalid);
         }
         let key = key.to_owned();
         self.rest = &self.rest[end..];
         Ok(key)
     }
 
-    fn quoted_key(&mut self, quoted: &str) -> Result<String, SubdocError> {
+    fn quoted_key(&mut self, quoted: &str) -> Result<String, Status> {
         let mut key = String::new();
         let mut characters = quoted.char_indices().peekable();
         while let Some((at, character)) = characters.next() {
@@ -111,26 +111,26 @@ impl Parser<'_> {
                 // One byte for the opening backtick, one for the closing.
                 self.rest = &self.rest[at + 2..];
                 return if key.is_empty() {
-                    Err(SubdocError::PathInvalid)
+                    Err(Status::SubdocPathInvalid)
                 } else {
                     Ok(key)
                 };
             }
         }
-        Err(SubdocError::PathInvalid)
+        Err(Status::SubdocPathInvalid)
     }
 }
 
-fn index_component(text: &str) -> Result<Component, SubdocError> {
+fn index_component(text: &str) -> Result<Component, Status> {
     if text == "-1" {
         return Ok(Component::Last);
     }
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(SubdocError::PathInvalid);
+        return Err(Status::SubdocPathInvalid);
     }
     text.parse()
         .map(Component::Index)
-        .map_err(|_| SubdocError::PathInvalid)
+        .map_err(|_| Status::SubdocPathInvalid)
 }
 
 #[cfg(test)]
@@ -141,7 +141,7 @@ mod tests {
         Component::Key(text.to_owned())
     }
 
-    fn parse(text: &str) -> Result<Vec<Component>, SubdocError> {
+    fn parse(text: &str) -> Result<Vec<Component>, Status> {
         Path::parse(text.as_bytes()).map(|path| path.components().to_vec())
     }
 
@@ -173,15 +173,15 @@ mod tests {
         for text in [
             ".", "a.", ".a", "a..b", "a[", "a[]", "a[x]", "a[-2]", "a]", "`a", "``", "a[0]b",
         ] {
-            assert_eq!(parse(text), Err(SubdocError::PathInvalid), "{text}");
+            assert_eq!(parse(text), Err(Status::SubdocPathInvalid), "{text}");
         }
-        assert_eq!(Path::parse(&[0xff, 0xfe]), Err(SubdocError::PathInvalid));
+        assert_eq!(Path::parse(&[0xff, 0xfe]), Err(Status::SubdocPathInvalid));
     }
 
     #[test]
     fn paths_are_bounded_in_bytes_and_depth() {
-        assert_eq!(parse(&"x".repeat(1025)), Err(SubdocError::PathTooBig));
+        assert_eq!(parse(&"x".repeat(1025)), Err(Status::SubdocPathTooBig));
         assert!(parse(&["x"; 32].join(".")).is_ok());
-        assert_eq!(parse(&["x"; 33].join(".")), Err(SubdocError::PathTooBig));
+        assert_eq!(parse(&["x"; 33].join(".")), Err(Status::SubdocPathTooBig));
     }
 }

@@ -6,34 +6,36 @@
 
 use serde_json::{Map, Value};
 
-use super::SubdocError;
 use super::path::{Component, Path};
+use steadfast_wire::Status;
 
 /// How deep a value to insert may be nested.
 const MAX_VALUE_DEPTH: usize = 32;
 
 /// Finds what is at a path.
-pub(crate) fn find<'a>(root: &'a Value, path: &Path) -> Result<&'a Value, SubdocError> {
+pub(crate) fn find<'a>(root: &'a Value, path: &Path) -> Result<&'a Value, Status> {
     path.components()
         .iter()
         .try_fold(root, |value, component| match (component, value) {
             (Component::Key(key), Value::Object(object)) => {
-                object.get(key).ok_or(SubdocError::PathNotFound)
+                object.get(key).ok_or(Status::SubdocPathNotFound)
             }
             (Component::Index(index), Value::Array(array)) => {
-                array.get(*index).ok_or(SubdocError::PathNotFound)
+                array.get(*index).ok_or(Status::SubdocPathNotFound)
             }
-            (Component::Last, Value::Array(array)) => array.last().ok_or(SubdocError::PathNotFound),
-            _ => Err(SubdocError::PathMismatch),
+            (Component::Last, Value::Array(array)) => {
+                array.last().ok_or(Status::SubdocPathNotFound)
+            }
+            _ => Err(Status::SubdocPathMismatch),
         })
 }
 
 /// The number of elements of the array, or keys of the object, at a path.
-pub(crate) fn count(root: &Value, path: &Path) -> Result<usize, SubdocError> {
+pub(crate) fn count(root: &Value, path: &Path) -> Result<usize, Status> {
     match find(root, path)? {
         Value::Array(array) => Ok(array.len()),
         Value::Object(object) => Ok(object.len()),
-        _ => Err(SubdocError::PathMismatch),
+        _ => Err(Status::SubdocPathMismatch),
     }
 }
 
@@ -44,49 +46,49 @@ pub(crate) fn dict_set(
     value: Value,
     create_parents: bool,
     replace_existing: bool,
-) -> Result<(), SubdocError> {
-    let (last, parents) = path.split_last().ok_or(SubdocError::PathInvalid)?;
+) -> Result<(), Status> {
+    let (last, parents) = path.split_last().ok_or(Status::SubdocPathInvalid)?;
     let Component::Key(key) = last else {
-        return Err(SubdocError::PathInvalid);
+        return Err(Status::SubdocPathInvalid);
     };
     let parent = descend(root, parents, create_parents, || Value::Object(Map::new()))?;
-    let object = parent.as_object_mut().ok_or(SubdocError::PathMismatch)?;
+    let object = parent.as_object_mut().ok_or(Status::SubdocPathMismatch)?;
     if !replace_existing && object.contains_key(key) {
-        return Err(SubdocError::PathExists);
+        return Err(Status::SubdocPathExists);
     }
     object.insert(key.clone(), value);
     Ok(())
 }
 
 /// Replaces what is at a path, which must exist.
-pub(crate) fn replace(root: &mut Value, path: &Path, value: Value) -> Result<(), SubdocError> {
+pub(crate) fn replace(root: &mut Value, path: &Path, value: Value) -> Result<(), Status> {
     if path.is_root() {
-        return Err(SubdocError::PathInvalid);
+        return Err(Status::SubdocPathInvalid);
     }
     *find_mut(root, path.components())? = value;
     Ok(())
 }
 
 /// Removes what is at a path, which must exist.
-pub(crate) fn remove(root: &mut Value, path: &Path) -> Result<(), SubdocError> {
-    let (last, parents) = path.split_last().ok_or(SubdocError::PathInvalid)?;
+pub(crate) fn remove(root: &mut Value, path: &Path) -> Result<(), Status> {
+    let (last, parents) = path.split_last().ok_or(Status::SubdocPathInvalid)?;
     match (last, find_mut(root, parents)?) {
         (Component::Key(key), Value::Object(object)) => {
             // `shift_remove` keeps the order of the keys that stay.
             object
                 .shift_remove(key)
                 .map(drop)
-                .ok_or(SubdocError::PathNotFound)
+                .ok_or(Status::SubdocPathNotFound)
         }
         (Component::Index(index), Value::Array(array)) if *index < array.len() => {
             array.remove(*index);
             Ok(())
         }
-        (Component::Index(_), Value::Array(_)) => Err(SubdocError::PathNotFound),
+        (Component::Index(_), Value::Array(_)) => Err(Status::SubdocPathNotFound),
         (Component::Last, Value::Array(array)) => {
-            array.pop().map(drop).ok_or(SubdocError::PathNotFound)
+            array.pop().map(drop).ok_or(Status::SubdocPathNotFound)
         }
-        _ => Err(SubdocError::PathMismatch),
+        _ => Err(Status::SubdocPathMismatch),
     }
 }
 
@@ -106,7 +108,7 @@ pub(crate) fn push(
     values: Vec<Value>,
     end: ArrayEnd,
     create_parents: bool,
-) -> Result<(), SubdocError> {
+) -> Result<(), Status> {
     let array = array_at(root, path, create_parents)?;
     match end {
         ArrayEnd::Back => array.extend(values),
@@ -116,16 +118,16 @@ pub(crate) fn push(
 }
 
 /// Inserts values before the element that a path ends in; one past the end is allowed.
-pub(crate) fn insert(root: &mut Value, path: &Path, values: Vec<Value>) -> Result<(), SubdocError> {
-    let (last, parents) = path.split_last().ok_or(SubdocError::PathInvalid)?;
+pub(crate) fn insert(root: &mut Value, path: &Path, values: Vec<Value>) -> Result<(), Status> {
+    let (last, parents) = path.split_last().ok_or(Status::SubdocPathInvalid)?;
     let Component::Index(index) = last else {
-        return Err(SubdocError::PathInvalid);
+        return Err(Status::SubdocPathInvalid);
     };
     let array = find_mut(root, parents)?
         .as_array_mut()
-        .ok_or(SubdocError::PathMismatch)?;
+        .ok_or(Status::SubdocPathMismatch)?;
     if *index > array.len() {
-        return Err(SubdocError::PathNotFound);
+        return Err(Status::SubdocPathNotFound);
     }
     array.splice(*index..*index, values);
     Ok(())
@@ -137,16 +139,16 @@ pub(crate) fn add_unique(
     path: &Path,
     value: Value,
     create_parents: bool,
-) -> Result<(), SubdocError> {
+) -> Result<(), Status> {
     if !is_primitive(&value) {
-        return Err(SubdocError::ValueCannotInsert);
+        return Err(Status::SubdocValueCannotInsert);
     }
     let array = array_at(root, path, create_parents)?;
     if !array.iter().all(is_primitive) {
-        return Err(SubdocError::PathMismatch);
+        return Err(Status::SubdocPathMismatch);
     }
     if array.contains(&value) {
-        return Err(SubdocError::PathExists);
+        return Err(Status::SubdocPathExists);
     }
     array.push(value);
     Ok(())
@@ -158,22 +160,22 @@ pub(crate) fn counter(
     path: &Path,
     delta: i64,
     create_parents: bool,
-) -> Result<i64, SubdocError> {
+) -> Result<i64, Status> {
     match find_mut(root, path.components()) {
         Ok(Value::Number(number)) => {
             let current = match (number.as_i64(), number.is_f64()) {
                 (Some(current), _) => current,
-                (None, true) => return Err(SubdocError::PathMismatch),
-                (None, false) => return Err(SubdocError::NumberRange),
+                (None, true) => return Err(Status::SubdocPathMismatch),
+                (None, false) => return Err(Status::SubdocNumberOutOfRange),
             };
             let sum = current
                 .checked_add(delta)
-                .ok_or(SubdocError::ValueCannotInsert)?;
+                .ok_or(Status::SubdocValueCannotInsert)?;
             *number = sum.into();
             Ok(sum)
         }
-        Ok(_) => Err(SubdocError::PathMismatch),
-        Err(SubdocError::PathNotFound) => {
+        Ok(_) => Err(Status::SubdocPathMismatch),
+        Err(Status::SubdocPathNotFound) => {
             dict_set(root, path, delta.into(), create_parents, false)?;
             Ok(delta)
         }
@@ -182,34 +184,34 @@ pub(crate) fn counter(
 }
 
 /// Reads one JSON value to insert.
-pub(crate) fn parse_value(bytes: &[u8]) -> Result<Value, SubdocError> {
-    let value = serde_json::from_slice(bytes).map_err(|_| SubdocError::ValueCannotInsert)?;
+pub(crate) fn parse_value(bytes: &[u8]) -> Result<Value, Status> {
+    let value = serde_json::from_slice(bytes).map_err(|_| Status::SubdocValueCannotInsert)?;
     check_depth(&value)?;
     Ok(value)
 }
 
 /// Reads one or more JSON values with commas between, as array operations take them.
-pub(crate) fn parse_values(bytes: &[u8]) -> Result<Vec<Value>, SubdocError> {
+pub(crate) fn parse_values(bytes: &[u8]) -> Result<Vec<Value>, Status> {
     let wrapped = [b"[", bytes, b"]"].concat();
     let values: Vec<Value> =
-        serde_json::from_slice(&wrapped).map_err(|_| SubdocError::ValueCannotInsert)?;
+        serde_json::from_slice(&wrapped).map_err(|_| Status::SubdocValueCannotInsert)?;
     if values.is_empty() {
-        return Err(SubdocError::ValueCannotInsert);
+        return Err(Status::SubdocValueCannotInsert);
     }
     values.iter().try_for_each(check_depth)?;
     Ok(values)
 }
 
 /// Reads a counter's delta: a non-zero 64-bit integer in decimal.
-pub(crate) fn parse_delta(bytes: &[u8]) -> Result<i64, SubdocError> {
-    let text = std::str::from_utf8(bytes).map_err(|_| SubdocError::DeltaInvalid)?;
+pub(crate) fn parse_delta(bytes: &[u8]) -> Result<i64, Status> {
+    let text = std::str::from_utf8(bytes).map_err(|_| Status::SubdocDeltaInvalid)?;
     match text.trim().parse() {
-        Ok(0) | Err(_) => Err(SubdocError::DeltaInvalid),
+        Ok(0) | Err(_) => Err(Status::SubdocDeltaInvalid),
         Ok(delta) => Ok(delta),
     }
 }
 
-fn check_depth(value: &Value) -> Result<(), SubdocError> {
+fn check_depth(value: &Value) -> Result<(), Status> {
     fn within(value: &Value, left: usize) -> bool {
         match value {
             Value::Array(array) => left > 0 && array.iter().all(|item| within(item, left - 1)),
@@ -220,7 +222,7 @@ fn check_depth(value: &Value) -> Result<(), SubdocError> {
     if within(value, MAX_VALUE_DEPTH) {
         Ok(())
     } else {
-        Err(SubdocError::ValueTooDeep)
+        Err(Status::SubdocValueTooDeep)
     }
 }
 
@@ -232,31 +234,30 @@ fn array_at<'a>(
     root: &'a mut Value,
     path: &Path,
     create_parents: bool,
-) -> Result<&'a mut Vec<Value>, SubdocError> {
+) -> Result<&'a mut Vec<Value>, Status> {
     descend(root, path.components(), create_parents, || {
         Value::Array(Vec::new())
     })?
     .as_array_mut()
-    .ok_or(SubdocError::PathMismatch)
+    .ok_or(Status::SubdocPathMismatch)
 }
 
-fn find_mut<'a>(
-    root: &'a mut Value,
-    components: &[Component],
-) -> Result<&'a mut Value, SubdocError> {
+fn find_mut<'a>(root: &'a mut Value, components: &[Component]) -> Result<&'a mut Value, Status> {
     components.iter().try_fold(root, step_mut)
 }
 
-fn step_mut<'a>(value: &'a mut Value, component: &Component) -> Result<&'a mut Value, SubdocError> {
+fn step_mut<'a>(value: &'a mut Value, component: &Component) -> Result<&'a mut Value, Status> {
     match (component, value) {
         (Component::Key(key), Value::Object(object)) => {
-            object.get_mut(key).ok_or(SubdocError::PathNotFound)
+            object.get_mut(key).ok_or(Status::SubdocPathNotFound)
         }
         (Component::Index(index), Value::Array(array)) => {
-            array.get_mut(*index).ok_or(SubdocError::PathNotFound)
+            array.get_mut(*index).ok_or(Status::SubdocPathNotFound)
         }
-        (Component::Last, Value::Array(array)) => array.last_mut().ok_or(SubdocError::PathNotFound),
-        _ => Err(SubdocError::PathMismatch),
+        (Component::Last, Value::Array(array)) => {
+            array.last_mut().ok_or(Status::SubdocPathNotFound)
+        }
+        _ => Err(Status::SubdocPathMismatch),
     }
 }
 
@@ -266,8 +267,8 @@ fn descend<'a>(
     components: &[Component],
     create: bool,
     leaf: impl Fn() -> Value,
-) -> Result<&'a mut Value, SubdocError> {
-    if !create || find_mut(root, components).err() != Some(SubdocError::PathNotFound) {
+) -> Result<&'a mut Value, Status> {
+    if !create || find_mut(root, components).err() != Some(Status::SubdocPathNotFound) {
         return find_mut(root, components);
     }
     // A missing array element cannot be made up, so look before creating anything.
@@ -276,7 +277,7 @@ fn descend<'a>(
         .iter()
         .any(|component| !matches!(component, Component::Key(_)))
     {
-        return Err(SubdocError::PathNotFound);
+        return Err(Status::SubdocPathNotFound);
     }
     let last = components.len() - 1;
     components
@@ -299,12 +300,12 @@ fn descend<'a>(
         })
 }
 
-fn first_missing(root: &mut Value, components: &[Component]) -> Result<usize, SubdocError> {
+fn first_missing(root: &mut Value, components: &[Component]) -> Result<usize, Status> {
     let mut value = root;
     for (at, component) in components.iter().enumerate() {
         match step_mut(value, component) {
             Ok(next) => value = next,
-            Err(SubdocError::PathNotFound) => return Ok(at),
+            Err(Status::SubdocPathNotFound) => return Ok(at),
             Err(error) => return Err(error),
         }
     }
@@ -324,13 +325,16 @@ mod tests {
     fn reading_tells_missing_from_mismatched() {
         let doc = json!({"a": {"b": [1, 2, {"c": true}]}});
         assert_eq!(find(&doc, &path("a.b[-1].c")), Ok(&json!(true)));
-        assert_eq!(find(&doc, &path("a.x")), Err(SubdocError::PathNotFound));
-        assert_eq!(find(&doc, &path("a.b[3]")), Err(SubdocError::PathNotFound));
-        assert_eq!(find(&doc, &path("a[0]")), Err(SubdocError::PathMismatch));
-        assert_eq!(find(&doc, &path("a.b.c")), Err(SubdocError::PathMismatch));
+        assert_eq!(find(&doc, &path("a.x")), Err(Status::SubdocPathNotFound));
+        assert_eq!(find(&doc, &path("a.b[3]")), Err(Status::SubdocPathNotFound));
+        assert_eq!(find(&doc, &path("a[0]")), Err(Status::SubdocPathMismatch));
+        assert_eq!(find(&doc, &path("a.b.c")), Err(Status::SubdocPathMismatch));
         assert_eq!(count(&doc, &path("a.b")), Ok(3));
         assert_eq!(count(&doc, &path("")), Ok(1));
-        assert_eq!(count(&doc, &path("a.b[0]")), Err(SubdocError::PathMismatch));
+        assert_eq!(
+            count(&doc, &path("a.b[0]")),
+            Err(Status::SubdocPathMismatch)
+        );
     }
 
     #[test]
@@ -338,30 +342,30 @@ mod tests {
         let mut doc = json!({"a": 1});
         assert_eq!(
             dict_set(&mut doc, &path("a"), json!(2), false, false),
-            Err(SubdocError::PathExists)
+            Err(Status::SubdocPathExists)
         );
         dict_set(&mut doc, &path("a"), json!(2), false, true).unwrap();
         assert_eq!(
             dict_set(&mut doc, &path("b.c"), json!(1), false, true),
-            Err(SubdocError::PathNotFound)
+            Err(Status::SubdocPathNotFound)
         );
         dict_set(&mut doc, &path("b.c.d"), json!(1), true, true).unwrap();
         assert_eq!(doc, json!({"a": 2, "b": {"c": {"d": 1}}}));
         assert_eq!(
             dict_set(&mut doc, &path("a.x"), json!(1), true, true),
-            Err(SubdocError::PathMismatch)
+            Err(Status::SubdocPathMismatch)
         );
         assert_eq!(
             dict_set(&mut doc, &path("a[0]"), json!(1), true, true),
-            Err(SubdocError::PathInvalid)
+            Err(Status::SubdocPathInvalid)
         );
         assert_eq!(
             dict_set(&mut doc, &path(""), json!(1), true, true),
-            Err(SubdocError::PathInvalid)
+            Err(Status::SubdocPathInvalid)
         );
         assert_eq!(
             dict_set(&mut doc, &path("z[0].y"), json!(1), true, true),
-            Err(SubdocError::PathNotFound)
+            Err(Status::SubdocPathNotFound)
         );
         assert_eq!(
             doc,
@@ -371,14 +375,17 @@ mod tests {
         replace(&mut doc, &path("b.c"), json!(null)).unwrap();
         assert_eq!(
             replace(&mut doc, &path("x"), json!(1)),
-            Err(SubdocError::PathNotFound)
+            Err(Status::SubdocPathNotFound)
         );
         assert_eq!(
             replace(&mut doc, &path(""), json!(1)),
-            Err(SubdocError::PathInvalid)
+            Err(Status::SubdocPathInvalid)
         );
         remove(&mut doc, &path("a")).unwrap();
-        assert_eq!(remove(&mut doc, &path("a")), Err(SubdocError::PathNotFound));
+        assert_eq!(
+            remove(&mut doc, &path("a")),
+            Err(Status::SubdocPathNotFound)
+        );
         assert_eq!(doc, json!({"b": {"c": null}}));
     }
 
@@ -405,15 +412,15 @@ mod tests {
         insert(&mut doc, &path("l[5]"), vec![json!(5)]).unwrap();
         assert_eq!(
             insert(&mut doc, &path("l[7]"), vec![json!(5)]),
-            Err(SubdocError::PathNotFound)
+            Err(Status::SubdocPathNotFound)
         );
         assert_eq!(
             insert(&mut doc, &path("l[-1]"), vec![json!(5)]),
-            Err(SubdocError::PathInvalid)
+            Err(Status::SubdocPathInvalid)
         );
         assert_eq!(
             insert(&mut doc, &path("l"), vec![json!(5)]),
-            Err(SubdocError::PathInvalid)
+            Err(Status::SubdocPathInvalid)
         );
         assert_eq!(
             push(
@@ -423,29 +430,29 @@ mod tests {
                 ArrayEnd::Back,
                 false
             ),
-            Err(SubdocError::PathNotFound)
+            Err(Status::SubdocPathNotFound)
         );
         push(&mut doc, &path("n.m"), vec![json!(1)], ArrayEnd::Back, true).unwrap();
         add_unique(&mut doc, &path("n.m"), json!(2), false).unwrap();
         assert_eq!(
             add_unique(&mut doc, &path("n.m"), json!(2), false),
-            Err(SubdocError::PathExists)
+            Err(Status::SubdocPathExists)
         );
         assert_eq!(
             add_unique(&mut doc, &path("n.m"), json!([]), false),
-            Err(SubdocError::ValueCannotInsert)
+            Err(Status::SubdocValueCannotInsert)
         );
         remove(&mut doc, &path("l[-1]")).unwrap();
         remove(&mut doc, &path("l[0]")).unwrap();
         assert_eq!(
             remove(&mut doc, &path("l[9]")),
-            Err(SubdocError::PathNotFound)
+            Err(Status::SubdocPathNotFound)
         );
         assert_eq!(doc, json!({"l": [1, 2, 3, 4], "n": {"m": [1, 2]}}));
         push(&mut doc, &path("l"), vec![json!({})], ArrayEnd::Back, false).unwrap();
         assert_eq!(
             add_unique(&mut doc, &path("l"), json!(9), false),
-            Err(SubdocError::PathMismatch)
+            Err(Status::SubdocPathMismatch)
         );
         let mut root = json!([]);
         push(&mut root, &path(""), vec![json!(1)], ArrayEnd::Back, false).unwrap();
@@ -459,25 +466,25 @@ mod tests {
         assert_eq!(counter(&mut doc, &path("new"), 3, false), Ok(3));
         assert_eq!(
             counter(&mut doc, &path("p.q"), 3, false),
-            Err(SubdocError::PathNotFound)
+            Err(Status::SubdocPathNotFound)
         );
         assert_eq!(counter(&mut doc, &path("p.q"), 3, true), Ok(3));
         assert_eq!(
             counter(&mut doc, &path("s"), 1, false),
-            Err(SubdocError::PathMismatch)
+            Err(Status::SubdocPathMismatch)
         );
         assert_eq!(
             counter(&mut doc, &path("big"), 1, false),
-            Err(SubdocError::NumberRange)
+            Err(Status::SubdocNumberOutOfRange)
         );
         assert_eq!(
             counter(&mut doc, &path("max"), 1, false),
-            Err(SubdocError::ValueCannotInsert)
+            Err(Status::SubdocValueCannotInsert)
         );
         for bad in ["0", "", "1.5", "x", "9223372036854775808"] {
             assert_eq!(
                 parse_delta(bad.as_bytes()),
-                Err(SubdocError::DeltaInvalid),
+                Err(Status::SubdocDeltaInvalid),
                 "{bad}"
             );
         }
@@ -485,11 +492,14 @@ mod tests {
 
     #[test]
     fn values_must_be_json_and_not_too_deep() {
-        assert_eq!(parse_value(b"{"), Err(SubdocError::ValueCannotInsert));
+        assert_eq!(parse_value(b"{"), Err(Status::SubdocValueCannotInsert));
         assert_eq!(parse_values(b"1,2"), Ok(vec![json!(1), json!(2)]));
-        assert_eq!(parse_values(b""), Err(SubdocError::ValueCannotInsert));
-        assert_eq!(parse_values(b"1],[2"), Err(SubdocError::ValueCannotInsert));
+        assert_eq!(parse_values(b""), Err(Status::SubdocValueCannotInsert));
+        assert_eq!(parse_values(b"1],[2"), Err(Status::SubdocValueCannotInsert));
         let deep = format!("{}{}", "[".repeat(33), "]".repeat(33));
-        assert_eq!(parse_value(deep.as_bytes()), Err(SubdocError::ValueTooDeep));
+        assert_eq!(
+            parse_value(deep.as_bytes()),
+            Err(Status::SubdocValueTooDeep)
+        );
     }
 }

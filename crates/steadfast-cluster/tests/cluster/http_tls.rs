@@ -1,14 +1,9 @@
 //! The services that speak HTTP, under TLS.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-#[path = "support/http.rs"]
-mod http;
-mod support;
-
 use std::sync::Arc;
 
-use http::{Answer, Call};
+use crate::support::builder;
+use crate::support::http::{self, Call, HttpReply};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
@@ -16,7 +11,6 @@ use serde_json::{Value, json};
 use steadfast_cluster::fault::Fault;
 use steadfast_cluster::script::Script;
 use steadfast_cluster::{Service, TestCluster};
-use support::builder;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -28,7 +22,7 @@ async fn port(cluster: &TestCluster, name: &str) -> u64 {
     map["nodesExt"][0]["services"][name].as_u64().unwrap()
 }
 
-async fn send(cluster: &TestCluster, service: &str, call: &Call<'_>) -> Answer {
+async fn send(cluster: &TestCluster, service: &str, call: &Call<'_>) -> HttpReply {
     let mut roots = RootCertStore::empty();
     let authority = CertificateDer::from_pem_slice(cluster.ca_pem().unwrap().as_bytes()).unwrap();
     roots.add(authority).unwrap();

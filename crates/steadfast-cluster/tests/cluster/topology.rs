@@ -1,21 +1,17 @@
 //! Rebalance, failover, crash: what clients see, and that nothing acknowledged is lost.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-mod support;
-
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::support::{BUCKET, Client, USUAL, VBUCKETS, active_and_other, builder, cluster};
 use steadfast_cluster::topology::{Hold, Pace};
 use steadfast_cluster::{BucketSettings, ClusterError, NodeId, Service, TestCluster};
 use steadfast_wire::config::ClusterConfig;
 use steadfast_wire::extras::StoreExtras;
 use steadfast_wire::{FrameBuilder, Opcode, Status};
-use support::{BUCKET, Client, USUAL, VBUCKETS, builder, cluster};
 use tokio::task::JoinHandle;
 
 /// A client that asks the cluster itself where to go, and tries again when that was wrong.
@@ -239,12 +235,7 @@ async fn a_failover_promotes_replicas_with_every_acknowledged_write() {
 #[tokio::test]
 async fn a_failover_loses_what_never_reached_a_replica() {
     let cluster = cluster(2, 1).await;
-    let active = cluster.active_node(BUCKET, b"k").unwrap().unwrap();
-    let replica = cluster
-        .nodes()
-        .into_iter()
-        .find(|node| *node != active)
-        .unwrap();
+    let (active, replica) = active_and_other(&cluster, "k");
     let mut client = Client::for_key(&cluster, "k").await;
     client.set("k", "\"seen\"").await;
     let _hold = cluster.hold(Hold::Replication, replica).unwrap();
@@ -333,12 +324,7 @@ async fn a_crashed_replica_leaves_durable_writes_ambiguous_until_it_is_failed_ov
         Durability, DurabilityLevel, DurabilityTimeout, RequestFrameInfo,
     };
     let cluster = cluster(2, 1).await;
-    let active = cluster.active_node(BUCKET, b"k").unwrap().unwrap();
-    let replica = cluster
-        .nodes()
-        .into_iter()
-        .find(|node| *node != active)
-        .unwrap();
+    let (_, replica) = active_and_other(&cluster, "k");
     let mut client = Client::for_key(&cluster, "k").await;
     let durable = |client: &Client| {
         client

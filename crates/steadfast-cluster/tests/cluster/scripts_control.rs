@@ -1,19 +1,13 @@
 //! Scripts and lost plans over the control endpoint, as another process would use it.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-#[path = "support/http.rs"]
-mod http;
-mod support;
-
-use http::{Answer, Call};
+use crate::support::builder;
+use crate::support::http::{self, Call, HttpReply};
 use serde_json::{Value, json};
 use steadfast_cluster::{Service, TestCluster};
-use support::builder;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-async fn control(cluster: &TestCluster, method: &str, path: &str, body: &Value) -> Answer {
+async fn control(cluster: &TestCluster, method: &str, path: &str, body: &Value) -> HttpReply {
     let mut stream = TcpStream::connect(cluster.control_address().unwrap())
         .await
         .unwrap();
@@ -24,7 +18,7 @@ async fn control(cluster: &TestCluster, method: &str, path: &str, body: &Value) 
     http::parse(&bytes).unwrap()
 }
 
-async fn ask(cluster: &TestCluster, body: Value) -> Answer {
+async fn ask(cluster: &TestCluster, body: Value) -> HttpReply {
     let call = Call::new("POST", "/query/service").json(&body);
     call.send(cluster, Service::Query).await
 }

@@ -1,19 +1,13 @@
 //! A test for every effect on the services that speak HTTP, and for the limits of requests.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-#[path = "support/http.rs"]
-mod http;
-mod support;
-
 use std::time::Duration;
 
-use http::{Answer, Call};
+use crate::support::http::{self, Call, HttpReply};
+use crate::support::{cluster, eventually};
 use serde_json::json;
 use steadfast_cluster::fault::{Condition, Fault, Garble};
 use steadfast_cluster::script::Script;
 use steadfast_cluster::{Service, TestCluster};
-use support::{cluster, eventually};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
@@ -23,7 +17,7 @@ fn write() -> Call<'static> {
         .json(&json!({"statement": "UPSERT INTO b VALUES ('k', 1) RETURNING META().id"}))
 }
 
-async fn send(cluster: &TestCluster) -> Option<Answer> {
+async fn send(cluster: &TestCluster) -> Option<HttpReply> {
     write().try_send(cluster, Service::Query).await
 }
 

@@ -1,20 +1,14 @@
 //! The search service, over real sockets.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-#[path = "support/http.rs"]
-mod http;
-mod support;
-
-use http::{Answer, Call};
+use crate::support::cluster;
+use crate::support::http::{Call, HttpReply};
 use serde_json::json;
 use steadfast_cluster::script::Script;
 use steadfast_cluster::{Service, TestCluster};
-use support::cluster;
 
 const QUERY: &str = "/api/index/idx/query";
 
-async fn find(cluster: &TestCluster, path: &str) -> Answer {
+async fn find(cluster: &TestCluster, path: &str) -> HttpReply {
     let body = json!({"query": {"match": "x"}, "size": 10});
     Call::new("POST", path)
         .json(&body)

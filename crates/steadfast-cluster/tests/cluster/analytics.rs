@@ -1,18 +1,12 @@
 //! The analytics service, over real sockets.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-#[path = "support/http.rs"]
-mod http;
-mod support;
-
-use http::{Answer, Call};
+use crate::support::cluster;
+use crate::support::http::{Call, HttpReply};
 use serde_json::{Value, json};
 use steadfast_cluster::script::Script;
 use steadfast_cluster::{Service, TestCluster};
-use support::cluster;
 
-async fn ask(cluster: &TestCluster, body: Value) -> Answer {
+async fn ask(cluster: &TestCluster, body: Value) -> HttpReply {
     let call = Call::new("POST", "/analytics/service").json(&body);
     call.send(cluster, Service::Analytics).await
 }

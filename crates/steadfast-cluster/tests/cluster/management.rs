@@ -1,24 +1,18 @@
 //! The management service, over real sockets.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-#[path = "support/http.rs"]
-mod http;
-mod support;
-
-use http::{Answer, Call};
+use crate::support::http::{self, Call, HttpReply};
+use crate::support::{BUCKET, Client, USUAL, VBUCKETS, builder, cluster};
 use serde_json::{Value, json};
 use steadfast_cluster::users::Rights;
 use steadfast_cluster::{NodeId, Service, TestCluster};
 use steadfast_wire::Status;
-use support::{BUCKET, Client, USUAL, VBUCKETS, builder, cluster};
 use tokio::io::AsyncReadExt;
 
-async fn get(cluster: &TestCluster, path: &str) -> Answer {
+async fn get(cluster: &TestCluster, path: &str) -> HttpReply {
     Call::new("GET", path).send(cluster, Service::Mgmt).await
 }
 
-async fn form(cluster: &TestCluster, method: &str, path: &str, form: &str) -> Answer {
+async fn form(cluster: &TestCluster, method: &str, path: &str, form: &str) -> HttpReply {
     let call = Call::new(method, path).form(form);
     call.send(cluster, Service::Mgmt).await
 }

@@ -8,6 +8,8 @@
     reason = "each test binary uses a part of this"
 )]
 
+pub mod http;
+
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
@@ -50,6 +52,14 @@ pub fn builder(nodes: usize, replicas: usize) -> TestClusterBuilder {
                 .vbuckets(VBUCKETS),
         )
         .seed(4711)
+}
+
+/// The node that serves a key, and another one.
+pub fn active_and_other(cluster: &TestCluster, key: &str) -> (NodeId, NodeId) {
+    let active = cluster.active_node(BUCKET, key.as_bytes());
+    let active = active.unwrap().unwrap();
+    let other = cluster.nodes().into_iter().find(|node| *node != active);
+    (active, other.unwrap())
 }
 
 /// A connection to one node.

@@ -1,18 +1,14 @@
 //! The first commands of a connection, and the cluster map.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-mod support;
-
 use std::time::Duration;
 
+use crate::support::{BUCKET, Client, USUAL, active_and_other, builder, cluster};
 use steadfast_cluster::fault::Fault;
 use steadfast_cluster::users::Rights;
 use steadfast_cluster::{NodeId, TestCluster};
 use steadfast_wire::config::{ClusterConfig, ConfigNotification, ConfigVersion};
 use steadfast_wire::error_map::ErrorMap;
 use steadfast_wire::{Datatype, Feature, Frame, FrameBuilder, Magic, Opcode, Status};
-use support::{BUCKET, Client, USUAL, builder, cluster};
 
 const NODE: NodeId = NodeId::new(0);
 
@@ -207,12 +203,7 @@ async fn maps_are_compressed_for_those_who_take_everything_so() {
 #[tokio::test]
 async fn not_my_vbucket_brings_the_map_once_to_those_who_dedupe() {
     let cluster = cluster(2, 1).await;
-    let active = cluster.active_node(BUCKET, b"k").unwrap().unwrap();
-    let other = cluster
-        .nodes()
-        .into_iter()
-        .find(|node| *node != active)
-        .unwrap();
+    let (_, other) = active_and_other(&cluster, "k");
     let mut plain = Client::ready(&cluster, other, USUAL).await;
     for _ in 0..2 {
         let refused = plain.get("k").await;

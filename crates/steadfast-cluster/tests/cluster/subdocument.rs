@@ -1,9 +1,6 @@
 //! Subdocument commands against a real socket.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-mod support;
-
+use crate::support::{Client, cluster};
 use bytes::BytesMut;
 use serde_json::{Value, json};
 use steadfast_wire::subdoc::{
@@ -11,7 +8,6 @@ use steadfast_wire::subdoc::{
     SinglePath,
 };
 use steadfast_wire::{Encode, Entries, Frame, Opcode, Status};
-use support::{Client, cluster};
 
 async fn lookup(
     client: &mut Client,
@@ -29,18 +25,7 @@ async fn lookup(
         .append_to(&mut value)
         .unwrap();
     }
-    let extras = MultiExtras {
-        expiry: None,
-        doc_flags: flags,
-    };
-    client
-        .call(
-            client
-                .on(Opcode::SubdocMultiLookup, key)
-                .extras(extras)
-                .value(value.to_vec()),
-        )
-        .await
+    call_multi(client, Opcode::SubdocMultiLookup, key, flags, value).await
 }
 
 fn results(frame: &Frame) -> Vec<(Status, String)> {
@@ -72,18 +57,21 @@ async fn mutate(
         .append_to(&mut value)
         .unwrap();
     }
-    let extras = MultiExtras {
-        expiry: None,
-        doc_flags: flags,
-    };
-    client
-        .call(
-            client
-                .on(Opcode::SubdocMultiMutation, key)
-                .extras(extras)
-                .value(value.to_vec()),
-        )
-        .await
+    call_multi(client, Opcode::SubdocMultiMutation, key, flags, value).await
+}
+
+async fn call_multi(
+    client: &mut Client,
+    opcode: Opcode,
+    key: &str,
+    doc_flags: DocFlags,
+    value: BytesMut,
+) -> Frame {
+    let expiry = None;
+    let request = client
+        .on(opcode, key)
+        .extras(MultiExtras { expiry, doc_flags });
+    client.call(request.value(value.to_vec())).await
 }
 
 async fn body(client: &mut Client, key: &str) -> Value {

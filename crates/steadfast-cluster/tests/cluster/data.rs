@@ -1,11 +1,8 @@
 //! Every data command against a real socket: what it does, and each way it refuses.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-mod support;
-
 use std::time::Duration;
 
+use crate::support::{BUCKET, Client, USUAL, VBUCKETS, active_and_other, cluster, eventually};
 use bytes::BytesMut;
 use steadfast_cluster::journal::Argument;
 use steadfast_cluster::topology::Hold;
@@ -23,7 +20,6 @@ use steadfast_wire::observe::{
 use steadfast_wire::{
     Datatype, Encode, Entries, ErrorBody, Feature, Frame, FrameBuilder, Opcode, Status, vbucket,
 };
-use support::{BUCKET, Client, USUAL, VBUCKETS, cluster, eventually};
 
 fn cas(frame: &Frame) -> u64 {
     frame.header().cas
@@ -328,12 +324,7 @@ async fn without_extended_errors_a_lock_is_a_temporary_failure() {
 #[tokio::test]
 async fn replicas_are_read_where_they_are_and_nowhere_else() {
     let cluster = cluster(2, 1).await;
-    let active = cluster.active_node(BUCKET, b"k").unwrap().unwrap();
-    let other = cluster
-        .nodes()
-        .into_iter()
-        .find(|node| *node != active)
-        .unwrap();
+    let (active, other) = active_and_other(&cluster, "k");
     let mut on_active = Client::ready(&cluster, active, USUAL).await;
     let mut on_replica = Client::ready(&cluster, other, USUAL).await;
     on_active.set("k", "1").await;
@@ -477,12 +468,7 @@ async fn durable_writes_are_invalid_impossible_or_done() {
 #[tokio::test]
 async fn a_durable_write_that_waits_shows_the_old_value_and_closes_the_document() {
     let cluster = cluster(2, 1).await;
-    let active = cluster.active_node(BUCKET, b"k").unwrap().unwrap();
-    let replica = cluster
-        .nodes()
-        .into_iter()
-        .find(|node| *node != active)
-        .unwrap();
+    let (_, replica) = active_and_other(&cluster, "k");
     let mut writer = Client::for_key(&cluster, "k").await;
     let mut other = Client::for_key(&cluster, "k").await;
     writer.set("k", "\"old\"").await;

@@ -1,13 +1,9 @@
 //! The control endpoint, as another process would use it.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-mod support;
-
+use crate::support::{BUCKET, Client, VBUCKETS};
 use serde_json::{Value, json};
 use steadfast_cluster::{BucketSettings, TestCluster};
 use steadfast_wire::{Opcode, Status};
-use support::{BUCKET, Client, VBUCKETS};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

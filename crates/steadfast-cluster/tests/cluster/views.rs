@@ -1,21 +1,15 @@
 //! The views service, over real sockets.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-#[path = "support/http.rs"]
-mod http;
-mod support;
-
-use http::{Answer, Call};
+use crate::support::http::{Call, HttpReply};
+use crate::support::{builder, cluster};
 use serde_json::json;
 use steadfast_cluster::script::Script;
 use steadfast_cluster::users::Rights;
 use steadfast_cluster::{Service, TestCluster};
-use support::{builder, cluster};
 
 const VIEW: &str = "/b/_design/d/_view/v?limit=10&stale=false";
 
-async fn ask(cluster: &TestCluster, method: &str, path: &str, body: &str) -> Answer {
+async fn ask(cluster: &TestCluster, method: &str, path: &str, body: &str) -> HttpReply {
     let call = Call::new(method, path).body(body);
     call.send(cluster, Service::Views).await
 }

@@ -1,18 +1,14 @@
 //! The same protocol under TLS, for those who trust the cluster's authority and nobody else.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-mod support;
-
 use std::sync::Arc;
 
+use crate::support::builder;
 use bytes::BytesMut;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use steadfast_cluster::TestCluster;
 use steadfast_wire::{FrameBuilder, Opcode, Status};
-use support::builder;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;

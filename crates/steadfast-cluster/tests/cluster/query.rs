@@ -1,25 +1,19 @@
 //! The query service, over real sockets.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-#[path = "support/http.rs"]
-mod http;
-mod support;
-
-use http::{Answer, Call};
+use crate::support::http::{Call, HttpReply};
+use crate::support::{BUCKET, Client, cluster};
 use serde_json::{Value, json};
 use steadfast_cluster::script::{PlanLoss, Script};
 use steadfast_cluster::users::Rights;
 use steadfast_cluster::{Service, TestCluster};
 use steadfast_wire::Opcode;
-use support::{BUCKET, Client, cluster};
 
-async fn ask(cluster: &TestCluster, body: Value) -> Answer {
+async fn ask(cluster: &TestCluster, body: Value) -> HttpReply {
     let call = Call::new("POST", "/query/service").json(&body);
     call.send(cluster, Service::Query).await
 }
 
-async fn run(cluster: &TestCluster, statement: &str) -> Answer {
+async fn run(cluster: &TestCluster, statement: &str) -> HttpReply {
     ask(cluster, json!({"statement": statement})).await
 }
 
@@ -246,7 +240,7 @@ async fn mistakes_have_the_codes_of_the_real_service() {
 
 #[tokio::test]
 async fn who_may_not_is_turned_away() {
-    let cluster = support::builder(1, 0)
+    let cluster = crate::support::builder(1, 0)
         .user_with_rights("reader", "r", Rights::buckets([BUCKET]).read_only())
         .user_with_rights("other", "o", Rights::buckets(["other"]))
         .start()

@@ -1,17 +1,13 @@
 //! A test for every effect, each seen from the client's side and in the journal.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
-
-mod support;
-
 use std::time::Duration;
 
+use crate::support::{Client, USUAL, cluster, eventually};
 use bytes::BytesMut;
 use steadfast_cluster::fault::{Fault, Garble};
 use steadfast_cluster::{NodeId, TestCluster};
 use steadfast_wire::extras::StoreExtras;
 use steadfast_wire::{ErrorBody, Feature, FrameDecoder, FrameError, HEADER_LEN, Opcode, Status};
-use support::{Client, USUAL, cluster, eventually};
 use tokio::time::Instant;
 
 async fn one() -> (TestCluster, Client) {

@@ -1,13 +1,5 @@
 //! The plainest HTTP client there is, so that nothing of ours is on both ends.
 
-#![allow(
-    dead_code,
-    missing_docs,
-    unreachable_pub,
-    clippy::unwrap_used,
-    reason = "each test binary uses a part of this"
-)]
-
 use base64::Engine;
 use serde_json::Value;
 use steadfast_cluster::{Service, TestCluster};
@@ -16,7 +8,7 @@ use tokio::net::TcpStream;
 
 /// What came back, as far as it came.
 #[derive(Debug)]
-pub struct Answer {
+pub struct HttpReply {
     pub status: u16,
     pub head: String,
     pub body: String,
@@ -24,7 +16,7 @@ pub struct Answer {
     pub whole: bool,
 }
 
-impl Answer {
+impl HttpReply {
     pub fn json(&self) -> Value {
         assert!(self.whole, "the answer was cut: {}", self.body);
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
@@ -103,7 +95,7 @@ impl<'a> Call<'a> {
     }
 
     /// Sends it to a service of the first node; nothing if the connection ends without a head.
-    pub async fn try_send(&self, cluster: &TestCluster, service: Service) -> Option<Answer> {
+    pub async fn try_send(&self, cluster: &TestCluster, service: Service) -> Option<HttpReply> {
         let mut stream = self.start(cluster, service).await;
         let mut bytes = Vec::new();
         // However it ends: what was read before is there.
@@ -111,7 +103,7 @@ impl<'a> Call<'a> {
         parse(&bytes)
     }
 
-    pub async fn send(&self, cluster: &TestCluster, service: Service) -> Answer {
+    pub async fn send(&self, cluster: &TestCluster, service: Service) -> HttpReply {
         let answer = self.try_send(cluster, service).await;
         answer.expect("the connection ended without an answer")
     }
@@ -127,7 +119,7 @@ impl<'a> Call<'a> {
 }
 
 /// Reads an answer from bytes that are all there ever will be.
-pub fn parse(bytes: &[u8]) -> Option<Answer> {
+pub fn parse(bytes: &[u8]) -> Option<HttpReply> {
     let end = bytes.windows(4).position(|window| window == b"\r\n\r\n")?;
     let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
     let rest = &bytes[end + 4..];
@@ -141,7 +133,7 @@ pub fn parse(bytes: &[u8]) -> Option<Answer> {
         let length: usize = length.map_or(0, |length| length.parse().unwrap());
         (rest.to_vec(), rest.len() == length)
     };
-    Some(Answer {
+    Some(HttpReply {
         status: head.split(' ').nth(1).unwrap().parse().unwrap(),
         head: lower,
         body: String::from_utf8_lossy(&body).into_owned(),

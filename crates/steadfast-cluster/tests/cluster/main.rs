@@ -1,0 +1,20 @@
+//! The cluster as clients see it, over real sockets.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod analytics;
+mod control;
+mod data;
+mod faults;
+mod http_faults;
+mod http_tls;
+mod management;
+mod query;
+mod scripts_control;
+mod search;
+mod setup;
+mod subdocument;
+mod support;
+mod tls;
+mod topology;
+mod views;
