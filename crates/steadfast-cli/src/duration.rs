@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::time::Duration;
 
+use steadfast_couchbase::options::parse_duration;
+
 /// A year: a longer duration was probably meant in another unit.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
@@ -17,20 +19,8 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
 /// Parses `250ms`, `2.5s`, `2m`. The unit is required: a bare number means milliseconds to
 /// some people and seconds to others.
 pub(crate) fn parse_unbounded(text: &str) -> Result<Duration, String> {
-    let wrong = || "must be a number with ms, s, m or h, as in 250ms or 2.5s".to_owned();
-    let split = text
-        .find(|c: char| c.is_ascii_alphabetic())
-        .ok_or_else(wrong)?;
-    let (number, unit) = text.split_at(split);
-    let seconds = match unit {
-        "ms" => 0.001,
-        "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        _ => return Err(wrong()),
-    };
-    let number: f64 = number.trim().parse().map_err(|_| wrong())?;
-    Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
+    let invalid = || "must be a number with ms, s, m or h, as in 250ms or 2.5s".to_owned();
+    parse_duration(text).ok_or_else(invalid)
 }
 
 /// Parses a time limit: a duration above zero.

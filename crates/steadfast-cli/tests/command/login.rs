@@ -52,10 +52,10 @@ fn a_terminal_gets_a_hidden_password_prompt() {
         let mut seen = String::new();
         read_until(&mut terminal, &mut seen, "Password of app: ");
         // The test types faster than a person: wait until the echo is off.
-        let begun = Instant::now();
+        let started = Instant::now();
         while is_shown(&terminal) {
             assert!(
-                begun.elapsed() < Duration::from_secs(30),
+                started.elapsed() < Duration::from_secs(30),
                 "the echo is still on"
             );
             std::thread::sleep(Duration::from_millis(1));

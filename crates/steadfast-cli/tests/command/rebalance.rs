@@ -29,8 +29,8 @@ fn an_invalid_pace_is_rejected() {
 #[test]
 fn a_running_rebalance_is_shown_and_can_be_cancelled() {
     let cluster = cluster();
-    let begun = cluster.stdout(&slowly(&["topology", "rebalance-in"], &["--no-wait"]));
-    assert_eq!(begun, "node 2\n");
+    let added = cluster.stdout(&slowly(&["topology", "rebalance-in"], &["--no-wait"]));
+    assert_eq!(added, "node 2\n");
     let shown = cluster.stdout(&["topology", "show"]);
     assert!(
         shown.contains("rebalance-in of node 2, running: 1 of 5 vbuckets moved"),
@@ -82,12 +82,12 @@ fn waiting_for_a_rebalance_fails_when_it_is_cancelled() {
         std::thread::sleep(std::time::Duration::from_millis(1500));
         assert!(!waiting.is_finished(), "it waits without a limit");
         cluster.stdout(&["topology", "cancel"]);
-        let told = waiting.join().unwrap();
-        assert_eq!(told.status, 1, "{told:?}");
-        assert!(told.stderr.contains("was cancelled"), "{told:?}");
+        let output = waiting.join().unwrap();
+        assert_eq!(output.status, 1, "{output:?}");
+        assert!(output.stderr.contains("was cancelled"), "{output:?}");
         assert!(
-            told.stderr.contains("steadfast topology rebalance"),
-            "{told:?}"
+            output.stderr.contains("steadfast topology rebalance"),
+            "{output:?}"
         );
     });
 }

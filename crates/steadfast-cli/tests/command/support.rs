@@ -67,7 +67,7 @@ impl Served {
     pub(crate) fn start(build: impl FnOnce(TestClusterBuilder) -> TestClusterBuilder) -> Self {
         let runtime = Runtime::new().unwrap();
         let bucket = BucketSettings::new("travel").replicas(0).vbuckets(16);
-        let builder = TestCluster::builder().bucket(bucket).user("app", "secret");
+        let builder = TestCluster::builder().bucket(bucket);
         let cluster = runtime.block_on(build(builder).start()).unwrap();
         Self { runtime, cluster }
     }
@@ -87,12 +87,12 @@ impl Served {
 
     /// Runs a command as the user of the cluster.
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
-        self.run_as("secret", arguments)
+        self.run_as(TestCluster::PASSWORD, arguments)
     }
 
     pub(crate) fn run_as(&self, password: &str, arguments: &[&str]) -> Output {
         let mut command = command(arguments);
-        command.env("STEADFAST_USER", "app");
+        command.env("STEADFAST_USER", TestCluster::USER);
         command.env("STEADFAST_PASSWORD", password);
         run(command)
     }

@@ -19,8 +19,8 @@ fn silent() -> (TcpListener, SocketAddr) {
 fn timed(arguments: &[&str]) -> (Output, Duration) {
     let mut command = command(arguments);
     command.env("STEADFAST_PASSWORD", "secret");
-    let begun = Instant::now();
-    (run(command), begun.elapsed())
+    let started = Instant::now();
+    (run(command), started.elapsed())
 }
 
 #[test]

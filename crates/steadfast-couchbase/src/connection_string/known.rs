@@ -1,7 +1,11 @@
 //! The options that a connection string can have.
 
-use super::duration;
-use crate::options::{ClusterOptions, Compression, Network};
+use std::time::Duration;
+
+use crate::options::{ClusterOptions, Compression, Network, parse_duration};
+
+/// A year: a longer duration was probably meant in another unit.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// An option, with what it does to the cluster's options.
 pub(super) struct Known {
@@ -85,17 +89,17 @@ macro_rules! set {
 }
 
 static ALL: &[Known] = known! {
-    ["kv_timeout", "key_value_timeout"], set!(kv_timeout, duration::parse);
-    ["kv_durable_timeout", "key_value_durable_timeout"], set!(kv_durable_timeout, duration::parse);
-    ["connect_timeout", "bootstrap_timeout"], set!(connect_timeout, duration::parse);
-    ["query_timeout"], set!(query_timeout, duration::parse);
-    ["analytics_timeout"], set!(analytics_timeout, duration::parse);
-    ["search_timeout"], set!(search_timeout, duration::parse);
-    ["view_timeout"], set!(view_timeout, duration::parse);
-    ["management_timeout"], set!(management_timeout, duration::parse);
-    ["idle_http_timeout", "idle_http_connection_timeout"], set!(idle_http_timeout, duration::parse);
-    ["config_poll_interval"], set!(config_poll_interval, duration::parse);
-    ["tcp_keepalive", "tcp_keep_alive_interval"], set!(tcp_keepalive, duration::parse);
+    ["kv_timeout", "key_value_timeout"], set!(kv_timeout, duration);
+    ["kv_durable_timeout", "key_value_durable_timeout"], set!(kv_durable_timeout, duration);
+    ["connect_timeout", "bootstrap_timeout"], set!(connect_timeout, duration);
+    ["query_timeout"], set!(query_timeout, duration);
+    ["analytics_timeout"], set!(analytics_timeout, duration);
+    ["search_timeout"], set!(search_timeout, duration);
+    ["view_timeout"], set!(view_timeout, duration);
+    ["management_timeout"], set!(management_timeout, duration);
+    ["idle_http_timeout", "idle_http_connection_timeout"], set!(idle_http_timeout, duration);
+    ["config_poll_interval"], set!(config_poll_interval, duration);
+    ["tcp_keepalive", "tcp_keep_alive_interval"], set!(tcp_keepalive, duration);
     ["config_push", "enable_clustermap_notification"], set!(config_push, switch);
     ["dns_srv", "enable_dns_srv"], set!(dns_srv, switch);
     ["server_durations", "enable_server_durations"], set!(server_durations, switch);
@@ -117,6 +121,22 @@ static ALL: &[Known] = known! {
         Ok(())
     };
 };
+
+/// Parses a duration; a bare number is in milliseconds.
+fn duration(value: &str) -> Result<Duration, String> {
+    let bare = value.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let parsed = match bare {
+        true => parse_duration(&format!("{value}ms")),
+        false => parse_duration(value),
+    };
+    match parsed {
+        Some(duration) if duration <= LONGEST => Ok(duration),
+        Some(_) => Err(format!("is longer than a year: {value:?}")),
+        None => Err(format!(
+            "is not a duration: {value:?}; write 2500ms or 2.5s"
+        )),
+    }
+}
 
 fn switch(value: &str) -> Result<bool, String> {
     match value {
@@ -165,4 +185,29 @@ fn nearest(name: &str) -> Option<&'static str> {
     let distances = names.map(|known| (strsim::damerau_levenshtein(name, known), known));
     let (distance, known) = distances.min_by_key(|(distance, _)| *distance)?;
     (distance <= 1 + known.len() / 4).then_some(known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_units_or_are_milliseconds() {
+        for (text, micros) in [
+            ("2500", 2_500_000),
+            ("0.5", 500),
+            ("2.5s", 2_500_000),
+            ("0", 0),
+        ] {
+            assert_eq!(duration(text), Ok(Duration::from_micros(micros)), "{text}");
+        }
+        for text in ["", "s", "-1s", ".5", "1.", "1e3", "1m30", "1.2.3"] {
+            let error = duration(text).unwrap_err();
+            assert!(error.contains("is not a duration"), "{text}: {error}");
+        }
+        for text in ["9000h", "18446744073709551615h", "99999999999999999999999s"] {
+            let error = duration(text).unwrap_err();
+            assert!(error.contains("longer than a year"), "{text}: {error}");
+        }
+    }
 }

@@ -9,7 +9,6 @@
 //! nothing in it is guessed, ignored or corrected: what is not understood is an
 //! error that names the part and, where it can, what was probably meant.
 
-mod duration;
 mod host;
 mod known;
 

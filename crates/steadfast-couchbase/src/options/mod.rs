@@ -6,6 +6,7 @@
 //! the option that cannot work.
 
 mod breaker;
+mod duration;
 mod reporting;
 mod settings;
 mod tls;
@@ -17,6 +18,7 @@ use std::time::Duration;
 use steadfast::RetryStrategy;
 
 pub use breaker::BreakerOptions;
+pub use duration::parse_duration;
 pub use reporting::ReportOptions;
 pub use tls::{Authority, TlsOptions};
 pub use transport::{Compression, Network, VbucketRetry};
