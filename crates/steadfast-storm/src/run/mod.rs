@@ -4,7 +4,6 @@ mod event_queue;
 mod open_requests;
 mod service;
 mod stats;
-mod world;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use steadfast::failure::FaultSide;
-use steadfast::{Call, Failure, RetryStrategy, Step, Verdict, reason};
+use steadfast::{Call, Failure, RetryStrategy, Step, Verdict, VirtualWorld, reason};
 
 use crate::candidate::Candidate;
 use crate::faults::FaultEffect;
@@ -23,7 +22,6 @@ use event_queue::EventQueue;
 use open_requests::{ClientRequest, OpenRequests, WaitId};
 use service::{Admission, QueueingService, exponential};
 pub(crate) use stats::RunStats;
-use world::CountingWorld;
 
 /// The state of a run.
 pub(crate) struct Run<'a> {
@@ -31,7 +29,7 @@ pub(crate) struct Run<'a> {
     candidate: &'a Candidate,
     /// One for each client.
     strategies: Vec<Arc<dyn RetryStrategy>>,
-    world: CountingWorld,
+    world: VirtualWorld,
     events: EventQueue<Event>,
     requests: OpenRequests,
     service: QueueingService<WaitId>,
@@ -74,7 +72,7 @@ impl<'a> Run<'a> {
             requests: OpenRequests::default(),
             arrivals: seeds.fork(),
             service: QueueingService::new(simulation, seeds.fork()),
-            world: CountingWorld::new(seeds.u64(..)),
+            world: VirtualWorld::new().seeded(seeds.u64(..)).recording(),
             all_started: false,
             stats: RunStats::new(),
         }
@@ -84,14 +82,15 @@ impl<'a> Run<'a> {
     pub(crate) fn finish(mut self) -> Summary {
         self.schedule_arrival();
         while let Some((at, event)) = self.events.pop() {
-            self.world.advance_to(at);
+            self.world.advance(at.saturating_sub(self.now()));
             self.handle(event);
+            for decision in self.world.take_events() {
+                self.stats.decided(&decision.outcome);
+            }
             if self.all_started && self.requests.is_empty() {
                 break;
             }
         }
-        self.stats.retries = self.world.retries.get();
-        self.stats.refusals = self.world.refusals.take();
         Summary::new(self.simulation, self.candidate, self.stats)
     }
 
@@ -142,7 +141,7 @@ impl<'a> Run<'a> {
     fn step(
         &mut self,
         wait: WaitId,
-        handle: impl FnOnce(&mut ClientRequest, &CountingWorld) -> Step,
+        handle: impl FnOnce(&mut ClientRequest, &VirtualWorld) -> Step,
     ) {
         let Some(open) = self.requests.get(wait) else {
             return;

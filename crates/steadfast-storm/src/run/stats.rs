@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use steadfast::Verdict;
+use steadfast::report::Outcome;
 
 use crate::summary::SecondStats;
 
@@ -48,6 +49,21 @@ impl RunStats {
             self.seconds.resize(index + 1, SecondStats::default());
         }
         &mut self.seconds[index]
+    }
+
+    /// Counts a decision about a failed attempt.
+    pub(super) fn decided(&mut self, outcome: &Outcome) {
+        let cause = match outcome {
+            Outcome::Retry { capped: false, .. } => {
+                self.retries += 1;
+                return;
+            }
+            // A capped delay ends in the timeout, not in an attempt.
+            Outcome::Retry { capped: true, .. } => "deadline",
+            Outcome::Refused(cause) => cause.name(),
+            Outcome::Undecided => return,
+        };
+        *self.refusals.entry(cause).or_default() += 1;
     }
 
     /// Counts a request that has ended.
