@@ -1,10 +1,11 @@
-"""Looks through the files of the repository for what should not be in them.
+"""Checks the files of the repository.
 
-- The host of a package registry, or a path of somebody's machine: a stranger's
-  checkout has neither.
-- A link in a Markdown file to a file that is not there.
+- No file names the host of a package registry or a path of a developer's machine.
+- Links in Markdown files lead to files that exist.
+- No module doc begins with a question word, so that a list of them can be scanned.
+- The root of the engine shows at most 30 names.
 
-Lock files are left out: they are written by tools and name their registry.
+Lock files are left out: tools write them, and they name their registry.
 """
 
 import re
@@ -17,10 +18,13 @@ FORBIDDEN = {
     "a package registry's host": re.compile(
         r"\b(crates[.]io|pypi[.]org|pythonhosted[.]org|npmjs[.](org|com)|deb[.]debian[.]org)"
     ),
-    "a path of somebody's machine": re.compile(r"(?<![\w.~}])/(?:work|tmp|root|home|Users)/"),
+    "a path of a developer's machine": re.compile(r"(?<![\w.~}])/(?:work|tmp|root|home|Users)/"),
 }
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 LOCK_FILES = {"Cargo.lock", "package-lock.json"}
+QUESTION = re.compile(r"//! (What|How|Where|Whether|Who)\b")
+ENGINE_ROOT = Path("crates/steadfast/src/lib.rs")
+MOST_NAMES = 30
 
 
 def main() -> int:
@@ -43,10 +47,21 @@ def main() -> int:
                 if found := pattern.search(line):
                     problems.append(f"{path}:{number}: {what}: {found[0]}")
             if path.suffix == ".md":
-                problems += [f"{path}:{number}: leads nowhere: {link}" for link in dead(path, line)]
+                problems += [f"{path}:{number}: no such file: {link}" for link in dead(path, line)]
+        if path.suffix == ".rs" and (found := QUESTION.match(text)):
+            problems.append(f"{path}:1: a module doc begins with {found[1]!r}: name the module's job")
+    names = root_names(ENGINE_ROOT.read_text(encoding="utf-8"))
+    if len(names) > MOST_NAMES:
+        problems.append(f"{ENGINE_ROOT}: {len(names)} names at the root, at most {MOST_NAMES} are allowed")
     print(*problems, sep="\n", file=sys.stderr)
     print(f"{len(files)} files, {len(problems)} problems")
     return 1 if problems else 0
+
+
+def root_names(source: str) -> list[str]:
+    """The names that the root of a crate re-exports."""
+    uses = re.findall(r"^pub use [\w:]*?(\w+|\{[^}]*\});", source, re.M)
+    return [name for use in uses for name in re.findall(r"\w+", use)]
 
 
 def dead(path: Path, line: str) -> list[str]:

@@ -1,4 +1,4 @@
-//! How this project measures itself: what every benchmark here shares.
+//! Measurements that all benchmarks share.
 //!
 //! Three numbers say what a call costs, and they are not equally true.
 //! *Allocations* and *instructions* are exact: the same build gives the same

@@ -1,4 +1,4 @@
-//! Tables that read well in a terminal and in Markdown alike.
+//! Tables for the terminal and for Markdown.
 
 use std::fmt;
 

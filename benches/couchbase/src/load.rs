@@ -1,4 +1,4 @@
-//! The work that every contender does.
+//! The workload of every contender.
 //!
 //! So many tasks as operations are to be in flight, each of which does one
 //! operation after the other: that is what a service with as many requests under

@@ -1,4 +1,4 @@
-//! Who runs on which processor.
+//! Pins threads to processors.
 //!
 //! The cluster has the last one. A client on one thread has the first, so that
 //! neither waits for the other; one on two threads has all, because that is what

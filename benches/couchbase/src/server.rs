@@ -1,4 +1,4 @@
-//! The cluster, in a process of its own.
+//! The cluster, in its own process.
 //!
 //! What it costs must not be taken for a client's, and its allocations and
 //! threads must not be counted with theirs. So this program starts itself once

@@ -1,4 +1,4 @@
-//! What a request that succeeds at the first try costs under each integration,
+//! The cost of a request that succeeds at the first try under each integration,
 //! as a ratio to the bare client, and beside the retries that others have.
 
 mod groups;

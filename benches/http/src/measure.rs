@@ -1,4 +1,4 @@
-//! Time, and the processor's time, of calls that wait for a network.
+//! Measures wall time and processor time of network calls.
 //!
 //! Most of a call over loopback is waiting for the other side, and on a machine
 //! that does other things as well that varies by more than a layer costs. The

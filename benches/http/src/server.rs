@@ -1,4 +1,4 @@
-//! A server on a thread of its own, that answers as quickly as it can.
+//! A minimal HTTP server on its own thread.
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};

@@ -1,4 +1,4 @@
-//! Counting allocations.
+//! Counts allocations.
 //!
 //! The counter belongs to the thread: one that all threads share would itself
 //! be a shared write, and the contenders that allocate would be charged for it

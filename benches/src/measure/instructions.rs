@@ -1,4 +1,4 @@
-//! Counting instructions, with valgrind's callgrind.
+//! Counts instructions, with valgrind's callgrind.
 //!
 //! A program cannot count its own instructions without the kernel's leave, and
 //! shared machines do not give it. Callgrind counts them in a simulation

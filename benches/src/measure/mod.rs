@@ -1,4 +1,4 @@
-//! Ways to measure a workload, each as undisturbed by the others as can be.
+//! Ways to measure a workload.
 
 mod alloc;
 mod instructions;

@@ -1,4 +1,4 @@
-//! Telling whether the machine left a thread alone.
+//! Detects whether a thread was interrupted while it was measured.
 //!
 //! A batch of calls in the middle of which the kernel gave the processor to
 //! somebody else says how long the other one took. The kernel counts how often

@@ -1,4 +1,4 @@
-//! What it costs to have company: one thread, then two at once.
+//! Measures a workload on one thread and on two at once.
 //!
 //! Both threads meet at a spinning barrier before they start, so that neither
 //! has done its batch before the other has woken up.
@@ -41,8 +41,8 @@ pub fn one_and_two_threads(pairs: &[[Workload<'_>; 2]], rounds: usize) -> Vec<Pa
     let timings = alone.iter().zip(&together);
     timings
         .map(|(alone, together)| Pair {
-            alone: Timing::of(alone),
-            together: Timing::of(together),
+            alone: Timing::from_samples(alone),
+            together: Timing::from_samples(together),
         })
         .collect()
 }

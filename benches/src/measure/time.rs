@@ -1,4 +1,4 @@
-//! Timing workloads beside each other.
+//! Times workloads beside each other.
 //!
 //! Machines change their speed while one looks: other work comes and goes,
 //! clocks go up and down. So the contenders take turns, a short batch each, for
@@ -35,11 +35,14 @@ pub fn side_by_side(workloads: &[Workload<'_>], rounds: usize) -> Vec<Timing> {
             samples.push(batch(workload, *calls));
         }
     }
-    samples.iter().map(|samples| Timing::of(samples)).collect()
+    samples
+        .iter()
+        .map(|samples| Timing::from_samples(samples))
+        .collect()
 }
 
 impl Timing {
-    pub(super) fn of(samples: &[(f64, bool)]) -> Self {
+    pub(super) fn from_samples(samples: &[(f64, bool)]) -> Self {
         Self {
             ns: median(undisturbed(samples)),
             quiet: samples.iter().filter(|(_, quiet)| *quiet).count(),

@@ -1,4 +1,4 @@
-//! What the user asks for, before it begins.
+//! The description of a call, before it begins.
 
 use std::any::Any;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What happened to a request, for those who watch.
+//! Events: one for each retry and each refusal.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,10 +1,10 @@
-//! A policy that cannot work is refused when it is built, not when it is needed.
+//! The error of a strategy or budget that cannot be built.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::fmt;
 
-/// Says which field of a policy is impossible, and what its limit is.
+/// An invalid setting: which field it is, and what its limit is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidSetting {
     field: &'static str,
@@ -12,7 +12,7 @@ pub struct InvalidSetting {
 }
 
 impl InvalidSetting {
-    /// An error about a field, for strategies and backoffs of one's own.
+    /// An error about a field, for custom strategies and backoffs.
     pub fn new(field: &'static str, problem: impl Into<Cow<'static, str>>) -> Self {
         Self {
             field,
@@ -28,11 +28,7 @@ impl InvalidSetting {
 
 impl fmt::Display for InvalidSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "impossible retry policy: {} {}",
-            self.field, self.problem
-        )
+        write!(f, "invalid retry setting: {} {}", self.field, self.problem)
     }
 }
 

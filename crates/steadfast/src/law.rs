@@ -1,10 +1,10 @@
-//! When a retry is lawful, before anybody asks whether it is wise.
+//! The law: decides whether a retry is safe, before a strategy decides whether it is wise.
 //!
 //! This is the one place that weighs stage, idempotency, reason and the error's
 //! own word against each other. The orchestrator applies it before it asks the
 //! strategy, so that no strategy, however it is written, can send a write twice
-//! by accident; the strategies that ship apply it too, for those who use them
-//! without the orchestrator.
+//! by accident. The strategies that ship apply it too when they are used
+//! without an orchestrator.
 
 use std::fmt;
 
@@ -82,7 +82,7 @@ pub enum MaybeRule {
 }
 
 impl MaybeRule {
-    /// Whether a lawful retry is also within this policy. The request's
+    /// Whether a lawful retry is also within this rule. The request's
     /// idempotency was already checked by [`lawful`].
     #[inline]
     pub fn allows(self, failure: &Failure) -> Result<(), Cause> {

@@ -1,4 +1,4 @@
-//! What most values do not have.
+//! A box for values that are rarely there.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! A call under way, as its strategy sees it.
+//! A call in progress, as its strategy sees it.
 
 use std::any::Any;
 use std::fmt;
@@ -153,7 +153,7 @@ impl<'a> Request<'a> {
     /// What became of each attempt so far. While a strategy is asked about a
     /// failure, that is the last record, and undecided.
     pub fn history(&self) -> History<'a> {
-        History::of(self.progress.trail.as_ref())
+        History::new(self.progress.trail.as_ref())
     }
 
     /// The number that events of this request carry. It is drawn at the first

@@ -1,4 +1,4 @@
-//! What a call allocates. Counted is every allocation, and every growth of one,
+//! The allocations of a call. Counted is every allocation, and every growth of one,
 //! that the thread makes from the moment the call is described until its
 //! future is dropped; the strategy exists before, as it does in a client, and
 //! one call was made before, so that nothing is set up for the first time.

@@ -1,4 +1,4 @@
-//! Who is measured, each behind the same two calls.
+//! The measured clients, behind the same two calls.
 
 mod floor;
 mod official;

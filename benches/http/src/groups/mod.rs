@@ -1,4 +1,4 @@
-//! Who is measured, client by client.
+//! The measured clients.
 
 pub(crate) mod aws;
 pub(crate) mod hyper;

@@ -14,7 +14,7 @@ pub(crate) fn check(out: &mut impl Write) -> io::Result<bool> {
     let mut kept = true;
     for limit in LIMITS {
         let contender = named(limit.contender).expect("limits are for contenders there are");
-        let exact = Exact::of(&contender, limit.scenario);
+        let exact = Exact::measure(&contender, limit.scenario);
         for finding in limit.judge(&exact, &clock) {
             kept &= finding.is_met();
             writeln!(out, "{finding}")?;

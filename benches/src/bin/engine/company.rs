@@ -1,4 +1,4 @@
-//! What a shared budget costs when two threads use it at once.
+//! The cost of a budget that two threads use at once.
 //!
 //! Two threads can slow each other down without sharing anything, if their
 //! processors are halves of one core. So there is a control: the same strategy

@@ -1,4 +1,4 @@
-//! The numbers that do not depend on how busy the machine is.
+//! Exact numbers, which do not depend on the load of the machine.
 
 use steadfast_benches::measure::{Unmeasured, allocations_per_call, instructions_per_call};
 
@@ -16,7 +16,7 @@ pub(crate) struct Exact {
 }
 
 impl Exact {
-    pub(crate) fn of(contender: &Contender, scenario: Scenario) -> Self {
+    pub(crate) fn measure(contender: &Contender, scenario: Scenario) -> Self {
         Self {
             allocations: allocations_per_call(&contender.workload(scenario)),
             instructions: instructions_per_call(|calls| {
@@ -34,7 +34,7 @@ impl Exact {
 /// The instructions that one look at the clock takes.
 pub(crate) fn price_of_the_clock() -> Result<f64, Unmeasured> {
     let clock = named(CLOCK).expect("the clock is among the contenders");
-    Exact::of(&clock, Scenario::FirstTry).instructions
+    Exact::measure(&clock, Scenario::FirstTry).instructions
 }
 
 /// Makes calls, so that somebody else can count what they take.

@@ -1,4 +1,4 @@
-//! A target, and what was found.
+//! A target and the measured value.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ impl Finding {
         }
     }
 
-    /// What nobody measured is not met.
+    /// A target that was not measured is not met.
     pub(crate) fn is_met(&self) -> bool {
         self.met == Some(true)
     }

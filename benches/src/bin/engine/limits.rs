@@ -1,5 +1,5 @@
-//! What the engine's calls may take. Exact numbers only: these are held by
-//! `--check`, on any machine, however busy.
+//! Limits on the allocations and instructions of the engine's calls. `--check` holds
+//! the engine to them on any machine, however busy.
 //!
 //! Each row has an aim, which is what we set out to reach, and a limit, which is
 //! what we did reach, and a little more for what moves from build to build. The

@@ -1,5 +1,5 @@
-//! What a call under the engine costs, beside other retry libraries and beside
-//! no library at all.
+//! The cost of a call under the engine, beside other retry libraries and beside no
+//! library at all.
 //!
 //! ```text
 //! engine            the tables

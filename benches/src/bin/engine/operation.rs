@@ -1,4 +1,4 @@
-//! The operation that every contender makes, and how its future is driven.
+//! The operation that every contender makes, and the loop that polls it.
 //!
 //! It is the same for all: no I/O, no sleep, never pending. What is left when
 //! its price is taken away is the price of having its failures handled.
@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// Somebody who fails so many times and then answers.
+/// A peer that fails so many times and then answers.
 #[derive(Default)]
 pub(crate) struct Peer {
     failures: Cell<u32>,

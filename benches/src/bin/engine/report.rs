@@ -1,4 +1,4 @@
-//! The tables: everybody beside everybody, in one run.
+//! The tables of all contenders.
 
 use std::io::{self, Write};
 use std::thread;
@@ -89,7 +89,7 @@ fn measure(scenario: Scenario) -> Vec<Row> {
             name: contender.name,
             scenario,
             timing,
-            exact: Exact::of(contender, scenario),
+            exact: Exact::measure(contender, scenario),
         });
     rows.collect()
 }

@@ -1,4 +1,4 @@
-//! What happens to a call.
+//! The scenarios: how the attempts of a call end.
 
 use std::fmt;
 

@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_strategy_without_a_bound_is_rejected_when_it_is_set() {
-        let expected = "impossible retry policy: timeout is missing: \
+        let expected = "invalid retry setting: timeout is missing: \
                         nothing else bounds the attempts of this strategy";
         let error = HttpRetry::new(BestEffort::default()).unwrap_err();
         assert_eq!(error.to_string(), expected);

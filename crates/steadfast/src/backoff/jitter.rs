@@ -1,4 +1,4 @@
-//! How delays are spread.
+//! Jitter: spreads delays.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! How long to wait before the next attempt.
+//! Backoff: the delay before the next attempt.
 //!
 //! A backoff has a *shape*, which gives the longest delay before each retry,
 //! and a *jitter*, which spreads the clients that would otherwise all come back

@@ -107,11 +107,11 @@ fn an_impossible_backoff_names_the_field_and_the_limit() {
     let text = |result: Result<Backoff, InvalidSetting>| result.unwrap_err().to_string();
     assert_eq!(
         text(Backoff::exponential(Duration::ZERO, MS)),
-        "impossible retry policy: backoff.base is zero: it must be at least 1 ns"
+        "invalid retry setting: backoff.base is zero: it must be at least 1 ns"
     );
     assert_eq!(
         text(Backoff::exponential(2 * MS, MS)),
-        "impossible retry policy: backoff.base is 2ms: it must be at most the cap of 1ms"
+        "invalid retry setting: backoff.base is 2ms: it must be at most the cap of 1ms"
     );
     assert!(text(Backoff::exponential_by(1, MS, MS)).contains("backoff.factor is 1"));
     assert!(text(Backoff::linear(2 * MS, MS, MS)).contains("backoff.first"));

@@ -1,4 +1,4 @@
-//! Putting a budget together, and refusing those that cannot work.
+//! Builds budgets, and rejects those that cannot work.
 
 use std::time::Duration;
 
@@ -154,11 +154,11 @@ mod tests {
         let builder = Budget::builder;
         assert_eq!(
             problem(builder().capacity(0)),
-            "impossible retry policy: capacity is 0: it must be at least 1"
+            "invalid retry setting: capacity is 0: it must be at least 1"
         );
         assert_eq!(
             problem(builder().capacity(7)),
-            "impossible retry policy: costs.timeout is 10: it could never be paid from a capacity of 7"
+            "invalid retry setting: costs.timeout is 10: it could never be paid from a capacity of 7"
         );
         let free = Costs {
             normal: 0,

@@ -1,4 +1,4 @@
-//! How many tokens there are, as one atomic number.
+//! The tokens in a budget, as one atomic number.
 //!
 //! Every change is a single compare-and-swap from a state that was read to the
 //! state that follows from it. Reading, changing and writing back in three

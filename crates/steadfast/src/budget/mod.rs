@@ -1,4 +1,4 @@
-//! Retries are paid for, so that an outage cannot multiply the load it is under.
+//! Budgets that pay for retries, so that an outage cannot multiply its own load.
 //!
 //! A limit on attempts alone bounds what one request may do, not what a client
 //! may: when everything fails, "three attempts" is three times the load, just

@@ -1,4 +1,4 @@
-//! What an error can say of itself (Smithy guidance, "Retryable errors").
+//! Traits by which an error describes itself (Smithy guidance, "Retryable errors").
 //!
 //! Implement these for errors that you own, and the engine needs no further
 //! help. For errors that you do not own, see [`classify`](crate::classify).

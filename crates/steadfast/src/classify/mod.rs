@@ -1,4 +1,4 @@
-//! Reading errors that one does not own.
+//! Classifiers: functions from an error to a [`Failure`].
 //!
 //! A classifier is a function from an error to a [`Failure`]. Small ones are
 //! put together with [`also`](Classifier::also): "as usual, and also X".

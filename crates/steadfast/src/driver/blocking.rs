@@ -18,11 +18,10 @@ use crate::world::World;
 
 impl<S: RetryStrategy, C> Retry<'_, S, C> {
     /// Makes the call on this thread, attempt by attempt, until one succeeds or
-    /// there shall be no more.
+    /// no other follows.
     ///
-    /// A thread cannot be interrupted: an attempt that takes no heed of
-    /// [`Attempt::remaining`] can outlast the deadline, and is not followed by
-    /// another then.
+    /// A thread cannot be interrupted: an attempt that ignores
+    /// [`Attempt::remaining`] can outlast the deadline. No other follows it then.
     ///
     /// ```
     /// use std::time::Duration;

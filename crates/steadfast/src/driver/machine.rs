@@ -1,4 +1,4 @@
-//! The world as this machine has it: its clock, its dice.
+//! The real world: the clock and the dice of this machine.
 #![expect(
     clippy::disallowed_methods,
     reason = "this is where the drivers get time and chance from"

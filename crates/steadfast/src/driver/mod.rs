@@ -1,4 +1,4 @@
-//! Loops that do what the orchestrator says.
+//! Drivers: loops that take the orchestrator's steps.
 //!
 //! ```
 //! use std::time::Duration;

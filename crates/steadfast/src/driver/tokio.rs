@@ -17,8 +17,8 @@ use crate::strategy::RetryStrategy;
 use crate::world::{Roll, World};
 
 impl<S: RetryStrategy, C> Retry<'_, S, C> {
-    /// Makes the call on tokio, attempt by attempt, until one succeeds or there
-    /// shall be no more.
+    /// Makes the call on tokio, attempt by attempt, until one succeeds or no
+    /// other follows.
     ///
     /// Dropping the future drops the attempt that is under way. Budgets and
     /// rate limits are left right: what was paid stays paid, what was only

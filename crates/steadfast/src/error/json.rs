@@ -1,4 +1,4 @@
-//! The error for machines.
+//! The error as JSON.
 
 use std::fmt;
 use std::time::Duration;

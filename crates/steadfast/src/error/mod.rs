@@ -1,7 +1,7 @@
-//! What a call that did not succeed says.
+//! The error of a call that did not succeed.
 //!
-//! One line for logs, the whole history for whoever looks closer (`{:#}`), the
-//! same for machines (`to_json`, feature `json`).
+//! `{}` is one line for logs, `{:#}` the whole history, and `to_json` (feature `json`)
+//! the same for machines.
 
 mod display;
 #[cfg(feature = "json")]
@@ -36,8 +36,8 @@ impl<E> Error<E> {
         }
     }
 
-    /// An error with this story, for those who run an [`Orchestrator`] themselves
-    /// or hand on another error than the attempt's own.
+    /// Makes an error of a report, for drivers of an [`Orchestrator`] and for callers
+    /// that replace the attempt's own error.
     ///
     /// [`Orchestrator`]: crate::Orchestrator
     #[cold]

@@ -1,4 +1,4 @@
-//! What would be decided, and why, without doing it.
+//! Explains and plans decisions without making them.
 //!
 //! There is no second description of the rules here that could drift from the
 //! first: an explanation runs the orchestrator itself, on a copy of the
@@ -30,7 +30,7 @@ use crate::strategy::{Cause, RetryStrategy};
 /// assert_eq!(
 ///     explanation.to_string(),
 ///     "upsert ended with SOCKET_CLOSED_WHILE_IN_FLIGHT (bytes may have left, no answer)\n\
-///      \x20 verdict   no retry, may have been applied\n\
+///      \x20 decision  no retry, may have been applied\n\
 ///      \x20 because   it may have been applied, and the request is not idempotent\n\
 ///      \x20 strategy  best effort (backoff 1ms × 2ⁿ up to 500ms)"
 /// );
@@ -83,7 +83,7 @@ pub enum Planned {
     },
     /// No other attempt.
     Refused(Cause),
-    /// The strategy would ask somebody else first.
+    /// The strategy would have to ask another service first.
     Asks,
 }
 
@@ -113,7 +113,7 @@ impl fmt::Display for Explanation {
         )?;
         writeln!(
             f,
-            "  verdict   {}{}",
+            "  decision  {}{}",
             self.decided,
             if self.ambiguous {
                 ", may have been applied"
@@ -154,12 +154,12 @@ impl fmt::Display for Planned {
                 }
             }
             Planned::Refused(_) => f.write_str("no retry"),
-            Planned::Asks => f.write_str("the strategy asks somebody else"),
+            Planned::Asks => f.write_str("the strategy asks another service"),
         }
     }
 }
 
-/// There is no explaining this strategy.
+/// A strategy that cannot be explained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unexplainable {
     why: &'static str,

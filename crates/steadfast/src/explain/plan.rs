@@ -1,4 +1,4 @@
-//! What would happen to a request that fails time and again.
+//! Plans the decisions about a request that fails again and again.
 
 use std::fmt;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What is known of a failed attempt.
+//! A failed attempt: its stage, its reason, and what its error says.
 
 mod stage;
 
@@ -39,7 +39,7 @@ impl Safety {
 /// Whose fault an error is (Smithy guidance, `ErrorInfo`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FaultSide {
-    /// The request itself was wrong; sending it again will not mend it.
+    /// The request itself was wrong; sending it again cannot help.
     Client,
     /// The peer could not do what it was rightly asked to.
     Server,
@@ -50,8 +50,8 @@ pub enum FaultSide {
 
 /// A failed attempt, as the engine sees it.
 ///
-/// Made from the stage in which the attempt ended, because nobody else can
-/// know that and no default for it would be safe:
+/// Made from the stage in which the attempt ended, because only the caller knows it
+/// and no default would be safe:
 ///
 /// ```
 /// use std::time::Duration;
@@ -254,7 +254,7 @@ impl Failure {
         self.detail.get()?.peer.as_deref()
     }
 
-    /// What happened, in a few words, if somebody said.
+    /// What happened, in a few words, if it was noted.
     pub fn note(&self) -> Option<&str> {
         self.detail.get()?.note.as_deref()
     }

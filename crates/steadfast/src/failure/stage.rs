@@ -1,8 +1,8 @@
-//! How far an attempt got before it ended.
+//! The stage that an attempt reached before it ended.
 //!
 //! RFC 0049 ("Different Stage Retry Semantics") ties the safety of a retry to
 //! this more than to the error itself: before the network nothing can have
-//! happened, on the network nobody knows, and after an answer the answer says,
+//! happened, on the network it is unknown, and after an answer the answer says,
 //! if it is one that proves anything.
 
 use std::fmt;

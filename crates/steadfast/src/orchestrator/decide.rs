@@ -1,4 +1,4 @@
-//! What happens inside one decision: write down, weigh, act, tell.
+//! The parts of one decision: record the failure, apply the law, act, emit the event.
 
 use std::time::{Duration, Instant};
 
@@ -96,7 +96,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
         Step::Wait { delay, capped }
     }
 
-    /// A refusal that the strategy did not give, and so has to be told of.
+    /// Refuses without asking the strategy, which is notified of the end.
     #[cold]
     pub(super) fn refuse_unasked(&mut self, refusal: Refusal, world: &FrozenWorld<'_>) -> Step {
         let told = match self.token.take() {

@@ -20,9 +20,9 @@ pub(crate) struct FirstAttempt<'s, S: RetryStrategy> {
     token: Option<RetryToken>,
 }
 
-/// What kept the first attempt from succeeding.
+/// Why the orchestrator takes over from the first attempt.
 pub(crate) enum Handover<E> {
-    /// It failed, so.
+    /// It failed with this error.
     Failed(E),
     /// It took all the time that it had.
     CutOff,
@@ -103,7 +103,7 @@ impl<'s, S: RetryStrategy> FirstAttempt<'s, S> {
 }
 
 impl<S: RetryStrategy> Drop for FirstAttempt<'_, S> {
-    /// Law 8: whoever drops a request half-way still leaves its strategy in order.
+    /// Law 8: a request that is dropped leaves its strategy in order.
     #[inline(always)]
     fn drop(&mut self) {
         if self.token.is_some() {

@@ -1,4 +1,4 @@
-//! A panic in a user's strategy or classifier fails one request and no more.
+//! Panics of user code: one fails its request, and nothing else.
 
 use std::any::Any;
 use std::error::Error as StdError;

@@ -1,8 +1,8 @@
 //! The law around the strategy, as a state machine without I/O.
 //!
 //! Every path that can lead to another attempt goes through here; there is no
-//! second retry loop anywhere. It is told what happened (`handle_…`) and answers
-//! what to do next (a [`Step`]); a driver is a loop around that.
+//! second retry loop anywhere. A driver reports what happened (`handle_…`) and gets
+//! the next [`Step`].
 //!
 //! ```text
 //!              begin                      handle_success
@@ -184,9 +184,8 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
         self.phase = Phase::Finished;
         if let Some(token) = self.token.take() {
-            // A strategy that panics here, or does not know its own token, has
-            // harmed nobody's request: this one has its result. It does not
-            // get to take it away.
+            // The request has its result. A strategy that panics here, or rejects
+            // its own token, does not take it away.
             let _ = guarded_for(&self.strategy, || {
                 self.strategy.record_success(token, world)
             });
@@ -326,10 +325,10 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
-    /// Nobody waits for the request any longer, as when a client is closed. It
+    /// The request is cancelled, as when a client is closed. It
     /// fails with [`Cause::Cancelled`], and an attempt that is under way has
     /// bytes in flight (D14). Dropping the orchestrator leaves its strategy in
-    /// order as well, but has nobody to tell.
+    /// order as well, but makes no report.
     pub fn handle_cancel(&mut self, world: &dyn World) -> Step {
         let refusal = Refusal::new(Cause::Cancelled);
         let world = &FrozenWorld::new(world);
@@ -379,7 +378,7 @@ fn cut_off(note: &'static str) -> Failure {
 }
 
 impl<S: RetryStrategy> Drop for Orchestrator<S> {
-    /// Law 8: whoever drops a request half-way still leaves its strategy in order.
+    /// Law 8: a request that is dropped leaves its strategy in order.
     #[inline(always)]
     fn drop(&mut self) {
         if self.token.is_some() {
@@ -388,8 +387,8 @@ impl<S: RetryStrategy> Drop for Orchestrator<S> {
     }
 }
 
-/// The world of a request that nobody waits for any more. Nothing is decided in
-/// it, so its time and its dice are of no account.
+/// The world of a request that was dropped. Nothing is decided in it, so its time and
+/// its dice do not matter.
 struct Nowhere;
 
 impl World for Nowhere {

@@ -1,4 +1,4 @@
-//! Why an attempt failed in a way that might be retried.
+//! Reasons: why an attempt failed.
 //!
 //! RFC 0049 draws its reasons up as a closed enumeration. An engine that knows
 //! no protocol cannot: a KV client, an HTTP client and your own service each

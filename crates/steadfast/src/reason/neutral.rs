@@ -1,4 +1,4 @@
-//! The reasons that any protocol can have.
+//! Reasons that any protocol can have.
 //!
 //! They carry the names of RFC 0049 where the RFC has one for the same thing,
 //! so that a reader of logs learns one word only.

@@ -1,4 +1,4 @@
-//! The reasons a request has been retried for.
+//! A set of reasons.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What became of each attempt, kept for the error.
+//! The history of a request: a bounded list of its failed attempts.
 //!
 //! "Always say why" must not cost memory without limit: a request that is
 //! retried every few milliseconds for minutes would otherwise carry thousands
@@ -68,7 +68,7 @@ pub enum Outcome {
 
 impl<'a> History<'a> {
     #[inline]
-    pub(crate) const fn of(trail: Option<&'a Trail>) -> Self {
+    pub(crate) const fn new(trail: Option<&'a Trail>) -> Self {
         Self { trail }
     }
 
@@ -248,7 +248,7 @@ mod tests {
     fn a_long_history_keeps_its_beginning_and_its_end_and_counts_the_rest() {
         let reasons = [&TIMEOUT, &THROTTLED].into_iter().cycle();
         let trail = trail(reasons.take(100).map(Failure::responded));
-        let history = History::of(Some(&trail));
+        let history = History::new(Some(&trail));
         let kept: Vec<u32> = history.records().map(|record| record.attempt).collect();
         assert_eq!(
             kept,
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(trail.reasons().times(&THROTTLED), 999);
         trail.last.outcome = RETRY;
         assert_eq!(trail.reasons().times(&THROTTLED), 1000);
-        let history = History::of(Some(&trail));
+        let history = History::new(Some(&trail));
         assert_eq!((history.len(), history.omitted()), (4, 0));
         let told: Vec<_> = history.records().map(|record| record.times).collect();
         assert_eq!(told, [1, 1, 1, 997]);
@@ -292,7 +292,7 @@ mod tests {
             let first = [(); TOLD_ONE_BY_ONE].map(|()| failure());
             let then = [failure(), failure(), other.clone(), failure()];
             let trail = trail(first.into_iter().chain(then));
-            let records: Vec<_> = History::of(Some(&trail))
+            let records: Vec<_> = History::new(Some(&trail))
                 .records()
                 .map(|record| (record.attempt, record.times))
                 .skip(TOLD_ONE_BY_ONE)
@@ -305,7 +305,7 @@ mod tests {
     fn a_record_that_is_left_out_counts_with_all_its_attempts() {
         let reasons = [&TIMEOUT, &TIMEOUT, &THROTTLED].into_iter().cycle();
         let trail = trail(reasons.take(30).map(Failure::responded));
-        let history = History::of(Some(&trail));
+        let history = History::new(Some(&trail));
         let told: u32 = history.records().map(|record| record.times).sum();
         assert_eq!((history.len(), told + history.omitted()), (16, 30));
         assert_eq!(history.omitted(), 7);

@@ -1,4 +1,4 @@
-//! How a request ended.
+//! The verdict on a finished request.
 
 use std::fmt;
 

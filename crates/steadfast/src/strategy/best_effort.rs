@@ -1,4 +1,4 @@
-//! Retries all that is safe, until the deadline.
+//! The best-effort strategy: retries all that is safe, until the deadline.
 
 use std::fmt;
 use std::time::Instant;
@@ -40,7 +40,7 @@ pub struct BestEffort {
 }
 
 impl BestEffort {
-    /// Best effort with a backoff of one's choice.
+    /// Best effort with a custom backoff.
     pub fn new(backoff: Backoff) -> Self {
         Self {
             id: StrategyId::unique(),
@@ -123,7 +123,7 @@ impl RetryStrategy for BestEffort {
 
 impl StrategyInfo for BestEffort {
     fn worst_case(&self, limits: &Limits) -> WorstCase {
-        WorstCase::of(&[&self.backoff], self.hint, None, None, limits)
+        WorstCase::from_backoffs(&[&self.backoff], self.hint, None, None, limits)
     }
 
     fn fork(&self, _: Instant) -> Option<Box<dyn RetryStrategy>> {

@@ -1,4 +1,4 @@
-//! What a strategy answers.
+//! The answers of a strategy.
 
 use std::fmt;
 use std::future::Future;
@@ -12,7 +12,7 @@ use crate::strategy::{BoxError, Refusal, RetryToken};
 /// A refreshed token, or why there is none.
 pub type Answer = Result<RetryToken, Refusal>;
 
-/// A decision that takes time, because the strategy asks somebody else.
+/// A decision that takes time, because the strategy asks another service.
 ///
 /// A panic while it is polled is an answer like any other: a refusal (D13). Dropping
 /// it drops the strategy's future.

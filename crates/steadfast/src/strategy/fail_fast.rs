@@ -1,4 +1,4 @@
-//! Never retries by itself.
+//! The fail-fast strategy: never retries by itself.
 
 use std::fmt;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! A strategy behind a pointer is a strategy.
+//! Strategies behind a pointer.
 
 use std::sync::Arc;
 

@@ -101,7 +101,7 @@ impl StrategyInfo for FromFn {
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a function of one's own")
+        f.write_str("a custom function")
     }
 }
 

@@ -1,4 +1,4 @@
-//! What to make of a peer that says when to come back.
+//! The delay that a peer asks for, such as `Retry-After`.
 //!
 //! The guidance takes the peer's word as the least delay. A fleet that obeys it
 //! to the millisecond comes back as one and knocks the peer over again, so with
@@ -38,7 +38,7 @@ impl RetryAfter {
     pub const LIMIT: Duration = Duration::from_secs(3600);
 
     /// The delay after a failure of a request, given the backoff's own and
-    /// whether jitter is in that. For strategies of one's own.
+    /// whether jitter is in that. For custom strategies.
     #[inline]
     pub fn apply(
         self,

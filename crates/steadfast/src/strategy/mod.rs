@@ -1,4 +1,4 @@
-//! Whether and when to try again: policies, apart from the law around them.
+//! Strategies: decide whether and when to try again.
 //!
 //! The interface is the Smithy guidance's ("Retry strategy"): a strategy is
 //! isolated from single requests and keeps what it must remember of one in a
@@ -8,7 +8,7 @@
 //! | strategy | in one line |
 //! |---|---|
 //! | [`BestEffort`] | retries all that is safe until the deadline (RFC 0049) |
-//! | [`FastFailOnTerminalError`] | best effort, but gives up at once where waiting will not help (RFC 0049 rev. 16) |
+//! | [`FastFailOnTerminalError`] | best effort, but gives up at once after a permanent failure (RFC 0049 rev. 16) |
 //! | [`Standard`] | few attempts, jittered, paid from a budget (Smithy guidance, AWS) |
 //! | [`Adaptive`] | standard, and a send rate that follows the peer's throttling |
 //! | [`max_attempts`](StrategyExt::max_attempts), [`with_budget`](StrategyExt::with_budget), [`when`](StrategyExt::when) | any of them, narrowed |
@@ -118,7 +118,7 @@ impl<'a> Ending<'a> {
         }
     }
 
-    /// Nobody waits for an outcome any more.
+    /// The request was abandoned.
     pub const fn abandoned(attempt_made: bool) -> Self {
         Self {
             failure: None,

@@ -1,4 +1,4 @@
-//! Why a request is not retried.
+//! Refusals: why a request is not retried.
 //!
 //! A refusal is a value that says what it takes to act on it: the cause, the
 //! delay that would have been used, what is left in the budget. A caller whose
@@ -26,15 +26,15 @@ struct Inner {
     raise: Option<BoxError>,
 }
 
-/// What kind of "no" it is.
+/// The kind of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Cause {
-    /// The failure is not one that is retried.
+    /// The failure is never retried.
     NotRetryable,
     /// It might have been applied, and the request is not idempotent.
     Unsafe,
-    /// The failure is one that waiting will not mend.
+    /// The failure is permanent: retrying cannot help.
     Terminal,
     /// As many attempts were made as are allowed.
     AttemptsUsedUp {
@@ -45,11 +45,11 @@ pub enum Cause {
     BudgetEmpty,
     /// The rate limiter lets nothing through now.
     RateLimited,
-    /// The peer asked to be left alone for longer than anybody should wait.
+    /// The peer asked for a longer wait than is allowed.
     HintTooLong,
     /// The deadline has passed.
     Deadline,
-    /// Nobody waits for it any longer.
+    /// The request was cancelled.
     Cancelled,
     /// The strategy did not issue this token (Smithy guidance; D31).
     ForeignToken,
@@ -150,7 +150,7 @@ impl fmt::Display for Cause {
         f.write_str(match self {
             Cause::NotRetryable => "this failure is not one that is retried",
             Cause::Unsafe => "it may have been applied, and the request is not idempotent",
-            Cause::Terminal => "waiting will not mend this failure",
+            Cause::Terminal => "permanent failure: retrying cannot help",
             Cause::AttemptsUsedUp { limit } => {
                 return write!(f, "all {limit} attempts are used up");
             }
@@ -158,7 +158,7 @@ impl fmt::Display for Cause {
             Cause::RateLimited => "the rate limiter lets nothing through now",
             Cause::HintTooLong => "the peer asked for a longer wait than is allowed",
             Cause::Deadline => "the deadline has passed",
-            Cause::Cancelled => "nobody waits for it any longer",
+            Cause::Cancelled => "the request was cancelled",
             Cause::ForeignToken => "the token was issued by another strategy",
             Cause::NoToken => "the strategy issued no token, so there are no retries",
             Cause::Declined => "the strategy declined",

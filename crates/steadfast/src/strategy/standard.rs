@@ -1,4 +1,4 @@
-//! Few attempts, spread by jitter, paid from a budget.
+//! The standard strategy: few attempts, with jitter, paid from a budget.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ use crate::world::World;
 ///
 /// Clones share the budget, and so does what [`to_builder`](Self::to_builder)
 /// makes: a per-request variation of a client's strategy pays from the client's
-/// purse.
+/// budget.
 ///
 /// ```
 /// use steadfast::Standard;
@@ -325,7 +325,7 @@ impl StrategyInfo for Standard {
             ..
         } = &self.parts;
         let backoffs = [backoff, throttling_backoff];
-        WorstCase::of(
+        WorstCase::from_backoffs(
             &backoffs,
             *hint,
             Some(*max_attempts),

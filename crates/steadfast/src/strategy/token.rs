@@ -1,4 +1,4 @@
-//! The state that a strategy hands from one attempt of a request to the next.
+//! Retry tokens: the state that a strategy hands from one attempt to the next.
 
 use std::any::Any;
 use std::fmt;
@@ -41,7 +41,7 @@ use crate::world::nanos;
 /// assert_eq!(refusal.cause(), Cause::ForeignToken);
 /// ```
 ///
-/// Nobody can forge a token of a strategy from another one that it issued:
+/// A token of a strategy cannot be forged from another one that it issued:
 ///
 /// ```compile_fail
 /// use steadfast::strategy::RetryToken;
@@ -80,8 +80,8 @@ struct More {
 }
 
 /// The identity of a strategy, which it needs to issue tokens and to recognize its own.
-/// A strategy keeps it private: whoever has it can issue tokens in its name. It is not
-/// `Copy` and cannot be read off a token. Clones of a strategy share it.
+/// A strategy keeps it private, because its owner can issue tokens. It is not `Copy` and
+/// cannot be read off a token. Clones of a strategy share it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StrategyId(NonZeroU32);
 

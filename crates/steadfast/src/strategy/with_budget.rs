@@ -1,4 +1,4 @@
-//! Any strategy, paid from one budget more.
+//! Adds a budget to any strategy.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -53,7 +53,7 @@ impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
                 .with_budget_left(left.into())
                 .into();
         }
-        let reserved = Reserved::of(&self.budget, cost);
+        let reserved = Reserved::new(&self.budget, cost);
         match self
             .inner
             .refresh_retry_token(token, request, failure, world)
@@ -124,7 +124,7 @@ impl<S: RetryStrategy> StrategyInfo for WithBudget<S> {
 
 /// What was paid for a retry that is not granted yet. Given back when dropped:
 /// a retry that is refused adds no load and so costs nothing, and neither does
-/// one that nobody waits for any more, or whose decision panicked.
+/// one that was cancelled, or whose decision panicked.
 struct Reserved<B: Borrow<Budget>> {
     budget: B,
     /// Nothing once it is settled.
@@ -132,14 +132,14 @@ struct Reserved<B: Borrow<Budget>> {
 }
 
 impl<B: Borrow<Budget>> Reserved<B> {
-    fn of(budget: B, cost: u32) -> Self {
+    fn new(budget: B, cost: u32) -> Self {
         Self { budget, cost }
     }
 
     /// The same, for a decision that outlives the strategy's own call.
     fn into_owned(mut self) -> Reserved<Budget> {
         let cost = std::mem::take(&mut self.cost);
-        Reserved::of(self.budget.borrow().clone(), cost)
+        Reserved::new(self.budget.borrow().clone(), cost)
     }
 
     /// Notes on the token what was paid for it, if there is one.

@@ -1,4 +1,4 @@
-//! The most that a strategy can do, stated before it is used.
+//! Upper bounds on what a strategy can do.
 
 use std::fmt;
 use std::time::Duration;
@@ -73,7 +73,7 @@ impl WorstCase {
 
     /// Of a strategy that waits by one of these backoffs, whichever fits the
     /// failure.
-    pub(super) fn of(
+    pub(super) fn from_backoffs(
         backoffs: &[&Backoff],
         hint: RetryAfter,
         max_attempts: Option<u32>,

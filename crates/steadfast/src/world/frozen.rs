@@ -1,4 +1,4 @@
-//! A world in which no time passes.
+//! A view of a world that reads the clock at most once.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::{Roll, World};
 use crate::event::RetryEvent;
 
-/// One moment of another world: the clock is read when somebody first asks, and
+/// One moment of another world: the clock is read at the first question, and
 /// not again. Whatever is decided in it is decided at one time, and costs at
 /// most one look at the clock.
 pub(crate) struct FrozenWorld<'w> {

@@ -1,4 +1,4 @@
-//! What the engine does not know by itself: the time, and chance.
+//! Time and chance, which the engine asks of a [`World`].
 //!
 //! A core that reads a clock can only be tested by waiting, and one that rolls
 //! its own dice can only be tested by luck. So both are asked of a [`World`]
@@ -26,7 +26,7 @@ pub(crate) use virtual_world::any_instant;
 
 use crate::event::RetryEvent;
 
-/// Time, chance, and somebody who wants to know what was decided.
+/// Time, chance, and an observer of decisions.
 pub trait World {
     /// The time now. Need not move, and if it goes backwards nothing breaks;
     /// only waits get longer.
@@ -35,7 +35,7 @@ pub trait World {
     /// A fresh, uniformly distributed roll of the dice.
     fn roll(&self) -> Roll;
 
-    /// Told of every retry and every refusal, before any waiting is done for it.
+    /// Observes every retry and every refusal, before the wait that follows.
     fn observe(&self, event: &RetryEvent<'_>) {
         let _ = event;
     }

@@ -1,4 +1,4 @@
-//! A fraction between nought and one, exactly represented.
+//! A fraction between zero and one, represented exactly.
 
 use std::time::Duration;
 

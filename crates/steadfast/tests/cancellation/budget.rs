@@ -1,4 +1,4 @@
-//! What a dropped call has paid.
+//! Payments of a call that is dropped.
 
 use std::future::Future;
 use std::pin::Pin;

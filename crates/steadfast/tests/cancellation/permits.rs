@@ -1,4 +1,4 @@
-//! What a dropped call leaves to those who wait behind it at a rate limiter.
+//! Permits of a rate limiter, after a call that held one is dropped.
 
 use std::cell::Cell;
 use std::future::Future;

@@ -1,4 +1,4 @@
-//! What must hold of the page.
+//! The checks of the page.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The page as rows and counts.
+//! Parses the page into rows and counts.
 
 /// One statement of a document.
 #[derive(Debug)]

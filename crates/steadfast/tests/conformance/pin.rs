@@ -1,4 +1,4 @@
-//! Whether a test, or an example in the docs, is where the page says.
+//! Looks for the tests and examples that the page names.
 //!
 //! `path#name` is a function with a test attribute in that file;
 //! `path#example:Item` an example that runs, in the docs of that item, and

@@ -1,4 +1,4 @@
-//! Timeouts beyond what any clock can tell are no timeouts, and no panics.
+//! Timeouts that no clock can represent count as none, and do not panic.
 
 use std::future::ready;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Who watches sees one event for each retry and each refusal.
+//! The observer sees one event for each retry and each refusal.
 
 use std::future::ready;
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! What the futures and errors of calls are, and what they need.
+//! Sizes and bounds of the futures and errors of calls.
 
 use std::future::{Future, ready};
 use std::io;

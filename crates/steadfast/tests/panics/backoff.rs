@@ -1,4 +1,4 @@
-//! A panic in a backoff of one's own.
+//! Panics in a custom backoff.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

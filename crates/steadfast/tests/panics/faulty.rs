@@ -1,4 +1,4 @@
-//! A strategy that panics when it is told to, once.
+//! A strategy that panics once, in a chosen method.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};

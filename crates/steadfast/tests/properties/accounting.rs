@@ -1,4 +1,4 @@
-//! Budgets, against an model that the test keeps for itself.
+//! Budgets, compared with a model that the test keeps.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What a strategy states as its worst case is the worst that happens.
+//! The stated worst case of a strategy is never exceeded.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Law 3, and that the same seed makes the same simulated.
+//! Law 3, and runs that repeat with the same seed.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Failures of every kind.
+//! Generated failures of every kind.
 
 use proptest::prelude::*;
 use steadfast::failure::{FaultSide, Safety};

@@ -1,4 +1,4 @@
-//! What holds for any strategy, any request and any simulated of failures.
+//! Properties that hold for any strategy, any request and any sequence of failures.
 //!
 //! Every test draws its cases from one seed, so that a run can be repeated:
 //! `PROPTEST_RNG_SEED` and `PROPTEST_CASES` choose others.

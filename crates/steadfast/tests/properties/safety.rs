@@ -49,7 +49,7 @@ proptest! {
         // request that is not idempotent, only the last attempt may have been applied.
         let earlier = simulated.attempts.len().saturating_sub(1);
         for one in simulated.script.tries.iter().take(earlier) {
-            let lost = one.failure.as_ref().is_some_and(|failure| unproven(failure));
+            let lost = one.failure.as_ref().is_some_and(unproven);
             prop_assert!(idempotent || !lost, "sent again after {one:?}");
         }
     }

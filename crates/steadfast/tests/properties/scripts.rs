@@ -1,4 +1,4 @@
-//! What befalls one request, written down beforehand.
+//! Scripts: the attempts and interruptions of one request, as data.
 
 use std::fmt;
 use std::time::Duration;

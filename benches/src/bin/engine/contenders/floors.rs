@@ -1,4 +1,4 @@
-//! What nobody can do without: the await itself, the loop one would write by
+//! The floors, below which no contender can be: the await itself, the loop one would write by
 //! hand, and the clock that a deadline has to be read from.
 
 use std::hint::black_box;

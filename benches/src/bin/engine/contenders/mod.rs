@@ -1,4 +1,4 @@
-//! Who makes the calls. Each file is one contender's shortest honest way to
+//! The contenders. Each file is one contender's shortest honest way to
 //! make the same call: at most three attempts, or as many as a budget allows,
 //! and no delay between them.
 

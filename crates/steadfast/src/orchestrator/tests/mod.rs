@@ -1,4 +1,4 @@
-//! One test for each law, and the matrix of RFC 0049.
+//! Tests for the laws, and the matrix of RFC 0049.
 
 mod protocol;
 mod tokens;

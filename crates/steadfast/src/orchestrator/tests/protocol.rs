@@ -1,5 +1,4 @@
-//! What clients of a protocol need: early wakes, prescribed delays, answers
-//! that are final.
+//! Tests of what protocol clients need: early wakes, prescribed delays, final answers.
 
 use super::*;
 

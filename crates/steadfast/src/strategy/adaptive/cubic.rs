@@ -1,4 +1,4 @@
-//! The curve along which the rate recovers, as arithmetic on seconds.
+//! The cubic curve by which the rate recovers.
 
 const BETA: f64 = 0.7;
 const SCALE: f64 = 0.4;

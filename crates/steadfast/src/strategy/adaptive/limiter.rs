@@ -1,4 +1,4 @@
-//! Lets attempts through at the rate that the curve gives.
+//! Limits attempts to the rate of the curve.
 
 use std::sync::{OnceLock, PoisonError};
 use std::time::{Duration, Instant};

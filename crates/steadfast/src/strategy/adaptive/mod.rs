@@ -1,4 +1,4 @@
-//! Standard, and a send rate that follows what the peer can take.
+//! The adaptive strategy: standard, with a send rate that follows the peer's throttling.
 //!
 //! A budget bounds retries; it does nothing about first attempts. When a peer
 //! throttles, a client that goes on sending at its own rate wastes most of it.

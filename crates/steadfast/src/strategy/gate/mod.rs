@@ -1,4 +1,4 @@
-//! Any strategy, with a gate before it.
+//! Gates: limits and conditions in front of any strategy.
 //!
 //! A limit on attempts, a condition, a list of terminal reasons: each may say
 //! no before the strategy is asked, and has no other business. So each is a
@@ -26,8 +26,8 @@ use crate::world::World;
 /// Says no to some retries, before the strategy behind it is asked. A gate can
 /// narrow a strategy and never widen it.
 pub trait Gate: Clone + Send + Sync {
-    /// Why this failure shall not be retried, if it shall not. `retries` were
-    /// granted before.
+    /// Returns a refusal if this failure must not be retried. `retries` were granted
+    /// before.
     fn refuses(&self, retries: u32, request: &Request<'_>, failure: &Failure) -> Option<Refusal>;
 
     /// What bounds the strategy behind it.

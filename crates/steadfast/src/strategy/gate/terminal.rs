@@ -1,4 +1,4 @@
-//! Reasons that waiting will not mend.
+//! Reasons that fail a request at once, because retrying cannot help.
 
 use std::borrow::Cow;
 use std::fmt;

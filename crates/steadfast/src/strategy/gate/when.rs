@@ -1,4 +1,4 @@
-//! A condition.
+//! A condition that a retry has to meet.
 
 use std::fmt;
 use std::sync::Arc;
