@@ -4,7 +4,7 @@
 use bytes::BytesMut;
 use libfuzzer_sys::fuzz_target;
 use steadfast_wire::subdoc::{
-    LookupResult, LookupSpec, MultiExtras, MutationOutcome, PathMutationResult, MutationSpec,
+    LookupResult, LookupSpec, MultiExtras, MutationOutcome, MutationSpec, PathMutationResult,
     SinglePath,
 };
 use steadfast_wire::{Encode, Entries, Status};

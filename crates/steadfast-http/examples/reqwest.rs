@@ -1,4 +1,4 @@
-//! reqwest with retries, and what an error says.
+//! Retries a GET and a POST with reqwest, and prints the decisions.
 //!
 //! Run with `cargo run -p steadfast-http --example reqwest --features reqwest`.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
@@ -13,18 +13,18 @@ use tokio::net::TcpListener;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // One retry for the whole client: its requests share a budget.
+    // One for the whole client: its requests share a budget.
     let retry = HttpRetry::aws_2_1()
         .timeout(Duration::from_secs(5))
         .observe(|event| println!("  {event}"));
     let client = reqwest::Client::new();
 
-    println!("a GET that meets a 503 and then a 200:");
+    println!("a GET that gets a 503 and then a 200:");
     let (url, _server) = serve(&[503, 200]).await?;
     let response = client.get(url).send_with_retry(&retry).await?;
     println!("{}\n", response.status());
 
-    println!("a POST to nobody is tried again, since nothing was sent:");
+    println!("a POST without a server is retried, because nothing was sent:");
     let (url, server) = serve(&[]).await?;
     server.await??;
     let request = client.post(url).body("pay 5");
@@ -37,7 +37,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 type Server = tokio::task::JoinHandle<std::io::Result<()>>;
 
-/// A server that answers so, one request after the other, and is gone.
+/// Serves these statuses, one for each connection, and stops.
 async fn serve(statuses: &'static [u16]) -> std::io::Result<(String, Server)> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}/", listener.local_addr()?);

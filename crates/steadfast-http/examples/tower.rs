@@ -1,4 +1,4 @@
-//! hyper's client under the tower layer, and what a failure of it says.
+//! Retries a GET and a POST with hyper under the tower layer, and prints the decisions.
 //!
 //! Run with `cargo run -p steadfast-http --example tower --features tower`.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
@@ -34,14 +34,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let hyper = Client::builder(TokioExecutor::new()).build_http();
     let client = HttpRetryLayer::new(retry).layer(hyper);
 
-    println!("a GET that meets two 503 and then a 200:");
+    println!("a GET that gets two 503 and then a 200:");
     let uri = serve(&[503, 503, 200]).await?;
     let request = Request::get(uri).body(Full::<Bytes>::default())?;
     let response = client.clone().oneshot(request).await?;
     let attempts = response.extensions().get::<AttemptCount>();
     println!("{} {attempts:?}\n", response.status());
 
-    println!("a POST that meets a 503 is not sent again:");
+    println!("a POST that gets a 503 is not sent again:");
     let uri = serve(&[503, 200]).await?;
     let request = Request::post(uri).body(Full::from("pay 5"))?;
     let response = client.oneshot(request).await?;
@@ -55,7 +55,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A server that answers so, one request after the other.
+/// Serves these statuses, one for each connection.
 async fn serve(statuses: &'static [u16]) -> std::io::Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let uri = format!("http://{}/", listener.local_addr()?);

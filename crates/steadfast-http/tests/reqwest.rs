@@ -10,10 +10,10 @@ mod common;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use common::clients::{Plain, Through, answered};
+use common::clients::{MiddlewareClient, ReqwestClient, answered};
 use common::promises::quick;
 use common::server::{Server, answer, with};
-use common::{Client, Ended, Rowed, get, post, promises, rows};
+use common::{Client, RowClient, TestOutcome, get, post, promises, rows};
 use http::Extensions;
 use reqwest::{Request, Response};
 use reqwest_middleware::{ClientBuilder, Middleware, Next};
@@ -23,22 +23,22 @@ use steadfast_http::{AttemptMark, HttpRetry};
 
 #[tokio::test]
 async fn the_token_bucket_is_right_row_by_row_without_middleware() {
-    rows::hold::<Rowed<Plain>>().await;
+    rows::hold::<RowClient<ReqwestClient>>().await;
 }
 
 #[tokio::test]
 async fn the_token_bucket_is_right_row_by_row_with_middleware() {
-    rows::hold::<Rowed<Through>>().await;
+    rows::hold::<RowClient<MiddlewareClient>>().await;
 }
 
 #[tokio::test]
 async fn what_every_integration_promises_holds_without_middleware() {
-    promises::hold::<Plain>().await;
+    promises::hold::<ReqwestClient>().await;
 }
 
 #[tokio::test]
 async fn what_every_integration_promises_holds_with_middleware() {
-    promises::hold::<Through>().await;
+    promises::hold::<MiddlewareClient>().await;
 }
 
 #[tokio::test]
@@ -60,7 +60,7 @@ async fn a_streamed_body_is_not_sent_again_and_the_history_says_why() {
 }
 
 #[tokio::test]
-async fn a_request_that_cannot_be_built_is_an_error_with_its_story() {
+async fn a_request_that_cannot_be_built_is_an_error_with_a_report() {
     let retry = HttpRetry::new(quick()).unwrap();
     let request = reqwest::Client::new().get("not a url");
     let error = request.send_with_retry(&retry).await.unwrap_err();
@@ -72,7 +72,7 @@ async fn a_request_that_cannot_be_built_is_an_error_with_its_story() {
     assert_eq!(error.report().attempts(), 1);
 }
 
-/// Notes what it finds in the extensions, and leaves something behind.
+/// Records the marks in the extensions, and adds an extension.
 #[derive(Clone, Default)]
 struct Notes(Arc<Mutex<Vec<AttemptMark>>>);
 
@@ -95,7 +95,7 @@ impl Middleware for Notes {
 }
 
 #[tokio::test]
-async fn a_second_middleware_makes_one_attempt_only_and_what_is_left_behind_is_kept() {
+async fn a_second_middleware_makes_one_attempt_only_and_extensions_are_kept() {
     let server = Server::start(vec![answer(503); 100]).await;
     let (notes, inner) = (Notes::default(), quick());
     let retry = |strategy| {
@@ -129,15 +129,18 @@ async fn a_second_middleware_makes_one_attempt_only_and_what_is_left_behind_is_k
 }
 
 #[tokio::test]
-async fn the_time_limit_of_the_client_is_a_timeout_of_an_attempt() {
-    let server = Server::start([common::server::Do::Hang]).await;
+async fn a_client_timeout_is_a_timeout_of_an_attempt() {
+    let server = Server::start([common::server::ServerAction::Hang]).await;
     let strategy = quick();
     let client = reqwest::Client::builder().timeout(Duration::from_millis(500));
-    let plain = Plain(
+    let plain = ReqwestClient(
         client.build().unwrap(),
         HttpRetry::new(strategy.clone()).unwrap(),
     );
-    assert_eq!(plain.send(get(&server.uri())).await, Ended::success(200, 2));
+    assert_eq!(
+        plain.send(get(&server.uri())).await,
+        TestOutcome::success(200, 2)
+    );
     assert_eq!(
         strategy.budget().level(Instant::now()),
         491,
@@ -163,37 +166,36 @@ impl futures_core::Stream for Stream {
     }
 }
 
-/// A failure that only reqwest's own error tells of is read through the
-/// middleware's, which hides it from those who ask for the source.
+/// The middleware's error hides reqwest's error from the chain of sources.
 #[tokio::test]
-async fn a_timeout_of_the_client_is_seen_through_the_middlewares_error() {
-    let server = Server::start([common::server::Do::Hang]).await;
+async fn a_client_timeout_is_found_inside_the_middleware_error() {
+    let server = Server::start([common::server::ServerAction::Hang]).await;
     let strategy = quick();
     let retry = HttpRetry::new(strategy.clone()).unwrap();
     let client = reqwest::Client::builder().timeout(Duration::from_millis(500));
     let builder = ClientBuilder::new(client.build().unwrap());
-    let through = Through(builder.with(RetryMiddleware::new(retry)).build());
+    let through = MiddlewareClient(builder.with(RetryMiddleware::new(retry)).build());
     assert_eq!(
         through.send(get(&server.uri())).await,
-        Ended::success(200, 2)
+        TestOutcome::success(200, 2)
     );
     assert_eq!(strategy.budget().level(Instant::now()), 491);
 }
 
-/// A server that was sent a `POST`, did what it asks and refers to another.
-async fn sees_other(to: &str) -> Server {
+/// A server that applies a `POST` and redirects to another.
+async fn redirecting_server(to: &str) -> Server {
     Server::start([with(303, "location", to), with(303, "location", to)]).await
 }
 
 #[tokio::test]
-async fn a_post_that_was_redirected_is_not_sent_again_though_the_next_server_throttles() {
+async fn a_redirected_post_is_not_sent_again_if_the_next_server_throttles() {
     let other = Server::start(vec![answer(429); 5]).await;
-    let server = sees_other(&other.uri()).await;
+    let server = redirecting_server(&other.uri()).await;
     for ended in [
-        promises::client::<Plain>()
+        promises::client::<ReqwestClient>()
             .send(post(&server.uri(), b"pay 5"))
             .await,
-        promises::client::<Through>()
+        promises::client::<MiddlewareClient>()
             .send(post(&server.uri(), b"pay 5"))
             .await,
     ] {
@@ -207,11 +209,11 @@ async fn a_post_that_was_redirected_is_not_sent_again_though_the_next_server_thr
     assert_eq!((server.seen().len(), other.seen().len()), (2, 2));
 }
 
-/// An error does not say of which server it is, so the client has to be watched.
+/// An error does not say which server it came from, so this needs `watch_redirects`.
 #[tokio::test]
-async fn a_post_that_was_redirected_is_not_sent_again_though_the_next_server_is_not_there() {
-    let (_held, nobody) = common::server::nobody();
-    let server = sees_other(&nobody).await;
+async fn a_redirected_post_is_not_sent_again_if_the_next_server_is_unreachable() {
+    let (_held, closed) = common::server::closed_port();
+    let server = redirecting_server(&closed).await;
     let client = || {
         let redirects = watch_redirects(reqwest::redirect::Policy::default());
         reqwest::Client::builder()
@@ -220,11 +222,11 @@ async fn a_post_that_was_redirected_is_not_sent_again_though_the_next_server_is_
             .unwrap()
     };
     let retry = HttpRetry::new(quick()).unwrap();
-    let plain = Plain(client(), retry.clone());
+    let plain = ReqwestClient(client(), retry.clone());
     let through = ClientBuilder::new(client()).with(RetryMiddleware::new(retry));
     for ended in [
         plain.send(post(&server.uri(), b"pay 5")).await,
-        Through(through.build())
+        MiddlewareClient(through.build())
             .send(post(&server.uri(), b"pay 5"))
             .await,
     ] {
@@ -234,25 +236,27 @@ async fn a_post_that_was_redirected_is_not_sent_again_though_the_next_server_is_
     }
     assert_eq!(server.seen().len(), 2);
 
-    // Where nobody redirects, nothing changes.
-    let ended = plain.send(post(&nobody, b"pay 5")).await;
+    // Without a redirect the POST is retried.
+    let ended = plain.send(post(&closed, b"pay 5")).await;
     assert_eq!(ended.cause, Some(Cause::AttemptsUsedUp { limit: 5 }));
 }
 
 #[tokio::test]
 async fn a_get_that_is_redirected_is_retried_from_the_beginning() {
     let other = Server::start([answer(503)]).await;
-    let server = sees_other(&other.uri()).await;
-    let ended = promises::client::<Plain>().send(get(&server.uri())).await;
-    assert_eq!(ended, Ended::success(200, 2));
+    let server = redirecting_server(&other.uri()).await;
+    let ended = promises::client::<ReqwestClient>()
+        .send(get(&server.uri()))
+        .await;
+    assert_eq!(ended, TestOutcome::success(200, 2));
     assert_eq!((server.seen().len(), other.seen().len()), (2, 2));
 }
 
-/// Some errors do say of which address they are.
+/// Some errors hold the address of their request.
 #[tokio::test]
-async fn a_post_that_was_redirected_to_where_nobody_can_go_is_in_doubt() {
-    let server = sees_other("ftp://127.0.0.1/").await;
-    let ended = promises::client::<Plain>()
+async fn a_post_after_an_invalid_redirect_is_ambiguous() {
+    let server = redirecting_server("ftp://127.0.0.1/").await;
+    let ended = promises::client::<ReqwestClient>()
         .send(post(&server.uri(), b"pay 5"))
         .await;
     assert_eq!((ended.status, ended.attempts), (None, 1), "{ended:?}");

@@ -16,10 +16,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use common::clients::{Body, Layered, ended, request};
+use common::clients::{Body, TowerClient, ended, request};
 use common::promises::quick;
-use common::server::{Do, Server, answer, nobody};
-use common::{Ask, Client, Ended, Rowed, get, post, promises, rows};
+use common::server::{Server, ServerAction, answer, closed_port};
+use common::{Client, RowClient, TestOutcome, TestRequest, get, post, promises, rows};
 use http::{Request, Response};
 use hyper_util::client::legacy;
 use hyper_util::rt::TokioExecutor;
@@ -31,23 +31,23 @@ use tower::{Layer, Service, ServiceExt, service_fn};
 
 #[tokio::test]
 async fn the_token_bucket_is_right_row_by_row() {
-    rows::hold::<Rowed<Layered>>().await;
+    rows::hold::<RowClient<TowerClient>>().await;
 }
 
 #[tokio::test]
 async fn what_every_integration_promises_holds() {
-    promises::hold::<Layered>().await;
+    promises::hold::<TowerClient>().await;
 }
 
 #[tokio::test]
 async fn a_body_beyond_the_limit_is_not_sent_again_and_the_history_says_why() {
     let server = Server::start([answer(503)]).await;
     let retry = HttpRetry::new(quick()).unwrap().body_limit(3);
-    let ask = Ask {
+    let ask = TestRequest {
         method: "PUT",
         ..post(&server.uri(), b"four")
     };
-    let ended = Layered::new(retry.clone()).send(ask.clone()).await;
+    let ended = TowerClient::new(retry.clone()).send(ask.clone()).await;
     assert_eq!(
         (ended.status, ended.cause),
         (Some(503), Some(Cause::NotRetryable))
@@ -60,12 +60,15 @@ async fn a_body_beyond_the_limit_is_not_sent_again_and_the_history_says_why() {
 
     // One byte less, and it is.
     let server = Server::start([answer(503)]).await;
-    let ask = Ask {
+    let ask = TestRequest {
         body: b"thr".to_vec(),
         uri: server.uri(),
         ..ask
     };
-    assert_eq!(Layered::new(retry).send(ask).await, Ended::success(200, 2));
+    assert_eq!(
+        TowerClient::new(retry).send(ask).await,
+        TestOutcome::success(200, 2)
+    );
 }
 
 #[tokio::test]
@@ -84,7 +87,7 @@ async fn a_layer_inside_another_makes_one_attempt_only() {
 
 #[tokio::test]
 async fn an_error_through_two_layers_still_says_that_nothing_was_sent() {
-    let (_held, uri) = nobody();
+    let (_held, uri) = closed_port();
     let layer = HttpRetryLayer::new(HttpRetry::new(quick()).unwrap());
     let hyper = legacy::Client::builder(TokioExecutor::new()).build_http();
     let client = layer.layer(layer.layer(hyper));
@@ -93,10 +96,10 @@ async fn an_error_through_two_layers_still_says_that_nothing_was_sent() {
     assert!(!ended.ambiguous);
 }
 
-/// Layers of tower's have boxed errors, behind which one has to look.
+/// tower's layers have boxed errors.
 #[tokio::test]
 async fn a_boxed_error_still_says_that_nothing_was_sent() {
-    let (_held, uri) = nobody();
+    let (_held, uri) = closed_port();
     let hyper = legacy::Client::builder(TokioExecutor::new()).build_http();
     let boxed = hyper.map_err(|error| AnyError::from(tower::BoxError::from(error)));
     let client = HttpRetryLayer::new(HttpRetry::new(quick()).unwrap()).layer(boxed);
@@ -142,8 +145,7 @@ async fn an_attempt_can_read_how_much_time_is_left() {
     assert!(times[0].1 <= Duration::from_secs(60));
 }
 
-/// A service that counts how often it is asked whether it is ready, and refuses
-/// a call for which it was not.
+/// Counts polls for readiness, and panics if it is called without one.
 struct Picky {
     asked: Arc<AtomicUsize>,
     calls: Arc<AtomicUsize>,
@@ -153,7 +155,7 @@ struct Picky {
 impl Clone for Picky {
     fn clone(&self) -> Self {
         let (asked, calls) = (Arc::clone(&self.asked), Arc::clone(&self.calls));
-        // Readiness is not inherited.
+        // A clone is not ready.
         Self {
             asked,
             calls,
@@ -200,7 +202,7 @@ fn picky() -> Picky {
 }
 
 #[tokio::test]
-async fn readiness_is_asked_for_before_every_attempt_and_its_failure_is_nothing_sent() {
+async fn readiness_is_polled_before_every_attempt_and_its_failure_means_nothing_was_sent() {
     let service = picky();
     let (asked, calls) = (Arc::clone(&service.asked), Arc::clone(&service.calls));
     let layer = HttpRetryLayer::new(HttpRetry::new(quick()).unwrap());
@@ -211,7 +213,7 @@ async fn readiness_is_asked_for_before_every_attempt_and_its_failure_is_nothing_
             .await,
     );
     // Two calls fail, between the second and the third readiness fails once.
-    assert_eq!(ended, Ended::success(200, 4));
+    assert_eq!(ended, TestOutcome::success(200, 4));
     assert_eq!(
         (asked.load(Ordering::Relaxed), calls.load(Ordering::Relaxed)),
         (4, 3)
@@ -219,7 +221,7 @@ async fn readiness_is_asked_for_before_every_attempt_and_its_failure_is_nothing_
 }
 
 #[tokio::test]
-async fn a_service_that_never_gets_ready_is_an_error_that_says_so() {
+async fn a_service_that_fails_to_get_ready_is_an_error_that_says_so() {
     let service = picky();
     service.asked.store(2, Ordering::Relaxed);
     let layer = HttpRetryLayer::new(HttpRetry::new(quick()).unwrap());
@@ -236,7 +238,7 @@ async fn a_service_that_never_gets_ready_is_an_error_that_says_so() {
 }
 
 #[tokio::test]
-async fn any_service_is_retried_as_its_errors_say() {
+async fn any_service_is_retried_as_its_errors_allow() {
     let layer = RetryLayer::new(quick()).unwrap().operation("lookup");
     let error = layer.layer(picky()).oneshot(()).await.unwrap_err();
     assert!(error.was_refused_for(Cause::Unsafe), "{error}");
@@ -248,21 +250,21 @@ async fn any_service_is_retried_as_its_errors_say() {
     layer.layer(service).oneshot(()).await.unwrap();
     assert_eq!(calls.load(Ordering::Relaxed), 3);
 
-    let unbounded = RetryLayer::new(BestEffort::default()).unwrap_err();
+    let unbounded = RetryLayer::<()>::new(BestEffort::default()).unwrap_err();
     assert!(unbounded.to_string().contains("timeout is missing"));
     let bounded = BestEffort::default().max_attempts(1).unwrap();
-    assert!(RetryLayer::new(bounded).is_ok());
+    assert!(RetryLayer::<()>::new(bounded).is_ok());
 }
 
 #[tokio::test]
-async fn a_layer_inside_any_other_leaves_the_retries_to_it_and_learns_its_time() {
+async fn a_layer_inside_a_generic_one_leaves_the_retries_to_it_and_gets_its_time() {
     let server = Server::start(vec![answer(503); 100]).await;
     let (hyper, inner) = (
         legacy::Client::builder(TokioExecutor::new()).build_http(),
         quick(),
     );
     let http = HttpRetryLayer::new(HttpRetry::new(inner.clone()).unwrap()).layer(hyper);
-    // What is answered is an error to the outer layer.
+    // Turns the response into an error for the outer layer.
     let asked = service_fn(move |request: Request<Body>| {
         let (http, left) = (
             http.clone(),
@@ -297,9 +299,9 @@ async fn a_layer_inside_any_other_leaves_the_retries_to_it_and_learns_its_time()
 
 #[tokio::test]
 async fn a_dropped_request_leaves_the_bucket_right() {
-    let server = Server::start([answer(500), Do::Hang]).await;
+    let server = Server::start([answer(500), ServerAction::Hang]).await;
     let strategy = quick();
-    let client = Layered::new(HttpRetry::new(strategy.clone()).unwrap());
+    let client = TowerClient::new(HttpRetry::new(strategy.clone()).unwrap());
     let uri = server.uri();
     let running = tokio::spawn(async move { client.send(get(&uri)).await });
     while server.seen().len() < 2 {

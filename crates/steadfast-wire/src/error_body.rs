@@ -155,7 +155,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_body_comes_back(context: Option<String>, reference: Option<String>, manifest_uid: Option<u64>) {
+        fn any_body_round_trips(context: Option<String>, reference: Option<String>, manifest_uid: Option<u64>) {
             let body = ErrorBody { context, reference, manifest_uid };
             prop_assert_eq!(ErrorBody::parse(&body.to_json()), Ok(body));
         }

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_of_features_comes_back_without_those_that_have_no_name() {
+    fn a_list_of_features_round_trips_without_those_that_have_no_name() {
         let asked = [
             Feature::Collections,
             Feature::from_code(0xcafe),

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn longer_spellings_of_a_number_are_refused() {
+    fn longer_encodings_of_a_number_are_rejected() {
         for bytes in [
             &[0x80, 0x00][..],
             &[0xff, 0x00],
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_beyond_32_bits_are_refused() {
+    fn numbers_beyond_32_bits_are_rejected() {
         for bytes in [
             [0xff, 0xff, 0xff, 0xff, 0x1f],
             [0x80, 0x80, 0x80, 0x80, 0x80],
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_cut_off_is_refused() {
+    fn a_truncated_number_is_rejected() {
         for bytes in [&[][..], &[0x80], &[0xff, 0xff, 0xff, 0xff]] {
             assert_eq!(decode(bytes), Err(Leb128Error::Truncated));
         }
@@ -150,7 +150,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_number_comes_back_and_leaves_what_follows(value: u32, rest: Vec<u8>) {
+        fn any_number_round_trips_and_leaves_what_follows(value: u32, rest: Vec<u8>) {
             let mut bytes = encode(value).as_ref().to_vec();
             prop_assert_eq!(bytes.len(), encoded_len(value));
             bytes.extend_from_slice(&rest);

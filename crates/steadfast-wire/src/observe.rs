@@ -241,7 +241,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_row_comes_back(rows in prop::collection::vec((any::<u16>(), any::<Vec<u8>>(), any::<u8>(), any::<u64>()), 0..5)) {
+        fn any_row_round_trips(rows in prop::collection::vec((any::<u16>(), any::<Vec<u8>>(), any::<u8>(), any::<u64>()), 0..5)) {
             let rows: Vec<_> = rows.iter().map(|(vbucket, key, state, cas)| ObserveResult {
                 document: ObserveKey { vbucket: *vbucket, key },
                 state: KeyState::from_code(*state),

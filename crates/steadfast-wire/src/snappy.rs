@@ -94,7 +94,7 @@ mod tests {
     use crate::{Decoded, FrameBuilder, FrameDecoder, Opcode};
 
     #[test]
-    fn a_claim_beyond_the_limit_is_refused_before_memory_is_made() {
+    fn a_length_beyond_the_limit_is_rejected_before_memory_is_allocated() {
         // A length of 4 GiB less one, and nothing else.
         let bomb = [0xff, 0xff, 0xff, 0xff, 0x0f];
         assert_eq!(
@@ -141,7 +141,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_value_comes_back(value in prop::collection::vec(any::<u8>(), 1..200)) {
+        fn any_value_round_trips(value in prop::collection::vec(any::<u8>(), 1..200)) {
             let compressed = Compressor::new(0, 10.0).compress(&value).unwrap();
             prop_assert_eq!(decompress(&compressed, value.len()), Ok(value));
         }

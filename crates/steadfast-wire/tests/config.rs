@@ -181,7 +181,7 @@ fn a_node_that_leaves_its_name_open_is_written_so() {
 }
 
 #[test]
-fn a_config_that_contradicts_itself_is_refused_with_the_place() {
+fn a_config_that_contradicts_itself_is_rejected_with_the_place() {
     let cases: [(&str, Value, &str); 11] = [
         ("/rev", json!("x"), "invalid type"),
         ("/nodesExt", json!(null), "invalid type"),
@@ -232,7 +232,7 @@ fn a_config_that_contradicts_itself_is_refused_with_the_place() {
 }
 
 #[test]
-fn anything_but_json_is_refused() {
+fn anything_but_json_is_rejected() {
     for bytes in [
         &b""[..],
         b"{",
@@ -282,7 +282,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn any_config_comes_back(
+    fn any_config_round_trips(
         epoch: i64, rev: i64,
         nodes in prop::collection::vec(any_node(), 1..5),
         name in prop::option::of(".{1,8}"),

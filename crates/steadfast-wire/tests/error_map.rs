@@ -75,7 +75,7 @@ fn the_example_of_the_rfc_is_read() {
 }
 
 #[test]
-fn what_this_version_does_not_know_is_ignored() {
+fn unknown_members_are_ignored() {
     let mut json = example();
     json["new"] = json!([1]);
     json["errors"]["fff0"]["attrs"] = json!(["temp", "from-the-future"]);
@@ -119,7 +119,7 @@ fn a_maximum_duration_of_zero_is_none() {
 }
 
 #[test]
-fn a_corrupt_map_is_refused_with_the_place() {
+fn a_corrupt_map_is_rejected_with_the_place() {
     let cases: [(&str, Value, &str); 11] = [
         ("/version", json!(3), "version 3 is neither 1 nor 2"),
         ("/version", json!(0), "version 0 is neither 1 nor 2"),
@@ -368,7 +368,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn any_map_comes_back(
+    fn any_map_round_trips(
         v2: bool, revision: u32,
         errors in prop::collection::btree_map(any::<u16>(), any_definition(), 0..6),
     ) {

@@ -226,7 +226,7 @@ fn each_side_accepts_only_what_the_other_may_send() {
 }
 
 #[test]
-fn a_body_over_the_limit_is_refused_by_its_header_alone() {
+fn a_body_over_the_limit_is_rejected_by_its_header_alone() {
     let header = |body_len| {
         let mut bytes = [0; HEADER_LEN];
         bytes[0] = 0x80;
@@ -258,7 +258,7 @@ fn a_body_over_the_limit_is_refused_by_its_header_alone() {
 }
 
 #[test]
-fn sections_that_exceed_the_body_are_refused() {
+fn sections_that_exceed_the_body_are_rejected() {
     let mut bytes = [0; HEADER_LEN];
     bytes[..5].copy_from_slice(&[0x08, 0x01, 2, 3, 4]);
     bytes[11] = 8;
@@ -274,7 +274,7 @@ fn sections_that_exceed_the_body_are_refused() {
 }
 
 #[test]
-fn what_does_not_fit_the_format_is_refused_and_leaves_the_buffer_alone() {
+fn a_message_that_does_not_fit_the_format_is_rejected_and_leaves_the_buffer_unchanged() {
     let mut buffer = BytesMut::from(&b"before"[..]);
     let request = FrameBuilder::request(Opcode::Get);
     let errors = [
@@ -341,7 +341,7 @@ fn bytes(max: usize) -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_frame_comes_back_however_it_arrives(
+    fn any_frame_round_trips_however_it_arrives(
         code: u8, number: u16, opaque: u32, cas: u64, datatype: u8,
         framing in bytes(255), extras in bytes(255), key in bytes(255), value in bytes(2000),
         kind in 0..4, chunk in 1..100_usize,

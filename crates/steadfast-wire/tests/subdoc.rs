@@ -146,7 +146,7 @@ fn a_path_too_long_for_its_field_is_not_encoded() {
 
 proptest! {
     #[test]
-    fn any_specs_and_results_come_back(
+    fn any_specs_and_results_round_trip(
         entries in prop::collection::vec((any::<u8>(), any::<u8>(), any::<u16>(), any::<Vec<u8>>(), any::<Vec<u8>>()), 0..6),
     ) {
         let lookups: Vec<_> = entries.iter().map(|(opcode, flags, _, path, _)| LookupSpec {

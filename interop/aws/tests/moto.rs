@@ -1,5 +1,4 @@
-//! The strategy in charge of a generated client, against `moto`, an
-//! implementation of AWS services that nobody here wrote.
+//! `AwsRetry` against `moto`, an independent implementation of AWS services.
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests may panic")]
 
 #[path = "../../../crates/steadfast-http/tests/common/server.rs"]
@@ -13,7 +12,7 @@ use std::time::{Duration, Instant};
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::{BehaviorVersion, Builder, Credentials, Region};
 use aws_sdk_sqs::types::QueueAttributeName;
-use server::{Do, Server, with};
+use server::{Server, ServerAction, with};
 use steadfast::budget::Refund;
 use steadfast::{Backoff, Budget, Standard};
 use steadfast_http::aws::AwsRetry;
@@ -21,8 +20,8 @@ use tokio::process::{Child, Command};
 
 const CAPACITY: u32 = 10_000;
 
-/// Many attempts, 100 ms apart, from a budget that is half full, so that what is
-/// paid and what comes back both show.
+/// Many attempts, 100 ms apart, from a budget that is half full, so that costs and
+/// refunds are both visible.
 fn patient() -> Standard {
     let budget = Budget::builder()
         .capacity(CAPACITY)
@@ -38,7 +37,7 @@ fn patient() -> Standard {
         .unwrap()
 }
 
-/// Starts the server, and does not wait for it.
+/// Starts the server without waiting for it.
 async fn moto() -> (Child, SocketAddr) {
     let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = free.local_addr().unwrap();
@@ -113,7 +112,10 @@ async fn a_queue_is_made_as_soon_as_there_is_a_server_and_no_message_is_lost_or_
 
     // In between, something that throttles each request once.
     let throttled = with(400, "x-amzn-errortype", "ThrottlingException");
-    let each = Do::OnceEach(Box::new(throttled), Box::new(Do::Forward(address)));
+    let each = ServerAction::OnceEach(
+        Box::new(throttled),
+        Box::new(ServerAction::Forward(address)),
+    );
     let between = Server::start([each]).await;
     let strategy = patient();
     let through = client(between.uri(), &strategy);

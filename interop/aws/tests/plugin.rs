@@ -1,6 +1,5 @@
-//! The strategy as a runtime plugin, in the place of the built-in one: for the
-//! clients that Smithy generates outside of the AWS SDK, here for one whose
-//! operation is written by hand on the same runtime.
+//! `AwsRetry` as a runtime plugin, for clients that Smithy generates outside of the
+//! AWS SDK. The test client is written by hand on the same runtime.
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests may panic")]
 
 #[path = "../../../crates/steadfast-http/tests/common/rows.rs"]
@@ -27,7 +26,7 @@ use aws_smithy_types::body::SdkBody;
 use aws_smithy_types::retry::ErrorKind;
 use aws_smithy_types::timeout::TimeoutConfig;
 use rows::UnderStrategy;
-use server::{Do, Server, answer, with};
+use server::{Server, ServerAction, answer, with};
 use steadfast::strategy::Cause;
 use steadfast::{Backoff, RetryEvent, Standard};
 use steadfast_http::aws::AwsRetry;
@@ -77,7 +76,7 @@ fn call(operation: &'static str, server: &Server, plugins: Vec<AwsRetry>) -> Cal
         .build()
 }
 
-/// As the AWS SDK reads such errors.
+/// Classifies errors as the AWS SDK does.
 #[derive(Debug)]
 struct Throttling;
 
@@ -165,7 +164,7 @@ async fn twenty_at_once_that_each_fail_once_leave_the_bucket_where_it_was() {
 }
 
 #[tokio::test]
-async fn a_later_plugin_such_as_an_operations_takes_the_place_of_an_earlier_one() {
+async fn a_later_plugin_replaces_an_earlier_one() {
     let server = Server::start(vec![answer(500); 3]).await;
     let (theirs, own) = (
         quick(),
@@ -201,8 +200,8 @@ async fn a_body_that_cannot_be_sent_again_is_not_and_the_event_says_why() {
 }
 
 #[tokio::test]
-async fn what_may_have_been_applied_is_not_sent_again() {
-    for act in [answer(500), Do::CloseRead] {
+async fn a_request_that_may_have_been_applied_is_not_sent_again() {
+    for act in [answer(500), ServerAction::CloseRead] {
         let server = Server::start([act.clone()]).await;
         let call = call("SendThing", &server, vec![AwsRetry::new(quick())]);
         assert!(call.invoke(Body::InMemory).await.is_err(), "{act:?}");
@@ -210,7 +209,7 @@ async fn what_may_have_been_applied_is_not_sent_again() {
     }
 }
 
-/// One frame, of which there is no second copy.
+/// One frame, which cannot be copied.
 struct Stream(Option<&'static str>);
 
 impl http_body::Body for Stream {

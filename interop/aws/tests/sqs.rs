@@ -1,5 +1,4 @@
-//! A generated client, SQS's, with the strategy in charge, against a server that
-//! is told what to answer.
+//! The SQS client of the AWS SDK with `AwsRetry`, against a scripted server.
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests may panic")]
 
 #[path = "../../../crates/steadfast-http/tests/common/rows.rs"]
@@ -20,7 +19,7 @@ use aws_sdk_sqs::config::{
 };
 use aws_sdk_sqs::error::BoxError;
 use rows::UnderStrategy;
-use server::{Do, Server, answer, nobody, once_each, with};
+use server::{Server, ServerAction, answer, closed_port, once_each, with};
 use steadfast::strategy::Cause;
 use steadfast::{Backoff, RetryEvent, Standard};
 use steadfast_http::aws::{AwsOperation, AwsRetry};
@@ -53,7 +52,7 @@ fn level(strategy: &Standard) -> u32 {
     strategy.budget().level(Instant::now())
 }
 
-fn throttled() -> Do {
+fn throttled() -> ServerAction {
     with(400, "x-amzn-errortype", "ThrottlingException")
 }
 
@@ -121,10 +120,10 @@ async fn twenty_at_once_that_each_fail_once_leave_the_bucket_where_it_was() {
 }
 
 #[tokio::test]
-async fn what_may_have_been_applied_is_not_sent_again_unless_said_to_be_idempotent() {
+async fn a_request_that_may_have_been_applied_is_not_sent_again_unless_it_is_idempotent() {
     for (act, refused) in [
         (answer(500), true),
-        (Do::CloseRead, true),
+        (ServerAction::CloseRead, true),
         (throttled(), false),
     ] {
         let server = Server::start([act.clone()]).await;
@@ -157,9 +156,9 @@ async fn what_may_have_been_applied_is_not_sent_again_unless_said_to_be_idempote
 }
 
 #[tokio::test]
-async fn a_post_to_nobody_is_tried_until_the_attempts_are_used_up() {
+async fn a_post_without_a_server_is_retried_until_the_attempts_are_used_up() {
     let server = Server::start([]).await;
-    let (_held, uri) = nobody();
+    let (_held, uri) = closed_port();
     let strategy = quick();
     let builder = config(&server).endpoint_url(uri);
     let config = builder.interceptor(AwsRetry::new(strategy.clone())).build();
@@ -168,7 +167,7 @@ async fn a_post_to_nobody_is_tried_until_the_attempts_are_used_up() {
 }
 
 #[tokio::test]
-async fn what_the_client_says_of_retries_does_not_count() {
+async fn the_clients_retry_config_has_no_effect() {
     use aws_sdk_sqs::config::retry::RetryConfig;
 
     for theirs in [
@@ -187,7 +186,7 @@ async fn what_the_client_says_of_retries_does_not_count() {
 }
 
 #[tokio::test]
-async fn a_calls_own_strategy_takes_the_clients_place() {
+async fn the_strategy_of_a_call_replaces_the_clients() {
     let server = Server::start([answer(500), answer(500), answer(500)]).await;
     let (theirs, own) = (
         quick(),
@@ -218,7 +217,7 @@ async fn the_operation_timeout_is_the_deadline_and_no_attempt_follows_a_capped_s
 
 #[tokio::test]
 async fn a_dropped_call_leaves_the_bucket_right() {
-    let server = Server::start([answer(500), Do::Hang]).await;
+    let server = Server::start([answer(500), ServerAction::Hang]).await;
     let strategy = quick();
     let client = client(&server, AwsRetry::new(strategy.clone()));
     let running = tokio::spawn(async move { client.list_queues().send().await.is_ok() });
@@ -231,11 +230,10 @@ async fn a_dropped_call_leaves_the_bucket_right() {
     assert_eq!(level(&strategy), 486);
 }
 
-/// Under an SDK whose own timer ends the attempt, no retry is paid for that will
-/// not be made.
+/// The SDK's own timer ends the attempt, so the budget must not pay for a retry.
 #[tokio::test]
 async fn an_attempt_that_the_operation_timeout_cuts_off_costs_nothing() {
-    let server = Server::start([Do::Hang]).await;
+    let server = Server::start([ServerAction::Hang]).await;
     let strategy = quick();
     let timeout = TimeoutConfig::builder().operation_timeout(Duration::from_secs(1));
     let config = config(&server).timeout_config(timeout.build());
@@ -256,7 +254,7 @@ async fn an_attempt_that_the_operation_timeout_cuts_off_costs_nothing() {
     assert_eq!(*causes.lock().unwrap(), [Some(Cause::Deadline)]);
 }
 
-/// Takes its time after the SDK's timer was started and before the request is.
+/// Delays the request after the SDK started its timer.
 #[derive(Debug)]
 struct SlowToBegin;
 
@@ -279,7 +277,7 @@ impl Intercept for SlowToBegin {
 #[tokio::test]
 async fn an_attempt_that_hangs_is_followed_by_another_only_if_that_is_safe() {
     for (idempotent, seen) in [(true, 2), (false, 1)] {
-        let server = Server::start([Do::Hang]).await;
+        let server = Server::start([ServerAction::Hang]).await;
         let timeout = TimeoutConfig::builder().operation_attempt_timeout(Duration::from_secs(1));
         let config = config(&server).timeout_config(timeout.build());
         let retry = AwsRetry::new(quick()).idempotent(move |_| idempotent);
@@ -289,10 +287,9 @@ async fn an_attempt_that_hangs_is_followed_by_another_only_if_that_is_safe() {
     }
 }
 
-/// Without credentials nothing is sent, so nothing is in doubt; and as they
-/// would be missing again, nothing is retried.
+/// Without credentials nothing is sent and nothing is retried.
 #[tokio::test]
-async fn what_fails_before_it_is_sent_is_not_in_doubt() {
+async fn a_failure_before_sending_is_not_ambiguous() {
     let server = Server::start([]).await;
     let told = Arc::new(Mutex::new(Vec::new()));
     let retry = AwsRetry::new(quick()).observe({
@@ -317,9 +314,8 @@ async fn what_fails_before_it_is_sent_is_not_in_doubt() {
     assert_eq!(server.seen().len(), 0);
 }
 
-/// Whatever a server says, the request ends: after the client's own delay where
-/// nothing was said, and at once, or five seconds later at most (2.1), for a
-/// wait that nobody should make.
+/// An invalid hint is ignored. One that is too long ends the request, or adds five
+/// seconds at most (2.1).
 #[tokio::test]
 async fn hostile_hints_neither_stop_nor_hasten_a_retry() {
     let digits = "9".repeat(10_000);
@@ -352,10 +348,9 @@ async fn hostile_hints_neither_stop_nor_hasten_a_retry() {
     }
 }
 
-/// Which connections are used again after an error is the client's to say: here
-/// all of them, so that a retry comes over the same one.
+/// The client keeps its connections after an error, so a retry uses the same one.
 #[tokio::test]
-async fn what_the_client_says_of_connections_counts() {
+async fn the_clients_reconnect_mode_is_kept() {
     use aws_sdk_sqs::config::retry::{ReconnectMode, RetryConfig};
 
     for (mode, connections) in [
@@ -375,10 +370,10 @@ async fn what_the_client_says_of_connections_counts() {
     }
 }
 
-/// Once the service throttles, the rate is so low that there is no room: the next
-/// call is made, but is not retried.
+/// Once the service throttles, the rate is low: the next call is made, but is not
+/// retried.
 #[tokio::test]
-async fn a_send_rate_that_follows_throttling_has_no_room_for_retries_at_first() {
+async fn a_send_rate_that_follows_throttling_refuses_retries_at_first() {
     let server = Server::start(vec![throttled(); 100]).await;
     let causes = Arc::new(Mutex::new(Vec::new()));
     let no_wait = Backoff::constant(Duration::from_millis(1));

@@ -37,64 +37,25 @@ use crate::http_retry::require_bound;
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct RetryLayer<C = ByInfo, I = NotIdempotent, P = Unchanged> {
-    settings: Settings,
+pub struct RetryLayer<R, C = ByInfo> {
+    settings: Settings<R>,
     classifier: C,
-    idempotent: I,
-    prepare: P,
 }
 
 #[derive(Clone)]
-struct Settings {
+struct Settings<R> {
     strategy: Arc<dyn RetryStrategy>,
     operation: &'static str,
     timeout: Option<Duration>,
     attempt_timeout: Option<Duration>,
+    idempotent: Arc<Idempotent<R>>,
+    prepare: Arc<Prepare<R>>,
 }
 
-/// Says which requests are idempotent. Any `Fn(&R) -> bool` is one.
-pub trait Idempotency<R> {
-    /// Returns whether this request may be sent twice.
-    fn is_idempotent(&self, request: &R) -> bool;
-}
+type Idempotent<R> = dyn Fn(&R) -> bool + Send + Sync;
+type Prepare<R> = dyn Fn(&mut R, AttemptMark) + Send + Sync;
 
-impl<R, F: Fn(&R) -> bool> Idempotency<R> for F {
-    fn is_idempotent(&self, request: &R) -> bool {
-        self(request)
-    }
-}
-
-/// Takes no request for idempotent. This is the default.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NotIdempotent;
-
-impl<R> Idempotency<R> for NotIdempotent {
-    fn is_idempotent(&self, _: &R) -> bool {
-        false
-    }
-}
-
-/// Prepares a request for an attempt. Any `Fn(&mut R, AttemptMark)` is one.
-pub trait Prepare<R> {
-    /// Changes the copy of the request that this attempt sends.
-    fn prepare(&self, request: &mut R, attempt: AttemptMark);
-}
-
-impl<R, F: Fn(&mut R, AttemptMark)> Prepare<R> for F {
-    fn prepare(&self, request: &mut R, attempt: AttemptMark) {
-        self(request, attempt);
-    }
-}
-
-/// Sends the request unchanged in every attempt. This is the default.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Unchanged;
-
-impl<R> Prepare<R> for Unchanged {
-    fn prepare(&self, _: &mut R, _: AttemptMark) {}
-}
-
-impl RetryLayer {
+impl<R> RetryLayer<R> {
     /// Retries by this strategy what the errors say is safe. No request is taken
     /// for idempotent; see [`idempotent`](Self::idempotent).
     ///
@@ -112,21 +73,23 @@ impl RetryLayer {
     }
 
     fn with(strategy: impl RetryStrategy + 'static, timeout: Option<Duration>) -> Self {
+        let settings = Settings {
+            strategy: Arc::new(strategy),
+            operation: "call",
+            timeout,
+            attempt_timeout: None,
+            idempotent: Arc::new(|_: &R| false),
+            prepare: Arc::new(|_: &mut R, _| ()),
+        };
+        let classifier = ByInfo;
         Self {
-            settings: Settings {
-                strategy: Arc::new(strategy),
-                operation: "call",
-                timeout,
-                attempt_timeout: None,
-            },
-            classifier: ByInfo,
-            idempotent: NotIdempotent,
-            prepare: Unchanged,
+            settings,
+            classifier,
         }
     }
 }
 
-impl<C, I, P> RetryLayer<C, I, P> {
+impl<R, C> RetryLayer<R, C> {
     /// Names the operation, for errors and events.
     #[must_use]
     pub fn operation(mut self, operation: &'static str) -> Self {
@@ -150,35 +113,19 @@ impl<C, I, P> RetryLayer<C, I, P> {
 
     /// Classifies errors with this instead of with their own
     /// [`RetryInfo`](steadfast::RetryInfo).
-    pub fn classify<D>(self, classifier: D) -> RetryLayer<D, I, P> {
-        let Self {
-            settings,
-            idempotent,
-            prepare,
-            ..
-        } = self;
+    pub fn classify<D>(self, classifier: D) -> RetryLayer<R, D> {
+        let settings = self.settings;
         RetryLayer {
             settings,
             classifier,
-            idempotent,
-            prepare,
         }
     }
 
-    /// States which requests may be sent twice.
-    pub fn idempotent<R, F: Fn(&R) -> bool>(self, idempotent: F) -> RetryLayer<C, F, P> {
-        let Self {
-            settings,
-            classifier,
-            prepare,
-            ..
-        } = self;
-        RetryLayer {
-            settings,
-            classifier,
-            idempotent,
-            prepare,
-        }
+    /// States which requests may be sent twice. By default none may.
+    #[must_use]
+    pub fn idempotent(mut self, idempotent: impl Fn(&R) -> bool + Send + Sync + 'static) -> Self {
+        self.settings.idempotent = Arc::new(idempotent);
+        self
     }
 
     /// Prepares the copy of the request that an attempt sends. For example, marks
@@ -195,24 +142,18 @@ impl<C, I, P> RetryLayer<C, I, P> {
     /// # let _ = layer;
     /// # Ok::<(), steadfast::InvalidSetting>(())
     /// ```
-    pub fn prepare<R, F: Fn(&mut R, AttemptMark)>(self, prepare: F) -> RetryLayer<C, I, F> {
-        let Self {
-            settings,
-            classifier,
-            idempotent,
-            ..
-        } = self;
-        RetryLayer {
-            settings,
-            classifier,
-            idempotent,
-            prepare,
-        }
+    #[must_use]
+    pub fn prepare(
+        mut self,
+        prepare: impl Fn(&mut R, AttemptMark) + Send + Sync + 'static,
+    ) -> Self {
+        self.settings.prepare = Arc::new(prepare);
+        self
     }
 }
 
-impl<S, C: Clone, I: Clone, P: Clone> Layer<S> for RetryLayer<C, I, P> {
-    type Service = RetryService<S, C, I, P>;
+impl<S, R: Clone, C: Clone> Layer<S> for RetryLayer<R, C> {
+    type Service = RetryService<S, R, C>;
 
     fn layer(&self, inner: S) -> Self::Service {
         let layer = self.clone();
@@ -220,7 +161,7 @@ impl<S, C: Clone, I: Clone, P: Clone> Layer<S> for RetryLayer<C, I, P> {
     }
 }
 
-impl<C, I, P> fmt::Debug for RetryLayer<C, I, P> {
+impl<R, C> fmt::Debug for RetryLayer<R, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RetryLayer")
             .field("operation", &self.settings.operation)
@@ -235,12 +176,12 @@ impl<C, I, P> fmt::Debug for RetryLayer<C, I, P> {
 /// The inner service is polled for readiness before every attempt. Dropping a
 /// call's future drops the attempt that is under way; its cost stays paid.
 #[derive(Clone, Debug)]
-pub struct RetryService<S, C = ByInfo, I = NotIdempotent, P = Unchanged> {
+pub struct RetryService<S, R, C = ByInfo> {
     inner: S,
-    layer: RetryLayer<C, I, P>,
+    layer: RetryLayer<R, C>,
 }
 
-impl<S, R, C, I, P> Service<R> for RetryService<S, C, I, P>
+impl<S, R, C> Service<R> for RetryService<S, R, C>
 where
     S: Service<R> + Clone + Send + 'static,
     S::Response: Send,
@@ -248,8 +189,6 @@ where
     S::Future: Send,
     R: Clone + Send + 'static,
     C: Classifier<S::Error> + Clone + Send + Sync + 'static,
-    I: Idempotency<R> + Clone + Send + Sync + 'static,
-    P: Prepare<R> + Clone + Send + Sync + 'static,
 {
     type Response = S::Response;
     type Error = Error<S::Error>;
@@ -265,37 +204,39 @@ where
     }
 }
 
-async fn send<S, R, C, I, P>(
+async fn send<S, R, C>(
     mut services: AttemptServices<S>,
-    layer: RetryLayer<C, I, P>,
+    layer: RetryLayer<R, C>,
     mut request: R,
 ) -> Result<S::Response, Error<S::Error>>
 where
     S: Service<R> + Clone,
     R: Clone,
     C: Classifier<S::Error>,
-    I: Idempotency<R>,
-    P: Prepare<R>,
 {
-    let mut retry = retry(&*layer.settings.strategy)
-        .operation(layer.settings.operation)
-        .idempotent(layer.idempotent.is_idempotent(&request));
-    if let Some(timeout) = layer.settings.timeout {
+    let RetryLayer {
+        settings,
+        classifier,
+    } = layer;
+    let mut retry = retry(&*settings.strategy)
+        .operation(settings.operation)
+        .idempotent((settings.idempotent)(&request));
+    if let Some(timeout) = settings.timeout {
         retry = retry.timeout(timeout);
     }
-    if let Some(timeout) = layer.settings.attempt_timeout {
+    if let Some(timeout) = settings.attempt_timeout {
         retry = retry.attempt_timeout(timeout);
     }
     let result = retry
         .classify(|error: &CallError<S::Error>| match error {
             CallError::NotReady(_) => not_ready(),
-            CallError::Failed(error) => layer.classifier.classify(error),
+            CallError::Failed(error) => classifier.classify(error),
         })
         .run(|attempt| {
             // A mutable borrow, so that the request need not be `Sync`.
             let request = &mut request;
             let mut request = request.clone();
-            layer.prepare.prepare(&mut request, attempt.into());
+            (settings.prepare)(&mut request, attempt.into());
             services.next().call(request)
         })
         .await;

@@ -53,6 +53,6 @@ mod ready;
 mod replay;
 
 pub use any_error::AnyError;
-pub use generic::{Idempotency, NotIdempotent, Prepare, RetryLayer, RetryService, Unchanged};
+pub use generic::{RetryLayer, RetryService};
 pub use http::{HttpRetryLayer, HttpRetryService};
 pub use replay::{ReplayBody, ReplayError};

@@ -1,4 +1,4 @@
-//! The clients of the integrations.
+//! Clients of each library.
 
 use bytes::Bytes;
 use http::{Extensions, Request, Response};
@@ -13,25 +13,25 @@ use steadfast_http::tower::{HttpRetryLayer, HttpRetryService, ReplayBody};
 use steadfast_http::{AttemptCount, HttpRetry, ResponseReport};
 use tower::{Layer, ServiceExt};
 
-use super::{Ask, Client, Ended};
+use super::{Client, TestOutcome, TestRequest};
 
 pub type Body = Full<Bytes>;
 
 /// hyper's client under the tower layer.
-pub struct Layered(pub HttpRetryService<legacy::Client<HttpConnector, ReplayBody<Body>>>);
+pub struct TowerClient(pub HttpRetryService<legacy::Client<HttpConnector, ReplayBody<Body>>>);
 
-impl Client for Layered {
+impl Client for TowerClient {
     fn new(retry: HttpRetry) -> Self {
         let hyper = legacy::Client::builder(TokioExecutor::new()).build_http();
         Self(HttpRetryLayer::new(retry).layer(hyper))
     }
 
-    async fn send(&self, ask: Ask) -> Ended {
+    async fn send(&self, ask: TestRequest) -> TestOutcome {
         ended(self.0.clone().oneshot(request(ask)).await)
     }
 }
 
-pub fn request(ask: Ask) -> Request<Body> {
+pub fn request(ask: TestRequest) -> Request<Body> {
     let mut builder = Request::builder().method(ask.method).uri(ask.uri);
     for (name, value) in ask.headers {
         builder = builder.header(name, value);
@@ -39,43 +39,45 @@ pub fn request(ask: Ask) -> Request<Body> {
     builder.body(Full::from(ask.body)).unwrap()
 }
 
-pub fn ended<B, E: std::error::Error + 'static>(result: Result<Response<B>, Error<E>>) -> Ended {
+pub fn ended<B, E: std::error::Error + 'static>(
+    result: Result<Response<B>, Error<E>>,
+) -> TestOutcome {
     match result {
         Ok(response) => answered(response.status().as_u16(), response.extensions()),
-        Err(error) => Ended::error(&error),
+        Err(error) => TestOutcome::error(&error),
     }
 }
 
 /// reqwest without middleware.
-pub struct Plain(pub reqwest::Client, pub HttpRetry);
+pub struct ReqwestClient(pub reqwest::Client, pub HttpRetry);
 
-impl Client for Plain {
+impl Client for ReqwestClient {
     fn new(retry: HttpRetry) -> Self {
         Self(reqwest::Client::new(), retry)
     }
 
-    async fn send(&self, ask: Ask) -> Ended {
+    async fn send(&self, ask: TestRequest) -> TestOutcome {
         let mut request = self.0.request(ask.method.parse().unwrap(), ask.uri);
         for (name, value) in ask.headers {
             request = request.header(name, value);
         }
         match request.body(ask.body).send_with_retry(&self.1).await {
             Ok(response) => answered(response.status().as_u16(), response.extensions()),
-            Err(error) => Ended::error(&error),
+            Err(error) => TestOutcome::error(&error),
         }
     }
 }
 
 /// reqwest with the middleware.
-pub struct Through(pub ClientWithMiddleware);
+pub struct MiddlewareClient(pub ClientWithMiddleware);
 
-impl Client for Through {
+impl Client for MiddlewareClient {
     fn new(retry: HttpRetry) -> Self {
         let builder = ClientBuilder::new(reqwest::Client::new());
         Self(builder.with(RetryMiddleware::new(retry)).build())
     }
 
-    async fn send(&self, ask: Ask) -> Ended {
+    async fn send(&self, ask: TestRequest) -> TestOutcome {
         let mut request = self.0.request(ask.method.parse().unwrap(), ask.uri);
         for (name, value) in ask.headers {
             request = request.header(name, value);
@@ -84,22 +86,22 @@ impl Client for Through {
             Ok(response) => answered(response.status().as_u16(), response.extensions()),
             Err(reqwest_middleware::Error::Middleware(error)) => {
                 let error = error.downcast_ref::<Error<reqwest_middleware::Error>>();
-                Ended::error(error.expect("every error has its story"))
+                TestOutcome::error(error.expect("every error has a report"))
             }
             Err(error) => panic!("{error}"),
         }
     }
 }
 
-/// How a request ended that was answered.
-pub fn answered(status: u16, extensions: &Extensions) -> Ended {
+/// The outcome of a request that got a response.
+pub fn answered(status: u16, extensions: &Extensions) -> TestOutcome {
     match extensions.get::<ResponseReport>() {
-        Some(report) => Ended::report(Some(status), report),
+        Some(report) => TestOutcome::report(Some(status), report),
         None => {
             let attempts = extensions
                 .get()
                 .map_or(1, |AttemptCount(attempts)| *attempts);
-            Ended::success(status, attempts)
+            TestOutcome::success(status, attempts)
         }
     }
 }

@@ -1,6 +1,5 @@
-//! What the tests of the integrations share: a server that is told what to
-//! answer, the rows that must hold through each of them, and the promises that
-//! each must keep.
+//! Fixtures of the integration tests: a scripted server, clients of each library,
+//! and the tests that all of them have to pass.
 #![allow(
     dead_code,
     unreachable_pub,
@@ -23,35 +22,35 @@ use steadfast::strategy::Cause;
 use steadfast::{Error, Failure, RetryEvent, Standard};
 use steadfast_http::{HttpClassifier, HttpRetry};
 
-/// A request as a test asks for it.
+/// A request of a test.
 #[derive(Clone, Debug, Default)]
-pub struct Ask {
+pub struct TestRequest {
     pub method: &'static str,
     pub uri: String,
     pub headers: Vec<(&'static str, &'static str)>,
     pub body: Vec<u8>,
 }
 
-pub fn get(uri: &str) -> Ask {
-    Ask {
+pub fn get(uri: &str) -> TestRequest {
+    TestRequest {
         method: "GET",
         uri: uri.to_owned(),
-        ..Ask::default()
+        ..TestRequest::default()
     }
 }
 
-pub fn post(uri: &str, body: &[u8]) -> Ask {
-    Ask {
+pub fn post(uri: &str, body: &[u8]) -> TestRequest {
+    TestRequest {
         method: "POST",
         uri: uri.to_owned(),
         body: body.to_vec(),
-        ..Ask::default()
+        ..TestRequest::default()
     }
 }
 
-/// How a request ended, whichever the client.
+/// The outcome of a request, independent of the client.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct TestOutcome {
     pub status: Option<u16>,
     pub attempts: u32,
     pub cause: Option<Cause>,
@@ -61,7 +60,7 @@ pub struct Ended {
     pub text: String,
 }
 
-impl Ended {
+impl TestOutcome {
     pub fn success(status: u16, attempts: u32) -> Self {
         Self {
             status: Some(status),
@@ -96,16 +95,16 @@ impl Ended {
     }
 }
 
-/// A client of some library under a retry.
+/// A client of some library with these settings.
 pub trait Client: Send + 'static {
     fn new(retry: HttpRetry) -> Self;
-    fn send(&self, ask: Ask) -> impl Future<Output = Ended> + Send;
+    fn send(&self, ask: TestRequest) -> impl Future<Output = TestOutcome> + Send;
 }
 
-/// A client of some library, as the rows want it.
-pub struct Rowed<C>(C, String);
+/// A client of some library, for the rows.
+pub struct RowClient<C>(C, String);
 
-impl<C: Client + Sync> rows::UnderStrategy for Rowed<C> {
+impl<C: Client + Sync> rows::UnderStrategy for RowClient<C> {
     fn under(
         strategy: Standard,
         server: &server::Server,

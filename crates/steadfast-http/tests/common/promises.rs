@@ -1,4 +1,4 @@
-//! What every integration promises, whatever the library.
+//! Tests that every integration has to pass.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -7,8 +7,8 @@ use steadfast::strategy::Cause;
 use steadfast::{Backoff, Failure, Standard};
 use steadfast_http::{HttpClassifier, HttpRetry};
 
-use super::server::{Do, Server, answer, nobody, once_each, with};
-use super::{Ask, Client, Ended, get, post};
+use super::server::{Server, ServerAction, answer, closed_port, once_each, with};
+use super::{Client, TestOutcome, TestRequest, get, post};
 
 /// The guidance with delays of a millisecond.
 pub fn quick() -> Standard {
@@ -20,16 +20,16 @@ pub fn client<C: Client>() -> C {
     C::new(HttpRetry::new(quick()).unwrap())
 }
 
-/// All of them, each with a server of its own.
+/// Runs all of them, each with a server of its own.
 pub async fn hold<C: Client>() {
     first_try_success::<C>().await;
-    a_post_is_sent_again_only_where_nothing_was_done::<C>().await;
+    a_post_is_sent_again_only_if_it_was_not_applied::<C>().await;
     a_post_that_was_read_is_not_sent_again::<C>().await;
     a_post_with_a_key_is_sent_again_with_the_same_body::<C>().await;
-    a_post_that_is_said_to_be_idempotent_is_sent_again::<C>().await;
+    a_post_that_is_declared_idempotent_is_sent_again::<C>().await;
     a_get_survives_a_cut_connection::<C>().await;
-    nobody_there::<C>().await;
-    a_final_answer_is_handed_on::<C>().await;
+    no_server_means_nothing_was_sent::<C>().await;
+    a_final_response_is_returned::<C>().await;
     the_deadline_holds::<C>().await;
     an_attempt_that_hangs_is_followed_by_another::<C>().await;
     hostile_hints::<C>().await;
@@ -42,11 +42,11 @@ pub async fn hold<C: Client>() {
 async fn first_try_success<C: Client>() {
     let server = Server::start([]).await;
     let ended = client::<C>().send(post(&server.uri(), b"x")).await;
-    assert_eq!(ended, Ended::success(200, 1));
+    assert_eq!(ended, TestOutcome::success(200, 1));
     assert_eq!(server.seen().len(), 1);
 }
 
-async fn a_post_is_sent_again_only_where_nothing_was_done<C: Client>() {
+async fn a_post_is_sent_again_only_if_it_was_not_applied<C: Client>() {
     for (status, again) in [
         (425, true),
         (429, true),
@@ -58,7 +58,7 @@ async fn a_post_is_sent_again_only_where_nothing_was_done<C: Client>() {
         let ended = client::<C>().send(post(&server.uri(), b"body")).await;
         let sent: Vec<_> = server.seen().into_iter().map(|seen| seen.body).collect();
         if again {
-            assert_eq!(ended, Ended::success(200, 2), "{status}");
+            assert_eq!(ended, TestOutcome::success(200, 2), "{status}");
             assert_eq!(sent, [b"body", b"body"], "{status}");
         } else {
             assert_eq!(ended.status, Some(status));
@@ -70,23 +70,23 @@ async fn a_post_is_sent_again_only_where_nothing_was_done<C: Client>() {
 }
 
 async fn a_post_that_was_read_is_not_sent_again<C: Client>() {
-    for act in [Do::CloseRead, Do::CloseUnread] {
+    for act in [ServerAction::CloseRead, ServerAction::CloseUnread] {
         let server = Server::start([act.clone()]).await;
         let ended = client::<C>().send(post(&server.uri(), b"body")).await;
         assert_eq!(ended.cause, Some(Cause::Unsafe), "{act:?}: {ended:?}");
         assert!(ended.ambiguous, "{act:?}");
-        let read = usize::from(matches!(act, Do::CloseRead));
+        let read = usize::from(matches!(act, ServerAction::CloseRead));
         assert_eq!(server.seen().len(), read, "{act:?}");
     }
 }
 
 async fn a_post_with_a_key_is_sent_again_with_the_same_body<C: Client>() {
-    let server = Server::start([Do::CloseRead, answer(503)]).await;
-    let ask = Ask {
+    let server = Server::start([ServerAction::CloseRead, answer(503)]).await;
+    let ask = TestRequest {
         headers: vec![("idempotency-key", "k-1")],
         ..post(&server.uri(), b"pay 5")
     };
-    assert_eq!(client::<C>().send(ask).await, Ended::success(200, 3));
+    assert_eq!(client::<C>().send(ask).await, TestOutcome::success(200, 3));
     let seen = server.seen();
     assert_eq!(seen.len(), 3);
     for request in seen {
@@ -95,7 +95,7 @@ async fn a_post_with_a_key_is_sent_again_with_the_same_body<C: Client>() {
     }
 }
 
-async fn a_post_that_is_said_to_be_idempotent_is_sent_again<C: Client>() {
+async fn a_post_that_is_declared_idempotent_is_sent_again<C: Client>() {
     let retry = HttpRetry::new(quick()).unwrap();
     let retry = retry.also_idempotent(|request| request.path == "/search");
     let client = C::new(retry);
@@ -108,23 +108,23 @@ async fn a_post_that_is_said_to_be_idempotent_is_sent_again<C: Client>() {
 }
 
 async fn a_get_survives_a_cut_connection<C: Client>() {
-    let server = Server::start([Do::CloseRead, Do::CloseUnread]).await;
+    let server = Server::start([ServerAction::CloseRead, ServerAction::CloseUnread]).await;
     assert_eq!(
         client::<C>().send(get(&server.uri())).await,
-        Ended::success(200, 3)
+        TestOutcome::success(200, 3)
     );
 }
 
-/// Nothing was sent, so even a POST is tried until the attempts are used up.
-async fn nobody_there<C: Client>() {
-    let (_held, uri) = nobody();
+/// Nothing was sent, so even a POST is retried until the attempts are used up.
+async fn no_server_means_nothing_was_sent<C: Client>() {
+    let (_held, uri) = closed_port();
     let ended = client::<C>().send(post(&uri, b"body")).await;
     assert_eq!(ended.cause, Some(Cause::AttemptsUsedUp { limit: 5 }));
     assert!(!ended.ambiguous);
     assert!(ended.text.contains("NOT_AVAILABLE"), "{}", ended.text);
 }
 
-async fn a_final_answer_is_handed_on<C: Client>() {
+async fn a_final_response_is_returned<C: Client>() {
     for status in [400, 401, 404, 409, 501] {
         let server = Server::start([answer(status)]).await;
         let ended = client::<C>().send(get(&server.uri())).await;
@@ -147,7 +147,7 @@ async fn the_deadline_holds<C: Client>() {
     );
     assert_eq!(server.seen().len(), 1, "{ended:?}");
 
-    let server = Server::start([Do::Hang]).await;
+    let server = Server::start([ServerAction::Hang]).await;
     let retry = HttpRetry::new(quick())
         .unwrap()
         .timeout(Duration::from_millis(300));
@@ -157,18 +157,17 @@ async fn the_deadline_holds<C: Client>() {
 }
 
 async fn an_attempt_that_hangs_is_followed_by_another<C: Client>() {
-    let server = Server::start([Do::Hang]).await;
+    let server = Server::start([ServerAction::Hang]).await;
     let strategy = quick();
     let retry = HttpRetry::new(strategy.clone()).unwrap();
     let retry = retry.attempt_timeout(Duration::from_secs(1));
     let ended = C::new(retry).send(get(&server.uri())).await;
-    assert_eq!(ended, Ended::success(200, 2));
+    assert_eq!(ended, TestOutcome::success(200, 2));
     // A timeout costs ten, and the success gives one back.
     assert_eq!(strategy.budget().level(Instant::now()), 491);
 }
 
-/// Whatever a server says, the request ends: at once for a wait that nobody
-/// should make, after the client's own delay where nothing was said.
+/// A hint that is too long ends the request; an invalid one is ignored.
 async fn hostile_hints<C: Client>() {
     let digits = "9".repeat(10_000);
     for (value, obeyed) in [
@@ -185,12 +184,12 @@ async fn hostile_hints<C: Client>() {
             assert_eq!(ended.status, Some(503));
             assert_eq!(ended.cause, Some(Cause::HintTooLong));
         } else {
-            assert_eq!(ended, Ended::success(200, 2), "{value}");
+            assert_eq!(ended, TestOutcome::success(200, 2), "{value}");
         }
     }
 }
 
-/// The token is the request's, not the client's.
+/// Each request has a token of its own.
 async fn twenty_at_once_leave_the_bucket_where_it_was<C: Client>() {
     let server = Server::start([once_each(answer(500))]).await;
     let backoff = Backoff::constant(Duration::from_millis(30));
@@ -203,7 +202,7 @@ async fn twenty_at_once_leave_the_bucket_where_it_was<C: Client>() {
         running.push(async move { client.send(get(&uri)).await });
     }
     for ended in all(running).await {
-        assert_eq!(ended, Ended::success(200, 2));
+        assert_eq!(ended, TestOutcome::success(200, 2));
     }
     assert_eq!(server.seen().len(), 40);
     assert_eq!(strategy.budget().level(Instant::now()), 500);
@@ -269,14 +268,14 @@ async fn every_preset_survives_throttling<C: Client>() {
         });
     }
     for ended in all(running).await {
-        assert_eq!(ended, Ended::success(200, 2));
+        assert_eq!(ended, TestOutcome::success(200, 2));
     }
 }
 
-/// Awaits all, side by side, in this task.
-async fn all<F: Future<Output = Ended>>(futures: Vec<F>) -> Vec<Ended> {
+/// Awaits all concurrently, in this task.
+async fn all<F: Future<Output = TestOutcome>>(futures: Vec<F>) -> Vec<TestOutcome> {
     let mut futures: Vec<_> = futures.into_iter().map(Box::pin).collect();
-    let mut ended: Vec<Option<Ended>> = futures.iter().map(|_| None).collect();
+    let mut ended: Vec<Option<TestOutcome>> = futures.iter().map(|_| None).collect();
     std::future::poll_fn(|cx| {
         for (future, slot) in futures.iter_mut().zip(&mut ended) {
             if slot.is_none()

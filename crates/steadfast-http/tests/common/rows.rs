@@ -1,6 +1,7 @@
-//! The token bucket, end to end: what each answer makes of the bucket and of
-//! the delay, with the numbers of the presets.
+//! The token bucket, end to end: the bucket and the delay after each response,
+//! with the numbers of the presets.
 
+use std::collections::HashMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -10,10 +11,10 @@ use steadfast::event::Decided;
 use steadfast::strategy::Cause;
 use steadfast::{Backoff, Budget, RetryEvent, Standard};
 
-use super::server::{Do, Server, answer, with};
+use super::server::{Server, ServerAction, answer, with};
 
-/// A client of some library under a strategy, that takes a 400 with
-/// `x-amzn-errortype: ThrottlingException` for throttling, as AWS means it.
+/// A client of some library under a strategy. It takes a response with
+/// `x-amzn-errortype: ThrottlingException` for throttling, as AWS does.
 pub trait UnderStrategy: Send + 'static {
     fn under(
         strategy: Standard,
@@ -21,32 +22,40 @@ pub trait UnderStrategy: Send + 'static {
         observer: impl Fn(&RetryEvent<'_>) + Send + Sync + 'static,
     ) -> Self;
 
-    /// Whether a request that may be sent twice succeeds.
+    /// Returns whether an idempotent request succeeds.
     fn succeeds(&self) -> impl Future<Output = bool> + Send;
 }
 
-struct Row {
-    name: &'static str,
-    strategy: Standard,
-    script: Vec<Do>,
-    /// Bucket and delay in milliseconds after each retry.
-    retries: Vec<(u32, u64)>,
-    end: End,
-    bucket: u32,
-}
+/// Preset and changes of it; responses; bucket and delay in ms after each retry;
+/// end; bucket at the end. `T` marks throttling, and `500@1500` asks for a delay.
+const ROWS: &[&str] = &[
+    "2.1                      | 500 500 200         | 486:50 472:100               | ok    | 486",
+    "2.1                      | 502 502 502         | 486:50 472:100               | max   | 472",
+    "2.1 bucket=14            | 500 500             | 0:50                         | quota | 0",
+    "2.1 bucket=0             | 500                 |                              | quota | 0",
+    "2.1 attempts=5           | 500 500 500 500 500 | 486:50 472:100 458:200 444:400 | max | 444",
+    "2.1 attempts=5 cap=200   | 500 500 500 500 500 | 486:50 472:100 458:200 444:200 | max | 444",
+    "2.1                      | 400T 200            | 495:1000                     | ok    | 500",
+    "2.1                      | 429T 200            | 495:1000                     | ok    | 500",
+    "2.0                      | 500 500 200         | 495:10 490:20                | ok    | 495",
+    "2.0 bucket=5             | 500 502             | 0:10                         | quota | 0",
+    "2.0 attempts=5 cap=30    | 500 500 500 500 500 | 495:10 490:20 485:30 480:30  | max   | 480",
+    "guidance                 | 500 500 200         | 495:10 490:20                | ok    | 491",
+    // A timeout costs ten.
+    "guidance                 | 504 200             | 490:10                       | ok    | 491",
+    // Hints, clamped between the backoff and five seconds more.
+    "2.1                      | 500@1500 200        | 486:1500                     | ok    | 500",
+    "2.1                      | 500@0 200           | 486:50                       | ok    | 500",
+    "2.1                      | 500@invalid 200     | 486:50                       | ok    | 500",
+    "2.1                      | 500@-100 200        | 486:50                       | ok    | 500",
+    "2.1                      | 500@10000 200       | 486:5050                     | ok    | 500",
+];
 
-#[derive(Clone, Copy)]
-enum End {
-    Ok,
-    Max,
-    Quota,
-}
-
-/// Every row, all at once: they wait for their delays side by side.
+/// Checks every row. They run concurrently, because they wait for their delays.
 pub async fn hold<C: UnderStrategy>() {
     let mut running = Vec::new();
-    for row in rows() {
-        running.push(tokio::spawn(holds::<C>(row)));
+    for row in ROWS {
+        running.push(tokio::spawn(check::<C>(row)));
     }
     for row in running {
         row.await.unwrap();
@@ -54,8 +63,8 @@ pub async fn hold<C: UnderStrategy>() {
     a_hint_of_thirty_seconds_is_waited_for::<C>().await;
 }
 
-/// The guidance takes a hint for the least delay. That it is waited for is shown
-/// by what was decided: nobody wants a test of half a minute.
+/// The guidance takes a hint for the least delay. The test sees the decision and
+/// does not wait for half a minute.
 async fn a_hint_of_thirty_seconds_is_waited_for<C: UnderStrategy>() {
     let server = Server::start([with(500, "retry-after", "30")]).await;
     let delays = Arc::new(Mutex::new(Vec::new()));
@@ -89,20 +98,17 @@ struct Log {
     refusal: Option<(Cause, Option<Duration>)>,
 }
 
-async fn holds<C: UnderStrategy>(row: Row) {
-    let Row {
-        name,
-        strategy,
-        script,
-        retries,
-        end,
-        bucket,
-    } = row;
+async fn check<C: UnderStrategy>(row: &'static str) {
+    let columns: Vec<&str> = row.split('|').map(str::trim).collect();
+    let [preset, responses, retries, end, bucket] = columns[..] else {
+        panic!("{row}");
+    };
+    let strategy = strategy(preset);
+    let script: Vec<_> = responses.split_whitespace().map(response).collect();
+    let expected: Vec<_> = retries.split_whitespace().map(retry).collect();
     let (asked, server) = (script.len(), Server::start(script).await);
-    let (budget, log) = (
-        strategy.budget().clone(),
-        Arc::new(Mutex::new(Log::default())),
-    );
+    let budget = strategy.budget().clone();
+    let log = Arc::new(Mutex::new(Log::default()));
     let observer = {
         let (budget, log) = (budget.clone(), Arc::clone(&log));
         move |event: &RetryEvent<'_>| {
@@ -116,32 +122,26 @@ async fn holds<C: UnderStrategy>(row: Row) {
     let began = Instant::now();
     let succeeded = C::under(strategy, &server, observer).succeeds().await;
     let took = began.elapsed();
-    let expected: Vec<_> = retries
-        .iter()
-        .map(|(bucket, delay)| (*bucket, Duration::from_millis(*delay)))
-        .collect();
     let Log { retries, refusal } = std::mem::take(&mut *log.lock().unwrap());
-    assert_eq!(retries, expected, "{name}");
+    assert_eq!(retries, expected, "{row}");
     let waited: Duration = retries.iter().map(|(_, delay)| *delay).sum();
-    assert!(
-        took >= waited,
-        "{name}: {took:?}, but the delays are {waited:?}"
-    );
-    assert_eq!(level(&budget), bucket, "{name}");
-    assert_eq!(server.seen().len(), asked, "{name}");
+    assert!(took >= waited, "{row}: {took:?} is less than {waited:?}");
+    assert_eq!(level(&budget).to_string(), bucket, "{row}");
+    assert_eq!(server.seen().len(), asked, "{row}");
     match end {
-        End::Ok => assert!(succeeded && refusal.is_none(), "{name}: {refusal:?}"),
-        End::Max => {
+        "ok" => assert!(succeeded && refusal.is_none(), "{row}: {refusal:?}"),
+        "max" => {
             let limit = retries.len() as u32 + 1;
             let cause = refusal.map(|(cause, _)| cause);
-            assert_eq!(cause, Some(Cause::AttemptsUsedUp { limit }), "{name}");
+            assert_eq!(cause, Some(Cause::AttemptsUsedUp { limit }), "{row}");
         }
-        End::Quota => {
+        "quota" => {
             let (cause, would_wait) = refusal.unwrap();
-            assert_eq!(cause, Cause::BudgetEmpty, "{name}");
+            assert_eq!(cause, Cause::BudgetEmpty, "{row}");
             // A caller with a loop of its own learns how long to wait.
-            assert!(would_wait.is_some_and(|wait| !wait.is_zero()), "{name}");
+            assert!(would_wait.is_some_and(|wait| !wait.is_zero()), "{row}");
         }
+        other => panic!("{other}"),
     }
 }
 
@@ -153,201 +153,62 @@ fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// The preset without its jitter, so that delays are exact.
-fn aws_2_1() -> steadfast::strategy::StandardBuilder {
-    Standard::aws_2_1()
-        .to_builder()
-        .backoff(Backoff::exponential(ms(50), ms(20_000)).unwrap())
-        .throttling_backoff(Backoff::exponential(ms(1000), ms(20_000)).unwrap())
+/// A preset without its jitter, so that delays are exact. Other presets than 2.1
+/// are a hundred times as fast, so that the test is not slow.
+fn strategy(preset: &str) -> Standard {
+    let mut words = preset.split(' ');
+    let preset = words.next().unwrap();
+    let settings: HashMap<&str, u64> = words
+        .map(|word| word.split_once('=').unwrap())
+        .map(|(name, value)| (name, value.parse().unwrap()))
+        .collect();
+    let cap = settings.get("cap").copied();
+    let exponential = |base, cap| Backoff::exponential(ms(base), ms(cap)).unwrap();
+    let (mut builder, normal, timeout) = match preset {
+        "2.1" => {
+            let builder = Standard::aws_2_1().to_builder();
+            let builder = builder.backoff(exponential(50, 20_000));
+            (
+                builder.throttling_backoff(exponential(1000, 20_000)),
+                14,
+                14,
+            )
+        }
+        "2.0" => (Standard::aws_2_0().to_builder(), 5, 10),
+        _ => (Standard::guidance().to_builder(), 5, 10),
+    };
+    builder = match cap {
+        Some(cap) if preset == "2.1" => builder.max_backoff(ms(cap)),
+        None if preset == "2.1" => builder,
+        _ => builder.backoff(exponential(10, cap.unwrap_or(200))),
+    };
+    if let Some(attempts) = settings.get("attempts") {
+        builder = builder.max_attempts(*attempts as u32);
+    }
+    if let Some(level) = settings.get("bucket") {
+        let costs = Costs {
+            normal,
+            timeout,
+            throttling: 5,
+        };
+        let budget = Budget::builder().costs(costs).initial(*level as u32);
+        builder = builder.budget(budget.refund(Refund::LastCostOr(1)).build().unwrap());
+    }
+    builder.build().unwrap()
 }
 
-/// A hundred times as fast as the preset, so that the test is not slow.
-fn fast(preset: Standard, cap: u64) -> steadfast::strategy::StandardBuilder {
-    let backoff = Backoff::exponential(ms(10), ms(cap)).unwrap();
-    preset.to_builder().backoff(backoff)
+fn response(text: &str) -> ServerAction {
+    let status = |text: &str| text.parse().unwrap();
+    if let Some(text) = text.strip_suffix('T') {
+        return with(status(text), "x-amzn-errortype", "ThrottlingException");
+    }
+    match text.split_once('@') {
+        Some((text, delay)) => with(status(text), "x-amz-retry-after", delay),
+        None => answer(status(text)),
+    }
 }
 
-fn bucket(level: u32, costs: Costs) -> Budget {
-    let builder = Budget::builder().costs(costs).initial(level);
-    builder.refund(Refund::LastCostOr(1)).build().unwrap()
-}
-
-fn rows() -> Vec<Row> {
-    let costs_2_1 = Costs {
-        normal: 14,
-        timeout: 14,
-        throttling: 5,
-    };
-    let costs_2_0 = Costs {
-        normal: 5,
-        timeout: 10,
-        throttling: 5,
-    };
-    let row = |name,
-               builder: steadfast::strategy::StandardBuilder,
-               script,
-               retries: &[_],
-               end,
-               bucket| Row {
-        name,
-        strategy: builder.build().unwrap(),
-        script,
-        retries: retries.to_vec(),
-        end,
-        bucket,
-    };
-    let fails = |status, times| vec![answer(status); times];
-    let then_ok = |mut script: Vec<Do>| {
-        script.push(answer(200));
-        script
-    };
-    let throttled = |status| with(status, "x-amzn-errortype", "ThrottlingException");
-    let five = || aws_2_1().max_attempts(5);
-    vec![
-        row(
-            "2.1: two retries, then success",
-            aws_2_1(),
-            then_ok(fails(500, 2)),
-            &[(486, 50), (472, 100)],
-            End::Ok,
-            486,
-        ),
-        row(
-            "2.1: attempts used up",
-            aws_2_1(),
-            fails(502, 3),
-            &[(486, 50), (472, 100)],
-            End::Max,
-            472,
-        ),
-        row(
-            "2.1: bucket 14",
-            aws_2_1().budget(bucket(14, costs_2_1)),
-            fails(500, 2),
-            &[(0, 50)],
-            End::Quota,
-            0,
-        ),
-        row(
-            "2.1: bucket 0",
-            aws_2_1().budget(bucket(0, costs_2_1)),
-            fails(500, 1),
-            &[],
-            End::Quota,
-            0,
-        ),
-        row(
-            "2.1: five attempts",
-            five(),
-            fails(500, 5),
-            &[(486, 50), (472, 100), (458, 200), (444, 400)],
-            End::Max,
-            444,
-        ),
-        row(
-            "2.1: five attempts, cap 200 ms",
-            five().max_backoff(ms(200)),
-            fails(500, 5),
-            &[(486, 50), (472, 100), (458, 200), (444, 200)],
-            End::Max,
-            444,
-        ),
-        row(
-            "2.1: throttling as a 400",
-            aws_2_1(),
-            then_ok(vec![throttled(400)]),
-            &[(495, 1000)],
-            End::Ok,
-            500,
-        ),
-        row(
-            "2.1: throttling as a 429",
-            aws_2_1(),
-            then_ok(vec![throttled(429)]),
-            &[(495, 1000)],
-            End::Ok,
-            500,
-        ),
-        row(
-            "2.0: two retries, then success",
-            fast(Standard::aws_2_0(), 200),
-            then_ok(fails(500, 2)),
-            &[(495, 10), (490, 20)],
-            End::Ok,
-            495,
-        ),
-        row(
-            "2.0: bucket 5",
-            fast(Standard::aws_2_0(), 200).budget(bucket(5, costs_2_0)),
-            vec![answer(500), answer(502)],
-            &[(0, 10)],
-            End::Quota,
-            0,
-        ),
-        row(
-            "2.0: five attempts at a cap",
-            fast(Standard::aws_2_0(), 30).max_attempts(5),
-            fails(500, 5),
-            &[(495, 10), (490, 20), (485, 30), (480, 30)],
-            End::Max,
-            480,
-        ),
-        row(
-            "guidance: two retries, then success",
-            fast(Standard::guidance(), 200),
-            then_ok(fails(500, 2)),
-            &[(495, 10), (490, 20)],
-            End::Ok,
-            491,
-        ),
-        row(
-            "guidance: a timeout costs ten",
-            fast(Standard::guidance(), 200),
-            then_ok(fails(504, 1)),
-            &[(490, 10)],
-            End::Ok,
-            491,
-        ),
-        // Hints, clamped between the backoff and five seconds more.
-        row(
-            "2.1: hint 1500 ms",
-            aws_2_1(),
-            then_ok(vec![with(500, "x-amz-retry-after", "1500")]),
-            &[(486, 1500)],
-            End::Ok,
-            500,
-        ),
-        row(
-            "2.1: hint 0",
-            aws_2_1(),
-            then_ok(vec![with(500, "x-amz-retry-after", "0")]),
-            &[(486, 50)],
-            End::Ok,
-            500,
-        ),
-        row(
-            "2.1: hint invalid",
-            aws_2_1(),
-            then_ok(vec![with(500, "x-amz-retry-after", "invalid")]),
-            &[(486, 50)],
-            End::Ok,
-            500,
-        ),
-        row(
-            "2.1: hint -100",
-            aws_2_1(),
-            then_ok(vec![with(500, "x-amz-retry-after", "-100")]),
-            &[(486, 50)],
-            End::Ok,
-            500,
-        ),
-        row(
-            "2.1: hint 10 s",
-            aws_2_1(),
-            then_ok(vec![with(500, "x-amz-retry-after", "10000")]),
-            &[(486, 5050)],
-            End::Ok,
-            500,
-        ),
-    ]
+fn retry(text: &str) -> (u32, Duration) {
+    let (bucket, delay) = text.split_once(':').unwrap();
+    (bucket.parse().unwrap(), ms(delay.parse().unwrap()))
 }

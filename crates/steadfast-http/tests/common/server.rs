@@ -1,4 +1,4 @@
-//! A real HTTP server on a real socket that does what it is told.
+//! A scripted HTTP server on a real socket.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -9,28 +9,27 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 
-/// What the server does with one request. After the last of its script, it
-/// answers 200.
+/// The action of the server for one request. After the script it sends 200.
 #[derive(Clone, Debug)]
-pub enum Do {
-    /// Reads the request and answers so.
+pub enum ServerAction {
+    /// Reads the request and sends this response.
     Answer(u16, Vec<(&'static str, String)>),
-    /// Closes the connection as soon as the first byte is there.
+    /// Closes the connection at the first byte.
     CloseUnread,
     /// Reads the whole request, then closes the connection.
     CloseRead,
-    /// Reads the request, answers a part, and closes the connection.
+    /// Reads the request, sends a part of a response, and closes the connection.
     CloseAnswering,
-    /// Reads the request and never answers.
+    /// Reads the request and sends nothing.
     Hang,
-    /// Has somebody else answer, and then closes the connection.
+    /// Forwards the request to another server, and then closes the connection.
     Forward(SocketAddr),
-    /// From here on, does the one the first time that it sees a request, and the
-    /// other when it sees one with the same path and body again.
-    OnceEach(Box<Do>, Box<Do>),
+    /// From here on, does the first for a new request, and the second for one with
+    /// the same path and body.
+    OnceEach(Box<ServerAction>, Box<ServerAction>),
 }
 
-/// A request as the server saw it.
+/// A request that the server read.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub method: String,
@@ -52,30 +51,32 @@ pub struct Server {
 }
 
 struct Shared {
-    script: Mutex<VecDeque<Do>>,
+    script: Mutex<VecDeque<ServerAction>>,
     seen: Arc<Mutex<Vec<Seen>>>,
 }
 
-pub fn answer(status: u16) -> Do {
-    Do::Answer(status, Vec::new())
+pub fn answer(status: u16) -> ServerAction {
+    ServerAction::Answer(status, Vec::new())
 }
 
-pub fn with(status: u16, header: &'static str, value: impl Into<String>) -> Do {
-    Do::Answer(status, vec![(header, value.into())])
+pub fn with(status: u16, header: &'static str, value: impl Into<String>) -> ServerAction {
+    ServerAction::Answer(status, vec![(header, value.into())])
 }
 
-/// From here on, does this the first time that it sees a request, and answers
-/// 200 when it sees it again.
-pub fn once_each(act: Do) -> Do {
-    Do::OnceEach(Box::new(act), Box::new(answer(200)))
+/// From here on, does this for a new request, and sends 200 for a repeated one.
+pub fn once_each(act: ServerAction) -> ServerAction {
+    ServerAction::OnceEach(Box::new(act), Box::new(answer(200)))
 }
 
 impl Server {
-    pub async fn start(script: impl IntoIterator<Item = Do>) -> Self {
+    pub async fn start(script: impl IntoIterator<Item = ServerAction>) -> Self {
         Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), script).await
     }
 
-    pub async fn start_at(address: SocketAddr, script: impl IntoIterator<Item = Do>) -> Self {
+    pub async fn start_at(
+        address: SocketAddr,
+        script: impl IntoIterator<Item = ServerAction>,
+    ) -> Self {
         let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -101,12 +102,12 @@ impl Server {
         }
     }
 
-    /// How many connections there were.
+    /// Returns the number of connections so far.
     pub fn connections(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }
 
-    /// Goes away, with all its connections. What it saw is what it did.
+    /// Stops, closes all connections, and returns the requests that it read.
     pub async fn stop(self) -> Vec<Seen> {
         self.accepting.abort();
         let _ = self.accepting.await;
@@ -123,8 +124,8 @@ impl Server {
     }
 }
 
-/// An address at which nobody listens, and nobody will while the socket is held.
-pub fn nobody() -> (tokio::net::TcpSocket, String) {
+/// An address without a listener, reserved by the returned socket.
+pub fn closed_port() -> (tokio::net::TcpSocket, String) {
     let held = tokio::net::TcpSocket::new_v4().unwrap();
     held.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let uri = format!("http://{}/", held.local_addr().unwrap());
@@ -146,11 +147,11 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
         let act = {
             let mut script = shared.script.lock().unwrap();
             match script.front() {
-                Some(last @ Do::OnceEach(..)) => last.clone(),
+                Some(last @ ServerAction::OnceEach(..)) => last.clone(),
                 Some(_) | None => script.pop_front().unwrap_or_else(|| answer(200)),
             }
         };
-        if matches!(act, Do::CloseUnread) {
+        if matches!(act, ServerAction::CloseUnread) {
             return;
         }
         let Some(request) = read(&mut stream, &mut buffer).await else {
@@ -164,12 +165,12 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
             known
         };
         let act = match act {
-            Do::OnceEach(_, then) if known => *then,
-            Do::OnceEach(first, _) => *first,
+            ServerAction::OnceEach(_, then) if known => *then,
+            ServerAction::OnceEach(first, _) => *first,
             act => act,
         };
         match act {
-            Do::Answer(status, headers) => {
+            ServerAction::Answer(status, headers) => {
                 let headers: String = headers
                     .iter()
                     .map(|(name, value)| format!("{name}: {value}\r\n"))
@@ -179,23 +180,25 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
                     return;
                 }
             }
-            Do::Forward(to) => {
+            ServerAction::Forward(to) => {
                 let answer = forward(to, &request).await.unwrap();
                 let _ = stream.write_all(&answer).await;
                 return;
             }
-            Do::CloseAnswering => {
+            ServerAction::CloseAnswering => {
                 let part = b"HTTP/1.1 200 x\r\ncontent-length: 1000\r\n\r\nnot all of it";
                 let _ = stream.write_all(part).await;
                 return;
             }
-            Do::CloseUnread | Do::CloseRead | Do::OnceEach(..) => return,
-            Do::Hang => std::future::pending().await,
+            ServerAction::CloseUnread | ServerAction::CloseRead | ServerAction::OnceEach(..) => {
+                return;
+            }
+            ServerAction::Hang => std::future::pending().await,
         }
     }
 }
 
-/// The answer of somebody else, who closes the connection after it.
+/// Returns the response of another server, which then closes the connection.
 async fn forward(to: SocketAddr, request: &Seen) -> std::io::Result<Vec<u8>> {
     let mut upstream = TcpStream::connect(to).await?;
     upstream.write_all(request.head.as_bytes()).await?;

@@ -1,14 +1,13 @@
-//! The clients with nginx between them and a server that counts.
+//! Clients behind nginx, with a server that records every request.
 //!
-//! nginx says 502 alike of a server that is not there and of one that died after
-//! it did what it was asked to; and it limits rates with whatever status it is
-//! told. What must hold whatever it says: what can be sent again arrives, and
-//! nothing that cannot is sent twice.
+//! nginx sends 502 if the server is unreachable, and also if it died after it
+//! applied the request. It limits rates with a configurable status. The tests check
+//! that idempotent requests succeed and that no other request is applied twice.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
     clippy::print_stdout,
-    reason = "tests may panic, read the clock and say what they saw"
+    reason = "tests may panic, read the clock and print results"
 )]
 
 #[path = "../common/mod.rs"]
@@ -21,9 +20,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use common::clients::{Layered, Plain, Through};
-use common::server::{Do, Seen, Server};
-use common::{Client, Ended, get, post};
+use common::clients::{MiddlewareClient, ReqwestClient, TowerClient};
+use common::server::{Seen, Server, ServerAction};
+use common::{Client, TestOutcome, get, post};
 use http::Request;
 use http_body_util::{BodyExt, Full};
 use nginx::Nginx;
@@ -35,11 +34,11 @@ use steadfast_http::reqwest::SendWithRetry;
 use steadfast_http::{HttpClassifier, HttpRetry};
 use tower::ServiceExt;
 
-/// So many read, and so many write.
+/// The number of readers, and of writers.
 const WORKERS: usize = 2;
 const EACH: usize = 50;
 
-/// Does not give up for a long time.
+/// Settings that retry for a long time.
 fn patient() -> HttpRetry {
     let second = Duration::from_secs(1);
     let backoff = Backoff::exponential(second / 100, second / 5).unwrap();
@@ -52,7 +51,7 @@ fn patient() -> HttpRetry {
         .timeout(Duration::from_secs(60))
 }
 
-/// How often the server did what a body asks for.
+/// Returns how often the server applied each body.
 fn times(seen: &[Seen]) -> HashMap<Vec<u8>, usize> {
     let mut times = HashMap::new();
     for request in seen.iter().filter(|request| request.method == "POST") {
@@ -61,8 +60,9 @@ fn times(seen: &[Seen]) -> HashMap<Vec<u8>, usize> {
     times
 }
 
-/// Every `POST` that succeeded was done once, and every other at most once.
-fn nothing_lost_and_nothing_twice(ended: &[(Vec<u8>, Ended)], seen: &[Seen]) -> usize {
+/// Checks that every `POST` that succeeded was applied once, and any other at most
+/// once. Returns the number of failures.
+fn nothing_lost_and_nothing_twice(ended: &[(Vec<u8>, TestOutcome)], seen: &[Seen]) -> usize {
     let times = times(seen);
     let mut failed = 0;
     for (body, ended) in ended {
@@ -83,12 +83,12 @@ fn nothing_lost_and_nothing_twice(ended: &[(Vec<u8>, Ended)], seen: &[Seen]) -> 
     failed
 }
 
-/// Workers that read, and workers that write; what became of the writes.
+/// Runs readers and writers, and returns the outcomes of the writes.
 async fn work<C: Client + Sync>(
     retry: HttpRetry,
     uri: String,
     path: &'static str,
-) -> Vec<(Vec<u8>, Ended)> {
+) -> Vec<(Vec<u8>, TestOutcome)> {
     let (client, uri) = (Arc::new(C::new(retry)), format!("{uri}{path}"));
     let (mut readers, mut writers) = (Vec::new(), Vec::new());
     for worker in 0..WORKERS {
@@ -109,7 +109,7 @@ async fn work<C: Client + Sync>(
     writes
 }
 
-/// What can be sent again arrives in the end.
+/// Reads, and checks that every read succeeds.
 async fn read<C: Client>(client: Arc<C>, uri: String) {
     for _ in 0..EACH {
         let read = client.send(get(&uri)).await;
@@ -117,13 +117,17 @@ async fn read<C: Client>(client: Arc<C>, uri: String) {
     }
 }
 
-async fn write<C: Client>(client: Arc<C>, uri: String, worker: usize) -> Vec<(Vec<u8>, Ended)> {
+async fn write<C: Client>(
+    client: Arc<C>,
+    uri: String,
+    worker: usize,
+) -> Vec<(Vec<u8>, TestOutcome)> {
     let mut writes = Vec::new();
     for turn in 0..EACH {
         let body = format!("{worker}-{turn}").into_bytes();
         let write = client.send(post(&uri, &body)).await;
         if write.status != Some(200) {
-            // Waits until it is worth trying again.
+            // Waits until the server is back.
             assert_eq!(client.send(get(&uri)).await.status, Some(200));
         }
         writes.push((body, write));
@@ -131,14 +135,14 @@ async fn write<C: Client>(client: Arc<C>, uri: String, worker: usize) -> Vec<(Ve
     writes
 }
 
-/// How often something was retried, and how often refused.
+/// Counts retries and refusals.
 #[derive(Default)]
-struct Told {
+struct DecisionCounts {
     retries: AtomicUsize,
     refusals: AtomicUsize,
 }
 
-impl Told {
+impl DecisionCounts {
     fn watch(retry: HttpRetry) -> (HttpRetry, Arc<Self>) {
         let told = Arc::new(Self::default());
         let retry = retry.observe({
@@ -177,7 +181,7 @@ async fn a_server_goes_away_and_comes_back<C: Client + Sync>() {
     let mut server = Server::start([]).await;
     let (address, mut seen) = (server.address, Vec::new());
     let nginx = Nginx::start(address).await;
-    let (retry, told) = Told::watch(patient());
+    let (retry, told) = DecisionCounts::watch(patient());
     let working = tokio::spawn(work::<C>(retry, nginx.uri(), "plain"));
     for _ in 0..3 {
         until("work to be under way", || server.seen().len() >= 20).await;
@@ -199,11 +203,11 @@ async fn a_server_goes_away_and_comes_back<C: Client + Sync>() {
     );
 }
 
-/// Here nothing was sent, and the clients know it: nothing fails.
+/// The clients know that nothing was sent, so nothing fails.
 async fn nginx_is_late<C: Client + Sync>() {
     let server = Server::start([]).await;
-    let nginx = Nginx::of(server.address).await;
-    let (retry, told) = Told::watch(patient());
+    let nginx = Nginx::prepare(server.address).await;
+    let (retry, told) = DecisionCounts::watch(patient());
     let working = tokio::spawn(work::<C>(retry, nginx.uri(), "plain"));
     until("all to notice", || told.retries() >= 2 * WORKERS).await;
     let _nginx = nginx.run().await;
@@ -212,11 +216,11 @@ async fn nginx_is_late<C: Client + Sync>() {
     assert_eq!((failed, told.refusals()), (0, 0));
 }
 
-/// A 429 means that nothing was done, so all that is sent arrives, once.
+/// A 429 means "not applied", so every write is applied once.
 async fn a_rate_limit_with_429<C: Client + Sync>() {
     let server = Server::start([]).await;
     let nginx = Nginx::start(server.address).await;
-    let (retry, told) = Told::watch(patient());
+    let (retry, told) = DecisionCounts::watch(patient());
     let writes = work::<C>(retry, nginx.uri(), "limited-429").await;
     let failed = nothing_lost_and_nothing_twice(&writes, &server.stop().await);
     assert_eq!((failed, told.refusals()), (0, 0));
@@ -228,8 +232,8 @@ async fn a_rate_limit_with_429<C: Client + Sync>() {
     );
 }
 
-/// A 503 may mean anything: reads arrive, and a write that gets one fails. Told
-/// how nginx marks what it did not forward, the client sends that again too.
+/// After a 503 reads are retried and writes fail. With a rule for the header that
+/// nginx adds to such responses, writes are retried too.
 async fn a_rate_limit_with_503<C: Client + Sync>() {
     let server = Server::start([]).await;
     let nginx = Nginx::start(server.address).await;
@@ -244,7 +248,7 @@ async fn a_rate_limit_with_503<C: Client + Sync>() {
         let shed = outcome.status()?.as_u16() == 503 && outcome.header("x-shed") == Some("1");
         shed.then(|| Err(Failure::responded(&THROTTLED).throttling()))
     });
-    let (retry, told) = Told::watch(patient().classify(classifier));
+    let (retry, told) = DecisionCounts::watch(patient().classify(classifier));
     let writes = work::<C>(retry, nginx.uri(), "limited-503").await;
     let again = nothing_lost_and_nothing_twice(&writes, &server.stop().await);
     assert_eq!((again, told.refusals()), (0, 0));
@@ -255,14 +259,14 @@ async fn a_rate_limit_with_503<C: Client + Sync>() {
     );
 }
 
-/// Cut before the head: nginx says 502. A read is sent again, a write is not.
+/// nginx sends 502. A read is sent again, a write is not.
 async fn a_connection_that_is_cut_before_the_answer<C: Client + Sync>() {
-    for act in [Do::CloseRead, Do::CloseUnread] {
+    for act in [ServerAction::CloseRead, ServerAction::CloseUnread] {
         let server = Server::start([act.clone(), act.clone()]).await;
         let nginx = Nginx::start(server.address).await;
         let client = C::new(patient());
         let read = client.send(get(&format!("{}plain", nginx.uri()))).await;
-        assert_eq!(read, Ended::success(200, 3), "{act:?}");
+        assert_eq!(read, TestOutcome::success(200, 3), "{act:?}");
         drop((server, nginx));
 
         let server = Server::start([act.clone()]).await;
@@ -275,7 +279,7 @@ async fn a_connection_that_is_cut_before_the_answer<C: Client + Sync>() {
             (Some(502), Some(Cause::Unsafe)),
             "{act:?}"
         );
-        let done = usize::from(matches!(act, Do::CloseRead));
+        let done = usize::from(matches!(act, ServerAction::CloseRead));
         assert_eq!(server.stop().await.len(), done, "{act:?}");
     }
 }
@@ -291,27 +295,27 @@ async fn holds<C: Client + Sync>() {
 #[tokio::test]
 #[ignore = "needs nginx"]
 async fn no_request_is_lost_and_no_post_repeated_with_tower() {
-    holds::<Layered>().await;
+    holds::<TowerClient>().await;
 }
 
 #[tokio::test]
 #[ignore = "needs nginx"]
 async fn no_request_is_lost_and_no_post_repeated_with_reqwest() {
-    holds::<Plain>().await;
+    holds::<ReqwestClient>().await;
 }
 
 #[tokio::test]
 #[ignore = "needs nginx"]
 async fn no_request_is_lost_and_no_post_repeated_with_middleware() {
-    holds::<Through>().await;
+    holds::<MiddlewareClient>().await;
 }
 
-/// Once the head is there the client's part is done. Whoever reads the body
-/// learns that it is not whole, and the write was done once.
+/// Retries end with the head. The reader of the body gets an error, and the write
+/// was applied once.
 #[tokio::test]
 #[ignore = "needs nginx"]
-async fn an_answer_that_is_cut_is_an_error_to_its_reader_and_no_second_write() {
-    let server = Server::start([Do::CloseAnswering, Do::CloseAnswering]).await;
+async fn a_cut_response_is_an_error_for_its_reader_and_no_second_write() {
+    let server = Server::start([ServerAction::CloseAnswering, ServerAction::CloseAnswering]).await;
     let nginx = Nginx::start(server.address).await;
     let uri = format!("{}plain", nginx.uri());
     for read in [
@@ -329,17 +333,17 @@ async fn an_answer_that_is_cut_is_an_error_to_its_reader_and_no_second_write() {
     assert_eq!(bodies, [b"hyper".to_vec(), b"reqwest".to_vec()]);
 }
 
-/// Writes, and reads the whole answer.
+/// Writes, and reads the whole response.
 async fn read_with_hyper(retry: HttpRetry, uri: &str) -> Result<Bytes, String> {
     let request = Request::post(uri).body(Full::from("hyper")).unwrap();
-    let response = Layered::new(retry).0.oneshot(request).await.unwrap();
+    let response = TowerClient::new(retry).0.oneshot(request).await.unwrap();
     assert_eq!(response.status(), 200);
     let body = response.into_body().collect().await;
     body.map(|body| body.to_bytes())
         .map_err(|error| error.to_string())
 }
 
-/// Writes, and reads the whole answer.
+/// Writes, and reads the whole response.
 async fn read_with_reqwest(retry: HttpRetry, uri: &str) -> Result<Bytes, String> {
     let request = reqwest::Client::new().post(uri).body("reqwest");
     let response = request.send_with_retry(&retry).await.unwrap();

@@ -1,4 +1,4 @@
-//! nginx, with a configuration of its own, in a folder of its own.
+//! Runs nginx with its own configuration in its own folder.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -15,13 +15,13 @@ pub(crate) struct Nginx {
 }
 
 impl Nginx {
-    /// In front of the server with this address, and answering.
+    /// Starts nginx in front of the server with this address.
     pub(crate) async fn start(server: SocketAddr) -> Self {
-        Self::of(server).await.run().await
+        Self::prepare(server).await.run().await
     }
 
-    /// In front of the server with this address, but not yet there.
-    pub(crate) async fn of(server: SocketAddr) -> Self {
+    /// Prepares nginx in front of the server with this address, without starting it.
+    pub(crate) async fn prepare(server: SocketAddr) -> Self {
         let free = TcpSocket::new_v4().unwrap();
         free.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let address = free.local_addr().unwrap();
@@ -38,7 +38,7 @@ impl Nginx {
     }
 
     pub(crate) async fn run(mut self) -> Self {
-        // Where Debian has it, which is not on everybody's path.
+        // Debian installs it outside of the usual path.
         let debian = Path::new("/usr/sbin/nginx");
         let nginx = match debian.exists() {
             true => debian,

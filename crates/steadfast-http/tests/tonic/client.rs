@@ -1,4 +1,4 @@
-//! The two ways in which tonic's calls are retried.
+//! The two ways to retry tonic's calls.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex};
@@ -21,7 +21,7 @@ use tower::{Layer, ServiceExt};
 
 use crate::server::Text;
 
-/// What was decided about an attempt.
+/// The decision after a failed attempt.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
     pub(crate) stage: Stage,
@@ -30,7 +30,7 @@ pub(crate) struct Event {
     pub(crate) note: Option<String>,
 }
 
-/// A call, and what was decided on the way.
+/// The result of a call and its decisions.
 pub(crate) type Ended = (Result<String, Status>, Vec<Event>);
 
 pub(crate) trait Call: Send + 'static {
@@ -38,7 +38,7 @@ pub(crate) trait Call: Send + 'static {
         Self::greet_under(quick(5), uri, idempotent)
     }
 
-    /// Until somebody answers.
+    /// Retries until a server responds.
     fn greet_patiently(uri: &str) -> impl Future<Output = Ended> + Send {
         Self::greet_under(quick(100), uri, false)
     }
@@ -64,7 +64,7 @@ fn channel(uri: &str) -> Channel {
         .connect_lazy()
 }
 
-/// What a generated client does.
+/// Makes a unary call as a generated client does.
 async fn unary<T>(service: T, request: tonic::Request<Text>) -> Result<String, Status>
 where
     T: GrpcService<Body>,
@@ -105,11 +105,11 @@ impl Call for Layered {
     }
 }
 
-/// Each call for itself.
+/// Retries of single calls.
 pub(crate) struct OneByOne;
 
 impl OneByOne {
-    /// Hands the time that is left on to the server.
+    /// Sends the remaining time to the server.
     pub(crate) async fn greet_within(uri: &str, timeout: Duration) -> Ended {
         Self::call(quick(5), uri, true, Some(timeout)).await
     }

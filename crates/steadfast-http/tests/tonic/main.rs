@@ -1,5 +1,5 @@
-//! tonic's calls over real sockets, with a tonic server: under the layer around a
-//! client's channel, and one by one with the classifier of statuses.
+//! tonic's calls over real sockets: under the layer around a channel, and as single
+//! calls with the classifier.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -12,22 +12,22 @@ mod server;
 use std::time::{Duration, Instant};
 
 use client::{Call, Event, Layered, OneByOne};
-use server::{Do, Server};
+use server::{Server, ServerAction};
 use steadfast::Stage;
 use steadfast::strategy::Cause;
 use tonic::Code;
 
-/// Every promise, through a kind of client.
+/// Checks all promises with one kind of client.
 async fn holds<C: Call>() {
     a_first_try_costs_one_call::<C>().await;
     pushback_is_the_least_delay::<C>().await;
     retry_info_is_the_least_delay::<C>().await;
-    a_server_that_pushes_back_for_ever_is_obeyed::<C>().await;
+    a_negative_pushback_forbids_a_retry::<C>().await;
     a_hostile_pushback_ends_the_call_at_once::<C>().await;
-    only_where_nothing_was_done_is_a_call_repeated_that_is_not_idempotent::<C>().await;
+    a_call_that_is_not_idempotent_is_retried_only_if_it_was_not_applied::<C>().await;
     a_final_status_is_handed_on::<C>().await;
-    a_cut_connection_is_in_doubt::<C>().await;
-    nobody_there::<C>().await;
+    a_cut_connection_is_ambiguous::<C>().await;
+    no_server_means_nothing_was_sent::<C>().await;
     a_server_that_goes_away_and_comes_back::<C>().await;
 }
 
@@ -50,7 +50,7 @@ async fn a_first_try_costs_one_call<C: Call>() {
 }
 
 async fn pushback_is_the_least_delay<C: Call>() {
-    let act = Do::status(Code::Unavailable).pushback("200");
+    let act = ServerAction::status(Code::Unavailable).pushback("200");
     let server = Server::start([act]).await;
     let began = Instant::now();
     let (answer, events) = C::greet(&server.uri(), true).await;
@@ -63,7 +63,7 @@ async fn pushback_is_the_least_delay<C: Call>() {
 }
 
 async fn retry_info_is_the_least_delay<C: Call>() {
-    let act = Do::status(Code::Unavailable).retry_info(0, 150_000_000);
+    let act = ServerAction::status(Code::Unavailable).retry_info(0, 150_000_000);
     let server = Server::start([act]).await;
     let (answer, events) = C::greet(&server.uri(), true).await;
     assert_eq!(answer.unwrap(), "hello ada");
@@ -72,9 +72,9 @@ async fn retry_info_is_the_least_delay<C: Call>() {
     );
 }
 
-async fn a_server_that_pushes_back_for_ever_is_obeyed<C: Call>() {
+async fn a_negative_pushback_forbids_a_retry<C: Call>() {
     for value in ["-1", "soon", "1.5"] {
-        let server = Server::start([Do::status(Code::Unavailable).pushback(value)]).await;
+        let server = Server::start([ServerAction::status(Code::Unavailable).pushback(value)]).await;
         let (answer, events) = C::greet(&server.uri(), true).await;
         assert_eq!(answer.unwrap_err().code(), Code::Unavailable, "{value}");
         assert_eq!(events[0].refused, Some(Cause::NotRetryable), "{value}");
@@ -86,14 +86,15 @@ async fn a_server_that_pushes_back_for_ever_is_obeyed<C: Call>() {
 
 async fn a_hostile_pushback_ends_the_call_at_once<C: Call>() {
     for value in ["9".repeat(10_000), u64::MAX.to_string()] {
-        let server = Server::start([Do::status(Code::Unavailable).pushback(&value)]).await;
+        let server =
+            Server::start([ServerAction::status(Code::Unavailable).pushback(&value)]).await;
         let (answer, events) = C::greet(&server.uri(), true).await;
         assert_eq!(answer.unwrap_err().code(), Code::Unavailable);
         assert_eq!(events[0].refused, Some(Cause::HintTooLong));
         assert_eq!(server.calls(), 1);
     }
-    // Details that are no protobuf are no hint, and it is noted.
-    let act = Do::status(Code::Unavailable).details(b"\xff\xff\xff\xff");
+    // Invalid details are noted.
+    let act = ServerAction::status(Code::Unavailable).details(b"\xff\xff\xff\xff");
     let server = Server::start([act]).await;
     let (answer, events) = C::greet(&server.uri(), true).await;
     assert_eq!(answer.unwrap(), "hello ada");
@@ -101,11 +102,11 @@ async fn a_hostile_pushback_ends_the_call_at_once<C: Call>() {
     assert_eq!(events[0].note.as_deref(), Some(note));
 }
 
-async fn only_where_nothing_was_done_is_a_call_repeated_that_is_not_idempotent<C: Call>() {
-    let unavailable = Do::status(Code::Unavailable).pushback("1");
-    let late = Do::status(Code::DeadlineExceeded);
-    let full = Do::status(Code::ResourceExhausted);
-    let throttled = Do::status(Code::ResourceExhausted).retry_info(0, 1_000_000);
+async fn a_call_that_is_not_idempotent_is_retried_only_if_it_was_not_applied<C: Call>() {
+    let unavailable = ServerAction::status(Code::Unavailable).pushback("1");
+    let late = ServerAction::status(Code::DeadlineExceeded);
+    let full = ServerAction::status(Code::ResourceExhausted);
+    let throttled = ServerAction::status(Code::ResourceExhausted).retry_info(0, 1_000_000);
     for (act, calls, stage) in [
         (unavailable, 1, Stage::Inconclusive),
         (late, 1, Stage::Inconclusive),
@@ -126,7 +127,7 @@ async fn a_final_status_is_handed_on<C: Call>() {
         Code::Aborted,
         Code::Internal,
     ] {
-        let server = Server::start([Do::status(code)]).await;
+        let server = Server::start([ServerAction::status(code)]).await;
         let (answer, events) = C::greet(&server.uri(), true).await;
         let status = answer.unwrap_err();
         assert_eq!((status.code(), status.message()), (code, "as told"));
@@ -135,18 +136,18 @@ async fn a_final_status_is_handed_on<C: Call>() {
     }
 }
 
-async fn a_cut_connection_is_in_doubt<C: Call>() {
+async fn a_cut_connection_is_ambiguous<C: Call>() {
     for (idempotent, calls) in [(true, 2), (false, 1)] {
-        let server = Server::start([Do::Cut]).await;
+        let server = Server::start([ServerAction::Cut]).await;
         let (answer, events) = C::greet(&server.uri(), idempotent).await;
         assert_eq!(answer.is_ok(), idempotent);
         assert_eq!((server.calls(), events[0].stage), (calls, Stage::InFlight));
     }
 }
 
-/// Nothing was sent, so that even a call that is not idempotent is tried again.
-async fn nobody_there<C: Call>() {
-    let (_held, uri) = server::nobody();
+/// Nothing was sent, so even a call that is not idempotent is retried.
+async fn no_server_means_nothing_was_sent<C: Call>() {
+    let (_held, uri) = server::closed_port();
     let (answer, events) = C::greet(&uri, false).await;
     assert_eq!(answer.unwrap_err().code(), Code::Unavailable);
     assert_eq!(events.len(), 5);
@@ -158,7 +159,7 @@ async fn nobody_there<C: Call>() {
 }
 
 async fn a_server_that_goes_away_and_comes_back<C: Call>() {
-    let (held, uri) = server::nobody();
+    let (held, uri) = server::closed_port();
     let call = tokio::spawn(async move { C::greet_patiently(&uri).await });
     tokio::time::sleep(Duration::from_millis(50)).await;
     let server = Server::listen(held.listen(64).unwrap(), []);
@@ -168,24 +169,23 @@ async fn a_server_that_goes_away_and_comes_back<C: Call>() {
     assert_eq!(server.calls(), 1);
 }
 
-/// A server that has begun its answer and then fails says so at its end, where
-/// only one who reads the whole answer sees it.
+/// The layer returns the response before its trailers arrive.
 #[tokio::test]
 async fn a_status_in_the_trailers_is_seen_call_by_call_and_not_by_the_layer() {
-    let server = Server::start([Do::InTrailers(Code::Unavailable)]).await;
+    let server = Server::start([ServerAction::InTrailers(Code::Unavailable)]).await;
     let (answer, events) = OneByOne::greet(&server.uri(), true).await;
     assert_eq!(answer.unwrap(), "hello ada");
     assert_eq!((server.calls(), events.len()), (2, 1));
 
-    let server = Server::start([Do::InTrailers(Code::Unavailable)]).await;
+    let server = Server::start([ServerAction::InTrailers(Code::Unavailable)]).await;
     let (answer, events) = Layered::greet(&server.uri(), true).await;
     assert_eq!(answer.unwrap_err().code(), Code::Unavailable);
     assert_eq!((server.calls(), events.len()), (1, 0));
 }
 
 #[tokio::test]
-async fn a_server_learns_how_much_time_its_answer_has() {
-    let server = Server::start([Do::status(Code::Unavailable)]).await;
+async fn the_server_gets_the_remaining_time() {
+    let server = Server::start([ServerAction::status(Code::Unavailable)]).await;
     let (answer, _) = OneByOne::greet_within(&server.uri(), Duration::from_secs(60)).await;
     answer.unwrap();
     let timeouts = server.timeouts();

@@ -1,4 +1,4 @@
-//! A tonic server that does what it is told.
+//! A scripted tonic server.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -18,31 +18,31 @@ use tonic::{Code, Status};
 use tonic_prost::ProstCodec;
 use tower::service_fn;
 
-/// Request and answer alike.
+/// The message of requests and responses.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Text {
     #[prost(string, tag = "1")]
     pub(crate) text: String,
 }
 
-/// What the server does with a call. After the last of its script it answers.
+/// The action of the server for one call. After the script it succeeds.
 #[derive(Clone, Debug)]
-pub(crate) enum Do {
+pub(crate) enum ServerAction {
     Fail {
         code: Code,
         pushback: Option<String>,
         details: Vec<u8>,
     },
-    /// Answers the head, and then fails.
+    /// Sends the head, and then fails.
     InTrailers(Code),
     /// Reads the call and closes the connection.
     Cut,
 }
 
-impl Do {
+impl ServerAction {
     pub(crate) fn status(code: Code) -> Self {
         let (pushback, details) = (None, Vec::new());
-        Do::Fail {
+        ServerAction::Fail {
             code,
             pushback,
             details,
@@ -50,21 +50,20 @@ impl Do {
     }
 
     pub(crate) fn pushback(mut self, value: &str) -> Self {
-        if let Do::Fail { pushback, .. } = &mut self {
+        if let ServerAction::Fail { pushback, .. } = &mut self {
             *pushback = Some(value.to_owned());
         }
         self
     }
 
     pub(crate) fn details(mut self, bytes: &[u8]) -> Self {
-        if let Do::Fail { details, .. } = &mut self {
+        if let ServerAction::Fail { details, .. } = &mut self {
             *details = bytes.to_vec();
         }
         self
     }
 
-    /// `google.rpc.Status` with a `google.rpc.RetryInfo`, put down as the
-    /// definitions have them.
+    /// Adds a `google.rpc.RetryInfo` to the details.
     pub(crate) fn retry_info(self, seconds: i64, nanos: i32) -> Self {
         let field =
             |tag: u8, bytes: &[u8]| [&[tag << 3 | 2, bytes.len() as u8][..], bytes].concat();
@@ -88,18 +87,21 @@ pub(crate) struct Server {
 
 #[derive(Default)]
 struct Seen {
-    script: Mutex<VecDeque<Do>>,
+    script: Mutex<VecDeque<ServerAction>>,
     /// The timeout of each call.
     calls: Mutex<Vec<Option<String>>>,
     connections: Mutex<Vec<Arc<TcpStream>>>,
 }
 
 impl Server {
-    pub(crate) async fn start(script: impl IntoIterator<Item = Do>) -> Self {
+    pub(crate) async fn start(script: impl IntoIterator<Item = ServerAction>) -> Self {
         Self::listen(TcpListener::bind("127.0.0.1:0").await.unwrap(), script)
     }
 
-    pub(crate) fn listen(listener: TcpListener, script: impl IntoIterator<Item = Do>) -> Self {
+    pub(crate) fn listen(
+        listener: TcpListener,
+        script: impl IntoIterator<Item = ServerAction>,
+    ) -> Self {
         let address = listener.local_addr().unwrap();
         let seen = Arc::new(Seen {
             script: Mutex::new(script.into_iter().collect()),
@@ -127,8 +129,8 @@ impl Server {
     }
 }
 
-/// An address at which nobody listens until the socket does.
-pub(crate) fn nobody() -> (TcpSocket, String) {
+/// An address without a listener, until the socket listens.
+pub(crate) fn closed_port() -> (TcpSocket, String) {
     let held = TcpSocket::new_v4().unwrap();
     held.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let uri = format!("http://{}", held.local_addr().unwrap());
@@ -141,8 +143,8 @@ async fn serve(seen: Arc<Seen>, request: Request<Body>) -> Result<Response<Body>
     seen.calls.lock().unwrap().push(timeout);
     let act = seen.script.lock().unwrap().pop_front();
     match &act {
-        Some(Do::InTrailers(code)) => return Ok(in_trailers(*code)),
-        Some(Do::Cut) => {
+        Some(ServerAction::InTrailers(code)) => return Ok(in_trailers(*code)),
+        Some(ServerAction::Cut) => {
             for connection in seen.connections.lock().unwrap().drain(..) {
                 socket2::SockRef::from(&*connection)
                     .shutdown(std::net::Shutdown::Both)
@@ -150,16 +152,16 @@ async fn serve(seen: Arc<Seen>, request: Request<Body>) -> Result<Response<Body>
             }
             std::future::pending::<()>().await;
         }
-        Some(Do::Fail { .. }) | None => {}
+        Some(ServerAction::Fail { .. }) | None => {}
     }
     let answer = service_fn(move |request: tonic::Request<Text>| {
         let answer = match &act {
-            Some(Do::Fail {
+            Some(ServerAction::Fail {
                 code,
                 pushback,
                 details,
             }) => Err(fail(*code, pushback.as_deref(), details)),
-            Some(Do::InTrailers(_) | Do::Cut) | None => {
+            Some(ServerAction::InTrailers(_) | ServerAction::Cut) | None => {
                 let text = format!("hello {}", request.into_inner().text);
                 Ok(tonic::Response::new(Text { text }))
             }
@@ -198,7 +200,7 @@ impl futures_core::Stream for Once {
     }
 }
 
-/// Connections, of which the server keeps hold so that it can cut them.
+/// Incoming connections, kept so that the server can cut them.
 struct Incoming(TcpListener, Arc<Seen>);
 
 impl futures_core::Stream for Incoming {

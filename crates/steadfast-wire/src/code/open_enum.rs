@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn every_code_survives_the_way_there_and_back() {
+    fn every_code_round_trips() {
         holds_for!(Status, u16);
         holds_for!(Feature, u16);
         holds_for!(Opcode, u8);

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_manifest_is_refused_with_the_reason() {
+    fn a_malformed_manifest_is_rejected_with_the_reason() {
         for (json, reason) in [
             ("{}", "missing field `uid`"),
             (r#"{"uid":1,"scopes":[]}"#, "invalid type"),
@@ -220,7 +220,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_manifest_comes_back(uid: u64, scopes in prop::collection::vec(any_scope(), 0..4)) {
+        fn any_manifest_round_trips(uid: u64, scopes in prop::collection::vec(any_scope(), 0..4)) {
             let manifest = Manifest { uid, scopes };
             prop_assert_eq!(Manifest::parse(&manifest.to_json()), Ok(manifest));
         }

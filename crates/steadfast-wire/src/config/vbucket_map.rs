@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_that_makes_no_sense_is_refused() {
+    fn an_invalid_map_is_rejected() {
         for (json, problem) in [
             ("[[0],[0,1]]", "differ in their number of copies"),
             ("[[]]", "no copy at all"),

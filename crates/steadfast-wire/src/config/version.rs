@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_notification_comes_back_in_all_its_forms() {
+    fn a_notification_round_trips_in_all_its_forms() {
         for (bucket, version, config) in [
             (
                 Some("travel"),

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_attribute_comes_back_by_its_name() {
+    fn every_attribute_round_trips_by_its_name() {
         let mut all = Attributes::empty();
         for name in Attributes::all().json_names() {
             let attribute = Attributes::from_json_name(name);

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_number_comes_back() {
+    fn every_number_round_trips() {
         for code in 0..=u16::MAX {
             let duration = ServerDuration::from_code(code);
             assert_eq!(ServerDuration::nearest(duration.duration()), duration);

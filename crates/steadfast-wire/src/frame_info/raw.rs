@@ -162,7 +162,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_row_of_frame_infos_comes_back(
+        fn any_row_of_frame_infos_round_trips(
             infos in prop::collection::vec((0..=MAX, prop::collection::vec(any::<u8>(), 0..=270)), 0..5),
         ) {
             let mut out = BytesMut::new();

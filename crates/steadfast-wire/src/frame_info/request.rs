@@ -49,35 +49,25 @@ impl<'a> RequestFrameInfo<'a> {
         })
     }
 
-    /// Hands the common form to `f`, the payload being on the stack where it has to be made.
+    /// Hands the common form to `f`. The payload is on the stack.
     #[inline]
     fn with_raw<T>(&self, f: impl FnOnce(RawFrameInfo<'_>) -> T) -> T {
-        match *self {
-            Self::Barrier => f(RawFrameInfo {
-                id: id::BARRIER,
-                payload: &[],
-            }),
-            Self::Durability(durability) => {
-                let (payload, len) = durability.encode();
-                f(RawFrameInfo {
-                    id: id::DURABILITY,
-                    payload: &payload[..len],
-                })
+        let (durability, stream);
+        let (id, payload): (_, &[u8]) = match *self {
+            Self::Barrier => (id::BARRIER, &[]),
+            Self::Durability(requirement) => {
+                durability = requirement.encode();
+                (id::DURABILITY, &durability.0[..durability.1])
             }
-            Self::DcpStreamId(stream) => f(RawFrameInfo {
-                id: id::DCP_STREAM_ID,
-                payload: &stream.to_be_bytes(),
-            }),
-            Self::Impersonate(user) => f(RawFrameInfo {
-                id: id::IMPERSONATE,
-                payload: user,
-            }),
-            Self::PreserveTtl => f(RawFrameInfo {
-                id: id::PRESERVE_TTL,
-                payload: &[],
-            }),
-            Self::Unknown(raw) => f(raw),
-        }
+            Self::DcpStreamId(id) => {
+                stream = id.to_be_bytes();
+                (id::DCP_STREAM_ID, &stream)
+            }
+            Self::Impersonate(user) => (id::IMPERSONATE, user),
+            Self::PreserveTtl => (id::PRESERVE_TTL, &[]),
+            Self::Unknown(raw) => return f(raw),
+        };
+        f(RawFrameInfo { id, payload })
     }
 }
 
@@ -92,7 +82,7 @@ mod tests {
     use crate::{Encode, Entries};
 
     #[test]
-    fn every_kind_comes_back() {
+    fn every_kind_round_trips() {
         let all = [
             RequestFrameInfo::Barrier,
             RequestFrameInfo::Durability(Durability::new(DurabilityLevel::Majority)),

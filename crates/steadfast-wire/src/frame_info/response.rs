@@ -73,7 +73,7 @@ mod tests {
     use crate::{Encode, Entries};
 
     #[test]
-    fn every_kind_comes_back() {
+    fn every_kind_round_trips() {
         let all = [
             ResponseFrameInfo::ServerDuration(ServerDuration::from_code(0x0102)),
             ResponseFrameInfo::ReadUnits(3),

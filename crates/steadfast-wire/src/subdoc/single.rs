@@ -147,7 +147,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_command_comes_back(
+        fn any_command_round_trips(
             path: Vec<u8>, value: Vec<u8>, flags: u8, expiry: Option<u32>, doc_flags: u8,
         ) {
             let single = SinglePath {
