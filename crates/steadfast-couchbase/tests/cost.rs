@@ -1,8 +1,8 @@
-//! What an operation costs in memory: nothing for retry handling that is not
-//! needed, and little while it waits for its next attempt.
+//! Memory cost of an operation: none for unused retry handling, and little while it
+//! waits for its next attempt.
 //!
-//! The tally belongs to the thread, and the cluster has a thread of its own, so
-//! that what is counted is the client's.
+//! Allocations are counted per thread, and the cluster runs on a thread of its own,
+//! so that only those of the client count.
 #![expect(
     unsafe_code,
     reason = "an allocator can be put between the program and the system in no other way"
@@ -20,10 +20,11 @@ use std::time::Duration;
 use steadfast::from_fn;
 use steadfast::strategy::RetryAction;
 use steadfast_cluster::fault::Fault;
-use steadfast_cluster::{BucketSettings, TestCluster};
-use steadfast_couchbase::{Cluster, Collection, Credentials};
+use steadfast_couchbase::{Cluster, Collection};
 use steadfast_wire::{Opcode, Status};
 use tokio::runtime::{Builder, Runtime};
+
+mod fixture;
 
 /// A read allocates the future that is awaited; a write that and its JSON.
 const READ: u64 = 1;
@@ -144,12 +145,7 @@ impl Scene {
         thread::spawn(move || {
             let runtime = Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
-                let server = TestCluster::builder()
-                    .bucket(BucketSettings::new("travel").replicas(0).vbuckets(64))
-                    .user("app", "secret")
-                    .start()
-                    .await
-                    .unwrap();
+                let server = fixture::server(1, 0).await;
                 let _fault = fault.map(|fault| server.fault(fault));
                 tell.send(server.connection_string()).unwrap();
                 let _ = tokio::task::spawn_blocking(move || ended.recv()).await;
@@ -158,9 +154,8 @@ impl Scene {
         let server = told.recv().unwrap();
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let documents = runtime.block_on(async {
-            let credentials = Credentials::password("app", "secret");
-            let cluster = Cluster::connect(&server, credentials).await.unwrap();
-            cluster.bucket("travel").default_collection()
+            let cluster = Cluster::connect(&server, fixture::app()).await.unwrap();
+            cluster.bucket(fixture::BUCKET).default_collection()
         });
         Self {
             runtime,

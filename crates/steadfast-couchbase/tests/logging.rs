@@ -1,22 +1,22 @@
-//! What is in the log, for whoever has to find out afterwards (RFC 0049: "Note the
-//! explicit requirements to log failed and succeeded retry attempts"; RFC 0013:
-//! "The SDK should just hook this up into the usual logging flow").
+//! The log of retries (RFC 0049: "Note the explicit requirements to log failed and
+//! succeeded retry attempts"; RFC 0013: "The SDK should just hook this up into the
+//! usual logging flow").
 //!
-//! A binary of its own, and one test: who listens to the log is a matter of the
-//! whole process.
+//! A binary of its own with one test, because the subscriber is global.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex};
 
 use steadfast_cluster::fault::Fault;
-use steadfast_cluster::{BucketSettings, TestCluster};
-use steadfast_couchbase::{Cluster, Credentials};
+use steadfast_couchbase::Cluster;
 use steadfast_wire::error_map::{Attributes, ErrorDefinition};
 use steadfast_wire::{Opcode, Status};
 use tracing::field::{Field, Visit};
 use tracing::span::{Id, Record};
 use tracing::{Event, Metadata, Subscriber};
+
+mod fixture;
 
 /// Keeps each event as one line.
 #[derive(Clone, Default)]
@@ -63,13 +63,7 @@ impl Subscriber for Log {
 async fn retries_that_the_error_map_wants_and_maps_that_cannot_be_read_are_in_the_log() {
     let log = Log::default();
     tracing::subscriber::set_global_default(log.clone()).unwrap();
-    let server = TestCluster::builder()
-        .nodes(1)
-        .bucket(BucketSettings::new("b").vbuckets(4))
-        .user("app", "secret")
-        .start()
-        .await
-        .unwrap();
+    let server = fixture::server(1, 0).await;
     let odd = Status::from_code(0x0fe1);
     let definition = ErrorDefinition {
         name: "ODD".into(),
@@ -78,10 +72,9 @@ async fn retries_that_the_error_map_wants_and_maps_that_cannot_be_read_are_in_th
         retry: None,
     };
     server.error_map().set(odd.code(), definition);
-    let credentials = || Credentials::password("app", "secret");
     let string = server.connection_string();
-    let cluster = Cluster::connect(&string, credentials()).await.unwrap();
-    let documents = cluster.bucket("b").default_collection();
+    let cluster = Cluster::connect(&string, fixture::app()).await.unwrap();
+    let documents = cluster.bucket(fixture::BUCKET).default_collection();
     documents.upsert("k", &1).await.unwrap();
     let _odd = server.fault(Fault::on(Opcode::Get).times(2).answer(odd));
     documents.get("k").await.unwrap();
@@ -92,8 +85,8 @@ async fn retries_that_the_error_map_wants_and_maps_that_cannot_be_read_are_in_th
     let unread = ["WARN", "the error map cannot be read"];
     assert_eq!(log.count(&unread), 0, "{:#?}", log.0);
     server.error_map().set_raw(Some(b"{".to_vec()));
-    let cluster = Cluster::connect(&string, credentials()).await.unwrap();
-    let documents = cluster.bucket("b").default_collection();
+    let cluster = Cluster::connect(&string, fixture::app()).await.unwrap();
+    let documents = cluster.bucket(fixture::BUCKET).default_collection();
     documents.get("k").await.unwrap();
     assert!(log.count(&unread) > 0, "{:#?}", log.0);
     cluster.close().await;

@@ -24,6 +24,7 @@ pub use tls::{Authority, TlsOptions};
 pub use transport::{Compression, Network, VbucketRetry};
 
 use crate::config_error::ConfigError;
+use crate::kv::connection::MAX_IN_FLIGHT;
 use settings::settings;
 
 /// Polling more often than this asks more of a cluster than it tells (RFC 0024).
@@ -32,11 +33,8 @@ const POLL_FLOOR: Duration = Duration::from_millis(50);
 /// What waits longer than this was meant in another unit.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(24 * 3600);
 
-/// More connections to each node than this are a mistake in a number.
-const MOST_KV_CONNECTIONS: u16 = 64;
-
-/// Opaques are 32 bits, of which the connection keeps some for itself.
-const MOST_IN_FLIGHT: u32 = 1 << 24;
+/// The largest number of connections to each node.
+const MAX_KV_CONNECTIONS: u16 = 64;
 
 /// The agent is part of a JSON text that servers cut at 250 bytes.
 const LONGEST_AGENT: usize = 128;
@@ -163,12 +161,12 @@ impl ClusterOptions {
             let problem = format!("is less than {POLL_FLOOR:?}");
             return Err(ConfigError::new("config_poll_interval", problem));
         }
-        if !(1..=MOST_KV_CONNECTIONS).contains(&self.kv_connections) {
-            let problem = format!("is not between 1 and {MOST_KV_CONNECTIONS}");
+        if !(1..=MAX_KV_CONNECTIONS).contains(&self.kv_connections) {
+            let problem = format!("is not between 1 and {MAX_KV_CONNECTIONS}");
             return Err(ConfigError::new("kv_connections", problem));
         }
-        if !(1..=MOST_IN_FLIGHT).contains(&self.max_in_flight) {
-            let problem = format!("is not between 1 and {MOST_IN_FLIGHT}");
+        if !(1..=MAX_IN_FLIGHT).contains(&self.max_in_flight) {
+            let problem = format!("is not between 1 and {MAX_IN_FLIGHT}");
             return Err(ConfigError::new("max_in_flight", problem));
         }
         if self.user_agent_extra.len() > LONGEST_AGENT {

@@ -124,3 +124,12 @@ fn options_print_as_what_they_are() {
     assert!(shown.starts_with("ClusterOptions { kv_timeout: 2.5s"));
     assert!(shown.contains("kv_connections: 3"));
 }
+
+#[test]
+fn max_in_flight_is_limited_to_what_a_connection_can_hold() {
+    let with = |max| ClusterOptions::new().max_in_flight(max).validate();
+    assert!(with((1 << 20) - 1).is_ok());
+    let error = with(1 << 20).unwrap_err().to_string();
+    assert!(error.contains("max_in_flight"), "{error}");
+    assert!(error.contains("between 1 and 1048575"), "{error}");
+}

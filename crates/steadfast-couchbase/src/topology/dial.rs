@@ -51,11 +51,11 @@ async fn open(core: &Core, address: &Address, bucket: Option<&str>) -> Result<Op
     let local = socket.local_addr().map(|local| local.to_string());
     prepare(core, &socket)?;
     let mut io = match &core.tls {
-        None => Io::Plain(socket),
+        None => Io::Left(socket),
         Some(tls) => {
             let name = server_name(&address.host).map_err(|error| Rejected::tls(&error))?;
             let tls = tls.load().connect(name, socket).await;
-            Io::Tls(Box::new(tls.map_err(Rejected::io)?))
+            Io::Right(Box::new(tls.map_err(Rejected::io)?))
         }
     };
     let credentials = core.credentials();

@@ -11,7 +11,7 @@ use steadfast_couchbase::options::TlsOptions;
 use steadfast_couchbase::{Cluster, ClusterOptions, Credentials, ErrorKind};
 use steadfast_wire::{Opcode, Status};
 
-use crate::support::*;
+use crate::fixture::*;
 
 async fn with(server: &TestCluster, credentials: Credentials, options: ClusterOptions) -> Cluster {
     Cluster::connect_with(&server.connection_string(), credentials, options)
@@ -21,7 +21,7 @@ async fn with(server: &TestCluster, credentials: Credentials, options: ClusterOp
 
 #[tokio::test]
 async fn wrong_credentials_fail_fast_and_are_named_by_the_timeout_of_best_effort() {
-    let server = server(3).await;
+    let server = server(3, 1).await;
     for (user, password) in [("app", "wrong"), ("nobody", "secret")] {
         let credentials = Credentials::password(user, password);
         let cluster = with(&server, credentials.clone(), ClusterOptions::new()).await;
@@ -52,7 +52,7 @@ async fn wrong_credentials_fail_fast_and_are_named_by_the_timeout_of_best_effort
 
 #[tokio::test]
 async fn credentials_that_become_right_are_used_under_best_effort() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let cluster = with(
         &server,
         Credentials::password("app", "wrong"),
@@ -75,7 +75,7 @@ async fn credentials_that_become_right_are_used_under_best_effort() {
 /// neither goes by what was said of the old ones nor waits for its next turn.
 #[tokio::test]
 async fn new_credentials_are_used_at_once_after_a_rotation() {
-    let server = server(3).await;
+    let server = server(3, 1).await;
     let cluster = with(&server, app(), ClusterOptions::new()).await;
     let documents = cluster.bucket(BUCKET).default_collection();
     documents.upsert("k", &1).timeout(LONG).await.unwrap();
@@ -105,7 +105,7 @@ async fn new_credentials_are_used_at_once_after_a_rotation() {
 
 #[tokio::test]
 async fn what_a_seed_said_of_old_credentials_is_forgotten_when_another_way_is_found() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     // The seed is the node under another name.
     let string = server.connection_string().replace("127.0.0.1", "localhost");
     let wrong = Credentials::password("app", "wrong");
@@ -193,7 +193,7 @@ async fn a_bucket_that_is_missing_or_not_the_user_s_fails_fast() {
 
 #[tokio::test]
 async fn a_bucket_that_is_created_meanwhile_is_found_under_best_effort() {
-    let server = server(2).await;
+    let server = server(2, 1).await;
     let cluster = client_with(&server, best_effort()).await;
     let documents = cluster.bucket("late").default_collection();
     let refused = server.fault(Fault::on(Opcode::SelectBucket).pass());
@@ -210,7 +210,7 @@ async fn a_bucket_that_is_created_meanwhile_is_found_under_best_effort() {
 
 #[tokio::test]
 async fn a_bucket_that_is_not_ready_on_a_node_is_waited_for_under_the_default_strategy() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let not_ready = Fault::on(Opcode::SelectBucket).times(4);
     let not_ready = server.fault(not_ready.answer(Status::KeyNotFound));
     let cluster = client(&server).await;
@@ -222,7 +222,7 @@ async fn a_bucket_that_is_not_ready_on_a_node_is_waited_for_under_the_default_st
 
 #[tokio::test]
 async fn a_bucket_that_is_made_anew_starts_its_collections_anew() {
-    let server = server(2).await;
+    let server = server(2, 1).await;
     server.create_scope(BUCKET, "s").unwrap();
     server.create_collection(BUCKET, "s", "c", 0).unwrap();
     for number in 0..5 {
@@ -336,7 +336,7 @@ async fn a_token_that_is_refused_is_an_authentication_error_until_a_new_one_is_a
 
 #[tokio::test]
 async fn hello_can_come_after_authentication() {
-    let server = server(2).await;
+    let server = server(2, 1).await;
     let options = ClusterOptions::new().hello_after_authentication(true);
     let cluster = client_with(&server, options).await;
     let documents = warm(&server, &cluster).await;
@@ -351,7 +351,7 @@ async fn hello_can_come_after_authentication() {
 
 #[tokio::test]
 async fn an_error_map_that_cannot_be_read_does_not_keep_a_connection_from_working() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     server
         .error_map()
         .set_raw(Some(b"{\"version\": oops".to_vec()));
@@ -368,7 +368,7 @@ async fn an_error_map_that_cannot_be_read_does_not_keep_a_connection_from_workin
 
 #[tokio::test]
 async fn an_error_map_of_the_first_version_will_do() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let map =
         steadfast_wire::error_map::ErrorMap::shipped(steadfast_wire::error_map::MapVersion::V1);
     server.error_map().set_raw(Some(map.to_json()));

@@ -9,7 +9,7 @@ use steadfast_couchbase::{Cluster, Error, ErrorKind};
 use steadfast_wire::{Opcode, Status};
 use tokio::task::JoinHandle;
 
-use crate::support::*;
+use crate::fixture::*;
 
 /// Closes the client, and looks at what becomes of what is pending.
 async fn close(cluster: &Cluster, pending: Vec<JoinHandle<Result<(), Error>>>) -> Vec<Error> {
@@ -38,7 +38,7 @@ macro_rules! spawn {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn operations_in_flight_end() {
-    let server = server(2).await;
+    let server = server(2, 1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     let held = server.fault(Fault::on_anything().key_prefix("held").hold());
@@ -77,7 +77,7 @@ async fn operations_in_flight_on_a_node_that_left_end() {
 
 #[tokio::test]
 async fn operations_in_backoff_end() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     let locked = server.fault(Fault::on(Opcode::Get).answer(Status::Locked));
@@ -123,7 +123,7 @@ async fn operations_that_wait_for_a_server_which_says_nothing_end() {
 
 #[tokio::test]
 async fn operations_that_wait_for_a_collection_end() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     server.create_scope(BUCKET, "s").unwrap();
     server.create_collection(BUCKET, "s", "c", 0).unwrap();
     let cluster = client(&server).await;
@@ -170,7 +170,7 @@ impl RetryStrategy for Undecided {
 
 #[tokio::test]
 async fn operations_whose_strategy_is_still_thinking_end() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     let locked = server.fault(Fault::on(Opcode::Set).answer(Status::Locked));
@@ -183,7 +183,7 @@ async fn operations_whose_strategy_is_still_thinking_end() {
 
 #[tokio::test]
 async fn a_closed_client_says_so_at_once() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     cluster.close().await;
@@ -201,7 +201,7 @@ async fn a_closed_client_says_so_at_once() {
 
 #[tokio::test]
 async fn a_client_whose_last_handle_goes_closes_its_connections() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     drop(cluster);

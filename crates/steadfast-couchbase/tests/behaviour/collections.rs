@@ -8,10 +8,10 @@ use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::{ClusterOptions, ErrorKind};
 use steadfast_wire::{Opcode, Status};
 
-use crate::support::*;
+use crate::fixture::*;
 
 async fn with_collection(nodes: usize) -> TestCluster {
-    let server = server(nodes).await;
+    let server = server(nodes, 1).await;
     server.create_scope(BUCKET, "s").unwrap();
     server.create_collection(BUCKET, "s", "c", 0).unwrap();
     server
@@ -210,7 +210,7 @@ async fn what_a_bucket_never_said_of_its_collections_is_asked_twice_before_it_is
 
 #[tokio::test]
 async fn a_collection_that_is_created_meanwhile_is_found_under_best_effort() {
-    let server = server(2).await;
+    let server = server(2, 1).await;
     let cluster = client_with(&server, best_effort()).await;
     warm(&server, &cluster).await;
     let documents = cluster.bucket(BUCKET).collection("s", "c");

@@ -9,8 +9,8 @@ use steadfast_couchbase::{Cluster, ClusterOptions};
 use steadfast_wire::{Feature, Opcode, Status};
 use tokio::net::TcpListener;
 
+use crate::fixture::*;
 use crate::scripted::{Reply, Scripted, config};
-use crate::support::*;
 
 /// Moves documents, and says whether the client knows where they are before it
 /// asks for any.
@@ -43,7 +43,7 @@ async fn learns_of_a_rebalance(server: &TestCluster, cluster: &Cluster) {
 
 #[tokio::test]
 async fn configs_that_are_pushed_are_fetched() {
-    let server = server(2).await;
+    let server = server(2, 1).await;
     // Nobody would poll in time.
     let options = ClusterOptions::new().config_poll_interval(LONG * 10);
     let cluster = client_with(&server, options).await;
@@ -59,7 +59,7 @@ async fn configs_that_are_pushed_are_fetched() {
 
 #[tokio::test]
 async fn configs_are_polled_where_they_are_not_pushed() {
-    let server = server(2).await;
+    let server = server(2, 1).await;
     server.withhold_feature(Feature::ClustermapChangeNotificationBrief, true);
     server.withhold_feature(Feature::ClustermapChangeNotification, true);
     let options = ClusterOptions::new().config_poll_interval(ms(50));
@@ -72,7 +72,7 @@ async fn configs_are_polled_where_they_are_not_pushed() {
 /// before the next question.
 #[tokio::test]
 async fn a_silent_node_does_not_keep_others_from_being_asked() {
-    let server = server(3).await;
+    let server = server(3, 1).await;
     server.withhold_feature(Feature::ClustermapChangeNotificationBrief, true);
     server.withhold_feature(Feature::ClustermapChangeNotification, true);
     let options = ClusterOptions::new().config_poll_interval(ms(50));
@@ -94,7 +94,7 @@ async fn a_silent_node_does_not_keep_others_from_being_asked() {
 
 #[tokio::test]
 async fn nobody_polls_where_configs_are_pushed() {
-    let server = server(2).await;
+    let server = server(2, 1).await;
     let options = ClusterOptions::new().config_poll_interval(ms(50));
     let cluster = client_with(&server, options).await;
     warm(&server, &cluster).await;

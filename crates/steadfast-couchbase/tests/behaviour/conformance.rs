@@ -19,7 +19,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
-use crate::support::*;
+use crate::fixture::*;
 
 /// A status that only an error map can explain.
 const ODD: Status = Status::from_code(0x0fe1);
@@ -128,7 +128,7 @@ async fn hello_waits_for_authentication_where_that_is_set() {
         opcodes(&first_flight(ClusterOptions::new().hello_after_authentication(true)).await),
         [Opcode::SaslListMechs, Opcode::SaslAuth]
     );
-    let server = server(1).await;
+    let server = server(1, 1).await;
     for after in [false, true] {
         let (string, mut told) = eavesdrop(&server).await;
         let options = ClusterOptions::new().hello_after_authentication(after);
@@ -152,7 +152,7 @@ async fn hello_waits_for_authentication_where_that_is_set() {
 
 #[tokio::test]
 async fn a_server_that_does_not_grant_xerror_has_no_error_map() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     server
         .error_map()
         .set(ODD.code(), odd(Attributes::RETRY_NOW, None));
@@ -170,7 +170,7 @@ async fn a_server_that_does_not_grant_xerror_has_no_error_map() {
 
 #[tokio::test]
 async fn after_a_map_that_cannot_be_read_the_connection_works_without_xerror() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let reason_of_a_lock = async || {
         let cluster = client(&server).await;
         let documents = warm(&server, &cluster).await;
@@ -190,7 +190,7 @@ async fn after_a_map_that_cannot_be_read_the_connection_works_without_xerror() {
 
 #[tokio::test]
 async fn each_connection_goes_by_the_map_of_its_own_node() {
-    let server = server(2).await;
+    let server = server(2, 1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     let nodes = server.nodes();
@@ -214,7 +214,7 @@ async fn each_connection_goes_by_the_map_of_its_own_node() {
 
 #[tokio::test]
 async fn retry_intervals_of_the_map_are_for_the_strategy_that_obeys_them_alone() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let spec = RetrySpec {
         strategy: ErrorMapBackoff::Constant,
         interval: ms(7),
@@ -247,7 +247,7 @@ async fn retry_intervals_of_the_map_are_for_the_strategy_that_obeys_them_alone()
 
 #[tokio::test]
 async fn an_error_tells_the_attributes_that_the_map_gives_its_status() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let attributes = Attributes::TEMP | Attributes::ITEM_ONLY | Attributes::AUTH;
     server.error_map().set(ODD.code(), odd(attributes, None));
     let cluster = client(&server).await;
@@ -263,7 +263,7 @@ async fn an_error_tells_the_attributes_that_the_map_gives_its_status() {
 
 #[tokio::test]
 async fn any_other_problem_with_sasl_is_no_authentication_error() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     for opcode in [Opcode::SaslAuth, Opcode::SaslStep] {
         for status in [
             Status::KeyExists,
@@ -294,7 +294,7 @@ async fn any_other_problem_with_sasl_is_no_authentication_error() {
 #[tokio::test]
 async fn credentials_that_are_accepted_clear_what_was_said_of_the_old_ones_before_the_bucket_opens()
 {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let wrong = Credentials::password("app", "wrong");
     let string = server.connection_string();
     let cluster = Cluster::connect(&string, wrong).await.unwrap();
@@ -318,7 +318,7 @@ async fn credentials_that_are_accepted_clear_what_was_said_of_the_old_ones_befor
 
 #[tokio::test]
 async fn a_breaker_that_is_open_keeps_operations_back_as_a_reason() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let breaker = BreakerOptions::default().volume_threshold(3);
     let options = ClusterOptions::new().circuit_breaker(breaker.sleep_window(LONG));
     let cluster = client_with(&server, options).await;
@@ -349,7 +349,7 @@ async fn a_breaker_that_is_open_keeps_operations_back_as_a_reason() {
 /// cannot be sent shows nothing, and would keep all others back in vain.
 #[tokio::test]
 async fn a_breaker_is_not_asked_for_an_attempt_that_has_no_connection() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let breaker = BreakerOptions::default().volume_threshold(3);
     let breaker = breaker.sleep_window(ms(200)).canary_timeout(LONG);
     let options = best_effort().circuit_breaker(breaker);
@@ -391,7 +391,7 @@ async fn is_made_again<T>(
 
 #[tokio::test]
 async fn observing_by_sequence_number_is_done_again_after_a_cut() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     let written = documents.upsert("k", &1).await.unwrap();
@@ -403,7 +403,7 @@ async fn observing_by_sequence_number_is_done_again_after_a_cut() {
 
 #[tokio::test]
 async fn services_are_asked_again_after_a_cut_if_they_only_read() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let cluster = client(&server).await;
     let on = Fault::on_service;
     for readonly in [true, false] {

@@ -4,7 +4,7 @@ use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::{Cluster, ClusterOptions, Credentials, Error, ErrorKind};
 use steadfast_wire::{Opcode, Status};
 
-use crate::support::*;
+use crate::fixture::*;
 
 const KEY: &str = "a-private-key";
 const VALUE: &str = "a-private-value";
@@ -23,7 +23,7 @@ fn is_discreet(error: &Error) {
 
 #[tokio::test]
 async fn an_ambiguous_timeout_says_what_was_tried_and_what_may_be() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     let _busy = server.fault(
@@ -81,7 +81,7 @@ async fn an_ambiguous_timeout_says_what_was_tried_and_what_may_be() {
 
 #[tokio::test]
 async fn an_authentication_failure_says_who_and_not_with_what() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let wrong = Credentials::password("app", "a-private-password");
     let string = server.connection_string();
     let cluster = Cluster::connect(&string, wrong).await.unwrap();
@@ -111,7 +111,7 @@ async fn an_authentication_failure_says_who_and_not_with_what() {
 
 #[tokio::test]
 async fn what_the_server_says_is_in_the_error() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     let refused = Fault::on(Opcode::Set).times(1);
@@ -130,7 +130,7 @@ async fn what_the_server_says_is_in_the_error() {
 
 #[tokio::test]
 async fn keys_are_shown_if_asked_for_and_values_never() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let options = ClusterOptions::new().unredacted_keys(true);
     let cluster = client_with(&server, options).await;
     let documents = warm(&server, &cluster).await;
@@ -153,7 +153,7 @@ async fn keys_are_shown_if_asked_for_and_values_never() {
 
 #[tokio::test]
 async fn an_operation_that_makes_no_sense_is_refused_before_anything_is_sent() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     let asked = server.fault(Fault::on(Opcode::Set).pass());

@@ -10,8 +10,8 @@ use steadfast_wire::{Opcode, Status};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
+use crate::fixture::*;
 use crate::scripted::{Reply, Scripted, config, frame_of};
-use crate::support::*;
 
 /// An operation against a server that is of no use ends at its deadline, and the
 /// server is not dialled all the time.

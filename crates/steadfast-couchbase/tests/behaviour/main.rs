@@ -1,8 +1,8 @@
-//! How the client behaves against a real cluster on real sockets, and against
-//! servers that are not what they say.
+//! Behaviour of the client against a cluster on real sockets, and against hostile
+//! servers.
 //!
-//! One binary, since linking takes longer than running. Tests wait for
-//! conditions; where an operation has to run out of time, its time is short.
+//! One binary, because linking takes longer than running. Tests wait for
+//! conditions; where an operation must time out, its timeout is short.
 #![allow(
     missing_docs,
     clippy::unwrap_used,
@@ -16,10 +16,13 @@ mod collections;
 mod configs;
 mod conformance;
 mod errors;
+mod first_steps;
+#[path = "../fixture/mod.rs"]
+mod fixture;
 mod hostile;
+mod readiness;
 mod routing;
 mod scripted;
 mod sockets;
 mod statuses;
 mod storm;
-mod support;

@@ -6,11 +6,11 @@ use steadfast_couchbase::options::VbucketRetry;
 use steadfast_couchbase::{ClusterOptions, ErrorKind};
 use steadfast_wire::{Opcode, Status};
 
-use crate::support::*;
+use crate::fixture::*;
 
 #[tokio::test]
 async fn not_my_vbucket_never_surfaces_and_is_named_by_the_timeout() {
-    let server = server(2).await;
+    let server = server(2, 1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     let refused = server.fault(Fault::on(Opcode::Set).answer(Status::NotMyVbucket));
@@ -36,7 +36,7 @@ async fn not_my_vbucket_never_surfaces_and_is_named_by_the_timeout() {
 
 #[tokio::test]
 async fn the_delay_of_rfc_0005_can_be_had() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let options = ClusterOptions::new().vbucket_retry(VbucketRetry::Fixed(ms(30)));
     let cluster = client_with(&server, options).await;
     let documents = warm(&server, &cluster).await;
@@ -52,7 +52,7 @@ async fn the_delay_of_rfc_0005_can_be_had() {
 
 #[tokio::test]
 async fn an_operation_that_saw_no_refusal_stays_on_the_current_map() {
-    let server = server(2).await;
+    let server = server(2, 1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     let (_, rebalance) = server.begin_rebalance_in().await.unwrap();
@@ -69,7 +69,7 @@ async fn an_operation_that_saw_no_refusal_stays_on_the_current_map() {
 
 #[tokio::test]
 async fn after_a_refusal_it_goes_to_the_forward_node_and_waits_there() {
-    let server = server(2).await;
+    let server = server(2, 1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     let (_, rebalance) = server.begin_rebalance_in().await.unwrap();
@@ -97,7 +97,7 @@ async fn after_a_refusal_it_goes_to_the_forward_node_and_waits_there() {
 
 #[tokio::test]
 async fn two_nodes_that_point_at_each_other_do_not_make_it_spin() {
-    let server = server(3).await;
+    let server = server(3, 1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     let leaving = server.nodes()[2];
@@ -113,7 +113,7 @@ async fn two_nodes_that_point_at_each_other_do_not_make_it_spin() {
 
 #[tokio::test]
 async fn a_moved_vbucket_is_found_at_its_new_node_without_a_wait() {
-    let server = server(2).await;
+    let server = server(2, 1).await;
     let options = ClusterOptions::new().config_push(false);
     let cluster = client_with(&server, options).await;
     let documents = warm(&server, &cluster).await;

@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use crate::support::*;
+use crate::fixture::*;
 
 /// What the script says to a request.
 pub(crate) enum Reply {

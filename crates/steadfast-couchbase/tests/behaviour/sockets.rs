@@ -11,12 +11,12 @@ use steadfast_couchbase::{ClusterOptions, ErrorKind};
 use steadfast_wire::{Opcode, Status};
 use tokio::sync::Notify;
 
+use crate::fixture::*;
 use crate::scripted::{Reply, Scripted};
-use crate::support::*;
 
 #[tokio::test]
 async fn when_a_socket_closes_gets_in_flight_are_retried_and_writes_fail_as_ambiguous() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     let held = server.fault(Fault::on_anything().key_prefix("held").hold());
@@ -66,7 +66,7 @@ async fn when_a_socket_closes_gets_in_flight_are_retried_and_writes_fail_as_ambi
 
 #[tokio::test]
 async fn each_way_to_cut_a_write_is_ambiguous_and_it_is_applied_at_most_once() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     let on = || Fault::on(Opcode::Add).times(1);
@@ -89,7 +89,7 @@ async fn each_way_to_cut_a_write_is_ambiguous_and_it_is_applied_at_most_once() {
 
 #[tokio::test]
 async fn each_way_to_cut_a_get_is_survived() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     documents.upsert("k", &7).await.unwrap();
@@ -110,7 +110,7 @@ async fn each_way_to_cut_a_get_is_survived() {
 
 #[tokio::test]
 async fn a_connection_with_as_much_in_flight_as_is_allowed_makes_others_back_off() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let options = ClusterOptions::new().max_in_flight(1);
     let cluster = client_with(&server, options).await;
     let documents = warm(&server, &cluster).await;
@@ -194,7 +194,7 @@ async fn an_operation_that_holds_a_connection_which_closes_goes_elsewhere() {
 
 #[tokio::test]
 async fn a_crashed_node_that_comes_back_is_found_again() {
-    let server = server(2).await;
+    let server = server(2, 1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     let node = server.nodes()[1];
@@ -221,7 +221,7 @@ async fn a_crashed_node_that_comes_back_is_found_again() {
 
 #[tokio::test]
 async fn a_silent_node_costs_its_operations_their_deadline_and_no_other_s() {
-    let server = server(2).await;
+    let server = server(2, 1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     let nodes = server.nodes();
@@ -289,7 +289,7 @@ async fn what_was_not_written_when_the_socket_closed_is_retried_all_of_it() {
 
 #[tokio::test]
 async fn with_several_connections_to_a_node_each_vbucket_keeps_to_one_and_any_will_do() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let options = ClusterOptions::new().kv_connections(3);
     let cluster = client_with(&server, options).await;
     let documents = warm(&server, &cluster).await;

@@ -14,7 +14,7 @@ use steadfast_couchbase::{Collection, DurabilityLevel, Error, ErrorKind};
 use steadfast_wire::error_map::{Attributes, ErrorDefinition, ErrorMapBackoff, RetrySpec};
 use steadfast_wire::{Opcode, Status};
 
-use crate::support::*;
+use crate::fixture::*;
 
 const RETRIED: [(Status, &str, ErrorKind); 4] = [
     (Status::Locked, "KV_LOCKED", ErrorKind::DocumentLocked),
@@ -37,7 +37,7 @@ const RETRIED: [(Status, &str, ErrorKind); 4] = [
 
 #[tokio::test]
 async fn statuses_that_say_not_now_are_retried_whether_idempotent_or_not() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     for (status, _, _) in RETRIED {
@@ -56,7 +56,7 @@ async fn statuses_that_say_not_now_are_retried_whether_idempotent_or_not() {
 
 #[tokio::test]
 async fn statuses_that_say_not_now_until_the_deadline_end_in_an_unambiguous_timeout() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     let write = async |(status, reason, _): (Status, &str, ErrorKind)| {
@@ -82,7 +82,7 @@ async fn statuses_that_say_not_now_until_the_deadline_end_in_an_unambiguous_time
 
 #[tokio::test]
 async fn strict_fail_fast_refuses_them_all_with_the_kind_of_the_status() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     for (status, reason, kind) in RETRIED {
@@ -101,7 +101,7 @@ async fn strict_fail_fast_refuses_them_all_with_the_kind_of_the_status() {
 
 #[tokio::test]
 async fn a_mutation_that_runs_out_of_time_in_flight_is_ambiguous_and_a_get_is_not() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     let held = server.fault(Fault::on(Opcode::Set).key("k").hold());
@@ -125,7 +125,7 @@ async fn a_mutation_that_runs_out_of_time_in_flight_is_ambiguous_and_a_get_is_no
 
 #[tokio::test]
 async fn a_document_that_stays_locked_is_an_unambiguous_timeout_for_that_reason_alone() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     documents.upsert("k", &1).await.unwrap();
@@ -152,7 +152,7 @@ async fn a_document_that_stays_locked_is_an_unambiguous_timeout_for_that_reason_
 
 #[tokio::test]
 async fn a_write_behind_a_durable_one_that_is_not_finished_waits_for_it() {
-    let server = server(2).await;
+    let server = server(2, 1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     let key = key_on(&server, server.nodes()[0]);
@@ -187,7 +187,7 @@ fn last_connection(server: &TestCluster) -> u64 {
 
 #[tokio::test]
 async fn statuses_that_end_a_connection_end_it_and_the_next_operation_finds_another() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     for (status, kind) in [
@@ -225,7 +225,7 @@ const ODD: u16 = 0x0fe0;
 async fn with_odd_status(
     definition: ErrorDefinition,
 ) -> (TestCluster, steadfast_couchbase::Cluster) {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     server.error_map().set(ODD, definition);
     let cluster = client(&server).await;
     (server, cluster)
@@ -294,7 +294,7 @@ async fn an_unknown_status_without_a_retry_attribute_fails_at_once() {
 
 #[tokio::test]
 async fn a_status_that_is_on_no_map_fails_at_once_and_keeps_the_connection() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let cluster = client(&server).await;
     let documents = warm(&server, &cluster).await;
     let before = last_connection(&server);
@@ -343,7 +343,7 @@ async fn the_map_says_which_unknown_statuses_want_a_new_config() {
 
 #[tokio::test]
 async fn statuses_that_the_client_knows_never_consult_the_map() {
-    let server = server(1).await;
+    let server = server(1, 1).await;
     let wrong = definition("WRONG", Attributes::RETRY_NOW);
     server.error_map().set(Status::KeyNotFound.code(), wrong);
     let cluster = client(&server).await;
@@ -358,7 +358,7 @@ async fn statuses_that_the_client_knows_never_consult_the_map() {
 #[tokio::test]
 async fn an_answer_that_nobody_asked_for_closes_the_connection() {
     for garble in [Garble::Opaque, Garble::Magic] {
-        let server = server(1).await;
+        let server = server(1, 1).await;
         let cluster = client(&server).await;
         let documents = warm(&server, &cluster).await;
         documents.upsert("k", &1).await.unwrap();
@@ -384,7 +384,7 @@ async fn an_answer_that_nobody_asked_for_closes_the_connection() {
 #[tokio::test]
 async fn a_damaged_answer_costs_its_operation_and_not_the_client() {
     for garble in [Garble::Length, Garble::Body] {
-        let server = server(1).await;
+        let server = server(1, 1).await;
         let cluster = client(&server).await;
         let documents = warm(&server, &cluster).await;
         documents.upsert("k", &"some text").await.unwrap();

@@ -12,7 +12,7 @@ use steadfast_couchbase::collection::Raw;
 use steadfast_couchbase::{Collection, Error, ErrorKind};
 use tokio::task::JoinHandle;
 
-use crate::support::*;
+use crate::fixture::*;
 
 /// What became of a write, by its key.
 type Outcomes = Vec<(String, Result<(), Error>)>;

@@ -9,7 +9,7 @@ use steadfast_couchbase::{Collection, Error, ErrorKind};
 
 use steadfast_wire::Opcode;
 
-use crate::scene::{Scene, is};
+use crate::fixture::{Scene, is};
 
 const HOUR: Duration = Duration::from_secs(3600);
 

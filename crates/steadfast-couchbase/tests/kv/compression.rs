@@ -7,7 +7,7 @@ use steadfast_couchbase::options::Compression;
 use steadfast_wire::error_map::{Attributes, ErrorDefinition};
 use steadfast_wire::{Datatype, Feature, Opcode, Status};
 
-use crate::scene::{Scene, server};
+use crate::fixture::{Scene, server};
 
 fn dull() -> String {
     "a".repeat(5000)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use steadfast_couchbase::ErrorKind;
 
-use crate::scene::{Scene, is};
+use crate::fixture::{Scene, is};
 
 #[tokio::test]
 async fn a_counter_counts_up_and_down_and_stops_at_zero() {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use steadfast_couchbase::ErrorKind;
 use steadfast_couchbase::collection::{Format, Raw};
 
-use crate::scene::{Scene, is, server};
+use crate::fixture::{Scene, is, server};
 
 #[tokio::test]
 async fn a_document_is_inserted_read_replaced_and_removed() {

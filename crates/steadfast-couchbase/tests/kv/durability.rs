@@ -11,7 +11,7 @@ use steadfast_couchbase::collection::MutateInSpec;
 use steadfast_couchbase::{ClusterOptions, DurabilityLevel, ErrorKind};
 use steadfast_wire::{Feature, Opcode, Status};
 
-use crate::scene::{Scene, is, server};
+use crate::fixture::{Scene, is, server};
 
 const LEVELS: [DurabilityLevel; 3] = [
     DurabilityLevel::Majority,

@@ -9,7 +9,7 @@ use steadfast_couchbase::{ClusterOptions, ErrorKind, ErrorMapDirected};
 use steadfast_wire::error_map::{Attributes, ErrorDefinition, ErrorMapBackoff, RetrySpec};
 use steadfast_wire::{Opcode, Status};
 
-use crate::scene::{Scene, is, reasons, server};
+use crate::fixture::{Scene, is, reasons, server};
 
 const NEW: u16 = 0xfff0;
 

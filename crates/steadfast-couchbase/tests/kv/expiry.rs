@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use steadfast_couchbase::ErrorKind;
 use steadfast_couchbase::collection::Expiry;
 
-use crate::scene::{Scene, is};
+use crate::fixture::{Scene, is};
 
 const HOUR: Duration = Duration::from_secs(3600);
 

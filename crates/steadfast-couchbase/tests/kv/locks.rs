@@ -5,7 +5,7 @@ use std::time::Duration;
 use steadfast::{BestEffort, StrategyExt};
 use steadfast_couchbase::ErrorKind;
 
-use crate::scene::{Scene, is, quickly_then_never, reasons};
+use crate::fixture::{Scene, is, quickly_then_never, reasons};
 
 const LOCK: Duration = Duration::from_secs(10);
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use steadfast_couchbase::ErrorKind;
 use steadfast_couchbase::collection::{LookupInSpec as Spec, MutateInSpec, Raw};
 
-use crate::scene::{Scene, is};
+use crate::fixture::{Scene, is};
 
 async fn scene() -> Scene {
     let scene = Scene::simple().await;

@@ -10,10 +10,11 @@ mod documents;
 mod durability;
 mod error_map;
 mod expiry;
+#[path = "../fixture/mod.rs"]
+mod fixture;
 mod locks;
 mod lookups;
 mod mutations;
 mod observing;
 mod replicas;
 mod retries;
-mod scene;

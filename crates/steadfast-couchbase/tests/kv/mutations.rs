@@ -8,7 +8,7 @@ use steadfast_couchbase::collection::{
 };
 use steadfast_couchbase::{DurabilityLevel, ErrorKind};
 
-use crate::scene::{Scene, is};
+use crate::fixture::{Scene, is};
 
 async fn scene() -> Scene {
     let scene = Scene::simple().await;

@@ -4,7 +4,7 @@ use steadfast_cluster::NodeId;
 use steadfast_cluster::topology::Hold;
 use steadfast_couchbase::ErrorKind;
 
-use crate::scene::{Scene, is};
+use crate::fixture::{Scene, is};
 
 #[tokio::test]
 async fn a_write_is_seen_to_arrive_on_active_and_replica() {

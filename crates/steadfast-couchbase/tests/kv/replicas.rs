@@ -8,7 +8,7 @@ use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::{ClusterOptions, ErrorKind};
 use steadfast_wire::{Opcode, Status};
 
-use crate::scene::{Scene, is, reasons};
+use crate::fixture::{Scene, is, reasons};
 
 #[tokio::test]
 async fn each_copy_can_be_read_alone() {

@@ -11,7 +11,7 @@ use steadfast_couchbase::collection::{LookupInSpec, MutateInSpec};
 use steadfast_couchbase::{Collection, ErrorKind, KvOperation, Result};
 use steadfast_wire::Status;
 
-use crate::scene::{Scene, is, quickly_then_never, reasons};
+use crate::fixture::{Scene, is, quickly_then_never, reasons};
 
 /// RFC 0049, "Response Code Retry List", but for what is always retried.
 const LIST: [(Status, &str); 4] = [

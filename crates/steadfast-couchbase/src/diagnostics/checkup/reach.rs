@@ -116,7 +116,7 @@ pub(super) async fn secure(
 ) -> Result<(Finding, Option<Io>), ConfigError> {
     if !checkup.string.is_tls() {
         let why = "not asked for; documents are sent unencrypted (couchbases:// asks for TLS)";
-        return Ok((Finding::not_tried("TLS", why), Some(Io::Plain(socket))));
+        return Ok((Finding::not_tried("TLS", why), Some(Io::Left(socket))));
     }
     let limit = checkup.options.connect_timeout;
     let config = tls::client_config(&checkup.options.tls, &checkup.credentials)?;
@@ -133,7 +133,7 @@ pub(super) async fn secure(
             };
             let mut finding = Finding::works("TLS", format!("{version}{verified}"));
             finding.certificate = shown(&stream);
-            Ok((finding, Some(Io::Tls(Box::new(stream)))))
+            Ok((finding, Some(Io::Right(Box::new(stream)))))
         }
         Err(error) => {
             let mut finding = Finding::fails("TLS", error.to_string(), untrusted(&error));

@@ -1,64 +1,69 @@
 //! One connection to one node: one reader, one writer, many operations in flight.
 //!
-//! The connection is owned by a task ([`task`]), never by the future of a
-//! caller. A caller writes its frame into a shared buffer, takes a [`Ticket`]
-//! and waits for the answer; the task hands the buffer to the socket and the
-//! answers to the tickets. So many operations share one system call, and a
-//! caller that goes away disturbs nobody.
+//! A task ([`task`]) owns the connection, never the future of a caller. A caller
+//! writes its frame into a shared buffer and awaits a [`Ticket`]. The task writes
+//! the buffer to the socket and hands responses to the tickets. So many operations
+//! share one system call, and a dropped caller affects no other.
 //!
-//! Two things are kept exactly, because retries depend on them:
+//! Retries depend on two exact facts:
 //!
-//! - *How far an operation came.* The stream has positions, each operation
-//!   knows where its first byte is, and the task knows up to where bytes were
-//!   handed to the socket. Before that the operation is not sent, after it it
-//!   is in flight. One that ends early and is not sent is cut out of the stream,
-//!   so that it cannot be sent later.
-//! - *Which answer belongs to whom.* An opaque names a slot and its generation.
-//!   An answer to an opaque that nobody has is a broken stream, and closes the
-//!   connection. A slot whose caller went away is kept until its answer came.
+//! - *Whether an operation was sent.* The stream has positions. Each operation
+//!   knows the position of its first byte, and the task knows how far the stream
+//!   was handed to the socket. Before that position the operation is not sent,
+//!   after it the operation is in flight. An operation that ends unsent is cut out
+//!   of the stream, so that it cannot be sent later.
+//! - *Which operation a response belongs to.* An opaque names a slot and its
+//!   generation. A response to an unknown opaque breaks the protocol and closes the
+//!   connection. The slot of a dropped caller is kept until its response arrives.
 //!
-//! Deadlines of operations in flight are kept here too, with one timer for all
-//! of them: a timer for each operation would cost as much as the operation.
+//! The connection also keeps the deadlines, with one timer for all operations: a
+//! timer per operation would cost as much as the operation.
 
-mod io;
 mod state;
 mod task;
-mod ticket;
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::BytesMut;
-pub(crate) use io::Io;
 use parking_lot::Mutex;
+pub(crate) use state::MAX_IN_FLIGHT;
 use state::State;
-pub(crate) use task::{Events, Task};
-pub(crate) use ticket::{NoResponse, Ticket};
-
 use steadfast_wire::error_map::ErrorMap;
 use steadfast_wire::hello::FeatureSet;
-use steadfast_wire::{EncodeError, Feature, Opcode};
+use steadfast_wire::{EncodeError, Feature, Frame, Opcode};
+pub(crate) use task::{Events, Task};
+use tokio::net::TcpStream;
+use tokio_rustls::client::TlsStream;
+use tokio_util::either::Either;
 
-/// The sending end of a connection, shared by all who use it.
+/// A socket, without TLS or with it.
+pub(crate) type Io = Either<TcpStream, Box<TlsStream<TcpStream>>>;
+
+/// The sending end of a connection, shared by all callers.
 pub(crate) struct Connection {
     /// The node, as `host:port`.
     pub(crate) peer: Arc<str>,
     /// This end, as `host:port`.
     pub(crate) local: Arc<str>,
-    /// What both ends agreed on.
+    /// The negotiated features.
     pub(crate) features: FeatureSet,
-    /// What the server says of statuses, for this connection alone (D26).
+    /// The server's error map, which is valid for this connection only (decision
+    /// D26 in docs/decisions.md).
     pub(crate) error_map: Option<Arc<ErrorMap>>,
     state: Mutex<State>,
     limits: Limits,
 }
 
-/// How much may be under way.
+/// Limits of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Operations without an answer.
+    /// Operations without a response.
     pub(crate) in_flight: usize,
-    /// Bytes that the socket did not take yet.
+    /// Bytes that the socket has not accepted yet.
     pub(crate) unsent_bytes: usize,
 }
 
@@ -71,7 +76,7 @@ impl Default for Limits {
     }
 }
 
-/// Why an operation was not taken. Nothing of it was sent.
+/// Why an operation was not accepted. Nothing of it was sent.
 #[derive(Debug)]
 pub(crate) enum SubmitError {
     /// The connection is closed.
@@ -91,8 +96,7 @@ pub(crate) enum CloseReason {
     NotNeeded,
     /// The peer, or the network, ended it.
     Lost(String),
-    /// The peer broke the protocol, or an answer says that the connection is
-    /// of no use any more.
+    /// The peer broke the protocol, or a response made the connection unusable.
     Invalid(String),
 }
 
@@ -113,7 +117,7 @@ impl Connection {
         })
     }
 
-    /// Takes an operation: `encode` appends its frame, with the opaque given.
+    /// Accepts an operation. `encode` appends its frame, with the given opaque.
     pub(crate) fn submit(
         &self,
         opcode: Opcode,
@@ -127,10 +131,14 @@ impl Connection {
         if let Some(waker) = waker {
             waker.wake();
         }
-        Ok(Ticket::new(self, opaque))
+        Ok(Ticket {
+            connection: self,
+            opaque,
+            done: false,
+        })
     }
 
-    /// Closes the connection. Operations that are under way end as what they are.
+    /// Closes the connection. Every operation ends as sent or not sent.
     pub(crate) fn close(&self, why: CloseReason) {
         let mut state = self.state.lock();
         state.close(why);
@@ -141,7 +149,7 @@ impl Connection {
         }
     }
 
-    /// Takes no more operations, and closes when those under way are answered.
+    /// Accepts no more operations, and closes when all responses have arrived.
     pub(crate) fn drain(&self) {
         let mut state = self.state.lock();
         state.draining = true;
@@ -152,30 +160,78 @@ impl Connection {
         }
     }
 
-    /// Whether it takes operations.
+    /// Returns whether it accepts operations.
     pub(crate) fn is_open(&self) -> bool {
         self.state.lock().is_open()
     }
 
-    /// Whether an operation got an answer through it, whatever that said.
+    /// Returns whether any operation got a response through it.
     pub(crate) fn has_served(&self) -> bool {
         self.state.lock().has_served()
     }
 
-    /// An answer comes.
+    /// Delivers a response.
     #[cfg(test)]
-    pub(crate) fn deliver(&self, answer: steadfast_wire::Frame) {
+    pub(crate) fn deliver(&self, answer: Frame) {
         let _ = self.state.lock().deliver(answer);
     }
 
-    /// How many operations are without an answer, those included whose callers
-    /// went away.
+    /// The number of operations without a response, including dropped ones.
     pub(crate) fn in_flight(&self) -> usize {
         self.state.lock().in_flight()
     }
 
     pub(crate) fn has(&self, feature: Feature) -> bool {
         self.features.contains(feature)
+    }
+}
+
+/// An operation that a connection has accepted. Completes with its response.
+///
+/// Cancel-safe: dropping it abandons the operation. What was not sent is never
+/// sent; otherwise the late response is dropped.
+pub(crate) struct Ticket<'a> {
+    connection: &'a Connection,
+    opaque: u32,
+    done: bool,
+}
+
+/// Why there is no response. `sent` tells whether the server may have received the
+/// operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoResponse {
+    /// The connection was closed.
+    Closed { sent: bool, by_user: bool },
+    /// The deadline passed. The response may still come.
+    TimedOut { sent: bool },
+}
+
+impl Ticket<'_> {
+    pub(crate) fn opaque(&self) -> u32 {
+        self.opaque
+    }
+}
+
+impl Future for Ticket<'_> {
+    type Output = Result<Frame, NoResponse>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let fetched = self.connection.state.lock().fetch(self.opaque, cx.waker());
+        match fetched {
+            Some(answer) => {
+                self.done = true;
+                Poll::Ready(answer)
+            }
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for Ticket<'_> {
+    fn drop(&mut self) {
+        if !self.done {
+            self.connection.state.lock().abandon(self.opaque);
+        }
     }
 }
 

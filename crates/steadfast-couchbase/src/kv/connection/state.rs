@@ -1,5 +1,5 @@
-//! What callers and the connection's task share: the frames to send, and who
-//! waits for which answer.
+//! State shared by callers and the connection's task: the frames to send, and the
+//! operations that wait for a response.
 
 use std::task::Waker;
 use std::time::Instant;
@@ -8,14 +8,18 @@ use bytes::BytesMut;
 use slab::Slab;
 use steadfast_wire::{EncodeError, Frame, Opcode};
 
-use super::ticket::NoResponse;
-use super::{CloseReason, Limits, SubmitError};
+use super::{CloseReason, Limits, NoResponse, SubmitError};
 
-/// An opaque is the place of a slot in these bits, and its generation in the rest.
-const PLACE_BITS: u32 = 20;
-const PLACES: u32 = (1 << PLACE_BITS) - 1;
+/// An opaque has the index of a slot in these bits, and its generation in the rest.
+const INDEX_BITS: u32 = 20;
 
-/// Room for so many operations is kept when there are none.
+/// The largest number of operations in flight: one for each index but one.
+pub(crate) const MAX_IN_FLIGHT: u32 = (1 << INDEX_BITS) - 1;
+
+/// The mask of the index.
+const INDEX_MASK: u32 = MAX_IN_FLIGHT;
+
+/// The number of slots whose memory is kept when all are empty.
 const KEPT_SLOTS: usize = 4096;
 
 #[derive(Default)]
@@ -26,17 +30,17 @@ pub(super) struct State {
     out_start: u64,
     /// Frames that the task has taken and not handed on completely.
     taken_bytes: usize,
-    /// Up to where the stream was handed to the socket.
+    /// The position up to which the stream was handed to the socket.
     handed: u64,
-    /// Up to where it is being handed to the socket at this moment.
+    /// The position up to which it is being handed to the socket right now.
     handing: u64,
-    /// Parts of the stream that are not to be sent any more, in order.
+    /// Parts of the stream that must not be sent, in order.
     cuts: Vec<(u64, u64)>,
     slots: Slab<Slot>,
     generation: u32,
-    /// The least deadline that an operation in flight may have.
+    /// A lower bound of all deadlines.
     earliest: Option<Instant>,
-    /// The task's, while it sleeps.
+    /// The task's waker, while it sleeps.
     waker: Option<Waker>,
     served: bool,
     pub(super) draining: bool,
@@ -46,32 +50,32 @@ pub(super) struct State {
 struct Slot {
     opaque: u32,
     opcode: Opcode,
-    /// Where its frame begins and ends in the stream.
+    /// The positions of its frame in the stream.
     start: u64,
     end: u64,
     deadline: Option<Instant>,
-    answer: Answer,
+    reply: Reply,
 }
 
-enum Answer {
-    /// Not there yet. The waker is the caller's, once it waits.
+enum Reply {
+    /// Not received yet. The waker is the caller's, once it waits.
     Awaited(Option<Waker>),
-    /// Here, for the caller to fetch.
-    Here(Frame),
-    /// The caller is told so instead. The flag says whether the answer may come
-    /// nevertheless, and must then not be taken for another's.
+    /// Received, for the caller to fetch.
+    Received(Frame),
+    /// The caller gets this instead. The flag tells whether the response may still
+    /// come, so that the slot must stay reserved for it.
     Ended(NoResponse, bool),
-    /// Not there yet, and nobody waits for it.
+    /// Not received yet, and the caller was dropped.
     Unwanted,
 }
 
-/// What became of an answer that the task brought.
+/// The receiver of a response.
 pub(super) enum Delivered {
-    /// Somebody waits for it.
+    /// A caller waits for it.
     ToCaller(Option<Waker>),
-    /// Nobody waits for it any longer.
-    ToNobody(Frame),
-    /// Nobody ever asked for it.
+    /// Its caller was dropped or timed out.
+    Orphaned(Frame),
+    /// No operation has its opaque.
     Unknown,
 }
 
@@ -86,16 +90,16 @@ impl State {
         if !self.is_open() {
             return Err(SubmitError::Closed);
         }
-        if self.slots.len() >= limits.in_flight.min(PLACES as usize)
+        if self.slots.len() >= limits.in_flight.min(MAX_IN_FLIGHT as usize)
             || self.out.len() + self.taken_bytes > limits.unsent_bytes
         {
             return Err(SubmitError::Full);
         }
         let entry = self.slots.vacant_entry();
-        // A place is at most what the limit allows, so it fits its bits. The
-        // generation makes an answer that comes twice one that nobody asked for.
+        // The index is less than the limit, so it fits its bits. The generation
+        // makes a duplicate response one to an unknown opaque.
         self.generation = self.generation.wrapping_add(1);
-        let opaque = entry.key() as u32 | self.generation << PLACE_BITS;
+        let opaque = entry.key() as u32 | self.generation << INDEX_BITS;
         let start = self.out_start + self.out.len() as u64;
         encode(opaque, &mut self.out).map_err(SubmitError::Unencodable)?;
         entry.insert(Slot {
@@ -104,7 +108,7 @@ impl State {
             start,
             end: self.out_start + self.out.len() as u64,
             deadline,
-            answer: Answer::Awaited(None),
+            reply: Reply::Awaited(None),
         });
         if let Some(deadline) = deadline
             && self.earliest.is_none_or(|earliest| deadline < earliest)
@@ -114,13 +118,13 @@ impl State {
         Ok(opaque)
     }
 
-    /// The task's waker, if it sleeps. Taken, so that it is woken once.
+    /// Takes the task's waker, so that it is woken once.
     #[inline]
     pub(super) fn take_waker(&mut self) -> Option<Waker> {
         self.waker.take()
     }
 
-    /// The task goes to sleep.
+    /// Registers the waker of the task before it sleeps.
     pub(super) fn sleep(&mut self, waker: &Waker) {
         match &mut self.waker {
             Some(sleeping) => sleeping.clone_from(waker),
@@ -136,8 +140,8 @@ impl State {
         self.out.len()
     }
 
-    /// Swaps the frames to send for an empty buffer. Returns where in the stream
-    /// they begin.
+    /// Swaps the frames to send for an empty buffer. Returns their position in the
+    /// stream.
     pub(super) fn take_out(&mut self, empty: &mut BytesMut) -> u64 {
         debug_assert!(empty.is_empty());
         std::mem::swap(&mut self.out, empty);
@@ -147,20 +151,20 @@ impl State {
         start
     }
 
-    /// Everything taken was handed on.
+    /// Records that everything taken was handed to the socket.
     pub(super) fn all_handed(&mut self) {
         self.taken_bytes = 0;
         let handed = self.handed;
         self.cuts.retain(|(_, end)| *end > handed);
     }
 
-    /// The stream was handed to the socket up to here.
+    /// Records how far the stream was handed to the socket.
     pub(super) fn set_handed(&mut self, position: u64) {
         (self.handed, self.handing) = (position, position);
     }
 
-    /// What of the stream from `position` on comes next: how much is to be
-    /// skipped, then how much is about to be handed to the socket.
+    /// Returns how many bytes after `position` to skip, and how many to hand to the
+    /// socket then.
     pub(super) fn begin_piece(&mut self, position: u64, end: u64) -> (u64, u64) {
         let (skip, len) = self.next_piece(position, end);
         self.handing = position + skip + len;
@@ -171,7 +175,7 @@ impl State {
         let mut from = position;
         for (cut_start, cut_end) in &self.cuts {
             if from >= end {
-                // What comes now is cut out of frames that are not taken yet.
+                // The remaining cuts are in frames that are not taken yet.
                 break;
             }
             if *cut_end <= from {
@@ -186,92 +190,91 @@ impl State {
         (from - position, end - from)
     }
 
-    /// An answer came.
+    /// Stores a response for its caller.
     pub(super) fn deliver(&mut self, frame: Frame) -> Delivered {
-        let place = (frame.opaque() & PLACES) as usize;
-        let Some(slot) = self.slots.get_mut(place) else {
+        let index = (frame.opaque() & INDEX_MASK) as usize;
+        let Some(slot) = self.slots.get_mut(index) else {
             return Delivered::Unknown;
         };
         if slot.opaque != frame.opaque() || slot.opcode != frame.opcode() {
             return Delivered::Unknown;
         }
-        // Configs are asked for by the client itself, of every connection.
+        // The client itself fetches configs on every connection.
         self.served |= slot.opcode != Opcode::GetClusterConfig;
-        match &mut slot.answer {
-            Answer::Awaited(waker) => {
+        match &mut slot.reply {
+            Reply::Awaited(waker) => {
                 let waker = waker.take();
-                slot.answer = Answer::Here(frame);
+                slot.reply = Reply::Received(frame);
                 Delivered::ToCaller(waker)
             }
-            Answer::Unwanted => {
-                self.remove(place);
-                Delivered::ToNobody(frame)
+            Reply::Unwanted => {
+                self.remove(index);
+                Delivered::Orphaned(frame)
             }
-            // The same opaque was answered twice before the caller fetched the
-            // first.
-            Answer::Here(_) => Delivered::Unknown,
-            // It comes after its time; its caller has not noticed yet.
-            Answer::Ended(_, may_come) => {
+            // A duplicate response, before the caller fetched the first.
+            Reply::Received(_) => Delivered::Unknown,
+            // It is late, and its caller has not noticed the timeout yet.
+            Reply::Ended(_, may_come) => {
                 *may_come = false;
-                Delivered::ToNobody(frame)
+                Delivered::Orphaned(frame)
             }
         }
     }
 
-    /// The caller fetches its answer, or leaves its waker.
+    /// Returns the caller's response, or registers its waker.
     pub(super) fn fetch(
         &mut self,
         opaque: u32,
         waker: &Waker,
     ) -> Option<Result<Frame, NoResponse>> {
-        let place = (opaque & PLACES) as usize;
-        let slot = self.slots.get_mut(place)?;
-        match &mut slot.answer {
-            Answer::Awaited(Some(waiting)) if waiting.will_wake(waker) => None,
-            Answer::Awaited(waiting) => {
+        let index = (opaque & INDEX_MASK) as usize;
+        let slot = self.slots.get_mut(index)?;
+        match &mut slot.reply {
+            Reply::Awaited(Some(waiting)) if waiting.will_wake(waker) => None,
+            Reply::Awaited(waiting) => {
                 *waiting = Some(waker.clone());
                 None
             }
-            Answer::Ended(ended, may_come) => {
+            Reply::Ended(ended, may_come) => {
                 let (ended, may_come) = (*ended, *may_come);
                 if may_come {
-                    slot.answer = Answer::Unwanted;
+                    slot.reply = Reply::Unwanted;
                 } else {
-                    self.remove(place);
+                    self.remove(index);
                 }
                 Some(Err(ended))
             }
-            Answer::Here(_) => match self.remove(place).answer {
-                Answer::Here(frame) => Some(Ok(frame)),
-                Answer::Awaited(_) | Answer::Ended(..) | Answer::Unwanted => None,
+            Reply::Received(_) => match self.remove(index).reply {
+                Reply::Received(frame) => Some(Ok(frame)),
+                Reply::Awaited(_) | Reply::Ended(..) | Reply::Unwanted => None,
             },
-            Answer::Unwanted => None,
+            Reply::Unwanted => None,
         }
     }
 
-    /// The caller goes away.
+    /// Abandons an operation whose caller was dropped.
     pub(super) fn abandon(&mut self, opaque: u32) {
-        let place = (opaque & PLACES) as usize;
-        let Some(slot) = self.slots.get_mut(place) else {
+        let index = (opaque & INDEX_MASK) as usize;
+        let Some(slot) = self.slots.get_mut(index) else {
             return;
         };
-        let gone = match slot.answer {
-            Answer::Awaited(_) => slot.start >= self.handing,
-            Answer::Here(_) => true,
-            Answer::Ended(_, may_come) => !may_come,
-            Answer::Unwanted => false,
+        let gone = match slot.reply {
+            Reply::Awaited(_) => slot.start >= self.handing,
+            Reply::Received(_) => true,
+            Reply::Ended(_, may_come) => !may_come,
+            Reply::Unwanted => false,
         };
         if gone {
-            self.cut(place);
-            self.remove(place);
+            self.cut(index);
+            self.remove(index);
         } else {
-            slot.answer = Answer::Unwanted;
+            slot.reply = Reply::Unwanted;
         }
     }
 
-    /// Sees to it that what was not sent of an operation is never sent.
-    fn cut(&mut self, place: usize) {
-        let slot = &self.slots[place];
+    /// Cuts an unsent operation out of the stream, so that it is never sent.
+    fn cut(&mut self, index: usize) {
+        let slot = &self.slots[index];
         if slot.start < self.handing {
             return;
         }
@@ -280,11 +283,10 @@ impl State {
         self.cuts.insert(at, cut);
     }
 
-    /// Empties a slot. The room that a great many operations took is given back
-    /// when all have ended.
+    /// Empties a slot. Frees the memory of many slots when all are empty.
     #[inline]
-    fn remove(&mut self, place: usize) -> Slot {
-        let slot = self.slots.remove(place);
+    fn remove(&mut self, index: usize) -> Slot {
+        let slot = self.slots.remove(index);
         if self.slots.is_empty() && self.slots.capacity() > KEPT_SLOTS {
             self.slots = Slab::new();
         }
@@ -295,15 +297,15 @@ impl State {
         self.earliest
     }
 
-    /// Ends the operations whose time is up, and finds the next deadline.
+    /// Ends the operations whose deadline has passed, and finds the next deadline.
     pub(super) fn expire(&mut self, now: Instant, wakers: &mut Vec<Waker>) {
         self.earliest = None;
-        for place in 0..self.slots.capacity() {
+        for index in 0..self.slots.capacity() {
             let handed = self.handed;
-            let Some(slot) = self.slots.get_mut(place) else {
+            let Some(slot) = self.slots.get_mut(index) else {
                 continue;
             };
-            let Answer::Awaited(waker) = &mut slot.answer else {
+            let Reply::Awaited(waker) = &mut slot.reply else {
                 continue;
             };
             let Some(deadline) = slot.deadline else {
@@ -317,9 +319,9 @@ impl State {
             }
             wakers.extend(waker.take());
             let sent = slot.start < handed;
-            slot.answer = Answer::Ended(NoResponse::TimedOut { sent }, sent);
+            slot.reply = Reply::Ended(NoResponse::TimedOut { sent }, sent);
             if !sent {
-                self.cut(place);
+                self.cut(index);
             }
         }
     }
@@ -340,35 +342,35 @@ impl State {
         self.slots.len()
     }
 
-    /// Whether an answer is still to come. Those that are here are for their
-    /// callers to fetch, and need no connection for that.
-    pub(super) fn awaits_answers(&self) -> bool {
-        self.slots.iter().any(|(_, slot)| match slot.answer {
-            Answer::Awaited(_) | Answer::Unwanted | Answer::Ended(_, true) => true,
-            Answer::Here(_) | Answer::Ended(_, false) => false,
+    /// Returns whether a response is still to come. Received ones do not need the
+    /// connection any more.
+    pub(super) fn awaits_responses(&self) -> bool {
+        self.slots.iter().any(|(_, slot)| match slot.reply {
+            Reply::Awaited(_) | Reply::Unwanted | Reply::Ended(_, true) => true,
+            Reply::Received(_) | Reply::Ended(_, false) => false,
         })
     }
 
-    /// The connection is gone: nothing more is sent, no answer comes any more.
+    /// Ends all operations, because the connection is gone.
     pub(super) fn end_all(&mut self, wakers: &mut Vec<Waker>) {
         let why = self
             .closing
             .get_or_insert_with(|| CloseReason::Lost("the runtime was shut down".to_owned()));
         let by_user = *why == CloseReason::ByUser;
         let handed = self.handed;
-        self.slots.retain(|_, slot| match &mut slot.answer {
-            Answer::Awaited(waker) => {
+        self.slots.retain(|_, slot| match &mut slot.reply {
+            Reply::Awaited(waker) => {
                 wakers.extend(waker.take());
                 let sent = slot.start < handed;
-                slot.answer = Answer::Ended(NoResponse::Closed { sent, by_user }, false);
+                slot.reply = Reply::Ended(NoResponse::Closed { sent, by_user }, false);
                 true
             }
-            Answer::Here(_) => true,
-            Answer::Ended(_, may_come) => {
+            Reply::Received(_) => true,
+            Reply::Ended(_, may_come) => {
                 *may_come = false;
                 true
             }
-            Answer::Unwanted => false,
+            Reply::Unwanted => false,
         });
         self.out = BytesMut::new();
         self.cuts = Vec::new();

@@ -1,4 +1,4 @@
-//! The task that owns a connection: it reads, writes and keeps deadlines.
+//! The task of a connection: reads, writes and keeps deadlines.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -17,19 +17,19 @@ use super::state::Delivered;
 use super::{CloseReason, Connection, Io};
 use crate::world::now;
 
-/// How much is read at once.
+/// The size of a read.
 const READ: usize = 64 << 10;
-/// Buffers that grew beyond this are given back when they are empty.
+/// Empty buffers larger than this are freed.
 const KEPT: usize = 1 << 20;
-/// From this many bytes on there is nothing to gain from waiting for more.
+/// From this many bytes on, waiting for more frames saves nothing.
 const ENOUGH: usize = 32 << 10;
 
-/// Told what a connection brings that no operation asked for.
+/// Handles frames that no operation waits for.
 pub(crate) trait Events: Send + Sync + 'static {
-    /// The server says something of its own accord.
+    /// Handles a request of the server.
     fn server_request(&self, connection: &Arc<Connection>, frame: Frame);
 
-    /// An answer came that nobody waits for any longer.
+    /// Handles a response whose caller was dropped or timed out.
     fn orphan(&self, connection: &Arc<Connection>, frame: Frame);
 }
 
@@ -55,12 +55,12 @@ struct Writing {
     /// The position in the stream of the buffer's first byte.
     start: u64,
     flushed: bool,
-    /// Whether others were given the chance to add to what is to be sent.
+    /// Set after other tasks had the chance to add frames.
     yielded: bool,
 }
 
 impl<E: Events> Task<E> {
-    /// `received` is what was read beyond the bootstrap.
+    /// `received` has the bytes that were read beyond the bootstrap.
     pub(crate) fn new(io: Io, connection: Arc<Connection>, received: BytesMut, events: E) -> Self {
         Self {
             io,
@@ -79,8 +79,8 @@ impl<E: Events> Task<E> {
         }
     }
 
-    /// Runs until the connection is closed. Every operation that it has taken
-    /// ends then, also if the future is dropped.
+    /// Runs until the connection is closed. Then all its operations end, also if the
+    /// future is dropped.
     pub(crate) async fn run(mut self) -> CloseReason {
         let closing = poll_fn(|cx| self.poll(cx)).await;
         self.connection.state.lock().close(closing.clone());
@@ -88,7 +88,7 @@ impl<E: Events> Task<E> {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<CloseReason> {
-        // What was received with the bootstrap's last answer.
+        // Frames received with the last response of the bootstrap.
         if let Err(closing) = self.deliver() {
             return Poll::Ready(closing);
         }
@@ -105,11 +105,11 @@ impl<E: Events> Task<E> {
         if let Some(closing) = &state.closing {
             return Poll::Ready(closing.clone());
         }
-        if state.draining && !state.awaits_answers() {
+        if state.draining && !state.awaits_responses() {
             return Poll::Ready(CloseReason::NotNeeded);
         }
-        // Whoever came since the last look at the buffer found nobody asleep to
-        // wake.
+        // Frames added since the buffer was checked did not wake the task, because
+        // it was not asleep yet.
         if all_sent && state.has_unsent() {
             cx.waker().wake_by_ref();
         }
@@ -141,7 +141,7 @@ impl<E: Events> Task<E> {
         poll_read_buf(Pin::new(&mut self.io), cx, &mut self.received)
     }
 
-    /// Hands on the frames that were received.
+    /// Delivers the received frames.
     fn deliver(&mut self) -> Result<(), CloseReason> {
         let mut broken = None;
         loop {
@@ -153,9 +153,9 @@ impl<E: Events> Task<E> {
                     }
                     break;
                 }
-                // What came before it is an answer all the same.
+                // The frames before it are valid.
                 Err(error) => {
-                    broken = Some(format!("a bad frame: {error}"));
+                    broken = Some(format!("invalid frame: {error}"));
                     break;
                 }
             }
@@ -171,17 +171,19 @@ impl<E: Events> Task<E> {
                     let (opaque, opcode) = (frame.opaque(), frame.opcode());
                     match state.deliver(frame) {
                         Delivered::ToCaller(waker) => self.wakers.extend(waker),
-                        Delivered::ToNobody(frame) => aside.push(frame),
+                        Delivered::Orphaned(frame) => aside.push(frame),
                         Delivered::Unknown => {
                             broken.get_or_insert_with(|| {
-                                format!("an answer to {opcode} with the opaque {opaque:#x}, which nobody sent")
+                                format!(
+                                    "a response to {opcode} with the unknown opaque {opaque:#x}"
+                                )
                             });
                         }
                     }
                 }
                 Magic::ServerRequest => aside.push(frame),
                 Magic::Request | Magic::FlexibleRequest | Magic::ClientResponse => {
-                    // The decoder takes nothing from a server that a client sends.
+                    // The decoder rejects these from a server.
                 }
             }
         }
@@ -218,9 +220,9 @@ impl<E: Events> Task<E> {
                 if !state.has_unsent() {
                     return Poll::Ready(Ok(()));
                 }
-                // Whoever else is ready to run gets to add its frame first, so
-                // that one system call carries them all. A lone operation has
-                // nobody to wait for, and would pay for waking another thread.
+                // Other ready tasks add their frames first, so that one system call
+                // carries them all. A single operation does not wait: it would pay
+                // for waking another thread.
                 let has_company = state.in_flight() > 1 && state.unsent_len() < ENOUGH;
                 if !writing.yielded && has_company {
                     writing.yielded = true;
@@ -290,8 +292,8 @@ impl<E: Events> Task<E> {
 }
 
 impl<E: Events> Drop for Task<E> {
-    /// Whatever ends the task, a panic or the end of the runtime included, the
-    /// operations end with it.
+    /// Ends all operations with the task, also after a panic or the end of the
+    /// runtime.
     fn drop(&mut self) {
         self.connection.state.lock().end_all(&mut self.wakers);
         for waker in self.wakers.drain(..) {

@@ -72,7 +72,7 @@ async fn pair(limits: Limits) -> Pair {
     let ends = ("peer:1".into(), "local:1".into());
     let connection = Connection::new(ends, FeatureSet::default(), None, limits);
     let (heard, orphans) = mpsc::unbounded_channel();
-    let io = Io::Plain(ours.unwrap());
+    let io = Io::Left(ours.unwrap());
     let task = Task::new(io, connection.clone(), BytesMut::new(), Heard(heard));
     Pair {
         connection,

@@ -1,23 +1,13 @@
 //! A client against a real cluster on real sockets.
 
-use steadfast_cluster::{BucketSettings, TestCluster};
-use steadfast_couchbase::{Cluster, Credentials, ErrorKind};
+use steadfast_couchbase::ErrorKind;
+
+use crate::fixture::*;
 
 #[tokio::test]
 async fn a_document_is_written_and_read() {
-    let server = TestCluster::builder()
-        .nodes(3)
-        .bucket(BucketSettings::new("travel").replicas(1))
-        .user("app", "secret")
-        .start()
-        .await
-        .unwrap();
-    let cluster = Cluster::connect(
-        &server.connection_string(),
-        Credentials::password("app", "secret"),
-    )
-    .await
-    .unwrap();
+    let server = server(3, 1).await;
+    let cluster = client(&server).await;
     let users = cluster.bucket("travel").default_collection();
     for user in 0..50 {
         let id = format!("u:{user}");
@@ -33,17 +23,8 @@ async fn a_document_is_written_and_read() {
 
 #[tokio::test]
 async fn a_query_finds_what_was_written() {
-    let server = TestCluster::builder()
-        .nodes(2)
-        .bucket(BucketSettings::new("travel"))
-        .user("app", "secret")
-        .start()
-        .await
-        .unwrap();
-    let credentials = Credentials::password("app", "secret");
-    let cluster = Cluster::connect(&server.connection_string(), credentials)
-        .await
-        .unwrap();
+    let server = server(2, 1).await;
+    let cluster = client(&server).await;
     let users = cluster.bucket("travel").default_collection();
     users
         .upsert("u:1", &serde_json::json!({"name": "Ada"}))

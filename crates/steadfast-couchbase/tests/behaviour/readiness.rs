@@ -1,33 +1,21 @@
 //! Readiness, ping and diagnostics, against a real cluster.
-#![expect(clippy::unwrap_used, reason = "what fails to start fails the test")]
 
 use std::time::Duration;
 
+use steadfast_cluster::TestCluster;
 use steadfast_cluster::fault::Fault;
-use steadfast_cluster::{BucketSettings, TestCluster};
 use steadfast_couchbase::diagnostics::{EndpointState, Readiness};
 use steadfast_couchbase::{Cluster, Credentials, ErrorKind, reason};
 use steadfast_wire::{Opcode, Status};
 
+use crate::fixture::*;
+
 const SOON: Duration = Duration::from_secs(10);
-
-async fn server() -> TestCluster {
-    let builder = TestCluster::builder().nodes(3).user("app", "secret");
-    let bucket = BucketSettings::new("travel").replicas(1);
-    builder.bucket(bucket).start().await.unwrap()
-}
-
-async fn client(server: &TestCluster, password: &str) -> Cluster {
-    let credentials = Credentials::password("app", password);
-    Cluster::connect(&server.connection_string(), credentials)
-        .await
-        .unwrap()
-}
 
 #[tokio::test]
 async fn a_bucket_is_ready_when_all_its_nodes_are_connected() {
-    let server = server().await;
-    let cluster = client(&server, "secret").await;
+    let server = server(3, 1).await;
+    let cluster = client(&server).await;
     let bucket = cluster.bucket("travel");
     bucket.wait_until_ready(SOON).await.unwrap();
     cluster.wait_until_ready(SOON).await.unwrap();
@@ -48,8 +36,8 @@ async fn a_bucket_is_ready_when_all_its_nodes_are_connected() {
 
 #[tokio::test]
 async fn a_ping_that_is_not_answered_well_is_not_ok_and_says_what_was_answered() {
-    let server = server().await;
-    let cluster = client(&server, "secret").await;
+    let server = server(3, 1).await;
+    let cluster = client(&server).await;
     let bucket = cluster.bucket("travel");
     bucket.wait_until_ready(SOON).await.unwrap();
     let ill = Fault::on(Opcode::Noop).node(server.nodes()[1]);
@@ -71,8 +59,8 @@ async fn a_ping_that_is_not_answered_well_is_not_ok_and_says_what_was_answered()
 
 #[tokio::test]
 async fn a_bucket_with_a_node_down_is_degraded_and_says_which() {
-    let server = server().await;
-    let cluster = client(&server, "secret").await;
+    let server = server(3, 1).await;
+    let cluster = client(&server).await;
     let bucket = cluster.bucket("travel");
     bucket.wait_until_ready(SOON).await.unwrap();
     let down = server.nodes()[1];
@@ -92,11 +80,16 @@ async fn a_bucket_with_a_node_down_is_degraded_and_says_which() {
 
 #[tokio::test]
 async fn wrong_credentials_and_buckets_are_told_at_once() {
-    let server = server().await;
-    let cluster = client(&server, "wrong").await;
+    let server = server(3, 1).await;
+    let cluster = Cluster::connect(
+        &server.connection_string(),
+        Credentials::password(TestCluster::USER, "wrong"),
+    )
+    .await
+    .unwrap();
     let error = cluster.wait_until_ready(SOON).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::AuthenticationFailure, "{error}");
-    let cluster = client(&server, "secret").await;
+    let cluster = client(&server).await;
     let error = cluster
         .bucket("nope")
         .wait_until_ready(SOON)
