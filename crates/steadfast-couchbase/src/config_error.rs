@@ -1,13 +1,13 @@
-//! What is wrong with a configuration, said before anything is dialled.
+//! Errors in a configuration, reported before anything is dialled.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::fmt;
 
-/// Names the part of a configuration that makes no sense, and why.
+/// Names the invalid part of a configuration, and says why.
 ///
-/// Connection strings, options and credentials are all refused with it, so that
-/// one line tells what to change:
+/// Connection strings, options and credentials all report it, and one line says
+/// what to change:
 ///
 /// ```
 /// use steadfast_couchbase::ConnectionString;

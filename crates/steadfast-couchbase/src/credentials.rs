@@ -1,10 +1,9 @@
-//! Who the client says it is.
+//! Credentials: a password, a token, or a client certificate.
 //!
-//! Credentials are shared by every connection that ever opens, so a clone is a
-//! counted reference. They can be replaced while the client runs; whoever holds
-//! the current ones decides which connections notice. Whether they make sense is
-//! checked when a cluster is connected to, because only then is it known whether
-//! TLS protects them, and so that making them is an expression that cannot fail.
+//! All connections share them, so a clone is a counted reference. They can be
+//! replaced while the client runs, for new connections. They are validated when a
+//! cluster is connected to: only then is it known whether TLS protects them, and
+//! constructing them cannot fail.
 
 use std::fmt;
 use std::sync::Arc;

@@ -36,10 +36,10 @@
 //!   idempotent and whose bytes may have left is not sent again; the error says
 //!   that it may have been applied. How far an operation came is known to the
 //!   byte, so what was not sent is always safe to send again.
-//! - **Wrong credentials, certificates, buckets, scopes and collections are told
-//!   at once** ([`fast_fail_on_terminal_errors`], the default). Whoever wants to
-//!   wait for them to be mended takes [`BestEffort`](steadfast::BestEffort), for
-//!   the client or for one operation.
+//! - **Wrong credentials, certificates, buckets, scopes and collections are reported
+//!   at once** ([`fast_fail_on_terminal_errors`], the default). To wait until they
+//!   are fixed, use [`BestEffort`](steadfast::BestEffort), for the client or for one
+//!   operation.
 //! - **Rebalance and failover do not surface.** An operation follows its document
 //!   to the new node, and at the worst ends in a timeout that says why.
 //! - **Every error tells its story**: the attempts, their reasons, the delays, the

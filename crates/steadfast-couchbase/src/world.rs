@@ -1,4 +1,4 @@
-//! The world as this machine has it.
+//! The engine's `World` on this machine.
 
 use std::time::Instant;
 

@@ -1,9 +1,9 @@
-//! A circuit breaker: an endpoint that keeps failing is left alone for a while.
+//! A circuit breaker, which stops requests to a failing endpoint for a while.
 //!
-//! Off unless asked for, since the retry strategy already spaces attempts; it
-//! pays where an endpoint fails slowly, and every request to it holds something
-//! that others need. Refused requests fail with a reason like any other,
-//! `CIRCUIT_BREAKER_OPEN`, and nothing was sent, so all of them may be retried.
+//! Off by default, because the retry strategy already spaces attempts. It helps
+//! where an endpoint fails slowly and requests to it hold shared resources. A
+//! rejected request fails with `CIRCUIT_BREAKER_OPEN` and was not sent, so it may be
+//! retried.
 //!
 //! ```text
 //!             too many failures                 the sleep window is over
@@ -13,10 +13,9 @@
 //!     └───────────────────────── the canary succeeds ─────────────────────┘
 //! ```
 //!
-//! In `HalfOpen` one request, the canary, is under way and all others are
-//! refused. A canary whose caller lost interest may never be heard of again, so
-//! it has a time limit; then the next request is the canary. It is told the time
-//! and keeps no clock.
+//! In `HalfOpen` one request, the canary, is running and all others are rejected.
+//! The canary's caller may be dropped, so the canary has a time limit; after it the
+//! next request is the canary. The caller passes in the time.
 
 mod window;
 

@@ -1,4 +1,4 @@
-//! What all parts of a client share.
+//! State that all parts of a client share.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +23,7 @@ use crate::options::{ClusterOptions, Network};
 use crate::services::Services;
 use crate::topology::{Address, BucketCore, Terminals, track_cluster};
 
-/// What all parts of a client share. Owned by its handles and its tasks.
+/// The shared state of a client. Owned by its handles and its tasks.
 pub(crate) struct Core {
     pub(crate) options: ClusterOptions,
     pub(crate) strategy: Arc<dyn RetryStrategy>,
@@ -123,7 +123,7 @@ impl Core {
             let nodes = routes.iter().flat_map(|routes| routes.nodes());
             nodes.for_each(|node| node.forget_credentials());
         }
-        // Whoever waits to dial again waits for nothing now.
+        // Dialling tasks need not wait any longer.
         self.renewals.send_modify(|renewals| *renewals += 1);
     }
 
@@ -140,7 +140,7 @@ impl Core {
         }
         let name: Arc<str> = name.into();
         let bucket = BucketCore::open(self, name.clone());
-        // A client that is closed has no buckets, or nobody would let go of them.
+        // A closed client keeps no buckets: nothing would ever drop them.
         if !self.is_closed() {
             buckets.insert(name, bucket.clone());
         }
@@ -151,8 +151,8 @@ impl Core {
         self.buckets.lock().values().cloned().collect()
     }
 
-    /// Uses a config if it is newer than what is known of its kind. The
-    /// revisions of the cluster and of a bucket are not those of each other.
+    /// Applies a config if it is newer than the last of its kind. Revisions of the
+    /// cluster and of a bucket cannot be compared.
     pub(crate) fn apply_config(&self, config: Arc<ClusterConfig>) {
         let place = match &config.bucket {
             None => &self.global,
@@ -183,7 +183,7 @@ impl Core {
         self.global.load().as_ref().map(|config| config.version)
     }
 
-    /// Counts up whenever something changed that an operation may wait for.
+    /// A counter that grows with every change that an operation may wait for.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
@@ -200,8 +200,8 @@ impl Core {
         }
     }
 
-    /// The node to ask next, if there is no connection: those of the last
-    /// config and the seeds in turn.
+    /// The next node to try without a connection: the nodes of the last config and
+    /// the seeds in turn.
     pub(crate) fn candidate(&self, turn: usize) -> Address {
         let mut candidates = Vec::new();
         if let Some(config) = self.config() {
@@ -228,8 +228,8 @@ impl Core {
         }
     }
 
-    /// Which of the nodes' addresses are used. Decided once, by the first config:
-    /// by the option, or by where the seeds are found.
+    /// The network whose addresses are used. The first config decides it: by the
+    /// option, or by the network of the seeds.
     pub(crate) fn network_of(&self, config: &ClusterConfig) -> Option<String> {
         let decided = self.network.get_or_init(|| match &self.options.network {
             Network::Default => None,
@@ -252,7 +252,7 @@ impl Core {
         })
     }
 
-    /// An answer came that nobody waits for any longer.
+    /// Reports a response whose caller was dropped or timed out.
     pub(crate) fn orphan(&self, connection: &Connection, frame: &Frame) {
         self.reports.orphan(Orphan {
             operation: frame.opcode().to_string(),
@@ -263,14 +263,14 @@ impl Core {
         });
     }
 
-    /// Whether the client is closed. Every operation asks, so it takes no lock,
-    /// as asking the token would.
+    /// Returns whether the client is closed. Every operation calls it, so it takes no
+    /// lock, unlike the token.
     #[inline]
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Acquire)
     }
 
-    /// Ends everything. Operations under way end with an error that says so.
+    /// Closes the client. Running operations end with an error that says so.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
         self.closed.cancel();

@@ -1,4 +1,4 @@
-//! What is left behind when operations are dropped, seen from within.
+//! Internal state after operations were dropped.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,13 +1,13 @@
-//! Connection strings: where the cluster is, in one line of configuration.
+//! Connection strings: the address of a cluster in one line.
 //!
 //! ```text
 //! couchbases://db1.example.com,db2.example.com:11207,[2001:db8::1]/travel?kv_timeout=1s
 //! scheme       hosts, each with or without a port                 bucket  options
 //! ```
 //!
-//! The string is what people type by hand, into files that nobody compiles. So
-//! nothing in it is guessed, ignored or corrected: what is not understood is an
-//! error that names the part and, where it can, what was probably meant.
+//! People type the string by hand, and no compiler checks it. So nothing in it is
+//! guessed, ignored or corrected: an unknown part is an error that names it and, if
+//! possible, suggests what was meant.
 
 mod host;
 mod known;
@@ -79,7 +79,7 @@ impl ConnectionString {
     /// Reads a connection string.
     ///
     /// # Errors
-    /// If any part of it makes no sense. The error names the part; it repeats no
+    /// If any part of it is invalid. The error names the part; it repeats no
     /// text that could be a secret.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         let (tls, rest) = scheme(text.trim())?;

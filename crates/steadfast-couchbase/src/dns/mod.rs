@@ -1,10 +1,10 @@
-//! DNS SRV: one name for a cluster whose nodes come and go.
+//! DNS SRV records: one name for a cluster whose nodes change.
 //!
 //! A connection string with a single name and no port may name no host at all,
 //! but a record that lists the hosts: `_couchbases._tcp.db.example.com`, or
-//! `_couchbase._tcp…` without TLS. Whether it does is only known by asking. Most
-//! names have no such record, and some networks do not even answer the question,
-//! so a lookup that fails is no error: the name is then taken as that of a host.
+//! `_couchbase._tcp…` without TLS. Only a lookup tells. Most names have no such
+//! record, and some networks do not answer, so a failed lookup is not an error: the
+//! name is then used as a host.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -18,7 +18,7 @@ use tracing::{debug, info};
 use crate::connection_string::ConnectionString;
 use crate::options::ClusterOptions;
 
-/// More hosts than this are not needed to find the others.
+/// The largest number of hosts used; they know the others.
 const MOST_HOSTS: usize = 64;
 
 /// However patient the caller is, a name server that takes longer will not answer.
@@ -41,7 +41,7 @@ pub(crate) struct SrvTarget {
     pub(crate) port: u16,
 }
 
-/// Somebody who can be asked for SRV records.
+/// A resolver of SRV records.
 pub(crate) trait SrvLookup: Send + Sync {
     /// The lines of the record with this name, or why there are none.
     fn lookup<'a>(&'a self, name: &'a str) -> Answer<'a>;

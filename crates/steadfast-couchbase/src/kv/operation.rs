@@ -1,5 +1,5 @@
-//! The key-value operations, as a table: what each is called, how it goes over
-//! the wire, and whether doing it twice does no more than doing it once.
+//! The table of key-value operations: name, opcode, idempotency, and whether it
+//! writes.
 
 use steadfast_wire::Opcode;
 

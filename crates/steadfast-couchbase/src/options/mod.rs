@@ -1,9 +1,8 @@
-//! What can be set, what it is when nobody sets it, and which values make sense.
+//! Options of the client: their defaults and their valid values.
 //!
-//! Options are read from fields and set with methods of the same names, so that
-//! a configuration reads as one sentence. None of them fails on its own;
-//! [`ClusterOptions::validate`] is asked before anything is dialled and names
-//! the option that cannot work.
+//! Each option is a field and a method of the same name. Setting one never fails;
+//! [`ClusterOptions::validate`] runs before anything is dialled and names the
+//! invalid option.
 
 mod breaker;
 mod duration;

@@ -19,7 +19,7 @@ settings! {
         plain kv_threshold: Duration = Duration::from_millis(500);
         /// From when on a request to another service counts as slow: 1 s.
         plain http_threshold: Duration = Duration::from_secs(1);
-        /// Whether answers that nobody waited for are reported. On.
+        /// Whether responses that arrive too late are reported. On.
         plain orphans: bool = true;
         /// How often there is a report, if there is anything to report: 10 s.
         plain interval: Duration = Duration::from_secs(10);

@@ -1,8 +1,8 @@
-//! How a struct of options is written down.
+//! The macro that declares a struct of options.
 //!
-//! An option is a field to read, a default, a method to set it with, and a
-//! sentence on what it does. The macro takes each once and side by side, so that
-//! none of the four can be forgotten or say something else than the others.
+//! An option is a field, a default, a setter, and a sentence of documentation. The
+//! macro takes the four side by side, so that none is forgotten or contradicts the
+//! others.
 
 /// Declares a struct of options. Each line begins with how the option is set:
 /// `plain` as its type, `into` as anything that becomes it, `own` by a method

@@ -1,10 +1,9 @@
-//! Which mechanism to use.
+//! Chooses the SASL mechanism.
 //!
 //! The first message goes out before the server's list of mechanisms has come
-//! back, so there is a preference, and a choice from the list for the case that
-//! the server cannot do what was preferred. Neither ever shows a secret to
-//! somebody who listens: that has to be allowed explicitly, because a server
-//! that is not the cluster could otherwise ask for it by offering nothing else.
+//! back, so there is a preferred mechanism, and a choice from the list if the server
+//! does not support it. Neither sends a secret in the clear unless the user allows
+//! it: a hostile server could otherwise get it by offering nothing else.
 
 use steadfast_wire::sasl::Mechanism;
 

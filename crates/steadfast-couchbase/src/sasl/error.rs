@@ -1,4 +1,4 @@
-//! Why an exchange cannot go on.
+//! Errors of an authentication exchange.
 
 use steadfast_wire::EncodeError;
 use steadfast_wire::sasl::Mechanism;

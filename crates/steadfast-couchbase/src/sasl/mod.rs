@@ -1,7 +1,6 @@
-//! Authentication, from the client's side, without a socket.
+//! SASL authentication without I/O, client side.
 //!
-//! An [`Exchange`] is told what the server sent and says what to send next; who
-//! carries it is somebody else's concern:
+//! An [`Exchange`] takes what the server sent and returns what to send next:
 //!
 //! ```text
 //!   begin ──▶ first message ──▶ SASL_AUTH
@@ -17,12 +16,11 @@
 //! cluster. What the server sends is not trusted before that: its messages are
 //! read with bounds and cannot make the client work for long ([`scram`]).
 //!
-//! A refusal is no error here. It is a status (0x20, D3), and whoever reads
-//! statuses knows what it means; a [`SaslError`] is an exchange that cannot go on.
+//! A rejection of the credentials is not a [`SaslError`] but a status (0x20; decision
+//! D3 in docs/decisions.md). A [`SaslError`] is an exchange that cannot continue.
 
 mod choose;
 mod error;
-mod hash;
 mod salted;
 mod scram;
 
@@ -34,7 +32,7 @@ pub(crate) use error::SaslError;
 pub(crate) use salted::SaltedPasswords;
 
 use crate::credentials::{Credentials, Kind};
-use hash::Hash;
+use salted::Hash;
 use scram::Scram;
 
 /// What ends an OAUTHBEARER exchange that the server did not like, so that it can

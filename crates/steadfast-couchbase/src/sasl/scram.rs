@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use subtle::ConstantTimeEq;
 
 use super::SaslError;
-use super::hash::{Hash, Secret};
+use super::salted::{Hash, Secret};
 use crate::credentials::{Credentials, Kind, Password};
 
 /// Fewer would make a stolen exchange easy to guess the password from. Servers
@@ -46,7 +46,7 @@ enum State {
 }
 
 impl Scram {
-    /// The first message, with a nonce that nobody can guess.
+    /// The first message, with a random nonce.
     pub(super) fn begin(
         hash: Hash,
         credentials: &Credentials,

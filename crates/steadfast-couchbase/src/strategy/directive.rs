@@ -1,4 +1,4 @@
-//! What the error map says about retrying one code, to go along with a failure.
+//! The retry specification of a status, attached to a failure.
 
 use std::sync::Arc;
 

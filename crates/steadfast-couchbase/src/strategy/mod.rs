@@ -1,10 +1,10 @@
-//! A strategy that only this protocol has: the server says when to retry.
+//! A strategy that follows the server's error map.
 //!
 //! A server's error map may give a code a *retry specification*: how long to wait
 //! before the first retry, and how the waits grow (RFC 0013, "Retry Intervals").
 //! RFC 0049 wants the strategies that ship as defaults to leave it alone, so that
-//! delays are the client's to choose. Who trusts the server's operator more opts
-//! in with [`ErrorMapDirected`] (D28).
+//! the client chooses the delays. [`ErrorMapDirected`] opts in to the server's
+//! specification (decision D28 in docs/decisions.md).
 
 mod directive;
 mod schedule;

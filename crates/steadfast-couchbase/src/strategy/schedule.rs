@@ -1,4 +1,4 @@
-//! When to retry, by a retry specification.
+//! Computes delays from a retry specification.
 
 use std::time::{Duration, Instant};
 

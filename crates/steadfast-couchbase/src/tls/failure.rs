@@ -1,9 +1,9 @@
-//! Whether TLS failed, or just the connection under it.
+//! Distinguishes TLS failures from lost connections.
 
 use std::error::Error as StdError;
 use std::io;
 
-/// Whether an I/O error is explicitly TLS's: a certificate that is not trusted,
+/// Returns whether TLS caused an I/O error: a certificate that is not trusted,
 /// an alert of the peer, bytes that are no TLS (RFC 0049 revision 16,
 /// `TLS_ERROR`).
 ///

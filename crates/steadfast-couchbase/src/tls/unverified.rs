@@ -1,4 +1,4 @@
-//! Trust in whoever answers.
+//! A verifier that accepts any certificate.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signat
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, Error, SignatureScheme};
 
-/// Takes any certificate. The peer still has to have the certificate's key, so a
+/// Accepts any certificate. The peer still has to have the certificate's key, so a
 /// handshake that is broken fails as it should.
 pub(super) struct Unverified {
     provider: Arc<CryptoProvider>,

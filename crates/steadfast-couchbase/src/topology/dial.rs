@@ -1,4 +1,4 @@
-//! From an address to a connection.
+//! Opens connections.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(crate) struct Opened {
 
 /// Connects, authenticates and opens the bucket.
 ///
-/// Dropping the future drops the socket.
+/// Cancel-safe: dropping the future closes the socket.
 pub(crate) async fn dial(
     core: &Core,
     address: &Address,
@@ -34,8 +34,8 @@ pub(crate) async fn dial(
     let limit = core.options.connect_timeout;
     let renewals = core.renewals();
     match tokio::time::timeout(limit, open(core, address, bucket)).await {
-        // What is said of credentials that were replaced meanwhile says nothing
-        // of the new ones.
+        // A rejection of credentials that were replaced meanwhile does not concern
+        // the new ones.
         Ok(Err(rejected)) if renewals.has_changed().unwrap_or(false) => {
             Err(Rejected::lost(rejected.note))
         }

@@ -1,4 +1,4 @@
-//! A node of a bucket, and the connections that are kept to it.
+//! A node of a bucket, and its connections.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,10 +16,10 @@ use crate::breaker::Breaker;
 use crate::kv::connection::{CloseReason, Connection, Events, Task};
 use crate::kv::handshake::Rejected;
 
-/// How long a node that left may still answer what it was asked.
+/// The time for a removed node to send its last responses.
 const LAST_ANSWERS: Duration = Duration::from_secs(10);
 
-/// A node as one bucket sees it. It lives as long as configs speak of its address.
+/// A node of one bucket. It lives as long as configs contain its address.
 pub(crate) struct Node {
     pub(crate) id: NodeId,
     pub(crate) address: Address,
@@ -27,14 +27,14 @@ pub(crate) struct Node {
     pub(crate) label: Arc<str>,
     pub(crate) breaker: Breaker,
     lanes: Box<[ArcSwapOption<Connection>]>,
-    /// Why there is no connection, as far as that is known.
+    /// The reason for having no connection, if known.
     rejected: Mutex<Option<Rejected>>,
     retired: CancellationToken,
 }
 
 impl Node {
-    /// A node whose connections are kept up from now on. `first` is one that
-    /// exists already.
+    /// Starts to keep connections to a node. `first` is a connection that exists
+    /// already.
     pub(crate) fn start(
         bucket: &Arc<BucketCore>,
         address: Address,
@@ -52,8 +52,7 @@ impl Node {
             rejected: Mutex::new(None),
             retired: bucket.core.closed.child_token(),
         });
-        // Published before its task runs, so that who just got the config can
-        // use it at once.
+        // Published before its task runs, so that requests can use it at once.
         let mut first = first.map(|opened| Fresh::new(opened, bucket));
         if let Some(fresh) = &first {
             node.lanes[0].store(Some(fresh.connection.clone()));
@@ -65,7 +64,7 @@ impl Node {
         node
     }
 
-    /// One that nobody connects to.
+    /// A node without connections.
     #[cfg(test)]
     pub(super) fn unconnected(id: NodeId) -> Arc<Self> {
         let address = Address::new("node", 11210);
@@ -100,8 +99,7 @@ impl Node {
         self.rejected.lock().clone()
     }
 
-    /// The client has other credentials: what the node said of the old ones is of
-    /// no account.
+    /// Forgets a rejection of credentials that were replaced.
     pub(crate) fn forget_credentials(&self) {
         let mut rejected = self.rejected.lock();
         if rejected.as_ref().is_some_and(Rejected::is_of_credentials) {
@@ -109,15 +107,15 @@ impl Node {
         }
     }
 
-    /// No config speaks of it any longer.
+    /// Stops keeping connections: the node is in no config any more.
     pub(crate) fn retire(&self) {
         self.retired.cancel();
     }
 }
 
-/// Keeps one connection up for as long as the node is wanted.
+/// Keeps one connection up until the node is retired.
 ///
-/// Dropping the future leaves the connection that there is to its own task.
+/// Cancel-safe: an open connection continues in its own task.
 async fn keep(bucket: Arc<BucketCore>, node: Arc<Node>, lane: usize, first: Option<Fresh>) {
     let first = Mutex::new(first);
     let mut rounds = Rounds::new(bucket.core.renewals());
@@ -137,7 +135,9 @@ async fn keep(bucket: Arc<BucketCore>, node: Arc<Node>, lane: usize, first: Opti
     bucket.core.terminals.forget(&slot);
 }
 
-/// Dials, and runs the connection until it ends. Ends well if it lived.
+/// Dials, and runs the connection until it ends. `Ok` if it was useful; see [`Life`].
+///
+/// Cancel-safe: an open connection continues in its own task.
 async fn live(
     bucket: &Arc<BucketCore>,
     node: &Arc<Node>,
@@ -191,8 +191,8 @@ async fn live(
     life.end(closing)
 }
 
-/// Runs a connection. When the node is not wanted any more, it may answer what
-/// it was asked, unless the whole client is closed.
+/// Runs a connection. After the node is retired, outstanding responses are still
+/// received, unless the client is closed. Dropping the future closes it.
 async fn run<E: Events>(
     task: Task<E>,
     connection: Arc<Connection>,

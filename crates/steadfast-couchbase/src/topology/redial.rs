@@ -1,15 +1,13 @@
-//! When a connection that ended is dialled again.
+//! Decides when to dial again after a connection ended.
 //!
-//! Dialling goes through the orchestrator, round by round: within a round ever more
-//! slowly, and a connection that had a life of its own ends the round well, so that
-//! the next begins quickly. What a life is decides between two evils. If every
-//! connection that came about were one, a server that accepts, authenticates and
-//! hangs up would be dialled in a tight loop. If only long lives counted, a network
-//! that cuts connections for a while would find its clients a second apart when it
-//! is well again. So a connection lived if it lasted, or if it served: an operation
-//! got its answer through it. That a server answers one operation and hangs up, and
-//! does so all the time, is left: therefore rounds have a pace, which a few of them
-//! in a row may exceed.
+//! Dialling goes through the orchestrator, in rounds. Within a round the delays
+//! grow. A useful connection ends the round, so that the next begins quickly. A
+//! connection was useful if it lasted, or if an operation got a response through it.
+//! If every connection counted, a server that accepts, authenticates and hangs up
+//! would be dialled in a tight loop. If only long ones counted, a network that cut
+//! connections for a while would see its clients return a second late. A server that
+//! answers one operation and hangs up every time remains: therefore rounds have a
+//! minimum interval, which a few in a row may undercut.
 
 use std::future::Future;
 use std::sync::{Arc, LazyLock};
@@ -63,7 +61,7 @@ impl Rounds {
     /// in waiting, nor in going on with the old ones, and the round begins anew. A
     /// connection that is up stays up.
     ///
-    /// Dropping the future ends the round. The next one may be begun then as well.
+    /// Cancel-safe: dropping the future ends the round, and another may begin.
     pub(super) async fn round<F: Future<Output = Result<(), Rejected>>>(
         &mut self,
         operation: &'static str,
@@ -88,7 +86,7 @@ impl Rounds {
     }
 }
 
-/// Completes when there are new credentials and no connection.
+/// Completes when there are new credentials and no connection. Cancel-safe.
 async fn renewed_unless(is_up: impl Fn() -> bool, renewals: &mut watch::Receiver<u64>) {
     while renewals.changed().await.is_ok() {
         if !is_up() {

@@ -1,4 +1,4 @@
-//! What keeps operations from being dispatched and will not mend by waiting.
+//! Terminal states: permanent failures to connect, such as rejected credentials.
 //!
 //! RFC 0049 revision 16, "Fail Fast (Terminal Errors)": every connection that
 //! tracks the topology remembers that its credentials or its TLS were refused,
@@ -26,9 +26,9 @@ pub(crate) struct Terminals {
 }
 
 impl Terminals {
-    /// A connection was refused. True if operations may learn something new.
-    /// What it got past before clears what was known of that; a node that
-    /// cannot be reached has not taken back what it said of the credentials.
+    /// Records a rejected connection. Returns whether it is a new terminal state.
+    /// Steps that succeeded clear their earlier failures; an unreachable node does
+    /// not clear its rejection of the credentials.
     pub(crate) fn record(&self, slot: &Slot, rejected: &Rejected) -> bool {
         let mut states = self.states.lock();
         clear(&mut states, slot, rejected.reached);
@@ -39,45 +39,41 @@ impl Terminals {
         before.is_none_or(|before| before.reason != rejected.reason)
     }
 
-    /// A connection came about: its own state is cleared, and with it that of
-    /// its bucket.
+    /// Clears the state of an opened connection, and that of its bucket.
     pub(crate) fn opened(&self, slot: &Slot) {
         clear(&mut self.states.lock(), slot, Reached::Bucket);
     }
 
-    /// The client has other credentials: what was said of the old ones is of no
-    /// account.
+    /// Forgets rejections of credentials that were replaced.
     pub(crate) fn forget_credentials(&self) {
         self.states
             .lock()
             .retain(|_, rejected| !rejected.is_of_credentials());
     }
 
-    /// The connection is no longer one of the client's.
+    /// Forgets a connection that the client no longer has.
     pub(crate) fn forget(&self, slot: &Slot) {
         self.states.lock().remove(slot);
     }
 
-    /// Of the connections without a bucket this is the only one.
+    /// Forgets all other connections without a bucket.
     pub(crate) fn forget_unless(&self, slot: &Slot) {
         let mut states = self.states.lock();
         states.retain(|known, _| known.0.is_some() || known == slot);
     }
 
-    /// A bucket was found at this slot: of its other slots only those count that
-    /// are its nodes'.
+    /// Forgets the slots of a bucket that are not its nodes', after it was opened.
     pub(crate) fn forget_seeds(&self, slot: &Slot, is_node: impl Fn(&Address) -> bool) {
         let mut states = self.states.lock();
         states.retain(|known, _| known.0 != slot.0 || is_node(&known.1));
     }
 
-    /// What keeps operations on any service from being dispatched.
+    /// The terminal state for operations on any service.
     pub(crate) fn for_cluster(&self) -> Option<Rejected> {
         self.first(&[&AUTHENTICATION_ERROR, &TLS_ERROR], |_| true)
     }
 
-    /// What keeps operations on this bucket from being dispatched, in the order
-    /// of D19.
+    /// The terminal state for operations on this bucket, in the order of D19.
     pub(crate) fn for_bucket(&self, bucket: &str) -> Option<Rejected> {
         self.for_cluster().or_else(|| {
             self.first(&[&BUCKET_ACCESS_ERROR], |slot| {
@@ -101,8 +97,7 @@ impl Terminals {
     }
 }
 
-/// A connection got so far: what stands for the opposite is no longer true, of
-/// this connection, or of the bucket on any.
+/// Clears the states of steps that a connection has passed.
 fn clear(states: &mut HashMap<Slot, Rejected>, slot: &Slot, reached: Reached) {
     states.retain(|known, rejected| {
         let passed = |reason: &Reason, at: Reached| rejected.reason == reason && reached >= at;
@@ -113,7 +108,7 @@ fn clear(states: &mut HashMap<Slot, Rejected>, slot: &Slot, reached: Reached) {
     });
 }
 
-/// Whether it is a state that is kept here.
+/// Returns whether a reason is a terminal state.
 pub(crate) fn is_terminal(reason: &Reason) -> bool {
     [&AUTHENTICATION_ERROR, &TLS_ERROR, &BUCKET_ACCESS_ERROR].contains(&reason)
 }

@@ -1,4 +1,4 @@
-//! The tasks that find the first config and look for newer ones.
+//! Finds the first config, and tracks newer ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,12 +16,12 @@ use crate::client::Core;
 use crate::kv::connection::{Connection, Events, Task};
 use crate::kv::handshake::Rejected;
 
-/// A node is not asked more often than this, whatever happens (SDK RFC 0024).
+/// The minimum time between two config requests (SDK RFC 0024).
 const MIN_INTERVAL: Duration = Duration::from_millis(50);
-/// How long a node may take to give its config.
+/// The time for a node to return its config.
 const FETCH_TIMEOUT: Duration = Duration::from_millis(2500);
 
-/// Opens a bucket, and keeps its config new.
+/// Opens a bucket and tracks its config. Runs as a task until the client is closed.
 pub(super) async fn track_bucket(bucket: Arc<BucketCore>) {
     let closed = bucket.core.closed.clone();
     tokio::select! {
@@ -45,7 +45,7 @@ pub(super) async fn track_bucket(bucket: Arc<BucketCore>) {
     }
 }
 
-/// Asks seed after seed until one knows the bucket.
+/// Tries seeds until one opens the bucket. Cancel-safe.
 async fn find_bucket(bucket: &Arc<BucketCore>) {
     let turn = AtomicUsize::new(fastrand::usize(..0xffff));
     let mut rounds = Rounds::new(bucket.core.renewals());
@@ -59,10 +59,13 @@ async fn find_bucket(bucket: &Arc<BucketCore>) {
     );
     if let Err(error) = found.await {
         // Only a reason that is never retried ends this, and there is none here.
-        tracing::error!(bucket = %bucket.name, %error, "the bucket is not looked for any more");
+        tracing::error!(bucket = %bucket.name, %error, "stopped looking for the bucket");
     }
 }
 
+/// Opens the bucket at one seed.
+///
+/// Cancel-safe: dropping the future closes the socket.
 async fn find_at(bucket: &Arc<BucketCore>, seed: &Address) -> Result<(), Rejected> {
     let slot = (Some(bucket.name.clone()), seed.clone());
     let opened = dial(&bucket.core, seed, Some(&bucket.name)).await;
@@ -75,10 +78,10 @@ async fn find_at(bucket: &Arc<BucketCore>, seed: &Address) -> Result<(), Rejecte
             bucket.apply_config(config, Some((seed, opened)));
             let routes = bucket.routes.load();
             let Some(routes) = routes.as_ref() else {
-                return Err(Rejected::lost(format!("the config of {seed} is of no use")));
+                return Err(Rejected::lost(format!("the config of {seed} is unusable")));
             };
-            // What other seeds said before is of no account, unless they are
-            // nodes under the same address.
+            // Earlier rejections by other seeds do not count, unless they are nodes
+            // of the bucket.
             bucket.core.terminals.forget_seeds(&slot, |address| {
                 routes.nodes().any(|node| node.address == *address)
             });
@@ -93,8 +96,8 @@ async fn find_at(bucket: &Arc<BucketCore>, seed: &Address) -> Result<(), Rejecte
     }
 }
 
-/// Completes when somebody asked, or when it is time to look and nobody would
-/// tell.
+/// Completes when a config is wanted, or when it is time to poll because no node
+/// pushes configs. Cancel-safe.
 async fn config_due(bucket: &BucketCore) {
     let interval = bucket.core.options.config_poll_interval;
     loop {
@@ -121,9 +124,8 @@ fn live(bucket: &BucketCore) -> Vec<Arc<Connection>> {
     nodes.filter_map(|node| node.connection(0)).collect()
 }
 
-/// Asks one node after the other until one knows something newer, and does not
-/// wait long for any of them. If there is no connection at all, the seeds may know
-/// more than the last config.
+/// Queries nodes until one returns a newer config. Without any connection it tries a
+/// seed. Cancel-safe: outstanding queries continue.
 async fn refresh(bucket: &Arc<BucketCore>, queries: &mut StaggeredQueries<Arc<str>>) {
     let mut connections = live(bucket);
     if connections.is_empty() {
@@ -135,7 +137,7 @@ async fn refresh(bucket: &Arc<BucketCore>, queries: &mut StaggeredQueries<Arc<st
             .run(|_| find_at(bucket, &seed))
             .await;
         if let Err(error) = found {
-            tracing::debug!(bucket = %bucket.name, %error, "nobody knows a config");
+            tracing::debug!(bucket = %bucket.name, %error, "no seed returned a config");
         }
         return;
     }
@@ -147,7 +149,7 @@ async fn refresh(bucket: &Arc<BucketCore>, queries: &mut StaggeredQueries<Arc<st
     queries.query(asked).await;
 }
 
-/// Whether a node has a config that is newer. It is used then.
+/// Fetches a node's config and applies it. Returns whether it was newer. Cancel-safe.
 async fn knows_newer(bucket: Arc<BucketCore>, connection: Arc<Connection>) -> bool {
     match fetch(&connection, bucket.version()).await {
         Ok(answer) if answer.status() == Status::Success && !answer.value().is_empty() => {
@@ -162,7 +164,7 @@ async fn knows_newer(bucket: Arc<BucketCore>, connection: Arc<Connection>) -> bo
     }
 }
 
-/// Asks a node once for its config, if that is newer than what is known.
+/// Requests a config from a node, if it is newer than the known one. Cancel-safe.
 async fn fetch(
     connection: &Arc<Connection>,
     known: Option<ConfigVersion>,
@@ -196,8 +198,8 @@ async fn fetch(
         })
 }
 
-/// Keeps a connection without a bucket, and with it the config of the cluster,
-/// for services that need no bucket (SDK RFC 0048).
+/// Keeps a connection without a bucket and tracks the cluster's config, for services
+/// that need no bucket (SDK RFC 0048). Runs as a task until the client is closed.
 pub(crate) async fn track_cluster(core: Arc<Core>) {
     let turn = AtomicUsize::new(fastrand::usize(..0xffff));
     let closed = core.closed.clone();
@@ -213,7 +215,7 @@ pub(crate) async fn track_cluster(core: Arc<Core>) {
                 ended
             });
             if let Err(error) = round.await {
-                tracing::error!(%error, "the cluster is not tracked any more");
+                tracing::error!(%error, "stopped tracking the cluster");
                 return;
             }
         }
@@ -224,8 +226,8 @@ pub(crate) async fn track_cluster(core: Arc<Core>) {
     }
 }
 
-/// Connects to a node without a bucket, and follows what it says for as long as
-/// the connection lives. Ends well if it did live.
+/// Connects to a node without a bucket, and applies its configs until the connection
+/// ends. `Ok` if it was useful; see [`Life`]. Dropping the future closes it.
 async fn live_at(core: &Arc<Core>, seed: &Address, up: &AtomicBool) -> Result<(), Rejected> {
     let slot = (None, seed.clone());
     let opened = dial(core, seed, None).await;
@@ -297,12 +299,14 @@ impl Events for ClusterEvents {
             Ok(news) if news.bucket.is_none() => match news.config {
                 Some(_) => match parse_config(&frame, host_part(&connection.peer)) {
                     Ok(config) => self.core.apply_config(Arc::new(config)),
-                    Err(rejected) => tracing::warn!(%rejected, "a bad config"),
+                    Err(rejected) => tracing::warn!(%rejected, "ignored an invalid config"),
                 },
                 None => self.config_wanted.notify_one(),
             },
             Ok(_) => {}
-            Err(error) => tracing::warn!(peer = %connection.peer, %error, "a bad notification"),
+            Err(error) => {
+                tracing::warn!(peer = %connection.peer, %error, "ignored an invalid notification")
+            }
         }
     }
 

@@ -1,4 +1,4 @@
-//! From the names of collections to their ids (D10, D11; cases: "Collection
+//! Resolution of collection names to ids (D10, D11; cases: "Collection
 //! resolution").
 
 use std::time::Instant;

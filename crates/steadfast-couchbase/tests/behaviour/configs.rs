@@ -1,4 +1,4 @@
-//! How the client learns of new configs: pushed, polled, and which it ignores.
+//! Pushed, polled and ignored configs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,4 +1,4 @@
-//! What errors say, and what they never say.
+//! Texts of errors, and what they must not contain.
 
 use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::{Cluster, ClusterOptions, Credentials, Error, ErrorKind};

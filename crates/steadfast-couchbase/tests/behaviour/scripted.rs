@@ -1,4 +1,4 @@
-//! A server that says what a test wants it to, and not what a server should.
+//! A scripted server, which sends what a test wants.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

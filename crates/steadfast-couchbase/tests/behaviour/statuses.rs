@@ -1,4 +1,4 @@
-//! What the client makes of answers: RFC 0049, "Response Code Retry List", and
+//! Handling of response statuses: RFC 0049, "Response Code Retry List", and
 //! the error map of RFC 0013.
 
 use std::sync::atomic::Ordering;

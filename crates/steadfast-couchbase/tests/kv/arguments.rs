@@ -1,4 +1,4 @@
-//! What makes no sense is refused before anything is sent.
+//! Invalid arguments are rejected before anything is sent.
 
 use std::collections::HashMap;
 use std::time::{Duration, UNIX_EPOCH};

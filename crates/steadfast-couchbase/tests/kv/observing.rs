@@ -1,4 +1,4 @@
-//! How far writes have come.
+//! Observation of writes on nodes.
 
 use steadfast_cluster::NodeId;
 use steadfast_cluster::topology::Hold;

@@ -1,4 +1,4 @@
-//! Reading copies.
+//! Reads of replicas.
 
 use std::time::Duration;
 

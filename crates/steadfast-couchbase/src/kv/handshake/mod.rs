@@ -1,9 +1,9 @@
-//! From a fresh socket to a connection that takes operations.
+//! The handshake that turns a socket into a usable connection.
 //!
-//! HELLO, the error map, authentication, the bucket and the config go out in one
-//! batch as far as they do not depend on each other's answers (SDK RFC 0048);
-//! with SCRAM there are two. What each refusal means for operations that wait
-//! for the connection is decided here and nowhere else ([`Rejected`]).
+//! HELLO, the error map, authentication, the bucket and the config are requested in
+//! one batch as far as they do not depend on each other (SDK RFC 0048); SCRAM needs
+//! two. Only here is decided what each rejection means for waiting operations
+//! ([`Rejected`]).
 
 mod refusal;
 mod wire;
@@ -23,13 +23,13 @@ use super::connection::Io;
 use crate::credentials::Credentials;
 use crate::sasl::{Channel, Exchange, choose, preferred};
 
-/// What the client wants of a connection.
+/// The parameters of a handshake.
 pub(crate) struct HandshakeParams<'a> {
     pub(crate) credentials: &'a Credentials,
     pub(crate) channel: Channel,
     /// The bucket to open; none for a connection that only tracks the topology.
     pub(crate) bucket: Option<&'a str>,
-    /// How the client introduces itself.
+    /// The identity that the client sends.
     pub(crate) identity: ClientIdentity,
     pub(crate) features: FeatureSet,
     /// For servers that hang up on a HELLO before authentication (D30).
@@ -38,14 +38,14 @@ pub(crate) struct HandshakeParams<'a> {
     pub(crate) host: &'a str,
 }
 
-/// What both ends agreed on.
+/// The result of a handshake.
 pub(crate) struct Welcome {
     pub(crate) features: FeatureSet,
     pub(crate) error_map: Option<Arc<ErrorMap>>,
     /// The response with the config; `None` if the server gives none on such a
     /// connection.
     pub(crate) config: Option<Frame>,
-    /// What was read beyond the last answer.
+    /// Bytes that were read beyond the last response.
     pub(crate) received: BytesMut,
 }
 
@@ -84,9 +84,9 @@ pub(crate) fn features(compression: bool, push: bool) -> FeatureSet {
     features.into_iter().collect()
 }
 
-/// Makes a connection of a socket.
+/// Does the handshake on a socket.
 ///
-/// Dropping the future leaves a socket that is of no use any more; drop it too.
+/// Not cancel-safe for the socket: after dropping the future, drop the socket too.
 pub(crate) async fn bootstrap(
     io: &mut Io,
     params: &HandshakeParams<'_>,

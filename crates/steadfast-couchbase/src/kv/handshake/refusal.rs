@@ -1,4 +1,4 @@
-//! Why a connection did not come about, and what that means to operations.
+//! Rejected connections, and what they mean to operations.
 
 use std::fmt;
 use std::io;
@@ -13,14 +13,14 @@ use crate::reason::{
 };
 use crate::sasl::SaslError;
 
-/// A connection did not come about.
+/// A connection that was not established.
 #[derive(Clone, Debug)]
 pub(crate) struct Rejected {
-    /// The reason that operations have which wait for it.
+    /// The reason for operations that wait for the connection.
     pub(crate) reason: &'static Reason,
     /// What happened. Holds no secrets.
     pub(crate) note: String,
-    /// What it got past before.
+    /// The steps that succeeded before.
     pub(crate) reached: Reached,
 }
 

@@ -1,4 +1,4 @@
-//! Question and answer on a socket that nobody else uses yet.
+//! Requests and responses of a handshake, on a socket that it owns alone.
 
 use bytes::{Bytes, BytesMut};
 use steadfast_wire::{Decoded, Encode, Frame, FrameBuilder, FrameDecoder, Magic};
@@ -7,14 +7,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::{Reached, Rejected};
 use crate::kv::connection::Io;
 
-/// No answer of a bootstrap is larger than a large config.
+/// The largest frame of a handshake.
 const MAX_FRAME: u32 = super::MAX_BODY as u32;
 
 pub(super) struct Wire<'a> {
     io: &'a mut Io,
     out: BytesMut,
     received: BytesMut,
-    /// Answers that came before somebody asked for them.
+    /// Responses that arrived before they were awaited.
     early: Vec<Frame>,
     next_opaque: u32,
     pub(super) reached: Reached,
@@ -47,6 +47,9 @@ impl<'a> Wire<'a> {
         Ok(opaque)
     }
 
+    /// Sends the batch, and waits for the response to this opaque.
+    ///
+    /// Not cancel-safe: a part of the batch may have been sent.
     pub(super) async fn answer(&mut self, opaque: u32) -> Result<Frame, Rejected> {
         if !self.out.is_empty() {
             let out: Bytes = self.out.split().freeze();
@@ -61,19 +64,17 @@ impl<'a> Wire<'a> {
             match frame.header().magic {
                 Magic::Response | Magic::FlexibleResponse => {
                     if frame.opaque() == 0 || frame.opaque() >= self.next_opaque {
-                        return Err(Rejected::lost(
-                            "an answer to something that nobody asked".to_owned(),
-                        ));
+                        return Err(Rejected::lost("a response to an unknown opaque".to_owned()));
                     }
-                    // Nor is there an end to answers that come twice.
+                    // Duplicates could fill the memory.
                     let twice = |early: &Frame| early.opaque() == frame.opaque();
                     if self.early.iter().any(twice) {
-                        return Err(Rejected::lost("the same answer twice".to_owned()));
+                        return Err(Rejected::lost("a duplicate response".to_owned()));
                     }
                     self.early.push(frame);
                 }
-                // Whatever the server has to say by itself, the config that
-                // ends the bootstrap says as well.
+                // The config at the end of the handshake is newer than any
+                // notification.
                 _ => {}
             }
         }
@@ -88,7 +89,7 @@ impl<'a> Wire<'a> {
                     return Ok(frame);
                 }
                 Ok(Decoded::NeedMore(_)) => {}
-                Err(error) => return Err(Rejected::lost(format!("a bad frame: {error}"))),
+                Err(error) => return Err(Rejected::lost(format!("invalid frame: {error}"))),
             }
             let read = self.io.read_buf(&mut self.received).await;
             if read.map_err(Rejected::io)? == 0 {

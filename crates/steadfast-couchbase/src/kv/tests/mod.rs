@@ -1,9 +1,8 @@
-//! For every operation, everything that can become of an attempt, and every
-//! strategy: the decision that the documents prescribe.
+//! Decisions for every operation, every end of an attempt, and every strategy.
 //!
-//! The prescriptions are the [`tables`], which were written from the documents and
-//! know nothing of the code. The decisions come from the real [`meaning`] of an
-//! answer and the real orchestrator.
+//! The [`tables`] contain what the documents prescribe, and were written without
+//! looking at the code. The decisions come from the real [`meaning`] of a response
+//! and the real orchestrator.
 
 mod tables;
 

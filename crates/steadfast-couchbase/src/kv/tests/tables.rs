@@ -1,4 +1,4 @@
-//! What the documents prescribe, written down from them.
+//! Decisions that the documents prescribe.
 
 /// The operations, and whether RFC 0049, "Idempotent Operation List", has them.
 pub(super) const OPERATIONS: &[(&str, bool)] = &[

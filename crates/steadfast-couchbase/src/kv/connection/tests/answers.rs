@@ -1,4 +1,4 @@
-//! Whose an answer is, and answers that are nobody's.
+//! Matching of responses to operations, and unknown responses.
 
 use super::*;
 

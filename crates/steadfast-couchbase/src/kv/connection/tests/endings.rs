@@ -1,4 +1,4 @@
-//! How operations and connections end, and what is not taken.
+//! Ends of operations and connections, and rejected operations.
 
 use super::*;
 

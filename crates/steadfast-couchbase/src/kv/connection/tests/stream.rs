@@ -1,4 +1,4 @@
-//! What is handed to the socket, and what is not any more.
+//! Bytes handed to the socket, and bytes cut out of the stream.
 
 use super::*;
 
