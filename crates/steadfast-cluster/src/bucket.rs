@@ -17,7 +17,7 @@ use crate::topology::NodeId;
 use crate::topology::config::Config;
 use crate::topology::plan::{VbucketNodes, spread};
 
-/// How a bucket is to be made.
+/// Settings of a bucket to create.
 ///
 /// ```
 /// use steadfast_cluster::BucketSettings;
@@ -29,15 +29,15 @@ use crate::topology::plan::{VbucketNodes, spread};
 pub struct BucketSettings {
     /// The name.
     pub name: String,
-    /// How many replicas every vbucket should have.
+    /// The number of replicas of each vbucket.
     pub replicas: usize,
-    /// How many vbuckets; real servers have 1024, or 64 or 128.
+    /// The number of vbuckets; real servers have 1024, or 64 or 128.
     pub vbuckets: u16,
-    /// How many bytes of documents it may hold, over all nodes and replicas, at first.
+    /// The initial quota in bytes, over all nodes and replicas.
     pub quota_bytes: u64,
-    /// Whether it may be emptied over the management endpoint, at first.
+    /// Whether management may flush it, initially.
     pub flush_enabled: bool,
-    /// Whether management shows it as one that is kept in memory only.
+    /// Whether management shows it as an ephemeral bucket.
     pub ephemeral: bool,
 }
 
@@ -54,19 +54,19 @@ impl BucketSettings {
         }
     }
 
-    /// With so many replicas, three at most.
+    /// Sets the number of replicas, three at most.
     #[must_use]
     pub fn replicas(self, replicas: usize) -> Self {
         Self { replicas, ..self }
     }
 
-    /// With so many vbuckets.
+    /// Sets the number of vbuckets.
     #[must_use]
     pub fn vbuckets(self, vbuckets: u16) -> Self {
         Self { vbuckets, ..self }
     }
 
-    /// With room for so many bytes.
+    /// Sets the quota in bytes.
     #[must_use]
     pub fn quota_bytes(self, quota_bytes: u64) -> Self {
         Self {
@@ -75,7 +75,7 @@ impl BucketSettings {
         }
     }
 
-    /// Whether a bucket can be made so; the sentence says why not.
+    /// Validates the settings; the error is a sentence.
     pub(crate) fn check(&self) -> Result<(), String> {
         let name_is_good = (1..=100).contains(&self.name.len())
             && self
@@ -84,7 +84,10 @@ impl BucketSettings {
                 .all(|byte| byte.is_ascii_alphanumeric() || b"_-.%".contains(&byte))
             && !self.name.starts_with('.');
         if !name_is_good {
-            return Err(format!("{:?} is no name for a bucket", self.name));
+            return Err(format!(
+                "invalid bucket name {:?}: use letters, digits, and _ - . %",
+                self.name
+            ));
         }
         if self.replicas > 3 {
             return Err(format!(
@@ -114,7 +117,7 @@ impl<T: Into<String>> From<T> for BucketSettings {
 pub(crate) struct Bucket {
     /// The name, shared with the journal's entries.
     pub name: Arc<str>,
-    /// How it was made.
+    /// The settings that it was created with.
     pub settings: BucketSettings,
     /// Tells a bucket from one of the same name that was dropped before.
     pub uuid: String,
@@ -175,7 +178,7 @@ impl Bucket {
         self.manifest.read().clone()
     }
 
-    /// Whether a collection exists, without sharing the manifest.
+    /// Returns whether a collection exists, without sharing the manifest.
     pub(crate) fn has_collection(&self, id: u32) -> bool {
         self.manifest.read().has_collection(id)
     }
@@ -222,7 +225,7 @@ impl Bucket {
         *self.config.write() = Arc::new(config);
     }
 
-    /// Where vbuckets are going, during a rebalance.
+    /// The target of the running rebalance.
     pub(crate) fn forward(&self) -> Option<Vec<VbucketNodes>> {
         self.forward.read().clone()
     }
@@ -231,7 +234,7 @@ impl Bucket {
         *self.forward.write() = forward;
     }
 
-    /// Who has what now.
+    /// The nodes of every vbucket now.
     pub(crate) fn chains(&self) -> Vec<VbucketNodes> {
         self.vbuckets
             .iter()
@@ -284,12 +287,12 @@ impl Bucket {
         }
     }
 
-    /// How many bytes the documents count for, over all nodes.
+    /// Returns how many bytes the documents count for, over all nodes.
     pub(crate) fn used_bytes(&self) -> u64 {
         u64::try_from(self.used_bytes.load(Ordering::Relaxed)).unwrap_or(0)
     }
 
-    /// How many bytes it may hold now.
+    /// Returns how many bytes it may hold now.
     pub(crate) fn quota_bytes(&self) -> u64 {
         self.quota_bytes.load(Ordering::Relaxed)
     }
@@ -299,7 +302,7 @@ impl Bucket {
         self.quota_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Whether it may be emptied over the management endpoint now.
+    /// Returns whether it may be emptied over the management endpoint now.
     pub(crate) fn flush_enabled(&self) -> bool {
         self.flush_enabled.load(Ordering::Relaxed)
     }
@@ -309,7 +312,7 @@ impl Bucket {
         self.flush_enabled.store(enabled, Ordering::Relaxed);
     }
 
-    /// Whether there is no room for more, even after expired documents are swept out.
+    /// Returns whether the quota is used up, even without expired documents.
     pub(crate) fn is_full(&self, now: Now) -> bool {
         if self.used_bytes() <= self.quota_bytes() {
             return false;

@@ -1,9 +1,9 @@
-//! The one place where the cluster learns what time it is.
+//! The cluster's clock.
 //!
-//! Locks, expiries, durability timeouts and CAS values all depend on time, and a
-//! tester wants to see a document expire without waiting for it. So nothing below
-//! the connection task reads a clock: the task asks this one once per batch of
-//! frames and hands the answer down as a [`Now`]. The clock runs on
+//! Locks, expiries, durability timeouts and CAS values depend on time, and a test
+//! should see a document expire without waiting for it. So nothing below the
+//! connection task reads a clock: the task reads this one once per batch of frames
+//! and passes the time on as a [`Now`]. The clock runs on
 //! [`tokio::time::Instant`], so it stands still and jumps with tokio's paused time,
 //! and it can be set forward by hand for a cluster that runs in real time.
 

@@ -15,10 +15,10 @@ use steadfast_wire::Opcode;
 pub use crate::store::write::Receipt;
 use crate::topology::NodeId;
 
-/// How many entries a journal keeps unless told otherwise.
+/// The default number of entries that a journal keeps.
 pub const DEFAULT_LIMIT: usize = 262_144;
 
-/// Who asked for a mutation.
+/// The request that a mutation came from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Origin<'a> {
     /// The node that received the request.
@@ -31,7 +31,7 @@ pub(crate) struct Origin<'a> {
     pub opaque: u32,
     /// The connection, numbered in the order of acceptance.
     pub connection: u64,
-    /// What the request brought along; see [`Argument`].
+    /// The start of the request's value; see [`Argument`].
     pub argument: &'a [u8],
 }
 
@@ -127,7 +127,7 @@ pub struct JournalEntry {
     pub vbucket: u16,
     /// The command.
     pub opcode: Opcode,
-    /// What the client was told, or would have been.
+    /// The receipt that the client got, or would have got.
     pub receipt: Receipt,
     /// The request's opaque.
     pub opaque: u32,
@@ -203,12 +203,12 @@ impl Journal {
         });
     }
 
-    /// How many mutations were applied, remembered or not.
+    /// Returns the number of applied mutations, remembered or not.
     pub fn applied(&self) -> u64 {
         self.inner.lock().next
     }
 
-    /// How many entries were forgotten because the journal was full; zero means it is complete.
+    /// Returns the number of entries dropped because the journal was full; zero means it is complete.
     pub fn forgotten(&self) -> u64 {
         let inner = self.inner.lock();
         inner.next - inner.entries.len() as u64

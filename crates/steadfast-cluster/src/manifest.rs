@@ -37,21 +37,21 @@ struct CollectionEntry {
     max_ttl: u32,
 }
 
-/// Why a manifest was not changed.
+/// The reason why a manifest could not be changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestError {
-    /// There is no such scope.
+    /// The scope does not exist.
     #[error("scope {0:?} does not exist")]
     UnknownScope(String),
-    /// There is no such collection.
+    /// The collection does not exist.
     #[error("collection {0:?} does not exist in scope {1:?}")]
     UnknownCollection(String, String),
-    /// There is one of this name.
+    /// The name is taken.
     #[error("{0:?} exists already")]
     Exists(String),
-    /// The name is not one.
+    /// The name is invalid.
     #[error(
-        "{0:?} is no name for a scope or collection: letters, digits, and _ - % only, not starting with _ or %"
+        "invalid name {0:?} of a scope or collection: use letters, digits, and _ - %, not starting with _ or %"
     )]
     BadName(String),
     /// The default scope cannot be dropped.
@@ -60,7 +60,7 @@ pub enum ManifestError {
 }
 
 impl BucketManifest {
-    /// What a bucket starts with: the default collection in the default scope.
+    /// The initial manifest: the default collection in the default scope.
     pub(crate) fn new() -> Self {
         let collections =
             BTreeMap::from([("_default".to_owned(), CollectionEntry { id: 0, max_ttl: 0 })]);
@@ -72,7 +72,7 @@ impl BucketManifest {
         }
     }
 
-    /// Whether a collection exists.
+    /// Returns whether a collection exists.
     pub(crate) fn has_collection(&self, id: u32) -> bool {
         self.by_id.contains_key(&id)
     }

@@ -23,7 +23,7 @@ pub(crate) struct Tls {
 /// Why certificates could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A name is no name, or a key could not be made.
+    /// A name is invalid, or a key could not be generated.
     #[error("cannot make a certificate: {0}")]
     Certificate(#[from] rcgen::Error),
     /// The certificate cannot be used.

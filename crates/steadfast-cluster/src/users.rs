@@ -1,4 +1,4 @@
-//! Who may come in, and what they may open.
+//! Users, their rights and their tokens.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -8,8 +8,8 @@ use subtle::ConstantTimeEq;
 
 use crate::sasl::scram::{ScramHash, ScramKeys};
 
-/// Refuses a name that no user can have: Basic authentication could not tell where one with a colon
-/// ends, and SASL has uses of its own for control characters.
+/// Rejects an invalid user name: in Basic authentication a colon ends the name, and in SASL control
+/// characters separate fields.
 ///
 /// # Errors
 /// A sentence that says so.
@@ -23,7 +23,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What a user may do.
+/// The rights of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rights {
     /// Which buckets may be opened.
@@ -81,7 +81,7 @@ impl Rights {
         }
     }
 
-    /// Whether a bucket may be opened.
+    /// Returns whether a bucket may be opened.
     pub(crate) fn may_open(&self, bucket: &str) -> bool {
         match &self.buckets {
             BucketRights::All => true,
@@ -90,7 +90,7 @@ impl Rights {
     }
 }
 
-/// What management knows of a user beyond the rights.
+/// Details of a user for the management service.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Profile {
     /// The name for people to read.
@@ -104,9 +104,9 @@ pub(crate) struct Profile {
 pub(crate) struct User {
     /// The name.
     pub name: String,
-    /// What may be done under it.
+    /// The rights.
     pub rights: Rights,
-    /// What management shows.
+    /// The details for management.
     pub profile: Profile,
     password: String,
     salt: [u8; 16],
@@ -126,12 +126,12 @@ impl User {
         }
     }
 
-    /// Whether this is the password.
+    /// Returns whether this is the password.
     pub(crate) fn has_password(&self, password: &[u8]) -> bool {
         self.password.as_bytes().ct_eq(password).into()
     }
 
-    /// What a SCRAM exchange needs to know of the password.
+    /// The SCRAM keys of the password.
     pub(crate) fn scram_keys(&self, hash: ScramHash) -> &ScramKeys {
         self.keys[hash as usize]
             .get_or_init(|| ScramKeys::derive(hash, self.password.as_bytes(), &self.salt))

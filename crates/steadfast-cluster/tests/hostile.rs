@@ -1,4 +1,4 @@
-//! Peers that mean harm, or are broken: nothing else suffers, and the log says what happened.
+//! Hostile and broken peers: others do not suffer, and the log reports it.
 
 #![allow(
     clippy::unwrap_used,
@@ -204,7 +204,7 @@ async fn thousands_of_connections_leave_nothing_behind() {
     eventually("all connections are gone", || open_files() <= before + 2).await;
 }
 
-/// How many files this process has open, where that can be seen. Other tests run beside this
+/// Returns how many files this process has open, where that can be seen. Other tests run beside this
 /// one, so that it is only ever compared after waiting.
 fn open_files() -> usize {
     std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)

@@ -1,4 +1,4 @@
-//! A peer that asks for much and takes nothing cannot make the cluster grow.
+//! Memory stays bounded when a peer requests much and reads nothing.
 //!
 //! One test in one process, because it looks at the memory of all of it.
 

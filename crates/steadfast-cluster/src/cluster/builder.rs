@@ -56,7 +56,7 @@ impl Default for TestClusterBuilder {
 }
 
 impl TestClusterBuilder {
-    /// With so many nodes.
+    /// Sets the number of nodes; one by default.
     #[must_use]
     pub fn nodes(mut self, nodes: usize) -> Self {
         self.nodes = nodes;
@@ -76,7 +76,7 @@ impl TestClusterBuilder {
         self.user_with_rights(name, password, Rights::admin())
     }
 
-    /// With a user who may do this.
+    /// Adds a user with these rights.
     #[must_use]
     pub fn user_with_rights(
         mut self,
@@ -88,57 +88,57 @@ impl TestClusterBuilder {
         self
     }
 
-    /// With TLS beside the plain ports, under an authority of its own.
+    /// Adds TLS ports beside the plain ones, under a certificate authority of the cluster's own.
     #[must_use]
     pub fn tls(mut self, tls: bool) -> Self {
         self.tls = tls;
         self
     }
 
-    /// On this address instead of loopback. Anybody who can reach it can then use the cluster.
+    /// Binds this address instead of loopback. Everybody who can reach it can use the cluster.
     #[must_use]
     pub fn bind(mut self, address: IpAddr) -> Self {
         self.bind = address;
         self
     }
 
-    /// Tells clients this name instead of the address it binds.
+    /// Sends this name to clients instead of the bound address.
     #[must_use]
     pub fn host(mut self, host: impl Into<String>) -> Self {
         self.host = Some(host.into());
         self
     }
 
-    /// On the ports that a real server has, for the first node only; the others get free ones.
+    /// Puts the first node on the ports of a real server; the others get free ones.
     #[must_use]
     pub fn usual_ports(mut self, usual: bool) -> Self {
         self.usual_ports = usual;
         self
     }
 
-    /// With a control endpoint on this port; zero is any free one.
+    /// Adds a control endpoint on this port; zero is any free one.
     #[must_use]
     pub fn control(mut self, port: u16) -> Self {
         self.control = Some(port);
         self
     }
 
-    /// Keeping so many mutations in the journal.
+    /// Sets the number of mutations that the journal keeps.
     #[must_use]
     pub fn journal_limit(mut self, limit: usize) -> Self {
         self.journal_limit = limit;
         self
     }
 
-    /// With this seed for whatever is random and meant to be replayed.
+    /// Sets the seed of random faults, to replay a run.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// A node that was removed or failed over still answers "not mine" for so long before it
-    /// stops, a quarter of a second unless told otherwise.
+    /// Sets how long a removed or failed-over node still answers "not my vbucket" before it
+    /// stops; a quarter of a second by default.
     #[must_use]
     pub fn farewell(mut self, farewell: Duration) -> Self {
         self.farewell = farewell;
@@ -210,17 +210,17 @@ impl TestClusterBuilder {
         Ok(cluster)
     }
 
-    /// Refuses names that no client could use.
+    /// Rejects names that no client can use.
     fn check_names(&self) -> Result<(), ClusterError> {
         if let Some(host) = self.host.as_ref().filter(|host| !is_host(host)) {
-            let text = format!("{host:?} is no host that clients could connect to");
+            let text = format!("invalid host {host:?}: give an IP address or a DNS name");
             return Err(ClusterError::Invalid(text));
         }
         for (name, password, _) in &self.users {
             users::check_name(name).map_err(ClusterError::Invalid)?;
             if password.is_empty() {
                 let text =
-                    format!("user {name:?} needs a password; clients refuse to log in without");
+                    format!("user {name:?} needs a password: clients do not log in without one");
                 return Err(ClusterError::Invalid(text));
             }
         }
@@ -228,7 +228,7 @@ impl TestClusterBuilder {
     }
 }
 
-/// Whether it is an address, or a name that DNS could have.
+/// Returns whether it is an address or a valid DNS name.
 fn is_host(text: &str) -> bool {
     let label = |label: &str| {
         let known = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);

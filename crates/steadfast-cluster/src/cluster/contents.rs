@@ -1,4 +1,4 @@
-//! Creating, dropping and looking at what is in the cluster.
+//! Buckets, scopes, collections and documents.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Keeping replicas or disks from following.
+//! Holds: replicas that lag and disks that do not write.
 //!
 //! A durable write is acknowledged when enough copies have it. To see one *pending*,
 //! with its document readable at its old value and closed to other writers, the copies
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{ClusterError, TestCluster};
 use crate::topology::NodeId;
 
-/// What is held.
+/// The kind of a hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Hold {
@@ -22,7 +22,7 @@ pub enum Hold {
     Persistence,
 }
 
-/// How many hold what; several may hold the same.
+/// The number of holds of each kind on each node.
 #[derive(Debug, Default)]
 pub(super) struct Holds(BTreeMap<(Hold, NodeId), usize>);
 
@@ -62,7 +62,7 @@ impl TestCluster {
         })
     }
 
-    /// Brings what a node follows in line with whether it is up and who holds it.
+    /// Applies the holds on a node, and whether it is up, to the store.
     pub(super) fn apply_holds(&self, node: NodeId) {
         let up = self.shared().node(node).is_some_and(|node| node.is_up());
         let holds = self.inner.holds.lock();

@@ -1,4 +1,4 @@
-//! Nodes that come, fall over, come back and go.
+//! Nodes that join, crash, restart, fail over and leave.
 
 use std::sync::Arc;
 
@@ -87,7 +87,7 @@ impl TestCluster {
         Ok(Rebalance::begin(self.clone(), change, RebalanceGoal::Even))
     }
 
-    /// Takes a node out at once and promotes replicas in its place. What only it had is lost. The
+    /// Removes a node at once and promotes replicas. Data that only it had is lost. The
     /// node stops soon after.
     ///
     /// Dropping the future after the failover leaves the node running for a while, owning nothing.
@@ -130,7 +130,7 @@ impl TestCluster {
         Ok(())
     }
 
-    /// Stops a node as a crash would: connections are cut, nobody listens, the map still names it.
+    /// Stops a node like a crash: connections are cut, ports are closed, the map still has it.
     /// Its data stays.
     ///
     /// Dropping the future does not stop the crash.
@@ -162,8 +162,8 @@ impl TestCluster {
         Ok(())
     }
 
-    /// Keeps others from changing the topology. Whoever is quick is waited for; a rebalance, which
-    /// may not be, is not.
+    /// Locks the topology. Waits for short changes; a rebalance, which
+    /// may be long, is an error.
     pub(super) async fn begin_change(&self) -> Result<OwnedMutexGuard<()>, ClusterError> {
         let topology = self.inner.topology.clone();
         match topology.clone().try_lock_owned() {
@@ -201,7 +201,7 @@ impl TestCluster {
     }
 }
 
-/// Whoever asked for a rebalance wants to know if it was not gone through with.
+/// Turns a cancelled rebalance into an error.
 pub(super) fn whole(state: RebalanceState) -> Result<(), ClusterError> {
     match state {
         RebalanceState::Running | RebalanceState::Done => Ok(()),

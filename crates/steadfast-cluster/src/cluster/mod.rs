@@ -1,10 +1,11 @@
-//! The cluster as one holds it in the hand.
+//! The handle of a cluster, and its builder.
 //!
 //! - [`TestClusterBuilder`] starts one;
-//! - [`TestCluster`] is the handle: what is in it, what is broken, what was applied;
-//! - `rebalance` moves vbuckets and `progress` says how far it is, `membership` adds, crashes and removes nodes;
-//! - `holds` keeps replicas or disks from following;
-//! - [`node`] and [`shared`] are what runs beneath.
+//! - [`TestCluster`] is the handle; `contents` has its buckets, collections and documents;
+//! - `membership` adds, crashes and removes nodes, `rebalance` moves vbuckets, and `progress`
+//!   reports on it;
+//! - `holds` keeps replicas or disks behind;
+//! - [`node`] and [`shared`] are the running parts.
 
 mod builder;
 mod contents;
@@ -56,9 +57,9 @@ struct Inner {
     /// How long a node that left or was failed over still answers "not mine".
     farewell: Duration,
     control: Mutex<Option<SocketAddr>>,
-    /// Held by whoever changes the topology, one at a time.
+    /// Held during a change of the topology.
     topology: Arc<tokio::sync::Mutex<()>>,
-    /// Whether the one who holds it is a rebalance, which can take as long as it likes.
+    /// The running rebalance, or the last one.
     progress: Progress,
     holds: Mutex<Holds>,
     stopped: CancellationToken,
@@ -77,7 +78,7 @@ impl WeakCluster {
     }
 }
 
-/// Why the cluster could not do what it was asked.
+/// An error of the cluster.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
     /// A port could not be bound.
@@ -86,7 +87,7 @@ pub enum ClusterError {
     /// Certificates could not be made.
     #[error(transparent)]
     Tls(#[from] crate::tls::TlsError),
-    /// The request makes no sense as things are.
+    /// The request is invalid in the current state.
     #[error("{0}")]
     Invalid(String),
     /// The topology cannot be changed while a rebalance changes it.
@@ -97,13 +98,13 @@ pub enum ClusterError {
     Rebalancing,
     /// A rebalance was cancelled before it was done.
     #[error(
-        "the rebalance was cancelled: what had moved has moved, and another one goes on from there"
+        "the rebalance was cancelled: some vbuckets have moved; another rebalance continues from there"
     )]
     Cancelled,
-    /// There is no node of this number.
+    /// No node has this number.
     #[error("there is no node {0}")]
     UnknownNode(NodeId),
-    /// There is no bucket of this name.
+    /// No bucket has this name.
     #[error("there is no bucket {0:?}")]
     UnknownBucket(String),
     /// A scope or collection is missing, or there already.
@@ -132,12 +133,12 @@ impl TestCluster {
         TestClusterBuilder::default()
     }
 
-    /// What clients connect to: all nodes, without encryption.
+    /// Returns the connection string: all nodes, without encryption.
     pub fn connection_string(&self) -> String {
         format!("couchbase://{}", self.join_addresses(false))
     }
 
-    /// What clients connect to with TLS, if the cluster has it.
+    /// Returns the connection string with TLS, if the cluster has it.
     pub fn tls_connection_string(&self) -> Option<String> {
         self.inner.shared.tls.as_ref()?;
         Some(format!("couchbases://{}", self.join_addresses(true)))
@@ -148,7 +149,7 @@ impl TestCluster {
         self.inner.shared.tls.as_ref().map(|tls| tls.ca_pem())
     }
 
-    /// Where a service of the member nodes listens, without encryption: `host:port` each.
+    /// Returns the `host:port` of a service on each member node, without encryption.
     pub fn addresses(&self, service: Service) -> Vec<String> {
         self.inner
             .shared
@@ -158,17 +159,17 @@ impl TestCluster {
             .collect()
     }
 
-    /// Where the control endpoint listens, if there is one.
+    /// Returns the address of the control endpoint, if there is one.
     pub fn control_address(&self) -> Option<SocketAddr> {
         *self.inner.control.lock()
     }
 
-    /// The seed of everything random in it that is meant to be replayed.
+    /// Returns the seed of random faults.
     pub fn seed(&self) -> u64 {
         self.inner.seed
     }
 
-    /// Breaks something for as long as the guard lives.
+    /// Injects a fault for as long as the guard lives.
     pub fn fault(&self, fault: Fault) -> FaultGuard {
         self.inner.shared.faults.guard(fault)
     }
@@ -178,7 +179,7 @@ impl TestCluster {
         &self.inner.shared.faults
     }
 
-    /// Answers as the script says for as long as the guard lives.
+    /// Adds a canned response for as long as the guard lives.
     pub fn script(&self, script: Script) -> ScriptGuard {
         self.inner.shared.scripts.guard(script)
     }
@@ -198,7 +199,7 @@ impl TestCluster {
         self.inner.shared.plans.lose(how)
     }
 
-    /// Every mutation that was applied.
+    /// Returns the record of applied mutations.
     pub fn journal(&self) -> &Journal {
         &self.inner.shared.journal
     }
@@ -209,18 +210,18 @@ impl TestCluster {
         self.inner.shared.clock.advance(by);
     }
 
-    /// What clients are told about statuses.
+    /// The error map.
     pub fn error_map(&self) -> &ServedErrorMap {
         &self.inner.shared.error_map
     }
 
-    /// Who may come in.
+    /// The users.
     pub fn users(&self) -> &Users {
         &self.inner.shared.users
     }
 
-    /// Grants a HELLO feature no more, or again, so that a client can be seen with an older
-    /// server. Connections keep what they have.
+    /// Stops or resumes granting a HELLO feature, so that a client can be tested with an older
+    /// server. Open connections keep their features.
     pub fn withhold_feature(&self, feature: steadfast_wire::Feature, withhold: bool) {
         self.inner.shared.withhold_feature(feature, withhold);
     }

@@ -21,7 +21,7 @@ use crate::{http, kv};
 /// How long a client may take for its TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(30);
 
-/// Where a node stands with the cluster.
+/// The membership of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Membership {
     /// Listens, and is in no map yet.
@@ -39,7 +39,7 @@ pub(crate) enum Membership {
 pub(crate) struct ServerNode {
     /// Its number.
     pub id: NodeId,
-    /// The name or address that clients are told.
+    /// The name or address in the cluster map.
     pub host: String,
     /// Where its services listen.
     pub ports: BTreeMap<Service, ListenPorts>,
@@ -53,15 +53,15 @@ struct Inner {
     membership: Membership,
     /// Present while the node is up; cancelled to bring it down.
     running: Option<CancellationToken>,
-    /// Its ports while it is down and may come back. Nobody listens there, and nobody else gets
-    /// them: a machine with many connections gives a free port away within seconds.
+    /// Its ports while it is down and may come back. Sockets without a listener keep
+    /// them: a busy machine reuses a free port within seconds.
     reserved: BTreeMap<u16, TcpSocket>,
 }
 
 /// How many connections may wait to be accepted.
 const BACKLOG: u32 = 1024;
 
-/// Where a node is to listen.
+/// The address and ports of a node.
 #[derive(Debug, Clone)]
 pub(crate) struct Placement {
     /// The address to bind.
@@ -114,12 +114,12 @@ impl ServerNode {
         Ok(node)
     }
 
-    /// Whether it is part of the map.
+    /// Returns whether it is part of the map.
     pub(crate) fn is_member(&self) -> bool {
         self.membership() == Membership::Member
     }
 
-    /// Where it stands with the cluster.
+    /// Its membership.
     pub(crate) fn membership(&self) -> Membership {
         self.inner.lock().membership
     }
@@ -128,7 +128,7 @@ impl ServerNode {
         self.inner.lock().membership = membership;
     }
 
-    /// Whether it listens.
+    /// Returns whether it listens.
     pub(crate) fn is_up(&self) -> bool {
         self.inner.lock().running.is_some()
     }
@@ -152,7 +152,7 @@ impl ServerNode {
         self.tasks.reopen();
     }
 
-    /// The same for a node that may come back: who connects is refused, and its ports stay its own.
+    /// Stops a node that may come back: connections are refused, and its ports stay reserved.
     ///
     /// Dropping the future does not stop it from going down, but may cost it its ports.
     pub(crate) async fn go_down(&self) {
@@ -261,7 +261,7 @@ pub(crate) struct AcceptedConnection {
     pub service: Service,
     /// Whether it starts with a TLS handshake.
     pub tls: bool,
-    /// Who is on the other side.
+    /// The client's address.
     pub peer: SocketAddr,
     /// Its number.
     pub id: u64,

@@ -1,4 +1,4 @@
-//! How far a rebalance is, for whoever did not begin it.
+//! Progress of a rebalance.
 //!
 //! A rebalance can take as long as its pace says, and who begins one over HTTP has no
 //! handle to look at or to drop. So the cluster remembers the one that runs, or ran
@@ -15,12 +15,12 @@ use crate::topology::NodeId;
 /// A rebalance that runs, or ran last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct RebalanceStatus {
-    /// Tells it from those before and after.
+    /// Its number.
     pub id: u64,
     /// What it is for.
     #[serde(flatten)]
     pub change: RebalanceGoal,
-    /// Where it stands.
+    /// Its state.
     pub state: RebalanceState,
     /// How many vbuckets have moved.
     pub moved: usize,
@@ -28,7 +28,7 @@ pub struct RebalanceStatus {
     pub total: usize,
 }
 
-/// What a rebalance is for.
+/// The purpose of a rebalance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RebalanceGoal {
     /// A node that joined gets its share.
@@ -39,15 +39,15 @@ pub enum RebalanceGoal {
     Even,
 }
 
-/// Where a rebalance stands.
+/// The state of a rebalance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RebalanceState {
-    /// It moves vbuckets, or says farewell to a node.
+    /// It moves vbuckets, or waits for a leaving node.
     Running,
-    /// All has moved that was to.
+    /// All vbuckets have moved.
     Done,
-    /// It was stopped where it was: what had moved has moved, the rest has not.
+    /// It was stopped; some vbuckets have moved.
     Cancelled,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Progress {
 }
 
 impl TestCluster {
-    /// How far the rebalance is that runs, or how the last one ended.
+    /// Returns the state of the running rebalance, or of the last one.
     pub fn rebalance_status(&self) -> Option<RebalanceStatus> {
         self.inner.progress.status()
     }
@@ -95,7 +95,7 @@ impl Progress {
         self.last.borrow().as_ref().map(|(status, _)| *status)
     }
 
-    /// Whether one runs.
+    /// Returns whether one runs.
     pub(super) fn is_running(&self) -> bool {
         let status = self.status();
         status.is_some_and(|status| status.state == RebalanceState::Running)

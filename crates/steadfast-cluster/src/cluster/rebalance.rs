@@ -1,4 +1,4 @@
-//! Moving vbuckets between nodes while clients look on.
+//! Moves vbuckets between nodes.
 //!
 //! A rebalance plans its target first and shows it to clients as the fast-forward map.
 //! Then it moves vbucket by vbucket: the state goes to the new node under the
@@ -20,7 +20,7 @@ use crate::bucket::Bucket;
 use crate::topology::NodeId;
 use crate::topology::plan::{VbucketNodes, spread};
 
-/// How fast a rebalance goes.
+/// The pace of a rebalance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
     /// How many vbuckets move between two maps.
@@ -56,7 +56,7 @@ pub struct Rebalance {
     cancelled: CancellationToken,
     /// Whether the fast-forward map was taken back.
     ended: bool,
-    /// Whether everything has moved that was to.
+    /// Whether all vbuckets have moved.
     complete: bool,
     /// No other change of the topology meanwhile.
     _change: OwnedMutexGuard<()>,
@@ -107,7 +107,7 @@ impl Rebalance {
         self.id
     }
 
-    /// How many vbuckets are still to move.
+    /// Returns how many vbuckets are still to move.
     pub fn remaining(&self) -> usize {
         self.moves.len()
     }
@@ -163,7 +163,7 @@ impl Rebalance {
         if gone.is_empty() {
             return;
         }
-        // Clients that have not heard yet are told "not mine" for a little while.
+        // Clients with an older map get "not my vbucket" for a short time.
         tokio::time::sleep(self.cluster.inner.farewell).await;
         for node in gone {
             node.stop().await;

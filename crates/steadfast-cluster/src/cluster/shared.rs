@@ -1,4 +1,4 @@
-//! What all connections, nodes and handles of one cluster share.
+//! State that all connections, nodes and handles of a cluster share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -38,19 +38,19 @@ pub(crate) struct Shared {
     pub clock: Clock,
     /// Applied mutations.
     pub journal: Journal,
-    /// Rules that break things.
+    /// Faults in force.
     pub faults: Arc<Faults>,
-    /// Answers that tests wrote.
+    /// Canned responses.
     pub scripts: Arc<Scripts>,
     /// Prepared statements.
     pub plans: PreparedPlans,
-    /// Who may come in.
+    /// The users.
     pub users: Users,
-    /// What clients are told about statuses.
+    /// The error map.
     pub error_map: ServedErrorMap,
     /// Certificates, where the cluster has TLS.
     pub tls: Option<Tls>,
-    /// How the cluster is told apart from others.
+    /// The uuid of the cluster.
     pub uuid: String,
     /// The handle, for requests that change the cluster; set once it has started.
     handle: OnceLock<WeakCluster>,
@@ -109,7 +109,7 @@ impl Shared {
         self.connections.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// How many connections there have been.
+    /// Returns how many connections there have been.
     pub(crate) fn connections_so_far(&self) -> u64 {
         self.connections.load(Ordering::Relaxed)
     }
@@ -139,7 +139,7 @@ impl Shared {
             .collect()
     }
 
-    /// Grants a feature no more, or again. Connections keep what they have.
+    /// Stops or resumes granting a feature. Open connections keep their features.
     pub(crate) fn withhold_feature(&self, feature: Feature, withhold: bool) {
         let mut withheld = self.withheld.write();
         if withhold {
@@ -245,7 +245,7 @@ impl Shared {
         self.global.read().clone()
     }
 
-    /// Makes new maps from the state as it is and tells every connection.
+    /// Builds new maps from the current state and notifies every connection.
     pub(crate) fn publish(&self) {
         // Two at once could put the older map in place of the newer.
         let _publishing = self.publishing.lock();

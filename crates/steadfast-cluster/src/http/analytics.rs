@@ -39,7 +39,7 @@ pub(super) fn answer(request: &HttpRequest) -> HttpResponse {
     }
 }
 
-/// The answer to who is not who they say.
+/// The response to missing or wrong credentials.
 pub(super) fn unauthenticated() -> HttpResponse {
     let error = AnalyticsError::new(401, 20_000, "Unauthorized user.".into());
     refuse(&ResponseMeta::analytics(None), &error)

@@ -1,4 +1,4 @@
-//! What fault rules do to an HTTP request.
+//! Applies faults to HTTP requests.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 //!
 //! A request is read whole before its service sees it, because bodies are bounded and
 //! small. A response may be long, or may never end, so its body can be a stream; and a
-//! stream can break off, which is how an answer is cut in the middle on purpose.
+//! stream can break off, which is how a fault cuts a response in the middle.
 
 use std::pin::Pin;
 
@@ -96,15 +96,14 @@ impl HttpRequest {
             .strip_prefix("Bearer ")
     }
 
-    /// The body as JSON, or a sentence about why it is none.
+    /// The body as JSON, or a sentence about the problem.
     pub(crate) fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, String> {
         let body: &[u8] = if self.body.is_empty() {
             b"{}"
         } else {
             &self.body
         };
-        serde_json::from_slice(body)
-            .map_err(|error| format!("the body is not what it should be: {error}"))
+        serde_json::from_slice(body).map_err(|error| format!("the body is invalid: {error}"))
     }
 }
 
@@ -116,7 +115,7 @@ pub(crate) struct BrokenOff;
 /// The pieces of a long body, in order.
 pub(super) type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, BrokenOff>> + Send>>;
 
-/// What a response carries.
+/// The body of a response.
 pub(crate) enum ResponseBody {
     /// All of it.
     Whole(Bytes),
@@ -188,7 +187,7 @@ impl HttpResponse {
         }
     }
 
-    /// With a header more.
+    /// Adds a header.
     #[must_use]
     pub(crate) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.push((name, value));

@@ -6,9 +6,9 @@
 //! not known is turned away, a [`script`] answers if one matches, and else the
 //! service's own module, each a function from a [`Request`] to a [`Response`]:
 //!
-//! - [`mgmt`]: what clients bootstrap from, and what creates and drops things;
-//! - [`query`]: statements on documents, and plans; `analytics`: the echo of it;
-//! - `search` and `views`: well-formed and empty, for scripts to fill;
+//! - [`mgmt`]: bootstrap, buckets, collections and users;
+//! - [`query`]: statements on documents, and prepared statements; `analytics`: literals only;
+//! - `search` and `views`: empty results, for scripts to fill;
 //! - [`control`]: the cluster's own endpoint, for tests in any language.
 
 mod analytics;
@@ -49,7 +49,7 @@ const MAX_BODY: u64 = 20 * 1024 * 1024;
 /// limit of its own behind this one, for requests that cannot even be read.
 const MAX_HEADERS: usize = 32 * 1024;
 
-/// Where a request came in.
+/// The connection that a request came on.
 #[derive(Debug, Clone)]
 pub(crate) struct HttpSession {
     /// The cluster.
@@ -58,7 +58,7 @@ pub(crate) struct HttpSession {
     pub node: Arc<ServerNode>,
     /// The service.
     pub service: Service,
-    /// Who asks.
+    /// The peer.
     pub peer: SocketAddr,
     /// The number of the connection.
     pub connection: u64,
@@ -70,7 +70,7 @@ impl HttpSession {
         self.shared.cluster()
     }
 
-    /// Who asks, by password or token; nobody if neither is right.
+    /// The user with this password or token; none if neither is right.
     pub(crate) fn user(&self, request: &HttpRequest) -> Option<Arc<User>> {
         let users = &self.shared.users;
         match request.basic_credentials() {
@@ -151,7 +151,7 @@ async fn read(request: hyper::Request<Incoming>) -> Result<HttpRequest, HttpResp
     }
 }
 
-/// Finds who answers a request.
+/// Passes a request to its service.
 async fn dispatch(request: &HttpRequest, session: &HttpSession) -> HttpResponse {
     if let Some(response) = open_to_all(request, session) {
         return response;
@@ -178,7 +178,7 @@ async fn dispatch(request: &HttpRequest, session: &HttpSession) -> HttpResponse 
     }
 }
 
-/// What needs no credentials: pings, and the first look at a cluster.
+/// Requests that need no credentials: pings, and the first look at a cluster.
 fn open_to_all(request: &HttpRequest, session: &HttpSession) -> Option<HttpResponse> {
     let path = request.path.as_str();
     match session.service {
@@ -197,7 +197,7 @@ fn open_to_all(request: &HttpRequest, session: &HttpSession) -> Option<HttpRespo
     }
 }
 
-/// What a service has around rows.
+/// The envelope that a service has around rows.
 fn envelope(request: &HttpRequest, service: Service, rows: usize) -> rows::Envelope {
     match service {
         Service::Query | Service::Analytics => {

@@ -1,4 +1,4 @@
-//! Answers that are a JSON object with one long array, written row by row.
+//! Responses with one long JSON array, written row by row.
 //!
 //! Query, analytics, search and views all answer so: a head, rows, and a tail that says
 //! how it went. The status line is long gone when a row fails, which is why clients of
@@ -18,7 +18,7 @@ use super::faults::broken_off;
 /// How much is put together before it is written.
 const PIECE_BYTES: usize = 16 * 1024;
 
-/// What ends the rows before they are through.
+/// An early end of the rows.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Break {
     /// An error, as the tail is to show it.
@@ -33,7 +33,7 @@ pub(super) type Rows = Box<dyn Iterator<Item = Result<Value, Break>> + Send>;
 /// Makes the end of an answer from how its rows went.
 pub(super) type Tail = Box<dyn FnOnce(&RowsSummary) -> String + Send>;
 
-/// How the rows went.
+/// A summary of the rows written.
 #[derive(Debug, Default)]
 pub(super) struct RowsSummary {
     /// How many there were.
@@ -44,7 +44,7 @@ pub(super) struct RowsSummary {
     pub error: Option<Value>,
 }
 
-/// What is around the rows.
+/// The text around the rows.
 pub(super) struct Envelope {
     /// Everything up to and with the opening bracket.
     pub head: String,

@@ -29,12 +29,12 @@ pub(super) fn answer(request: &HttpRequest) -> HttpResponse {
     }
 }
 
-/// The answer to who is not who they say.
+/// The response to missing or wrong credentials.
 pub(super) fn unauthenticated() -> HttpResponse {
     refuse(401, "rest_auth: unauthenticated")
 }
 
-/// What is around hits.
+/// The envelope around hits.
 pub(super) fn envelope(hits: usize) -> Envelope {
     Envelope {
         head: "{\"hits\":[\n".into(),

@@ -56,7 +56,7 @@ pub(super) fn answer(request: &HttpRequest, session: &HttpSession, user: &User) 
     }
 }
 
-/// The answer to who is not who they say.
+/// The response to missing or wrong credentials.
 pub(super) fn unauthenticated() -> HttpResponse {
     refuse(401, "unauthorized", "password required").header(
         hyper::header::WWW_AUTHENTICATE,
@@ -64,7 +64,7 @@ pub(super) fn unauthenticated() -> HttpResponse {
     )
 }
 
-/// What is around rows.
+/// The envelope around rows.
 pub(super) fn envelope(rows: usize) -> Envelope {
     Envelope {
         head: format!("{{\"total_rows\":{rows},\"rows\":[\n"),

@@ -1,4 +1,4 @@
-//! Learning the ids of scopes and collections.
+//! Commands that look up scopes and collections.
 
 use bytes::BytesMut;
 use steadfast_wire::collections::CollectionIdFound;

@@ -1,4 +1,4 @@
-//! Telling clients about the cluster map: when they ask, when they are wrong, and unasked.
+//! Sends cluster maps: on request, with "not my vbucket", and pushed.
 
 use std::sync::Arc;
 

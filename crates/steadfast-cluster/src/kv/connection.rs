@@ -78,24 +78,24 @@ where
 /// Why a connection ends.
 #[derive(Debug)]
 enum CloseReason {
-    /// Either side had enough.
+    /// Either side closed it.
     Closed,
-    /// A fault wants it cut without a word.
+    /// A fault resets it.
     Reset,
-    /// The client sent something that is no frame.
+    /// The client sent a malformed frame.
     Malformed(FrameError),
 }
 
-/// What a command that waits means for others.
+/// The cost of a waiting command.
 #[derive(Clone, Copy)]
 struct Waiting {
-    /// What it keeps in memory, about.
+    /// Its approximate memory.
     bytes: usize,
-    /// Whether nothing may overtake it, also where the client agreed to no order.
+    /// Whether later commands must wait for it, even with unordered execution.
     barrier: bool,
 }
 
-/// What a command that waited does next.
+/// The next step of a command that waited.
 enum Resume {
     /// It is executed now.
     Execute(Frame),
@@ -112,9 +112,9 @@ struct Link {
     waiting_bytes: usize,
     /// How many of them nothing may overtake.
     barriers: usize,
-    /// There is a map that the client has not been told of.
+    /// Whether a new map is to be pushed to the client.
     map_is_due: bool,
-    /// A fault made this connection a black hole.
+    /// Whether a fault silenced this connection.
     silent: bool,
 }
 
@@ -146,7 +146,7 @@ impl Link {
                 written = writer.write_buf(&mut self.outbound), if !self.outbound.is_empty() => {
                     match written {
                         Ok(0) | Err(_) => return CloseReason::Closed,
-                        // A TLS writer may keep bytes until it is told to send them.
+                        // A TLS writer may buffer bytes until it is flushed.
                         Ok(_) if self.outbound.is_empty() => {
                             shrink(&mut self.outbound);
                             if writer.flush().await.is_err() {
@@ -207,12 +207,12 @@ impl Link {
         Ok(())
     }
 
-    /// Whether the client has collected enough answers to be given more.
+    /// Returns whether the outbound buffer has room.
     fn has_room(&self) -> bool {
         self.outbound.len() < MAX_UNSENT
     }
 
-    /// Whether another command may start: in order, unless the client agreed to none.
+    /// Returns whether another command may start: in order, unless execution is unordered.
     fn may_take(&self) -> bool {
         self.waiting.is_empty()
             || (self.session.features.contains(Feature::UnorderedExecution)
@@ -387,7 +387,7 @@ impl Link {
     }
 }
 
-/// Whether the key of a command is a document's, with its collection in front.
+/// Returns whether the key of a command is a document's, with its collection in front.
 fn has_document(frame: &Frame) -> bool {
     use steadfast_wire::Opcode;
     !matches!(
@@ -410,8 +410,8 @@ fn shrink(buffer: &mut BytesMut) {
     }
 }
 
-/// What a command means for others while it waits. Those that set a connection up keep their
-/// order whatever the client agreed to: what follows them may depend on them.
+/// The cost of a command while it waits. Commands that set a connection up keep their
+/// order even with unordered execution: later commands may depend on them.
 fn held(frame: &Frame) -> Waiting {
     use steadfast_wire::Opcode;
     let barrier = matches!(

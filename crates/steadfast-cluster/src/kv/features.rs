@@ -1,4 +1,4 @@
-//! What HELLO can grant.
+//! Features that HELLO can grant.
 
 use steadfast_wire::Feature;
 

@@ -1,4 +1,4 @@
-//! What copies of a document exist, and how far a vbucket's history has come.
+//! The observe commands.
 
 use bytes::BytesMut;
 use steadfast_wire::observe::{

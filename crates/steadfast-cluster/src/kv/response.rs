@@ -1,4 +1,4 @@
-//! Writing answers as a connection has agreed to read them.
+//! Encodes responses with the features that a connection has.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use crate::store::document::{StoredDocument, inflate};
 use crate::store::write::Receipt;
 use steadfast_wire::hello::FeatureSet;
 
-/// How to write answers: what the client understands, and since when it waits.
+/// Encodes responses: knows the client's features, and when its request arrived.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ResponseWriter {
     pub features: FeatureSet,
@@ -19,7 +19,7 @@ pub(super) struct ResponseWriter {
     pub received: Instant,
 }
 
-/// An answer, but for what it repeats of its request.
+/// A response, without the fields that repeat its request.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct KvResponse<'a> {
     pub cas: u64,

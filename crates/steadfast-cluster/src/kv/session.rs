@@ -1,4 +1,4 @@
-//! What a connection has agreed on, who is on it, and where its commands go.
+//! State of a connection, and dispatch of its commands.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -28,7 +28,7 @@ use steadfast_wire::hello::FeatureSet;
 /// An answer that comes later.
 pub(super) type Later = Pin<Box<dyn Future<Output = BytesMut> + Send>>;
 
-/// How a command left its connection.
+/// The state of a connection after a command.
 pub(super) enum Flow {
     /// It is answered.
     Done,
@@ -38,7 +38,7 @@ pub(super) enum Flow {
     Wait(Later),
 }
 
-/// What a command comes to: its answer is written, or this status is to be.
+/// The result of a command: written, or a status to write.
 pub(super) type Handled = Result<Flow, Status>;
 
 /// The state of one connection, without its socket.
@@ -58,7 +58,7 @@ pub(super) struct Session {
     pub now: Now,
 }
 
-/// What the framing extras of a request say.
+/// The framing extras of a request.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Framing {
     pub durability: Option<DurabilityRequirement>,
@@ -309,7 +309,7 @@ impl Session {
         self.shared.context(self.now, origin)
     }
 
-    /// What all mutations say alike.
+    /// The parts that all mutations have.
     pub(super) fn change<'a>(
         &self,
         frame: &Frame,

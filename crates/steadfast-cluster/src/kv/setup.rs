@@ -1,4 +1,4 @@
-//! The commands that a connection starts with.
+//! Commands that set a connection up.
 
 use bytes::BytesMut;
 use steadfast_wire::error_map::ErrorMapRequest;
@@ -32,7 +32,7 @@ impl Session {
     }
 
     pub(super) fn sasl_auth(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
-        // Whoever authenticates again is nobody until it is done.
+        // A new authentication ends the old one at once.
         self.user = None;
         self.sasl = None;
         let mechanism = Mechanism::from_name(frame.key()).ok_or(Status::AuthError)?;
@@ -56,7 +56,7 @@ impl Session {
                 Ok(Flow::Done)
             }
             SaslResponse::Done(user, message) => {
-                // Whoever was here before may have opened what this user may not.
+                // The user before may have had rights that this one lacks.
                 self.bucket = self
                     .bucket
                     .take()

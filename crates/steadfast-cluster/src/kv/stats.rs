@@ -1,4 +1,4 @@
-//! A few numbers for whoever asks with STAT.
+//! The STAT command.
 
 use bytes::BytesMut;
 use steadfast_wire::{Frame, FrameBuilder, Status};

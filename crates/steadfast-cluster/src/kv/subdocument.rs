@@ -1,4 +1,4 @@
-//! Commands on parts of documents: from their bytes to [`crate::subdoc`] and back.
+//! Subdocument commands.
 
 use bytes::BytesMut;
 use steadfast_wire::subdoc::{

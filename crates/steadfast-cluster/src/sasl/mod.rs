@@ -1,9 +1,10 @@
 //! Authentication, from the server's side.
 //!
-//! Four ways in: SCRAM with three hashes, which never shows the password; PLAIN, which
-//! does; and OAUTHBEARER with tokens that the cluster was told to accept. An exchange
-//! is a value that eats what the client sends and says what to answer, so the wire is
-//! somebody else's concern.
+//! SCRAM with three hashes, PLAIN, and OAUTHBEARER with tokens that the test registered.
+//! An exchange takes the client's messages and returns the responses, without I/O.
+//!
+//! The hashes are implemented apart from the client's on purpose: a mistake in shared code
+//! would be on both sides of an exchange, and no test would see it.
 
 pub(crate) mod scram;
 
@@ -14,14 +15,14 @@ use steadfast_wire::sasl::{Mechanism, OauthBearer, Plain};
 
 use crate::users::{User, Users};
 
-/// What to answer to a step.
+/// The response to a step.
 #[derive(Debug)]
 pub(crate) enum SaslResponse {
     /// More is needed: send this.
     Continue(Vec<u8>, ScramServer),
     /// This is the user; send this.
     Done(Arc<User>, Vec<u8>),
-    /// No.
+    /// Authentication failed.
     Refused,
 }
 

@@ -68,7 +68,7 @@ impl ScramHash {
     }
 }
 
-/// What the server keeps of a password for one hash.
+/// The keys that the server derives from a password, for one hash.
 #[derive(Debug, Clone)]
 pub(crate) struct ScramKeys {
     salt: Vec<u8>,
@@ -92,8 +92,8 @@ impl ScramKeys {
 #[derive(Debug)]
 pub(crate) struct ScramServer {
     hash: ScramHash,
-    /// Absent for a name that nobody has; the exchange goes on all the same, so that it does not
-    /// tell which names exist.
+    /// Absent for an unknown name; the exchange continues nevertheless, so that it does not
+    /// reveal which names exist.
     user: Option<Arc<User>>,
     channel: String,
     nonce: String,
@@ -107,7 +107,7 @@ impl ScramServer {
         let message = std::str::from_utf8(message).ok()?;
         let (flag, rest) = message.split_once(',')?;
         let (authorize, bare) = rest.split_once(',')?;
-        // Channel binding ("p=…") is not offered, so nobody may insist on it.
+        // Channel binding ("p=…") is not offered, so a client must not require it.
         if !matches!(flag, "n" | "y") {
             return None;
         }

@@ -21,8 +21,8 @@ const MAX_FAILOVERS: usize = 25;
 pub(crate) struct VbucketCopy {
     documents: HashMap<Bytes, StoredDocument>,
     tombstones: VecDeque<(Bytes, u64)>,
-    /// The newest deletion whose tombstone was forgotten. Whoever is behind it cannot be told
-    /// what was deleted, and has to begin anew.
+    /// The newest deletion whose tombstone was dropped. A copy that is behind it cannot learn
+    /// of the deletion, and is replaced.
     purged_seqno: u64,
     /// The last mutation that this copy has.
     pub high_seqno: u64,

@@ -37,7 +37,7 @@ pub struct StoredDocument {
     pub cas: u64,
     /// The place of the last mutation in the history of the vbucket.
     pub seqno: u64,
-    /// How often the document was changed since it came to be.
+    /// The number of changes since its creation.
     pub revision: u64,
     /// When it was changed, as Unix time in seconds.
     pub modified: u64,
@@ -48,7 +48,7 @@ pub struct StoredDocument {
 }
 
 impl StoredDocument {
-    /// Whether a plain read finds it.
+    /// Returns whether a plain read finds it.
     pub(crate) fn is_live(&self, now: Now) -> bool {
         !self.deleted && !expiry::has_passed(self.expiry, now)
     }
@@ -62,7 +62,7 @@ impl StoredDocument {
         }
     }
 
-    /// What the document counts for in the bucket's quota.
+    /// The bytes of the document in the bucket's quota.
     pub(crate) fn cost(&self, key: &[u8]) -> usize {
         let xattrs = self.xattrs.as_ref().map_or(0, |xattrs| weight(xattrs));
         key.len() + self.value.len() + xattrs + OVERHEAD_BYTES
@@ -98,12 +98,12 @@ pub(crate) fn weight(xattrs: &Xattrs) -> usize {
         .sum()
 }
 
-/// A body on its way into the store: checked, and told what it is.
+/// A validated body with its datatype.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DocumentBody {
     /// The bytes to store, compressed if they came so.
     pub value: Bytes,
-    /// What the bytes are.
+    /// The datatype.
     pub datatype: Datatype,
 }
 
@@ -163,7 +163,7 @@ pub(crate) fn inflate(value: &[u8]) -> Result<Bytes, Status> {
     }
 }
 
-/// Whether bytes are one JSON value.
+/// Returns whether bytes are one JSON value.
 pub(crate) fn is_json(value: &[u8]) -> bool {
     serde_json::from_slice::<serde::de::IgnoredAny>(value).is_ok()
 }

@@ -1,4 +1,4 @@
-//! How many copies a durable write has to reach.
+//! Durability requirements of writes.
 //!
 //! The chain of a vbucket is its active copy and the replicas that the bucket is
 //! configured to have, present or not. A majority is more than half of that chain. A
@@ -58,7 +58,7 @@ pub(crate) struct DurabilityCheck<'a> {
 }
 
 impl DurabilityCheck<'_> {
-    /// Whether a write at this level is done now, or has to wait; refused where waiting is useless.
+    /// Returns whether the level is reached; an error if waiting cannot help.
     pub(crate) fn is_met(&self, level: DurabilityLevel) -> Result<bool, Status> {
         if self.replicas.len() > MAX_DURABLE_REPLICAS {
             return Err(Status::DurabilityImpossible);

@@ -1,4 +1,4 @@
-//! What an expiry on the wire means.
+//! Expiries on the wire.
 //!
 //! A client sends 32 bits. Up to thirty days they are seconds from now; anything
 //! larger is a Unix time, possibly in the past, which deletes the document at once.
@@ -20,7 +20,7 @@ pub(crate) fn absolute(expiry: u32, now: Now) -> u32 {
     }
 }
 
-/// Whether a document with this absolute expiry is gone.
+/// Returns whether a document with this absolute expiry is gone.
 pub(crate) fn has_passed(expiry: u32, now: Now) -> bool {
     expiry != 0 && u64::from(expiry) <= now.seconds()
 }

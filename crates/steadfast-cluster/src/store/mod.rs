@@ -1,4 +1,4 @@
-//! What the cluster remembers, as plain state that is told the time.
+//! Documents and their history, without I/O and without a clock.
 //!
 //! Nothing here opens a socket or reads a clock. From the inside out:
 //!

@@ -1,4 +1,4 @@
-//! What the key-value commands do to the active copy of a vbucket.
+//! Key-value commands on the active copy of a vbucket.
 //!
 //! Each is a method that takes the world (time, origin) and says what a client would
 //! be told, with the status of the protocol as its error. The rules they share are at
@@ -35,18 +35,18 @@ pub(crate) struct WriteRequest<'a> {
     pub durability: Option<DurabilityRequirement>,
 }
 
-/// How a store command treats a document that is there, or is not.
+/// The precondition of a store command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StoreMode {
-    /// Either way.
+    /// None.
     Set,
-    /// Only if it is not there.
+    /// The document must be missing.
     Add,
-    /// Only if it is.
+    /// The document must exist.
     Replace,
 }
 
-/// Where a concatenation goes.
+/// The side of a concatenation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     /// After what is there.
@@ -313,7 +313,7 @@ impl Vbucket {
         }
     }
 
-    /// Whether somebody holds the lock of a document.
+    /// Returns whether a document is locked.
     pub(crate) fn is_locked(&self, key: &[u8], now: Now) -> bool {
         !self.locks.is_empty() && self.locks.get(key).is_some_and(|until| *until > now)
     }

@@ -12,7 +12,7 @@ use super::write::Written;
 use crate::subdoc::attributes::Stamp;
 use crate::subdoc::mutate::{self, MutateError, MutationSpec};
 
-/// How a subdocument mutation treats the document as a whole.
+/// Flags of a subdocument mutation for the whole document.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct DocumentRules {
     /// Create it if it is missing.
@@ -29,10 +29,10 @@ pub(crate) struct DocumentRules {
     pub expiry: Option<u32>,
 }
 
-/// What a subdocument mutation did.
+/// The result of a subdocument mutation.
 #[derive(Debug)]
 pub(crate) struct SubdocWritten {
-    /// How the write went.
+    /// The result of the write.
     pub written: Written,
     /// The values that parts gave back.
     pub values: Vec<(u8, Vec<u8>)>,

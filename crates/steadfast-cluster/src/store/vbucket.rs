@@ -1,4 +1,4 @@
-//! All copies of one vbucket, and who is who among them.
+//! One vbucket: its copies and their roles.
 //!
 //! One lock guards the active copy and its replicas together. That is not how
 //! machines far apart do it, but it makes the promise that matters simple to keep: a
@@ -18,7 +18,7 @@ use crate::clock::Now;
 use crate::journal::{Journal, Origin};
 use crate::topology::NodeId;
 
-/// A set of nodes in one word.
+/// A set of nodes as a bit mask.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct NodeSet(u64);
 
@@ -31,7 +31,7 @@ impl NodeSet {
         Self(bits)
     }
 
-    /// Whether a node is in it.
+    /// Returns whether a node is in it.
     pub(crate) const fn contains(self, node: NodeId) -> bool {
         self.0 & node.bit() != 0
     }
@@ -43,7 +43,7 @@ impl NodeSet {
     }
 }
 
-/// What an operation needs to know of the world around its vbucket.
+/// The surroundings of an operation on a vbucket.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StoreContext<'a> {
     /// The time.
@@ -54,7 +54,7 @@ pub(crate) struct StoreContext<'a> {
     pub unpersisted: NodeSet,
     /// Where applied mutations are noted.
     pub journal: &'a Journal,
-    /// Who asks.
+    /// The peer.
     pub origin: Origin<'a>,
 }
 
@@ -94,7 +94,7 @@ impl Vbucket {
         self.active
     }
 
-    /// The nodes that hold replicas; holes are replicas that nobody holds.
+    /// The nodes that hold replicas; a hole is a missing replica.
     pub(crate) fn replicas(&self) -> &[Option<NodeId>] {
         &self.replicas
     }

@@ -1,4 +1,4 @@
-//! Where the result of an operation becomes part of a vbucket's history.
+//! Commits and prepares writes.
 //!
 //! Every mutation goes through `Vbucket::write`, whatever command asked for it, so
 //! that CAS, seqno, replication, durability and the journal are decided in one place.
@@ -15,7 +15,7 @@ use super::durability::{DurabilityCheck, DurabilityRequirement};
 use super::vbucket::{StoreContext, Vbucket};
 use crate::journal::OwnedOrigin;
 
-/// What a client is told about a mutation that was applied.
+/// The CAS and the mutation token of an applied mutation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Receipt {
     /// The document's new CAS.
@@ -26,7 +26,7 @@ pub struct Receipt {
     pub seqno: u64,
 }
 
-/// How a write went.
+/// The result of a write.
 #[derive(Debug)]
 pub(crate) enum Written {
     /// It is applied.

@@ -1,4 +1,4 @@
-//! Extended attributes that the server makes up, and values that it fills in.
+//! Virtual extended attributes, and macros.
 //!
 //! `$document` shows a document's metadata as if it were an xattr, `$XTOC` lists the
 //! names of the real ones, `$vbucket` the state of the vbucket's clock. They can be
@@ -15,7 +15,7 @@ use crate::store::document::StoredDocument;
 /// send parses to this by accident.
 const CRC_PLACEHOLDER: &str = "\u{0}\u{1}steadfast.value_crc32c\u{0}";
 
-/// What a macro or a virtual attribute can refer to beside the document.
+/// Values that macros and virtual attributes refer to, beside the document.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stamp {
     /// The CAS of the mutation, or of the document that is read.
@@ -28,7 +28,7 @@ pub(crate) struct Stamp {
     pub now: u64,
 }
 
-/// Whether this names a virtual attribute.
+/// Returns whether this names a virtual attribute.
 pub(crate) fn is_virtual(name: &str) -> bool {
     name.starts_with('$')
 }

@@ -11,7 +11,7 @@ use crate::store::document::StoredDocument;
 /// The most paths in one request.
 pub(crate) const MAX_PATHS: usize = 16;
 
-/// What to read at a path.
+/// The operation at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LookupOp {
     /// The value.
@@ -27,7 +27,7 @@ pub(crate) enum LookupOp {
 /// One part of a lookup.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LookupSpec<'a> {
-    /// What to read.
+    /// The operation.
     pub op: LookupOp,
     /// Whether the path is into the xattrs.
     pub xattr: bool,

@@ -16,7 +16,7 @@ use super::path::{Component, Path};
 use super::tree::{self, ArrayEnd};
 use crate::store::document::{DocumentBody, MAX_XATTR_BYTES, StoredDocument, weight};
 
-/// What to do at a path.
+/// The operation at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MutationOp {
     /// Add a key that is not there.
@@ -46,7 +46,7 @@ pub(crate) enum MutationOp {
 /// One part of a mutation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MutationSpec<'a> {
-    /// What to do.
+    /// The operation.
     pub op: MutationOp,
     /// Whether the path is into the xattrs.
     pub xattr: bool,
@@ -60,7 +60,7 @@ pub(crate) struct MutationSpec<'a> {
     pub value: &'a [u8],
 }
 
-/// What a mutation made of a document.
+/// The result of a mutation.
 #[derive(Debug)]
 pub(crate) struct Mutated {
     /// The document to write.
@@ -74,7 +74,7 @@ pub(crate) struct Mutated {
 pub(crate) enum MutateError {
     /// This part failed.
     At(u8, Status),
-    /// The request as a whole makes no sense, or cannot be done.
+    /// The whole request is invalid or impossible.
     Whole(Status),
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn initial_body(specs: &[MutationSpec<'_>]) -> Value {
     }
 }
 
-/// Does the parts of a mutation to a document; `created` says that it was made for the occasion.
+/// Applies all parts of a mutation to a document.
 pub(crate) fn run(
     specs: &[MutationSpec<'_>],
     document: &StoredDocument,

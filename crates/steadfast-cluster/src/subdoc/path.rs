@@ -45,7 +45,7 @@ impl Path {
         &self.0
     }
 
-    /// Whether this is the document itself.
+    /// Returns whether this is the document itself.
     pub(crate) fn is_root(&self) -> bool {
         self.0.is_empty()
     }

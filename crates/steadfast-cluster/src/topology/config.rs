@@ -63,7 +63,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The map as this node tells it. A node that is not in it tells it without its own mark.
+    /// The map as this node sends it, with its own entry marked if it has one.
     pub(crate) fn body(&self, node: NodeId) -> Option<&ConfigText> {
         self.bodies
             .get(&node)
@@ -105,7 +105,7 @@ pub(crate) struct Member {
     pub ports: BTreeMap<Service, ListenPorts>,
 }
 
-/// Where a service listens.
+/// The ports of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ListenPorts {
     /// Without encryption.
@@ -202,7 +202,7 @@ pub(crate) fn for_bucket(version: ConfigVersion, bucket: &Bucket, nodes: &[Membe
     Config::write(version, shared, nodes)
 }
 
-/// What clients may rely on in a bucket.
+/// Capabilities of a bucket.
 pub(crate) const BUCKET_CAPABILITIES: &[&str] = &[
     "collections",
     "durableWrite",

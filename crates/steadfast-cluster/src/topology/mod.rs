@@ -1,8 +1,8 @@
-//! Which node has which vbucket, how that changes, and how clients are told.
+//! Nodes, rebalances and holds.
 //!
-//! - [`NodeId`]: a node of the cluster, by its place;
-//! - [`plan`]: how vbuckets are spread over nodes, and respread with few moves;
-//! - [`config`]: the cluster map as clients read it.
+//! A [`NodeId`] names a node. The methods of [`TestCluster`](crate::TestCluster) add, crash and
+//! remove nodes; [`Rebalance`] moves vbuckets step by step, at a [`Pace`]; a [`Hold`] keeps
+//! replicas or disks behind.
 
 pub(crate) mod config;
 pub(crate) mod plan;

@@ -1,17 +1,17 @@
-//! How vbuckets are spread over nodes.
+//! Spreads vbuckets over nodes.
 //!
 //! A good map gives every node its share of active vbuckets and of replicas, and a
 //! good *change* of map moves few of them. The planner keeps what may stay, counts
-//! what each node lacks, and hands the rest out to whoever has least.
+//! what each node lacks, and gives the rest to the nodes that have least.
 
 use super::NodeId;
 
 /// The nodes of one vbucket: the active one and its replicas, with holes where nodes are too few.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct VbucketNodes {
-    /// Who serves it; nobody after every copy was lost.
+    /// The active node; none after every copy was lost.
     pub active: Option<NodeId>,
-    /// Who holds replicas.
+    /// The nodes of the replicas.
     pub replicas: Vec<Option<NodeId>>,
 }
 

@@ -1,4 +1,4 @@
-//! Every data command against a real socket: what it does, and each way it refuses.
+//! Data commands: their effect, and each status that they can return.
 
 use std::time::Duration;
 

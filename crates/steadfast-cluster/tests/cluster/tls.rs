@@ -1,4 +1,4 @@
-//! The same protocol under TLS, for those who trust the cluster's authority and nobody else.
+//! The key-value protocol under TLS.
 
 use std::sync::Arc;
 

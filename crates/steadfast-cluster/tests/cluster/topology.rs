@@ -1,4 +1,4 @@
-//! Rebalance, failover, crash: what clients see, and that nothing acknowledged is lost.
+//! Rebalance, failover and crash: nothing acknowledged is lost.
 
 use std::collections::HashMap;
 use std::io::ErrorKind;

@@ -1,4 +1,4 @@
-//! Holds, kept by number because another process has no guard to drop.
+//! Holds, by number: another process has no guard to drop.
 
 use std::collections::BTreeMap;
 

@@ -1,10 +1,9 @@
-//! The control endpoint: breaking the cluster from any language.
+//! The control endpoint, for tests in any language.
 //!
 //! Small, HTTP and JSON, on a port of its own, so that it answers while everything
-//! else is down. It does what the in-process handle does and nothing more. A request
-//! that makes no sense gets a 400 with a sentence. It asks for no credentials: it is
-//! for tests, and binds where the cluster binds, which is loopback unless told
-//! otherwise.
+//! else is down. It offers what the in-process handle offers. An invalid request gets
+//! a 400 with a sentence. It needs no credentials: it is for tests, and binds the
+//! address of the cluster, which is loopback by default.
 
 mod contents;
 mod faults;
@@ -128,19 +127,19 @@ async fn serve(stream: TcpStream, control: Arc<Control>) {
     }
 }
 
-/// What a route comes to: an answer, or a refusal.
+/// The result of a route.
 type Routed = Result<HttpResponse, ControlError>;
 
-/// Why a control request was not done.
+/// The reason why a control request failed.
 #[derive(Debug)]
 enum ControlError {
-    /// It makes no sense.
+    /// The request is invalid.
     Invalid(String),
-    /// What it names does not exist.
+    /// It names something that does not exist.
     Missing(String),
-    /// Something else is in the way.
+    /// The cluster's state does not allow it.
     Conflict(String),
-    /// It broke.
+    /// An internal error.
     Internal(String),
 }
 

@@ -1,4 +1,4 @@
-//! Scripts, and prepared statements that get lost.
+//! Scripts, and the loss of prepared statements.
 
 use serde::Deserialize;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Looking: what there is, what was applied, what time it is.
+//! Status, journal and clock.
 
 use std::time::Duration;
 

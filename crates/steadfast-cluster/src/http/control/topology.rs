@@ -1,4 +1,4 @@
-//! Changing who is in the cluster and who has what.
+//! Topology changes.
 
 use std::time::Duration;
 
@@ -105,7 +105,7 @@ pub(super) async fn route(action: &str, request: &HttpRequest, cluster: &TestClu
     Ok(HttpResponse::json(200, &json!({})))
 }
 
-/// How far the rebalance is that runs, or how the last one ended.
+/// The running rebalance, or the last one.
 pub(super) fn rebalance(cluster: &TestCluster) -> HttpResponse {
     HttpResponse::json(200, &json!(cluster.rebalance_status()))
 }

@@ -1,4 +1,4 @@
-//! What an expression comes to.
+//! Evaluates expressions.
 //!
 //! `None` is MISSING, the value of a field that is not there; it is not null, and it
 //! disappears from objects. Comparisons with null or missing are neither true nor
@@ -30,7 +30,7 @@ pub(in crate::http) struct Row {
     pub value: Value,
 }
 
-/// What an expression is evaluated in.
+/// The values that an expression can refer to.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::http) struct EvalScope<'a> {
     pub parameters: &'a Parameters,
@@ -43,7 +43,7 @@ pub(in crate::http) struct EvalScope<'a> {
 type Evaluated = Result<Option<Value>, LanguageError>;
 
 impl EvalScope<'_> {
-    /// What a row of a result is.
+    /// Builds a row of the result.
     pub(in crate::http) fn project(&self, projection: &Projection) -> Result<Value, LanguageError> {
         let terms = match projection {
             Projection::Raw(value) => return Ok(self.evaluate(value)?.unwrap_or(Value::Null)),
@@ -73,7 +73,7 @@ impl EvalScope<'_> {
         Ok(Value::Object(object))
     }
 
-    /// Whether a filter lets the row through.
+    /// Returns whether a filter lets the row through.
     pub(in crate::http) fn passes(
         &self,
         filter: Option<&Expression>,
@@ -168,7 +168,7 @@ impl EvalScope<'_> {
         match self.row {
             Some((alias, row)) if alias == name => Ok(Some(row.value.clone())),
             Some((_, row)) => Ok(row.value.get(name).cloned()),
-            // Rows are only counted, and there is no document to look into.
+            // Rows are only counted, so there is no document.
             None if self.count.is_some() => Ok(None),
             None => Err(LanguageError::Syntax(format!(
                 "Ambiguous reference to field '{name}'."
@@ -286,7 +286,7 @@ fn arithmetic(operator: Operator, left: Value, right: Option<Value>) -> Option<V
         Operator::Multiply => left * right,
         _ => left / right,
     };
-    // What is infinite or no number is null, as JSON has neither.
+    // JSON has neither infinity nor NaN: they become null.
     Some(serde_json::Number::from_f64(result).map_or(Value::Null, Value::Number))
 }
 

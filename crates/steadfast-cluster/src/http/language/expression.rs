@@ -1,4 +1,4 @@
-//! What can stand where a value is wanted.
+//! Syntax tree of expressions.
 
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ pub(in crate::http) enum Expression {
     Count,
 }
 
-/// What joins two expressions.
+/// A binary operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::http) enum Operator {
     Or,
@@ -56,7 +56,7 @@ pub(in crate::http) enum Operator {
     Divide,
 }
 
-/// What `IS` asks for.
+/// The test of an `IS` expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::http) enum IsTest {
     Null,
@@ -66,7 +66,7 @@ pub(in crate::http) enum IsTest {
 }
 
 impl Expression {
-    /// Whether it counts rows instead of looking at one.
+    /// Returns whether it contains `COUNT(*)`.
     pub(in crate::http) fn counts(&self) -> bool {
         match self {
             Self::Count => true,

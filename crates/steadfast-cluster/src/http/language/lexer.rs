@@ -1,17 +1,17 @@
-//! Words, names, literals and symbols of a statement.
+//! Splits a statement into lexemes.
 
 use serde_json::{Number, Value};
 
 use super::LanguageError;
 
-/// A piece of a statement, and where it starts.
+/// A part of a statement, and its offset.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Lexeme {
     pub kind: LexemeKind,
     pub at: usize,
 }
 
-/// What a piece is.
+/// The kind of a lexeme.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum LexemeKind {
     /// A keyword or a plain name.

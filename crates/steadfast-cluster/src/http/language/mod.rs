@@ -20,13 +20,13 @@ pub(super) use expression::Expression;
 pub(super) use parser::parse;
 pub(super) use statement::{KeyspacePath, Projection, Select, Statement, Write, WriteKind};
 
-/// Why a statement is not understood, or cannot be evaluated.
+/// The reason why a statement fails.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum LanguageError {
-    /// It is no statement of the part that is spoken here.
+    /// The statement is not supported.
     #[error("{0}")]
     Syntax(String),
-    /// It is one, and its value cannot be found.
+    /// The statement cannot be evaluated.
     #[error("{0}")]
     Evaluation(String),
 }

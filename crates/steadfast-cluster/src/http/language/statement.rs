@@ -1,4 +1,4 @@
-//! What can be asked for.
+//! Syntax tree of statements.
 
 use super::expression::Expression;
 
@@ -32,7 +32,7 @@ pub(in crate::http) struct Select {
     pub offset: Option<Expression>,
 }
 
-/// What a row looks like.
+/// The shape of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::http) enum Projection {
     /// `RAW a`: the value itself.
@@ -84,7 +84,7 @@ pub(in crate::http) struct Write {
     pub returning: Option<Projection>,
 }
 
-/// How documents are changed.
+/// The kind of change.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::http) enum WriteKind {
     /// Keys and values; only new documents.
@@ -115,7 +115,7 @@ impl Term {
         }
     }
 
-    /// Whether it counts rows instead of looking at one.
+    /// Returns whether it contains `COUNT(*)`.
     pub(in crate::http) fn counts(&self) -> bool {
         match self {
             Self::Everything => false,

@@ -68,7 +68,7 @@ pub(super) fn change(
 
 fn max_ttl(request: &HttpRequest) -> Result<u32, HttpResponse> {
     match request.parameter("maxTTL") {
-        // Less than zero is no limit, whatever the bucket says; buckets say nothing here.
+        // A negative value means no limit.
         None | Some("-1") => Ok(0),
         Some(text) => text
             .parse::<i32>()

@@ -1,4 +1,4 @@
-//! Management: what clients bootstrap from, and what creates and drops things.
+//! The management service.
 //!
 //! The part of the REST interface that SDKs use. Their managers tell errors apart by
 //! the status and by sentences in the body, so the sentences here are those of a real
@@ -17,7 +17,7 @@ use super::{HttpRequest, HttpResponse, HttpSession};
 use crate::cluster::TestCluster;
 use crate::users::User;
 
-/// Answers a management request of somebody who is known.
+/// Answers a management request of a known user.
 pub(super) async fn answer(
     request: &HttpRequest,
     session: &HttpSession,
@@ -62,7 +62,7 @@ pub(super) fn open(request: &HttpRequest, session: &HttpSession) -> Option<HttpR
     }
 }
 
-/// The answer to who is not who they say.
+/// The response to missing or wrong credentials.
 pub(super) fn unauthenticated() -> HttpResponse {
     HttpResponse::text(401, "").header(
         WWW_AUTHENTICATE,
@@ -70,7 +70,7 @@ pub(super) fn unauthenticated() -> HttpResponse {
     )
 }
 
-/// What only an administrator may do.
+/// Requests for administrators only.
 async fn manage(
     method: &str,
     segments: &[&str],

@@ -1,4 +1,4 @@
-//! Roles, and what they come to here.
+//! Roles, reduced to rights.
 //!
 //! A real server has dozens of roles with fine-grained permissions. The cluster knows
 //! three things about a user: which buckets may be opened, whether documents may be
@@ -107,7 +107,7 @@ impl std::fmt::Display for Role {
     }
 }
 
-/// What roles allow together.
+/// The rights that roles grant together.
 pub(super) fn rights(roles: &[Role]) -> Rights {
     let is = |role: &Role, list: &[(&str, bool)]| {
         list.iter().any(|(name, yes)| *yes && *name == role.name)
@@ -128,7 +128,7 @@ pub(super) fn rights(roles: &[Role]) -> Rights {
     }
 }
 
-/// The roles of a user who was given rights and not roles.
+/// The roles that stand for rights.
 pub(super) fn from_rights(rights: &Rights) -> Vec<Role> {
     if rights.admin {
         return Role::parse("admin").into_iter().collect();

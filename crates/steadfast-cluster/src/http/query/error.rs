@@ -1,4 +1,4 @@
-//! Errors as the query service spells them.
+//! Errors of the query service.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use super::super::rows::Break;
 pub(in crate::http) struct QueryError {
     pub code: u32,
     pub message: String,
-    /// Whether the service says that trying again may help; left out where it says nothing.
+    /// Whether the service calls it retryable, if it says so.
     pub retry: Option<bool>,
     /// What the service adds about the cause.
     pub reason: Option<Value>,

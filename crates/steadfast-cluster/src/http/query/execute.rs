@@ -1,4 +1,4 @@
-//! What a statement does.
+//! Executes statements.
 //!
 //! Reading is lazy: a row is made when there is room to write it. Writing is done
 //! before the first byte of the answer, so that a fault which cuts the connection after
@@ -25,7 +25,7 @@ pub(super) struct Execution<'a> {
     pub parameters: Parameters,
 }
 
-/// What a statement comes to.
+/// The result of a statement.
 pub(super) struct Executed {
     pub signature: Value,
     pub rows: Rows,
@@ -177,7 +177,7 @@ impl Execution<'_> {
         }
         let keyspace = self.open(&write.source.keyspace)?;
         if let Some(projection) = &write.returning {
-            // What cannot be returned must be found out before anything is written.
+            // Rejects an invalid RETURNING before anything is written.
             let row = Row::default();
             self.scope(Some((&write.source.alias, &row)))
                 .project(projection)?;
@@ -330,7 +330,7 @@ fn counts(projection: &Projection) -> bool {
     }
 }
 
-/// What clients are told about the shape of rows. Types are not inferred here, so every field
+/// The signature of the rows. Types are not inferred here, so every field
 /// is just JSON.
 pub(in crate::http) fn signature(projection: &Projection) -> Value {
     match projection {

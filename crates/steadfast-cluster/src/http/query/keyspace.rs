@@ -1,4 +1,4 @@
-//! Documents, as statements reach them: through the same vbuckets as everybody else.
+//! Documents as statements read and write them.
 
 use std::sync::Arc;
 
@@ -181,7 +181,7 @@ impl Keyspace {
             opcode,
             opaque: 0,
             connection: self.session.connection,
-            // A statement is no value; what it writes is told apart by its keys.
+            // The journal identifies the writes of a statement by their keys.
             argument: &[],
         };
         let result = action(&mut vbucket, self.session.shared.context(now, origin));
@@ -246,7 +246,7 @@ fn unconditional(key: &[u8]) -> WriteRequest<'_> {
 
 fn to_row(key: &str, document: &StoredDocument) -> Result<Row, Status> {
     let bytes = document.inflated()?;
-    // A document that is no JSON is shown as a real service shows it: as nothing in particular.
+    // Like a real service, shows a document that is not JSON as null.
     let value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
     Ok(Row {
         key: key.to_owned(),

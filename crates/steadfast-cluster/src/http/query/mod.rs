@@ -52,7 +52,7 @@ pub(super) fn answer(request: &HttpRequest, session: &HttpSession, user: &User) 
     }
 }
 
-/// The answer to who is not who they say.
+/// The response to missing or wrong credentials.
 pub(super) fn unauthenticated() -> HttpResponse {
     refuse(None, QueryError::unauthenticated())
 }

@@ -1,4 +1,4 @@
-//! What a request to the query or analytics service says, whichever way it says it.
+//! Options of a query or analytics request, from a JSON body or a form.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Prepared statements, and how they get lost.
+//! Prepared statements, and their loss on demand.
 //!
 //! A client prepares a statement once and then sends its name. When a node restarts or
 //! its cache is full, the name means nothing any more, and the client has to notice, to
@@ -18,11 +18,11 @@ use super::error::QueryError;
 /// How many plans are kept; the oldest go first, and are then no longer known.
 const MAX_PLANS: usize = 16_384;
 
-/// How a plan is lost.
+/// The way in which plans are lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PlanLoss {
-    /// Nobody knows it any more: error 4040. A client that brings its encoded plan gets through.
+    /// It is unknown: error 4040, unless the client sends its encoded plan.
     Forgotten,
     /// It is there and cannot be used: error 4050, until it is prepared again.
     Unrecognizable,
@@ -30,7 +30,7 @@ pub enum PlanLoss {
     Undecodable,
 }
 
-/// All plans of a cluster. A real one tells its plans to all of its query nodes, too.
+/// All plans of a cluster. Real query nodes share their plans, too.
 #[derive(Debug, Default)]
 pub(crate) struct PreparedPlans {
     inner: Mutex<Inner>,
@@ -48,7 +48,7 @@ struct Plan {
     lost: Option<PlanLoss>,
 }
 
-/// What a client may keep to bring a plan back.
+/// An encoded plan, with which a client can restore a lost plan.
 #[derive(Serialize, Deserialize)]
 struct Encoded {
     name: String,
@@ -71,7 +71,7 @@ impl PreparedPlans {
         count
     }
 
-    /// How many plans there are, usable or not.
+    /// Returns how many plans there are, usable or not.
     pub(crate) fn count(&self) -> usize {
         self.inner.lock().plans.len()
     }

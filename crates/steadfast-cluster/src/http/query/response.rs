@@ -1,4 +1,4 @@
-//! The shape of an answer, which query and analytics share.
+//! The response envelope that query and analytics share.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::HttpResponse;
 use super::super::rows::{Envelope, RowsSummary};
 
-/// What an answer says about the request it belongs to.
+/// Metadata of a response.
 #[derive(Debug, Clone)]
 pub(in crate::http) struct ResponseMeta {
     request_id: String,

@@ -1,11 +1,10 @@
-//! Answers that a test wrote.
+//! Canned responses of the HTTP services.
 //!
 //! Query, analytics, search and views of a real cluster know far more than is built in
 //! here, and fail in ways that depend on indexes, partitions and load. A test that
-//! needs such an answer says it word for word: *when* a request looks like this, *answer*
-//! that. Scripts are asked in the order in which they were added, the first that
-//! matches answers, and one that has run out lets the next have its turn; where none
-//! matches, the service answers by itself.
+//! needs such a response writes it word for word, with a condition for the requests that
+//! get it. The oldest script that matches answers, until its count is used up. Without a
+//! matching script the service answers by itself.
 //!
 //! ```
 //! use steadfast_cluster::Service;
@@ -38,7 +37,7 @@ use super::{HttpRequest, HttpResponse, HttpSession};
 use crate::service::Service;
 use crate::topology::NodeId;
 
-/// A condition and an answer.
+/// A condition and a response.
 #[derive(Debug, Clone, PartialEq)]
 #[must_use = "a script answers nothing until it is given to a cluster"]
 pub struct Script {
@@ -70,7 +69,7 @@ enum Ending {
 }
 
 impl Script {
-    /// For requests to this service; an empty 200 until told otherwise.
+    /// Matches requests to this service; responds with an empty 200 by default.
     pub fn on(service: Service) -> Self {
         Self {
             service,
@@ -84,39 +83,39 @@ impl Script {
         }
     }
 
-    /// For requests with this text in their path, or in their statement or body. The statement of
-    /// a plan counts as the statement of whoever executes it.
+    /// Matches requests with this text in their path, statement or body. The statement of
+    /// a plan counts as the statement of each execution.
     pub fn matching(mut self, text: impl Into<String>) -> Self {
         self.text = Some(text.into());
         self
     }
 
-    /// On this node only.
+    /// Matches on this node only.
     pub fn node(mut self, node: NodeId) -> Self {
         self.node = Some(node);
         self
     }
 
-    /// Not for the first so many requests that match otherwise.
+    /// Skips the first matching requests.
     pub fn skip(mut self, first: u64) -> Self {
         self.skip = first;
         self
     }
 
-    /// So many times, and then no more.
+    /// Limits how often it answers.
     pub fn times(mut self, times: u64) -> Self {
         self.times = Some(times);
         self
     }
 
-    /// Answer with this status and body.
+    /// Responds with this status and body.
     pub fn answer(mut self, status: u16, body: impl Into<Bytes>) -> Self {
         self.status = status;
         self.content = Content::Whole(body.into());
         self
     }
 
-    /// Answer with these rows in the service's own envelope, streamed.
+    /// Responds with these rows, streamed, in the service's own envelope.
     pub fn rows(mut self, rows: impl IntoIterator<Item = Value>) -> Self {
         self.content = Content::Rows {
             rows: rows.into_iter().collect(),
@@ -126,18 +125,18 @@ impl Script {
         self
     }
 
-    /// After the rows, this error where the service has its errors, such as
+    /// Adds this error after the rows, where the service has its errors, such as
     /// `{"code": 5000, "msg": "…"}` for query.
     pub fn then_error(self, error: Value) -> Self {
         self.ending(Ending::Error(error))
     }
 
-    /// After the rows, the connection ends without the rest.
+    /// Cuts the connection after the rows.
     pub fn then_cut(self) -> Self {
         self.ending(Ending::Cut)
     }
 
-    /// With a pause before each row, so that they can be seen to stream.
+    /// Pauses before each row, so that streaming can be observed.
     pub fn pause(mut self, before_each_row: Duration) -> Self {
         if let Content::Rows { pause, .. } = &mut self.content {
             *pause = before_each_row;
@@ -145,13 +144,13 @@ impl Script {
         self
     }
 
-    /// With a header more.
+    /// Adds a header.
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.push((name, value));
         self
     }
 
-    /// Telling the client to come back after so many seconds.
+    /// Adds a `Retry-After` header with this many seconds.
     pub fn retry_after(self, seconds: u64) -> Self {
         self.header(RETRY_AFTER, seconds.into())
     }
@@ -166,7 +165,7 @@ impl Script {
         self
     }
 
-    /// Whether everything but count holds.
+    /// Returns whether the request matches, regardless of the count.
     fn matches(
         &self,
         request: &HttpRequest,

@@ -1,4 +1,4 @@
-//! The scripts in force, and whose turn it is.
+//! The scripts in force, and the choice of the one that answers.
 
 use std::sync::Arc;
 
@@ -29,14 +29,14 @@ struct Entry {
     answered: u64,
 }
 
-/// What became of a script so far.
+/// The state of a script.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ScriptStatus {
     /// Names the script.
     pub id: u64,
     /// What it says.
     pub script: String,
-    /// How many requests looked like it, whatever its count said.
+    /// The number of requests that matched, regardless of its count.
     pub seen: u64,
     /// How many it answered.
     pub answered: u64,
@@ -79,7 +79,7 @@ impl Scripts {
         self.inner.lock().entries.clear();
     }
 
-    /// What became of each script so far.
+    /// The state of each script.
     pub(crate) fn list(&self) -> Vec<ScriptStatus> {
         self.inner
             .lock()
@@ -89,7 +89,7 @@ impl Scripts {
             .collect()
     }
 
-    /// What became of one script so far.
+    /// The state of one script.
     pub(crate) fn status(&self, id: u64) -> Option<ScriptStatus> {
         let inner = self.inner.lock();
         inner
@@ -159,7 +159,7 @@ pub struct ScriptGuard {
 }
 
 impl ScriptGuard {
-    /// How many requests the script has answered.
+    /// Returns the number of requests that the script answered.
     pub fn answered(&self) -> u64 {
         self.scripts
             .status(self.id)

@@ -64,7 +64,7 @@ pub struct ScriptSpec {
     pub pause_ms: u64,
 }
 
-/// Why a description is no script.
+/// The reason why a description is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ScriptSpecError(String);
@@ -75,10 +75,10 @@ impl TryFrom<ScriptSpec> for Script {
     fn try_from(spec: ScriptSpec) -> Result<Self, ScriptSpecError> {
         let status = spec.status.unwrap_or(200);
         if !(200..=999).contains(&status) {
-            return Err(error(format!("{status} is no status of an answer")));
+            return Err(error(format!("{status} is not the status of a response")));
         }
         if spec.service == Service::Kv {
-            return Err(error("key-value has no scripts; use a fault"));
+            return Err(error("key-value has no scripts: use a fault"));
         }
         if spec.error.is_some() && spec.cut {
             return Err(error("give error or cut, not both"));
@@ -105,7 +105,7 @@ impl TryFrom<ScriptSpec> for Script {
         for (name, value) in &spec.headers {
             let parsed = HeaderName::from_bytes(name.as_bytes()).ok();
             let (Some(name), Ok(value)) = (parsed, HeaderValue::from_str(value)) else {
-                return Err(error(format!("{name:?}: {value:?} is no header")));
+                return Err(error(format!("{name:?}: {value:?} is not a header")));
             };
             script = script.header(name, value);
         }
@@ -159,16 +159,19 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_gets_a_sentence() {
+    fn invalid_descriptions_are_rejected_with_a_sentence() {
         for (json, part) in [
             (r#"{}"#, "missing field `service`"),
             (r#"{"service":"kv"}"#, "use a fault"),
-            (r#"{"service":"query","status":100}"#, "100 is no status"),
+            (
+                r#"{"service":"query","status":100}"#,
+                "100 is not the status",
+            ),
             (r#"{"service":"query","body":1,"rows":[]}"#, "not both"),
             (r#"{"service":"query","error":1,"cut":true}"#, "not both"),
             (
                 r#"{"service":"query","headers":{"a b":"c"}}"#,
-                "is no header",
+                "is not a header",
             ),
             (r#"{"service":"query","node":99}"#, "no such node"),
             (r#"{"service":"query","nope":1}"#, "nope"),

@@ -1,4 +1,4 @@
-//! The plainest HTTP client there is, so that nothing of ours is on both ends.
+//! A minimal HTTP client that shares no code with the server.
 
 use base64::Engine;
 use serde_json::Value;

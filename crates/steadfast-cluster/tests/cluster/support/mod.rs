@@ -265,7 +265,7 @@ impl Client {
         self.next_opaque - 1
     }
 
-    /// Whether nothing comes for a while.
+    /// Returns whether nothing comes for a while.
     pub async fn is_quiet(&mut self, time: Duration) -> bool {
         tokio::time::timeout(time, self.receive()).await.is_err()
     }

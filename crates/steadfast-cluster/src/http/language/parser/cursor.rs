@@ -1,4 +1,4 @@
-//! Moving through the pieces of a statement.
+//! The parser's position in the lexemes.
 
 use super::super::LanguageError;
 use super::super::lexer::LexemeKind;

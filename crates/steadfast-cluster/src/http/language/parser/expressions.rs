@@ -1,4 +1,4 @@
-//! Expressions, by how tightly their operators bind.
+//! Parses expressions by operator precedence.
 
 use serde_json::Value;
 

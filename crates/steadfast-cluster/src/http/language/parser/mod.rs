@@ -1,4 +1,4 @@
-//! From pieces to a statement, by recursive descent.
+//! A recursive-descent parser for statements.
 
 mod cursor;
 mod expressions;
@@ -12,9 +12,9 @@ use super::statement::{
 
 use cursor::is_reserved;
 
-/// How deep expressions may nest; a statement comes from the network, and a stack is finite.
+/// The maximum nesting of expressions: statements come from the network, and the stack is finite.
 const MAX_DEPTH: usize = 64;
-/// How many operators, fields and elements a statement may have: a chain of them is as deep.
+/// The maximum number of operators, fields and elements in a statement, because chains nest.
 const MAX_LINKS: usize = 200;
 
 /// Reads a statement.
