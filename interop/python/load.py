@@ -1,4 +1,4 @@
-"""Writes and reads while the cluster changes, and the accounts of it."""
+"""A workload during topology changes, checked against the journal."""
 
 import threading
 import time

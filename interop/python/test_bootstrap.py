@@ -1,4 +1,4 @@
-"""Connecting: plain and TLS, with the right credentials and the wrong ones."""
+"""Connecting: plain and TLS, with right and wrong credentials."""
 
 from datetime import timedelta
 

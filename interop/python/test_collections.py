@@ -1,4 +1,4 @@
-"""Scopes and collections, that come and go."""
+"""Scopes and collections that are created and dropped."""
 
 import threading
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Every operation on whole documents."""
+"""Operations on whole documents."""
 
 import os
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Replicas, and writes that wait for them."""
+"""Replicas and durable writes."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Query, analytics, search and views, as the SDK uses them, and what it does when they refuse."""
+"""Query, analytics, search and views, and the SDK's errors for them."""
 
 import subprocess
 import sys

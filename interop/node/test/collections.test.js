@@ -1,4 +1,4 @@
-// Scopes and collections, that come and go.
+// Scopes and collections that are created and dropped.
 'use strict';
 
 const { after, before, describe, it } = require('node:test');

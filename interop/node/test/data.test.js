@@ -1,4 +1,4 @@
-// Every operation on whole documents.
+// Operations on whole documents.
 'use strict';
 
 const { after, afterEach, before, describe, it } = require('node:test');

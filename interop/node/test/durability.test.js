@@ -1,4 +1,4 @@
-// Replicas, and writes that wait for them.
+// Replicas and durable writes.
 'use strict';
 
 const { after, afterEach, before, describe, it } = require('node:test');

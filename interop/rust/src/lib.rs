@@ -1,1 +1,1 @@
-//! Nothing but tests: the official Rust SDK against an in-process cluster.
+//! Tests of the official Rust SDK against an in-process cluster.

@@ -1,4 +1,4 @@
-//! Every operation on whole documents.
+//! Operations on whole documents.
 
 use std::time::Duration;
 

@@ -18,7 +18,7 @@ const BUCKET: &str = "default";
 const USER: &str = "Administrator";
 const PASSWORD: &str = "password";
 
-/// Longer than anything here takes, so that what hangs fails instead.
+/// A limit for everything here, so that a hang fails.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Three nodes, one replica.
@@ -54,7 +54,7 @@ async fn default_collection() -> (TestCluster, Sdk, Collection) {
 async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future)
         .await
-        .expect("this never ends")
+        .expect("timed out")
 }
 
 /// The kind of error that an operation ends with.

@@ -1,4 +1,4 @@
-//! The SDK at work while nodes come and go. The journal is the judge.
+//! The SDK under load while the topology changes, checked against the journal.
 
 use std::collections::HashMap;
 use std::sync::Arc;
