@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use aws_smithy_runtime::client::retries::TokenBucket;
 use steadfast::strategy::WhenLimited;
+use steadfast::world::SystemWorld;
 use steadfast::{Adaptive, RetryEvent, RetryStrategy, Standard};
-
-use crate::clock::SystemWorld;
 
 /// Makes a strategy decide about the retries of a client, or of one call. See the
 /// [module](super).

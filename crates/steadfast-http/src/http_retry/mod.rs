@@ -16,7 +16,7 @@ use steadfast::{Adaptive, InvalidSetting, RetryEvent, RetryStrategy, Standard};
 use crate::classify::HttpClassifier;
 use crate::idempotent::RequestHead;
 use per_host::PerHost;
-pub(crate) use run::{FailedAttempt, HttpResponse, address, fail_at_once, run};
+pub(crate) use run::{AnyResponse, FailedAttempt, address, fail_at_once, run};
 
 /// The strategy, the time limits and the classifier by which requests are retried.
 ///

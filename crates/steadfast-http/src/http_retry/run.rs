@@ -18,7 +18,7 @@ use crate::extensions::{AttemptCount, AttemptMark, ResponseReport};
 use crate::idempotent::{RequestHead, is_idempotent};
 
 /// A response of some HTTP library.
-pub(crate) trait HttpResponse {
+pub(crate) trait AnyResponse {
     fn status(&self) -> StatusCode;
     fn headers(&self) -> &HeaderMap;
     fn extensions_mut(&mut self) -> &mut Extensions;
@@ -70,7 +70,7 @@ impl HttpRetry {
     }
 
     /// Classifies the result of an attempt.
-    pub(crate) fn check<R: HttpResponse, E: StdError + 'static>(
+    pub(crate) fn check<R: AnyResponse, E: StdError + 'static>(
         &self,
         result: Result<R, E>,
     ) -> Result<R, FailedAttempt<R, E>> {
@@ -118,7 +118,7 @@ pub(crate) async fn run<R, E, F>(
     mut send: impl FnMut(Attempt) -> Option<F>,
 ) -> Result<R, Error<E>>
 where
-    R: HttpResponse,
+    R: AnyResponse,
     F: Future<Output = Result<R, FailedAttempt<R, E>>>,
 {
     let address = &address;

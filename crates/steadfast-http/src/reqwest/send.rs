@@ -11,7 +11,7 @@ use steadfast::{Attempt, Error, FailFast, Failure, reason};
 use super::redirect::{after_redirect, watched};
 use crate::classify::cannot_resend;
 use crate::extensions::AttemptMark;
-use crate::http_retry::{self, HttpResponse, HttpRetry, fail_at_once};
+use crate::http_retry::{self, AnyResponse, HttpRetry, fail_at_once};
 use crate::idempotent::RequestHead;
 
 /// Adds `send` with retries to requests. See the [module](super).
@@ -95,7 +95,7 @@ fn address(url: &Url) -> String {
     http_retry::address(url.host_str(), url.port(), Some(url.scheme()))
 }
 
-impl HttpResponse for Response {
+impl AnyResponse for Response {
     fn status(&self) -> StatusCode {
         self.status()
     }

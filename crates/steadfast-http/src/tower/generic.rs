@@ -38,12 +38,12 @@ use crate::http_retry::require_bound;
 /// ```
 #[derive(Clone)]
 pub struct RetryLayer<R, C = ByInfo> {
-    settings: Settings<R>,
+    settings: LayerSettings<R>,
     classifier: C,
 }
 
 #[derive(Clone)]
-struct Settings<R> {
+struct LayerSettings<R> {
     strategy: Arc<dyn RetryStrategy>,
     operation: &'static str,
     timeout: Option<Duration>,
@@ -73,7 +73,7 @@ impl<R> RetryLayer<R> {
     }
 
     fn with(strategy: impl RetryStrategy + 'static, timeout: Option<Duration>) -> Self {
-        let settings = Settings {
+        let settings = LayerSettings {
             strategy: Arc::new(strategy),
             operation: "call",
             timeout,

@@ -15,7 +15,7 @@ use super::ready::{AttemptServices, CallError, never_ready, not_ready};
 use super::replay::{Replay, ReplayBody};
 use crate::classify::cannot_resend;
 use crate::extensions::AttemptMark;
-use crate::http_retry::{self, FailedAttempt, HttpResponse, HttpRetry};
+use crate::http_retry::{self, AnyResponse, FailedAttempt, HttpRetry};
 use crate::idempotent::RequestHead;
 
 /// Wraps services in [`HttpRetryService`].
@@ -116,7 +116,7 @@ fn address(uri: &Uri) -> String {
     http_retry::address(uri.host(), uri.port_u16(), uri.scheme_str())
 }
 
-impl<B> HttpResponse for Response<B> {
+impl<B> AnyResponse for Response<B> {
     fn status(&self) -> StatusCode {
         self.status()
     }

@@ -136,14 +136,14 @@ impl Serialize for VbucketMap {
 
 impl<'de> Deserialize<'de> for VbucketMap {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(Rows)
+        deserializer.deserialize_seq(RowsVisitor)
     }
 }
 
 /// Reads rows straight into the flat table.
-struct Rows;
+struct RowsVisitor;
 
-impl<'de> Visitor<'de> for Rows {
+impl<'de> Visitor<'de> for RowsVisitor {
     type Value = VbucketMap;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -155,14 +155,14 @@ impl<'de> Visitor<'de> for Rows {
             copies: 0,
             nodes: Vec::new(),
         };
-        while rows.next_element_seed(Row(&mut map))?.is_some() {}
+        while rows.next_element_seed(RowVisitor(&mut map))?.is_some() {}
         Ok(map)
     }
 }
 
-struct Row<'a>(&'a mut VbucketMap);
+struct RowVisitor<'a>(&'a mut VbucketMap);
 
-impl<'de> DeserializeSeed<'de> for Row<'_> {
+impl<'de> DeserializeSeed<'de> for RowVisitor<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -170,7 +170,7 @@ impl<'de> DeserializeSeed<'de> for Row<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Row<'_> {
+impl<'de> Visitor<'de> for RowVisitor<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -8,13 +8,12 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use super::machine::Machine;
 use super::{Attempt, Retry, handle_error};
 use crate::classify::Classifier;
 use crate::error::Error;
 use crate::orchestrator::{Orchestrator, Step};
 use crate::strategy::{Answer, PendingDecision, RetryStrategy};
-use crate::world::World;
+use crate::world::{SystemWorld, World};
 
 impl<S: RetryStrategy, C> Retry<'_, S, C> {
     /// Makes the call on this thread, attempt by attempt, until one succeeds or
@@ -40,7 +39,7 @@ impl<S: RetryStrategy, C> Retry<'_, S, C> {
         C: Classifier<E>,
         F: FnMut(Attempt) -> Result<T, E>,
     {
-        let world = Machine {
+        let world = SystemWorld {
             observer: self.observer,
         };
         let mut last = None;

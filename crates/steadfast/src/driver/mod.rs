@@ -21,7 +21,6 @@
 //! ```
 
 mod blocking;
-mod machine;
 #[cfg(feature = "tokio")]
 mod tokio;
 
@@ -52,7 +51,7 @@ pub fn retry<'a, S: RetryStrategy>(strategy: S) -> Retry<'a, S> {
     }
 }
 
-type Observer<'a> = dyn Fn(&RetryEvent<'_>) + Send + Sync + 'a;
+pub(crate) type Observer<'a> = dyn Fn(&RetryEvent<'_>) + Send + Sync + 'a;
 
 /// A call that is about to be made. See [`retry`].
 #[must_use = "nothing happens until it is run"]

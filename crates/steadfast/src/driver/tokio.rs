@@ -6,7 +6,6 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use super::machine::roll;
 use super::{Attempt, Retry, handle_error};
 use crate::classify::Classifier;
 use crate::error::Error;
@@ -14,7 +13,7 @@ use crate::event::RetryEvent;
 use crate::orchestrator::{FirstAttempt, Handover, Step};
 use crate::request::{Progress, Request};
 use crate::strategy::RetryStrategy;
-use crate::world::{Roll, World};
+use crate::world::{Roll, World, roll};
 
 impl<S: RetryStrategy, C> Retry<'_, S, C> {
     /// Makes the call on tokio, attempt by attempt, until one succeeds or no

@@ -13,6 +13,7 @@
 mod frozen;
 mod recorded;
 mod roll;
+mod system;
 mod virtual_world;
 
 use std::time::Instant;
@@ -21,6 +22,9 @@ pub(crate) use frozen::FrozenWorld;
 pub use recorded::RecordedEvent;
 pub use roll::Roll;
 pub(crate) use roll::nanos;
+pub use system::SystemWorld;
+#[cfg(feature = "tokio")]
+pub(crate) use system::roll;
 pub use virtual_world::VirtualWorld;
 pub(crate) use virtual_world::any_instant;
 

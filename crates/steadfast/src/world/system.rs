@@ -6,16 +6,18 @@
 
 use std::time::Instant;
 
-use super::Observer;
+use super::{Roll, World};
+use crate::driver::Observer;
 use crate::event::RetryEvent;
-use crate::world::{Roll, World};
 
-/// Time from std's clock, for the blocking driver.
-pub(super) struct Machine<'a> {
-    pub(super) observer: Option<&'a Observer<'a>>,
+/// The clock of std, a random source, and an observer. For the blocking driver, and
+/// for code that drives an [`Orchestrator`](crate::Orchestrator) itself.
+pub struct SystemWorld<'a> {
+    /// Observes every retry and every refusal.
+    pub observer: Option<&'a Observer<'a>>,
 }
 
-impl World for Machine<'_> {
+impl World for SystemWorld<'_> {
     fn now(&self) -> Instant {
         Instant::now()
     }
@@ -33,6 +35,6 @@ impl World for Machine<'_> {
 
 /// One generator for each thread, seeded apart: no two requests share a
 /// sequence, and no two threads share a cache line.
-pub(super) fn roll() -> Roll {
+pub(crate) fn roll() -> Roll {
     Roll::from_bits(fastrand::u64(..))
 }
