@@ -25,7 +25,7 @@ upsert answered ETMPFAIL (0x86)
   delays      1, 2, 4, 8, 16, 32, 64, 128, 256, 500 ms … until the deadline (2.5 s: 13 attempts at most)
   rule        RFC 0049, Response Code Retry List
   strategy    best effort (backoff 1ms × 2ⁿ up to 500ms), failing fast on terminal errors
-  what helps  the node is out of memory or behind on its disk: fewer requests, or more memory
+  what helps  the node is out of memory or behind on its disk: send fewer requests, or add memory
 If the connection had closed before the response instead: no retry: it may have been applied, and upsert is not idempotent.
 ";
     for status in ["0x86", "134", "ETMPFAIL", "etmpfail"] {
