@@ -7,7 +7,7 @@ use hyper::Method;
 use serde::Serialize;
 use serde_json::{Value, json};
 use steadfast_cluster::Service;
-use steadfast_cluster::fault::{Fault, FaultSpec};
+use steadfast_cluster::fault::Fault;
 
 use crate::control::ControlArgs;
 use crate::exit::usage;
@@ -51,7 +51,7 @@ enum Action {
     Clear,
 }
 
-/// The fields have the names of [`FaultSpec`], which is read from them.
+/// A fault. The fields have the names of its JSON form.
 #[derive(Args, Serialize)]
 struct Add {
     /// Only on this node
@@ -163,8 +163,7 @@ impl Add {
     /// needs no cluster.
     fn check(&self) -> anyhow::Result<Value> {
         let body = serde_json::to_value(self)?;
-        let spec: FaultSpec = serde_json::from_value(body.clone())?;
-        Fault::try_from(spec).map_err(usage)?;
+        serde_json::from_value::<Fault>(body.clone()).map_err(usage)?;
         Ok(body)
     }
 }

@@ -24,4 +24,3 @@ pub use active::{FaultGuard, FaultStatus, Faults};
 pub(crate) use active::{FiredFault, IncomingRequest};
 pub use rule::{Condition, Effect, Fault, FaultAnswer, Garble};
 pub use schedule::Schedule;
-pub use spec::{FaultSpec, InvalidFault};

@@ -4,14 +4,28 @@ use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
+use serde::Deserialize;
 use steadfast_wire::{Opcode, Status};
 
 use super::active::IncomingRequest;
+use super::spec::FaultSpec;
 use crate::service::Service;
 use crate::topology::NodeId;
 
-/// A rule: requests that meet the condition suffer the effect. Built from [`Condition`].
-#[derive(Debug, Clone, PartialEq)]
+/// A rule: requests that meet the condition suffer the effect. Built from [`Condition`], or read from
+/// JSON.
+///
+/// ```
+/// use steadfast_cluster::fault::Fault;
+///
+/// let fault: Fault = serde_json::from_str(
+///     r#"{"opcode": "SET", "key_prefix": "u:", "times": 2, "effect": "answer", "status": "0x86"}"#,
+/// )?;
+/// assert_eq!(fault.to_string(), "SET of keys from \"u:\", 2 times: answer ETMPFAIL (0x86)");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "FaultSpec")]
 pub struct Fault {
     pub(super) condition: Condition,
     pub(super) effect: Effect,

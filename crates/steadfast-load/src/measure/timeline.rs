@@ -133,7 +133,12 @@ impl Timeline {
         }
         self.in_last += 1;
         if self.samples.len() > MOST {
-            self.samples = self.samples.chunks(2).map(Sample::together).collect();
+            let pairs = self.samples.chunks(2).map(|pair| {
+                let mut merged = pair[0].clone();
+                pair[1..].iter().for_each(|next| merged.merge(next));
+                merged
+            });
+            self.samples = pairs.collect();
             self.per_sample *= 2;
             self.in_last = self.per_sample;
         }
@@ -154,14 +159,6 @@ impl Sample {
         self.in_flight = next.in_flight;
         self.unsettled_writes = next.unsettled_writes;
         self.resident_bytes = next.resident_bytes;
-    }
-
-    fn together(samples: &[Self]) -> Self {
-        let mut all = samples[0].clone();
-        for next in &samples[1..] {
-            all.merge(next);
-        }
-        all
     }
 }
 

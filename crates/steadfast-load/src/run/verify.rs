@@ -74,7 +74,7 @@ pub(super) async fn compare_shared<C: Client>(client: &C, state: &RunState, log:
             };
             let found = found.as_deref().map(WriteId::find);
             // A document without an id is not of this run.
-            let right = found != Some(None) && state.shared.may_be(index, found.flatten());
+            let right = found != Some(None) && state.shared[index].lock().may_be(found.flatten());
             let why = "the document is not the last acknowledged write";
             (!right).then(|| Violation::new(ViolationKind::Lost(why), "get", key))
         });

@@ -1,49 +1,57 @@
-//! Expected contents of a worker's documents.
+//! Expected contents of documents.
 
 use std::time::Duration;
 
 use crate::accounting::{ViolationKind, WriteOutcome};
 use crate::write_id::WriteId;
 
-/// A document that the worker overwrites.
+/// A document that is overwritten, by one worker or by all.
+///
+/// Any of several concurrent writes may be the last. But a write that was acknowledged before
+/// another acknowledged write began is overwritten for good: if it is found, the later one was lost.
 #[derive(Debug, Default)]
-pub(super) struct Register {
-    /// The last acknowledged write.
-    acknowledged: Option<WriteId>,
-    /// Ambiguous writes that may be the content, and when they ended.
+pub(crate) struct Register {
+    /// When the last acknowledged write began.
+    begun: Option<Duration>,
+    /// Writes that may be the content, and until when they may have been applied.
     possible: Vec<(WriteId, Duration)>,
+}
+
+/// A write into a register that has ended.
+pub(super) struct EndedWrite {
+    pub(super) id: WriteId,
+    pub(super) outcome: WriteOutcome,
+    pub(super) began: Duration,
+    pub(super) ended: Duration,
 }
 
 impl Register {
     /// Records the end of a write. An ambiguous one may still be applied for as long as `late`.
-    pub(super) fn ended(
-        &mut self,
-        id: WriteId,
-        outcome: WriteOutcome,
-        now: Duration,
-        late: Duration,
-    ) {
-        match outcome {
-            WriteOutcome::Acknowledged => {
-                self.acknowledged = Some(id);
-                // Older writes that can no longer be applied late are overwritten.
-                self.possible
-                    .retain(|(_, ended)| now.saturating_sub(*ended) < late);
-            }
-            WriteOutcome::Ambiguous => self.possible.push((id, now)),
-            WriteOutcome::Failed => {}
+    pub(super) fn ended(&mut self, write: &EndedWrite, late: Duration) {
+        let until = match write.outcome {
+            WriteOutcome::Acknowledged => write.ended,
+            WriteOutcome::Ambiguous => write.ended + late,
+            WriteOutcome::Failed => return,
+        };
+        self.possible.push((write.id, until));
+        if write.outcome == WriteOutcome::Acknowledged {
+            let begun = self.begun.unwrap_or_default().max(write.began);
+            self.begun = Some(begun);
+            self.possible.retain(|(_, until)| *until >= begun);
         }
     }
 
-    /// Returns whether a read may find this.
-    pub(super) fn may_be(&self, found: Option<WriteId>) -> bool {
-        found == self.acknowledged
-            || found.is_some_and(|found| self.possible.iter().any(|(id, _)| *id == found))
+    /// Returns whether a read may find this when no write is under way.
+    pub(crate) fn may_be(&self, found: Option<WriteId>) -> bool {
+        match found {
+            None => self.begun.is_none(),
+            Some(found) => self.possible.iter().any(|(id, _)| *id == found),
+        }
     }
 
     /// Returns whether the document exists for certain.
     pub(super) fn exists(&self) -> bool {
-        self.acknowledged.is_some()
+        self.begun.is_some()
     }
 }
 
@@ -101,26 +109,58 @@ impl Counter {
 mod tests {
     use super::*;
 
-    const NOW: Duration = Duration::ZERO;
     const LATE: Duration = Duration::from_secs(15);
 
     fn id(number: u64) -> WriteId {
         WriteId { worker: 1, number }
     }
 
+    /// Ends a write with a number, from one second to another.
+    fn end(register: &mut Register, number: u64, outcome: WriteOutcome, from: u64, to: u64) {
+        let write = EndedWrite {
+            id: id(number),
+            outcome,
+            began: Duration::from_secs(from),
+            ended: Duration::from_secs(to),
+        };
+        register.ended(&write, LATE);
+    }
+
     #[test]
     fn a_register_is_its_last_acknowledged_write_or_an_ambiguous_one() {
         let mut register = Register::default();
         assert!(register.may_be(None) && !register.may_be(Some(id(1))));
-        register.ended(id(1), WriteOutcome::Acknowledged, NOW, LATE);
-        register.ended(id(2), WriteOutcome::Failed, NOW, LATE);
-        register.ended(id(3), WriteOutcome::Ambiguous, NOW, LATE);
+        end(&mut register, 1, WriteOutcome::Acknowledged, 0, 1);
+        end(&mut register, 2, WriteOutcome::Failed, 2, 3);
+        end(&mut register, 3, WriteOutcome::Ambiguous, 4, 5);
         assert!(register.may_be(Some(id(1))) && register.may_be(Some(id(3))));
         assert!(!register.may_be(Some(id(2))) && !register.may_be(None));
-        register.ended(id(4), WriteOutcome::Acknowledged, NOW, LATE);
+        end(&mut register, 4, WriteOutcome::Acknowledged, 6, 7);
         assert!(!register.may_be(Some(id(1))), "a stale read");
-        assert!(register.may_be(Some(id(3))), "it may come late");
-        register.ended(id(5), WriteOutcome::Acknowledged, LATE, LATE);
+        assert!(register.may_be(Some(id(3))), "it may be applied late");
+        end(&mut register, 5, WriteOutcome::Acknowledged, 21, 22);
+        assert!(!register.may_be(Some(id(3))), "it is too late now");
+    }
+
+    #[test]
+    fn any_of_concurrent_writes_may_be_the_last() {
+        let mut register = Register::default();
+        end(&mut register, 1, WriteOutcome::Acknowledged, 0, 3);
+        end(&mut register, 2, WriteOutcome::Acknowledged, 1, 4);
+        assert!(register.may_be(Some(id(1))) && register.may_be(Some(id(2))));
+        assert!(!register.may_be(None));
+    }
+
+    #[test]
+    fn a_write_acknowledged_before_a_later_one_began_is_overwritten_for_good() {
+        let mut register = Register::default();
+        end(&mut register, 1, WriteOutcome::Acknowledged, 0, 1);
+        end(&mut register, 2, WriteOutcome::Failed, 2, 3);
+        end(&mut register, 3, WriteOutcome::Ambiguous, 2, 3);
+        end(&mut register, 4, WriteOutcome::Acknowledged, 4, 5);
+        assert!(!register.may_be(Some(id(1))) && !register.may_be(Some(id(2))));
+        assert!(register.may_be(Some(id(3))), "it may be applied late");
+        end(&mut register, 5, WriteOutcome::Acknowledged, 40, 41);
         assert!(!register.may_be(Some(id(3))), "it is too late now");
     }
 

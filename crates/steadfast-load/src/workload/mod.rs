@@ -10,7 +10,6 @@ pub(crate) mod keys;
 mod kind;
 mod plan;
 mod run_state;
-mod shared;
 mod worker;
 
 pub(crate) use kind::OpKind;

@@ -3,10 +3,12 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::shared::SharedDocuments;
+use super::expected::Register;
+use super::keys::SHARED;
 use crate::client::ClientError;
 
 /// How long after new credentials an operation may still fail with the old ones.
@@ -25,7 +27,8 @@ pub(crate) struct RunState {
     pub(crate) late: Duration,
     /// How long after the end documents are read back.
     read_back: Duration,
-    pub(crate) shared: SharedDocuments,
+    /// The documents that all workers write.
+    pub(crate) shared: [Mutex<Register>; SHARED],
     started: Instant,
     /// When workers were told to end, in the time of the run.
     ended: watch::Sender<Option<Duration>>,
@@ -42,7 +45,7 @@ impl RunState {
             prefix,
             late,
             read_back,
-            shared: SharedDocuments::default(),
+            shared: std::array::from_fn(|_| Mutex::default()),
             started: Instant::now(),
             ended: watch::Sender::new(None),
             locking: AtomicBool::new(false),

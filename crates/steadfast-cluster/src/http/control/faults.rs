@@ -5,7 +5,7 @@ use steadfast_wire::error_map::{ErrorDefinition, ErrorMap};
 
 use super::{ControlError, HttpRequest, HttpResponse, Routed, body, no_route};
 use crate::cluster::TestCluster;
-use crate::fault::{Fault, FaultSpec};
+use crate::fault::Fault;
 
 pub(super) fn route(
     method: &str,
@@ -17,9 +17,10 @@ pub(super) fn route(
     match (method, rest) {
         ("GET", []) => Ok(HttpResponse::json(200, &json!(faults.list()))),
         ("POST", []) => {
-            let spec: FaultSpec = body(request)?;
-            let fault =
-                Fault::try_from(spec).map_err(|error| ControlError::Invalid(error.to_string()))?;
+            // In two steps, so that the error of an invalid fault names no line and column.
+            let fault: Value = body(request)?;
+            let fault: Fault = serde_json::from_value(fault)
+                .map_err(|error| ControlError::Invalid(error.to_string()))?;
             let id = faults.add(fault);
             Ok(HttpResponse::json(201, &json!(faults.status(id))))
         }

@@ -34,11 +34,7 @@ impl<'a> Chart<'a> {
     /// Draws one curve.
     pub(super) fn line(&self, unit: &str, values: Vec<f64>, colour: &str) -> String {
         let top = round_up(values.iter().copied().fold(0.0, f64::max));
-        let mut points = String::new();
-        for (sample, value) in self.samples.iter().zip(&values) {
-            // Writing to a string cannot fail.
-            let _ = write!(points, "{:.1},{:.1} ", self.x(sample.at_s), y(*value, top));
-        }
+        let points = self.points(&values, top).concat();
         let curve = format!(
             "<polyline points=\"{points}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"/>\n"
         );
@@ -52,19 +48,23 @@ impl<'a> Chart<'a> {
         let mut base = vec![0.0; self.samples.len()];
         let mut areas = String::new();
         for (values, colour) in &layers {
-            let mut points = String::new();
-            for (sample, low) in self.samples.iter().zip(&base) {
-                let _ = write!(points, "{:.1},{:.1} ", self.x(sample.at_s), y(*low, top));
+            let low = self.points(&base, top);
+            for (base, value) in base.iter_mut().zip(values) {
+                *base += value;
             }
-            for (low, value) in base.iter_mut().zip(values) {
-                *low += value;
-            }
-            for (sample, high) in self.samples.iter().zip(&base).rev() {
-                let _ = write!(points, "{:.1},{:.1} ", self.x(sample.at_s), y(*high, top));
-            }
+            let high = self.points(&base, top);
+            let points: String = low.into_iter().chain(high.into_iter().rev()).collect();
+            // Writing to a string cannot fail.
             let _ = writeln!(areas, "<polygon points=\"{points}\" fill=\"{colour}\"/>");
         }
         self.frame(unit, top, &areas)
+    }
+
+    fn points(&self, values: &[f64], top: f64) -> Vec<String> {
+        let point = |(sample, value): (&Sample, &f64)| {
+            format!("{:.1},{:.1} ", self.x(sample.at_s), y(*value, top))
+        };
+        self.samples.iter().zip(values).map(point).collect()
     }
 
     fn frame(&self, unit: &str, top: f64, inside: &str) -> String {

@@ -2,6 +2,7 @@
 
 mod chart;
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use chart::Chart;
@@ -107,25 +108,14 @@ fn timeline(report: &LoadReport) -> String {
     let faults: &[InjectedFault] = if long { &[] } else { &report.faults.injected };
     let chart = Chart::new(samples, faults);
     let rate = |count: u64, sample: &Sample| count as f64 / sample.length_s.max(0.001);
-    let throughput = chart.line(
-        "op/s",
-        samples
-            .iter()
-            .map(|sample| rate(sample.ok, sample))
-            .collect(),
-        "var(--c0)",
-    );
-    let mut reasons: Vec<String> = Vec::new();
-    for reason in samples.iter().flat_map(|sample| sample.retries.keys()) {
-        if !reasons.contains(reason) {
-            reasons.push(reason.clone());
-        }
-    }
-    reasons.sort();
+    let rates = samples.iter().map(|sample| rate(sample.ok, sample));
+    let throughput = chart.line("op/s", rates.collect(), "var(--c0)");
+    let reasons = samples.iter().flat_map(|sample| sample.retries.keys());
+    let reasons: BTreeSet<&String> = reasons.collect();
     let colour = |at: usize| format!("var(--c{})", at % 8);
     let layers = reasons.iter().enumerate().map(|(at, reason)| {
         let values = samples.iter().map(|sample| {
-            let count = sample.retries.get(reason).copied().unwrap_or(0);
+            let count = sample.retries.get(*reason).copied().unwrap_or(0);
             rate(count, sample)
         });
         (values.collect(), colour(at))
@@ -150,11 +140,8 @@ fn timeline(report: &LoadReport) -> String {
         .iter()
         .enumerate()
         .map(|(at, reason)| {
-            let colour = colour(at);
-            format!(
-                "<span><i style=\"background:{colour}\"></i>{}</span>",
-                escaped(reason)
-            )
+            let (colour, reason) = (colour(at), escaped(reason));
+            format!("<span><i style=\"background:{colour}\"></i>{reason}</span>")
         })
         .collect();
     format!(

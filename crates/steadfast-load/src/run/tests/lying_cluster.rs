@@ -18,7 +18,7 @@ use super::super::verify;
 use crate::accounting::{JournalAudit, Totals, Violation, WriteLog};
 use crate::client::{Client, ClientError, ErrorClass, Value};
 use crate::measure::WorkerStats;
-use crate::report::Leftovers;
+use crate::report::{Accounting, Leftovers};
 use crate::workload::{OpKind, RunState, Worker};
 use crate::write_id::WriteId;
 
@@ -197,14 +197,8 @@ async fn account(
             assert_eq!(liar.store.lock().documents.len(), 0, "left behind");
         }
     }
-    let mut totals = Totals::default();
-    let mut violations = Vec::new();
-    for log in logs.iter().chain([&unattributed]) {
-        let (more, found) = log.lock().close();
-        totals.add(&more);
-        violations.extend(found);
-    }
-    (totals, violations, left)
+    let account = Accounting::new(has_journal, logs.iter().chain([&unattributed]));
+    (account.totals, account.violations, left)
 }
 
 /// A cluster in memory that does one thing wrong.

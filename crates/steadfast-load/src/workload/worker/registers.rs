@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use super::super::expected::EndedWrite;
 use super::super::keys;
 use super::super::kind::OpKind;
 use super::{Worker, document};
-use crate::accounting::{ViolationKind, WriteOutcome};
+use crate::accounting::ViolationKind;
 use crate::client::Client;
 use crate::write_id::WriteId;
 
@@ -47,8 +48,8 @@ impl<C: Client> Worker<C> {
 
     pub(super) async fn upsert(&mut self, register: usize, padding: &str) {
         let key = self.register(register);
-        let (id, outcome) = self.write_register(&key, padding).await;
-        self.registers[register].ended(id, outcome, self.state.now(), self.state.late);
+        let write = self.overwrite(OpKind::Upsert, &key, padding).await;
+        self.registers[register].ended(&write, self.state.late);
     }
 
     /// Writes a document that is locked at the same time, so that the write has to wait.
@@ -65,27 +66,30 @@ impl<C: Client> Worker<C> {
                 Err(error) => self.explain(OpKind::Lock, &key, &error),
             }
         };
-        let ((), (id, outcome)) = tokio::join!(unlock, self.write_register(&key, padding));
-        self.registers[register].ended(id, outcome, self.state.now(), self.state.late);
-    }
-
-    async fn write_register(&self, key: &str, padding: &str) -> (WriteId, WriteOutcome) {
-        let id = self.log.lock().begin(OpKind::Upsert);
-        let value = document(id, padding);
-        let written = self.client.upsert(key, &value, false);
-        (id, self.write(OpKind::Upsert, id, key, written).await)
+        let ((), write) = tokio::join!(unlock, self.overwrite(OpKind::Upsert, &key, padding));
+        self.registers[register].ended(&write, self.state.late);
     }
 
     pub(super) async fn upsert_shared(&self, shared: usize, padding: &str) {
         let key = keys::shared(&self.state.prefix, shared);
-        let id = self.log.lock().begin(OpKind::DurableUpsert);
+        let write = self.overwrite(OpKind::DurableUpsert, &key, padding).await;
+        let register = &self.state.shared[shared];
+        register.lock().ended(&write, self.state.late);
+    }
+
+    async fn overwrite(&self, kind: OpKind, key: &str, padding: &str) -> EndedWrite {
+        let id = self.log.lock().begin(kind);
         let value = document(id, padding);
-        let written = self.client.upsert(&key, &value, true);
+        let durable = kind == OpKind::DurableUpsert;
         let began = self.state.now();
-        let outcome = self.write(OpKind::DurableUpsert, id, &key, written).await;
-        let span = (began, self.state.now());
-        let late = self.state.late;
-        self.state.shared.ended(shared, id, outcome, span, late);
+        let written = self.client.upsert(key, &value, durable);
+        let outcome = self.write(kind, id, key, written).await;
+        EndedWrite {
+            id,
+            outcome,
+            began,
+            ended: self.state.now(),
+        }
     }
 
     fn compare(&self, kind: OpKind, register: usize, key: &str, found: Option<WriteId>) {
