@@ -86,7 +86,7 @@ impl Cluster {
             if service == Service::KeyValue {
                 continue;
             }
-            for endpoint in services::ping::endpoints(handle, &config, service) {
+            for endpoint in services::ping::Endpoint::all(&config, service, self.core()) {
                 let remote = endpoint.authority.to_string();
                 let timeout = self.core().options.connect_timeout;
                 let ping = services::ping::ping(handle.clone(), service, endpoint, timeout);

@@ -8,7 +8,7 @@ use steadfast_wire::Status;
 use steadfast_wire::error_map::Attributes;
 
 /// Everything that is known about a failed operation.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ErrorContext {
     pub(crate) operation: &'static str,
     pub(crate) target: OperationTarget,
@@ -85,12 +85,7 @@ impl ErrorContext {
     pub(crate) fn new(operation: &'static str) -> Self {
         Self {
             operation,
-            target: OperationTarget::default(),
-            note: None,
-            ambiguous: false,
-            report: None,
-            kv: None,
-            http: None,
+            ..Self::default()
         }
     }
 

@@ -54,96 +54,69 @@ impl HttpService {
         }
     }
 
-    /// Returns the error codes that the client distinguishes, with the message where it
+    /// Returns the error codes that the client distinguishes, with a message where it
     /// matters.
-    pub const fn known_codes(self) -> &'static [(u64, &'static str)] {
-        match self {
-            Self::Query => &[
-                (1080, ""),
-                (1191, ""),
-                (2120, ""),
-                (3000, ""),
-                (4000, ""),
-                (4040, ""),
-                (4050, ""),
-                (4060, ""),
-                (4070, ""),
-                (4080, ""),
-                (4090, ""),
-                (4300, "index i already exists"),
-                (5000, ""),
-                (5000, "queryport.indexNotFound"),
-                (5000, "Index i already exist"),
-                (12_004, ""),
-                (12_009, ""),
-                (12_009, "CAS mismatch"),
-                (13_014, ""),
-                (14_000, ""),
-            ],
-            Self::Analytics => &[
-                (20_000, ""),
-                (21_002, ""),
-                (23_000, ""),
-                (23_001, ""),
-                (23_003, ""),
-                (23_007, ""),
-                (24_000, ""),
-                (24_006, ""),
-                (24_025, ""),
-                (24_034, ""),
-                (25_000, ""),
-            ],
-            Self::Search | Self::Views | Self::Management => &[],
-        }
+    pub fn known_codes(self) -> Vec<(u64, &'static str)> {
+        let (codes, messages): (&[u64], &[_]) = match self {
+            Self::Query => (
+                &[
+                    1080, 1191, 2120, 3000, 4000, 4040, 4050, 4060, 4070, 4080, 4090, 5000, 12_004,
+                    12_009, 13_014, 14_000,
+                ],
+                &[
+                    (4300, "index i already exists"),
+                    (5000, "queryport.indexNotFound"),
+                    (5000, "Index i already exist"),
+                    (12_009, "CAS mismatch"),
+                ],
+            ),
+            Self::Analytics => (
+                &[
+                    20_000, 21_002, 23_000, 23_001, 23_003, 23_007, 24_000, 24_006, 24_025, 24_034,
+                    25_000,
+                ],
+                &[],
+            ),
+            Self::Search | Self::Views | Self::Management => (&[], &[]),
+        };
+        with_texts(codes, messages)
     }
 
-    /// Returns the HTTP statuses that the client distinguishes, with the body where it
+    /// Returns the HTTP statuses that the client distinguishes, with a body where it
     /// matters.
-    pub const fn known_statuses(self) -> &'static [(u16, &'static str)] {
-        match self {
-            Self::Query | Self::Analytics | Self::Management => &[
-                (400, ""),
-                (401, ""),
-                (404, ""),
-                (429, ""),
-                (500, ""),
-                (503, ""),
-            ],
-            Self::Search => &[
-                (400, ""),
-                (400, "index not found"),
-                (401, ""),
-                (404, ""),
-                (429, ""),
-                (429, "num_queries_per_min"),
-                (500, ""),
-                (503, ""),
-            ],
-            Self::Views => &[
-                (300, ""),
-                (301, ""),
-                (302, ""),
-                (303, ""),
-                (307, ""),
-                (400, ""),
-                (401, ""),
-                (404, ""),
-                (404, r#"{"error":"not_found","reason":"missing"}"#),
-                (408, ""),
-                (409, ""),
-                (412, ""),
-                (416, ""),
-                (417, ""),
-                (500, ""),
-                (500, r#"{"error":"{not_found, missing_named_view}"}"#),
-                (500, r#"{"error":"badarg"}"#),
-                (501, ""),
-                (502, ""),
-                (503, ""),
-                (504, ""),
-            ],
-        }
+    pub fn known_statuses(self) -> Vec<(u16, &'static str)> {
+        let common: &[u16] = &[400, 401, 404, 429, 500, 503];
+        let (statuses, bodies): (_, &[_]) = match self {
+            Self::Query | Self::Analytics | Self::Management => (common, &[]),
+            Self::Search => (
+                common,
+                &[(400, "index not found"), (429, "num_queries_per_min")],
+            ),
+            Self::Views => (
+                &[
+                    300, 301, 302, 303, 307, 400, 401, 404, 408, 409, 412, 416, 417, 500, 501, 502,
+                    503, 504,
+                ],
+                &[
+                    (404, r#"{"error":"not_found","reason":"missing"}"#),
+                    (500, r#"{"error":"{not_found, missing_named_view}"}"#),
+                    (500, r#"{"error":"badarg"}"#),
+                ],
+            ),
+        };
+        with_texts(statuses, bodies)
     }
+}
+
+/// Sorts numbers without and with a text by number.
+fn with_texts<N: Copy + Ord>(
+    numbers: &[N],
+    with_text: &[(N, &'static str)],
+) -> Vec<(N, &'static str)> {
+    let mut all: Vec<_> = numbers.iter().map(|number| (*number, "")).collect();
+    all.extend_from_slice(with_text);
+    all.sort_by_key(|(number, _)| *number);
+    all
 }
 
 #[cfg(test)]
@@ -189,7 +162,7 @@ mod tests {
         use HttpService::*;
         for service in [Query, Analytics, Search, Views, Management] {
             for (status, body) in service.known_statuses() {
-                let meaning = answered_http(service, *status, body, true);
+                let meaning = answered_http(service, status, body, true);
                 assert!(
                     !matches!(meaning, AttemptMeaning::Done),
                     "{service:?} {status}"

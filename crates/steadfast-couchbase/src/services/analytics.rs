@@ -67,17 +67,12 @@ impl RowService for Analytics {
     }
 
     fn service_error(response: &ServiceResponse<'_>) -> Option<ServiceError> {
-        service_error(response)
+        reported_error(response, meaning)
     }
 
     fn meta(members: &Members) -> QueryMeta {
         QueryMeta::read(members)
     }
-}
-
-/// Returns the error that a response reports, if it does.
-pub(super) fn service_error(response: &ServiceResponse<'_>) -> Option<ServiceError> {
-    reported_error(response, meaning)
 }
 
 /// Returns the kind of an error (RFC 0058) and its retry reason (RFC 0049,

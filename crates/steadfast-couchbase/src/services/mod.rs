@@ -21,8 +21,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Connector, EndpointBreakers, HttpClient, RoundRobin, ServiceError, ServiceResponse};
 use query::PreparedPlans;
+use rows::{RowService, SizeLimits, Splitter};
 pub use rows::{Rows, TypedRows};
-use rows::{SizeLimits, Splitter};
 use steadfast_wire::config::Service;
 
 use crate::options::ClusterOptions;
@@ -89,10 +89,10 @@ pub(crate) fn service_error(
         response.text = Some(body);
     }
     match service {
-        Service::Query => query::service_error(&response),
-        Service::Analytics => analytics::service_error(&response),
-        Service::Search => search::service_error(&response),
-        Service::Views => views::service_error(&response),
+        Service::Query => query::Query::service_error(&response),
+        Service::Analytics => analytics::Analytics::service_error(&response),
+        Service::Search => search::Search::service_error(&response),
+        Service::Views => views::ViewService::service_error(&response),
         Service::Management | Service::KeyValue => (!success).then(|| response.by_status()),
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hyper::Method;
 use steadfast::FailFast;
-use steadfast_wire::config::{ClusterConfig, Service};
+use steadfast_wire::config::Service;
 
 pub(crate) use super::http::Endpoint;
 use super::http::{HttpRequest, HttpSender, run};
@@ -14,15 +14,6 @@ use crate::cluster::Handle;
 use crate::drive::RequestOptions;
 use crate::error::{Error, HttpContext};
 use crate::world::now;
-
-/// Returns the endpoints of a service on all nodes that have it.
-pub(crate) fn endpoints(
-    client: &Handle,
-    config: &ClusterConfig,
-    service: Service,
-) -> Vec<Endpoint> {
-    Endpoint::all(config, service, &client.core)
-}
 
 /// Pings a service on a node once, and returns how long the response took.
 ///

@@ -189,8 +189,27 @@ impl RowService for Search {
         HttpRequest::post_json(self.path.clone(), json.to_vec())
     }
 
+    /// Returns the error that a response reports, with its kind (RFC 0058) and its retry
+    /// reason (RFC 0049, "Response Code Retry List").
     fn service_error(response: &ServiceResponse<'_>) -> Option<ServiceError> {
-        service_error(response)
+        if response.is_success() {
+            return all_partitions_failed(response);
+        }
+        let text = response.text();
+        let mut error = response.by_status();
+        error.message = match response.members.hint::<String>("error") {
+            Some(text) => one_line(&text),
+            None => error.message,
+        };
+        error.kind = match response.status {
+            400 if text.contains("index not found") => ErrorKind::IndexNotFound,
+            400 => named_limit(text).unwrap_or(ErrorKind::Couchbase),
+            _ => error.kind,
+        };
+        // Also if the text names a limit; the error then names it too (decision D16,
+        // docs/decisions.md).
+        error.retry = (response.status == 429).then_some(&SEARCH_TOO_MANY_REQUESTS);
+        Some(error)
     }
 
     fn meta(members: &Members) -> SearchMeta {
@@ -243,29 +262,6 @@ impl Partitions {
     }
 }
 
-/// Returns the error that a response reports, with its kind (RFC 0058) and its retry
-/// reason (RFC 0049, "Response Code Retry List").
-pub(super) fn service_error(response: &ServiceResponse<'_>) -> Option<ServiceError> {
-    if response.is_success() {
-        return all_partitions_failed(response);
-    }
-    let text = response.text();
-    let mut error = response.by_status();
-    error.message = match response.members.hint::<String>("error") {
-        Some(text) => one_line(&text),
-        None => error.message,
-    };
-    error.kind = match response.status {
-        400 if text.contains("index not found") => ErrorKind::IndexNotFound,
-        400 => named_limit(text).unwrap_or(ErrorKind::Couchbase),
-        _ => error.kind,
-    };
-    // Also if the text names a limit; the error then names it too (decision D16,
-    // docs/decisions.md).
-    error.retry = (response.status == 429).then_some(&SEARCH_TOO_MANY_REQUESTS);
-    Some(error)
-}
-
 /// Returns an error if every partition failed. If only some failed, the hits are
 /// partial, and the user decides whether they suffice.
 fn all_partitions_failed(response: &ServiceResponse<'_>) -> Option<ServiceError> {
@@ -310,7 +306,7 @@ mod tests {
                 text: Some(text),
                 idempotent: true,
             };
-            let error = service_error(&answer).unwrap();
+            let error = Search::service_error(&answer).unwrap();
             let reason = error.retry.map(|reason| reason.name());
             let wanted = (status == 429).then_some("SEARCH_TOO_MANY_REQUESTS");
             assert_eq!((error.kind, reason), (kind, wanted), "{status} {text}");

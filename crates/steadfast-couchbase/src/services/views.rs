@@ -207,7 +207,7 @@ impl IntoFuture for View {
 }
 
 /// Sends the same request in every attempt.
-struct ViewService {
+pub(super) struct ViewService {
     request: HttpRequest,
 }
 
@@ -220,8 +220,32 @@ impl RowService for ViewService {
         self.request.clone()
     }
 
+    /// Returns the error that a response reports, with its kind (RFC 0058) and its retry
+    /// reason (RFC 0049, "Response Code Retry List").
     fn service_error(response: &ServiceResponse<'_>) -> Option<ServiceError> {
-        service_error(response)
+        if response.is_success() {
+            return error_after_rows(response);
+        }
+        let text = response.text();
+        let mut error = response.by_status();
+        error.kind = match response.status {
+            404 => ErrorKind::ViewNotFound,
+            _ if text.contains("not_found") => ErrorKind::ViewNotFound,
+            401 | 403 => ErrorKind::AuthenticationFailure,
+            _ => error.kind,
+        };
+        error.retry = match response.status {
+            // In two lists; the one that is about it alone decides (decision D15,
+            // docs/decisions.md).
+            302 => Some(&VIEWS_NO_ACTIVE_PARTITION),
+            300 | 301 | 303 | 307 | 401 | 408 | 409 | 412 | 416 | 417 | 501..=504 => {
+                Some(&VIEWS_TEMPORARY_FAILURE)
+            }
+            404 if text.contains(r#""reason":"missing""#) => Some(&VIEWS_TEMPORARY_FAILURE),
+            500 if !is_mistake(text) => Some(&VIEWS_TEMPORARY_FAILURE),
+            _ => None,
+        };
+        Some(error)
     }
 
     fn meta(members: &Members) -> ViewMeta {
@@ -238,34 +262,6 @@ impl RowService for ViewService {
 struct NodeError {
     from: Option<String>,
     reason: Option<String>,
-}
-
-/// Returns the error that a response reports, with its kind (RFC 0058) and its retry
-/// reason (RFC 0049, "Response Code Retry List").
-pub(super) fn service_error(response: &ServiceResponse<'_>) -> Option<ServiceError> {
-    if response.is_success() {
-        return error_after_rows(response);
-    }
-    let text = response.text();
-    let mut error = response.by_status();
-    error.kind = match response.status {
-        404 => ErrorKind::ViewNotFound,
-        _ if text.contains("not_found") => ErrorKind::ViewNotFound,
-        401 | 403 => ErrorKind::AuthenticationFailure,
-        _ => error.kind,
-    };
-    error.retry = match response.status {
-        // In two lists; the one that is about it alone decides (decision D15,
-        // docs/decisions.md).
-        302 => Some(&VIEWS_NO_ACTIVE_PARTITION),
-        300 | 301 | 303 | 307 | 401 | 408 | 409 | 412 | 416 | 417 | 501..=504 => {
-            Some(&VIEWS_TEMPORARY_FAILURE)
-        }
-        404 if text.contains(r#""reason":"missing""#) => Some(&VIEWS_TEMPORARY_FAILURE),
-        500 if !is_mistake(text) => Some(&VIEWS_TEMPORARY_FAILURE),
-        _ => None,
-    };
-    Some(error)
 }
 
 /// Whether an error 500 is the caller's mistake, so that a retry cannot help.
@@ -300,7 +296,7 @@ mod tests {
             text: Some(text),
             idempotent: true,
         };
-        service_error(&response).unwrap()
+        ViewService::service_error(&response).unwrap()
     }
 
     fn retried(status: u16, text: &str) -> Option<&'static str> {

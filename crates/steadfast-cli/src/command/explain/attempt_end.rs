@@ -148,10 +148,10 @@ pub(super) fn all_ends(operation: &ExplainedOperation, map: &ErrorMap) -> Vec<At
         }
         Protocol::Http(service) => {
             for (code, message) in service.known_codes() {
-                ends.push(AttemptEnd::code(200, *code, message));
+                ends.push(AttemptEnd::code(200, code, message));
             }
             for (status, body) in service.known_statuses() {
-                ends.push(AttemptEnd::http(*status, body));
+                ends.push(AttemptEnd::http(status, body));
             }
         }
     }

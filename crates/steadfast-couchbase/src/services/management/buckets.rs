@@ -80,8 +80,7 @@ impl Management {
                 ("replicaNumber", &bucket.replicas.to_string()),
                 ("flushEnabled", if bucket.flush { "1" } else { "0" }),
             ])
-            .decode(|_| Ok(()))
-            .kind(|status, text| {
+            .ignore_response(|status, text| {
                 let exists = status == 400 && text.contains("already exists");
                 exists.then_some(ErrorKind::BucketExists)
             })
@@ -92,8 +91,7 @@ impl Management {
     pub fn drop_bucket(&self, name: &str) -> ManagementRequest<()> {
         let path = format!("/pools/default/buckets/{}", segment(name));
         self.request("drop bucket", Method::DELETE, path)
-            .decode(|_| Ok(()))
-            .kind(|status, _| (status == 404).then_some(ErrorKind::BucketNotFound))
+            .ignore_response(|status, _| (status == 404).then_some(ErrorKind::BucketNotFound))
             .about([Some(name), None, None])
     }
 }

@@ -34,17 +34,19 @@ impl Management {
     /// Lists the scopes of a bucket and their collections.
     pub fn scopes(&self, bucket: &str) -> ManagementRequest<Vec<ScopeInfo>> {
         self.request("list scopes", Method::GET, scopes_path(bucket))
-            .decode(|response| {
-                #[derive(Deserialize)]
-                struct Manifest {
-                    scopes: Vec<ScopeInfo>,
-                }
-                match serde_json::from_slice::<Manifest>(response.body()) {
-                    Ok(manifest) => Ok(manifest.scopes),
-                    Err(_) => Err("the response is no manifest"),
-                }
-            })
-            .kind(error_kind)
+            .decode(
+                |response| {
+                    #[derive(Deserialize)]
+                    struct Manifest {
+                        scopes: Vec<ScopeInfo>,
+                    }
+                    match serde_json::from_slice::<Manifest>(response.body()) {
+                        Ok(manifest) => Ok(manifest.scopes),
+                        Err(_) => Err("the response is no manifest"),
+                    }
+                },
+                error_kind,
+            )
             .about([Some(bucket), None, None])
     }
 
@@ -52,8 +54,7 @@ impl Management {
     pub fn create_scope(&self, bucket: &str, scope: &str) -> ManagementRequest<()> {
         self.request("create scope", Method::POST, scopes_path(bucket))
             .form([("name", scope)])
-            .decode(|_| Ok(()))
-            .kind(error_kind)
+            .ignore_response(error_kind)
             .about([Some(bucket), Some(scope), None])
     }
 
@@ -61,8 +62,7 @@ impl Management {
     pub fn drop_scope(&self, bucket: &str, scope: &str) -> ManagementRequest<()> {
         let path = format!("{}/{}", scopes_path(bucket), segment(scope));
         self.request("drop scope", Method::DELETE, path)
-            .decode(|_| Ok(()))
-            .kind(error_kind)
+            .ignore_response(error_kind)
             .about([Some(bucket), Some(scope), None])
     }
 
@@ -76,8 +76,7 @@ impl Management {
         let path = format!("{}/{}/collections", scopes_path(bucket), segment(scope));
         self.request("create collection", Method::POST, path)
             .form([("name", collection)])
-            .decode(|_| Ok(()))
-            .kind(error_kind)
+            .ignore_response(error_kind)
             .about([Some(bucket), Some(scope), Some(collection)])
     }
 
@@ -95,8 +94,7 @@ impl Management {
             segment(collection)
         );
         self.request("drop collection", Method::DELETE, path)
-            .decode(|_| Ok(()))
-            .kind(error_kind)
+            .ignore_response(error_kind)
             .about([Some(bucket), Some(scope), Some(collection)])
     }
 }

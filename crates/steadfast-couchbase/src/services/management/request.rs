@@ -132,14 +132,20 @@ impl ManagementRequest {
         self
     }
 
-    /// Decodes the response.
-    pub(super) fn decode<T>(self, decode: Decode<T>) -> ManagementRequest<T> {
+    /// Returns nothing on success, and on an error the kind that this finds.
+    pub(super) fn ignore_response(self, kind: ErrorKindOf) -> ManagementRequest<()> {
+        self.decode(|_| Ok(()), kind)
+    }
+
+    /// Decodes the response, and finds kinds of errors that the status alone does not
+    /// tell.
+    pub(super) fn decode<T>(self, decode: Decode<T>, kind: ErrorKindOf) -> ManagementRequest<T> {
         ManagementRequest {
             client: self.client,
             operation: self.operation,
             request: self.request,
             decode,
-            kind: self.kind,
+            kind,
             target: self.target,
             options: self.options,
         }
@@ -148,12 +154,6 @@ impl ManagementRequest {
 
 impl<T> ManagementRequest<T> {
     request_option_methods!(options);
-
-    /// Sets the kinds of errors that the status alone does not tell.
-    pub(super) fn kind(mut self, kind: ErrorKindOf) -> Self {
-        self.kind = kind;
-        self
-    }
 
     /// Names the bucket, scope and collection that the request is about.
     pub(super) fn about(mut self, names: [Option<&str>; 3]) -> Self {

@@ -154,7 +154,7 @@ impl RowService for Query {
     }
 
     fn service_error(response: &ServiceResponse<'_>) -> Option<ServiceError> {
-        service_error(response)
+        reported_error(response, meaning)
     }
 
     fn meta(members: &Members) -> QueryMeta {
@@ -177,11 +177,6 @@ impl RowService for Query {
             self.plans().forget(&self.plan_key(), &plan);
         }
     }
-}
-
-/// Returns the error that a response reports, if it does.
-pub(super) fn service_error(response: &ServiceResponse<'_>) -> Option<ServiceError> {
-    reported_error(response, meaning)
 }
 
 /// Returns the kind of an error (RFC 0058) and its retry reason (RFC 0049,

@@ -10,7 +10,7 @@ use steadfast_wire::config::Service;
 
 use super::support::{TestClient, cluster, config, pair, reasons};
 use crate::error::ErrorKind;
-use crate::services::ping::{endpoints, ping};
+use crate::services::ping::{Endpoint, ping};
 use crate::{BucketKind, Credentials, NewBucket};
 
 #[tokio::test]
@@ -128,7 +128,7 @@ async fn every_service_of_a_node_can_be_pinged_once() {
         Service::Search,
         Service::Views,
     ] {
-        let endpoints = endpoints(client.handle(), &config(&cluster), service);
+        let endpoints = Endpoint::all(&config(&cluster), service, client.core());
         assert_eq!(endpoints.len(), 2);
         for endpoint in endpoints {
             let took = ping(client.handle().clone(), service, endpoint, timeout)
@@ -139,7 +139,7 @@ async fn every_service_of_a_node_can_be_pinged_once() {
     }
     let fault = Fault::on_service(Served::Query).answer_http(503, "");
     let guard = cluster.fault(fault);
-    let endpoint = endpoints(client.handle(), &config(&cluster), Service::Query).remove(0);
+    let endpoint = Endpoint::all(&config(&cluster), Service::Query, client.core()).remove(0);
     let error = ping(
         client.handle().clone(),
         Service::Query,
