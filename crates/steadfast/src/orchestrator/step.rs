@@ -8,17 +8,17 @@ use crate::strategy::PendingDecision;
 
 /// What a driver has to do next.
 #[must_use = "the request goes on only if the step is taken"]
-#[repr(u64)] // A tag of one word keeps the payload aligned, and the step cheap to move.
+#[repr(u32)] // The tag and `capped` share a word, which keeps the step cheap to move.
 pub enum Step {
     /// Make an attempt, then call `handle_success` or `handle_failure`.
     Attempt,
     /// Wait for `delay`, then call `handle_waited`.
     Wait {
-        /// The time to wait.
-        delay: Duration,
         /// Whether the delay was cut at the deadline. The timeout follows such a
         /// wait, unless the request is woken before.
         capped: bool,
+        /// The time to wait.
+        delay: Duration,
     },
     /// Await this, then call `handle_decision`.
     Ask(PendingDecision),
