@@ -2,8 +2,8 @@
 
 use bytes::BytesMut;
 use steadfast_wire::subdoc::{
-    DocFlags, LookupResult, LookupSpec as WireLookup, MultiExtras, MutationOutcome,
-    MutationSpec as WireMutation, PathFlags, PathMutationResult, SinglePath,
+    DocFlags, LookupResult, LookupSpec, MultiExtras, MutationOutcome, MutationSpec, PathFlags,
+    PathMutationResult, SinglePath,
 };
 use steadfast_wire::{Encode, Entries, Frame, Opcode, Status};
 
@@ -12,8 +12,8 @@ use super::session::{Flow, Handled, Session};
 use crate::store::document::StoredDocument;
 use crate::store::subdocument::DocumentRules;
 use crate::subdoc::attributes::Stamp;
-use crate::subdoc::lookup::{self, LookupOp, LookupSpec};
-use crate::subdoc::mutate::{MutateError, MutationOp, MutationSpec};
+use crate::subdoc::lookup;
+use crate::subdoc::mutate::MutateError;
 
 type LookupResults = Vec<Result<Vec<u8>, Status>>;
 
@@ -174,9 +174,10 @@ fn mutation_values(multi: bool, values: &[(u8, Vec<u8>)]) -> Result<Vec<u8>, Sta
 fn multi_lookup(frame: &Frame) -> Result<(Vec<LookupSpec<'_>>, DocFlags), Status> {
     let extras = MultiExtras::decode(frame.extras()).map_err(|_| Status::InvalidArguments)?;
     let mut specs = Vec::new();
-    for spec in Entries::<WireLookup<'_>>::new(frame.value()) {
+    for spec in Entries::<LookupSpec<'_>>::new(frame.value()) {
         let spec = spec.map_err(|_| Status::InvalidArguments)?;
-        specs.push(lookup_spec(spec.opcode, spec.flags, spec.path)?);
+        check_lookup(&spec)?;
+        specs.push(spec);
         if specs.len() > lookup::MAX_PATHS {
             return Err(Status::SubdocInvalidCombo);
         }
@@ -187,39 +188,34 @@ fn multi_lookup(frame: &Frame) -> Result<(Vec<LookupSpec<'_>>, DocFlags), Status
 fn single_lookup(frame: &Frame) -> Result<(Vec<LookupSpec<'_>>, DocFlags), Status> {
     let single =
         SinglePath::decode(frame.extras(), frame.value()).map_err(|_| Status::InvalidArguments)?;
-    let spec = lookup_spec(frame.opcode(), single.flags, single.path)?;
+    let spec = LookupSpec {
+        opcode: frame.opcode(),
+        flags: single.flags,
+        path: single.path,
+    };
+    check_lookup(&spec)?;
     Ok((vec![spec], single.doc_flags))
 }
 
-fn lookup_spec(opcode: Opcode, flags: PathFlags, path: &[u8]) -> Result<LookupSpec<'_>, Status> {
-    let op = match opcode {
-        Opcode::SubdocGet => LookupOp::Get,
-        Opcode::SubdocExists => LookupOp::Exists,
-        Opcode::SubdocGetCount => LookupOp::Count,
-        Opcode::Get => LookupOp::GetDocument,
+/// Rejects opcodes and flags that a lookup cannot have.
+fn check_lookup(spec: &LookupSpec<'_>) -> Result<(), Status> {
+    match spec.opcode {
+        Opcode::SubdocGet | Opcode::SubdocExists | Opcode::SubdocGetCount | Opcode::Get => {}
         _ => return Err(Status::SubdocInvalidCombo),
-    };
-    if !(flags - PathFlags::XATTR).is_empty() {
+    }
+    if !(spec.flags - PathFlags::XATTR).is_empty() {
         return Err(Status::InvalidArguments);
     }
-    Ok(LookupSpec {
-        op,
-        xattr: flags.contains(PathFlags::XATTR),
-        path,
-    })
+    Ok(())
 }
 
 fn multi_mutation(frame: &Frame) -> Result<(Vec<MutationSpec<'_>>, DocumentRules), Status> {
     let extras = MultiExtras::decode(frame.extras()).map_err(|_| Status::InvalidArguments)?;
     let mut specs = Vec::new();
-    for spec in Entries::<WireMutation<'_>>::new(frame.value()) {
+    for spec in Entries::<MutationSpec<'_>>::new(frame.value()) {
         let spec = spec.map_err(|_| Status::InvalidArguments)?;
-        specs.push(mutation_spec(
-            spec.opcode,
-            spec.flags,
-            spec.path,
-            spec.value,
-        )?);
+        check_mutation(&spec)?;
+        specs.push(spec);
         if specs.len() > lookup::MAX_PATHS {
             return Err(Status::SubdocInvalidCombo);
         }
@@ -230,41 +226,36 @@ fn multi_mutation(frame: &Frame) -> Result<(Vec<MutationSpec<'_>>, DocumentRules
 fn single_mutation(frame: &Frame) -> Result<(Vec<MutationSpec<'_>>, DocumentRules), Status> {
     let single =
         SinglePath::decode(frame.extras(), frame.value()).map_err(|_| Status::InvalidArguments)?;
-    let spec = mutation_spec(frame.opcode(), single.flags, single.path, single.value)?;
+    let spec = MutationSpec {
+        opcode: frame.opcode(),
+        flags: single.flags,
+        path: single.path,
+        value: single.value,
+    };
+    check_mutation(&spec)?;
     Ok((vec![spec], document_rules(single.doc_flags, single.expiry)?))
 }
 
-fn mutation_spec<'a>(
-    opcode: Opcode,
-    flags: PathFlags,
-    path: &'a [u8],
-    value: &'a [u8],
-) -> Result<MutationSpec<'a>, Status> {
-    let op = match opcode {
-        Opcode::SubdocDictAdd => MutationOp::DictAdd,
-        Opcode::SubdocDictUpsert => MutationOp::DictUpsert,
-        Opcode::SubdocDelete => MutationOp::Delete,
-        Opcode::SubdocReplace => MutationOp::Replace,
-        Opcode::SubdocArrayPushLast => MutationOp::ArrayPushLast,
-        Opcode::SubdocArrayPushFirst => MutationOp::ArrayPushFirst,
-        Opcode::SubdocArrayInsert => MutationOp::ArrayInsert,
-        Opcode::SubdocArrayAddUnique => MutationOp::ArrayAddUnique,
-        Opcode::SubdocCounter => MutationOp::Counter,
-        Opcode::Set => MutationOp::SetDocument,
-        Opcode::Delete => MutationOp::RemoveDocument,
+/// Rejects opcodes and flags that a mutation cannot have.
+fn check_mutation(spec: &MutationSpec<'_>) -> Result<(), Status> {
+    match spec.opcode {
+        Opcode::SubdocDictAdd
+        | Opcode::SubdocDictUpsert
+        | Opcode::SubdocDelete
+        | Opcode::SubdocReplace
+        | Opcode::SubdocArrayPushLast
+        | Opcode::SubdocArrayPushFirst
+        | Opcode::SubdocArrayInsert
+        | Opcode::SubdocArrayAddUnique
+        | Opcode::SubdocCounter
+        | Opcode::Set
+        | Opcode::Delete => {}
         _ => return Err(Status::SubdocInvalidCombo),
-    };
-    if !(flags - PathFlags::all()).is_empty() {
+    }
+    if !(spec.flags - PathFlags::all()).is_empty() {
         return Err(Status::InvalidArguments);
     }
-    Ok(MutationSpec {
-        op,
-        xattr: flags.contains(PathFlags::XATTR),
-        create_parents: flags.contains(PathFlags::CREATE_PARENTS),
-        expand_macros: flags.contains(PathFlags::EXPAND_MACROS),
-        path,
-        value,
-    })
+    Ok(())
 }
 
 fn document_rules(flags: DocFlags, expiry: Option<u32>) -> Result<DocumentRules, Status> {

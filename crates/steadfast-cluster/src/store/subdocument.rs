@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use serde_json::Value;
+use steadfast_wire::subdoc::MutationSpec;
 use steadfast_wire::{Datatype, Status};
 
 use super::document::StoredDocument;
@@ -10,7 +11,7 @@ use super::operations::WriteRequest;
 use super::vbucket::{StoreContext, Vbucket};
 use super::write::Written;
 use crate::subdoc::attributes::Stamp;
-use crate::subdoc::mutate::{self, MutateError, MutationSpec};
+use crate::subdoc::mutate::{self, MutateError};
 
 /// Flags of a subdocument mutation for the whole document.
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,7 +1,8 @@
 //! Reading several parts of one document.
 
 use serde_json::Value;
-use steadfast_wire::{Datatype, Status};
+use steadfast_wire::subdoc::{LookupSpec, PathFlags};
+use steadfast_wire::{Datatype, Opcode, Status};
 
 use super::attributes::{self, Stamp};
 use super::path::{Component, Path};
@@ -10,30 +11,6 @@ use crate::store::document::StoredDocument;
 
 /// The most paths in one request.
 pub(crate) const MAX_PATHS: usize = 16;
-
-/// The operation at a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LookupOp {
-    /// The value.
-    Get,
-    /// Nothing but whether there is one.
-    Exists,
-    /// The number of its elements.
-    Count,
-    /// The whole body; its path is empty.
-    GetDocument,
-}
-
-/// One part of a lookup.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct LookupSpec<'a> {
-    /// The operation.
-    pub op: LookupOp,
-    /// Whether the path is into the xattrs.
-    pub xattr: bool,
-    /// Where.
-    pub path: &'a [u8],
-}
 
 /// Does the parts of a lookup, each with a result of its own.
 pub(crate) fn run(
@@ -46,11 +23,11 @@ pub(crate) fn run(
     let parsed = parse_if_needed(specs, document, &body);
     Ok(specs
         .iter()
-        .map(|spec| match spec.op {
-            LookupOp::GetDocument => Ok(body.to_vec()),
-            _ if spec.xattr => read_attribute(spec, document, stamp),
+        .map(|spec| match spec.opcode {
+            Opcode::Get => Ok(body.to_vec()),
+            _ if spec.flags.contains(PathFlags::XATTR) => read_attribute(spec, document, stamp),
             _ => match &parsed {
-                Some(root) => read(spec.op, root, &Path::parse(spec.path)?),
+                Some(root) => read(spec.opcode, root, &Path::parse(spec.path)?),
                 None => Err(Status::SubdocDocNotJson),
             },
         })
@@ -63,13 +40,17 @@ fn check_combination(specs: &[LookupSpec<'_>]) -> Result<(), Status> {
     }
     let first_body = specs
         .iter()
-        .position(|spec| !spec.xattr)
+        .position(|spec| !spec.flags.contains(PathFlags::XATTR))
         .unwrap_or(specs.len());
-    if specs[first_body..].iter().any(|spec| spec.xattr) {
+    if specs[first_body..]
+        .iter()
+        .any(|spec| spec.flags.contains(PathFlags::XATTR))
+    {
         return Err(Status::SubdocInvalidXattrOrder);
     }
     let misplaced = |spec: &LookupSpec<'_>| {
-        spec.op == LookupOp::GetDocument && (spec.xattr || !spec.path.is_empty())
+        spec.opcode == Opcode::Get
+            && (spec.flags.contains(PathFlags::XATTR) || !spec.path.is_empty())
     };
     if specs.iter().any(misplaced) {
         return Err(Status::SubdocInvalidCombo);
@@ -84,18 +65,19 @@ fn parse_if_needed(
 ) -> Option<Value> {
     let needed = specs
         .iter()
-        .any(|spec| !spec.xattr && spec.op != LookupOp::GetDocument);
+        .any(|spec| !spec.flags.contains(PathFlags::XATTR) && spec.opcode != Opcode::Get);
     (needed && document.datatype.contains(Datatype::JSON))
         .then(|| serde_json::from_slice(body).ok())
         .flatten()
 }
 
-fn read(op: LookupOp, root: &Value, path: &Path) -> Result<Vec<u8>, Status> {
-    match op {
-        LookupOp::Get | LookupOp::GetDocument if path.is_root() => Err(Status::SubdocPathInvalid),
-        LookupOp::Get | LookupOp::GetDocument => Ok(to_bytes(tree::find(root, path)?)),
-        LookupOp::Exists => tree::find(root, path).map(|_| Vec::new()),
-        LookupOp::Count => Ok(tree::count(root, path)?.to_string().into_bytes()),
+fn read(opcode: Opcode, root: &Value, path: &Path) -> Result<Vec<u8>, Status> {
+    match opcode {
+        Opcode::SubdocGet | Opcode::Get if path.is_root() => Err(Status::SubdocPathInvalid),
+        Opcode::SubdocGet | Opcode::Get => Ok(to_bytes(tree::find(root, path)?)),
+        Opcode::SubdocExists => tree::find(root, path).map(|_| Vec::new()),
+        Opcode::SubdocGetCount => Ok(tree::count(root, path)?.to_string().into_bytes()),
+        _ => Err(Status::SubdocInvalidCombo),
     }
 }
 
@@ -114,13 +96,13 @@ fn read_attribute(
             name.clone(),
             attributes::virtual_value(name, document, stamp)?,
         );
-        return read(spec.op, &Value::Object(root), &path);
+        return read(spec.opcode, &Value::Object(root), &path);
     }
     let xattrs = document.xattrs.as_ref().ok_or(Status::SubdocPathNotFound)?;
     // Only the attribute that is asked for is copied, not all of them.
     let value = xattrs.get(name).ok_or(Status::SubdocPathNotFound)?;
     let root = Value::Object([(name.clone(), value.clone())].into_iter().collect());
-    read(spec.op, &root, &path)
+    read(spec.opcode, &root, &path)
 }
 
 /// The JSON text of a value.
@@ -152,10 +134,14 @@ mod tests {
         }
     }
 
-    fn spec(op: LookupOp, xattr: bool, path: &str) -> LookupSpec<'_> {
+    fn spec(opcode: Opcode, xattr: bool, path: &str) -> LookupSpec<'_> {
         LookupSpec {
-            op,
-            xattr,
+            opcode,
+            flags: if xattr {
+                PathFlags::XATTR
+            } else {
+                PathFlags::empty()
+            },
             path: path.as_bytes(),
         }
     }
@@ -163,15 +149,15 @@ mod tests {
     #[test]
     fn every_part_has_its_own_result() {
         let specs = [
-            spec(LookupOp::Get, true, "meta.a[-1]"),
-            spec(LookupOp::Get, true, "none"),
-            spec(LookupOp::Get, true, "$document.revid"),
-            spec(LookupOp::Get, false, "a.b"),
-            spec(LookupOp::Exists, false, "a.c"),
-            spec(LookupOp::Exists, false, "a"),
-            spec(LookupOp::Count, false, "a.b"),
-            spec(LookupOp::GetDocument, false, ""),
-            spec(LookupOp::Get, false, "a["),
+            spec(Opcode::SubdocGet, true, "meta.a[-1]"),
+            spec(Opcode::SubdocGet, true, "none"),
+            spec(Opcode::SubdocGet, true, "$document.revid"),
+            spec(Opcode::SubdocGet, false, "a.b"),
+            spec(Opcode::SubdocExists, false, "a.c"),
+            spec(Opcode::SubdocExists, false, "a"),
+            spec(Opcode::SubdocGetCount, false, "a.b"),
+            spec(Opcode::Get, false, ""),
+            spec(Opcode::SubdocGet, false, "a["),
         ];
         let results = run(&specs, &document(), STAMP).unwrap();
         let expected: [Result<&[u8], _>; 9] = [
@@ -192,7 +178,12 @@ mod tests {
 
     #[test]
     fn the_toc_lists_the_attributes() {
-        let results = run(&[spec(LookupOp::Get, true, "$XTOC")], &document(), STAMP).unwrap();
+        let results = run(
+            &[spec(Opcode::SubdocGet, true, "$XTOC")],
+            &document(),
+            STAMP,
+        )
+        .unwrap();
         assert_eq!(results[0].as_deref(), Ok(&b"[\"meta\"]"[..]));
     }
 
@@ -201,18 +192,18 @@ mod tests {
         let run = |specs: &[LookupSpec<'_>]| run(specs, &document(), STAMP).unwrap_err();
         assert_eq!(run(&[]), Status::SubdocInvalidCombo);
         assert_eq!(
-            run(&[spec(LookupOp::Get, false, "a"); 17]),
+            run(&[spec(Opcode::SubdocGet, false, "a"); 17]),
             Status::SubdocInvalidCombo
         );
         assert_eq!(
             run(&[
-                spec(LookupOp::Get, false, "a"),
-                spec(LookupOp::Get, true, "b")
+                spec(Opcode::SubdocGet, false, "a"),
+                spec(Opcode::SubdocGet, true, "b")
             ]),
             Status::SubdocInvalidXattrOrder
         );
         assert_eq!(
-            run(&[spec(LookupOp::GetDocument, true, "")]),
+            run(&[spec(Opcode::Get, true, "")]),
             Status::SubdocInvalidCombo
         );
     }
@@ -223,8 +214,8 @@ mod tests {
         document.datatype = Datatype::RAW;
         let results = run(
             &[
-                spec(LookupOp::Get, true, "meta.a[0]"),
-                spec(LookupOp::Get, false, "a"),
+                spec(Opcode::SubdocGet, true, "meta.a[0]"),
+                spec(Opcode::SubdocGet, false, "a"),
             ],
             &document,
             STAMP,

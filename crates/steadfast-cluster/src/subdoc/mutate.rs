@@ -8,57 +8,14 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use steadfast_wire::{Datatype, Status};
+use steadfast_wire::subdoc::{MutationSpec, PathFlags};
+use steadfast_wire::{Datatype, Opcode, Status};
 
 use super::attributes::{self, Stamp};
 use super::lookup::{MAX_PATHS, to_bytes};
 use super::path::{Component, Path};
 use super::tree::{self, ArrayEnd};
 use crate::store::document::{DocumentBody, MAX_XATTR_BYTES, StoredDocument, weight};
-
-/// The operation at a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MutationOp {
-    /// Add a key that is not there.
-    DictAdd,
-    /// Set a key, there or not.
-    DictUpsert,
-    /// Remove what is there.
-    Delete,
-    /// Replace what is there.
-    Replace,
-    /// Append to an array.
-    ArrayPushLast,
-    /// Prepend to an array.
-    ArrayPushFirst,
-    /// Insert into an array.
-    ArrayInsert,
-    /// Add to an array of primitives what it does not have.
-    ArrayAddUnique,
-    /// Add to an integer.
-    Counter,
-    /// Replace the whole body.
-    SetDocument,
-    /// Remove the whole document.
-    RemoveDocument,
-}
-
-/// One part of a mutation.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct MutationSpec<'a> {
-    /// The operation.
-    pub op: MutationOp,
-    /// Whether the path is into the xattrs.
-    pub xattr: bool,
-    /// Whether missing parents are made.
-    pub create_parents: bool,
-    /// Whether the value is a macro.
-    pub expand_macros: bool,
-    /// Where.
-    pub path: &'a [u8],
-    /// With what.
-    pub value: &'a [u8],
-}
 
 /// The result of a mutation.
 #[derive(Debug)]
@@ -86,13 +43,18 @@ impl From<Status> for MutateError {
 
 /// The body that a document starts with when a mutation creates it.
 pub(crate) fn initial_body(specs: &[MutationSpec<'_>]) -> Value {
-    let starts_with_array = specs.iter().find(|spec| !spec.xattr).is_some_and(|spec| {
-        let pushes = matches!(
-            spec.op,
-            MutationOp::ArrayPushLast | MutationOp::ArrayPushFirst | MutationOp::ArrayAddUnique
-        );
-        spec.path.starts_with(b"[") || (spec.path.is_empty() && pushes)
-    });
+    let starts_with_array = specs
+        .iter()
+        .find(|spec| !spec.flags.contains(PathFlags::XATTR))
+        .is_some_and(|spec| {
+            let pushes = matches!(
+                spec.opcode,
+                Opcode::SubdocArrayPushLast
+                    | Opcode::SubdocArrayPushFirst
+                    | Opcode::SubdocArrayAddUnique
+            );
+            spec.path.starts_with(b"[") || (spec.path.is_empty() && pushes)
+        });
     if starts_with_array {
         Value::Array(Vec::new())
     } else {
@@ -133,25 +95,26 @@ fn check_combination(specs: &[MutationSpec<'_>]) -> Result<(), Status> {
     }
     let first_body = specs
         .iter()
-        .position(|spec| !spec.xattr)
+        .position(|spec| !spec.flags.contains(PathFlags::XATTR))
         .unwrap_or(specs.len());
     let body_specs = &specs[first_body..];
-    if body_specs.iter().any(|spec| spec.xattr) {
+    if body_specs
+        .iter()
+        .any(|spec| spec.flags.contains(PathFlags::XATTR))
+    {
         return Err(Status::SubdocInvalidXattrOrder);
     }
-    if body_specs.iter().any(|spec| spec.expand_macros) {
+    if body_specs
+        .iter()
+        .any(|spec| spec.flags.contains(PathFlags::EXPAND_MACROS))
+    {
         return Err(Status::SubdocXattrInvalidFlagCombo);
     }
-    let whole = |spec: &MutationSpec<'_>| {
-        matches!(
-            spec.op,
-            MutationOp::SetDocument | MutationOp::RemoveDocument
-        )
-    };
+    let whole = |spec: &MutationSpec<'_>| matches!(spec.opcode, Opcode::Set | Opcode::Delete);
     // An operation on the whole body leaves nothing for another one to do.
-    let misplaced = specs
-        .iter()
-        .any(|spec| whole(spec) && (spec.xattr || !spec.path.is_empty()));
+    let misplaced = specs.iter().any(|spec| {
+        whole(spec) && (spec.flags.contains(PathFlags::XATTR) || !spec.path.is_empty())
+    });
     if misplaced || (body_specs.iter().any(whole) && body_specs.len() > 1) {
         return Err(Status::SubdocInvalidCombo);
     }
@@ -168,23 +131,23 @@ struct DocumentEdit {
 
 impl DocumentEdit {
     fn apply(&mut self, spec: &MutationSpec<'_>) -> Result<Option<Vec<u8>>, Status> {
-        match spec.op {
-            MutationOp::SetDocument => {
+        match spec.opcode {
+            Opcode::Set => {
                 self.set_body(spec.value.to_vec())?;
                 Ok(None)
             }
-            MutationOp::RemoveDocument => {
+            Opcode::Delete => {
                 self.document.deleted = true;
                 Ok(None)
             }
             _ => {
                 let path = Path::parse(spec.path)?;
-                if spec.xattr {
+                if spec.flags.contains(PathFlags::XATTR) {
                     self.check_attribute(&path)?;
                 }
                 let expanded = self.expanded(spec)?;
                 let value = expanded.as_deref().unwrap_or(spec.value);
-                let root = if spec.xattr {
+                let root = if spec.flags.contains(PathFlags::XATTR) {
                     &mut self.xattrs
                 } else {
                     self.body()?
@@ -205,7 +168,7 @@ impl DocumentEdit {
     }
 
     fn expanded(&self, spec: &MutationSpec<'_>) -> Result<Option<Vec<u8>>, Status> {
-        if !spec.expand_macros {
+        if !spec.flags.contains(PathFlags::EXPAND_MACROS) {
             return Ok(None);
         }
         let value = tree::parse_value(spec.value)?;
@@ -265,17 +228,17 @@ fn apply_at(
     path: &Path,
     value: &[u8],
 ) -> Result<Option<Vec<u8>>, Status> {
-    let create = spec.create_parents;
-    match spec.op {
-        MutationOp::DictAdd => {
+    let create = spec.flags.contains(PathFlags::CREATE_PARENTS);
+    match spec.opcode {
+        Opcode::SubdocDictAdd => {
             tree::dict_set(root, path, tree::parse_value(value)?, create, false)?;
         }
-        MutationOp::DictUpsert => {
+        Opcode::SubdocDictUpsert => {
             tree::dict_set(root, path, tree::parse_value(value)?, create, true)?;
         }
-        MutationOp::Delete => tree::remove(root, path)?,
-        MutationOp::Replace => tree::replace(root, path, tree::parse_value(value)?)?,
-        MutationOp::ArrayPushLast => {
+        Opcode::SubdocDelete => tree::remove(root, path)?,
+        Opcode::SubdocReplace => tree::replace(root, path, tree::parse_value(value)?)?,
+        Opcode::SubdocArrayPushLast => {
             tree::push(
                 root,
                 path,
@@ -284,7 +247,7 @@ fn apply_at(
                 create,
             )?;
         }
-        MutationOp::ArrayPushFirst => {
+        Opcode::SubdocArrayPushFirst => {
             tree::push(
                 root,
                 path,
@@ -293,15 +256,15 @@ fn apply_at(
                 create,
             )?;
         }
-        MutationOp::ArrayInsert => tree::insert(root, path, tree::parse_values(value)?)?,
-        MutationOp::ArrayAddUnique => {
+        Opcode::SubdocArrayInsert => tree::insert(root, path, tree::parse_values(value)?)?,
+        Opcode::SubdocArrayAddUnique => {
             tree::add_unique(root, path, tree::parse_value(value)?, create)?;
         }
-        MutationOp::Counter => {
+        Opcode::SubdocCounter => {
             let sum = tree::counter(root, path, tree::parse_delta(value)?, create)?;
             return Ok(Some(sum.to_string().into_bytes()));
         }
-        MutationOp::SetDocument | MutationOp::RemoveDocument => {}
+        _ => return Err(Status::SubdocInvalidCombo),
     }
     Ok(None)
 }
@@ -327,31 +290,29 @@ mod tests {
         }
     }
 
-    fn spec<'a>(op: MutationOp, path: &'a str, value: &'a str) -> MutationSpec<'a> {
+    fn spec<'a>(opcode: Opcode, path: &'a str, value: &'a str) -> MutationSpec<'a> {
         MutationSpec {
-            op,
-            xattr: false,
-            create_parents: false,
-            expand_macros: false,
+            opcode,
+            flags: PathFlags::empty(),
             path: path.as_bytes(),
             value: value.as_bytes(),
         }
     }
 
-    fn xattr<'a>(op: MutationOp, path: &'a str, value: &'a str) -> MutationSpec<'a> {
+    fn xattr<'a>(opcode: Opcode, path: &'a str, value: &'a str) -> MutationSpec<'a> {
         MutationSpec {
-            xattr: true,
-            ..spec(op, path, value)
+            flags: PathFlags::XATTR,
+            ..spec(opcode, path, value)
         }
     }
 
     #[test]
     fn parts_are_done_in_order_and_counters_tell_their_value() {
         let specs = [
-            spec(MutationOp::DictUpsert, "a", "1"),
-            spec(MutationOp::Counter, "a", "5"),
-            spec(MutationOp::ArrayPushLast, "l", "2,3"),
-            spec(MutationOp::Delete, "gone", ""),
+            spec(Opcode::SubdocDictUpsert, "a", "1"),
+            spec(Opcode::SubdocCounter, "a", "5"),
+            spec(Opcode::SubdocArrayPushLast, "l", "2,3"),
+            spec(Opcode::SubdocDelete, "gone", ""),
         ];
         let mutated = run(&specs, &document(r#"{"l":[1],"gone":0}"#), STAMP).unwrap();
         assert_eq!(mutated.document.value, &br#"{"l":[1,2,3],"a":6}"#[..]);
@@ -361,8 +322,8 @@ mod tests {
     #[test]
     fn the_first_failure_names_itself() {
         let specs = [
-            spec(MutationOp::DictUpsert, "a", "1"),
-            spec(MutationOp::Replace, "missing", "1"),
+            spec(Opcode::SubdocDictUpsert, "a", "1"),
+            spec(Opcode::SubdocReplace, "missing", "1"),
         ];
         let error = run(&specs, &document("{}"), STAMP).unwrap_err();
         assert_eq!(error, MutateError::At(1, Status::SubdocPathNotFound));
@@ -371,13 +332,13 @@ mod tests {
     #[test]
     fn macros_in_attributes_see_the_body_as_it_becomes() {
         let expand = |path, text| MutationSpec {
-            expand_macros: true,
-            ..xattr(MutationOp::DictUpsert, path, text)
+            flags: PathFlags::XATTR | PathFlags::EXPAND_MACROS,
+            ..xattr(Opcode::SubdocDictUpsert, path, text)
         };
         let specs = [
             expand("cas", r#""${Mutation.CAS}""#),
             expand("crc", r#""${Mutation.value_crc32c}""#),
-            spec(MutationOp::SetDocument, "", "123456789"),
+            spec(Opcode::Set, "", "123456789"),
         ];
         let mutated = run(&specs, &document("{}"), STAMP).unwrap();
         let xattrs = Value::Object((*mutated.document.xattrs.unwrap()).clone());
@@ -391,10 +352,10 @@ mod tests {
     #[test]
     fn attributes_are_bounded_and_count_for_the_quota() {
         let text = format!("{:?}", "x".repeat(900 * 1024));
-        let one = [xattr(MutationOp::DictAdd, "x", &text)];
+        let one = [xattr(Opcode::SubdocDictAdd, "x", &text)];
         let first = run(&one, &document("{}"), STAMP).unwrap().document;
         assert!(first.cost(b"k") > 900 * 1024);
-        let two = [xattr(MutationOp::DictAdd, "y", &text)];
+        let two = [xattr(Opcode::SubdocDictAdd, "y", &text)];
         let error = run(&two, &first, STAMP).unwrap_err();
         assert_eq!(error, MutateError::Whole(Status::TooBig));
     }
@@ -402,14 +363,14 @@ mod tests {
     #[test]
     fn removing_the_last_attribute_leaves_none() {
         let first = run(
-            &[xattr(MutationOp::DictAdd, "x", "1")],
+            &[xattr(Opcode::SubdocDictAdd, "x", "1")],
             &document("{}"),
             STAMP,
         )
         .unwrap();
         assert!(first.document.xattrs.is_some());
         let second = run(
-            &[xattr(MutationOp::Delete, "x", "")],
+            &[xattr(Opcode::SubdocDelete, "x", "")],
             &first.document,
             STAMP,
         )
@@ -420,29 +381,29 @@ mod tests {
     #[test]
     fn requests_that_make_no_sense_fail_as_a_whole() {
         let run = |specs: &[MutationSpec<'_>]| run(specs, &document("{}"), STAMP).unwrap_err();
-        let add = spec(MutationOp::DictAdd, "a", "1");
+        let add = spec(Opcode::SubdocDictAdd, "a", "1");
         assert_eq!(run(&[]), MutateError::Whole(Status::SubdocInvalidCombo));
         assert_eq!(
             run(&[add; 17]),
             MutateError::Whole(Status::SubdocInvalidCombo)
         );
         assert_eq!(
-            run(&[add, xattr(MutationOp::DictAdd, "a", "1")]),
+            run(&[add, xattr(Opcode::SubdocDictAdd, "a", "1")]),
             MutateError::Whole(Status::SubdocInvalidXattrOrder)
         );
         assert_eq!(
-            run(&[spec(MutationOp::SetDocument, "", "{}"), add]),
+            run(&[spec(Opcode::Set, "", "{}"), add]),
             MutateError::Whole(Status::SubdocInvalidCombo)
         );
         assert_eq!(
             run(&[MutationSpec {
-                expand_macros: true,
+                flags: PathFlags::EXPAND_MACROS,
                 ..add
             }]),
             MutateError::Whole(Status::SubdocXattrInvalidFlagCombo)
         );
         assert_eq!(
-            run(&[xattr(MutationOp::DictAdd, "$document.x", "1")]),
+            run(&[xattr(Opcode::SubdocDictAdd, "$document.x", "1")]),
             MutateError::At(0, Status::SubdocXattrCannotModifyVattr)
         );
     }
@@ -450,15 +411,15 @@ mod tests {
     #[test]
     fn a_new_document_is_an_array_where_the_first_part_needs_one() {
         assert_eq!(
-            initial_body(&[spec(MutationOp::ArrayPushLast, "", "1")]),
+            initial_body(&[spec(Opcode::SubdocArrayPushLast, "", "1")]),
             json!([])
         );
         assert_eq!(
-            initial_body(&[spec(MutationOp::DictAdd, "a", "1")]),
+            initial_body(&[spec(Opcode::SubdocDictAdd, "a", "1")]),
             json!({})
         );
         assert_eq!(
-            initial_body(&[xattr(MutationOp::ArrayPushLast, "x", "1")]),
+            initial_body(&[xattr(Opcode::SubdocArrayPushLast, "x", "1")]),
             json!({})
         );
     }
