@@ -58,7 +58,7 @@ pub(crate) struct Certificate {
 impl Credentials {
     /// A user of the cluster.
     pub fn password(user: impl Into<String>, password: impl Into<String>) -> Self {
-        Self::of(Kind::Password(Password {
+        Self::from_kind(Kind::Password(Password {
             user: user.into(),
             password: Zeroizing::new(password.into()),
             salted: SaltedPasswords::default(),
@@ -67,13 +67,13 @@ impl Credentials {
 
     /// A JSON web token. Only sent within TLS.
     pub fn token(token: impl Into<String>) -> Self {
-        Self::of(Kind::Token(Zeroizing::new(token.into())))
+        Self::from_kind(Kind::Token(Zeroizing::new(token.into())))
     }
 
     /// A client certificate with the intermediate ones behind it, and its private
     /// key, both PEM. Needs TLS; the server takes the user from the certificate.
     pub fn certificate(chain_pem: impl Into<Vec<u8>>, key_pem: impl Into<Vec<u8>>) -> Self {
-        Self::of(Kind::Certificate(Certificate {
+        Self::from_kind(Kind::Certificate(Certificate {
             chain: chain_pem.into(),
             key: Zeroizing::new(key_pem.into()),
         }))
@@ -142,7 +142,7 @@ impl Credentials {
         Some(Zeroizing::new(header))
     }
 
-    fn of(kind: Kind) -> Self {
+    fn from_kind(kind: Kind) -> Self {
         Self {
             kind: Arc::new(kind),
         }

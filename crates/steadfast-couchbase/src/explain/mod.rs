@@ -68,7 +68,9 @@ pub fn answered_kv(
         (Disposition::ObeyErrorMap, Some((reason, kind))) => {
             let failure = Failure::responded(reason);
             let definition = map.and_then(|map| map.get(status));
-            match definition.and_then(|definition| RetryDirective::of(status, definition)) {
+            match definition
+                .and_then(|definition| RetryDirective::from_definition(status, definition))
+            {
                 Some(directive) => AttemptMeaning::Failed(directive.attach_to(failure), kind),
                 None => AttemptMeaning::Failed(failure, kind),
             }

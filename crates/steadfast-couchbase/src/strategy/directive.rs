@@ -32,7 +32,7 @@ pub struct RetryDirective {
 impl RetryDirective {
     /// What a definition says of its code, if it wants it retried by a
     /// specification: it has one, and `auto-retry`, and not `no-retry` (D27).
-    pub fn of(status: Status, definition: &ErrorDefinition) -> Option<Self> {
+    pub fn from_definition(status: Status, definition: &ErrorDefinition) -> Option<Self> {
         let attributes = definition.attributes;
         let asks = attributes.contains(Attributes::AUTO_RETRY)
             && !attributes.contains(Attributes::NO_RETRY);

@@ -90,7 +90,7 @@ impl<S: RetryStrategy> RetryStrategy for ErrorMapDirected<S> {
                 .inner
                 .refresh_retry_token(token, request, failure, world);
         };
-        let run = Run::of(&token, directive, world);
+        let run = Run::from_token(&token, directive, world);
         let delay = match run.delay(directive, world) {
             Ok(delay) => RetryAfter::Floor.apply(delay, false, request, failure),
             // The server's own limit. It is no timeout of the caller's, who may

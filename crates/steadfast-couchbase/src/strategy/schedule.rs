@@ -30,7 +30,11 @@ pub(super) struct Run {
 impl Run {
     /// The run that the token is in, or a new one if the code is another (RFC
     /// 0013, "What happens if the error code changes").
-    pub(super) fn of(token: &RetryToken, directive: &RetryDirective, world: &dyn World) -> Self {
+    pub(super) fn from_token(
+        token: &RetryToken,
+        directive: &RetryDirective,
+        world: &dyn World,
+    ) -> Self {
         match token.state::<Self>() {
             Some(run) if run.status == directive.status && run.token_retries == token.retries() => {
                 *run

@@ -24,7 +24,7 @@ const MAP: &[u8] = br#"{"version": 2, "revision": 1, "errors": {
 fn answered(code: u16) -> Failure {
     let map = ErrorMap::parse(MAP).unwrap();
     let status = Status::from_code(code);
-    let directive = RetryDirective::of(status, map.get(status).unwrap()).unwrap();
+    let directive = RetryDirective::from_definition(status, map.get(status).unwrap()).unwrap();
     directive.attach_to(Failure::responded(&KV_ERROR_MAP_RETRY_INDICATED))
 }
 
@@ -280,7 +280,7 @@ fn a_definition_without_auto_retry_or_with_no_retry_directs_nothing() {
         let map = map.replace(r#""auto-retry", "temp""#, attributes);
         let map = ErrorMap::parse(map.as_bytes()).unwrap();
         let status = Status::from_code(0xfff0);
-        let directive = RetryDirective::of(status, map.get(status).unwrap());
+        let directive = RetryDirective::from_definition(status, map.get(status).unwrap());
         assert_eq!(directive.is_some(), directs, "{attributes}");
     }
 }

@@ -345,7 +345,7 @@ impl KvAttempts<'_> {
 pub(crate) fn with_directive(failure: Failure, connection: &Connection, status: Status) -> Failure {
     let map = connection.error_map.as_ref();
     let definition = map.and_then(|map| map.get(status));
-    match definition.and_then(|definition| RetryDirective::of(status, definition)) {
+    match definition.and_then(|definition| RetryDirective::from_definition(status, definition)) {
         Some(directive) => directive.attach_to(failure),
         None => failure,
     }
