@@ -36,7 +36,7 @@ def main() -> int:
     files = [Path(name) for name in listed.decode().split("\0") if name]
     problems = []
     for path in files:
-        if path.name in LOCK_FILES or not path.is_file():
+        if path.name in LOCK_FILES or path.is_symlink() or not path.is_file():
             continue
         try:
             text = path.read_text(encoding="utf-8")

@@ -54,6 +54,8 @@ pub mod backoff;
 pub mod budget;
 mod call;
 pub mod classify;
+#[doc = include_str!("../docs/decisions.md")]
+pub mod decisions {}
 mod driver;
 mod error;
 pub mod event;

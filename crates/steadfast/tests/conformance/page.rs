@@ -64,7 +64,8 @@ impl Page {
 pub(crate) fn decisions(text: &str) -> Vec<u32> {
     let first_cells = text.lines().filter_map(|line| Some(cells(line)?[0]));
     first_cells
-        .filter_map(|cell| cell.strip_prefix('D')?.parse().ok())
+        // An anchor for links may follow the number.
+        .filter_map(|cell| cell.strip_prefix('D')?.split('<').next()?.parse().ok())
         .collect()
 }
 
