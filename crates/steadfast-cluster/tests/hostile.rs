@@ -60,7 +60,7 @@ impl Write for Logged {
 }
 
 async fn connect(cluster: &TestCluster) -> TcpStream {
-    TcpStream::connect(&cluster.addresses(Service::Kv)[0])
+    TcpStream::connect(&cluster.addresses(Service::KeyValue)[0])
         .await
         .unwrap()
 }

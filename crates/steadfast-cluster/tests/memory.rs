@@ -86,7 +86,7 @@ fn gets(client: &Client, count: usize) -> Vec<u8> {
 }
 
 async fn connect(cluster: &steadfast_cluster::TestCluster) -> TcpStream {
-    let address = cluster.addresses(steadfast_cluster::Service::Kv)[0].clone();
+    let address = cluster.addresses(steadfast_cluster::Service::KeyValue)[0].clone();
     TcpStream::connect(address).await.unwrap()
 }
 

@@ -146,7 +146,7 @@ pub(crate) async fn run(args: ClusterArgs) -> anyhow::Result<()> {
         line(format_args!("with TLS   {string}"));
         line(format_args!("authority  {}", path.display()));
     }
-    if let Some(mgmt) = cluster.addresses(Service::Mgmt).first() {
+    if let Some(mgmt) = cluster.addresses(Service::Management).first() {
         line(format_args!("manage     http://{mgmt}"));
     }
     if let Some(control) = cluster.control_address() {

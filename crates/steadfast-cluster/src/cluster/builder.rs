@@ -12,10 +12,10 @@ use super::node::{Membership, Placement, ServerNode};
 use super::progress::Progress;
 use super::shared::Shared;
 use super::{ClusterError, Inner, TestCluster};
+use crate::Service;
 use crate::bucket::BucketSettings;
 use crate::http::control;
 use crate::journal::DEFAULT_LIMIT;
-use crate::service::Service;
 use crate::tls::Tls;
 use crate::topology::config::ListenPorts;
 use crate::topology::{MAX_NODES, NodeId};
@@ -238,18 +238,21 @@ fn is_host(text: &str) -> bool {
     is_name || text.parse::<IpAddr>().is_ok()
 }
 
+/// The ports of a real server.
 fn usual_ports() -> BTreeMap<Service, ListenPorts> {
     Service::ALL
         .into_iter()
         .map(|service| {
-            let (plain, tls) = service.usual_ports();
-            (
-                service,
-                ListenPorts {
-                    plain,
-                    tls: Some(tls),
-                },
-            )
+            let (plain, tls) = match service {
+                Service::KeyValue => (11210, 11207),
+                Service::Management => (8091, 18091),
+                Service::Query => (8093, 18093),
+                Service::Analytics => (8095, 18095),
+                Service::Search => (8094, 18094),
+                Service::Views => (8092, 18092),
+            };
+            let tls = Some(tls);
+            (service, ListenPorts { plain, tls })
         })
         .collect()
 }

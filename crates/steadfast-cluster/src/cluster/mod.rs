@@ -32,13 +32,13 @@ pub use progress::{RebalanceGoal, RebalanceState, RebalanceStatus};
 pub use rebalance::{Pace, Rebalance};
 use shared::Shared;
 
+use crate::Service;
 use crate::error_map::ServedErrorMap;
 use crate::fault::{Fault, FaultGuard, Faults};
 use crate::http::query::PlanLoss;
 use crate::http::script::{Script, ScriptGuard, Scripts};
 use crate::journal::Journal;
 use crate::manifest::ManifestError;
-use crate::service::Service;
 use crate::topology::NodeId;
 use crate::users::Users;
 
@@ -254,7 +254,11 @@ impl TestCluster {
     fn join_addresses(&self, tls: bool) -> String {
         let members = self.inner.shared.members();
         let address = |member: &crate::topology::config::Member| {
-            let ports = member.ports.get(&Service::Kv).copied().unwrap_or_default();
+            let ports = member
+                .ports
+                .get(&Service::KeyValue)
+                .copied()
+                .unwrap_or_default();
             let port = if tls {
                 ports.tls.unwrap_or(0)
             } else {

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::shared::Shared;
-use crate::service::Service;
+use crate::Service;
 use crate::topology::NodeId;
 use crate::topology::config::{ListenPorts, Member};
 use crate::{http, kv};
@@ -292,12 +292,12 @@ impl AcceptedConnection {
         };
         match acceptor {
             None => match self.service {
-                Service::Kv => kv::serve(stream, handle, self).await,
+                Service::KeyValue => kv::serve(stream, handle, self).await,
                 _ => http::serve(stream, handle, self).await,
             },
             Some(acceptor) => match timeout(HANDSHAKE, acceptor.accept(stream)).await {
                 Ok(Ok(stream)) => match self.service {
-                    Service::Kv => kv::serve(stream, handle, self).await,
+                    Service::KeyValue => kv::serve(stream, handle, self).await,
                     _ => http::serve(stream, handle, self).await,
                 },
                 Ok(Err(error)) => {

@@ -11,7 +11,7 @@ use steadfast_wire::Opcode;
 use tokio_util::sync::CancellationToken;
 
 use super::rule::{Effect, Fault};
-use crate::service::Service;
+use crate::Service;
 use crate::topology::NodeId;
 
 /// A request as rules see it.
@@ -243,7 +243,7 @@ mod tests {
     fn request(opcode: Opcode, key: &[u8]) -> IncomingRequest<'_> {
         IncomingRequest {
             node: NodeId::new(0),
-            service: Service::Kv,
+            service: Service::KeyValue,
             opcode: Some(opcode),
             key,
             bucket: Some("b"),

@@ -1,6 +1,6 @@
 //! Faults: rules that break requests on purpose.
 //!
-//! A [`Fault`] is a rule: a [`Condition`] selects requests, and an [`Effect`] says what
+//! A [`Fault`] is a rule: a [`FaultCondition`] selects requests, and an [`Effect`] says what
 //! happens to them. Rules are tried in the order in which they were added, and the first
 //! match wins. An [`Effect::Pass`] in front therefore exempts requests from a broader rule
 //! behind it. A rule ends when its [`FaultGuard`] is dropped. A [`Schedule`] orders faults
@@ -22,5 +22,5 @@ mod validate;
 
 pub use active::{FaultGuard, FaultStatus, Faults};
 pub(crate) use active::{FiredFault, IncomingRequest};
-pub use rule::{Condition, Effect, Fault, FaultAnswer, Garble};
+pub use rule::{Effect, Fault, FaultAnswer, FaultCondition, Garble};
 pub use schedule::Schedule;

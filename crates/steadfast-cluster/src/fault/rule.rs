@@ -9,10 +9,10 @@ use steadfast_wire::{Opcode, Status};
 
 use super::active::IncomingRequest;
 use super::spec::FaultSpec;
-use crate::service::Service;
+use crate::Service;
 use crate::topology::NodeId;
 
-/// A rule: requests that meet the condition suffer the effect. Built from [`Condition`], or read from
+/// A rule: requests that meet the condition suffer the effect. Built from [`FaultCondition`], or read from
 /// JSON.
 ///
 /// ```
@@ -27,37 +27,37 @@ use crate::topology::NodeId;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(try_from = "FaultSpec")]
 pub struct Fault {
-    pub(super) condition: Condition,
+    pub(super) condition: FaultCondition,
     pub(super) effect: Effect,
 }
 
 impl Fault {
     /// Selects requests with this opcode.
-    pub fn on(opcode: Opcode) -> Condition {
-        Condition {
-            service: Some(Service::Kv),
+    pub fn on(opcode: Opcode) -> FaultCondition {
+        FaultCondition {
+            service: Some(Service::KeyValue),
             opcode: Some(opcode),
-            ..Condition::default()
+            ..FaultCondition::default()
         }
     }
 
     /// Selects requests to this service.
-    pub fn on_service(service: Service) -> Condition {
-        Condition {
+    pub fn on_service(service: Service) -> FaultCondition {
+        FaultCondition {
             service: Some(service),
-            ..Condition::default()
+            ..FaultCondition::default()
         }
     }
 
     /// Selects every request.
-    pub fn on_anything() -> Condition {
-        Condition::default()
+    pub fn on_anything() -> FaultCondition {
+        FaultCondition::default()
     }
 }
 
 /// The condition of a rule. Every part that is set must hold.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Condition {
+pub struct FaultCondition {
     pub(super) node: Option<NodeId>,
     pub(super) service: Option<Service>,
     pub(super) opcode: Option<Opcode>,
@@ -128,7 +128,7 @@ pub enum Garble {
     Body,
 }
 
-impl Condition {
+impl FaultCondition {
     /// Restricts the rule to this node.
     #[must_use]
     pub fn node(mut self, node: NodeId) -> Self {
@@ -292,7 +292,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.condition)?;
         match (&self.effect, self.condition.service) {
-            (Effect::Answer(answer), Some(service)) if service != Service::Kv => {
+            (Effect::Answer(answer), Some(service)) if service != Service::KeyValue => {
                 write!(f, "answer HTTP {}", answer.status)
             }
             (effect, _) => effect.fmt(f),
@@ -300,7 +300,7 @@ impl fmt::Display for Fault {
     }
 }
 
-impl fmt::Display for Condition {
+impl fmt::Display for FaultCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.opcode, self.service) {
             (Some(opcode), _) => match opcode.name() {

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use serde::Deserialize;
 use steadfast_wire::{Opcode, Status};
 
-use super::rule::{Condition, Effect, Fault, FaultAnswer, Garble};
+use super::rule::{Effect, Fault, FaultAnswer, FaultCondition, Garble};
 use super::validate;
-use crate::service::Service;
+use crate::Service;
 use crate::topology::NodeId;
 
 /// The JSON form of a [`Fault`]. A field that is missing or null matches everything.
@@ -61,10 +61,10 @@ impl TryFrom<FaultSpec> for Fault {
     fn try_from(spec: FaultSpec) -> Result<Self, InvalidFault> {
         validate::check(&spec)?;
         let effect = effect(&spec)?;
-        let mut condition = Condition {
+        let mut condition = FaultCondition {
             service: spec.service,
             bucket: spec.bucket,
-            ..Condition::default()
+            ..FaultCondition::default()
         };
         if let Some(node) = spec.node {
             condition.node = Some(
@@ -76,7 +76,7 @@ impl TryFrom<FaultSpec> for Fault {
         }
         // An answer without a service has a status of key-value.
         if spec.opcode.is_some() || matches!(effect, Effect::Answer(_)) {
-            condition.service.get_or_insert(Service::Kv);
+            condition.service.get_or_insert(Service::KeyValue);
         }
         condition = match (spec.key, spec.key_prefix) {
             (Some(_), Some(_)) => return Err(error("give key or key_prefix, not both")),
@@ -162,7 +162,7 @@ fn answer(spec: &FaultSpec) -> Result<FaultAnswer, InvalidFault> {
 
 /// Returns the service if it speaks HTTP.
 fn http_service(service: Option<Service>) -> Option<Service> {
-    service.filter(|service| *service != Service::Kv)
+    service.filter(|service| *service != Service::KeyValue)
 }
 
 fn parse_opcode(text: &str) -> Result<Opcode, InvalidFault> {

@@ -5,7 +5,7 @@
 //! that passes when nothing was broken is worse than none.
 
 use super::spec::{FaultSpec, InvalidFault, error};
-use crate::service::Service;
+use crate::Service;
 
 /// The longest delay: an hour. Removing the rule does not end a delay; it ends a hold.
 const LONGEST_DELAY_MS: u64 = 3_600_000;
@@ -20,7 +20,7 @@ pub(super) fn check(spec: &FaultSpec) -> Result<(), InvalidFault> {
         return Err(error("a rule with probability 0 never hits"));
     }
     match spec.service {
-        Some(Service::Kv) => Ok(()),
+        Some(Service::KeyValue) => Ok(()),
         Some(service) => check_http(spec, service),
         None if spec.effect == "answer" => check_unnamed(spec),
         None => Ok(()),

@@ -37,10 +37,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 pub(crate) use message::{BrokenOff, HttpRequest, HttpResponse};
 
+use crate::Service;
 use crate::cluster::TestCluster;
 use crate::cluster::node::{AcceptedConnection, ServerNode};
 use crate::cluster::shared::Shared;
-use crate::service::Service;
 use crate::users::User;
 
 /// The largest body that is read.
@@ -158,7 +158,7 @@ async fn dispatch(request: &HttpRequest, session: &HttpSession) -> HttpResponse 
     }
     let Some(user) = session.user(request) else {
         return match session.service {
-            Service::Mgmt | Service::Kv => mgmt::unauthenticated(),
+            Service::Management | Service::KeyValue => mgmt::unauthenticated(),
             Service::Query => query::unauthenticated(),
             Service::Analytics => analytics::unauthenticated(),
             Service::Search => search::unauthenticated(),
@@ -169,12 +169,12 @@ async fn dispatch(request: &HttpRequest, session: &HttpSession) -> HttpResponse 
         return response;
     }
     match session.service {
-        Service::Mgmt => mgmt::answer(request, session, &user).await,
+        Service::Management => mgmt::answer(request, session, &user).await,
         Service::Query => query::answer(request, session, &user),
         Service::Analytics => analytics::answer(request),
         Service::Search => search::answer(request),
         Service::Views => views::answer(request, session, &user),
-        Service::Kv => HttpResponse::text(404, "this port does not speak HTTP"),
+        Service::KeyValue => HttpResponse::text(404, "this port does not speak HTTP"),
     }
 }
 
@@ -182,7 +182,7 @@ async fn dispatch(request: &HttpRequest, session: &HttpSession) -> HttpResponse 
 fn open_to_all(request: &HttpRequest, session: &HttpSession) -> Option<HttpResponse> {
     let path = request.path.as_str();
     match session.service {
-        Service::Mgmt => mgmt::open(request, session),
+        Service::Management => mgmt::open(request, session),
         Service::Query | Service::Analytics => (path == "/admin/ping")
             .then(|| HttpResponse::new(200, "application/json", "{\"status\":\"OK\"}")),
         Service::Search => (path == "/api/ping").then(|| HttpResponse::text(200, "")),
@@ -193,7 +193,7 @@ fn open_to_all(request: &HttpRequest, session: &HttpSession) -> Option<HttpRespo
                 "{\"couchdb\":\"Welcome\",\"version\":\"7.6.0\"}",
             )
         }),
-        Service::Kv => None,
+        Service::KeyValue => None,
     }
 }
 
@@ -211,7 +211,7 @@ fn envelope(request: &HttpRequest, service: Service, rows: usize) -> rows::Envel
         }
         Service::Search => search::envelope(rows),
         Service::Views => views::envelope(rows),
-        Service::Mgmt | Service::Kv => rows::Envelope {
+        Service::Management | Service::KeyValue => rows::Envelope {
             head: "[".into(),
             tail: Box::new(|_| "]".into()),
         },

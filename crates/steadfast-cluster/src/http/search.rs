@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::rows::{Envelope, respond};
 use super::{HttpRequest, HttpResponse};
-use crate::service::Service;
+use crate::Service;
 
 /// Answers a request to the search service.
 pub(super) fn answer(request: &HttpRequest) -> HttpResponse {

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use super::rows::{Envelope, respond};
 use super::{HttpRequest, HttpResponse, HttpSession};
+use crate::Service;
 use crate::bucket::Bucket;
-use crate::service::Service;
 use crate::users::User;
 
 /// The most design documents that a bucket has.

@@ -23,9 +23,9 @@ use tokio::sync::watch;
 
 use super::response::KvResponse;
 use super::session::{Flow, Session};
+use crate::Service;
 use crate::cluster::node::AcceptedConnection;
 use crate::fault::{Effect, FaultAnswer, FiredFault, Garble, IncomingRequest};
-use crate::service::Service;
 
 /// How many bytes are asked for at once.
 const READ_BYTES: usize = 64 * 1024;
@@ -277,7 +277,7 @@ impl Link {
         let key = DocumentKey::decode(frame.key(), collections).map_or(frame.key(), |key| key.id);
         self.session.shared.faults.fire(&IncomingRequest {
             node: self.session.node.id,
-            service: Service::Kv,
+            service: Service::KeyValue,
             opcode: Some(frame.opcode()),
             key,
             bucket: self.session.bucket.as_ref().map(|bucket| &*bucket.name),

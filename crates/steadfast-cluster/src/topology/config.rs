@@ -10,12 +10,12 @@ use std::sync::OnceLock;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use steadfast_wire::config::ConfigVersion;
+use steadfast_wire::config::{ConfigVersion, Transport};
 
 use super::NodeId;
 use super::plan::VbucketNodes;
+use crate::Service;
 use crate::bucket::Bucket;
-use crate::service::Service;
 
 /// Older than every map.
 pub(crate) const NO_VERSION: ConfigVersion = ConfigVersion { epoch: -1, rev: 0 };
@@ -128,9 +128,12 @@ impl Member {
     fn entry(&self, this: bool) -> Value {
         let mut services = Map::new();
         for (service, ports) in &self.ports {
-            services.insert(service.config_name().into(), ports.plain.into());
+            services.insert(
+                service.json_name(Transport::Plain).into(),
+                ports.plain.into(),
+            );
             if let Some(tls) = ports.tls {
-                services.insert(format!("{}SSL", service.config_name()), tls.into());
+                services.insert(service.json_name(Transport::Tls).into(), tls.into());
             }
         }
         let mut entry = json!({"services": services, "hostname": self.host});
@@ -162,7 +165,7 @@ pub(crate) fn for_bucket(version: ConfigVersion, bucket: &Bucket, nodes: &[Membe
         .iter()
         .map(|node| {
             let views = node.authority(node.port(Service::Views));
-            let (mgmt, kv) = (node.port(Service::Mgmt), node.port(Service::Kv));
+            let (mgmt, kv) = (node.port(Service::Management), node.port(Service::KeyValue));
             json!({
                 "couchApiBase": format!("http://{views}/{name}%2B{uuid}"),
                 "hostname": node.authority(mgmt),
@@ -172,7 +175,7 @@ pub(crate) fn for_bucket(version: ConfigVersion, bucket: &Bucket, nodes: &[Membe
         .collect();
     let servers: Vec<Value> = nodes
         .iter()
-        .map(|node| node.authority(node.port(Service::Kv)).into())
+        .map(|node| node.authority(node.port(Service::KeyValue)).into())
         .collect();
     let mut map = json!({
         "hashAlgorithm": "CRC",
@@ -257,7 +260,7 @@ mod tests {
                 id: NodeId::new(number * 2),
                 host: "127.0.0.1".into(),
                 ports: BTreeMap::from([(
-                    Service::Kv,
+                    Service::KeyValue,
                     ListenPorts {
                         plain: 1000 + u16::from(number),
                         tls: Some(2000),

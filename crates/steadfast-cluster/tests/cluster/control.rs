@@ -357,7 +357,7 @@ async fn management_answers_what_bootstrap_needs_and_can_be_broken() {
     use steadfast_cluster::Service;
     use steadfast_cluster::fault::Fault;
     let cluster = controlled().await;
-    let address = cluster.addresses(Service::Mgmt)[0].clone();
+    let address = cluster.addresses(Service::Management)[0].clone();
     assert_eq!(http(&address, "GET", "/pools", "").await.0, 200);
     assert_eq!(
         http(&address, "GET", "/pools/default/nodeServices", "")
@@ -366,7 +366,7 @@ async fn management_answers_what_bootstrap_needs_and_can_be_broken() {
         401
     );
     let _fault = cluster.fault(
-        Fault::on_service(Service::Mgmt)
+        Fault::on_service(Service::Management)
             .key("/pools")
             .answer_http(503, "later"),
     );

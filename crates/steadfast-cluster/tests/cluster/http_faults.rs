@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::support::http::{self, Call, HttpReply};
 use crate::support::{cluster, eventually};
 use serde_json::json;
-use steadfast_cluster::fault::{Condition, Fault, Garble};
+use steadfast_cluster::fault::{Fault, FaultCondition, Garble};
 use steadfast_cluster::script::Script;
 use steadfast_cluster::{Service, TestCluster};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -21,7 +21,7 @@ async fn send(cluster: &TestCluster) -> Option<HttpReply> {
     write().try_send(cluster, Service::Query).await
 }
 
-fn on() -> Condition {
+fn on() -> FaultCondition {
     Fault::on_service(Service::Query).key("/query/service")
 }
 
@@ -120,9 +120,9 @@ async fn cuts_differ_in_what_was_applied_and_how_the_connection_ends() {
 #[tokio::test]
 async fn a_whole_body_that_is_cut_has_the_length_of_the_whole() {
     let cluster = cluster(1, 0).await;
-    let _fault = cluster.fault(Fault::on_service(Service::Mgmt).cut_mid_response());
+    let _fault = cluster.fault(Fault::on_service(Service::Management).cut_mid_response());
     let call = Call::new("GET", "/pools/default/b/b");
-    let half = call.send(&cluster, Service::Mgmt).await;
+    let half = call.send(&cluster, Service::Management).await;
     assert!(half.head.contains("content-length: ") && !half.whole);
     assert!(
         half.body.starts_with('{')
@@ -135,7 +135,7 @@ async fn garble_damages_whole_bodies_and_streams() {
     let cluster = cluster(1, 0).await;
     let _fault = cluster.fault(Fault::on_anything().garble(Garble::Body));
     let whole = Call::new("GET", "/pools/default/nodeServices")
-        .send(&cluster, Service::Mgmt)
+        .send(&cluster, Service::Management)
         .await;
     let stream = send(&cluster).await.unwrap();
     for answer in [whole, stream] {
@@ -166,7 +166,7 @@ async fn silent_never_answers() {
 async fn faults_hit_every_service() {
     let cluster = cluster(1, 0).await;
     for service in [
-        Service::Mgmt,
+        Service::Management,
         Service::Query,
         Service::Analytics,
         Service::Search,

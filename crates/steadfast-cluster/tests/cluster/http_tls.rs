@@ -18,7 +18,7 @@ use tokio_rustls::TlsConnector;
 /// The TLS port of a service, as a client would find it: in the map.
 async fn port(cluster: &TestCluster, name: &str) -> u64 {
     let call = Call::new("GET", "/pools/default/nodeServices");
-    let map = call.send(cluster, Service::Mgmt).await.json();
+    let map = call.send(cluster, Service::Management).await.json();
     map["nodesExt"][0]["services"][name].as_u64().unwrap()
 }
 
@@ -71,7 +71,7 @@ async fn every_service_answers() {
 #[tokio::test]
 async fn answers_are_cut_in_the_middle_and_not_garbled() {
     let cluster = builder(1, 0).tls(true).start().await.unwrap();
-    let fault = Fault::on_service(Service::Mgmt).key("/pools/default/b/b");
+    let fault = Fault::on_service(Service::Management).key("/pools/default/b/b");
     let _fault = cluster.fault(fault.cut_mid_response());
     let half = send(&cluster, "mgmtSSL", &Call::new("GET", "/pools/default/b/b")).await;
     assert!(!half.whole && half.body.starts_with('{'), "{}", half.body);

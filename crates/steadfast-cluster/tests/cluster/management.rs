@@ -9,12 +9,14 @@ use steadfast_wire::Status;
 use tokio::io::AsyncReadExt;
 
 async fn get(cluster: &TestCluster, path: &str) -> HttpReply {
-    Call::new("GET", path).send(cluster, Service::Mgmt).await
+    Call::new("GET", path)
+        .send(cluster, Service::Management)
+        .await
 }
 
 async fn form(cluster: &TestCluster, method: &str, path: &str, form: &str) -> HttpReply {
     let call = Call::new(method, path).form(form);
-    call.send(cluster, Service::Mgmt).await
+    call.send(cluster, Service::Management).await
 }
 
 async fn delete(cluster: &TestCluster, path: &str) -> u16 {
@@ -26,7 +28,7 @@ async fn clients_find_the_cluster_its_services_and_its_maps() {
     let cluster = cluster(2, 1).await;
     let pools = Call::new("GET", "/pools")
         .by(None)
-        .send(&cluster, Service::Mgmt)
+        .send(&cluster, Service::Management)
         .await;
     assert_eq!(pools.json()["pools"][0]["name"], "default");
     assert_eq!(
@@ -64,7 +66,7 @@ async fn strangers_are_asked_for_a_password() {
     let cluster = cluster(1, 0).await;
     for user in [None, Some(("app", "wrong")), Some(("nobody", "secret"))] {
         let call = Call::new("GET", "/pools/default").by(user);
-        let refused = call.send(&cluster, Service::Mgmt).await;
+        let refused = call.send(&cluster, Service::Management).await;
         assert_eq!(refused.status, 401);
         assert!(
             refused.head.contains("www-authenticate: basic realm="),
@@ -78,7 +80,7 @@ async fn strangers_are_asked_for_a_password() {
 async fn a_streaming_map_is_pushed_when_it_changes_and_ends_with_its_bucket() {
     let cluster = cluster(1, 0).await;
     let call = Call::new("GET", "/pools/default/bs/b");
-    let mut stream = call.start(&cluster, Service::Mgmt).await;
+    let mut stream = call.start(&cluster, Service::Management).await;
     let mut bytes = Vec::new();
     read_until(&mut stream, &mut bytes, 1).await;
     cluster.create_scope(BUCKET, "s").unwrap();
@@ -326,7 +328,10 @@ async fn users_are_created_log_in_and_are_dropped() {
     let listed = get(&cluster, "/settings/rbac/users").await.json();
     assert_eq!(listed.as_array().unwrap().len(), 2);
     let whoami = Call::new("GET", "/whoami").by(Some(("u", "secret1")));
-    assert_eq!(whoami.send(&cluster, Service::Mgmt).await.json()["id"], "u");
+    assert_eq!(
+        whoami.send(&cluster, Service::Management).await.json()["id"],
+        "u"
+    );
 
     let log_in = async |password: &str| {
         let mut client = Client::connect(&cluster, NodeId::new(0)).await;
@@ -344,7 +349,7 @@ async fn users_are_created_log_in_and_are_dropped() {
     assert_eq!(log_in("secret1").await, Status::Success);
     let change = Call::new("POST", "/controller/changePassword").form("password=secret2");
     let change = change.by(Some(("u", "secret1")));
-    assert_eq!(change.send(&cluster, Service::Mgmt).await.status, 200);
+    assert_eq!(change.send(&cluster, Service::Management).await.status, 200);
     assert_eq!(log_in("secret1").await, Status::AuthError);
     assert_eq!(log_in("secret2").await, Status::Success);
 
@@ -375,7 +380,7 @@ async fn who_is_no_administrator_looks_and_does_not_touch() {
         .unwrap();
     let status = async |user, method, path| {
         let call = Call::new(method, path).form("name=x").by(Some((user, "p")));
-        call.send(&cluster, Service::Mgmt).await.status
+        call.send(&cluster, Service::Management).await.status
     };
     assert_eq!(status("one", "GET", "/pools/default/b/b").await, 200);
     assert_eq!(status("none", "GET", "/pools/default/b/b").await, 403);

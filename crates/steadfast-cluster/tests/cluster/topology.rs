@@ -161,7 +161,7 @@ async fn a_node_that_left_says_not_mine_for_a_while_and_is_gone() {
         .unwrap();
     let leaving = NodeId::new(1);
     let mut client = Client::ready(&cluster, leaving, USUAL).await;
-    let address = cluster.addresses(Service::Kv)[1].clone();
+    let address = cluster.addresses(Service::KeyValue)[1].clone();
     let key = (0..)
         .map(|number| format!("k{number}"))
         .find(|key| cluster.active_node(BUCKET, key.as_bytes()).unwrap() == Some(leaving))
@@ -266,7 +266,7 @@ async fn a_crash_cuts_everybody_off_and_a_restart_has_the_data() {
     let active = cluster.active_node(BUCKET, b"k").unwrap().unwrap();
     let mut client = Client::for_key(&cluster, "k").await;
     client.set("k", "1").await;
-    let address = cluster.addresses(Service::Kv)[active.index()].clone();
+    let address = cluster.addresses(Service::KeyValue)[active.index()].clone();
     cluster.crash(active).await.unwrap();
     assert!(client.receive().await.is_none());
     assert!(tokio::net::TcpStream::connect(&address).await.is_err());
@@ -288,7 +288,10 @@ async fn a_crash_cuts_everybody_off_and_a_restart_has_the_data() {
     assert_eq!(survivor.set(&on_other, "2").await.status(), Status::Success);
 
     cluster.restart(active).await.unwrap();
-    assert_eq!(cluster.addresses(Service::Kv)[active.index()], address);
+    assert_eq!(
+        cluster.addresses(Service::KeyValue)[active.index()],
+        address
+    );
     let mut client = Client::for_key(&cluster, "k").await;
     assert_eq!(client.get("k").await.value(), b"1");
     let replica = client.call(client.on(Opcode::GetReplica, &on_other)).await;
@@ -298,7 +301,7 @@ async fn a_crash_cuts_everybody_off_and_a_restart_has_the_data() {
 #[tokio::test]
 async fn the_ports_of_a_node_that_is_down_are_refused_to_clients_and_kept_for_it() {
     let cluster = cluster(3, 1).await;
-    let addresses = cluster.addresses(Service::Kv);
+    let addresses = cluster.addresses(Service::KeyValue);
     let [first, second, _] = cluster.nodes()[..] else {
         panic!("three nodes")
     };

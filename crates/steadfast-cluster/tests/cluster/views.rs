@@ -25,7 +25,7 @@ async fn design_documents_are_put_shown_and_removed() {
     assert_eq!((put.status, &put.json()["ok"]), (201, &json!(true)));
     assert_eq!(ask(&cluster, "GET", path, "").await.json(), document);
     let list = Call::new("GET", "/pools/default/buckets/b/ddocs");
-    let listed = list.send(&cluster, Service::Mgmt).await;
+    let listed = list.send(&cluster, Service::Management).await;
     assert_eq!(listed.json()["rows"][0]["doc"]["meta"]["id"], "_design/d");
     assert_eq!(ask(&cluster, "DELETE", path, "").await.status, 200);
     assert_eq!(ask(&cluster, "DELETE", path, "").await.status, 404);

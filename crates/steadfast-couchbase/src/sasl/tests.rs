@@ -13,7 +13,7 @@ async fn authenticate(
     mechanism: Mechanism,
     credentials: &Credentials,
 ) -> bool {
-    let address = server.addresses(Service::Kv)[0].clone();
+    let address = server.addresses(Service::KeyValue)[0].clone();
     let mut stream = TcpStream::connect(address).await.unwrap();
     let (mut exchange, mut message) = Exchange::begin(mechanism, credentials).unwrap();
     let mut opcode = Opcode::SaslAuth;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use steadfast::FailFast;
-use steadfast_cluster::fault::{Condition, Fault};
+use steadfast_cluster::fault::{Fault, FaultCondition};
 use steadfast_cluster::script::Script;
 use steadfast_cluster::{Service, TestCluster};
 use steadfast_couchbase::options::BreakerOptions;
@@ -91,7 +91,7 @@ async fn hello_with_xerror_and_the_error_map_go_before_authentication_in_one_fli
 async fn eavesdrop(server: &TestCluster) -> (String, mpsc::UnboundedReceiver<Vec<Opcode>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let string = format!("couchbase://{}", listener.local_addr().unwrap());
-    let node = server.addresses(Service::Kv)[0].clone();
+    let node = server.addresses(Service::KeyValue)[0].clone();
     let (heard, told) = mpsc::unbounded_channel();
     tokio::spawn(async move {
         while let Ok((client, _)) = listener.accept().await {
@@ -377,7 +377,7 @@ async fn a_breaker_is_not_asked_for_an_attempt_that_has_no_connection() {
 /// Whether an operation whose connection is cut under way is made again.
 async fn is_made_again<T>(
     server: &TestCluster,
-    when: Condition,
+    when: FaultCondition,
     operation: impl IntoFuture<Output = Result<T, Error>>,
 ) -> bool {
     let cut = server.fault(when.times(1).cut_before_applying());

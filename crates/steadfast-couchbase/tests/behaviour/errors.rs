@@ -70,7 +70,7 @@ async fn an_ambiguous_timeout_says_what_was_tried_and_what_may_be() {
         json["retryReasons"],
         serde_json::json!(["KV_TEMPORARY_FAILURE"])
     );
-    let node = server.addresses(steadfast_cluster::Service::Kv);
+    let node = server.addresses(steadfast_cluster::Service::KeyValue);
     assert_eq!(json["lastDispatchedTo"], node[0]);
     assert!(json["lastDispatchedFrom"].is_string());
     assert!(json["opaque"].is_u64());

@@ -38,7 +38,7 @@ async fn scene(attributes: Attributes, retry: Option<RetrySpec>) -> Scene {
     Scene::new(server, ClusterOptions::new()).await
 }
 
-fn fault(opcode: Opcode) -> steadfast_cluster::fault::Condition {
+fn fault(opcode: Opcode) -> steadfast_cluster::fault::FaultCondition {
     Fault::on(opcode).key("k")
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use steadfast_cluster::fault::{Condition, Fault, FaultGuard, Schedule};
+use steadfast_cluster::fault::{Fault, FaultCondition, FaultGuard, Schedule};
 use steadfast_cluster::topology::Rebalance;
 use steadfast_cluster::users::Rights;
 use steadfast_cluster::{ClusterError, NodeId, Service, TestCluster};
@@ -141,7 +141,7 @@ impl FaultInjector {
                 let nodes = self.cluster.nodes();
                 let node = nodes[fault.node % nodes.len()];
                 let by = Duration::from_millis(10 + fault.seed % 40);
-                let slow = Fault::on_service(Service::Kv).node(node).delay(by);
+                let slow = Fault::on_service(Service::KeyValue).node(node).delay(by);
                 permanent.push(self.cluster.fault(slow));
             }
             FaultKind::LockedDocuments => self.state.set_locking(true),
@@ -154,8 +154,9 @@ impl FaultInjector {
             // Each rule hits one request; the next round replaces those that did.
             let commands = COMMANDS.map(|opcode| Fault::on(opcode).skip(random.u64(..SPARED)));
             let query = Fault::on_service(Service::Query);
-            let once =
-                |condition: Condition| self.cluster.fault(condition.times(1).then(effect.clone()));
+            let once = |condition: FaultCondition| {
+                self.cluster.fault(condition.times(1).then(effect.clone()))
+            };
             let _single: Vec<FaultGuard> = commands.into_iter().chain([query]).map(once).collect();
             tokio::time::sleep(fault.lasts / rounds).await;
         }
@@ -178,7 +179,7 @@ impl FaultInjector {
         self.state.credentials_refused();
         self.cluster.users().put(USER, &password, Rights::admin());
         for node in nodes {
-            let cut = Fault::on_service(Service::Kv).node(node).times(1);
+            let cut = Fault::on_service(Service::KeyValue).node(node).times(1);
             let _cut = self.cluster.fault(cut.cut_before_reading());
             self.state.wait(fault.lasts / 8).await;
         }

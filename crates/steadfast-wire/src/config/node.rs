@@ -39,12 +39,16 @@ pub struct AlternateAddress {
 #[serde(transparent)]
 pub struct ServicePorts(BTreeMap<String, u16>);
 
-/// A service that clients talk to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// A service that clients talk to. Its text and its JSON are the same short name: `kv`, `mgmt`,
+/// `query`, `search`, `analytics` or `views`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Service {
     /// Documents by key: this protocol.
+    #[serde(rename = "kv")]
     KeyValue,
     /// Cluster management over HTTP.
+    #[serde(rename = "mgmt")]
     Management,
     /// SQL++ queries.
     Query,
@@ -118,7 +122,7 @@ impl Service {
         Self::Views,
     ];
 
-    /// The name in the JSON.
+    /// The name in the JSON of a cluster config.
     pub const fn json_name(self, transport: Transport) -> &'static str {
         match (self, transport) {
             (Self::KeyValue, Transport::Plain) => "kv",
@@ -134,6 +138,12 @@ impl Service {
             (Self::Views, Transport::Plain) => "capi",
             (Self::Views, Transport::Tls) => "capiSSL",
         }
+    }
+}
+
+impl std::fmt::Display for Service {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.serialize(formatter)
     }
 }
 

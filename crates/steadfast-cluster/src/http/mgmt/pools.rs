@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::super::{HttpResponse, HttpSession};
 use super::{forbidden, not_found};
+use crate::Service;
 use crate::bucket::Bucket;
 use crate::cluster::node::ServerNode;
-use crate::service::Service;
 use crate::topology::config::{Config, authority};
 use crate::users::User;
 
@@ -60,14 +60,14 @@ pub(super) fn nodes(session: &HttpSession) -> Vec<Value> {
 fn show(node: &Arc<ServerNode>, this: bool) -> Value {
     let port = |service| node.ports.get(&service).map_or(0, |ports| ports.plain);
     let mut shown = json!({
-        "hostname": authority(&node.host, port(Service::Mgmt)),
+        "hostname": authority(&node.host, port(Service::Management)),
         "otpNode": format!("n_{}@{}", node.id, node.host),
         "status": if node.is_up() { "healthy" } else { "unhealthy" },
         "clusterMembership": "active",
         "version": VERSION,
         "os": "steadfast",
         "couchApiBase": format!("http://{}/", authority(&node.host, port(Service::Views))),
-        "ports": {"direct": port(Service::Kv)},
+        "ports": {"direct": port(Service::KeyValue)},
         "services": ["cbas", "fts", "kv", "n1ql"],
     });
     if this {

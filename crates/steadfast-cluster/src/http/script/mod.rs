@@ -34,7 +34,7 @@ pub use spec::{ScriptSpec, ScriptSpecError};
 use super::message::ResponseBody;
 use super::rows::{Break, respond};
 use super::{HttpRequest, HttpResponse, HttpSession};
-use crate::service::Service;
+use crate::Service;
 use crate::topology::NodeId;
 
 /// A condition and a response.

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::super::{HttpRequest, HttpResponse, HttpSession, query};
 use super::Script;
-use crate::service::Service;
+use crate::Service;
 
 /// All scripts of a cluster.
 #[derive(Debug, Default)]
@@ -110,7 +110,7 @@ impl Scripts {
         }
         let statement = match session.service {
             Service::Query | Service::Analytics => query::statement_of(request, session),
-            Service::Kv | Service::Mgmt | Service::Search | Service::Views => None,
+            Service::KeyValue | Service::Management | Service::Search | Service::Views => None,
         };
         let mut inner = self.inner.lock();
         let entry = inner.entries.iter_mut().find_map(|entry| {

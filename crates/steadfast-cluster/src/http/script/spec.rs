@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Script;
-use crate::service::Service;
+use crate::Service;
 use crate::topology::NodeId;
 
 /// A script as JSON spells it.
@@ -77,7 +77,7 @@ impl TryFrom<ScriptSpec> for Script {
         if !(200..=999).contains(&status) {
             return Err(error(format!("{status} is not the status of a response")));
         }
-        if spec.service == Service::Kv {
+        if spec.service == Service::KeyValue {
             return Err(error("key-value has no scripts: use a fault"));
         }
         if spec.error.is_some() && spec.cut {

@@ -79,7 +79,7 @@ impl Client {
             .iter()
             .position(|known| *known == node)
             .unwrap();
-        Self::connect_to(&cluster.addresses(Service::Kv)[at]).await
+        Self::connect_to(&cluster.addresses(Service::KeyValue)[at]).await
     }
 
     pub async fn connect_to(address: &str) -> Self {

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steadfast_cluster::Service as Served;
 use steadfast_cluster::fault::Fault;
 use steadfast_cluster::script::Script;
 use steadfast_wire::config::Service;
@@ -69,7 +68,7 @@ async fn any_path_can_be_requested_and_error_statuses_are_errors() {
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{path:?} {error}");
     }
     let _script = cluster.script(
-        Script::on(Served::Mgmt)
+        Script::on(Service::Management)
             .matching("\"a\":1")
             .answer(201, "ok"),
     );
@@ -82,7 +81,7 @@ async fn get_is_retried_after_a_cut_and_other_verbs_are_not() {
     let (cluster, client) = pair().await;
     let management = client.management();
     let guard = cluster.fault(
-        Fault::on_service(Served::Mgmt)
+        Fault::on_service(Service::Management)
             .times(2)
             .cut_before_applying(),
     );
@@ -97,7 +96,7 @@ async fn get_is_retried_after_a_cut_and_other_verbs_are_not() {
         management.delete("/pools/default/buckets/b"),
     ];
     for request in requests {
-        let guard = cluster.fault(Fault::on_service(Served::Mgmt).cut_before_applying());
+        let guard = cluster.fault(Fault::on_service(Service::Management).cut_before_applying());
         let error = request.await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::RequestCanceled, "{error}");
         assert!(error.is_ambiguous() && error.attempts() == 1);
@@ -137,7 +136,7 @@ async fn every_service_of_a_node_can_be_pinged_once() {
             assert!(took < timeout);
         }
     }
-    let fault = Fault::on_service(Served::Query).answer_http(503, "");
+    let fault = Fault::on_service(Service::Query).answer_http(503, "");
     let guard = cluster.fault(fault);
     let endpoint = Endpoint::all(&config(&cluster), Service::Query, client.core()).remove(0);
     let error = ping(
@@ -149,7 +148,7 @@ async fn every_service_of_a_node_can_be_pinged_once() {
     .await;
     assert_eq!(error.unwrap_err().kind(), ErrorKind::InternalServerFailure);
     drop(guard);
-    let _cut = cluster.fault(Fault::on_service(Served::Query).cut_before_applying());
+    let _cut = cluster.fault(Fault::on_service(Service::Query).cut_before_applying());
     let error = ping(client.handle().clone(), Service::Query, endpoint, timeout).await;
     assert_eq!(error.unwrap_err().attempts(), 1);
 }

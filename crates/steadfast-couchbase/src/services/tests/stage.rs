@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use steadfast::{BestEffort, Stage};
 use steadfast_cluster::Service;
-use steadfast_cluster::fault::{Condition, Fault};
+use steadfast_cluster::fault::{Fault, FaultCondition};
 use steadfast_cluster::script::Script;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -28,7 +28,7 @@ fn read(client: &Cluster) -> Query {
     client.query("SELECT RAW 1").readonly(true)
 }
 
-fn on_query() -> Condition {
+fn on_query() -> FaultCondition {
     Fault::on_service(Service::Query)
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use steadfast::Reason;
-use steadfast_cluster::{BucketSettings, Service as Served, TestCluster};
+use steadfast_cluster::{BucketSettings, TestCluster};
 use steadfast_wire::config::{
     ClusterConfig, ConfigNode, ConfigVersion, Service, ServicePorts, Transport,
 };
@@ -119,16 +119,10 @@ pub(super) fn builder(nodes: usize) -> steadfast_cluster::TestClusterBuilder {
 
 /// The config of a cluster, as its nodes would hand it out.
 pub(super) fn config(cluster: &TestCluster) -> ClusterConfig {
-    let services = [
-        (Served::Mgmt, Service::Management),
-        (Served::Query, Service::Query),
-        (Served::Analytics, Service::Analytics),
-        (Served::Search, Service::Search),
-        (Served::Views, Service::Views),
-    ];
-    let mut nodes = vec![ConfigNode::default(); cluster.addresses(Served::Kv).len()];
-    for (served, service) in services {
-        for (node, address) in nodes.iter_mut().zip(cluster.addresses(served)) {
+    let mut nodes = vec![ConfigNode::default(); cluster.nodes().len()];
+    let over_http = |service: &Service| *service != Service::KeyValue;
+    for service in Service::ALL.into_iter().filter(over_http) {
+        for (node, address) in nodes.iter_mut().zip(cluster.addresses(service)) {
             let (host, port) = address.rsplit_once(':').unwrap();
             node.hostname = host.to_owned();
             let ports = std::mem::take(&mut node.ports);
