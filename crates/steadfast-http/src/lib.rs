@@ -21,7 +21,7 @@
 //! | feature | integration |
 //! |---|---|
 //! | `tower` | [`tower`]: layers for hyper's client and any other tower service |
-//! | `reqwest`, `reqwest-middleware` | [`reqwest`](crate::reqwest): `send_with_retry`, or a middleware |
+//! | `reqwest`, `reqwest-middleware` | [`reqwest`]: `send_with_retry`, or a middleware |
 //! | `aws` | `aws`: the strategy of an AWS SDK client |
 //! | `tonic` | [`grpc`]: single calls of a tonic client; channels take the tower layer |
 //! | `grpc` | gRPC statuses and error details, without tonic |

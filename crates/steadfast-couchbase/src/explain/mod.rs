@@ -2,7 +2,7 @@
 //!
 //! "Would this have been retried?" should be answered by the code that runs, not by
 //! a page that describes it. So these functions use the tables that operations use.
-//! They return what operations give to the orchestrator: a failure for [`steadfast::explain`] and [`steadfast::explain::plan`] to try out.
+//! They return what operations give to the orchestrator: a failure for [`steadfast::explain()`] and [`steadfast::explain::plan`] to try out.
 //!
 //! ```
 //! use steadfast::{Call, explain};

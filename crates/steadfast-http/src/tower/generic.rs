@@ -112,7 +112,7 @@ impl<R, C> RetryLayer<R, C> {
     }
 
     /// Classifies errors with this instead of with their own
-    /// [`RetryInfo`](steadfast::RetryInfo).
+    /// [`RetryInfo`](steadfast::classify::RetryInfo).
     pub fn classify<D>(self, classifier: D) -> RetryLayer<R, D> {
         let settings = self.settings;
         RetryLayer {
