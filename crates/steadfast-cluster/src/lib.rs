@@ -1,7 +1,7 @@
-//! A Couchbase-protocol cluster in one process, with faults on demand.
+//! A test cluster that speaks Couchbase's protocols, in one process, with faults on demand.
 //!
 //! Tests use it to see how a client behaves when a node crashes in the middle of a write, when a
-//! rebalance moves documents, or when a server asks for patience. It speaks the key-value
+//! rebalance moves documents, or when a server asks it to wait. It speaks the key-value
 //! protocol over real sockets, with TLS and SASL, and keeps documents with CAS, locks, expiry and
 //! replicas. Management, query, analytics, search and views are served over HTTP.
 //!
@@ -25,7 +25,7 @@
 //! # }
 //! ```
 //!
-//! [`TestCluster::start`] is enough for a test that needs any cluster. Further topics:
+//! If a test needs no particular cluster, [`TestCluster::start`] is enough. Further topics:
 //!
 //! - [`fault`]: rules that delay, reject, cut or damage requests;
 //! - [`topology`]: nodes that join, crash and leave, and replicas that lag;

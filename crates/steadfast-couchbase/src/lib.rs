@@ -1,5 +1,5 @@
-//! A Couchbase client whose retry handling follows the documents to the letter:
-//! SDK RFC 0049 revision 16, RFC 0005 and RFC 0013.
+//! A Couchbase client whose retry handling follows Couchbase's SDK RFCs 0049
+//! (revision 16), 0005 and 0013 to the letter.
 //!
 //! ```
 //! use std::time::Duration;
@@ -30,30 +30,30 @@
 //! # }
 //! ```
 //!
-//! # What it does about failures
+//! # Failures
 //!
 //! - **A write is not sent twice by accident.** An operation that is not
 //!   idempotent and whose bytes may have left is not sent again; the error says
-//!   that it may have been applied. How far an operation came is known to the
-//!   byte, so what was not sent is always safe to send again.
+//!   that it may have been applied. The client knows exactly which bytes were
+//!   sent, so an operation that was not sent is always safe to retry.
 //! - **Wrong credentials, certificates, buckets, scopes and collections are reported
 //!   at once** ([`fast_fail_on_terminal_errors`], the default). To wait until they
 //!   are fixed, use [`BestEffort`](steadfast::BestEffort), for the client or for one
 //!   operation.
-//! - **Rebalance and failover do not surface.** An operation follows its document
-//!   to the new node, and at the worst ends in a timeout that says why.
-//! - **Every error tells its story**: the attempts, their reasons, the delays, the
-//!   nodes; on one line, in full with `{:#}`, as JSON.
+//! - **Rebalance and failover cause no errors.** An operation follows its document
+//!   to the new node. In the worst case it ends in a timeout that says why.
+//! - **Every error has its history**: the attempts, their reasons, the delays and the
+//!   nodes. It prints as one line, in full with `{:#}`, or as JSON.
 //!
-//! No order is promised between operations that are under way at the same time:
-//! one that is retried may take effect after another that was started later. Await
-//! one before you start the next, where the order matters.
+//! Concurrent operations have no order: one that is retried may take effect after
+//! another that was started later. Where the order matters, await one before you
+//! start the next.
 //!
 //! # Where to read on
 //!
 //! [`Collection`] has the operations on documents, [`Cluster`] the services.
-//! [`reason`] lists the 25 reasons of RFC 0049. [`ClusterOptions`] says what can be
-//! set. `steadfast-cluster` is a cluster to test against.
+//! [`reason`] lists the 25 reasons of RFC 0049. [`ClusterOptions`] has the settings.
+//! `steadfast-cluster` is a test server.
 #![forbid(unsafe_code)]
 
 mod breaker;

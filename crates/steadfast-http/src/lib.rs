@@ -1,7 +1,7 @@
 //! Retries for HTTP clients: hyper and tower, reqwest, tonic, the AWS SDK.
 //!
-//! [`steadfast`] decides about retries; this crate tells it what an HTTP outcome
-//! means. [`HttpRetry`] holds the settings, and each integration takes it:
+//! [`steadfast`] decides about retries; this crate classifies HTTP responses and
+//! errors for it. [`HttpRetry`] holds the settings for every integration:
 //!
 //! ```
 //! # #[cfg(feature = "reqwest")]
@@ -22,8 +22,8 @@
 //! |---|---|
 //! | `tower` | [`tower`]: layers for hyper's client and any other tower service |
 //! | `reqwest`, `reqwest-middleware` | [`reqwest`]: `send_with_retry`, or a middleware |
-//! | `aws` | `aws`: the strategy of an AWS SDK client |
-//! | `tonic` | [`grpc`]: single calls of a tonic client; channels take the tower layer |
+//! | `aws` | `aws`: strategies for AWS SDK clients |
+//! | `tonic` | [`grpc`]: single calls of a tonic client; for a channel, use the tower layer |
 //! | `grpc` | gRPC statuses and error details, without tonic |
 //!
 //! For an integration of your own:
@@ -34,12 +34,12 @@
 //!
 //! # What not to do
 //!
-//! - Do not retry around a client that retries already. Three attempts of three
-//!   attempts are nine.
+//! - Do not retry around a client that retries already. Three times three
+//!   attempts make nine.
 //! - Do not call a `POST` idempotent because it usually is. Send an
 //!   `Idempotency-Key` that the server honours.
 //! - Do not assume that a 503 means "not applied" unless you know who sends it. A
-//!   proxy sends it too when the server behind it dies.
+//!   proxy also sends it when the server behind it fails.
 
 #[cfg(feature = "aws")]
 pub mod aws;

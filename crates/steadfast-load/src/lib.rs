@@ -1,7 +1,7 @@
 //! A load generator that accounts for every write while faults are injected.
 //!
 //! *Never apply a write twice* is a promise about the moments when connections break,
-//! nodes crash and answers get lost. This crate creates such moments and checks the promise. It
+//! nodes crash and responses get lost. This crate causes such moments and checks the promise. It
 //! runs a mixed workload through a client, injects faults into the cluster, and compares
 //! what the client reported about every write with the cluster's journal and with the
 //! documents.
@@ -27,7 +27,7 @@
 //!
 //! - To test another client, implement [`client::Client`].
 //! - `accounting` has the rules for writes, `workload` the operations, `faults` the faults
-//!   and their schedule, `run` puts them together.
+//!   and their schedule. `run` combines them.
 //! - docs/load.md explains the command `steadfast load` and the fields of the JSON report.
 #![forbid(unsafe_code)]
 

@@ -8,7 +8,7 @@
 //! Here a fleet of clients sends requests to a service that queues, slows down, rejects
 //! and stops responding. Time is virtual: a simulated minute takes well under a second.
 //! Each client runs the engine's own [`Orchestrator`] with the [strategy] under test,
-//! including budgets and jitter. The decisions are therefore those of production code.
+//! including budgets and jitter. So the decisions are those of production code.
 //!
 //! ```
 //! use steadfast_storm::{Candidate, FaultSchedule, Simulation};
@@ -28,7 +28,7 @@
 //!
 //! - [`Simulation`]: the clients, the network, the service, and the faults;
 //! - [`FaultSchedule`]: which [`ServiceFault`]s happen, and when;
-//! - [`Candidate`]: a strategy under test, made anew for each client;
+//! - [`Candidate`]: a strategy under test, with a new instance for each client;
 //! - [`Summary`]: the result of one candidate, in total and second by second;
 //! - [`Comparison`]: all summaries, as a table for people or JSON for machines.
 //!

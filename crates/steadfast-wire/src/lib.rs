@@ -3,8 +3,8 @@
 //! This crate opens no socket, reads no clock and keeps no state between calls. So the client, the
 //! test cluster and the fuzzers run the same code.
 //!
-//! Start with [`FrameBuilder`] to write a message and with [`FrameDecoder`] to read one. The
-//! sections of a frame have modules by topic, such as [`extras`], [`subdoc`] and [`frame_info`].
+//! Start with [`FrameBuilder`] to write a message and with [`FrameDecoder`] to read one. Each
+//! section of a frame has its own module, such as [`extras`], [`subdoc`] and [`frame_info`].
 //! [`config`] and [`error_map`] parse the JSON that servers send.
 //!
 //! Four rules hold everywhere.

@@ -22,8 +22,8 @@
 //!
 //! - **Safe**: a request that may have been applied is not sent again, unless it is
 //!   idempotent. No strategy can overrule this ([`law`]).
-//! - **Bounded**: the deadline bounds the time, the strategy the attempts, and a
-//!   [`Budget`] that all calls share the load. Every strategy states its
+//! - **Bounded**: the deadline bounds the time, and the strategy bounds the attempts.
+//!   A [`Budget`], shared by all calls, bounds the load. Every strategy states its
 //!   [worst case](strategy::WorstCase).
 //! - **Explained**: the [`Error`] lists every attempt with its reason, every decision
 //!   is a [`RetryEvent`], and [`explain()`] predicts a decision without making it.
@@ -42,10 +42,10 @@
 //! | drive requests without tokio, or in a client of your own | [`Retry::run_blocking`], [`Orchestrator`] |
 //! | test in virtual time | [`VirtualWorld`] |
 //!
-//! A *request* is one call of the user; an *attempt* is one try on the wire. A failed
+//! A *request* is one [`Call`] in progress; an *attempt* is one try on the wire. A failed
 //! attempt is a [`Failure`]: its [`Stage`] says how far it got, its [`Reason`] why it
 //! failed. The [`RetryStrategy`] grants a retry or refuses it. The [`Orchestrator`]
-//! enforces the law around it and ends the request with a [`Verdict`].
+//! enforces the [`law`] and ends the request with a [`Verdict`].
 //!
 //! Features: `tokio` (default) adds [`Retry::run`], `json` adds `Error::to_json`, and
 //! `tracing` emits every [`RetryEvent`] as a `tracing` event too.
