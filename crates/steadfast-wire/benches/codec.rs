@@ -1,4 +1,4 @@
-//! How long a GET and a SET take to encode and to decode, in nanoseconds.
+//! Times to encode and decode a GET and a SET, in nanoseconds.
 //!
 //! Run with `cargo bench -p steadfast-wire`. Each line is the best of several passes, because
 //! everything that disturbs a pass makes it longer.

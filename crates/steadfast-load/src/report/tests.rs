@@ -93,7 +93,7 @@ fn the_guide_lists_exactly_the_fields_of_the_report_with_their_types() {
     let report: Value = serde_json::from_str(&full().to_json()).unwrap();
     let mut fields = BTreeSet::new();
     collect("", &report, &mut fields);
-    let begin = GUIDE.find("## The report for machines").unwrap();
+    let begin = GUIDE.find("## The JSON report").unwrap();
     let section = GUIDE[begin..].lines().skip(1);
     let section = section.take_while(|line| !line.starts_with("## "));
     let documented: BTreeSet<String> = section

@@ -45,10 +45,15 @@ impl JournalReader {
         Self { stopped, task }
     }
 
-    /// Returns whether the journal dropped entries before they were read, or the task panicked.
-    /// Then writes can no longer be accounted for.
-    pub(super) fn has_failed(&self) -> bool {
-        self.task.is_finished()
+    /// Waits until the journal drops entries before they are read, or the task panics: then writes
+    /// can no longer be accounted for. Without a reader, waits forever.
+    ///
+    /// Cancel-safe. Must not be called again after it has completed.
+    pub(super) async fn failure(reader: &mut Option<Self>) {
+        match reader {
+            Some(reader) => drop((&mut reader.task).await),
+            None => std::future::pending().await,
+        }
     }
 
     /// Reads the remaining entries.

@@ -151,31 +151,34 @@ impl<'a, C: Client> Run<'a, C> {
                         continue;
                     }
                 }
+                ended = joined(&mut self.injector) => {
+                    self.injector_ended(ended);
+                    continue;
+                }
                 () = &mut interrupted, if interrupted_after.is_none() => {
                     interrupted_after = Some(self.state.now());
                     self.state.end();
                     continue;
                 }
+                () = JournalReader::failure(&mut self.journal) => anyhow::bail!(
+                    "after {:.0} s the journal dropped entries before they were read: \
+                     this machine is too slow for this rate, try --rate",
+                    self.state.now().as_secs_f64()
+                ),
             }
             let now = self.state.now();
             self.sample(now, now.saturating_sub(before), progress);
             before = now;
-            if self.journal.as_ref().is_some_and(JournalReader::has_failed) {
-                anyhow::bail!(
-                    "after {:.0} s the journal dropped entries before they were read: \
-                     this machine is too slow for this rate, try --rate",
-                    now.as_secs_f64()
-                );
-            }
             let due = interrupted_after.unwrap_or(self.settings.duration);
-            self.check_injector(now > due + OVERTIME).await;
-            if self.injector.is_none() {
-                if self.workers.is_empty() {
-                    return Ok(interrupted_after);
+            match &self.injector {
+                Some(injector) if now > due + OVERTIME => {
+                    injector.abort();
+                    self.injector_ended(Err(anyhow::anyhow!("a fault does not end")));
                 }
-                if now >= self.settings.duration {
-                    self.state.end();
-                }
+                Some(_) => {}
+                None if self.workers.is_empty() => return Ok(interrupted_after),
+                None if now >= self.settings.duration => self.state.end(),
+                None => {}
             }
         }
     }
@@ -193,22 +196,9 @@ impl<'a, C: Client> Run<'a, C> {
         });
     }
 
-    /// Takes note of an injector that has ended. One that failed, or that is overdue, is a
-    /// violation and ends the run.
-    async fn check_injector(&mut self, overdue: bool) {
-        let Some(injector) = self.injector.take() else {
-            return;
-        };
-        let ended = if injector.is_finished() {
-            let ended = injector.await.context("fault injection panicked");
-            ended.and_then(|ended| ended)
-        } else if overdue {
-            injector.abort();
-            Err(anyhow::anyhow!("a fault does not end"))
-        } else {
-            self.injector = Some(injector);
-            return;
-        };
+    /// Takes note of the injector's end. A failure is a violation and ends the run.
+    fn injector_ended(&mut self, ended: anyhow::Result<()>) {
+        self.injector = None;
         if let Err(error) = ended {
             let kind = ViolationKind::Unexplained("the schedule cannot be played to its end");
             let violation = Violation::new(kind, "faults", "the run");
@@ -246,6 +236,16 @@ impl<'a, C: Client> Run<'a, C> {
                 accounting,
             )
         })
+    }
+}
+
+/// Waits for a task; without one, waits forever.
+///
+/// Cancel-safe. Must not be called again after it has completed.
+async fn joined(task: &mut Option<JoinHandle<anyhow::Result<()>>>) -> anyhow::Result<()> {
+    match task {
+        Some(task) => task.await.context("fault injection panicked")?,
+        None => std::future::pending().await,
     }
 }
 

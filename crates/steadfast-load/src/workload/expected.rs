@@ -7,10 +7,14 @@ use crate::write_id::WriteId;
 
 /// A document that is overwritten, by one worker or by all.
 ///
-/// Any of several concurrent writes may be the last. But a write that was acknowledged before
-/// another acknowledged write began is overwritten for good: if it is found, the later one was lost.
+/// With one writer, an acknowledged write replaces the earlier ones, except ambiguous ones that may
+/// still be applied. With several writers, any of concurrent writes may be the last. But a write that
+/// was acknowledged before another acknowledged write began is overwritten for good: if it is found,
+/// the later one was lost.
 #[derive(Debug, Default)]
 pub(crate) struct Register {
+    /// Whether several workers write it.
+    shared: bool,
     /// When the last acknowledged write began.
     begun: Option<Duration>,
     /// Writes that may be the content, and until when they may have been applied.
@@ -26,6 +30,14 @@ pub(super) struct EndedWrite {
 }
 
 impl Register {
+    /// Creates a register that several workers write. The default has one writer.
+    pub(super) fn shared() -> Self {
+        Self {
+            shared: true,
+            ..Self::default()
+        }
+    }
+
     /// Records the end of a write. An ambiguous one may still be applied for as long as `late`.
     pub(super) fn ended(&mut self, write: &EndedWrite, late: Duration) {
         let until = match write.outcome {
@@ -33,8 +45,13 @@ impl Register {
             WriteOutcome::Ambiguous => write.ended + late,
             WriteOutcome::Failed => return,
         };
+        let acknowledged = write.outcome == WriteOutcome::Acknowledged;
+        if acknowledged && !self.shared {
+            // By writing order, not by time: an earlier write may have ended in the same instant.
+            self.possible.retain(|(_, until)| *until > write.ended);
+        }
         self.possible.push((write.id, until));
-        if write.outcome == WriteOutcome::Acknowledged {
+        if acknowledged {
             let begun = self.begun.unwrap_or_default().max(write.began);
             self.begun = Some(begun);
             self.possible.retain(|(_, until)| *until >= begun);
@@ -143,8 +160,28 @@ mod tests {
     }
 
     #[test]
+    fn with_one_writer_an_acknowledged_write_replaces_earlier_ones() {
+        // (outcome and end of the first write, span of the second, whether a read may find the first)
+        for (first, ended, (from, to), may_be) in [
+            // Spans that touch do not overlap.
+            (WriteOutcome::Acknowledged, 1, (1, 1), false),
+            (WriteOutcome::Acknowledged, 1, (1, 2), false),
+            // The second write ends when the first can no longer be applied, or just before.
+            (WriteOutcome::Ambiguous, 1, (14, 15), true),
+            (WriteOutcome::Ambiguous, 1, (14, 16), false),
+            (WriteOutcome::Ambiguous, 1, (2, 40), false),
+        ] {
+            let mut register = Register::default();
+            end(&mut register, 1, first, 0, ended);
+            end(&mut register, 2, WriteOutcome::Acknowledged, from, to);
+            assert_eq!(register.may_be(Some(id(1))), may_be, "{first:?}, {to}");
+            assert!(register.may_be(Some(id(2))) && !register.may_be(None));
+        }
+    }
+
+    #[test]
     fn any_of_concurrent_writes_may_be_the_last() {
-        let mut register = Register::default();
+        let mut register = Register::shared();
         end(&mut register, 1, WriteOutcome::Acknowledged, 0, 3);
         end(&mut register, 2, WriteOutcome::Acknowledged, 1, 4);
         assert!(register.may_be(Some(id(1))) && register.may_be(Some(id(2))));
@@ -153,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_write_acknowledged_before_a_later_one_began_is_overwritten_for_good() {
-        let mut register = Register::default();
+        let mut register = Register::shared();
         end(&mut register, 1, WriteOutcome::Acknowledged, 0, 1);
         end(&mut register, 2, WriteOutcome::Failed, 2, 3);
         end(&mut register, 3, WriteOutcome::Ambiguous, 2, 3);

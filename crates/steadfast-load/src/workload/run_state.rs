@@ -45,7 +45,7 @@ impl RunState {
             prefix,
             late,
             read_back,
-            shared: std::array::from_fn(|_| Mutex::default()),
+            shared: std::array::from_fn(|_| Mutex::new(Register::shared())),
             started: Instant::now(),
             ended: watch::Sender::new(None),
             locking: AtomicBool::new(false),
