@@ -9,7 +9,7 @@ use clap::{Arg, Command};
 
 use crate::mask::mask;
 use crate::number;
-use crate::output::aside;
+use crate::output::stderr_line;
 use crate::strategy;
 
 /// Makes a command accept negative numbers as values.
@@ -43,11 +43,11 @@ pub(crate) fn report(error: &Error) -> ExitCode {
         // Help and version contain nothing that the user typed.
         error.exit();
     }
-    aside(mask(error.render().ansi().to_string().trim_end()));
+    stderr_line(mask(error.render().ansi().to_string().trim_end()));
     if let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidValue)
         && let Some(name) = strategy::new_name(typed)
     {
-        aside(format_args!("\n{typed} is now called {name}"));
+        stderr_line(format_args!("\n{typed} is now called {name}"));
     }
     u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
 }

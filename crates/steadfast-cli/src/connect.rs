@@ -14,7 +14,7 @@ use crate::address::ClusterAddress;
 use crate::exit::{AlreadyReported, usage};
 use crate::login::LoginArgs;
 use crate::mask::mask;
-use crate::output::{BAD, aside, styled};
+use crate::output::{BAD, stderr_line, styled};
 use crate::strategy::StrategyName;
 
 /// How long to wait for the remaining nodes once a bucket is usable.
@@ -116,7 +116,7 @@ impl ConnectArgs {
     /// Prints why an operation failed, and what may help.
     pub(crate) fn report(&self, error: &Error) -> anyhow::Error {
         if self.json {
-            aside(error.to_json());
+            stderr_line(error.to_json());
             AlreadyReported::from_error(error).into()
         } else {
             report_error(error, self.verbose)
@@ -131,12 +131,12 @@ pub(crate) fn report_error(error: &Error, verbose: bool) -> anyhow::Error {
         true => format!("{error:#}"),
         false => error.to_string(),
     };
-    aside(format_args!("{label} {}", mask(&text)));
+    stderr_line(format_args!("{label} {}", mask(&text)));
     if let Some(note) = not_sent_note(error) {
-        aside(format_args!("  {note}"));
-        aside("  → run `steadfast doctor` with the same address to see which step fails");
+        stderr_line(format_args!("  {note}"));
+        stderr_line("  → run `steadfast doctor` with the same address to see which step fails");
     } else if let Some(advice) = advice(error) {
-        aside(format_args!("  → {advice}"));
+        stderr_line(format_args!("  → {advice}"));
     }
     AlreadyReported::from_error(error).into()
 }

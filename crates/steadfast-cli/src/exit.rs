@@ -7,7 +7,7 @@ use steadfast_cluster::ClusterError;
 use steadfast_couchbase::{ConfigError, Error, ErrorKind};
 
 use crate::mask::mask;
-use crate::output::{BAD, aside, styled};
+use crate::output::{BAD, stderr_line, styled};
 
 /// The help text on the exit statuses of commands on documents.
 macro_rules! document_statuses {
@@ -106,7 +106,7 @@ impl std::error::Error for UsageError {}
 /// Reports output that could not be written. A command that `changes` something may have
 /// done so.
 pub(crate) fn report_lost_output(lost: &std::io::Error, changes: bool) -> ExitCode {
-    aside(format_args!(
+    stderr_line(format_args!(
         "{} the output could not be written: {lost}",
         styled(BAD, "error:")
     ));
@@ -119,7 +119,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         return ExitCode::from(*status);
     }
     let text = mask(&format!("{error:#}"));
-    aside(format_args!("{} {text}", styled(BAD, "error:")));
+    stderr_line(format_args!("{} {text}", styled(BAD, "error:")));
     ExitCode::from(if is_usage(error) { USAGE } else { FAILED })
 }
 

@@ -45,8 +45,8 @@ struct CommandLine {
 #[derive(Subcommand)]
 enum Command {
     Cluster(command::cluster::ClusterArgs),
-    Fault(command::fault::Arguments),
-    Load(command::load::Arguments),
+    Fault(command::fault::FaultArgs),
+    Load(command::load::LoadArgs),
     Storm(command::storm::StormArgs),
     Topology(command::topology::TopologyArgs),
     Explain(command::explain::ExplainArgs),

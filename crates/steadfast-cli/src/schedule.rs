@@ -34,7 +34,7 @@ pub(crate) struct Event {
     disable_help_subcommand = true
 )]
 enum Command {
-    Fault(fault::Arguments),
+    Fault(fault::FaultArgs),
     Topology(topology::TopologyArgs),
     Stop,
 }

@@ -28,7 +28,7 @@ Examples:
   steadfast fault remove 0
 
 ", crate::exit::plain_statuses!()))]
-pub(crate) struct Arguments {
+pub(crate) struct FaultArgs {
     #[command(flatten)]
     control: ControlArgs,
     #[command(subcommand)]
@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
 #[derive(Subcommand)]
 enum Action {
     /// Add a rule behind the others
-    Add(Box<Add>),
+    Add(Box<AddArgs>),
     /// List the rules and how often each has hit
     List,
     /// Remove a rule and release the requests that it holds
@@ -53,7 +53,7 @@ enum Action {
 
 /// A fault. The fields have the names of its JSON form.
 #[derive(Args, Serialize)]
-struct Add {
+struct AddArgs {
     /// Only on this node
     #[arg(long, value_parser = crate::number::node)]
     node: Option<u64>,
@@ -87,12 +87,12 @@ struct Add {
     seed: Option<u64>,
     #[command(subcommand)]
     #[serde(flatten)]
-    effect: EffectArguments,
+    effect: EffectArgs,
 }
 
 #[derive(Subcommand, Serialize)]
 #[serde(tag = "effect", rename_all = "kebab-case")]
-enum EffectArguments {
+enum EffectArgs {
     /// Let the request pass, whatever later rules say
     Pass,
     /// Delay the request before it is applied
@@ -142,7 +142,7 @@ enum EffectArguments {
     Silent,
 }
 
-impl Arguments {
+impl FaultArgs {
     /// Directs the command to the cluster with this control endpoint.
     pub(crate) fn at(self, address: SocketAddr) -> Self {
         let control = self.control.at(address);
@@ -158,7 +158,7 @@ impl Arguments {
     }
 }
 
-impl Add {
+impl AddArgs {
     /// Returns the body of the request, if the fault is valid. The cluster checks it as well; this
     /// needs no cluster.
     fn check(&self) -> anyhow::Result<Value> {
@@ -168,9 +168,9 @@ impl Add {
     }
 }
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let control = arguments.control;
-    match arguments.action {
+pub(crate) async fn run(args: FaultArgs) -> anyhow::Result<()> {
+    let control = args.control;
+    match args.action {
         Action::Add(add) => {
             let body = add.check()?;
             show(&control.call(Method::POST, "/faults", Some(&body)).await?);

@@ -19,7 +19,7 @@ use crate::connect::report_error;
 use crate::duration;
 use crate::exit::{AlreadyReported, refuse};
 use crate::login::LoginArgs;
-use crate::output::{aside, line};
+use crate::output::{line, stderr_line};
 use crate::signals::StopSignals;
 use crate::strategy::StrategyName;
 
@@ -49,7 +49,7 @@ Exit status:
   2    the command line is invalid
   130  interrupted by SIGINT; every write until then is accounted for
   143  the same, by SIGTERM")]
-pub(crate) struct Arguments {
+pub(crate) struct LoadArgs {
     /// How long to begin operations, as 45s, 10m or 1h
     #[arg(long, default_value = "30s", value_parser = duration::parse)]
     duration: Duration,
@@ -92,20 +92,20 @@ pub(crate) struct Arguments {
     quiet: bool,
 }
 
-pub(crate) async fn run_load(arguments: Arguments) -> anyhow::Result<()> {
-    let seed = arguments.seed.unwrap_or_else(fresh_seed);
-    let duration = arguments.soak.unwrap_or(arguments.duration);
+pub(crate) async fn run_load(args: LoadArgs) -> anyhow::Result<()> {
+    let seed = args.seed.unwrap_or_else(fresh_seed);
+    let duration = args.soak.unwrap_or(args.duration);
     if duration.is_zero() {
-        let flag = arguments.soak.map_or("--duration", |_| "--soak");
+        let flag = args.soak.map_or("--duration", |_| "--soak");
         refuse!("{flag} must be more than zero");
     }
-    if arguments.connect.is_none()
-        && let Some((flag, _)) = arguments.login.given().first()
+    if args.connect.is_none()
+        && let Some((flag, _)) = args.login.given().first()
     {
         refuse!("{flag} needs an existing cluster: give --connect ADDRESS");
     }
     // Opened first: a page that cannot be written must not waste a run.
-    let page = match &arguments.html {
+    let page = match &args.html {
         Some(path) => {
             Some(File::create(path).with_context(|| format!("cannot write {}", path.display()))?)
         }
@@ -114,22 +114,22 @@ pub(crate) async fn run_load(arguments: Arguments) -> anyhow::Result<()> {
     let settings = Settings {
         seed,
         duration,
-        concurrency: arguments.concurrency,
-        rate: arguments.rate,
-        timeout: arguments.timeout,
-        nodes: arguments.nodes,
-        strategy: arguments.strategy.name(),
-        replay: replay(&arguments, seed),
+        concurrency: args.concurrency,
+        rate: args.rate,
+        timeout: args.timeout,
+        nodes: args.nodes,
+        strategy: args.strategy.name(),
+        replay: replay(&args, seed),
         ..Settings::default()
     };
     let mut signals = StopSignals::listen()?;
     let (target, client) = tokio::select! {
-        prepared = prepare(&arguments, &settings) => prepared?,
+        prepared = prepare(&args, &settings) => prepared?,
         status = signals.next() => return Err(AlreadyReported::from_signal(status).into()),
     };
     let (report, interrupted) =
-        run_or_interrupt(&arguments, &settings, client, &target, &mut signals).await?;
-    if arguments.json {
+        run_or_interrupt(&args, &settings, client, &target, &mut signals).await?;
+    if args.json {
         line(report.to_json());
     } else {
         line(&report);
@@ -153,17 +153,14 @@ pub(crate) async fn run_load(arguments: Arguments) -> anyhow::Result<()> {
 }
 
 /// Connects a client to the given cluster, or to a new embedded one.
-async fn prepare(
-    arguments: &Arguments,
-    settings: &Settings,
-) -> anyhow::Result<(Target, Steadfast)> {
-    let (target, access) = match &arguments.connect {
+async fn prepare(args: &LoadArgs, settings: &Settings) -> anyhow::Result<(Target, Steadfast)> {
+    let (target, access) = match &args.connect {
         Some(address) => {
             let string = &address.string;
             let access = Access {
                 connection_string: string.to_string(),
-                credentials: arguments.login.credentials(string)?,
-                tls: arguments.login.tls(string)?,
+                credentials: args.login.credentials(string)?,
+                tls: args.login.tls(string)?,
                 bucket: address.bucket_name()?.to_owned(),
                 collection: address.collection_path()?,
                 ready_within: {
@@ -175,14 +172,14 @@ async fn prepare(
             (Target::Given(address.to_string()), access)
         }
         None => {
-            let embedded = Embedded::start(arguments.nodes, settings.seed).await?;
+            let embedded = Embedded::start(args.nodes, settings.seed).await?;
             let access = Access::embedded(&embedded);
             (Target::Embedded(embedded), access)
         }
     };
-    if !arguments.json {
-        let cluster = match &arguments.connect {
-            None => format!("{} nodes, embedded", arguments.nodes),
+    if !args.json {
+        let cluster = match &args.connect {
+            None => format!("{} nodes, embedded", args.nodes),
             Some(address) => address.to_string(),
         };
         let (seed, strategy) = (settings.seed, &settings.strategy);
@@ -190,7 +187,7 @@ async fn prepare(
             "cluster         {cluster}    seed {seed}    strategy {strategy}"
         ));
     }
-    let strategy = Some(arguments.strategy.build());
+    let strategy = Some(args.strategy.build());
     let client = Steadfast::connect(access, strategy, settings.timeout).await;
     Ok((target, client.map_err(unconnected)?))
 }
@@ -205,16 +202,16 @@ fn unconnected(error: anyhow::Error) -> anyhow::Error {
 
 /// Runs, and returns the report and the status of the signal that interrupted the run, if any.
 async fn run_or_interrupt(
-    arguments: &Arguments,
+    args: &LoadArgs,
     settings: &Settings,
     client: Steadfast,
     target: &Target,
     signals: &mut StopSignals,
 ) -> anyhow::Result<(LoadReport, Option<u8>)> {
-    let mut progress: Box<dyn Progress> = if arguments.quiet {
+    let mut progress: Box<dyn Progress> = if args.quiet {
         Box::new(Quiet)
     } else {
-        Box::new(Lines::new(settings.duration, arguments.soak.is_some()))
+        Box::new(Lines::new(settings.duration, args.soak.is_some()))
     };
     let first = SetOnce::new();
     let interrupted = async {
@@ -228,13 +225,13 @@ async fn run_or_interrupt(
                 if first.set(status).is_err() {
                     if let Target::Given(_) = target {
                         let prefix = target.key_prefix(settings.seed);
-                        aside(format_args!(
+                        stderr_line(format_args!(
                             "ended at once: documents whose keys start with {prefix} may be left"
                         ));
                     }
                     std::process::exit(status.into());
                 }
-                aside(
+                stderr_line(
                     "\ninterrupted: operations under way are completed and accounted for; \
                      interrupt again to end at once",
                 );
@@ -244,7 +241,7 @@ async fn run_or_interrupt(
 }
 
 /// Returns the command that replays the run.
-fn replay(arguments: &Arguments, seed: u64) -> String {
+fn replay(args: &LoadArgs, seed: u64) -> String {
     let mut command = format!("steadfast load --seed {seed}");
     let mut add = |option: &str, value: &dyn std::fmt::Display| {
         let value = value.to_string();
@@ -256,31 +253,31 @@ fn replay(arguments: &Arguments, seed: u64) -> String {
         millis if millis % 1000 == 0 => format!("{}s", millis / 1000),
         millis => format!("{millis}ms"),
     };
-    match arguments.soak {
+    match args.soak {
         Some(soak) => add("--soak", &seconds(soak)),
-        None if arguments.duration != Duration::from_secs(30) => {
-            add("--duration", &seconds(arguments.duration));
+        None if args.duration != Duration::from_secs(30) => {
+            add("--duration", &seconds(args.duration));
         }
         None => {}
     }
-    if arguments.concurrency != 128 {
-        add("--concurrency", &arguments.concurrency);
+    if args.concurrency != 128 {
+        add("--concurrency", &args.concurrency);
     }
-    if let Some(rate) = arguments.rate {
+    if let Some(rate) = args.rate {
         add("--rate", &rate);
     }
-    if arguments.timeout != Duration::from_millis(2500) {
-        add("--timeout", &seconds(arguments.timeout));
+    if args.timeout != Duration::from_millis(2500) {
+        add("--timeout", &seconds(args.timeout));
     }
-    if arguments.strategy != StrategyName::default() {
-        add("--strategy", &arguments.strategy.name());
+    if args.strategy != StrategyName::default() {
+        add("--strategy", &args.strategy.name());
     }
-    if arguments.nodes != 3 {
-        add("--nodes", &arguments.nodes);
+    if args.nodes != 3 {
+        add("--nodes", &args.nodes);
     }
-    if let Some(address) = &arguments.connect {
+    if let Some(address) = &args.connect {
         add("--connect", address);
-        for (flag, value) in arguments.login.given() {
+        for (flag, value) in args.login.given() {
             add(flag, &value);
         }
     }

@@ -9,7 +9,7 @@ use steadfast_couchbase::{Error, Query, QueryMeta, QueryRows};
 
 use crate::connect::ConnectArgs;
 use crate::exit::{refuse, usage};
-use crate::output::{aside, bytes, line};
+use crate::output::{bytes, line, stderr_line};
 
 /// Run a SQL++ statement and print its rows, one line of JSON each
 ///
@@ -78,14 +78,14 @@ async fn print(query: Query, connect: &ConnectArgs) -> Result<(), Error> {
         return Ok(());
     };
     for warning in &meta.warnings {
-        aside(format_args!(
+        stderr_line(format_args!(
             "warning {}: {}",
             warning.code, warning.message
         ));
     }
     if let (true, Some(metrics)) = (connect.verbose, &meta.metrics) {
         let took = crate::duration::show(metrics.elapsed_time);
-        aside(format_args!("rows {}, in {took}", metrics.result_count));
+        stderr_line(format_args!("rows {}, in {took}", metrics.result_count));
     }
     Ok(())
 }

@@ -25,6 +25,31 @@ fn three_nodes() -> Served {
 }
 
 #[test]
+fn without_an_address_an_embedded_cluster_is_used_and_faults_are_injected() {
+    let output = steadfast(&[
+        "load",
+        "--seed=4711",
+        "--duration=2s",
+        "--timeout=1s",
+        "--concurrency=8",
+        "--rate=800",
+        "--json",
+        "--quiet",
+    ]);
+    let report = report(&output);
+    assert_eq!(report["accounting"]["holds"], true);
+    assert_eq!(report["accounting"]["journal"], true);
+    assert!(report["accounting"]["acknowledged"].as_u64() > Some(100));
+    let injected = report["faults"]["injected"].as_array().unwrap();
+    assert!(!injected.is_empty(), "{report}");
+    let replay = report["replay"].as_str().unwrap();
+    assert!(
+        replay.starts_with("steadfast load --seed 4711 --duration 2s"),
+        "{replay}"
+    );
+}
+
+#[test]
 fn a_collection_over_tls_is_reached_with_the_flags_of_other_commands() {
     let served = Served::start(|builder| builder.tls(true));
     let cluster = served.cluster();
@@ -212,21 +237,21 @@ mod signals {
     use std::process::{Child, ChildStderr, Command, Stdio};
     use std::time::Duration;
 
-    use steadfast_cluster::TestCluster;
     use steadfast_cluster::fault::Fault;
+    use steadfast_cluster::{BucketSettings, TestCluster};
     use steadfast_wire::Opcode;
 
     use crate::support::{Served, command};
 
-    /// A running `steadfast load` against an existing cluster.
+    /// A running `steadfast load`.
     struct RunningLoad {
         process: Child,
         errors: BufReader<ChildStderr>,
     }
 
     impl RunningLoad {
-        fn start(served: &Served, arguments: &[&str]) -> Self {
-            let mut process = command(&["load", "--connect", &served.address("travel")])
+        fn start(arguments: &[&str]) -> Self {
+            let mut process = command(&["load"])
                 .args(arguments)
                 .env("STEADFAST_USER", "app")
                 .env("STEADFAST_PASSWORD", "secret")
@@ -273,21 +298,34 @@ mod signals {
     }
 
     #[test]
-    fn an_interrupted_run_leaves_nothing_behind_and_exits_with_130() {
-        let served = Served::start(|builder| builder.nodes(2));
-        let options = ["--duration=60s", "--concurrency=8", "--rate=1000"];
-        let mut running = RunningLoad::start(&served, &options);
-        running.wait_for("op/s");
-        while existing_keys(served.cluster()).len() < 20 {
-            std::thread::sleep(Duration::from_millis(5));
+    fn the_first_signal_ends_the_run_in_order_and_determines_the_exit_status() {
+        let served = Served::start(|builder| {
+            let bucket = BucketSettings::new("replicated").replicas(1);
+            builder.nodes(2).bucket(bucket.vbuckets(16))
+        });
+        let address = served.address("replicated");
+        let (existing, embedded) = (&["--connect", &*address][..], &["--timeout=1s"][..]);
+        for (target, signal, expected) in [
+            (existing, "INT", 130),
+            (existing, "TERM", 143),
+            (embedded, "INT", 130),
+            (embedded, "TERM", 143),
+        ] {
+            let options = ["--duration=60s", "--concurrency=8", "--rate=1000"];
+            let mut running = RunningLoad::start(&[target, &options].concat());
+            running.wait_for("op/s");
+            while target == existing && existing_keys(served.cluster()).len() < 20 {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            running.signal(signal);
+            let (status, printed) = running.end();
+            let case = format!("{target:?}, {signal}: {printed}");
+            assert_eq!(status, Some(expected), "{case}");
+            assert!(printed.contains("interrupted     after"), "{case}");
+            assert!(printed.contains("of 60 s"), "{case}");
+            assert!(printed.contains("unexplained 0     ✔"), "{case}");
+            assert_eq!(existing_keys(served.cluster()), BTreeSet::new(), "{case}");
         }
-        running.signal("INT");
-        let (status, printed) = running.end();
-        assert_eq!(status, Some(130), "{printed}");
-        assert!(printed.contains("interrupted     after"), "{printed}");
-        assert!(printed.contains("of 60 s"), "{printed}");
-        assert!(printed.contains("unexplained 0     ✔"), "{printed}");
-        assert_eq!(existing_keys(served.cluster()), BTreeSet::new());
     }
 
     #[test]
@@ -295,15 +333,14 @@ mod signals {
         let served = Served::start(|builder| builder.nodes(2));
         let slow = Fault::on(Opcode::Set).delay(Duration::from_secs(600));
         let _slow = served.cluster().fault(slow);
-        let mut running = RunningLoad::start(
-            &served,
-            &[
-                "--duration=600s",
-                "--timeout=600s",
-                "--concurrency=8",
-                "--seed=42",
-            ],
-        );
+        let mut running = RunningLoad::start(&[
+            "--connect",
+            &served.address("travel"),
+            "--duration=600s",
+            "--timeout=600s",
+            "--concurrency=8",
+            "--seed=42",
+        ]);
         running.wait_for("op/s");
         running.signal("INT");
         running.wait_for("interrupted: ");

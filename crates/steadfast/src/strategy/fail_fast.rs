@@ -87,6 +87,6 @@ impl StrategyInfo for FailFast {
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("fail fast")
+        f.write_str("no retries, except for reasons that are always retried")
     }
 }

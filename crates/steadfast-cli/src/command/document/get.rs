@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use steadfast_couchbase::collection::GetResult;
 
 use crate::connect::ConnectArgs;
-use crate::output::{aside, bytes, line};
+use crate::output::{bytes, line, stderr_line};
 
 /// Print a document
 ///
@@ -45,7 +45,7 @@ pub(crate) async fn run(args: GetArgs) -> anyhow::Result<()> {
     if std::io::stdout().is_terminal() {
         line("");
     }
-    aside(format_args!("cas {}", document.cas()));
+    stderr_line(format_args!("cas {}", document.cas()));
     Ok(())
 }
 

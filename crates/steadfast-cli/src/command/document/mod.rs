@@ -9,7 +9,7 @@ use serde_json::json;
 use steadfast_couchbase::DurabilityLevel;
 use steadfast_couchbase::collection::MutationResult;
 
-use crate::output::{aside, line};
+use crate::output::{line, stderr_line};
 
 /// A durability level by name.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -62,7 +62,7 @@ fn key(text: &str) -> Result<String, String> {
 fn print_mutation(done: &str, result: &MutationResult, json: bool) {
     let cas = result.cas();
     if !json {
-        return aside(format_args!("{done}, cas {cas}"));
+        return stderr_line(format_args!("{done}, cas {cas}"));
     }
     // A string: many JSON readers lose digits of a 64-bit number.
     let mut fields = json!({"cas": cas.to_string()});
