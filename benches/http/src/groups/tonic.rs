@@ -27,9 +27,9 @@ pub(crate) fn contenders<'a>(runtime: &'a Runtime, server: &Server) -> Vec<Conte
             .connect_lazy()
     };
     let (bare, one, strategy) = (channel(), channel(), Standard::guidance());
-    let retry = HttpRetry::guidance().classify(HttpClassifier::grpc());
+    let http_retry = HttpRetry::guidance().classify(HttpClassifier::grpc());
     let mapped = channel().map_request(|request: Request<ReplayBody<Body>>| request.map(Body::new));
-    let layered = HttpRetryLayer::new(retry).layer(mapped);
+    let layered = HttpRetryLayer::new(http_retry).layer(mapped);
     vec![
         contender("bare", runtime, move || check(unary(bare.clone()))),
         contender("steadfast, HttpRetryLayer", runtime, move || {
