@@ -40,7 +40,7 @@
 //!   at once** ([`fast_fail_on_terminal_errors`], the default). To wait until they
 //!   are fixed, use [`BestEffort`](steadfast::BestEffort), for the client or for one
 //!   operation.
-//! - **Rebalance and failover cause no errors.** An operation follows its document
+//! - **Rebalances and failovers are hidden.** An operation follows its document
 //!   to the new node. In the worst case it ends in a timeout that says why.
 //! - **Every error has its history**: the attempts, their reasons, the delays and the
 //!   nodes. It prints as one line, in full with `{:#}`, or as JSON.
