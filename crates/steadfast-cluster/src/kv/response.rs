@@ -7,7 +7,7 @@ use steadfast_wire::extras::MutationTokenExtras;
 use steadfast_wire::frame_info::{ResponseFrameInfo, ServerDuration};
 use steadfast_wire::{Datatype, ErrorBody, Feature, Frame, FrameBuilder, Status};
 
-use crate::store::document::{StoredDocument, inflate};
+use crate::store::document::StoredDocument;
 use crate::store::write::Receipt;
 use steadfast_wire::hello::FeatureSet;
 
@@ -100,17 +100,11 @@ impl ResponseWriter {
         } else {
             &[]
         };
-        self.write(
-            frame,
-            status,
-            KvResponse {
-                cas: receipt.cas,
-                extras,
-                value,
-                ..KvResponse::default()
-            },
-            out,
-        );
+        let response = KvResponse {
+            extras,
+            ..KvResponse::with_value(value)
+        };
+        self.write(frame, status, response.cas(receipt.cas), out);
     }
 
     /// Writes a document as the answer to a read.
@@ -121,37 +115,18 @@ impl ResponseWriter {
         cas: u64,
         out: &mut BytesMut,
     ) -> Result<(), Status> {
-        let extras = document.flags.to_be_bytes();
-        let packed = document.datatype.contains(Datatype::SNAPPY);
-        if packed && !self.features.contains(Feature::Snappy) {
-            let value = inflate(&document.value)?;
-            let datatype = document.datatype - Datatype::SNAPPY;
-            self.write(
-                frame,
-                Status::Success,
-                KvResponse {
-                    cas,
-                    datatype,
-                    extras: &extras,
-                    value: &value,
-                },
-                out,
-            );
+        let (value, datatype) = if self.features.contains(Feature::Snappy) {
+            (document.value.clone(), document.datatype)
         } else {
-            let datatype = document.datatype;
-            let value = &document.value;
-            self.write(
-                frame,
-                Status::Success,
-                KvResponse {
-                    cas,
-                    datatype,
-                    extras: &extras,
-                    value,
-                },
-                out,
-            );
-        }
+            (document.inflated()?, document.datatype - Datatype::SNAPPY)
+        };
+        let response = KvResponse {
+            cas,
+            datatype,
+            extras: &document.flags.to_be_bytes(),
+            value: &value,
+        };
+        self.write(frame, Status::Success, response, out);
         Ok(())
     }
 
@@ -167,20 +142,11 @@ impl ResponseWriter {
         let body = body
             .filter(|_| self.features.contains(Feature::Xerror))
             .map(|body| body.to_json());
-        let (datatype, value) = match &body {
-            Some(body) => (Datatype::JSON, &body[..]),
-            None => (Datatype::RAW, &[][..]),
+        let response = match &body {
+            Some(body) => KvResponse::with_json(body),
+            None => KvResponse::default(),
         };
-        self.write(
-            frame,
-            status,
-            KvResponse {
-                datatype,
-                value,
-                ..KvResponse::default()
-            },
-            out,
-        );
+        self.write(frame, status, response, out);
     }
 
     /// The status for a client that did not ask for the newer ones.
@@ -195,14 +161,12 @@ impl ResponseWriter {
     }
 
     fn understood(&self, datatype: Datatype) -> Datatype {
-        let mut understood = datatype;
-        if !self.features.contains(Feature::Json) {
-            // An extended error body is marked as JSON whatever was agreed on.
-            if !self.features.contains(Feature::Xerror) {
-                understood -= Datatype::JSON;
-            }
+        // An extended error body is marked as JSON whatever was agreed on.
+        if self.features.contains(Feature::Json) || self.features.contains(Feature::Xerror) {
+            datatype
+        } else {
+            datatype - Datatype::JSON
         }
-        understood
     }
 
     fn duration(&self) -> ResponseFrameInfo<'static> {

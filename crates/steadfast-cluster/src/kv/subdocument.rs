@@ -5,12 +5,11 @@ use steadfast_wire::subdoc::{
     DocFlags, LookupResult, LookupSpec, MultiExtras, MutationOutcome, MutationSpec, PathFlags,
     PathMutationResult, SinglePath,
 };
-use steadfast_wire::{Encode, Entries, Frame, Opcode, Status};
+use steadfast_wire::{DecodeError, Encode, Entries, Frame, Opcode, Status};
 
 use super::response::KvResponse;
 use super::session::{Flow, Handled, Session};
 use crate::store::document::StoredDocument;
-use crate::store::subdocument::DocumentRules;
 use crate::subdoc::attributes::Stamp;
 use crate::subdoc::lookup;
 use crate::subdoc::mutate::MutateError;
@@ -19,27 +18,32 @@ type LookupResults = Vec<Result<Vec<u8>, Status>>;
 
 impl Session {
     pub(super) fn lookup(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
-        let multi = frame.opcode() == Opcode::SubdocMultiLookup;
-        let (specs, flags) = if multi {
-            multi_lookup(frame)?
+        let many = Entries::new(frame.value());
+        let (specs, extras) = read_specs(
+            frame,
+            many,
+            |single| LookupSpec {
+                opcode: frame.opcode(),
+                flags: single.flags,
+                path: single.path,
+            },
+            check_lookup,
+        )?;
+        let (mut results, cas, deleted) = self.look_up(frame, &specs, extras.doc_flags)?;
+        let (value, failed) = if is_multi(frame) {
+            lookup_values(&results)?
         } else {
-            single_lookup(frame)?
+            (results.pop().ok_or(Status::InternalError)??, false)
         };
-        let (results, cas, deleted) = self.look_up(frame, &specs, flags)?;
-        if multi {
-            self.answer_multi_lookup(frame, &results, cas, deleted, out)
-        } else {
-            let result = results.into_iter().next().ok_or(Status::InternalError)?;
-            let value = result?;
-            let status = if deleted {
-                Status::SubdocSuccessDeleted
-            } else {
-                Status::Success
-            };
-            self.writer()
-                .write(frame, status, KvResponse::with_value(&value).cas(cas), out);
-            Ok(Flow::Done)
-        }
+        let status = match (failed, deleted) {
+            (false, false) => Status::Success,
+            (false, true) => Status::SubdocSuccessDeleted,
+            (true, false) => Status::SubdocMultiPathFailure,
+            (true, true) => Status::SubdocMultiPathFailureDeleted,
+        };
+        self.writer()
+            .write(frame, status, KvResponse::with_value(&value).cas(cas), out);
+        Ok(Flow::Done)
     }
 
     fn look_up(
@@ -74,53 +78,27 @@ impl Session {
         Ok((lookup::run(specs, document, stamp)?, cas, document.deleted))
     }
 
-    fn answer_multi_lookup(
-        &self,
-        frame: &Frame,
-        results: &LookupResults,
-        cas: u64,
-        deleted: bool,
-        out: &mut BytesMut,
-    ) -> Handled {
-        let mut body = BytesMut::new();
-        for result in results {
-            let entry = match result {
-                Ok(value) => LookupResult {
-                    status: Status::Success,
-                    value,
-                },
-                Err(error) => LookupResult {
-                    status: *error,
-                    value: &[],
-                },
-            };
-            entry.append_to(&mut body).map_err(|_| Status::TooBig)?;
-        }
-        let failed = results.iter().any(Result::is_err);
-        let status = match (failed, deleted) {
-            (false, false) => Status::Success,
-            (false, true) => Status::SubdocSuccessDeleted,
-            (true, false) => Status::SubdocMultiPathFailure,
-            (true, true) => Status::SubdocMultiPathFailureDeleted,
-        };
-        self.writer()
-            .write(frame, status, KvResponse::with_value(&body).cas(cas), out);
-        Ok(Flow::Done)
-    }
-
     pub(super) fn mutate(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
         let bucket = self.bucket_to_write()?;
         let key = self.key(frame)?;
-        let multi = frame.opcode() == Opcode::SubdocMultiMutation;
-        let (specs, rules) = if multi {
-            multi_mutation(frame)?
-        } else {
-            single_mutation(frame)?
-        };
+        let multi = is_multi(frame);
+        let many = Entries::new(frame.value());
+        let (specs, extras) = read_specs(
+            frame,
+            many,
+            |single| MutationSpec {
+                opcode: frame.opcode(),
+                flags: single.flags,
+                path: single.path,
+                value: single.value,
+            },
+            check_mutation,
+        )?;
+        check_doc_flags(extras.doc_flags)?;
         let change = self.change(frame, &key)?;
         self.check_room(bucket)?;
         let mut vbucket = bucket.vbucket(frame.vbucket())?;
-        let result = vbucket.mutate_parts(change, rules, &specs, self.context(frame, bucket));
+        let result = vbucket.mutate_parts(change, extras, &specs, self.context(frame, bucket));
         bucket.account(&mut vbucket);
         drop(vbucket);
         match result {
@@ -135,13 +113,13 @@ impl Session {
             }
             Err(MutateError::At(index, error)) if multi => {
                 let body = MutationOutcome::failure_body(index, error);
-                let status = if rules.access_deleted
-                    && error == Status::SubdocDeletedDocumentCannotHaveValue
-                {
-                    Status::SubdocMultiPathFailureDeleted
-                } else {
-                    Status::SubdocMultiPathFailure
-                };
+                let with_tombstones = extras.doc_flags.contains(DocFlags::ACCESS_DELETED);
+                let status =
+                    if with_tombstones && error == Status::SubdocDeletedDocumentCannotHaveValue {
+                        Status::SubdocMultiPathFailureDeleted
+                    } else {
+                        Status::SubdocMultiPathFailure
+                    };
                 self.writer()
                     .write(frame, status, KvResponse::with_value(&body), out);
                 Ok(Flow::Done)
@@ -149,6 +127,20 @@ impl Session {
             Err(MutateError::At(_, status) | MutateError::Whole(status)) => Err(status),
         }
     }
+}
+
+/// Encodes the results of several lookups, and returns whether one failed.
+fn lookup_values(results: &LookupResults) -> Result<(Vec<u8>, bool), Status> {
+    let mut body = BytesMut::new();
+    for result in results {
+        let (status, value) = match result {
+            Ok(value) => (Status::Success, &value[..]),
+            Err(error) => (*error, &[][..]),
+        };
+        let entry = LookupResult { status, value };
+        entry.append_to(&mut body).map_err(|_| Status::TooBig)?;
+    }
+    Ok((body.to_vec(), results.iter().any(Result::is_err)))
 }
 
 fn mutation_values(multi: bool, values: &[(u8, Vec<u8>)]) -> Result<Vec<u8>, Status> {
@@ -171,30 +163,37 @@ fn mutation_values(multi: bool, values: &[(u8, Vec<u8>)]) -> Result<Vec<u8>, Sta
     Ok(body.to_vec())
 }
 
-fn multi_lookup(frame: &Frame) -> Result<(Vec<LookupSpec<'_>>, DocFlags), Status> {
-    let extras = MultiExtras::decode(frame.extras()).map_err(|_| Status::InvalidArguments)?;
-    let mut specs = Vec::new();
-    for spec in Entries::<LookupSpec<'_>>::new(frame.value()) {
-        let spec = spec.map_err(|_| Status::InvalidArguments)?;
-        check_lookup(&spec)?;
-        specs.push(spec);
-        if specs.len() > lookup::MAX_PATHS {
-            return Err(Status::SubdocInvalidCombo);
-        }
-    }
-    Ok((specs, extras.doc_flags))
+fn is_multi(frame: &Frame) -> bool {
+    use Opcode::{SubdocMultiLookup, SubdocMultiMutation};
+    matches!(frame.opcode(), SubdocMultiLookup | SubdocMultiMutation)
 }
 
-fn single_lookup(frame: &Frame) -> Result<(Vec<LookupSpec<'_>>, DocFlags), Status> {
+/// Reads the specs of a request with one path or with many, and the flags of the document.
+fn read_specs<'a, S>(
+    frame: &'a Frame,
+    many: impl Iterator<Item = Result<S, DecodeError>>,
+    one: impl FnOnce(SinglePath<'a>) -> S,
+    check: impl Fn(&S) -> Result<(), Status>,
+) -> Result<(Vec<S>, MultiExtras), Status> {
+    let mut specs = Vec::new();
+    if is_multi(frame) {
+        let extras = MultiExtras::decode(frame.extras()).map_err(|_| Status::InvalidArguments)?;
+        for spec in many {
+            let spec = spec.map_err(|_| Status::InvalidArguments)?;
+            check(&spec)?;
+            specs.push(spec);
+            if specs.len() > lookup::MAX_PATHS {
+                return Err(Status::SubdocInvalidCombo);
+            }
+        }
+        return Ok((specs, extras));
+    }
     let single =
         SinglePath::decode(frame.extras(), frame.value()).map_err(|_| Status::InvalidArguments)?;
-    let spec = LookupSpec {
-        opcode: frame.opcode(),
-        flags: single.flags,
-        path: single.path,
-    };
-    check_lookup(&spec)?;
-    Ok((vec![spec], single.doc_flags))
+    let (expiry, doc_flags) = (single.expiry, single.doc_flags);
+    specs.push(one(single));
+    check(&specs[0])?;
+    Ok((specs, MultiExtras { expiry, doc_flags }))
 }
 
 /// Rejects opcodes and flags that a lookup cannot have.
@@ -207,33 +206,6 @@ fn check_lookup(spec: &LookupSpec<'_>) -> Result<(), Status> {
         return Err(Status::InvalidArguments);
     }
     Ok(())
-}
-
-fn multi_mutation(frame: &Frame) -> Result<(Vec<MutationSpec<'_>>, DocumentRules), Status> {
-    let extras = MultiExtras::decode(frame.extras()).map_err(|_| Status::InvalidArguments)?;
-    let mut specs = Vec::new();
-    for spec in Entries::<MutationSpec<'_>>::new(frame.value()) {
-        let spec = spec.map_err(|_| Status::InvalidArguments)?;
-        check_mutation(&spec)?;
-        specs.push(spec);
-        if specs.len() > lookup::MAX_PATHS {
-            return Err(Status::SubdocInvalidCombo);
-        }
-    }
-    Ok((specs, document_rules(extras.doc_flags, extras.expiry)?))
-}
-
-fn single_mutation(frame: &Frame) -> Result<(Vec<MutationSpec<'_>>, DocumentRules), Status> {
-    let single =
-        SinglePath::decode(frame.extras(), frame.value()).map_err(|_| Status::InvalidArguments)?;
-    let spec = MutationSpec {
-        opcode: frame.opcode(),
-        flags: single.flags,
-        path: single.path,
-        value: single.value,
-    };
-    check_mutation(&spec)?;
-    Ok((vec![spec], document_rules(single.doc_flags, single.expiry)?))
 }
 
 /// Rejects opcodes and flags that a mutation cannot have.
@@ -258,18 +230,12 @@ fn check_mutation(spec: &MutationSpec<'_>) -> Result<(), Status> {
     Ok(())
 }
 
-fn document_rules(flags: DocFlags, expiry: Option<u32>) -> Result<DocumentRules, Status> {
+/// Rejects flags of the document that a mutation cannot have.
+fn check_doc_flags(flags: DocFlags) -> Result<(), Status> {
     let known = DocFlags::all() - DocFlags::REPLICA_READ;
     let both = DocFlags::UPSERT | DocFlags::INSERT;
     if !(flags - known).is_empty() || flags.contains(both) {
         return Err(Status::InvalidArguments);
     }
-    Ok(DocumentRules {
-        create: flags.contains(DocFlags::UPSERT),
-        add: flags.contains(DocFlags::INSERT),
-        access_deleted: flags.contains(DocFlags::ACCESS_DELETED),
-        create_as_deleted: flags.contains(DocFlags::CREATE_AS_DELETED),
-        revive: flags.contains(DocFlags::REVIVE),
-        expiry,
-    })
+    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use serde_json::Value;
-use steadfast_wire::subdoc::MutationSpec;
+use steadfast_wire::subdoc::{DocFlags, MultiExtras, MutationSpec};
 use steadfast_wire::{Datatype, Status};
 
 use super::document::StoredDocument;
@@ -12,23 +12,6 @@ use super::vbucket::{StoreContext, Vbucket};
 use super::write::Written;
 use crate::subdoc::attributes::Stamp;
 use crate::subdoc::mutate::{self, MutateError};
-
-/// Flags of a subdocument mutation for the whole document.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct DocumentRules {
-    /// Create it if it is missing.
-    pub create: bool,
-    /// It must be missing.
-    pub add: bool,
-    /// A tombstone will do.
-    pub access_deleted: bool,
-    /// What is created is a tombstone.
-    pub create_as_deleted: bool,
-    /// A tombstone becomes a live document.
-    pub revive: bool,
-    /// Set this expiry, as on the wire.
-    pub expiry: Option<u32>,
-}
 
 /// The result of a subdocument mutation.
 #[derive(Debug)]
@@ -46,11 +29,11 @@ impl Vbucket {
     pub(crate) fn mutate_parts(
         &mut self,
         change: WriteRequest<'_>,
-        rules: DocumentRules,
+        extras: MultiExtras,
         specs: &[MutationSpec<'_>],
         context: StoreContext<'_>,
     ) -> Result<SubdocWritten, MutateError> {
-        let start = self.document_to_mutate(change, rules, specs, context)?;
+        let start = self.document_to_mutate(change, extras.doc_flags, specs, context)?;
         let (cas, seqno) = self.next_stamp(context);
         let uuid = self.active_copy(context.origin.node)?.uuid();
         let stamp = Stamp {
@@ -68,7 +51,7 @@ impl Vbucket {
             document.value = Bytes::new();
             document.datatype = Datatype::RAW;
             document.expiry = 0;
-        } else if let Some(wire) = rules.expiry.filter(|_| !keeps_expiry(change, &start)) {
+        } else if let Some(wire) = extras.expiry.filter(|_| !keeps_expiry(change, &start)) {
             document.expiry = expiry::absolute(wire, context.now);
         }
         let deleted = document.deleted;
@@ -83,7 +66,7 @@ impl Vbucket {
     fn document_to_mutate(
         &self,
         change: WriteRequest<'_>,
-        rules: DocumentRules,
+        flags: DocFlags,
         specs: &[MutationSpec<'_>],
         context: StoreContext<'_>,
     ) -> Result<StoredDocument, MutateError> {
@@ -94,9 +77,9 @@ impl Vbucket {
             other => other?,
         };
         if let Some(live) = live {
-            return if rules.add {
+            return if flags.contains(DocFlags::INSERT) {
                 Err(Status::KeyExists.into())
-            } else if rules.revive {
+            } else if flags.contains(DocFlags::REVIVE) {
                 Err(Status::SubdocCanOnlyReviveDeletedDocuments.into())
             } else {
                 Ok(live.clone())
@@ -104,22 +87,24 @@ impl Vbucket {
         }
         let copy = self.active_copy(context.origin.node)?;
         let tombstone = copy.get(change.key).filter(|document| document.deleted);
-        if let Some(tombstone) = tombstone.filter(|_| rules.access_deleted && !rules.add) {
+        if let Some(tombstone) = tombstone.filter(|_| {
+            flags.contains(DocFlags::ACCESS_DELETED) && !flags.contains(DocFlags::INSERT)
+        }) {
             if change.cas != 0 && change.cas != tombstone.cas {
                 return Err(Status::KeyExists.into());
             }
             let mut start = tombstone.clone();
-            if rules.revive {
+            if flags.contains(DocFlags::REVIVE) {
                 start.deleted = false;
                 start.value = Bytes::from_static(b"{}");
                 start.datatype = Datatype::JSON;
             }
             return Ok(start);
         }
-        if change.cas != 0 || !(rules.create || rules.add) {
+        if change.cas != 0 || !flags.intersects(DocFlags::UPSERT | DocFlags::INSERT) {
             return Err(Status::KeyNotFound.into());
         }
-        Ok(new_document(rules, specs))
+        Ok(new_document(flags, specs))
     }
 }
 
@@ -127,8 +112,8 @@ fn keeps_expiry(change: WriteRequest<'_>, start: &StoredDocument) -> bool {
     change.preserve_expiry && start.cas != 0
 }
 
-fn new_document(rules: DocumentRules, specs: &[MutationSpec<'_>]) -> StoredDocument {
-    if rules.create_as_deleted {
+fn new_document(flags: DocFlags, specs: &[MutationSpec<'_>]) -> StoredDocument {
+    if flags.contains(DocFlags::CREATE_AS_DELETED) {
         return StoredDocument {
             deleted: true,
             ..StoredDocument::default()

@@ -34,20 +34,23 @@ pub(crate) fn run(
         .collect())
 }
 
-fn check_combination(specs: &[LookupSpec<'_>]) -> Result<(), Status> {
+/// Returns the number of xattr specs, which must come before all others.
+pub(super) fn count_xattrs<S>(
+    specs: &[S],
+    flags: impl Fn(&S) -> PathFlags,
+) -> Result<usize, Status> {
     if specs.is_empty() || specs.len() > MAX_PATHS {
         return Err(Status::SubdocInvalidCombo);
     }
-    let first_body = specs
-        .iter()
-        .position(|spec| !spec.flags.contains(PathFlags::XATTR))
-        .unwrap_or(specs.len());
-    if specs[first_body..]
-        .iter()
-        .any(|spec| spec.flags.contains(PathFlags::XATTR))
-    {
+    let is_xattr = |spec: &S| flags(spec).contains(PathFlags::XATTR);
+    if !specs.is_sorted_by_key(|spec| !is_xattr(spec)) {
         return Err(Status::SubdocInvalidXattrOrder);
     }
+    Ok(specs.partition_point(is_xattr))
+}
+
+fn check_combination(specs: &[LookupSpec<'_>]) -> Result<(), Status> {
+    count_xattrs(specs, |spec| spec.flags)?;
     let misplaced = |spec: &LookupSpec<'_>| {
         spec.opcode == Opcode::Get
             && (spec.flags.contains(PathFlags::XATTR) || !spec.path.is_empty())

@@ -12,7 +12,7 @@ use steadfast_wire::subdoc::{MutationSpec, PathFlags};
 use steadfast_wire::{Datatype, Opcode, Status};
 
 use super::attributes::{self, Stamp};
-use super::lookup::{MAX_PATHS, to_bytes};
+use super::lookup::{count_xattrs, to_bytes};
 use super::path::{Component, Path};
 use super::tree::{self, ArrayEnd};
 use crate::store::document::{DocumentBody, MAX_XATTR_BYTES, StoredDocument, weight};
@@ -90,20 +90,7 @@ pub(crate) fn run(
 }
 
 fn check_combination(specs: &[MutationSpec<'_>]) -> Result<(), Status> {
-    if specs.is_empty() || specs.len() > MAX_PATHS {
-        return Err(Status::SubdocInvalidCombo);
-    }
-    let first_body = specs
-        .iter()
-        .position(|spec| !spec.flags.contains(PathFlags::XATTR))
-        .unwrap_or(specs.len());
-    let body_specs = &specs[first_body..];
-    if body_specs
-        .iter()
-        .any(|spec| spec.flags.contains(PathFlags::XATTR))
-    {
-        return Err(Status::SubdocInvalidXattrOrder);
-    }
+    let body_specs = &specs[count_xattrs(specs, |spec| spec.flags)?..];
     if body_specs
         .iter()
         .any(|spec| spec.flags.contains(PathFlags::EXPAND_MACROS))

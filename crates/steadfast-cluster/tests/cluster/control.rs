@@ -63,7 +63,7 @@ async fn faults_are_added_seen_and_removed() {
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_gets_a_400_with_a_sentence() {
+async fn an_invalid_request_gets_a_400_with_a_sentence() {
     let cluster = controlled().await;
     for (method, path, body) in [
         ("POST", "/faults", "{"),
@@ -126,34 +126,19 @@ async fn what_makes_no_sense_gets_a_400_with_a_sentence() {
 #[tokio::test]
 async fn contents_and_topology_change() {
     let cluster = controlled().await;
-    let created = call(
-        &cluster,
-        "POST",
-        "/buckets",
-        r#"{"name":"new","vbuckets":16}"#,
-    )
-    .await;
-    assert_eq!(created.0, 201);
-    assert_eq!(
-        call(&cluster, "POST", "/buckets/new/scopes", r#"{"name":"s"}"#)
-            .await
-            .0,
-        200
-    );
+    let status =
+        async |method: &str, path: &str, body: &str| call(&cluster, method, path, body).await.0;
+    let bucket = r#"{"name":"new","vbuckets":16}"#;
+    assert_eq!(status("POST", "/buckets", bucket).await, 201);
+    let scopes = "/buckets/new/scopes";
+    assert_eq!(status("POST", scopes, r#"{"name":"s"}"#).await, 200);
     let path = "/buckets/new/scopes/s/collections";
     let (_, answer) = call(&cluster, "POST", path, r#"{"name":"c","max_ttl":5}"#).await;
     assert_eq!(answer["manifest_uid"], "2");
-    assert_eq!(
-        call(&cluster, "DELETE", &format!("{path}/c"), "").await.0,
-        200
-    );
-    assert_eq!(
-        call(&cluster, "DELETE", "/buckets/new/scopes/s", "")
-            .await
-            .0,
-        200
-    );
-    assert_eq!(call(&cluster, "DELETE", "/buckets/new", "").await.0, 200);
+    let collection = format!("{path}/c");
+    for path in [&collection, "/buckets/new/scopes/s", "/buckets/new"] {
+        assert_eq!(status("DELETE", path, "").await, 200, "{path}");
+    }
 
     let user = r#"{"name":"u","password":"p","buckets":["b"],"read_only":true}"#;
     assert_eq!(call(&cluster, "POST", "/users", user).await.0, 201);
@@ -161,45 +146,25 @@ async fn contents_and_topology_change() {
     assert_eq!(call(&cluster, "DELETE", "/users/u", "").await.0, 200);
 
     let pace = r#"{"vbuckets_per_step":64,"pause_ms":0}"#;
-    let (status, joined) = call(&cluster, "POST", "/topology/rebalance-in", pace).await;
-    assert_eq!((status, joined["node"].as_u64()), (200, Some(2)));
+    let (code, joined) = call(&cluster, "POST", "/topology/rebalance-in", pace).await;
+    assert_eq!((code, joined["node"].as_u64()), (200, Some(2)));
     let (_, shown) = call(&cluster, "GET", "/status", "").await;
     assert_eq!(shown["nodes"].as_array().unwrap().len(), 3);
-    assert_eq!(
-        call(&cluster, "POST", "/topology/crash", r#"{"node":2}"#)
-            .await
-            .0,
-        200
+    let (third, out) = (
+        r#"{"node":2}"#,
+        r#"{"node":0,"vbuckets_per_step":64,"pause_ms":0}"#,
     );
-    assert_eq!(
-        call(&cluster, "POST", "/topology/restart", r#"{"node":2}"#)
-            .await
-            .0,
-        200
-    );
-    assert_eq!(
-        call(&cluster, "POST", "/topology/fail-over", r#"{"node":2}"#)
-            .await
-            .0,
-        200
-    );
-    assert_eq!(
-        call(&cluster, "POST", "/topology/recover", r#"{"node":2}"#)
-            .await
-            .0,
-        200
-    );
-    assert_eq!(
-        call(&cluster, "POST", "/topology/rebalance", pace).await.0,
-        200
-    );
-    let out = r#"{"node":0,"vbuckets_per_step":64,"pause_ms":0}"#;
-    assert_eq!(
-        call(&cluster, "POST", "/topology/rebalance-out", out)
-            .await
-            .0,
-        200
-    );
+    for (action, body) in [
+        ("crash", third),
+        ("restart", third),
+        ("fail-over", third),
+        ("recover", third),
+        ("rebalance", pace),
+        ("rebalance-out", out),
+    ] {
+        let path = format!("/topology/{action}");
+        assert_eq!(status("POST", &path, body).await, 200, "{path}");
+    }
     assert_eq!(cluster.nodes().len(), 2);
 }
 

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use crate::support::{BUCKET, Client, USUAL, VBUCKETS, active_and_other, cluster, eventually};
+use crate::support::{
+    BUCKET, Client, USUAL, VBUCKETS, active_and_other, cluster, eventually, one_node,
+};
 use bytes::BytesMut;
 use steadfast_cluster::journal::Argument;
 use steadfast_cluster::topology::Hold;
 use steadfast_cluster::users::Rights;
-use steadfast_cluster::{BucketSettings, NodeId, TestCluster};
+use steadfast_cluster::{BucketSettings, NodeId};
 use steadfast_wire::extras::{
-    CounterExtras, DocumentFlags, DocumentMeta, GetMetaVersion, MutationTokenExtras, StoreExtras,
+    CounterExtras, DocumentFlags, DocumentMeta, GetMetaVersion, MutationTokenExtras,
 };
 use steadfast_wire::frame_info::{
     Durability, DurabilityLevel, DurabilityTimeout, RequestFrameInfo,
@@ -25,15 +27,9 @@ fn cas(frame: &Frame) -> u64 {
     frame.header().cas
 }
 
-async fn one() -> (TestCluster, Client) {
-    let cluster = cluster(1, 0).await;
-    let client = Client::for_key(&cluster, "k").await;
-    (cluster, client)
-}
-
 #[tokio::test]
-async fn get_gives_back_value_flags_and_cas_or_says_not_found() {
-    let (_cluster, mut client) = one().await;
+async fn get_returns_value_flags_and_cas_or_not_found() {
+    let (_cluster, mut client) = one_node().await;
     assert_eq!(client.get("k").await.status(), Status::KeyNotFound);
     let stored = client.set("k", "{\"a\":1}").await;
     assert_eq!(stored.status(), Status::Success);
@@ -47,7 +43,7 @@ async fn get_gives_back_value_flags_and_cas_or_says_not_found() {
 
 #[tokio::test]
 async fn a_store_answers_with_a_mutation_token_that_counts_up() {
-    let (_cluster, mut client) = one().await;
+    let (_cluster, mut client) = one_node().await;
     let first = MutationTokenExtras::decode(client.set("k", "1").await.extras()).unwrap();
     let second = MutationTokenExtras::decode(client.set("k", "2").await.extras()).unwrap();
     assert_eq!(first.vbucket_uuid, second.vbucket_uuid);
@@ -55,30 +51,18 @@ async fn a_store_answers_with_a_mutation_token_that_counts_up() {
 }
 
 #[tokio::test]
-async fn set_add_and_replace_look_at_what_is_there() {
-    let (_cluster, mut client) = one().await;
-    assert_eq!(
-        client.store(Opcode::Replace, "k", "1", 0).await.status(),
-        Status::KeyNotFound
-    );
-    assert_eq!(
-        client.store(Opcode::Set, "k", "1", 99).await.status(),
-        Status::KeyNotFound
-    );
+async fn set_add_and_replace_check_the_stored_document() {
+    let (_cluster, mut client) = one_node().await;
+    for (opcode, cas) in [(Opcode::Replace, 0), (Opcode::Set, 99)] {
+        let missing = client.store(opcode, "k", "1", cas).await;
+        assert_eq!(missing.status(), Status::KeyNotFound, "{opcode}");
+    }
     let added = client.store(Opcode::Add, "k", "1", 0).await;
     assert_eq!(added.status(), Status::Success);
-    assert_eq!(
-        client.store(Opcode::Add, "k", "1", 0).await.status(),
-        Status::KeyExists
-    );
-    assert_eq!(
-        client.store(Opcode::Set, "k", "1", 99).await.status(),
-        Status::KeyExists
-    );
-    assert_eq!(
-        client.store(Opcode::Replace, "k", "1", 99).await.status(),
-        Status::KeyExists
-    );
+    for (opcode, cas) in [(Opcode::Add, 0), (Opcode::Set, 99), (Opcode::Replace, 99)] {
+        let refused = client.store(opcode, "k", "1", cas).await;
+        assert_eq!(refused.status(), Status::KeyExists, "{opcode}");
+    }
     let replaced = client.store(Opcode::Replace, "k", "2", cas(&added)).await;
     assert_eq!(replaced.status(), Status::Success);
     assert!(cas(&replaced) > cas(&added));
@@ -86,7 +70,7 @@ async fn set_add_and_replace_look_at_what_is_there() {
 
 #[tokio::test]
 async fn a_value_that_is_too_large_is_refused_and_the_connection_lives() {
-    let (_cluster, mut client) = one().await;
+    let (_cluster, mut client) = one_node().await;
     let large = "x".repeat(20 * 1024 * 1024 + 1);
     assert_eq!(client.set("k", &large).await.status(), Status::TooBig);
     assert_eq!(client.set("k", "1").await.status(), Status::Success);
@@ -94,22 +78,16 @@ async fn a_value_that_is_too_large_is_refused_and_the_connection_lives() {
 
 #[tokio::test]
 async fn remove_leaves_a_tombstone_that_only_metadata_shows() {
-    let (_cluster, mut client) = one().await;
+    let (_cluster, mut client) = one_node().await;
     assert_eq!(client.remove("k", 0).await.status(), Status::KeyNotFound);
     let stored = client.set("k", "1").await;
     assert_eq!(client.remove("k", 99).await.status(), Status::KeyExists);
-    assert_eq!(
-        client.remove("k", cas(&stored)).await.status(),
-        Status::Success
-    );
+    let removed = client.remove("k", cas(&stored)).await;
+    assert_eq!(removed.status(), Status::Success);
     assert_eq!(client.get("k").await.status(), Status::KeyNotFound);
-    let meta = client
-        .call(
-            client
-                .on(Opcode::GetMeta, "k")
-                .extras(GetMetaVersion::WithDatatype),
-        )
-        .await;
+    let get_meta = client.on(Opcode::GetMeta, "k");
+    let get_meta = get_meta.extras(GetMetaVersion::WithDatatype);
+    let meta = client.call(get_meta).await;
     assert_eq!(meta.status(), Status::Success);
     assert!(DocumentMeta::decode(meta.extras()).unwrap().deleted);
     let meta = client.call(client.on(Opcode::GetMeta, "never")).await;
@@ -118,35 +96,24 @@ async fn remove_leaves_a_tombstone_that_only_metadata_shows() {
 
 #[tokio::test]
 async fn counters_start_count_stop_at_zero_and_refuse_text() {
-    let (_cluster, mut client) = one().await;
+    let (_cluster, mut client) = one_node().await;
     let value = |frame: &Frame| u64::from_be_bytes(frame.value().try_into().unwrap());
     let counter = |delta, initial, expiry| CounterExtras {
         delta,
         initial,
         expiry,
     };
-    let missing = client
-        .count(
-            Opcode::Increment,
-            "k",
-            counter(1, 5, CounterExtras::DO_NOT_CREATE),
-        )
-        .await;
+    let existing = counter(1, 5, CounterExtras::DO_NOT_CREATE);
+    let missing = client.count(Opcode::Increment, "k", existing).await;
     assert_eq!(missing.status(), Status::KeyNotFound);
-    let created = client.count(Opcode::Increment, "k", counter(1, 5, 0)).await;
-    assert_eq!(value(&created), 5);
-    assert_eq!(
-        value(&client.count(Opcode::Increment, "k", counter(3, 5, 0)).await),
-        8
-    );
-    assert_eq!(
-        value(
-            &client
-                .count(Opcode::Decrement, "k", counter(10, 5, 0))
-                .await
-        ),
-        0
-    );
+    for (opcode, delta, expected) in [
+        (Opcode::Increment, 1, 5),
+        (Opcode::Increment, 3, 8),
+        (Opcode::Decrement, 10, 0),
+    ] {
+        let counted = client.count(opcode, "k", counter(delta, 5, 0)).await;
+        assert_eq!(value(&counted), expected);
+    }
     assert_eq!(client.get("k").await.value(), b"0");
     client.set("k", "\"text\"").await;
     let refused = client.count(Opcode::Increment, "k", counter(1, 0, 0)).await;
@@ -154,54 +121,30 @@ async fn counters_start_count_stop_at_zero_and_refuse_text() {
 }
 
 #[tokio::test]
-async fn append_and_prepend_need_something_to_add_to() {
-    let (_cluster, mut client) = one().await;
-    let concat = |client: &Client, opcode, cas| {
+async fn append_and_prepend_need_an_existing_document() {
+    let (_cluster, mut client) = one_node().await;
+    let concat = async |client: &mut Client, opcode, cas| {
         let request = client.on(opcode, "k").cas(cas);
-        request.value("x")
+        client.status(request.value("x")).await
     };
-    assert_eq!(
-        client
-            .call(concat(&client, Opcode::Append, 0))
-            .await
-            .status(),
-        Status::NotStored
-    );
-    assert_eq!(
-        client
-            .call(concat(&client, Opcode::Prepend, 0))
-            .await
-            .status(),
-        Status::NotStored
-    );
+    for opcode in [Opcode::Append, Opcode::Prepend] {
+        let status = concat(&mut client, opcode, 0).await;
+        assert_eq!(status, Status::NotStored, "{opcode}");
+    }
     client.set("k", "-").await;
-    assert_eq!(
-        client
-            .call(concat(&client, Opcode::Append, 0))
-            .await
-            .status(),
-        Status::Success
-    );
-    assert_eq!(
-        client
-            .call(concat(&client, Opcode::Prepend, 0))
-            .await
-            .status(),
-        Status::Success
-    );
-    assert_eq!(
-        client
-            .call(concat(&client, Opcode::Append, 9))
-            .await
-            .status(),
-        Status::KeyExists
-    );
+    for (opcode, cas, status) in [
+        (Opcode::Append, 0, Status::Success),
+        (Opcode::Prepend, 0, Status::Success),
+        (Opcode::Append, 9, Status::KeyExists),
+    ] {
+        assert_eq!(concat(&mut client, opcode, cas).await, status, "{opcode}");
+    }
     assert_eq!(client.get("k").await.value(), b"x-x");
 }
 
 #[tokio::test]
 async fn a_touch_is_answered_with_a_cas_and_without_a_mutation_token() {
-    let (_cluster, mut client) = one().await;
+    let (_cluster, mut client) = one_node().await;
     let stored = client.set("k", "1").await;
     assert_eq!(stored.extras().len(), 16);
     let touched = client.touch(Opcode::Touch, "k", 10).await;
@@ -211,15 +154,13 @@ async fn a_touch_is_answered_with_a_cas_and_without_a_mutation_token() {
 }
 
 #[tokio::test]
-async fn expiry_is_seen_when_the_clock_gets_there() {
-    let (cluster, mut client) = one().await;
+async fn a_document_expires_when_the_clock_passes_its_expiry() {
+    let (cluster, mut client) = one_node().await;
     client.set_with_expiry("k", "1", 10).await;
     cluster.advance_clock(Duration::from_secs(8));
     assert_eq!(client.get("k").await.status(), Status::Success);
-    assert_eq!(
-        client.touch(Opcode::Touch, "k", 10).await.status(),
-        Status::Success
-    );
+    let touched = client.touch(Opcode::Touch, "k", 10).await;
+    assert_eq!(touched.status(), Status::Success);
     cluster.advance_clock(Duration::from_secs(8));
     let touched = client.touch(Opcode::GetAndTouch, "k", 10).await;
     assert_eq!(
@@ -228,44 +169,32 @@ async fn expiry_is_seen_when_the_clock_gets_there() {
     );
     cluster.advance_clock(Duration::from_secs(11));
     assert_eq!(client.get("k").await.status(), Status::KeyNotFound);
-    assert_eq!(
-        client.touch(Opcode::Touch, "k", 10).await.status(),
-        Status::KeyNotFound
-    );
-    assert_eq!(
-        client.touch(Opcode::GetAndTouch, "k", 10).await.status(),
-        Status::KeyNotFound
-    );
-    assert_eq!(
-        client.store(Opcode::Add, "k", "2", 0).await.status(),
-        Status::Success
-    );
+    for opcode in [Opcode::Touch, Opcode::GetAndTouch] {
+        let expired = client.touch(opcode, "k", 10).await;
+        assert_eq!(expired.status(), Status::KeyNotFound, "{opcode}");
+    }
+    let added = client.store(Opcode::Add, "k", "2", 0).await;
+    assert_eq!(added.status(), Status::Success);
 }
 
 #[tokio::test]
 async fn preserve_ttl_keeps_the_expiry_and_its_absence_clears_it() {
-    let (cluster, mut client) = one().await;
+    let (cluster, mut client) = one_node().await;
     let expiry = || cluster.document(BUCKET, ".", b"k").unwrap().unwrap().expiry;
     client.set_with_expiry("k", "1", 100).await;
     let before = expiry();
     assert_ne!(before, 0);
-    let keep = client
-        .on(Opcode::Set, "k")
-        .framing(RequestFrameInfo::PreserveTtl)
-        .extras(StoreExtras {
-            flags: 0,
-            expiry: 0,
-        })
-        .value("2");
-    assert_eq!(client.call(keep).await.status(), Status::Success);
+    let keep = client.storing(Opcode::Set, "k", "2");
+    let keep = keep.framing(RequestFrameInfo::PreserveTtl);
+    assert_eq!(client.status(keep).await, Status::Success);
     assert_eq!(expiry(), before);
     client.set("k", "3").await;
     assert_eq!(expiry(), 0);
 }
 
 #[tokio::test]
-async fn a_lock_hides_the_cas_keeps_others_out_and_ends_in_time() {
-    let (cluster, mut client) = one().await;
+async fn a_lock_hides_the_cas_rejects_other_writers_and_expires() {
+    let (cluster, mut client) = one_node().await;
     assert_eq!(client.lock("k", 5).await.status(), Status::KeyNotFound);
     client.set("k", "1").await;
     assert_eq!(client.unlock("k", 1).await.status(), Status::NotLocked);
@@ -277,32 +206,22 @@ async fn a_lock_hides_the_cas_keeps_others_out_and_ends_in_time() {
     assert_eq!(client.lock("k", 5).await.status(), Status::Locked);
     assert_eq!(client.set("k", "2").await.status(), Status::Locked);
     assert_eq!(client.remove("k", 0).await.status(), Status::Locked);
-    assert_eq!(
-        client.touch(Opcode::Touch, "k", 1).await.status(),
-        Status::Locked
-    );
+    let touched = client.touch(Opcode::Touch, "k", 1).await;
+    assert_eq!(touched.status(), Status::Locked);
     assert_eq!(client.unlock("k", 1).await.status(), Status::Locked);
     assert_eq!(cas(&client.get("k").await), u64::MAX);
     let written = client.store(Opcode::Set, "k", "2", cas(&locked)).await;
-    assert_eq!(
-        written.status(),
-        Status::Success,
-        "the right CAS writes and unlocks"
-    );
+    // The right CAS writes and unlocks.
+    assert_eq!(written.status(), Status::Success);
     assert_eq!(client.set("k", "3").await.status(), Status::Success);
 
     let again = client.lock("k", 5).await;
-    assert_eq!(
-        client.unlock("k", cas(&again)).await.status(),
-        Status::Success
-    );
+    let unlocked = client.unlock("k", cas(&again)).await;
+    assert_eq!(unlocked.status(), Status::Success);
+    // A lock of zero seconds lasts fifteen.
     client.lock("k", 0).await;
     cluster.advance_clock(Duration::from_secs(14));
-    assert_eq!(
-        client.set("k", "4").await.status(),
-        Status::Locked,
-        "zero is fifteen seconds"
-    );
+    assert_eq!(client.set("k", "4").await.status(), Status::Locked);
     cluster.advance_clock(Duration::from_secs(2));
     assert_eq!(client.set("k", "4").await.status(), Status::Success);
     assert_eq!(client.unlock("gone", 1).await.status(), Status::KeyNotFound);
@@ -314,79 +233,61 @@ async fn without_extended_errors_a_lock_is_a_temporary_failure() {
     let mut client = Client::ready(&cluster, NodeId::new(0), &[Feature::SelectBucket]).await;
     client.set("k", "1").await;
     client.lock("k", 5).await;
-    assert_eq!(
-        client.set("k", "2").await.status(),
-        Status::TemporaryFailure
-    );
+    let locked = client.set("k", "2").await;
+    assert_eq!(locked.status(), Status::TemporaryFailure);
     assert_eq!(client.get("k").await.extras().len(), 4);
 }
 
 #[tokio::test]
-async fn replicas_are_read_where_they_are_and_nowhere_else() {
+async fn replica_reads_work_only_on_nodes_that_have_the_replica() {
     let cluster = cluster(2, 1).await;
     let (active, other) = active_and_other(&cluster, "k");
     let mut on_active = Client::ready(&cluster, active, USUAL).await;
     let mut on_replica = Client::ready(&cluster, other, USUAL).await;
     on_active.set("k", "1").await;
-    let read = on_replica
-        .call(on_replica.on(Opcode::GetReplica, "k"))
-        .await;
+    let get = on_replica.on(Opcode::GetReplica, "k");
+    let read = on_replica.call(get).await;
     assert_eq!((read.status(), read.value()), (Status::Success, &b"1"[..]));
-    let missing = on_replica
-        .call(on_replica.on(Opcode::GetReplica, "none-x"))
-        .await;
+    let missing = on_replica.on(Opcode::GetReplica, "none-x");
+    let missing = on_replica.status(missing).await;
     assert!(matches!(
-        missing.status(),
+        missing,
         Status::KeyNotFound | Status::NotMyVbucket
     ));
-    let wrong = on_active.call(on_active.on(Opcode::GetReplica, "k")).await;
-    assert_eq!(wrong.status(), Status::NotMyVbucket);
+    let get = on_active.on(Opcode::GetReplica, "k");
+    assert_eq!(on_active.status(get).await, Status::NotMyVbucket);
     assert_eq!(on_replica.get("k").await.status(), Status::NotMyVbucket);
 }
 
 #[tokio::test]
-async fn observe_tells_how_far_a_document_has_come() {
+async fn observe_reports_whether_a_document_is_persisted_or_deleted() {
     let cluster = cluster(1, 0).await;
     let node = NodeId::new(0);
     let mut client = Client::for_key(&cluster, "k").await;
     let hold = cluster.hold(Hold::Persistence, node).unwrap();
     client.set("k", "1").await;
-    let id = vbucket::of_key(b"k", VBUCKETS);
-    let asked = ObserveKey {
-        vbucket: id,
-        key: b"\0k",
-    };
     let mut value = BytesMut::new();
-    asked.append_to(&mut value).unwrap();
-    ObserveKey {
-        vbucket: vbucket::of_key(b"none", VBUCKETS),
-        key: b"\0none",
+    for key in [b"\0k".as_slice(), b"\0none"] {
+        let vbucket = vbucket::of_key(&key[1..], VBUCKETS);
+        let entry = ObserveKey { vbucket, key };
+        entry.append_to(&mut value).unwrap();
     }
-    .append_to(&mut value)
-    .unwrap();
-    let observe = || FrameBuilder::request(Opcode::Observe).value(value.to_vec());
-    let states = |frame: &Frame| -> Vec<KeyState> {
-        assert_eq!(frame.status(), Status::Success);
-        Entries::<ObserveResult<'_>>::new(frame.value())
+    let check = async |client: &mut Client, state| {
+        let observe = FrameBuilder::request(Opcode::Observe);
+        let answer = client.call(observe.value(value.to_vec())).await;
+        assert_eq!(answer.status(), Status::Success);
+        let states: Vec<_> = Entries::<ObserveResult<'_>>::new(answer.value())
             .map(|entry| entry.unwrap().state)
-            .collect()
+            .collect();
+        assert_eq!(states, [state, KeyState::NotFound]);
     };
-    assert_eq!(
-        states(&client.call(observe()).await),
-        [KeyState::NotPersisted, KeyState::NotFound]
-    );
+    check(&mut client, KeyState::NotPersisted).await;
     drop(hold);
-    assert_eq!(
-        states(&client.call(observe()).await),
-        [KeyState::Persisted, KeyState::NotFound]
-    );
+    check(&mut client, KeyState::Persisted).await;
     client.remove("k", 0).await;
-    assert_eq!(
-        states(&client.call(observe()).await),
-        [KeyState::LogicallyDeleted, KeyState::NotFound]
-    );
+    check(&mut client, KeyState::LogicallyDeleted).await;
     let bad = FrameBuilder::request(Opcode::Observe).value([0, 0, 0]);
-    assert_eq!(client.call(bad).await.status(), Status::InvalidArguments);
+    assert_eq!(client.status(bad).await, Status::InvalidArguments);
 }
 
 #[tokio::test]
@@ -402,18 +303,9 @@ async fn observe_seqno_notices_a_failover() {
     };
     let answer = client.call(observe(token.vbucket_uuid)).await;
     let result = ObserveSeqnoResponse::decode(answer.value()).unwrap();
-    assert_eq!(
-        (
-            result.current_seqno,
-            result.persisted_seqno,
-            result.failover
-        ),
-        (1, 1, None)
-    );
-    assert_eq!(
-        client.call(observe(12345)).await.status(),
-        Status::KeyNotFound
-    );
+    assert_eq!((result.current_seqno, result.persisted_seqno), (1, 1));
+    assert_eq!(result.failover, None);
+    assert_eq!(client.status(observe(12345)).await, Status::KeyNotFound);
 
     cluster.fail_over(active).await.unwrap();
     let mut client = Client::for_key(&cluster, "k").await;
@@ -437,36 +329,27 @@ async fn durable_writes_are_invalid_impossible_or_done() {
     let lonely = cluster(1, 1).await;
     let mut client = Client::for_key(&lonely, "k").await;
     let write = |client: &Client, level| {
-        let request = client.on(Opcode::Set, "k").framing(durably(level, 2000));
-        request
-            .extras(StoreExtras {
-                flags: 0,
-                expiry: 0,
-            })
-            .value("1")
+        let request = client.storing(Opcode::Set, "k", "1");
+        request.framing(durably(level, 2000))
     };
-    assert_eq!(
-        client.call(write(&client, 9)).await.status(),
-        Status::DurabilityInvalidLevel
-    );
-    assert_eq!(
-        client.call(write(&client, 1)).await.status(),
-        Status::DurabilityImpossible
-    );
+    for (level, status) in [
+        (9, Status::DurabilityInvalidLevel),
+        (1, Status::DurabilityImpossible),
+    ] {
+        assert_eq!(client.status(write(&client, level)).await, status);
+    }
     assert_eq!(client.get("k").await.status(), Status::KeyNotFound);
 
     let pair = cluster(2, 1).await;
     let mut client = Client::for_key(&pair, "k").await;
     for level in 1..=3 {
-        assert_eq!(
-            client.call(write(&client, level)).await.status(),
-            Status::Success
-        );
+        let status = client.status(write(&client, level)).await;
+        assert_eq!(status, Status::Success);
     }
 }
 
 #[tokio::test]
-async fn a_durable_write_that_waits_shows_the_old_value_and_closes_the_document() {
+async fn a_pending_durable_write_shows_the_old_value_and_blocks_other_writes() {
     let cluster = cluster(2, 1).await;
     let (_, replica) = active_and_other(&cluster, "k");
     let mut writer = Client::for_key(&cluster, "k").await;
@@ -474,13 +357,8 @@ async fn a_durable_write_that_waits_shows_the_old_value_and_closes_the_document(
     writer.set("k", "\"old\"").await;
     let hold = cluster.hold(Hold::Replication, replica).unwrap();
     let durable = |value: &'static str, millis| {
-        let request = writer.on(Opcode::Set, "k").framing(durably(1, millis));
-        request
-            .extras(StoreExtras {
-                flags: 0,
-                expiry: 0,
-            })
-            .value(value)
+        let request = writer.storing(Opcode::Set, "k", value);
+        request.framing(durably(1, millis))
     };
     let (slow, hurried) = (durable("\"new\"", 60_000), durable("\"newer\"", 20));
     writer.send(slow).await;
@@ -499,10 +377,7 @@ async fn a_durable_write_that_waits_shows_the_old_value_and_closes_the_document(
     assert_eq!(other.get("k").await.value(), b"\"new\"");
 
     let _hold = cluster.hold(Hold::Replication, replica).unwrap();
-    assert_eq!(
-        writer.call(hurried).await.status(),
-        Status::SyncWriteAmbiguous
-    );
+    assert_eq!(writer.status(hurried).await, Status::SyncWriteAmbiguous);
     assert_eq!(other.get("k").await.value(), b"\"new\"");
     assert_eq!(other.set("k", "\"other\"").await.status(), Status::Success);
 }
@@ -518,42 +393,31 @@ async fn collections_are_resolved_used_and_missed() {
     assert_eq!(found.status(), Status::Success);
     client.collection = u32::from_be_bytes(found.extras()[8..].try_into().unwrap());
     assert_eq!(client.set("k", "1").await.status(), Status::Success);
-    assert_eq!(
-        client.call(resolve("s.none")).await.status(),
-        Status::UnknownCollection
-    );
-    assert_eq!(
-        client.call(resolve("none.c")).await.status(),
-        Status::UnknownScope
-    );
-    assert_eq!(
-        client.call(resolve("nodot")).await.status(),
-        Status::InvalidArguments
-    );
+    for (path, status) in [
+        ("s.none", Status::UnknownCollection),
+        ("none.c", Status::UnknownScope),
+        ("nodot", Status::InvalidArguments),
+    ] {
+        assert_eq!(client.status(resolve(path)).await, status, "{path}");
+    }
     let scope = FrameBuilder::request(Opcode::GetScopeId).value("s");
-    assert_eq!(client.call(scope).await.status(), Status::Success);
-    let manifest = client
-        .call(FrameBuilder::request(Opcode::GetCollectionsManifest))
-        .await;
+    assert_eq!(client.status(scope).await, Status::Success);
+    let manifest = FrameBuilder::request(Opcode::GetCollectionsManifest);
+    let manifest = client.call(manifest).await;
     assert!(String::from_utf8_lossy(manifest.value()).contains("\"uid\":\"2\""));
 
     cluster.drop_collection(BUCKET, "s", "c").unwrap();
     let refused = client.get("k").await;
     assert_eq!(refused.status(), Status::UnknownCollection);
-    assert_eq!(
-        ErrorBody::of(&refused).unwrap().unwrap().manifest_uid,
-        Some(3)
-    );
+    let error = ErrorBody::of(&refused).unwrap().unwrap();
+    assert_eq!(error.manifest_uid, Some(3));
+    // Ids are not reused.
     cluster.create_collection(BUCKET, "s", "c", 0).unwrap();
-    assert_eq!(
-        client.get("k").await.status(),
-        Status::UnknownCollection,
-        "ids are not reused"
-    );
+    assert_eq!(client.get("k").await.status(), Status::UnknownCollection);
 }
 
 #[tokio::test]
-async fn a_collection_with_a_longest_life_gives_it_to_its_documents() {
+async fn a_collection_limits_the_expiry_of_its_documents() {
     let cluster = cluster(1, 0).await;
     cluster
         .create_collection(BUCKET, "_default", "short", 60)
@@ -568,7 +432,7 @@ async fn a_collection_with_a_longest_life_gives_it_to_its_documents() {
 }
 
 #[tokio::test]
-async fn compressed_values_come_back_as_the_reader_can_read_them() {
+async fn compressed_values_are_inflated_for_clients_without_snappy() {
     let cluster = cluster(1, 0).await;
     let plain_text = format!("\"{}\"", "x".repeat(500));
     let packed = snap::raw::Encoder::new()
@@ -578,34 +442,25 @@ async fn compressed_values_come_back_as_the_reader_can_read_them() {
     features.push(Feature::Snappy);
     let mut modern = Client::ready(&cluster, NodeId::new(0), &features).await;
     let mut plain = Client::ready(&cluster, NodeId::new(0), USUAL).await;
-    let store = modern
-        .on(Opcode::Set, "k")
-        .datatype(Datatype::SNAPPY)
-        .extras(StoreExtras {
-            flags: 0,
-            expiry: 0,
-        })
-        .value(&packed[..]);
-    assert_eq!(modern.call(store).await.status(), Status::Success);
+    let packed_store = || {
+        modern
+            .storing(Opcode::Set, "k", "")
+            .datatype(Datatype::SNAPPY)
+    };
+    let store = packed_store().value(&packed[..]);
+    let broken = packed_store().value("\u{ff}\u{ff}\u{ff}");
+    assert_eq!(modern.status(store).await, Status::Success);
     let read = modern.get("k").await;
     assert_eq!(read.header().datatype, Datatype::JSON | Datatype::SNAPPY);
     assert_eq!(read.value(), packed);
     let read = plain.get("k").await;
     assert_eq!(read.header().datatype, Datatype::JSON);
     assert_eq!(read.value(), plain_text.as_bytes());
-    let broken = modern
-        .on(Opcode::Set, "k")
-        .datatype(Datatype::SNAPPY)
-        .extras(StoreExtras {
-            flags: 0,
-            expiry: 0,
-        })
-        .value("\u{ff}\u{ff}\u{ff}");
-    assert_eq!(modern.call(broken).await.status(), Status::InvalidArguments);
+    assert_eq!(modern.status(broken).await, Status::InvalidArguments);
 }
 
 #[tokio::test]
-async fn a_full_bucket_makes_room_by_forgetting_what_has_expired() {
+async fn a_full_bucket_frees_room_by_dropping_expired_documents() {
     let cluster = cluster(1, 0).await;
     let small = BucketSettings::new("small")
         .vbuckets(VBUCKETS)
@@ -614,17 +469,15 @@ async fn a_full_bucket_makes_room_by_forgetting_what_has_expired() {
     let mut client = Client::for_key(&cluster, "k").await;
     client.select("small").await;
     let value = "x".repeat(6_000);
-    assert_eq!(
-        client.set_with_expiry("k", &value, 10).await.status(),
-        Status::Success
-    );
+    let stored = client.set_with_expiry("k", &value, 10).await;
+    assert_eq!(stored.status(), Status::Success);
     assert_eq!(client.set("l", "1").await.status(), Status::OutOfMemory);
     cluster.advance_clock(Duration::from_secs(11));
     assert_eq!(client.set("l", "1").await.status(), Status::Success);
 }
 
 #[tokio::test]
-async fn a_full_bucket_has_no_memory_for_more() {
+async fn a_full_bucket_rejects_writes_until_documents_are_removed() {
     let cluster = cluster(1, 0).await;
     let small = BucketSettings::new("small")
         .vbuckets(VBUCKETS)
@@ -646,53 +499,41 @@ async fn a_full_bucket_has_no_memory_for_more() {
 }
 
 #[tokio::test]
-async fn a_random_key_is_one_that_is_there() {
-    let (_cluster, mut client) = one().await;
+async fn a_random_key_names_an_existing_document() {
+    let (_cluster, mut client) = one_node().await;
     let random = || FrameBuilder::request(Opcode::GetRandomKey);
-    assert_eq!(client.call(random()).await.status(), Status::KeyNotFound);
+    assert_eq!(client.status(random()).await, Status::KeyNotFound);
     client.set("k", "1").await;
     let found = client.call(random()).await;
     assert_eq!((found.key(), found.value()), (&b"\0k"[..], &b"1"[..]));
     let unknown = random().extras(77u32.to_be_bytes());
-    assert_eq!(
-        client.call(unknown).await.status(),
-        Status::UnknownCollection
-    );
+    assert_eq!(client.status(unknown).await, Status::UnknownCollection);
 }
 
 #[tokio::test]
-async fn requests_that_make_no_sense_are_invalid_and_unknown_commands_unknown() {
-    let (_cluster, mut client) = one().await;
+async fn malformed_requests_are_invalid_and_unknown_commands_unknown() {
+    let (_cluster, mut client) = one_node().await;
     let no_extras = client.on(Opcode::Set, "k").value("1");
-    assert_eq!(
-        client.call(no_extras).await.status(),
-        Status::InvalidArguments
-    );
-    let long_key = "k".repeat(251);
-    assert_eq!(
-        client.get(&long_key).await.status(),
-        Status::InvalidArguments
-    );
-    assert_eq!(client.get("").await.status(), Status::InvalidArguments);
+    assert_eq!(client.status(no_extras).await, Status::InvalidArguments);
+    for key in ["", &"k".repeat(251)] {
+        assert_eq!(client.get(key).await.status(), Status::InvalidArguments);
+    }
     let not_leb128 = FrameBuilder::request(Opcode::Get).key([0x80, 0x80]);
-    assert_eq!(
-        client.call(not_leb128).await.status(),
-        Status::InvalidArguments
-    );
+    assert_eq!(client.status(not_leb128).await, Status::InvalidArguments);
     let unknown = FrameBuilder::request(Opcode::from_code(0xf7));
-    assert_eq!(client.call(unknown).await.status(), Status::UnknownCommand);
+    assert_eq!(client.status(unknown).await, Status::UnknownCommand);
     let info = steadfast_wire::frame_info::RawFrameInfo {
         id: 9,
         payload: &[],
     };
     let framed = client.on(Opcode::Delete, "k").framing(info);
-    assert_eq!(client.call(framed).await.status(), Status::UnknownFrameInfo);
+    assert_eq!(client.status(framed).await, Status::UnknownFrameInfo);
     let noop = client.call(FrameBuilder::request(Opcode::Noop)).await;
     assert_eq!(noop.status(), Status::Success);
 }
 
 #[tokio::test]
-async fn a_reader_may_not_write_and_a_stranger_nothing() {
+async fn a_read_only_user_cannot_write_and_an_unknown_user_can_do_nothing() {
     let cluster = cluster(1, 0).await;
     cluster
         .users()
@@ -710,8 +551,8 @@ async fn a_reader_may_not_write_and_a_stranger_nothing() {
 }
 
 #[tokio::test]
-async fn the_journal_has_every_mutation_and_nothing_else() {
-    let (cluster, mut client) = one().await;
+async fn the_journal_records_every_applied_mutation_and_nothing_else() {
+    let (cluster, mut client) = one_node().await;
     client.get("k").await;
     let stored = client.set("k", "1").await;
     client.store(Opcode::Add, "k", "1", 0).await;
@@ -733,11 +574,10 @@ async fn the_journal_has_every_mutation_and_nothing_else() {
     assert_eq!(cluster.journal().forgotten(), 0);
 }
 
-/// Two appends to one document are the same command on the same key; what they bring along tells
-/// them apart.
+/// Two appends to one document have the same command and key; their values tell them apart.
 #[tokio::test]
-async fn the_journal_has_the_beginning_of_what_a_request_brought_along() {
-    let (cluster, mut client) = one().await;
+async fn the_journal_keeps_the_first_bytes_of_each_value() {
+    let (cluster, mut client) = one_node().await;
     let long = "x".repeat(300);
     client.set("k", "first").await;
     let second = client.on(Opcode::Append, "k").value("second");

@@ -2,34 +2,20 @@
 
 use std::time::Duration;
 
-use crate::support::{Client, USUAL, cluster, eventually};
+use crate::support::{Client, USUAL, cluster, eventually, one_node};
 use bytes::BytesMut;
+use steadfast_cluster::NodeId;
 use steadfast_cluster::fault::{Fault, Garble};
-use steadfast_cluster::{NodeId, TestCluster};
-use steadfast_wire::extras::StoreExtras;
 use steadfast_wire::{ErrorBody, Feature, FrameDecoder, FrameError, HEADER_LEN, Opcode, Status};
 use tokio::time::Instant;
 
-async fn one() -> (TestCluster, Client) {
-    let cluster = cluster(1, 0).await;
-    let client = Client::for_key(&cluster, "k").await;
-    (cluster, client)
-}
-
 async fn send_set(client: &mut Client, key: &str) -> u32 {
-    let request = client
-        .on(Opcode::Set, key)
-        .extras(StoreExtras {
-            flags: 0,
-            expiry: 0,
-        })
-        .value("1");
-    client.send(request).await
+    client.send(client.storing(Opcode::Set, key, "1")).await
 }
 
 #[tokio::test]
 async fn pass_exempts_from_the_rules_behind_it() {
-    let (cluster, mut client) = one().await;
+    let (cluster, mut client) = one_node().await;
     let spared = cluster.fault(Fault::on(Opcode::Set).key("spared").pass());
     let _rest = cluster.fault(Fault::on(Opcode::Set).answer(Status::Busy));
     assert_eq!(client.set("spared", "1").await.status(), Status::Success);
@@ -39,7 +25,7 @@ async fn pass_exempts_from_the_rules_behind_it() {
 
 #[tokio::test]
 async fn delay_makes_a_request_wait_before_it_is_applied() {
-    let (cluster, mut client) = one().await;
+    let (cluster, mut client) = one_node().await;
     let _fault = cluster.fault(Fault::on(Opcode::Set).delay(Duration::from_millis(50)));
     let start = Instant::now();
     send_set(&mut client, "k").await;
@@ -73,7 +59,7 @@ async fn a_connection_that_agreed_to_no_reordering_keeps_its_order() {
 
 #[tokio::test]
 async fn delay_answer_applies_at_once_and_answers_later() {
-    let (cluster, mut client) = one().await;
+    let (cluster, mut client) = one_node().await;
     let _fault = cluster.fault(Fault::on(Opcode::Set).delay_answer(Duration::from_millis(50)));
     let start = Instant::now();
     send_set(&mut client, "k").await;
@@ -84,7 +70,7 @@ async fn delay_answer_applies_at_once_and_answers_later() {
 
 #[tokio::test]
 async fn answer_refuses_with_status_and_body_and_applies_nothing() {
-    let (cluster, mut client) = one().await;
+    let (cluster, mut client) = one_node().await;
     let guard = cluster.fault(Fault::on(Opcode::Set).times(1).answer_with_context(
         Status::Busy,
         "too much",
@@ -112,7 +98,7 @@ async fn answer_refuses_with_status_and_body_and_applies_nothing() {
 
 #[tokio::test]
 async fn hold_keeps_a_request_unapplied_until_the_rule_goes() {
-    let (cluster, mut client) = one().await;
+    let (cluster, mut client) = one_node().await;
     let guard = cluster.fault(Fault::on(Opcode::Set).hold());
     send_set(&mut client, "k").await;
     assert!(client.is_quiet(Duration::from_millis(30)).await);
@@ -126,7 +112,7 @@ async fn hold_keeps_a_request_unapplied_until_the_rule_goes() {
 
 #[tokio::test]
 async fn select_bucket_is_refused_while_a_request_waits() {
-    let (cluster, mut client) = one().await;
+    let (cluster, mut client) = one_node().await;
     let guard = cluster.fault(Fault::on(Opcode::Set).hold());
     send_set(&mut client, "k").await;
     assert_eq!(client.select("b").await, Status::NotSupported);
@@ -136,7 +122,7 @@ async fn select_bucket_is_refused_while_a_request_waits() {
 
 #[tokio::test]
 async fn cut_before_reading_resets_the_connection_and_applies_nothing() {
-    let (cluster, mut client) = one().await;
+    let (cluster, mut client) = one_node().await;
     let _fault = cluster.fault(Fault::on(Opcode::Set).cut_before_reading());
     send_set(&mut client, "k").await;
     let (bytes, end) = client.receive_to_end().await;
@@ -147,7 +133,7 @@ async fn cut_before_reading_resets_the_connection_and_applies_nothing() {
 
 #[tokio::test]
 async fn cut_before_applying_closes_in_order_and_applies_nothing() {
-    let (cluster, mut client) = one().await;
+    let (cluster, mut client) = one_node().await;
     let _fault = cluster.fault(Fault::on(Opcode::Set).cut_before_applying());
     client.send(client.on(Opcode::Get, "k")).await;
     send_set(&mut client, "k").await;
@@ -162,7 +148,7 @@ async fn cut_before_applying_closes_in_order_and_applies_nothing() {
 
 #[tokio::test]
 async fn cut_after_applying_closes_without_an_answer() {
-    let (cluster, mut client) = one().await;
+    let (cluster, mut client) = one_node().await;
     let _fault = cluster.fault(Fault::on(Opcode::Set).cut_after_applying());
     send_set(&mut client, "k").await;
     let (bytes, end) = client.receive_to_end().await;
@@ -172,7 +158,7 @@ async fn cut_after_applying_closes_without_an_answer() {
 
 #[tokio::test]
 async fn cut_mid_response_sends_half_an_answer() {
-    let (cluster, mut client) = one().await;
+    let (cluster, mut client) = one_node().await;
     let _fault = cluster.fault(Fault::on(Opcode::Set).cut_mid_response());
     send_set(&mut client, "k").await;
     let (bytes, end) = client.receive_to_end().await;
@@ -183,7 +169,7 @@ async fn cut_mid_response_sends_half_an_answer() {
 
 #[tokio::test]
 async fn garble_damages_what_it_says() {
-    let (cluster, mut client) = one().await;
+    let (cluster, mut client) = one_node().await;
     client.set("k", "value").await;
     let garbled = async |client: &mut Client, garble: Garble| {
         let _fault = cluster.fault(Fault::on(Opcode::Get).times(1).garble(garble));
@@ -204,7 +190,7 @@ async fn garble_damages_what_it_says() {
 
 #[tokio::test]
 async fn silent_makes_the_connection_a_black_hole_and_others_fine() {
-    let (cluster, mut client) = one().await;
+    let (cluster, mut client) = one_node().await;
     let _fault = cluster.fault(Fault::on(Opcode::Set).times(1).silent());
     send_set(&mut client, "k").await;
     client.send(client.on(Opcode::Get, "k")).await;
@@ -216,7 +202,7 @@ async fn silent_makes_the_connection_a_black_hole_and_others_fine() {
 
 #[tokio::test]
 async fn rules_match_by_node_bucket_and_key() {
-    let (cluster, mut client) = one().await;
+    let (cluster, mut client) = one_node().await;
     let when = || Fault::on(Opcode::Set);
     let _elsewhere = cluster.fault(when().node(NodeId::new(9)).answer(Status::Busy));
     let _other_bucket = cluster.fault(when().bucket("other").answer(Status::Busy));
@@ -240,7 +226,7 @@ async fn rules_match_by_node_bucket_and_key() {
 async fn a_seed_replays_a_run() {
     let mut runs = Vec::new();
     for _ in 0..2 {
-        let (cluster, mut client) = one().await;
+        let (cluster, mut client) = one_node().await;
         let fault = Fault::on(Opcode::Set)
             .probability(0.5)
             .seed(4711)
@@ -258,7 +244,7 @@ async fn a_seed_replays_a_run() {
 
 #[tokio::test]
 async fn a_malformed_frame_closes_its_connection_and_no_other() {
-    let (cluster, mut client) = one().await;
+    let (cluster, mut client) = one_node().await;
     let mut bad = Client::for_key(&cluster, "k").await;
     bad.send_bytes(&[0x42; 24]).await;
     let (bytes, _) = bad.receive_to_end().await;
@@ -274,7 +260,7 @@ async fn a_malformed_frame_closes_its_connection_and_no_other() {
 
 #[tokio::test]
 async fn a_slow_reader_stops_being_read_and_loses_nothing() {
-    let (_cluster, mut client) = one().await;
+    let (_cluster, mut client) = one_node().await;
     client
         .set("k", &format!("\"{}\"", "x".repeat(1_000_000)))
         .await;

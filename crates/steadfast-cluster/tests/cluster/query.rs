@@ -1,7 +1,7 @@
 //! The query service, over real sockets.
 
 use crate::support::http::{Call, HttpReply};
-use crate::support::{BUCKET, Client, cluster};
+use crate::support::{BUCKET, Client, cluster, key_on};
 use serde_json::{Value, json};
 use steadfast_cluster::script::{PlanLoss, Script};
 use steadfast_cluster::users::Rights;
@@ -408,15 +408,8 @@ async fn rows_can_be_followed_by_an_error_or_by_nothing() {
 #[tokio::test]
 async fn a_document_on_a_node_that_is_down_is_an_error_and_not_missing() {
     let cluster = with_documents().await;
-    let first = cluster.nodes()[0];
-    let key = (0..)
-        .map(|at| format!("d{at}"))
-        .find(|key| cluster.active_node(BUCKET, key.as_bytes()).unwrap() != Some(first))
-        .unwrap();
-    let down = cluster
-        .active_node(BUCKET, key.as_bytes())
-        .unwrap()
-        .unwrap();
+    let down = cluster.nodes()[1];
+    let key = key_on(&cluster, down);
     cluster.crash(down).await.unwrap();
     let body = json!({"statement": "SELECT RAW 1 FROM b USE KEYS $1", "args": [key]});
     assert_eq!(ask(&cluster, body).await.code(), 12008);

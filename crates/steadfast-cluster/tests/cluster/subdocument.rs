@@ -1,43 +1,64 @@
 //! Subdocument commands against a real socket.
 
-use crate::support::{Client, cluster};
+use crate::support::{Client, one_node};
 use bytes::BytesMut;
 use serde_json::{Value, json};
+use steadfast_cluster::TestCluster;
+use steadfast_wire::Opcode::{self, *};
+use steadfast_wire::Status::{
+    SubdocPathExists as PathExists, SubdocPathInvalid as PathInvalid,
+    SubdocPathMismatch as PathMismatch, SubdocPathNotFound as PathNotFound, Success,
+};
 use steadfast_wire::subdoc::{
     DocFlags, LookupResult, LookupSpec, MultiExtras, MutationOutcome, MutationSpec, PathFlags,
     SinglePath,
 };
-use steadfast_wire::{Encode, Entries, Frame, Opcode, Status};
+use steadfast_wire::{Encode, Entries, Frame, Status};
+
+const NONE: PathFlags = PathFlags::empty();
+const XATTR: PathFlags = PathFlags::XATTR;
+const NO_FLAGS: DocFlags = DocFlags::empty();
+
+async fn with_document(body: &str) -> (TestCluster, Client) {
+    let (cluster, mut client) = one_node().await;
+    client.set("k", body).await;
+    (cluster, client)
+}
 
 async fn lookup(
     client: &mut Client,
     key: &str,
     specs: &[(Opcode, &str, PathFlags)],
     flags: DocFlags,
-) -> Frame {
+) -> (Status, Vec<(Status, String)>) {
     let mut value = BytesMut::new();
-    for (opcode, path, path_flags) in specs {
-        LookupSpec {
-            opcode: *opcode,
-            flags: *path_flags,
-            path: path.as_bytes(),
-        }
-        .append_to(&mut value)
-        .unwrap();
+    for &(opcode, path, flags) in specs {
+        let path = path.as_bytes();
+        let spec = LookupSpec {
+            opcode,
+            flags,
+            path,
+        };
+        spec.append_to(&mut value).unwrap();
     }
-    call_multi(client, Opcode::SubdocMultiLookup, key, flags, value).await
+    let answer = call_multi(client, SubdocMultiLookup, key, flags, value).await;
+    let text = |value: &[u8]| String::from_utf8(value.to_vec()).unwrap();
+    let results = Entries::<LookupResult<'_>>::new(answer.value())
+        .map(Result::unwrap)
+        .map(|result| (result.status, text(result.value)));
+    (answer.status(), results.collect())
 }
 
-fn results(frame: &Frame) -> Vec<(Status, String)> {
-    Entries::<LookupResult<'_>>::new(frame.value())
-        .map(|result| {
-            let result = result.unwrap();
-            (
-                result.status,
-                String::from_utf8(result.value.to_vec()).unwrap(),
-            )
-        })
-        .collect()
+/// Looks up the paths of these rows in one request, and compares the result of each.
+async fn check_lookup(
+    client: &mut Client,
+    status: Status,
+    rows: &[(Opcode, &str, PathFlags, Status, &str)],
+) {
+    let specs: Vec<_> = rows.iter().map(|row| (row.0, row.1, row.2)).collect();
+    let expected = rows.iter().map(|row| (row.3, row.4.to_owned())).collect();
+    let found = lookup(client, "k", &specs, NO_FLAGS).await;
+    assert_eq!(found, (status, expected));
 }
 
 async fn mutate(
@@ -46,18 +67,18 @@ async fn mutate(
     specs: &[(Opcode, &str, &str, PathFlags)],
     flags: DocFlags,
 ) -> Frame {
-    let mut value = BytesMut::new();
-    for (opcode, path, text, path_flags) in specs {
-        MutationSpec {
-            opcode: *opcode,
-            flags: *path_flags,
-            path: path.as_bytes(),
-            value: text.as_bytes(),
-        }
-        .append_to(&mut value)
-        .unwrap();
+    let mut body = BytesMut::new();
+    for &(opcode, path, value, flags) in specs {
+        let (path, value) = (path.as_bytes(), value.as_bytes());
+        let spec = MutationSpec {
+            opcode,
+            flags,
+            path,
+            value,
+        };
+        spec.append_to(&mut body).unwrap();
     }
-    call_multi(client, Opcode::SubdocMultiMutation, key, flags, value).await
+    call_multi(client, SubdocMultiMutation, key, flags, body).await
 }
 
 async fn call_multi(
@@ -68,9 +89,8 @@ async fn call_multi(
     value: BytesMut,
 ) -> Frame {
     let expiry = None;
-    let request = client
-        .on(opcode, key)
-        .extras(MultiExtras { expiry, doc_flags });
+    let extras = MultiExtras { expiry, doc_flags };
+    let request = client.on(opcode, key).extras(extras);
     client.call(request.value(value.to_vec())).await
 }
 
@@ -78,96 +98,57 @@ async fn body(client: &mut Client, key: &str) -> Value {
     serde_json::from_slice(client.get(key).await.value()).unwrap()
 }
 
-const NONE: PathFlags = PathFlags::empty();
-const XATTR: PathFlags = PathFlags::XATTR;
-
 #[tokio::test]
-async fn a_lookup_answers_each_path_and_says_that_some_failed() {
-    let cluster = cluster(1, 0).await;
-    let mut client = Client::for_key(&cluster, "k").await;
-    client.set("k", r#"{"a":[1,2],"b":{}}"#).await;
-    let specs = [
-        (Opcode::SubdocGet, "$document.datatype", XATTR),
-        (Opcode::SubdocGet, "a[-1]", NONE),
-        (Opcode::SubdocExists, "b", NONE),
-        (Opcode::SubdocGetCount, "a", NONE),
-        (Opcode::Get, "", NONE),
+async fn a_lookup_has_a_result_for_each_path_and_says_that_some_failed() {
+    let (_cluster, mut client) = with_document(r#"{"a":[1,2],"b":{}}"#).await;
+    let found = [
+        (
+            SubdocGet,
+            "$document.datatype",
+            XATTR,
+            Success,
+            r#"["json"]"#,
+        ),
+        (SubdocGet, "a[-1]", NONE, Success, "2"),
+        (SubdocExists, "b", NONE, Success, ""),
+        (SubdocGetCount, "a", NONE, Success, "2"),
+        (Get, "", NONE, Success, r#"{"a":[1,2],"b":{}}"#),
     ];
-    let answer = lookup(&mut client, "k", &specs, DocFlags::empty()).await;
-    assert_eq!(answer.status(), Status::Success);
-    let values: Vec<String> = results(&answer)
-        .into_iter()
-        .map(|(_, value)| value)
-        .collect();
-    assert_eq!(
-        values,
-        [r#"["json"]"#, "2", "", "2", r#"{"a":[1,2],"b":{}}"#]
-    );
-    let specs = [
-        (Opcode::SubdocGet, "$nothing", XATTR),
-        (Opcode::SubdocGet, "none", NONE),
-        (Opcode::SubdocGet, "a.x", NONE),
-        (Opcode::SubdocGet, "a[", NONE),
-        (Opcode::SubdocGet, "b", NONE),
+    check_lookup(&mut client, Success, &found).await;
+    let unknown = Status::SubdocXattrUnknownVattr;
+    let some_failed = [
+        (SubdocGet, "$nothing", XATTR, unknown, ""),
+        (SubdocGet, "none", NONE, PathNotFound, ""),
+        (SubdocGet, "a.x", NONE, PathMismatch, ""),
+        (SubdocGet, "a[", NONE, PathInvalid, ""),
+        (SubdocGet, "b", NONE, Success, "{}"),
     ];
-    let answer = lookup(&mut client, "k", &specs, DocFlags::empty()).await;
-    assert_eq!(answer.status(), Status::SubdocMultiPathFailure);
-    let statuses: Vec<Status> = results(&answer)
-        .into_iter()
-        .map(|(status, _)| status)
-        .collect();
-    assert_eq!(
-        statuses,
-        [
-            Status::SubdocXattrUnknownVattr,
-            Status::SubdocPathNotFound,
-            Status::SubdocPathMismatch,
-            Status::SubdocPathInvalid,
-            Status::Success
-        ]
-    );
-    let missing = lookup(&mut client, "none", &specs, DocFlags::empty()).await;
-    assert_eq!(missing.status(), Status::KeyNotFound);
-    let empty = lookup(&mut client, "k", &[], DocFlags::empty()).await;
-    assert_eq!(empty.status(), Status::SubdocInvalidCombo);
-    let wrong = lookup(
-        &mut client,
-        "k",
-        &[(Opcode::Touch, "a", NONE)],
-        DocFlags::empty(),
-    )
-    .await;
-    assert_eq!(wrong.status(), Status::SubdocInvalidCombo);
+    check_lookup(&mut client, Status::SubdocMultiPathFailure, &some_failed).await;
+    let a = (SubdocGet, "a", NONE);
+    for (key, specs, status) in [
+        ("none", &[a][..], Status::KeyNotFound),
+        ("k", &[], Status::SubdocInvalidCombo),
+        ("k", &[(Touch, "a", NONE)], Status::SubdocInvalidCombo),
+    ] {
+        assert_eq!(lookup(&mut client, key, specs, NO_FLAGS).await.0, status);
+    }
     client.set("k", "no json").await;
-    let raw = lookup(
-        &mut client,
-        "k",
-        &[(Opcode::SubdocGet, "a", NONE)],
-        DocFlags::empty(),
-    )
-    .await;
-    assert_eq!(results(&raw)[0].0, Status::SubdocDocNotJson);
+    let (_, raw) = lookup(&mut client, "k", &[a], NO_FLAGS).await;
+    assert_eq!(raw[0].0, Status::SubdocDocNotJson);
 }
 
 #[tokio::test]
 async fn mutations_happen_together_or_not_at_all() {
-    let cluster = cluster(1, 0).await;
-    let mut client = Client::for_key(&cluster, "k").await;
-    client.set("k", r#"{"n":1,"l":[]}"#).await;
+    let (_cluster, mut client) = with_document(r#"{"n":1,"l":[]}"#).await;
     let specs = [
-        (Opcode::SubdocDictUpsert, "x", "\"y\"", NONE),
-        (Opcode::SubdocCounter, "n", "41", NONE),
-        (Opcode::SubdocArrayPushLast, "l", "1,2", NONE),
-        (Opcode::SubdocArrayAddUnique, "l", "3", NONE),
-        (
-            Opcode::SubdocDictAdd,
-            "d.e.f",
-            "true",
-            PathFlags::CREATE_PARENTS,
-        ),
+        (SubdocDictUpsert, "x", "\"y\"", NONE),
+        (SubdocCounter, "n", "41", NONE),
+        (SubdocArrayPushLast, "l", "1,2", NONE),
+        (SubdocArrayAddUnique, "l", "3", NONE),
+        (SubdocDictAdd, "d.e.f", "true", PathFlags::CREATE_PARENTS),
     ];
-    let answer = mutate(&mut client, "k", &specs, DocFlags::empty()).await;
-    assert_eq!(answer.status(), Status::Success);
+    let answer = mutate(&mut client, "k", &specs, NO_FLAGS).await;
+    assert_eq!(answer.status(), Success);
     let Some(MutationOutcome::Done(mut done)) =
         MutationOutcome::decode(answer.status(), answer.value()).unwrap()
     else {
@@ -180,129 +161,97 @@ async fn mutations_happen_together_or_not_at_all() {
     assert_eq!(body(&mut client, "k").await, expected);
 
     let specs = [
-        (Opcode::SubdocDelete, "x", "", NONE),
-        (Opcode::SubdocReplace, "none", "1", NONE),
+        (SubdocDelete, "x", "", NONE),
+        (SubdocReplace, "none", "1", NONE),
     ];
-    let answer = mutate(&mut client, "k", &specs, DocFlags::empty()).await;
+    let answer = mutate(&mut client, "k", &specs, NO_FLAGS).await;
     assert_eq!(answer.status(), Status::SubdocMultiPathFailure);
-    assert_eq!(
-        answer.value(),
-        MutationOutcome::failure_body(1, Status::SubdocPathNotFound)
-    );
+    let failure = MutationOutcome::failure_body(1, PathNotFound);
+    assert_eq!(answer.value(), failure);
     assert_eq!(body(&mut client, "k").await, expected);
 }
 
 #[tokio::test]
 async fn documents_are_created_added_and_refused_as_the_flags_say() {
-    let cluster = cluster(1, 0).await;
-    let mut client = Client::for_key(&cluster, "k").await;
-    let add = [(Opcode::SubdocDictAdd, "a", "1", NONE)];
-    let missing = mutate(&mut client, "k", &add, DocFlags::empty()).await;
-    assert_eq!(missing.status(), Status::KeyNotFound);
-    let created = mutate(&mut client, "k", &add, DocFlags::UPSERT).await;
-    assert_eq!(created.status(), Status::Success);
-    let exists = mutate(&mut client, "k", &add, DocFlags::INSERT).await;
-    assert_eq!(exists.status(), Status::KeyExists);
-    let both = mutate(&mut client, "k", &add, DocFlags::UPSERT | DocFlags::INSERT).await;
-    assert_eq!(both.status(), Status::InvalidArguments);
+    let (_cluster, mut client) = one_node().await;
+    let add = [(SubdocDictAdd, "a", "1", NONE)];
+    let both = DocFlags::UPSERT | DocFlags::INSERT;
+    for (flags, status) in [
+        (NO_FLAGS, Status::KeyNotFound),
+        (DocFlags::UPSERT, Success),
+        (DocFlags::INSERT, Status::KeyExists),
+        (both, Status::InvalidArguments),
+    ] {
+        let answer = mutate(&mut client, "k", &add, flags).await;
+        assert_eq!(answer.status(), status, "{flags:?}");
+    }
     let twice = mutate(&mut client, "k", &add, DocFlags::UPSERT).await;
-    assert_eq!(
-        twice.value(),
-        MutationOutcome::failure_body(0, Status::SubdocPathExists)
-    );
-    let array = [(Opcode::SubdocArrayPushLast, "", "1", NONE)];
+    let failure = MutationOutcome::failure_body(0, PathExists);
+    assert_eq!(twice.value(), failure);
+    let array = [(SubdocArrayPushLast, "", "1", NONE)];
     mutate(&mut client, "l", &array, DocFlags::INSERT).await;
     assert_eq!(body(&mut client, "l").await, json!([1]));
 }
 
 #[tokio::test]
 async fn xattrs_live_beside_the_body_and_macros_are_filled_in() {
-    let cluster = cluster(1, 0).await;
-    let mut client = Client::for_key(&cluster, "k").await;
-    client.set("k", "{}").await;
+    let (_cluster, mut client) = with_document("{}").await;
+    let (with_parents, with_macros) = (PathFlags::CREATE_PARENTS, PathFlags::EXPAND_MACROS);
+    let cas_macro = "\"${Mutation.CAS}\"";
     let specs = [
-        (
-            Opcode::SubdocDictUpsert,
-            "meta.by",
-            "\"me\"",
-            XATTR | PathFlags::CREATE_PARENTS,
-        ),
-        (
-            Opcode::SubdocDictUpsert,
-            "_sys",
-            "\"${Mutation.CAS}\"",
-            XATTR | PathFlags::EXPAND_MACROS,
-        ),
-        (Opcode::SubdocDictUpsert, "a", "1", NONE),
+        (SubdocDictUpsert, "meta.by", "\"me\"", XATTR | with_parents),
+        (SubdocDictUpsert, "_sys", cas_macro, XATTR | with_macros),
+        (SubdocDictUpsert, "a", "1", NONE),
     ];
-    let answer = mutate(&mut client, "k", &specs, DocFlags::empty()).await;
-    assert_eq!(answer.status(), Status::Success);
+    let answer = mutate(&mut client, "k", &specs, NO_FLAGS).await;
+    assert_eq!(answer.status(), Success);
     assert_eq!(body(&mut client, "k").await, json!({"a": 1}));
-    let read = [
-        (Opcode::SubdocGet, "meta.by", XATTR),
-        (Opcode::SubdocGet, "_sys", XATTR),
+    let cas = format!("\"{:#018x}\"", answer.header().cas.swap_bytes());
+    let rows = [
+        (SubdocGet, "meta.by", XATTR, Success, "\"me\""),
+        (SubdocGet, "_sys", XATTR, Success, &cas),
     ];
-    let found = results(&lookup(&mut client, "k", &read, DocFlags::empty()).await);
-    assert_eq!(found[0].1, "\"me\"");
-    assert_eq!(
-        found[1].1,
-        format!("\"{:#018x}\"", answer.header().cas.swap_bytes())
-    );
-
+    check_lookup(&mut client, Success, &rows).await;
     client.set("k", "{\"new\":true}").await;
-    let kept = lookup(&mut client, "k", &read, DocFlags::empty()).await;
-    assert_eq!(kept.status(), Status::Success, "a store keeps the xattrs");
+    let read = rows.map(|row| (row.0, row.1, row.2));
+    let (kept, _) = lookup(&mut client, "k", &read, NO_FLAGS).await;
+    assert_eq!(kept, Success, "a store keeps the xattrs");
 
     client.remove("k", 0).await;
-    let gone = lookup(&mut client, "k", &read, DocFlags::empty()).await;
-    assert_eq!(gone.status(), Status::KeyNotFound);
-    let tombstone = lookup(&mut client, "k", &read, DocFlags::ACCESS_DELETED).await;
-    assert_eq!(tombstone.status(), Status::SubdocMultiPathFailureDeleted);
-    let statuses: Vec<Status> = results(&tombstone)
-        .into_iter()
-        .map(|(status, _)| status)
-        .collect();
-    assert_eq!(statuses, [Status::SubdocPathNotFound, Status::Success]);
+    let (gone, _) = lookup(&mut client, "k", &read, NO_FLAGS).await;
+    assert_eq!(gone, Status::KeyNotFound);
+    let (status, parts) = lookup(&mut client, "k", &read, DocFlags::ACCESS_DELETED).await;
+    assert_eq!(status, Status::SubdocMultiPathFailureDeleted);
+    assert_eq!((parts[0].0, parts[1].0), (PathNotFound, Success));
 
-    let read_only = [(Opcode::SubdocDictUpsert, "$document.x", "1", XATTR)];
+    let read_only = [(SubdocDictUpsert, "$document.x", "1", XATTR)];
     client.set("k", "{}").await;
-    let refused = mutate(&mut client, "k", &read_only, DocFlags::empty()).await;
-    assert_eq!(
-        refused.value(),
-        MutationOutcome::failure_body(0, Status::SubdocXattrCannotModifyVattr)
-    );
+    let refused = mutate(&mut client, "k", &read_only, NO_FLAGS).await;
+    let failure = MutationOutcome::failure_body(0, Status::SubdocXattrCannotModifyVattr);
+    assert_eq!(refused.value(), failure);
     let order = [
-        (Opcode::SubdocDictUpsert, "a", "1", NONE),
-        (Opcode::SubdocDictUpsert, "x", "1", XATTR),
+        (SubdocDictUpsert, "a", "1", NONE),
+        (SubdocDictUpsert, "x", "1", XATTR),
     ];
-    let refused = mutate(&mut client, "k", &order, DocFlags::empty()).await;
+    let refused = mutate(&mut client, "k", &order, NO_FLAGS).await;
     assert_eq!(refused.status(), Status::SubdocInvalidXattrOrder);
 }
 
 #[tokio::test]
 async fn tombstones_are_created_and_revived() {
-    let cluster = cluster(1, 0).await;
-    let mut client = Client::for_key(&cluster, "k").await;
-    let staged = [(Opcode::SubdocDictUpsert, "_txn", "1", XATTR)];
+    let (_cluster, mut client) = one_node().await;
+    let staged = [(SubdocDictUpsert, "_txn", "1", XATTR)];
     let flags = DocFlags::INSERT | DocFlags::ACCESS_DELETED | DocFlags::CREATE_AS_DELETED;
-    assert!(
-        mutate(&mut client, "k", &staged, flags)
-            .await
-            .status()
-            .is_success()
-    );
+    let created = mutate(&mut client, "k", &staged, flags).await;
+    assert!(created.status().is_success());
     assert_eq!(client.get("k").await.status(), Status::KeyNotFound);
     let revive = [
-        (Opcode::SubdocDelete, "_txn", "", XATTR),
-        (Opcode::Set, "", "{\"v\":1}", NONE),
+        (SubdocDelete, "_txn", "", XATTR),
+        (Set, "", "{\"v\":1}", NONE),
     ];
     let flags = DocFlags::ACCESS_DELETED | DocFlags::REVIVE;
-    assert!(
-        mutate(&mut client, "k", &revive, flags)
-            .await
-            .status()
-            .is_success()
-    );
+    let revived = mutate(&mut client, "k", &revive, flags).await;
+    assert!(revived.status().is_success());
     assert_eq!(body(&mut client, "k").await, json!({"v": 1}));
     let again = mutate(&mut client, "k", &revive, flags).await;
     assert_eq!(again.status(), Status::SubdocCanOnlyReviveDeletedDocuments);
@@ -310,129 +259,44 @@ async fn tombstones_are_created_and_revived() {
 
 #[tokio::test]
 async fn single_paths_answer_with_the_status_of_their_path() {
-    let cluster = cluster(1, 0).await;
-    let mut client = Client::for_key(&cluster, "k").await;
-    client.set("k", r#"{"n":1,"l":[2],"s":"x"}"#).await;
-    let cases = [
-        (Opcode::SubdocGet, "l[0]", "", Status::Success, "2"),
-        (
-            Opcode::SubdocGet,
-            "none",
-            "",
-            Status::SubdocPathNotFound,
-            "",
-        ),
-        (Opcode::SubdocExists, "n", "", Status::Success, ""),
-        (
-            Opcode::SubdocExists,
-            "n.x",
-            "",
-            Status::SubdocPathMismatch,
-            "",
-        ),
-        (Opcode::SubdocGetCount, "l", "", Status::Success, "1"),
-        (
-            Opcode::SubdocGetCount,
-            "n",
-            "",
-            Status::SubdocPathMismatch,
-            "",
-        ),
-        (
-            Opcode::SubdocDictAdd,
-            "n",
-            "2",
-            Status::SubdocPathExists,
-            "",
-        ),
-        (Opcode::SubdocDictAdd, "m", "2", Status::Success, ""),
-        (
-            Opcode::SubdocDictUpsert,
-            "m",
-            "no json",
-            Status::SubdocValueCannotInsert,
-            "",
-        ),
-        (Opcode::SubdocDictUpsert, "m", "3", Status::Success, ""),
-        (Opcode::SubdocDelete, "m", "", Status::Success, ""),
-        (
-            Opcode::SubdocDelete,
-            "m",
-            "",
-            Status::SubdocPathNotFound,
-            "",
-        ),
-        (Opcode::SubdocReplace, "n", "5", Status::Success, ""),
-        (
-            Opcode::SubdocReplace,
-            "",
-            "5",
-            Status::SubdocPathInvalid,
-            "",
-        ),
-        (Opcode::SubdocArrayPushLast, "l", "3", Status::Success, ""),
-        (Opcode::SubdocArrayPushFirst, "l", "1", Status::Success, ""),
-        (
-            Opcode::SubdocArrayPushFirst,
-            "n",
-            "1",
-            Status::SubdocPathMismatch,
-            "",
-        ),
-        (Opcode::SubdocArrayInsert, "l[1]", "9", Status::Success, ""),
-        (
-            Opcode::SubdocArrayInsert,
-            "l[9]",
-            "9",
-            Status::SubdocPathNotFound,
-            "",
-        ),
-        (
-            Opcode::SubdocArrayAddUnique,
-            "l",
-            "9",
-            Status::SubdocPathExists,
-            "",
-        ),
-        (Opcode::SubdocArrayAddUnique, "l", "10", Status::Success, ""),
-        (Opcode::SubdocCounter, "n", "-1", Status::Success, "4"),
-        (
-            Opcode::SubdocCounter,
-            "n",
-            "0",
-            Status::SubdocDeltaInvalid,
-            "",
-        ),
-        (
-            Opcode::SubdocCounter,
-            "s",
-            "1",
-            Status::SubdocPathMismatch,
-            "",
-        ),
-    ];
-    for (opcode, path, value, status, answered) in cases {
+    let (_cluster, mut client) = with_document(r#"{"n":1,"l":[2],"s":"x"}"#).await;
+    let not_json = Status::SubdocValueCannotInsert;
+    for (opcode, path, value, status, answered) in [
+        (SubdocGet, "l[0]", "", Success, "2"),
+        (SubdocGet, "none", "", PathNotFound, ""),
+        (SubdocExists, "n", "", Success, ""),
+        (SubdocExists, "n.x", "", PathMismatch, ""),
+        (SubdocGetCount, "l", "", Success, "1"),
+        (SubdocGetCount, "n", "", PathMismatch, ""),
+        (SubdocDictAdd, "n", "2", PathExists, ""),
+        (SubdocDictAdd, "m", "2", Success, ""),
+        (SubdocDictUpsert, "m", "no json", not_json, ""),
+        (SubdocDictUpsert, "m", "3", Success, ""),
+        (SubdocDelete, "m", "", Success, ""),
+        (SubdocDelete, "m", "", PathNotFound, ""),
+        (SubdocReplace, "n", "5", Success, ""),
+        (SubdocReplace, "", "5", PathInvalid, ""),
+        (SubdocArrayPushLast, "l", "3", Success, ""),
+        (SubdocArrayPushFirst, "l", "1", Success, ""),
+        (SubdocArrayPushFirst, "n", "1", PathMismatch, ""),
+        (SubdocArrayInsert, "l[1]", "9", Success, ""),
+        (SubdocArrayInsert, "l[9]", "9", PathNotFound, ""),
+        (SubdocArrayAddUnique, "l", "9", PathExists, ""),
+        (SubdocArrayAddUnique, "l", "10", Success, ""),
+        (SubdocCounter, "n", "-1", Success, "4"),
+        (SubdocCounter, "n", "0", Status::SubdocDeltaInvalid, ""),
+        (SubdocCounter, "s", "1", PathMismatch, ""),
+    ] {
         let single = SinglePath::mutation(path.as_bytes(), value.as_bytes());
-        let request = client
-            .on(opcode, "k")
-            .extras(single.extras())
-            .value(single.body());
-        let answer = client.call(request).await;
-        assert_eq!(answer.status(), status, "{opcode} {path} {value}");
-        assert_eq!(
-            answer.value(),
-            answered.as_bytes(),
-            "{opcode} {path} {value}"
-        );
+        let request = client.on(opcode, "k").extras(single.extras());
+        let answer = client.call(request.value(single.body())).await;
+        let found = (answer.status(), answer.value());
+        let expected = (status, answered.as_bytes());
+        assert_eq!(found, expected, "{opcode} {path} {value}");
     }
     let expected = json!({"n": 4, "l": [1, 9, 2, 3, 10], "s": "x"});
     assert_eq!(body(&mut client, "k").await, expected);
-    let malformed = client
-        .on(Opcode::SubdocGet, "k")
-        .extras([0, 9, 0])
-        .value("short");
-    assert_eq!(
-        client.call(malformed).await.status(),
-        Status::InvalidArguments
-    );
+    let malformed = client.on(SubdocGet, "k").extras([0, 9, 0]).value("short");
+    let status = client.call(malformed).await.status();
+    assert_eq!(status, Status::InvalidArguments);
 }

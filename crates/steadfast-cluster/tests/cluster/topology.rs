@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::support::{BUCKET, Client, USUAL, VBUCKETS, active_and_other, builder, cluster};
+use crate::support::{BUCKET, Client, USUAL, VBUCKETS, active_and_other, builder, cluster, key_on};
 use steadfast_cluster::topology::{Hold, Pace};
 use steadfast_cluster::{BucketSettings, ClusterError, NodeId, Service, TestCluster};
 use steadfast_wire::config::ClusterConfig;
-use steadfast_wire::extras::StoreExtras;
 use steadfast_wire::{FrameBuilder, Opcode, Status};
 use tokio::task::JoinHandle;
 
@@ -42,13 +41,7 @@ impl Router {
                 self.clients.insert(node, client);
             }
             let client = self.clients.get_mut(&node).unwrap();
-            let extras = StoreExtras {
-                flags: 0,
-                expiry: 0,
-            };
-            client
-                .send(client.on(Opcode::Set, key).extras(extras).value(value))
-                .await;
+            client.send(client.storing(Opcode::Set, key, value)).await;
             match client.receive().await.map(|answer| answer.status()) {
                 Some(Status::Success) => return redirected,
                 Some(Status::NotMyVbucket) => redirected += 1,
@@ -107,13 +100,7 @@ async fn a_rebalance_shows_where_it_goes_moves_step_by_step_and_loses_no_acknowl
     let (node, mut rebalance) = cluster.begin_rebalance_in().await.unwrap();
     let planned = map_of(&mut client).await;
     assert_eq!(planned.nodes.len(), 3);
-    let forward = planned
-        .bucket
-        .as_ref()
-        .unwrap()
-        .forward_vbuckets
-        .clone()
-        .unwrap();
+    let forward = planned.bucket.unwrap().forward_vbuckets.unwrap();
     let mut versions = vec![before.version, planned.version];
     while rebalance.remaining() > 0 {
         rebalance.step(4);
@@ -162,10 +149,7 @@ async fn a_node_that_left_says_not_mine_for_a_while_and_is_gone() {
     let leaving = NodeId::new(1);
     let mut client = Client::ready(&cluster, leaving, USUAL).await;
     let address = cluster.addresses(Service::KeyValue)[1].clone();
-    let key = (0..)
-        .map(|number| format!("k{number}"))
-        .find(|key| cluster.active_node(BUCKET, key.as_bytes()).unwrap() == Some(leaving))
-        .unwrap();
+    let key = key_on(&cluster, leaving);
     assert_eq!(client.set(&key, "1").await.status(), Status::Success);
     let rebalance = cluster.begin_rebalance_out(leaving).await.unwrap();
     let finishing = tokio::spawn(rebalance.finish());
@@ -194,15 +178,14 @@ async fn a_rebalance_that_is_dropped_stops_where_it_is() {
     let mut client = Client::ready(&cluster, node, USUAL).await;
     let bucket = map_of(&mut client).await.bucket.unwrap();
     assert!(bucket.forward_vbuckets.is_none());
-    let moved = (0..VBUCKETS)
-        .filter(|id| cluster_active(&cluster, *id) == node)
-        .count();
-    assert_eq!(moved, 3);
+    let moved = || {
+        let ids = 0..VBUCKETS;
+        ids.filter(|id| cluster_active(&cluster, *id) == node)
+            .count()
+    };
+    assert_eq!(moved(), 3);
     cluster.rebalance().await.unwrap();
-    let moved = (0..VBUCKETS)
-        .filter(|id| cluster_active(&cluster, *id) == node)
-        .count();
-    assert_eq!(moved, usize::from(VBUCKETS) / 2);
+    assert_eq!(moved(), usize::from(VBUCKETS) / 2);
 }
 
 #[tokio::test]
@@ -263,7 +246,7 @@ async fn without_replicas_a_failover_leaves_nobody_and_a_rebalance_begins_anew()
 #[tokio::test]
 async fn a_crash_cuts_everybody_off_and_a_restart_has_the_data() {
     let cluster = cluster(2, 1).await;
-    let active = cluster.active_node(BUCKET, b"k").unwrap().unwrap();
+    let (active, other) = active_and_other(&cluster, "k");
     let mut client = Client::for_key(&cluster, "k").await;
     client.set("k", "1").await;
     let address = cluster.addresses(Service::KeyValue)[active.index()].clone();
@@ -275,15 +258,7 @@ async fn a_crash_cuts_everybody_off_and_a_restart_has_the_data() {
         "not while a node is down"
     );
 
-    let other = cluster
-        .nodes()
-        .into_iter()
-        .find(|node| *node != active)
-        .unwrap();
-    let on_other = (0..)
-        .map(|number| format!("k{number}"))
-        .find(|key| cluster.active_node(BUCKET, key.as_bytes()).unwrap() == Some(other))
-        .unwrap();
+    let on_other = key_on(&cluster, other);
     let mut survivor = Client::ready(&cluster, other, USUAL).await;
     assert_eq!(survivor.set(&on_other, "2").await.status(), Status::Success);
 
@@ -330,36 +305,26 @@ async fn a_crashed_replica_leaves_durable_writes_ambiguous_until_it_is_failed_ov
     let (_, replica) = active_and_other(&cluster, "k");
     let mut client = Client::for_key(&cluster, "k").await;
     let durable = |client: &Client| {
-        client
-            .on(Opcode::Set, "k")
-            .framing(RequestFrameInfo::Durability(Durability {
-                level: DurabilityLevel::Majority,
-                timeout: DurabilityTimeout::from_millis(20),
-            }))
-            .extras(StoreExtras {
-                flags: 0,
-                expiry: 0,
-            })
-            .value("1")
+        let durability = RequestFrameInfo::Durability(Durability {
+            level: DurabilityLevel::Majority,
+            timeout: DurabilityTimeout::from_millis(20),
+        });
+        let request = client.storing(Opcode::Set, "k", "1");
+        request.framing(durability)
     };
     cluster.crash(replica).await.unwrap();
-    assert_eq!(
-        client.call(durable(&client)).await.status(),
-        Status::SyncWriteAmbiguous
-    );
+    let crashed = client.status(durable(&client)).await;
+    assert_eq!(crashed, Status::SyncWriteAmbiguous);
     cluster.fail_over(replica).await.unwrap();
-    assert_eq!(
-        client.call(durable(&client)).await.status(),
-        Status::DurabilityImpossible
-    );
+    let failed_over = client.status(durable(&client)).await;
+    assert_eq!(failed_over, Status::DurabilityImpossible);
 }
 
-/// The sentence with which something was refused.
+/// The message of the error.
 #[track_caller]
 fn refused<T: std::fmt::Debug>(result: Result<T, ClusterError>) -> String {
-    result
-        .expect_err("this makes no sense at this time")
-        .to_string()
+    let error = result.expect_err("the cluster's state does not allow it");
+    error.to_string()
 }
 
 #[tokio::test]
@@ -386,19 +351,13 @@ async fn what_comes_at_the_wrong_time_is_refused_with_a_sentence_and_changes_not
     assert_eq!(cluster.nodes(), [first, second, third]);
 
     // Twice, or the other way round.
-    assert_eq!(
-        refused(cluster.restart(first).await),
-        "node 0 is up already"
-    );
-    assert_eq!(
-        refused(cluster.recover(first).await),
-        "node 0 was not failed over"
-    );
+    let up = "node 0 is up already";
+    assert_eq!(refused(cluster.restart(first).await), up);
+    let member = "node 0 was not failed over";
+    assert_eq!(refused(cluster.recover(first).await), member);
     cluster.crash(third).await.unwrap();
-    assert_eq!(
-        refused(cluster.crash(third).await),
-        "node 2 is down already"
-    );
+    let crashed = "node 2 is down already";
+    assert_eq!(refused(cluster.crash(third).await), crashed);
     let down = "node 2 is down: restart it or fail it over first";
     assert_eq!(refused(cluster.rebalance().await), down);
     assert_eq!(refused(cluster.rebalance_in().await), down);
@@ -408,10 +367,7 @@ async fn what_comes_at_the_wrong_time_is_refused_with_a_sentence_and_changes_not
     assert_eq!(refused(cluster.fail_over(third).await), stranger);
     assert_eq!(refused(cluster.restart(third).await), stranger);
     assert_eq!(refused(cluster.rebalance_out(third).await), stranger);
-    assert_eq!(
-        refused(cluster.crash(third).await),
-        "node 2 is down already"
-    );
+    assert_eq!(refused(cluster.crash(third).await), crashed);
     cluster.recover(third).await.unwrap();
     cluster.rebalance().await.unwrap();
 

@@ -43,6 +43,13 @@ pub async fn cluster(nodes: usize, replicas: usize) -> TestCluster {
     builder(nodes, replicas).start().await.unwrap()
 }
 
+/// A cluster of one node, and a client that is ready.
+pub async fn one_node() -> (TestCluster, Client) {
+    let cluster = cluster(1, 0).await;
+    let client = Client::for_key(&cluster, "k").await;
+    (cluster, client)
+}
+
 pub fn builder(nodes: usize, replicas: usize) -> TestClusterBuilder {
     TestCluster::builder()
         .nodes(nodes)
@@ -60,6 +67,14 @@ pub fn active_and_other(cluster: &TestCluster, key: &str) -> (NodeId, NodeId) {
     let active = active.unwrap().unwrap();
     let other = cluster.nodes().into_iter().find(|node| *node != active);
     (active, other.unwrap())
+}
+
+/// A key that this node serves.
+pub fn key_on(cluster: &TestCluster, node: NodeId) -> String {
+    (0..)
+        .map(|number| format!("k{number}"))
+        .find(|key| cluster.active_node(BUCKET, key.as_bytes()).unwrap() == Some(node))
+        .unwrap()
 }
 
 /// A connection to one node.
@@ -162,7 +177,15 @@ impl Client {
         answer
     }
 
-    /// Sends a request and says its opaque.
+    /// Sends a request and returns the status of its answer.
+    pub async fn status<F: Encode, E: Encode, K: Encode, V: Encode>(
+        &mut self,
+        request: FrameBuilder<F, E, K, V>,
+    ) -> Status {
+        self.call(request).await.status()
+    }
+
+    /// Sends a request and returns its opaque.
     pub async fn send<F: Encode, E: Encode, K: Encode, V: Encode>(
         &mut self,
         request: FrameBuilder<F, E, K, V>,
@@ -287,13 +310,20 @@ impl Client {
         self.call(self.on(Opcode::Get, key)).await
     }
 
+    /// A store of this value, with the flags 7 and without an expiry.
+    pub fn storing<'a>(
+        &self,
+        opcode: Opcode,
+        key: &'a str,
+        value: &'a str,
+    ) -> FrameBuilder<(), StoreExtras, DocumentKey<'a>, &'a str> {
+        let (flags, expiry) = (7, 0);
+        let request = self.on(opcode, key);
+        request.extras(StoreExtras { flags, expiry }).value(value)
+    }
+
     pub async fn store(&mut self, opcode: Opcode, key: &str, value: &str, cas: u64) -> Frame {
-        let extras = StoreExtras {
-            flags: 7,
-            expiry: 0,
-        };
-        self.call(self.on(opcode, key).extras(extras).cas(cas).value(value))
-            .await
+        self.call(self.storing(opcode, key, value).cas(cas)).await
     }
 
     pub async fn set(&mut self, key: &str, value: &str) -> Frame {
