@@ -3,21 +3,21 @@
 use std::time::{Duration, Instant};
 
 /// In how many steps the oldest outcomes are forgotten.
-const SLOTS: usize = 10;
+const SLICES: usize = 10;
 
 /// How many outcomes there were in the last while, to a tenth of it.
 #[derive(Debug)]
 pub(super) struct Window {
-    /// The length of one slot.
+    /// The length of one slice.
     step: Duration,
-    slots: [Slot; SLOTS],
+    slices: [TimeSlice; SLICES],
     current: usize,
-    /// When the current slot began; nothing before the first outcome.
+    /// When the current slice began; nothing before the first outcome.
     began: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Slot {
+struct TimeSlice {
     all: u64,
     failed: u64,
 }
@@ -26,8 +26,8 @@ impl Window {
     pub(super) fn new(length: Duration) -> Self {
         Self {
             // Nothing divides by it, but without a length time would stand still.
-            step: (length / SLOTS as u32).max(Duration::from_nanos(1)),
-            slots: [Slot::default(); SLOTS],
+            step: (length / SLICES as u32).max(Duration::from_nanos(1)),
+            slices: [TimeSlice::default(); SLICES],
             current: 0,
             began: None,
         }
@@ -36,15 +36,15 @@ impl Window {
     /// Counts an outcome.
     pub(super) fn count(&mut self, now: Instant, failed: bool) {
         self.advance(now);
-        let slot = &mut self.slots[self.current];
-        slot.all += 1;
-        slot.failed += u64::from(failed);
+        let slice = &mut self.slices[self.current];
+        slice.all += 1;
+        slice.failed += u64::from(failed);
     }
 
     /// How many there were, and how many of them failed, as of the last count.
     pub(super) fn counts(&self) -> (u64, u64) {
-        self.slots.iter().fold((0, 0), |(all, failed), slot| {
-            (all + slot.all, failed + slot.failed)
+        self.slices.iter().fold((0, 0), |(all, failed), slice| {
+            (all + slice.all, failed + slice.failed)
         })
     }
 
@@ -56,9 +56,9 @@ impl Window {
             return;
         }
         let steps = passed.as_nanos() / self.step.as_nanos();
-        for _ in 0..steps.min(SLOTS as u128) {
-            self.current = (self.current + 1) % SLOTS;
-            self.slots[self.current] = Slot::default();
+        for _ in 0..steps.min(SLICES as u128) {
+            self.current = (self.current + 1) % SLICES;
+            self.slices[self.current] = TimeSlice::default();
         }
         let rest = passed.as_nanos() % self.step.as_nanos();
         let rest = Duration::from_nanos(u64::try_from(rest).unwrap_or(u64::MAX));

@@ -2,17 +2,15 @@
 
 use bytes::Bytes;
 
-use super::options::{awaitable, cas_option, common_options, durability_option};
+use super::options::operation;
 use super::{Collection, MutationResult};
-use crate::error::Result;
 use crate::kv::operation::KvOperation;
 use crate::kv::request::{KvRequest, Value};
 
-/// Appends or prepends bytes; see [`Collection::append`] and
-/// [`Collection::prepend`].
-#[must_use = "nothing happens until it is awaited"]
-pub struct Concatenate<'a> {
-    request: KvRequest<'a>,
+operation! {
+    /// Appends or prepends bytes; see [`Collection::append`] and
+    /// [`Collection::prepend`].
+    Concatenate {} + durability + cas => MutationResult
 }
 
 impl Collection {
@@ -46,21 +44,11 @@ impl Collection {
     }
 }
 
-common_options!(Concatenate);
-durability_option!(Concatenate);
-cas_option!(Concatenate);
-awaitable!(Concatenate => MutationResult);
-
 impl<'a> Concatenate<'a> {
     fn new(on: &'a Collection, operation: KvOperation, id: &'a str, bytes: Bytes) -> Self {
         let mut request = KvRequest::new(on, operation, id);
         request.value = Value::Shared(bytes);
         request.compressible = true;
         Self { request }
-    }
-
-    async fn run(self) -> Result<MutationResult> {
-        let response = self.request.execute().await?;
-        Ok(MutationResult::read(&response, &self.request.bucket.name))
     }
 }

@@ -2,19 +2,16 @@
 
 use steadfast_wire::extras::{self, CounterValue};
 
-use super::options::{awaitable, common_options, durability_option, expiry_option};
+use super::options::operation;
 use super::{Collection, Expiry, MutationResult, MutationToken};
 use crate::error::Result;
 use crate::kv::operation::KvOperation;
-use crate::kv::request::KvRequest;
+use crate::kv::request::{KvRequest, KvResponse};
 
-/// Changes a counter; see [`Collection::increment`] and [`Collection::decrement`].
-#[must_use = "nothing happens until it is awaited"]
-pub struct Count<'a> {
-    request: KvRequest<'a>,
-    delta: u64,
-    initial: Option<u64>,
-    expiry: Expiry,
+operation! {
+    /// Changes a counter; see [`Collection::increment`] and [`Collection::decrement`].
+    Count { delta: u64, initial: Option<u64>, expiry: Expiry }
+    + durability + expiry => CounterResult, prepare
 }
 
 /// The new value of a counter.
@@ -60,11 +57,6 @@ impl Collection {
     }
 }
 
-common_options!(Count);
-durability_option!(Count);
-expiry_option!(Count);
-awaitable!(Count => CounterResult);
-
 impl<'a> Count<'a> {
     fn new(on: &'a Collection, operation: KvOperation, id: &'a str) -> Self {
         Self {
@@ -88,7 +80,7 @@ impl<'a> Count<'a> {
         self
     }
 
-    async fn run(mut self) -> Result<CounterResult> {
+    fn prepare(&mut self) -> Result<()> {
         let expiry = match self.initial {
             Some(_) => self.expiry.encode(&self.request)?,
             None if self.expiry.is_never() => extras::CounterExtras::DO_NOT_CREATE,
@@ -103,17 +95,20 @@ impl<'a> Count<'a> {
             expiry,
         };
         self.request.extras = counter.to_bytes()[..].into();
-        let response = self.request.execute().await?;
-        let value =
-            CounterValue::decode(&response.value()?).map_err(|error| response.unreadable(error))?;
-        Ok(CounterResult {
-            value: value.value,
-            mutation: MutationResult::read(&response, &self.request.bucket.name),
-        })
+        Ok(())
     }
 }
 
 impl CounterResult {
+    fn read(response: &KvResponse<'_>) -> Result<Self> {
+        let value =
+            CounterValue::decode(&response.value()?).map_err(|error| response.unreadable(error))?;
+        Ok(Self {
+            value: value.value,
+            mutation: MutationResult::read(response)?,
+        })
+    }
+
     /// The new value.
     pub fn value(&self) -> u64 {
         self.value

@@ -4,15 +4,14 @@ use steadfast_wire::Entries;
 use steadfast_wire::observe::{KeyState, ObserveResult};
 
 use super::Collection;
-use super::options::{awaitable, common_options};
+use super::options::operation;
 use crate::error::Result;
 use crate::kv::operation::KvOperation;
-use crate::kv::request::{KeyPlace, KvRequest};
+use crate::kv::request::{KeyPlace, KvRequest, KvResponse};
 
-/// Checks whether a document exists; see [`Collection::exists`].
-#[must_use = "nothing happens until it is awaited"]
-pub struct Exists<'a> {
-    request: KvRequest<'a>,
+operation! {
+    /// Checks whether a document exists; see [`Collection::exists`].
+    Exists {} => ExistsResult
 }
 
 /// Whether a document exists.
@@ -40,12 +39,8 @@ impl Collection {
     }
 }
 
-common_options!(Exists);
-awaitable!(Exists => ExistsResult);
-
-impl Exists<'_> {
-    async fn run(self) -> Result<ExistsResult> {
-        let response = self.request.execute().await?;
+impl ExistsResult {
+    fn read(response: &KvResponse<'_>) -> Result<Self> {
         let value = response.value()?;
         let observed = Entries::<ObserveResult<'_>>::new(&value).next();
         let observed = observed
@@ -60,11 +55,9 @@ impl Exists<'_> {
             }
         };
         let cas = if exists { observed.cas } else { 0 };
-        Ok(ExistsResult { exists, cas })
+        Ok(Self { exists, cas })
     }
-}
 
-impl ExistsResult {
     /// Whether the document exists.
     pub fn exists(&self) -> bool {
         self.exists

@@ -9,17 +9,15 @@ use steadfast_wire::extras::DocumentFlags;
 
 use super::Collection;
 use super::lookup_in::{LookupInSpec, Paths};
-use super::options::{awaitable, common_options};
+use super::options::operation;
 use super::value::{Format, decode};
 use crate::error::{Error, ErrorKind, Result};
 use crate::kv::operation::KvOperation;
 use crate::kv::request::{KvRequest, KvResponse};
 
-/// Reads a document; see [`Collection::get`].
-#[must_use = "nothing happens until it is awaited"]
-pub struct Get<'a> {
-    request: KvRequest<'a>,
-    with_expiry: bool,
+operation! {
+    /// Reads a document; see [`Collection::get`].
+    Get { with_expiry: bool } => GetResult, run
 }
 
 /// A document.
@@ -49,9 +47,6 @@ impl Collection {
     }
 }
 
-common_options!(Get);
-awaitable!(Get => GetResult);
-
 impl Get<'_> {
     /// Reads the expiry of the document as well.
     pub fn with_expiry(mut self) -> Self {
@@ -73,6 +68,8 @@ impl Get<'_> {
     /// Reads the document and its expiry in one lookup, because the protocol has no
     /// command for that: the expiry is a virtual attribute, and the empty path is
     /// the document.
+    ///
+    /// Cancel-safe: dropping the future abandons the lookup.
     async fn run_with_expiry(mut self) -> Result<GetResult> {
         #[derive(Deserialize)]
         struct Metadata {
@@ -87,7 +84,7 @@ impl Get<'_> {
         ];
         let paths = Paths::encode(&mut self.request, &specs)?;
         let response = self.request.execute().await?;
-        let found = paths.read(&self.request, &response)?;
+        let found = paths.read(&response)?;
         let metadata: Metadata = found.content_as(0)?;
         let expiry = UNIX_EPOCH
             .checked_add(Duration::from_secs(metadata.exptime))
@@ -103,7 +100,7 @@ impl Get<'_> {
 }
 
 impl GetResult {
-    pub(super) fn read(response: &KvResponse) -> Result<Self> {
+    pub(super) fn read(response: &KvResponse<'_>) -> Result<Self> {
         let flags = match response.frame.extras() {
             [] => 0,
             extras => {

@@ -5,23 +5,20 @@ use std::time::Duration;
 use steadfast_wire::extras::LockTime;
 
 use super::expiry::whole_seconds;
-use super::options::{awaitable, common_options};
+use super::options::operation;
 use super::{Collection, GetResult};
 use crate::error::Result;
 use crate::kv::operation::KvOperation;
 use crate::kv::request::KvRequest;
 
-/// Reads a document and locks it; see [`Collection::get_and_lock`].
-#[must_use = "nothing happens until it is awaited"]
-pub struct GetAndLock<'a> {
-    request: KvRequest<'a>,
-    time: Duration,
+operation! {
+    /// Reads a document and locks it; see [`Collection::get_and_lock`].
+    GetAndLock { time: Duration } => GetResult, prepare
 }
 
-/// Unlocks a document; see [`Collection::unlock`].
-#[must_use = "nothing happens until it is awaited"]
-pub struct Unlock<'a> {
-    request: KvRequest<'a>,
+operation! {
+    /// Unlocks a document; see [`Collection::unlock`].
+    Unlock {} => (), run
 }
 
 impl Collection {
@@ -69,13 +66,8 @@ impl Collection {
     }
 }
 
-common_options!(GetAndLock);
-awaitable!(GetAndLock => GetResult);
-common_options!(Unlock);
-awaitable!(Unlock => ());
-
 impl GetAndLock<'_> {
-    async fn run(mut self) -> Result<GetResult> {
+    fn prepare(&mut self) -> Result<()> {
         let seconds = match u32::try_from(whole_seconds(self.time)) {
             // On the wire, 0 means the server's default.
             Ok(0) => return Err(self.request.invalid("the lock time is zero")),
@@ -86,11 +78,12 @@ impl GetAndLock<'_> {
             }
         };
         self.request.extras = LockTime { seconds }.to_bytes()[..].into();
-        GetResult::read(&self.request.execute().await?)
+        Ok(())
     }
 }
 
 impl Unlock<'_> {
+    /// Cancel-safe: dropping the future abandons the request.
     async fn run(self) -> Result<()> {
         self.request.execute().await?;
         Ok(())

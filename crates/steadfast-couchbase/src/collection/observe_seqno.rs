@@ -2,17 +2,15 @@
 
 use steadfast_wire::observe;
 
-use super::options::{awaitable, common_options};
+use super::options::operation;
 use super::{Collection, MutationToken};
 use crate::error::Result;
 use crate::kv::operation::KvOperation;
-use crate::kv::request::{KeyPlace, KvRequest, Value};
+use crate::kv::request::{KeyPlace, KvRequest, KvResponse, Value};
 
-/// Reads the state of a vbucket; see [`Collection::observe_seqno`].
-#[must_use = "nothing happens until it is awaited"]
-pub struct ObserveSeqno<'a> {
-    request: KvRequest<'a>,
-    token: &'a MutationToken,
+operation! {
+    /// Reads the state of a vbucket; see [`Collection::observe_seqno`].
+    ObserveSeqno { token: &'a MutationToken } => ObserveSeqnoResult, prepare
 }
 
 /// The writes of a vbucket that a node has received and stored.
@@ -59,9 +57,6 @@ impl Collection {
     }
 }
 
-common_options!(ObserveSeqno);
-awaitable!(ObserveSeqno => ObserveSeqnoResult);
-
 impl ObserveSeqno<'_> {
     /// Asks the node that has this replica: the first, the second or the third.
     pub fn replica(mut self, replica: u8) -> Self {
@@ -69,15 +64,20 @@ impl ObserveSeqno<'_> {
         self
     }
 
-    async fn run(self) -> Result<ObserveSeqnoResult> {
+    fn prepare(&mut self) -> Result<()> {
         if self.token.bucket != self.request.bucket.name {
             let problem = "the token belongs to a write to another bucket";
             return Err(self.request.invalid(problem));
         }
-        let response = self.request.execute().await?;
+        Ok(())
+    }
+}
+
+impl ObserveSeqnoResult {
+    fn read(response: &KvResponse<'_>) -> Result<Self> {
         let observed = observe::ObserveSeqnoResponse::decode(&response.value()?)
             .map_err(|error| response.unreadable(error))?;
-        Ok(ObserveSeqnoResult {
+        Ok(Self {
             vbucket_uuid: observed.vbucket_uuid,
             persisted_seqno: observed.persisted_seqno,
             current_seqno: observed.current_seqno,

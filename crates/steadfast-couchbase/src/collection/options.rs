@@ -1,89 +1,87 @@
-//! Option methods shared by the operation builders.
+//! The macro that defines the operation builders.
 
-/// Adds the options of all operations.
-macro_rules! common_options {
-    ($Operation:ident) => {
-        impl<'a> $Operation<'a> {
-            crate::drive::request_option_methods!(request.options);
-        }
-    };
-}
-
-/// Adds durability, which only writes have.
-macro_rules! durability_option {
-    ($Operation:ident) => {
-        impl<'a> $Operation<'a> {
-            /// Waits until the write is this durable. The timeout is then ten
-            /// seconds by default, and 1.5 s at least.
-            pub fn durability(mut self, level: crate::kv::request::DurabilityLevel) -> Self {
-                self.request.durability = Some(level);
-                self
-            }
-        }
-    };
-}
-
-/// Adds the check of the document's version.
-macro_rules! cas_option {
-    ($Operation:ident) => {
-        impl<'a> $Operation<'a> {
-            /// Requires that the document still has this version.
-            pub fn cas(mut self, cas: u64) -> Self {
-                self.request.cas = Some(cas);
-                self
-            }
-        }
-    };
-}
-
-/// Adds the document's expiry.
-macro_rules! expiry_option {
-    ($Operation:ident) => {
-        impl<'a> $Operation<'a> {
-            /// Sets when the document expires: after a [`Duration`], or at a
-            /// [`SystemTime`].
-            ///
-            /// [`Duration`]: std::time::Duration
-            /// [`SystemTime`]: std::time::SystemTime
-            pub fn expiry(mut self, expiry: impl Into<crate::collection::Expiry>) -> Self {
-                self.expiry = expiry.into();
-                self
-            }
-        }
-    };
-}
-
-/// Adds the option to keep the document's expiry.
-macro_rules! preserve_expiry_option {
-    ($Operation:ident) => {
-        impl<'a> $Operation<'a> {
-            /// Keeps the current expiry of the document.
-            pub fn preserve_expiry(mut self) -> Self {
-                self.request.preserve_expiry = true;
-                self
-            }
-        }
-    };
-}
-
-/// Makes a builder awaitable, by its `run`.
+/// Defines a builder with its options, and makes it awaitable.
+///
+/// `Name { fields } + options => Output` sends one request and reads the output
+/// from its response. With `, prepare` the builder's method of that name checks and
+/// encodes its options first. With `, run` its method of that name does everything.
 ///
 /// Cancel-safe: dropping the future abandons the current attempt. An attempt that
 /// was not sent is never sent, and a late response is ignored.
-macro_rules! awaitable {
-    ($Operation:ident => $Output:ty) => {
+macro_rules! operation {
+    (
+        $(#[$doc:meta])*
+        $Operation:ident { $($(#[$field_doc:meta])* $field:ident: $Type:ty),* }
+        $(+ $option:ident)* => $Output:ty $(, $how:ident)?
+    ) => {
+        $(#[$doc])*
+        #[must_use = "nothing happens until it is awaited"]
+        pub struct $Operation<'a> {
+            request: crate::kv::request::KvRequest<'a>,
+            $($(#[$field_doc])* $field: $Type,)*
+        }
+
+        impl<'a> $Operation<'a> {
+            crate::drive::request_option_methods!(request.options);
+            $(operation!(@option $option);)*
+        }
+
         impl<'a> std::future::IntoFuture for $Operation<'a> {
             type Output = crate::error::Result<$Output>;
             type IntoFuture =
                 std::pin::Pin<Box<dyn std::future::Future<Output = Self::Output> + Send + 'a>>;
 
             fn into_future(self) -> Self::IntoFuture {
-                Box::pin(self.run())
+                operation!(@future self, $Output $(, $how)?)
             }
+        }
+    };
+    (@future $self:ident, $Output:ty, run) => {
+        Box::pin($self.run())
+    };
+    (@future $self:ident, $Output:ty, prepare) => {{
+        let mut operation = $self;
+        Box::pin(async move {
+            operation.prepare()?;
+            <$Output>::read(&operation.request.execute().await?)
+        })
+    }};
+    (@future $self:ident, $Output:ty) => {
+        Box::pin(async move { <$Output>::read(&$self.request.execute().await?) })
+    };
+    (@option durability) => {
+        /// Waits until the write is this durable. The timeout is then ten seconds by
+        /// default, and 1.5 s at least.
+        pub fn durability(mut self, level: crate::kv::request::DurabilityLevel) -> Self {
+            self.request.durability = Some(level);
+            self
+        }
+    };
+    (@option cas) => {
+        /// Requires that the document still has this version.
+        pub fn cas(mut self, cas: u64) -> Self {
+            self.request.cas = Some(cas);
+            self
+        }
+    };
+    (@option expiry) => {
+        /// Sets when the document expires: after a [`Duration`], or at a
+        /// [`SystemTime`].
+        ///
+        /// [`Duration`]: std::time::Duration
+        /// [`SystemTime`]: std::time::SystemTime
+        pub fn expiry(mut self, expiry: impl Into<crate::collection::Expiry>) -> Self {
+            self.expiry = expiry.into();
+            self
+        }
+    };
+    (@option preserve_expiry) => {
+        /// Keeps the current expiry of the document.
+        pub fn preserve_expiry(mut self) -> Self {
+            self.request.preserve_expiry = true;
+            self
         }
     };
 }
 
-pub(super) use {
-    awaitable, cas_option, common_options, durability_option, expiry_option, preserve_expiry_option,
-};
+pub(super) use operation;

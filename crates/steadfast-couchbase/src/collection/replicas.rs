@@ -7,31 +7,28 @@
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
-use super::options::{awaitable, common_options};
+use super::options::operation;
 use super::{Collection, GetResult};
 use crate::error::{Error, ErrorKind, Result};
 use crate::kv::operation::KvOperation;
-use crate::kv::request::KvRequest;
+use crate::kv::request::{KvRequest, KvResponse};
 
 /// The largest number of replicas of a bucket.
 const MAX_REPLICAS: u8 = 3;
 
-/// Reads one replica; see [`Collection::get_replica`].
-#[must_use = "nothing happens until it is awaited"]
-pub struct GetReplica<'a> {
-    request: KvRequest<'a>,
+operation! {
+    /// Reads one replica; see [`Collection::get_replica`].
+    GetReplica {} => GetReplicaResult, prepare
 }
 
-/// Reads the copy that answers first; see [`Collection::get_any_replica`].
-#[must_use = "nothing happens until it is awaited"]
-pub struct GetAnyReplica<'a> {
-    request: KvRequest<'a>,
+operation! {
+    /// Reads the copy that answers first; see [`Collection::get_any_replica`].
+    GetAnyReplica {} => GetReplicaResult, run
 }
 
-/// Reads all copies; see [`Collection::get_all_replicas`].
-#[must_use = "nothing happens until it is awaited"]
-pub struct GetAllReplicas<'a> {
-    request: KvRequest<'a>,
+operation! {
+    /// Reads all copies; see [`Collection::get_all_replicas`].
+    GetAllReplicas {} => Vec<GetReplicaResult>, run
 }
 
 /// A copy of a document.
@@ -97,25 +94,19 @@ impl Collection {
     }
 }
 
-common_options!(GetReplica);
-common_options!(GetAnyReplica);
-common_options!(GetAllReplicas);
-awaitable!(GetReplica => GetReplicaResult);
-awaitable!(GetAnyReplica => GetReplicaResult);
-awaitable!(GetAllReplicas => Vec<GetReplicaResult>);
-
 impl GetReplica<'_> {
-    async fn run(self) -> Result<GetReplicaResult> {
+    fn prepare(&mut self) -> Result<()> {
         let replica = self.request.copy;
         if !(1..=MAX_REPLICAS).contains(&replica) {
             let problem = format!("there is no replica {replica}: use 1 to {MAX_REPLICAS}");
             return Err(self.request.invalid(problem));
         }
-        read_copy(self.request).await
+        Ok(())
     }
 }
 
 impl GetAnyReplica<'_> {
+    /// Cancel-safe: dropping the future abandons all reads.
     async fn run(self) -> Result<GetReplicaResult> {
         let mut reads = read_all_copies(&self.request)?;
         let mut worst = None;
@@ -137,6 +128,7 @@ impl GetAnyReplica<'_> {
 }
 
 impl GetAllReplicas<'_> {
+    /// Cancel-safe: dropping the future abandons all reads.
     async fn run(self) -> Result<Vec<GetReplicaResult>> {
         let mut reads = read_all_copies(&self.request)?;
         let (mut found, mut worst) = (Vec::new(), None);
@@ -155,9 +147,7 @@ impl GetAllReplicas<'_> {
 
 /// Cancel-safe: dropping the future abandons the read.
 async fn read_copy(request: KvRequest<'_>) -> Result<GetReplicaResult> {
-    let document = GetResult::read(&request.execute().await?)?;
-    let copy = request.copy;
-    Ok(GetReplicaResult { document, copy })
+    GetReplicaResult::read(&request.execute().await?)
 }
 
 /// Starts to read the document and all its replicas. Without a config their number
@@ -199,6 +189,12 @@ fn worse(worst: Option<Error>, error: Error) -> Error {
 }
 
 impl GetReplicaResult {
+    fn read(response: &KvResponse<'_>) -> Result<Self> {
+        let document = GetResult::read(response)?;
+        let copy = response.request.copy;
+        Ok(Self { document, copy })
+    }
+
     /// Whether it is a replica, and may be older than the document.
     pub fn is_replica(&self) -> bool {
         self.copy > 0

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use steadfast_wire::extras::MutationTokenExtras;
 
+use crate::error::Result;
 use crate::kv::request::KvResponse;
 
 /// The result of a write.
@@ -28,18 +29,18 @@ pub struct MutationToken {
 }
 
 impl MutationResult {
-    pub(super) fn read(response: &KvResponse, bucket: &Arc<str>) -> Self {
+    pub(super) fn read(response: &KvResponse<'_>) -> Result<Self> {
         // Some servers and some operations return no token.
         let token = MutationTokenExtras::decode(response.frame.extras()).ok();
-        Self {
+        Ok(Self {
             cas: response.frame.header().cas,
             token: token.map(|token| MutationToken {
-                bucket: bucket.clone(),
+                bucket: response.request.bucket.name.clone(),
                 vbucket: response.vbucket,
                 vbucket_uuid: token.vbucket_uuid,
                 seqno: token.seqno,
             }),
-        }
+        })
     }
 
     /// The document's new version.

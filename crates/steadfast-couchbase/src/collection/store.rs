@@ -3,29 +3,27 @@
 use serde::Serialize;
 use steadfast_wire::extras;
 
-use super::options::{
-    awaitable, cas_option, common_options, durability_option, expiry_option, preserve_expiry_option,
-};
+use super::options::operation;
 use super::value::{Encoded, unencodable};
 use super::{Collection, Expiry, MutationResult, Raw};
 use crate::error::Result;
 use crate::kv::operation::KvOperation;
 use crate::kv::request::KvRequest;
 
-/// Writes a document; see [`Collection::upsert`].
-#[must_use = "nothing happens until it is awaited"]
-pub struct Store<'a> {
-    request: KvRequest<'a>,
-    flags: u32,
-    expiry: Expiry,
-    /// Set if the value could not be encoded.
-    problem: Option<serde_json::Error>,
+operation! {
+    /// Writes a document; see [`Collection::upsert`].
+    Store {
+        flags: u32,
+        expiry: Expiry,
+        /// Set if the value could not be encoded.
+        problem: Option<serde_json::Error>
+    }
+    + durability + cas + expiry + preserve_expiry => MutationResult, prepare
 }
 
-/// Removes a document; see [`Collection::remove`].
-#[must_use = "nothing happens until it is awaited"]
-pub struct Remove<'a> {
-    request: KvRequest<'a>,
+operation! {
+    /// Removes a document; see [`Collection::remove`].
+    Remove {} + durability + cas => MutationResult
 }
 
 impl Collection {
@@ -120,17 +118,6 @@ impl Collection {
     }
 }
 
-common_options!(Store);
-durability_option!(Store);
-cas_option!(Store);
-expiry_option!(Store);
-preserve_expiry_option!(Store);
-awaitable!(Store => MutationResult);
-common_options!(Remove);
-durability_option!(Remove);
-cas_option!(Remove);
-awaitable!(Remove => MutationResult);
-
 impl<'a> Store<'a> {
     fn new(on: &'a Collection, operation: KvOperation, id: &'a str, value: Encoded) -> Self {
         let mut request = KvRequest::new(on, operation, id);
@@ -151,30 +138,19 @@ impl<'a> Store<'a> {
         }
     }
 
-    #[expect(clippy::manual_async_fn, reason = "an async function keeps self twice")]
-    fn run(mut self) -> impl Future<Output = Result<MutationResult>> + Send {
-        async move {
-            let must = match self.request.operation {
-                KvOperation::Insert => Must::NotExist,
-                KvOperation::Replace => Must::Exist,
-                _ => Must::Neither,
-            };
-            must.check(&self.request, self.expiry)?;
-            if let Some(error) = &self.problem {
-                return Err(unencodable(self.request.operation, error));
-            }
-            let (flags, expiry) = (self.flags, self.expiry.encode(&self.request)?);
-            self.request.extras = extras::StoreExtras { flags, expiry }.to_bytes()[..].into();
-            let response = self.request.execute().await?;
-            Ok(MutationResult::read(&response, &self.request.bucket.name))
+    fn prepare(&mut self) -> Result<()> {
+        let must = match self.request.operation {
+            KvOperation::Insert => Must::NotExist,
+            KvOperation::Replace => Must::Exist,
+            _ => Must::Neither,
+        };
+        must.check(&self.request, self.expiry)?;
+        if let Some(error) = &self.problem {
+            return Err(unencodable(self.request.operation, error));
         }
-    }
-}
-
-impl Remove<'_> {
-    async fn run(self) -> Result<MutationResult> {
-        let response = self.request.execute().await?;
-        Ok(MutationResult::read(&response, &self.request.bucket.name))
+        let (flags, expiry) = (self.flags, self.expiry.encode(&self.request)?);
+        self.request.extras = extras::StoreExtras { flags, expiry }.to_bytes()[..].into();
+        Ok(())
     }
 }
 

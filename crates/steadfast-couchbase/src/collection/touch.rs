@@ -2,24 +2,20 @@
 
 use steadfast_wire::extras;
 
-use super::options::{awaitable, common_options};
+use super::options::operation;
 use super::{Collection, Expiry, GetResult, MutationResult};
 use crate::error::Result;
 use crate::kv::operation::KvOperation;
 use crate::kv::request::KvRequest;
 
-/// Sets a document's expiry; see [`Collection::touch`].
-#[must_use = "nothing happens until it is awaited"]
-pub struct Touch<'a> {
-    request: KvRequest<'a>,
-    expiry: Expiry,
+operation! {
+    /// Sets a document's expiry; see [`Collection::touch`].
+    Touch { expiry: Expiry } => MutationResult, prepare
 }
 
-/// Reads a document and sets its expiry; see [`Collection::get_and_touch`].
-#[must_use = "nothing happens until it is awaited"]
-pub struct GetAndTouch<'a> {
-    request: KvRequest<'a>,
-    expiry: Expiry,
+operation! {
+    /// Reads a document and sets its expiry; see [`Collection::get_and_touch`].
+    GetAndTouch { expiry: Expiry } => GetResult, prepare
 }
 
 impl Collection {
@@ -60,24 +56,23 @@ impl Collection {
     }
 }
 
-common_options!(Touch);
-awaitable!(Touch => MutationResult);
-common_options!(GetAndTouch);
-awaitable!(GetAndTouch => GetResult);
-
 impl Touch<'_> {
-    async fn run(mut self) -> Result<MutationResult> {
-        let expiry = self.expiry.encode(&self.request)?;
-        self.request.extras = extras::ExpiryExtras { expiry }.to_bytes()[..].into();
-        let response = self.request.execute().await?;
-        Ok(MutationResult::read(&response, &self.request.bucket.name))
+    fn prepare(&mut self) -> Result<()> {
+        self.request.set_expiry(self.expiry)
     }
 }
 
 impl GetAndTouch<'_> {
-    async fn run(mut self) -> Result<GetResult> {
-        let expiry = self.expiry.encode(&self.request)?;
-        self.request.extras = extras::ExpiryExtras { expiry }.to_bytes()[..].into();
-        GetResult::read(&self.request.execute().await?)
+    fn prepare(&mut self) -> Result<()> {
+        self.request.set_expiry(self.expiry)
+    }
+}
+
+impl KvRequest<'_> {
+    /// Sends an expiry and nothing else.
+    fn set_expiry(&mut self, expiry: Expiry) -> Result<()> {
+        let expiry = expiry.encode(self)?;
+        self.extras = extras::ExpiryExtras { expiry }.to_bytes()[..].into();
+        Ok(())
     }
 }

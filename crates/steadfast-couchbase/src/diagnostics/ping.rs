@@ -13,7 +13,7 @@ use crate::Cluster;
 use crate::drive::{Attempts, Tried, drive};
 use crate::error::{Error, ErrorKind, OperationTarget};
 use crate::kv::attempt::with_directive;
-use crate::kv::connection::{CloseReason, Connection, NoResponse, SubmitError};
+use crate::kv::connection::{CloseReason, Connection, NoResponseCause, SubmitError};
 use crate::kv::meaning::{Asked, Disposition, meaning};
 use crate::kv::operation::KvOperation;
 use crate::observe::Finished;
@@ -205,22 +205,18 @@ impl Attempts for Ping<'_> {
                 Ok(now().saturating_duration_since(begun))
             }
             Ok(answer) => Err(self.refused(answer.status(), &connection)),
-            Err(NoResponse::Closed { by_user: true, .. }) => Err(Tried::Closed(
-                Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT),
-            )),
-            Err(NoResponse::Closed { .. }) => {
-                let failure = Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT);
-                Err(Tried::Failed(
-                    failure.with_peer(self.node.label.clone()),
-                    kind,
-                ))
-            }
-            Err(NoResponse::TimedOut { .. }) => {
-                let failure = Failure::in_flight(&TIMEOUT).timed_out();
-                Err(Tried::Failed(
-                    failure.with_peer(self.node.label.clone()),
-                    kind,
-                ))
+            Err(ended) => {
+                let failure = match ended.cause {
+                    NoResponseCause::TimedOut => Failure::in_flight(&TIMEOUT).timed_out(),
+                    NoResponseCause::ClosedByUser | NoResponseCause::Closed => {
+                        Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT)
+                    }
+                };
+                if ended.cause == NoResponseCause::ClosedByUser {
+                    return Err(Tried::Closed(failure));
+                }
+                let failure = failure.with_peer(self.node.label.clone());
+                Err(Tried::Failed(failure, kind))
             }
         }
     }

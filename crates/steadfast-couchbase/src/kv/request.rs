@@ -128,8 +128,8 @@ impl From<&[u8]> for Extras {
 }
 
 /// A response that means success.
-pub(crate) struct KvResponse {
-    pub(crate) operation: KvOperation,
+pub(crate) struct KvResponse<'a> {
+    pub(crate) request: &'a KvRequest<'a>,
     pub(crate) frame: Frame,
     /// The vbucket that the request was sent to.
     pub(crate) vbucket: u16,
@@ -162,7 +162,7 @@ impl<'a> KvRequest<'a> {
     ///
     /// Cancel-safe: dropping the future abandons the current attempt. An attempt
     /// that was not sent is never sent, and a late response is ignored.
-    pub(crate) async fn execute(&self) -> Result<KvResponse> {
+    pub(crate) async fn execute(&self) -> Result<KvResponse<'_>> {
         self.check()?;
         let strategy: &dyn RetryStrategy = match &self.options.strategy {
             Some(strategy) => &**strategy,
@@ -174,7 +174,7 @@ impl<'a> KvRequest<'a> {
         let mut attempts = KvAttempts::new(self);
         let frame = drive(call, strategy, &mut attempts).await?;
         Ok(KvResponse {
-            operation: self.operation,
+            request: self,
             frame,
             vbucket: attempts.vbucket(),
         })
@@ -322,7 +322,7 @@ fn durable(level: DurabilityLevel, deadline: Option<Instant>) -> RequestFrameInf
     RequestFrameInfo::Durability(Durability { level, timeout })
 }
 
-impl KvResponse {
+impl KvResponse<'_> {
     /// The value, decompressed.
     pub(crate) fn value(&self) -> Result<Bytes> {
         self.frame
@@ -334,11 +334,12 @@ impl KvResponse {
     /// success. For a write, the error says that it was applied.
     #[cold]
     pub(crate) fn unreadable(&self, error: impl std::fmt::Display) -> Error {
-        let problem = if self.operation.is_mutation() {
+        let operation = self.request.operation;
+        let problem = if operation.is_mutation() {
             format!("the write was applied, but its response is invalid: {error}")
         } else {
             format!("the response is invalid: {error}")
         };
-        Error::new(ErrorKind::DecodingFailure, self.operation.name()).because(problem)
+        Error::new(ErrorKind::DecodingFailure, operation.name()).because(problem)
     }
 }

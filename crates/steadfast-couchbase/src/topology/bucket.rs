@@ -9,7 +9,8 @@ use steadfast_wire::{Frame, ServerOpcode};
 use tokio::sync::Notify;
 
 use super::{
-    Address, Node, Opened, Routes, Slot, WaitCondition, WaitQueue, host_part, parse_config, track,
+    Address, ConnectionKey, Node, Opened, Routes, WaitCondition, WaitQueue, host_part,
+    parse_config, track,
 };
 use crate::client::Core;
 use crate::kv::collection_ids::CollectionIds;
@@ -187,8 +188,8 @@ impl BucketCore {
 
     /// Records a rejected connection. Wakes blocked requests if it is a new
     /// terminal state.
-    pub(crate) fn handle_rejected(&self, slot: &Slot, rejected: &Rejected) {
-        if self.core.terminals.record(slot, rejected) {
+    pub(crate) fn handle_rejected(&self, key: &ConnectionKey, rejected: &Rejected) {
+        if self.core.terminals.record(key, rejected) {
             self.core.changed();
             self.core.wake_blocked();
         }

@@ -7,10 +7,11 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
 use steadfast_wire::config::ClusterConfig;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::bucket::BucketEvents;
-use super::redial::{Life, Rounds};
+use super::redial::{Redialer, end_of_connection};
 use super::{Address, BucketCore, NodeId, Opened, dial};
 use crate::breaker::Breaker;
 use crate::kv::connection::{CloseReason, Connection, Events, Task};
@@ -26,7 +27,7 @@ pub(crate) struct Node {
     /// The address, as it stands in errors.
     pub(crate) label: Arc<str>,
     pub(crate) breaker: Breaker,
-    lanes: Box<[ArcSwapOption<Connection>]>,
+    connections: Box<[ArcSwapOption<Connection>]>,
     /// The reason for having no connection, if known.
     rejected: Mutex<Option<Rejected>>,
     retired: CancellationToken,
@@ -42,23 +43,23 @@ impl Node {
     ) -> Arc<Self> {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         let options = &bucket.core.options;
-        let lanes = (0..options.kv_connections).map(|_| ArcSwapOption::empty());
+        let connections = (0..options.kv_connections).map(|_| ArcSwapOption::empty());
         let node = Arc::new(Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             label: address.to_string().into(),
             address,
             breaker: Breaker::new(options.circuit_breaker.clone()),
-            lanes: lanes.collect(),
+            connections: connections.collect(),
             rejected: Mutex::new(None),
             retired: bucket.core.closed.child_token(),
         });
         // Published before its task runs, so that requests can use it at once.
-        let mut first = first.map(|opened| Fresh::new(opened, bucket));
-        if let Some(fresh) = &first {
-            node.lanes[0].store(Some(fresh.connection.clone()));
+        let mut first = first.map(|opened| UnstartedConnection::new(opened, bucket));
+        if let Some(unstarted) = &first {
+            node.connections[0].store(Some(unstarted.connection.clone()));
         }
-        for lane in 0..node.lanes.len() {
-            let keeper = keep(bucket.clone(), node.clone(), lane, first.take());
+        for index in 0..node.connections.len() {
+            let keeper = keep(bucket.clone(), node.clone(), index, first.take());
             bucket.core.tasks.spawn(keeper);
         }
         node
@@ -73,7 +74,7 @@ impl Node {
             label: address.to_string().into(),
             address,
             breaker: Breaker::new(None),
-            lanes: Box::new([ArcSwapOption::empty()]),
+            connections: Box::new([ArcSwapOption::empty()]),
             rejected: Mutex::new(None),
             retired: CancellationToken::new(),
         })
@@ -82,16 +83,16 @@ impl Node {
     /// A connection to the node, if there is one. The same vbucket gets the same
     /// connection as long as that is up.
     pub(crate) fn connection(&self, vbucket: u16) -> Option<Arc<Connection>> {
-        let preferred = usize::from(vbucket) % self.lanes.len();
-        self.lanes[preferred].load_full().or_else(|| {
-            self.lanes
+        let preferred = usize::from(vbucket) % self.connections.len();
+        self.connections[preferred].load_full().or_else(|| {
+            self.connections
                 .iter()
                 .find_map(|connection| connection.load_full())
         })
     }
 
     pub(crate) fn connections(&self) -> impl Iterator<Item = Arc<Connection>> + '_ {
-        self.lanes.iter().filter_map(ArcSwapOption::load_full)
+        self.connections.iter().filter_map(ArcSwapOption::load_full)
     }
 
     /// Why there is no connection, as far as that is known.
@@ -116,83 +117,94 @@ impl Node {
 /// Keeps one connection up until the node is retired.
 ///
 /// Cancel-safe: an open connection continues in its own task.
-async fn keep(bucket: Arc<BucketCore>, node: Arc<Node>, lane: usize, first: Option<Fresh>) {
+async fn keep(
+    bucket: Arc<BucketCore>,
+    node: Arc<Node>,
+    index: usize,
+    first: Option<UnstartedConnection>,
+) {
     let first = Mutex::new(first);
-    let mut rounds = Rounds::new(bucket.core.renewals());
+    let mut redialer = Redialer::new(bucket.core.renewals());
     while !node.retired.is_cancelled() {
-        let is_up = || node.lanes[lane].load().is_some();
-        let round = rounds.round("connect", is_up, || async {
-            let fresh = first.lock().take();
-            live(&bucket, &node, lane, fresh).await
+        let is_up = || node.connections[index].load().is_some();
+        let round = redialer.round("connect", is_up, || async {
+            let unstarted = first.lock().take();
+            connect_and_run(&bucket, &node, index, unstarted).await
         });
         tokio::select! {
-            // A round ends well when its connection had a life of its own.
+            // A round succeeds when its connection was useful.
             _ = round => {}
             () = node.retired.cancelled() => {}
         }
     }
-    let slot = (Some(bucket.name.clone()), node.address.clone());
-    bucket.core.terminals.forget(&slot);
+    let key = (Some(bucket.name.clone()), node.address.clone());
+    bucket.core.terminals.forget(&key);
 }
 
-/// Dials, and runs the connection until it ends. `Ok` if it was useful; see [`Life`].
+/// Dials, and runs the connection until it ends. `Ok` if it was useful; see
+/// [`end_of_connection`].
 ///
 /// Cancel-safe: an open connection continues in its own task.
-async fn live(
+async fn connect_and_run(
     bucket: &Arc<BucketCore>,
     node: &Arc<Node>,
-    lane: usize,
-    fresh: Option<Fresh>,
+    index: usize,
+    unstarted: Option<UnstartedConnection>,
 ) -> Result<(), Rejected> {
-    let slot = (Some(bucket.name.clone()), node.address.clone());
-    let fresh = match fresh {
-        Some(fresh) => Ok(fresh),
+    let key = (Some(bucket.name.clone()), node.address.clone());
+    let unstarted = match unstarted {
+        Some(unstarted) => Ok(unstarted),
         None => dial(&bucket.core, &node.address, Some(&bucket.name))
             .await
-            .map(|opened| Fresh::new(opened, bucket)),
+            .map(|opened| UnstartedConnection::new(opened, bucket)),
     };
-    let Fresh {
+    let UnstartedConnection {
         connection,
         task,
         config,
-    } = match fresh {
-        Ok(fresh) => fresh,
+    } = match unstarted {
+        Ok(unstarted) => unstarted,
         Err(rejected) => {
             tracing::debug!(node = %node.address, bucket = %bucket.name, %rejected, "no connection");
             *node.rejected.lock() = Some(rejected.clone());
-            bucket.handle_rejected(&slot, &rejected);
+            bucket.handle_rejected(&key, &rejected);
             return Err(rejected);
         }
     };
     *node.rejected.lock() = None;
-    bucket.core.terminals.opened(&slot);
-    let lane = Occupied::new(&node.lanes[lane], connection.clone());
+    bucket.core.terminals.opened(&key);
+    let published = Published::new(&node.connections[index], connection.clone());
     if let Some(config) = config {
         bucket.apply_config(config, None);
     }
     bucket.handle_connected(node);
-    let life = Life::begin(&connection);
-    // A task of its own: when the node is not wanted any more and this future is
-    // dropped, what is in flight is still answered.
+    let opened_at = Instant::now();
+    // A task of its own: when the node is retired and this future is dropped,
+    // operations in flight still get their responses.
     let core = &bucket.core;
-    let task = core
-        .tasks
-        .spawn(run(task, connection, node.clone(), core.closed.clone()));
+    let task = core.tasks.spawn(run(
+        task,
+        connection.clone(),
+        node.clone(),
+        core.closed.clone(),
+    ));
     let closing = match task.await {
         Ok(closing) => closing,
         Err(error) => CloseReason::Lost(error.to_string()),
     };
-    drop(lane);
+    drop(published);
     tracing::debug!(node = %node.address, bucket = %bucket.name, ?closing, "connection closed");
     match closing {
         CloseReason::ByUser | CloseReason::NotNeeded => {}
         CloseReason::Lost(_) | CloseReason::Invalid(_) => bucket.config_wanted.notify_one(),
     }
-    life.end(closing)
+    end_of_connection(&connection, opened_at, closing)
 }
 
 /// Runs a connection. After the node is retired, outstanding responses are still
-/// received, unless the client is closed. Dropping the future closes it.
+/// received, unless the client is closed.
+///
+/// Dropping the future closes the connection.
 async fn run<E: Events>(
     task: Task<E>,
     connection: Arc<Connection>,
@@ -214,15 +226,15 @@ async fn run<E: Events>(
     task.await
 }
 
-/// A connection whose task exists, so that what it is given ends with it in any
-/// case, but does not run yet.
-struct Fresh {
+/// A connection whose task exists but does not run yet. Requests may be submitted to
+/// it: they end when the task is dropped.
+struct UnstartedConnection {
     connection: Arc<Connection>,
     task: Task<BucketEvents>,
     config: Option<ClusterConfig>,
 }
 
-impl Fresh {
+impl UnstartedConnection {
     fn new(opened: Opened, bucket: &BucketCore) -> Self {
         let Opened {
             connection,
@@ -239,20 +251,20 @@ impl Fresh {
     }
 }
 
-/// A lane has a connection for as long as this lives.
-struct Occupied<'a> {
-    lane: &'a ArcSwapOption<Connection>,
+/// Makes a connection available to requests until it is dropped.
+struct Published<'a> {
+    place: &'a ArcSwapOption<Connection>,
 }
 
-impl<'a> Occupied<'a> {
-    fn new(lane: &'a ArcSwapOption<Connection>, connection: Arc<Connection>) -> Self {
-        lane.store(Some(connection));
-        Self { lane }
+impl<'a> Published<'a> {
+    fn new(place: &'a ArcSwapOption<Connection>, connection: Arc<Connection>) -> Self {
+        place.store(Some(connection));
+        Self { place }
     }
 }
 
-impl Drop for Occupied<'_> {
+impl Drop for Published<'_> {
     fn drop(&mut self) {
-        self.lane.store(None);
+        self.place.store(None);
     }
 }

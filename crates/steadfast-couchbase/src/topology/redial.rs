@@ -10,7 +10,7 @@
 //! minimum interval, which a few in a row may undercut.
 
 use std::future::Future;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use steadfast::{Backoff, BestEffort, Jitter};
@@ -27,9 +27,9 @@ const PACE: Duration = Duration::from_millis(50);
 /// How many rounds may begin without a wait, if there was none for long.
 const AT_ONCE: u32 = 8;
 
-/// How connections are dialled again: for as long as they are wanted, at first
-/// quickly, and not in step with all the other clients that lost theirs.
-fn redial() -> &'static BestEffort {
+/// The strategy for dialling: without an end, quickly at first, and with jitter, so
+/// that clients do not dial in step.
+fn redial_strategy() -> &'static BestEffort {
     static REDIAL: LazyLock<BestEffort> = LazyLock::new(|| {
         let backoff = Backoff::exponential(Duration::from_millis(2), Duration::from_secs(1))
             .expect("two milliseconds are less than a second");
@@ -38,15 +38,15 @@ fn redial() -> &'static BestEffort {
     &REDIAL
 }
 
-/// The rounds of one place that has a connection, one after the other.
-pub(super) struct Rounds {
+/// Dials one connection again and again, in rounds.
+pub(super) struct Redialer {
     /// Changes when there are new credentials.
     renewals: watch::Receiver<u64>,
-    /// When the rounds so far would be over at the pace, one after the other.
+    /// The time at which the rounds so far would be over, each taking [`PACE`].
     in_pace_at: Instant,
 }
 
-impl Rounds {
+impl Redialer {
     pub(super) fn new(renewals: watch::Receiver<u64>) -> Self {
         Self {
             renewals,
@@ -54,11 +54,10 @@ impl Rounds {
         }
     }
 
-    /// Dials until a connection had a life of its own. `live` dials, and ends when
-    /// its connection does: well, if that lived.
+    /// Dials until a connection was useful. `connect_and_run` dials, and ends with
+    /// its connection: `Ok` if that was useful.
     ///
-    /// Credentials that were refused may have been replaced: then there is no point
-    /// in waiting, nor in going on with the old ones, and the round begins anew. A
+    /// New credentials end the wait, and the round begins again with them. A
     /// connection that is up stays up.
     ///
     /// Cancel-safe: dropping the future ends the round, and another may begin.
@@ -66,18 +65,18 @@ impl Rounds {
         &mut self,
         operation: &'static str,
         is_up: impl Fn() -> bool,
-        live: impl Fn() -> F,
+        connect_and_run: impl Fn() -> F,
     ) -> Result<(), steadfast::Error<Rejected>> {
         loop {
             let now = Instant::now();
             self.in_pace_at = self.in_pace_at.max(now) + PACE;
             let ahead = self.in_pace_at.saturating_duration_since(now);
             tokio::time::sleep(ahead.saturating_sub(PACE * AT_ONCE)).await;
-            let round = steadfast::retry(redial())
+            let round = steadfast::retry(redial_strategy())
                 .operation(operation)
                 .idempotent(true)
                 .classify(Rejected::failure)
-                .run(|_| live());
+                .run(|_| connect_and_run());
             tokio::select! {
                 ended = round => return ended,
                 () = renewed_unless(&is_up, &mut self.renewals) => {}
@@ -96,35 +95,26 @@ async fn renewed_unless(is_up: impl Fn() -> bool, renewals: &mut watch::Receiver
     std::future::pending().await
 }
 
-/// The life of a connection.
-pub(super) struct Life {
-    connection: Arc<Connection>,
-    born: Instant,
-}
-
-impl Life {
-    pub(super) fn begin(connection: &Arc<Connection>) -> Self {
-        Self {
-            connection: connection.clone(),
-            born: Instant::now(),
-        }
-    }
-
-    /// How the connection's end counts.
-    pub(super) fn end(self, closing: CloseReason) -> Result<(), Rejected> {
-        let lasted = self.born.elapsed() >= PROVEN;
-        match closing {
-            CloseReason::ByUser | CloseReason::NotNeeded => Ok(()),
-            CloseReason::Lost(_) | CloseReason::Invalid(_) if lasted => Ok(()),
-            CloseReason::Lost(_) if self.connection.has_served() => Ok(()),
-            // A peer that answers so that the connection is of no use has not served.
-            CloseReason::Lost(text) | CloseReason::Invalid(text) => Err(Rejected::lost(text)),
-        }
+/// Returns whether a closed connection was useful, so that the round succeeded.
+pub(super) fn end_of_connection(
+    connection: &Connection,
+    opened_at: Instant,
+    closing: CloseReason,
+) -> Result<(), Rejected> {
+    let lasted = opened_at.elapsed() >= PROVEN;
+    match closing {
+        CloseReason::ByUser | CloseReason::NotNeeded => Ok(()),
+        CloseReason::Lost(_) | CloseReason::Invalid(_) if lasted => Ok(()),
+        CloseReason::Lost(_) if connection.has_served() => Ok(()),
+        // A peer whose answer made the connection unusable has not served.
+        CloseReason::Lost(text) | CloseReason::Invalid(text) => Err(Rejected::lost(text)),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use bytes::BytesMut;
     use parking_lot::Mutex;
     use steadfast_wire::hello::FeatureSet;
@@ -141,9 +131,9 @@ mod tests {
         let times = Mutex::new(Vec::new());
         let rounds = async {
             let renewals = watch::Sender::new(0);
-            let mut rounds = Rounds::new(renewals.subscribe());
+            let mut redialer = Redialer::new(renewals.subscribe());
             loop {
-                let live = || async {
+                let connect = || async {
                     times.lock().push(start.elapsed());
                     if times.lock().len() > lives {
                         std::future::pending().await
@@ -151,7 +141,7 @@ mod tests {
                     tokio::time::sleep(life).await;
                     end.map_err(|()| Rejected::lost("cut".to_owned()))
                 };
-                let _ = rounds.round("connect", || false, live).await;
+                let _ = redialer.round("connect", || false, connect).await;
             }
         };
         let _ = tokio::time::timeout(Duration::from_secs(3600), rounds).await;
@@ -159,7 +149,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_burst_of_cuts_does_not_slow_the_dialling_of_connections_that_served() {
+    async fn useful_connections_are_dialled_quickly_again_after_a_burst_of_cuts() {
         let at = dialled(100, 3 * MS, Ok(())).await;
         let waits: Vec<_> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let (first, later) = waits.split_at(AT_ONCE as usize - 1);
@@ -170,13 +160,13 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_that_served_for_a_while_is_dialled_again_at_once() {
+    async fn a_useful_connection_is_dialled_again_at_once() {
         let at = dialled(10, PACE, Ok(())).await;
         assert!(at.windows(2).all(|pair| pair[1] - pair[0] <= PACE + 2 * MS));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn connections_that_never_served_are_dialled_ever_more_slowly() {
+    async fn useless_connections_are_dialled_with_growing_delays() {
         let at = dialled(40, Duration::ZERO, Err(())).await;
         let waits: Vec<_> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
         // By then the backoff is at its limit, of which half is chance.
@@ -190,13 +180,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn new_credentials_end_the_wait_for_the_next_dial() {
         let renewals = watch::Sender::new(0);
-        let mut rounds = Rounds::new(renewals.subscribe());
+        let mut redialer = Redialer::new(renewals.subscribe());
         let dialled = Mutex::new(Instant::now());
-        let live = || async {
+        let connect = || async {
             *dialled.lock() = Instant::now();
             Err(Rejected::lost("refused".to_owned()))
         };
-        let mut round = std::pin::pin!(rounds.round("connect", || false, live));
+        let mut round = std::pin::pin!(redialer.round("connect", || false, connect));
         // Until the waits are the longest there are, and one of them has just begun.
         let _ = tokio::time::timeout(Duration::from_secs(100), &mut round).await;
         let before = *dialled.lock();
@@ -210,15 +200,15 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn new_credentials_leave_a_connection_alone_that_is_up() {
+    async fn new_credentials_do_not_end_a_connection_that_is_up() {
         let renewals = watch::Sender::new(0);
-        let mut rounds = Rounds::new(renewals.subscribe());
+        let mut redialer = Redialer::new(renewals.subscribe());
         let dials = Mutex::new(0);
-        let live = || async {
+        let connect = || async {
             *dials.lock() += 1;
             std::future::pending().await
         };
-        let mut round = std::pin::pin!(rounds.round("connect", || true, live));
+        let mut round = std::pin::pin!(redialer.round("connect", || true, connect));
         for _ in 0..2 {
             let _ = tokio::time::timeout(Duration::from_secs(1), &mut round).await;
             renewals.send_modify(|renewals| *renewals += 1);
@@ -236,22 +226,21 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_lived_if_it_lasted_whatever_ended_it() {
+    async fn a_connection_that_lasted_was_useful_whatever_ended_it() {
         for closing in [lost(), CloseReason::Invalid("garbage".to_owned())] {
-            let life = Life::begin(&connection());
+            let opened_at = Instant::now();
             tokio::time::advance(PROVEN - MS).await;
-            assert!(life.end(closing.clone()).is_err());
-            let life = Life::begin(&connection());
-            tokio::time::advance(PROVEN).await;
-            assert!(life.end(closing).is_ok());
+            assert!(end_of_connection(&connection(), opened_at, closing.clone()).is_err());
+            tokio::time::advance(MS).await;
+            assert!(end_of_connection(&connection(), opened_at, closing).is_ok());
         }
         for closing in [CloseReason::ByUser, CloseReason::NotNeeded] {
-            assert!(Life::begin(&connection()).end(closing).is_ok());
+            assert!(end_of_connection(&connection(), Instant::now(), closing).is_ok());
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_lived_if_an_operation_got_its_answer_through_it() {
+    async fn a_connection_that_answered_an_operation_was_useful() {
         for (opcode, served) in [(Opcode::Get, true), (Opcode::GetClusterConfig, false)] {
             let connection = connection();
             let ticket = connection
@@ -264,15 +253,16 @@ mod tests {
                 .opaque(ticket.opaque())
                 .encode(&mut answer)
                 .unwrap();
-            assert!(Life::begin(&connection).end(lost()).is_err(), "not yet");
+            let end = |closing| end_of_connection(&connection, Instant::now(), closing);
+            assert!(end(lost()).is_err(), "not yet");
             let decoded = FrameDecoder::from_server().decode(&mut answer);
             let Ok(Decoded::Frame(answer)) = decoded else {
                 panic!("{decoded:?}")
             };
             connection.deliver(answer);
-            assert_eq!(Life::begin(&connection).end(lost()).is_ok(), served);
+            assert_eq!(end(lost()).is_ok(), served);
             let broken = CloseReason::Invalid("the server answered 0x25".to_owned());
-            assert!(Life::begin(&connection).end(broken).is_err());
+            assert!(end(broken).is_err());
         }
     }
 }

@@ -16,32 +16,32 @@ use super::Address;
 use crate::kv::handshake::{Reached, Rejected};
 use crate::reason::{AUTHENTICATION_ERROR, BUCKET_ACCESS_ERROR, TLS_ERROR};
 
-/// The place of a connection: for which bucket, if any, to which node.
-pub(crate) type Slot = (Option<Arc<str>>, Address);
+/// Identifies a connection by its bucket, if any, and its node.
+pub(crate) type ConnectionKey = (Option<Arc<str>>, Address);
 
 /// The terminal states of all connections of a client.
 #[derive(Default)]
 pub(crate) struct Terminals {
-    states: Mutex<HashMap<Slot, Rejected>>,
+    states: Mutex<HashMap<ConnectionKey, Rejected>>,
 }
 
 impl Terminals {
     /// Records a rejected connection. Returns whether it is a new terminal state.
     /// Steps that succeeded clear their earlier failures; an unreachable node does
     /// not clear its rejection of the credentials.
-    pub(crate) fn record(&self, slot: &Slot, rejected: &Rejected) -> bool {
+    pub(crate) fn record(&self, key: &ConnectionKey, rejected: &Rejected) -> bool {
         let mut states = self.states.lock();
-        clear(&mut states, slot, rejected.reached);
+        clear(&mut states, key, rejected.reached);
         if !is_terminal(rejected.reason) {
             return false;
         }
-        let before = states.insert(slot.clone(), rejected.clone());
+        let before = states.insert(key.clone(), rejected.clone());
         before.is_none_or(|before| before.reason != rejected.reason)
     }
 
     /// Clears the state of an opened connection, and that of its bucket.
-    pub(crate) fn opened(&self, slot: &Slot) {
-        clear(&mut self.states.lock(), slot, Reached::Bucket);
+    pub(crate) fn opened(&self, key: &ConnectionKey) {
+        clear(&mut self.states.lock(), key, Reached::Bucket);
     }
 
     /// Forgets rejections of credentials that were replaced.
@@ -52,20 +52,20 @@ impl Terminals {
     }
 
     /// Forgets a connection that the client no longer has.
-    pub(crate) fn forget(&self, slot: &Slot) {
-        self.states.lock().remove(slot);
+    pub(crate) fn forget(&self, key: &ConnectionKey) {
+        self.states.lock().remove(key);
     }
 
     /// Forgets all other connections without a bucket.
-    pub(crate) fn forget_unless(&self, slot: &Slot) {
+    pub(crate) fn forget_unless(&self, key: &ConnectionKey) {
         let mut states = self.states.lock();
-        states.retain(|known, _| known.0.is_some() || known == slot);
+        states.retain(|known, _| known.0.is_some() || known == key);
     }
 
-    /// Forgets the slots of a bucket that are not its nodes', after it was opened.
-    pub(crate) fn forget_seeds(&self, slot: &Slot, is_node: impl Fn(&Address) -> bool) {
+    /// Forgets the entries of a bucket that are not its nodes', after it was opened.
+    pub(crate) fn forget_seeds(&self, key: &ConnectionKey, is_node: impl Fn(&Address) -> bool) {
         let mut states = self.states.lock();
-        states.retain(|known, _| known.0 != slot.0 || is_node(&known.1));
+        states.retain(|known, _| known.0 != key.0 || is_node(&known.1));
     }
 
     /// The terminal state for operations on any service.
@@ -76,8 +76,8 @@ impl Terminals {
     /// The terminal state for operations on this bucket, in the order of D19.
     pub(crate) fn for_bucket(&self, bucket: &str) -> Option<Rejected> {
         self.for_cluster().or_else(|| {
-            self.first(&[&BUCKET_ACCESS_ERROR], |slot| {
-                slot.0.as_deref() == Some(bucket)
+            self.first(&[&BUCKET_ACCESS_ERROR], |key| {
+                key.0.as_deref() == Some(bucket)
             })
         })
     }
@@ -85,26 +85,26 @@ impl Terminals {
     fn first(
         &self,
         order: &[&'static Reason],
-        matches: impl Fn(&Slot) -> bool,
+        matches: impl Fn(&ConnectionKey) -> bool,
     ) -> Option<Rejected> {
         let states = self.states.lock();
         order.iter().find_map(|reason| {
             states
                 .iter()
-                .find(|(slot, rejected)| rejected.reason == *reason && matches(slot))
+                .find(|(key, rejected)| rejected.reason == *reason && matches(key))
                 .map(|(_, rejected)| rejected.clone())
         })
     }
 }
 
 /// Clears the states of steps that a connection has passed.
-fn clear(states: &mut HashMap<Slot, Rejected>, slot: &Slot, reached: Reached) {
+fn clear(states: &mut HashMap<ConnectionKey, Rejected>, key: &ConnectionKey, reached: Reached) {
     states.retain(|known, rejected| {
         let passed = |reason: &Reason, at: Reached| rejected.reason == reason && reached >= at;
         let own = passed(&TLS_ERROR, Reached::Answers)
             || passed(&AUTHENTICATION_ERROR, Reached::Authentication);
         let for_bucket = passed(&BUCKET_ACCESS_ERROR, Reached::Bucket);
-        !(own && known == slot || for_bucket && known.0 == slot.0)
+        !(own && known == key || for_bucket && known.0 == key.0)
     });
 }
 
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
     use crate::reason::SOCKET_NOT_AVAILABLE;
 
-    fn slot(bucket: Option<&str>, port: u16) -> Slot {
+    fn key(bucket: Option<&str>, port: u16) -> ConnectionKey {
         (bucket.map(Into::into), Address::new("node", port))
     }
 
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn authentication_comes_before_tls_and_tls_before_the_bucket() {
         let terminals = Terminals::default();
-        let bucket = slot(Some("travel"), 1);
+        let bucket = key(Some("travel"), 1);
         terminals.record(&bucket, &rejected(&BUCKET_ACCESS_ERROR));
         assert_eq!(
             reason(terminals.for_bucket("travel")),
@@ -145,9 +145,9 @@ mod tests {
         );
         assert_eq!(reason(terminals.for_bucket("other")), None);
         assert_eq!(reason(terminals.for_cluster()), None);
-        terminals.record(&slot(None, 1), &rejected(&TLS_ERROR));
+        terminals.record(&key(None, 1), &rejected(&TLS_ERROR));
         assert_eq!(reason(terminals.for_bucket("travel")), Some("TLS_ERROR"));
-        terminals.record(&slot(None, 2), &rejected(&AUTHENTICATION_ERROR));
+        terminals.record(&key(None, 2), &rejected(&AUTHENTICATION_ERROR));
         assert_eq!(
             reason(terminals.for_bucket("other")),
             Some("AUTHENTICATION_ERROR")
@@ -157,18 +157,18 @@ mod tests {
     #[test]
     fn a_connection_s_state_is_cleared_by_its_own_success_only() {
         let terminals = Terminals::default();
-        terminals.record(&slot(None, 1), &rejected(&AUTHENTICATION_ERROR));
-        terminals.opened(&slot(None, 2));
+        terminals.record(&key(None, 1), &rejected(&AUTHENTICATION_ERROR));
+        terminals.opened(&key(None, 2));
         assert_eq!(
             reason(terminals.for_cluster()),
             Some("AUTHENTICATION_ERROR")
         );
-        terminals.record(&slot(None, 1), &rejected(&SOCKET_NOT_AVAILABLE));
+        terminals.record(&key(None, 1), &rejected(&SOCKET_NOT_AVAILABLE));
         assert_eq!(
             reason(terminals.for_cluster()),
             Some("AUTHENTICATION_ERROR")
         );
-        terminals.opened(&slot(None, 1));
+        terminals.opened(&key(None, 1));
         assert_eq!(reason(terminals.for_cluster()), None);
     }
 
@@ -188,12 +188,12 @@ mod tests {
         for (terminal, behind) in states {
             for reached in all {
                 let terminals = Terminals::default();
-                let slot = slot(Some("travel"), 1);
-                terminals.record(&slot, &rejected(terminal));
+                let key = key(Some("travel"), 1);
+                terminals.record(&key, &rejected(terminal));
                 // What ends it now is nothing that lasts.
                 let mut lost = rejected(&SOCKET_NOT_AVAILABLE);
                 lost.reached = reached;
-                assert!(!terminals.record(&slot, &lost));
+                assert!(!terminals.record(&key, &lost));
                 let left = (reached < behind).then_some(terminal.name());
                 let found = reason(terminals.for_bucket("travel"));
                 assert_eq!(found, left, "{terminal} {reached:?}");
@@ -204,9 +204,9 @@ mod tests {
     #[test]
     fn a_bucket_s_state_is_cleared_by_any_connection_that_opens_it() {
         let terminals = Terminals::default();
-        terminals.record(&slot(Some("a"), 1), &rejected(&BUCKET_ACCESS_ERROR));
-        terminals.record(&slot(Some("b"), 1), &rejected(&BUCKET_ACCESS_ERROR));
-        terminals.opened(&slot(Some("a"), 2));
+        terminals.record(&key(Some("a"), 1), &rejected(&BUCKET_ACCESS_ERROR));
+        terminals.record(&key(Some("b"), 1), &rejected(&BUCKET_ACCESS_ERROR));
+        terminals.opened(&key(Some("a"), 2));
         assert_eq!(reason(terminals.for_bucket("a")), None);
         assert_eq!(
             reason(terminals.for_bucket("b")),
@@ -217,8 +217,8 @@ mod tests {
     #[test]
     fn a_connection_that_is_no_longer_used_is_forgotten() {
         let terminals = Terminals::default();
-        terminals.record(&slot(None, 1), &rejected(&TLS_ERROR));
-        terminals.forget(&slot(None, 1));
+        terminals.record(&key(None, 1), &rejected(&TLS_ERROR));
+        terminals.forget(&key(None, 1));
         assert_eq!(reason(terminals.for_cluster()), None);
     }
 }

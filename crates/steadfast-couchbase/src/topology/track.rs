@@ -8,8 +8,9 @@ use steadfast::FailFast;
 use steadfast_wire::config::{ConfigNotification, ConfigVersion};
 use steadfast_wire::{Feature, Frame, FrameBuilder, Opcode, Status};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
-use super::redial::{Life, Rounds};
+use super::redial::{Redialer, end_of_connection};
 use super::staggered::StaggeredQueries;
 use super::{Address, BucketCore, Opened, dial, host_part, parse_config};
 use crate::client::Core;
@@ -22,6 +23,8 @@ const MIN_INTERVAL: Duration = Duration::from_millis(50);
 const FETCH_TIMEOUT: Duration = Duration::from_millis(2500);
 
 /// Opens a bucket and tracks its config. Runs as a task until the client is closed.
+///
+/// Cancel-safe: dropping the future stops the tracking.
 pub(super) async fn track_bucket(bucket: Arc<BucketCore>) {
     let closed = bucket.core.closed.clone();
     tokio::select! {
@@ -48,8 +51,8 @@ pub(super) async fn track_bucket(bucket: Arc<BucketCore>) {
 /// Tries seeds until one opens the bucket. Cancel-safe.
 async fn find_bucket(bucket: &Arc<BucketCore>) {
     let turn = AtomicUsize::new(fastrand::usize(..0xffff));
-    let mut rounds = Rounds::new(bucket.core.renewals());
-    let found = rounds.round(
+    let mut redialer = Redialer::new(bucket.core.renewals());
+    let found = redialer.round(
         "open bucket",
         || false,
         || async {
@@ -67,11 +70,11 @@ async fn find_bucket(bucket: &Arc<BucketCore>) {
 ///
 /// Cancel-safe: dropping the future closes the socket.
 async fn find_at(bucket: &Arc<BucketCore>, seed: &Address) -> Result<(), Rejected> {
-    let slot = (Some(bucket.name.clone()), seed.clone());
+    let key = (Some(bucket.name.clone()), seed.clone());
     let opened = dial(&bucket.core, seed, Some(&bucket.name)).await;
     match opened {
         Ok(mut opened) => {
-            bucket.core.terminals.opened(&slot);
+            bucket.core.terminals.opened(&key);
             let Some(config) = opened.config.take() else {
                 return Err(Rejected::lost(format!("{seed} gives no config")));
             };
@@ -82,7 +85,7 @@ async fn find_at(bucket: &Arc<BucketCore>, seed: &Address) -> Result<(), Rejecte
             };
             // Earlier rejections by other seeds do not count, unless they are nodes
             // of the bucket.
-            bucket.core.terminals.forget_seeds(&slot, |address| {
+            bucket.core.terminals.forget_seeds(&key, |address| {
                 routes.nodes().any(|node| node.address == *address)
             });
             Ok(())
@@ -90,7 +93,7 @@ async fn find_at(bucket: &Arc<BucketCore>, seed: &Address) -> Result<(), Rejecte
         Err(rejected) => {
             tracing::debug!(bucket = %bucket.name, %seed, %rejected, "the bucket was not opened");
             bucket.record_rejection(seed, &rejected);
-            bucket.handle_rejected(&slot, &rejected);
+            bucket.handle_rejected(&key, &rejected);
             Err(rejected)
         }
     }
@@ -104,8 +107,7 @@ async fn config_due(bucket: &BucketCore) {
         tokio::select! {
             () = bucket.config_wanted.notified() => return,
             () = tokio::time::sleep(interval) => {
-                let told = live(bucket).iter().any(is_told);
-                if !told {
+                if !connections(bucket).iter().any(receives_configs) {
                     return;
                 }
             }
@@ -113,12 +115,14 @@ async fn config_due(bucket: &BucketCore) {
     }
 }
 
-fn is_told(connection: &Arc<Connection>) -> bool {
+/// Returns whether the server pushes configs over a connection.
+fn receives_configs(connection: &Arc<Connection>) -> bool {
     connection.has(Feature::ClustermapChangeNotificationBrief)
         || connection.has(Feature::ClustermapChangeNotification)
 }
 
-fn live(bucket: &BucketCore) -> Vec<Arc<Connection>> {
+/// One connection to each node that has any.
+fn connections(bucket: &BucketCore) -> Vec<Arc<Connection>> {
     let routes = bucket.routes.load();
     let nodes = routes.iter().flat_map(|routes| routes.nodes());
     nodes.filter_map(|node| node.connection(0)).collect()
@@ -127,7 +131,7 @@ fn live(bucket: &BucketCore) -> Vec<Arc<Connection>> {
 /// Queries nodes until one returns a newer config. Without any connection it tries a
 /// seed. Cancel-safe: outstanding queries continue.
 async fn refresh(bucket: &Arc<BucketCore>, queries: &mut StaggeredQueries<Arc<str>>) {
-    let mut connections = live(bucket);
+    let mut connections = connections(bucket);
     if connections.is_empty() {
         let seed = bucket.core.candidate(fastrand::usize(..0xffff));
         let found = steadfast::retry(&FailFast::new())
@@ -200,17 +204,19 @@ async fn fetch(
 
 /// Keeps a connection without a bucket and tracks the cluster's config, for services
 /// that need no bucket (SDK RFC 0048). Runs as a task until the client is closed.
+///
+/// Dropping the future closes the connection.
 pub(crate) async fn track_cluster(core: Arc<Core>) {
     let turn = AtomicUsize::new(fastrand::usize(..0xffff));
     let closed = core.closed.clone();
     let track = async {
-        let mut rounds = Rounds::new(core.renewals());
+        let mut redialer = Redialer::new(core.renewals());
         let up = AtomicBool::new(false);
         loop {
             let is_up = || up.load(Ordering::Relaxed);
-            let round = rounds.round("track cluster", is_up, || async {
+            let round = redialer.round("track cluster", is_up, || async {
                 let seed = core.candidate(turn.fetch_add(1, Ordering::Relaxed));
-                let ended = live_at(&core, &seed, &up).await;
+                let ended = track_at(&core, &seed, &up).await;
                 up.store(false, Ordering::Relaxed);
                 ended
             });
@@ -227,9 +233,11 @@ pub(crate) async fn track_cluster(core: Arc<Core>) {
 }
 
 /// Connects to a node without a bucket, and applies its configs until the connection
-/// ends. `Ok` if it was useful; see [`Life`]. Dropping the future closes it.
-async fn live_at(core: &Arc<Core>, seed: &Address, up: &AtomicBool) -> Result<(), Rejected> {
-    let slot = (None, seed.clone());
+/// ends. `Ok` if it was useful; see [`end_of_connection`].
+///
+/// Dropping the future closes the connection.
+async fn track_at(core: &Arc<Core>, seed: &Address, up: &AtomicBool) -> Result<(), Rejected> {
+    let key = (None, seed.clone());
     let opened = dial(core, seed, None).await;
     let Opened {
         connection,
@@ -240,7 +248,7 @@ async fn live_at(core: &Arc<Core>, seed: &Address, up: &AtomicBool) -> Result<()
         Ok(opened) => opened,
         Err(rejected) => {
             tracing::debug!(%seed, %rejected, "no connection");
-            if core.terminals.record(&slot, &rejected) {
+            if core.terminals.record(&key, &rejected) {
                 core.changed();
                 core.wake_blocked();
             }
@@ -248,8 +256,8 @@ async fn live_at(core: &Arc<Core>, seed: &Address, up: &AtomicBool) -> Result<()
         }
     };
     up.store(true, Ordering::Relaxed);
-    core.terminals.opened(&slot);
-    core.terminals.forget_unless(&slot);
+    core.terminals.opened(&key);
+    core.terminals.forget_unless(&key);
     if let Some(config) = config {
         core.apply_config(Arc::new(config));
     }
@@ -258,7 +266,7 @@ async fn live_at(core: &Arc<Core>, seed: &Address, up: &AtomicBool) -> Result<()
         core: core.clone(),
         config_wanted: config_wanted.clone(),
     };
-    let life = Life::begin(&connection);
+    let opened_at = Instant::now();
     let task = Task::new(io, connection.clone(), received, events);
     let interval = core.options.config_poll_interval;
     let look = async {
@@ -266,7 +274,7 @@ async fn live_at(core: &Arc<Core>, seed: &Address, up: &AtomicBool) -> Result<()
             tokio::select! {
                 () = config_wanted.notified() => {}
                 () = tokio::time::sleep(interval) => {
-                    if is_told(&connection) {
+                    if receives_configs(&connection) {
                         continue;
                     }
                 }
@@ -285,7 +293,7 @@ async fn live_at(core: &Arc<Core>, seed: &Address, up: &AtomicBool) -> Result<()
         closing = task.run() => closing,
         () = look => unreachable!("it looks until the connection ends"),
     };
-    life.end(closing)
+    end_of_connection(&connection, opened_at, closing)
 }
 
 struct ClusterEvents {

@@ -13,17 +13,15 @@ use bytes::BytesMut;
 use steadfast_wire::Encode;
 use steadfast_wire::subdoc::{DocFlags, MultiExtras};
 
-use super::options::{awaitable, common_options};
+use super::options::operation;
 use super::{Collection, paths};
 use crate::error::Result;
 use crate::kv::operation::KvOperation;
 use crate::kv::request::{Extras, KvRequest, KvResponse, Value};
 
-/// Reads parts of a document; see [`Collection::lookup_in`].
-#[must_use = "nothing happens until it is awaited"]
-pub struct LookupIn<'a> {
-    request: KvRequest<'a>,
-    paths: Result<Paths>,
+operation! {
+    /// Reads parts of a document; see [`Collection::lookup_in`].
+    LookupIn { paths: Result<Paths> } => LookupInResult, run
 }
 
 impl Collection {
@@ -53,9 +51,6 @@ impl Collection {
     }
 }
 
-common_options!(LookupIn);
-awaitable!(LookupIn => LookupInResult);
-
 impl LookupIn<'_> {
     /// Also reads a document that was removed: some of its extended attributes stay
     /// for a while.
@@ -67,11 +62,12 @@ impl LookupIn<'_> {
         self
     }
 
+    /// Cancel-safe: dropping the future abandons the lookup.
     async fn run(self) -> Result<LookupInResult> {
         self.request.check()?;
         let paths = self.paths?;
         let response = self.request.execute().await?;
-        paths.read(&self.request, &response)
+        paths.read(&response)
     }
 }
 
@@ -100,11 +96,7 @@ impl Paths {
         Ok(Self { asks_existence })
     }
 
-    pub(super) fn read(
-        &self,
-        request: &KvRequest<'_>,
-        response: &KvResponse,
-    ) -> Result<LookupInResult> {
-        LookupInResult::read(response, &request.paths, &self.asks_existence)
+    pub(super) fn read(&self, response: &KvResponse<'_>) -> Result<LookupInResult> {
+        LookupInResult::read(response, &self.asks_existence)
     }
 }

@@ -10,9 +10,7 @@ use bytes::BytesMut;
 use steadfast_wire::Encode;
 use steadfast_wire::subdoc::{DocFlags, MultiExtras};
 
-use super::options::{
-    awaitable, cas_option, common_options, durability_option, expiry_option, preserve_expiry_option,
-};
+use super::options::operation;
 use super::store::Must;
 use super::{Collection, Expiry, paths};
 use crate::error::{Error, Result};
@@ -21,15 +19,16 @@ use crate::kv::request::{Extras, KvRequest, Value};
 
 const OPERATION: KvOperation = KvOperation::MutateIn;
 
-/// Changes parts of a document; see [`Collection::mutate_in`].
-#[must_use = "nothing happens until it is awaited"]
-pub struct MutateIn<'a> {
-    request: KvRequest<'a>,
-    /// Set if the paths could not be encoded.
-    problem: Option<Error>,
-    semantics: StoreSemantics,
-    access_deleted: bool,
-    expiry: Expiry,
+operation! {
+    /// Changes parts of a document; see [`Collection::mutate_in`].
+    MutateIn {
+        /// Set if the paths could not be encoded.
+        problem: Option<Error>,
+        semantics: StoreSemantics,
+        access_deleted: bool,
+        expiry: Expiry
+    }
+    + durability + cas + expiry + preserve_expiry => MutateInResult, prepare
 }
 
 /// Whether the document must exist.
@@ -78,13 +77,6 @@ impl Collection {
     }
 }
 
-common_options!(MutateIn);
-durability_option!(MutateIn);
-cas_option!(MutateIn);
-expiry_option!(MutateIn);
-preserve_expiry_option!(MutateIn);
-awaitable!(MutateIn => MutateInResult);
-
 impl MutateIn<'_> {
     /// Sets whether the document must exist.
     pub fn store_semantics(mut self, semantics: StoreSemantics) -> Self {
@@ -98,7 +90,7 @@ impl MutateIn<'_> {
         self
     }
 
-    async fn run(mut self) -> Result<MutateInResult> {
+    fn prepare(&mut self) -> Result<()> {
         self.request.check()?;
         let must = match self.semantics {
             StoreSemantics::Replace => Must::Exist,
@@ -110,15 +102,14 @@ impl MutateIn<'_> {
             0 => None,
             expiry => Some(expiry),
         };
-        if let Some(problem) = self.problem {
+        if let Some(problem) = self.problem.take() {
             return Err(problem);
         }
         self.request.extras = Extras::encode(&MultiExtras {
             expiry,
             doc_flags: doc_flags(self.semantics, self.access_deleted),
         });
-        let response = self.request.execute().await?;
-        MutateInResult::read(&response, &self.request)
+        Ok(())
     }
 }
 

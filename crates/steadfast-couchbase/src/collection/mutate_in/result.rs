@@ -9,7 +9,7 @@ use super::super::result::{MutationResult, MutationToken};
 use super::super::value::decode;
 use super::OPERATION;
 use crate::error::{Error, ErrorKind, Result};
-use crate::kv::request::{KvRequest, KvResponse};
+use crate::kv::request::KvResponse;
 
 /// The result of changing parts of a document.
 #[derive(Clone, Debug)]
@@ -20,8 +20,8 @@ pub struct MutateInResult {
 }
 
 impl MutateInResult {
-    pub(super) fn read(response: &KvResponse, request: &KvRequest<'_>) -> Result<Self> {
-        let (value, order) = (response.value()?, &request.paths);
+    pub(super) fn read(response: &KvResponse<'_>) -> Result<Self> {
+        let (value, order) = (response.value()?, &response.request.paths);
         let mut values = Vec::new();
         for entry in Entries::<PathMutationResult<'_>>::new(&value) {
             let entry = entry.map_err(|error| response.unreadable(error))?;
@@ -31,7 +31,7 @@ impl MutateInResult {
             };
             values.push((usize::from(*place), value.slice_ref(entry.value)));
         }
-        let mutation = MutationResult::read(response, &request.bucket.name);
+        let mutation = MutationResult::read(response)?;
         Ok(Self { mutation, values })
     }
 

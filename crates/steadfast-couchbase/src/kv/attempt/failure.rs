@@ -15,7 +15,7 @@ use crate::breaker::Signal;
 use crate::drive::Tried;
 use crate::error::ErrorKind;
 use crate::kv::collection_ids::{LookupError, manifest_uid};
-use crate::kv::connection::{CloseReason, Connection, NoResponse, SubmitError};
+use crate::kv::connection::{CloseReason, Connection, NoResponse, NoResponseCause, SubmitError};
 use crate::kv::meaning::{Asked, Disposition, failed_path, meaning, path_error};
 use crate::options::VbucketRetry;
 use crate::reason::{
@@ -186,8 +186,8 @@ impl KvAttempts<'_> {
         };
         let signal = match response {
             Ok(_) => Signal::Alive,
-            Err(NoResponse::Closed { by_user: true, .. }) => return,
-            Err(NoResponse::Closed { .. } | NoResponse::TimedOut { .. }) => Signal::Failed,
+            Err(ended) if ended.cause == NoResponseCause::ClosedByUser => return,
+            Err(_) => Signal::Failed,
         };
         node.breaker.record(permit, signal, now());
     }
@@ -293,49 +293,36 @@ impl KvAttempts<'_> {
     /// request may have been applied.
     #[cold]
     pub(super) fn handle_no_response(&mut self, no_response: NoResponse) -> Tried {
-        let peer = self.last.connection.as_ref().map(|it| it.peer.clone());
-        let with_peer = |failure: Failure| match peer {
-            Some(peer) => failure.with_peer(peer),
+        let NoResponse { cause, sent } = no_response;
+        let failure = match (cause, sent) {
+            (NoResponseCause::ClosedByUser, false) => not_sent_as_closed(),
+            (NoResponseCause::ClosedByUser, true) => {
+                Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT)
+            }
+            (NoResponseCause::Closed, false) => Failure::not_sent(&SOCKET_NOT_AVAILABLE)
+                .with_note("the connection closed before it was sent"),
+            (NoResponseCause::Closed, true) => Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT)
+                .with_note("the connection closed before the response"),
+            (NoResponseCause::TimedOut, false) => {
+                let failure = Failure::not_sent(&TIMEOUT).timed_out();
+                failure.with_note("not sent in time")
+            }
+            (NoResponseCause::TimedOut, true) => {
+                let failure = Failure::in_flight(&TIMEOUT).timed_out();
+                failure.with_note("no answer in time")
+            }
+        };
+        let failure = match &self.last.connection {
+            Some(connection) => failure.with_peer(connection.peer.clone()),
             None => failure,
         };
-        match no_response {
-            NoResponse::Closed {
-                sent: false,
-                by_user: false,
-            } => {
-                let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE);
-                let failure = failure.with_note("the connection closed before it was sent");
-                Tried::Failed(with_peer(failure), ErrorKind::RequestCanceled)
+        match cause {
+            NoResponseCause::ClosedByUser => Tried::Closed(failure),
+            NoResponseCause::Closed => Tried::Failed(failure, ErrorKind::RequestCanceled),
+            NoResponseCause::TimedOut if sent => {
+                Tried::Failed(failure, ErrorKind::AmbiguousTimeout)
             }
-            NoResponse::Closed {
-                sent: true,
-                by_user: false,
-            } => {
-                let failure = Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT);
-                let failure = failure.with_note("the connection closed before the response");
-                Tried::Failed(with_peer(failure), ErrorKind::RequestCanceled)
-            }
-            NoResponse::Closed {
-                sent,
-                by_user: true,
-            } => {
-                let failure = if sent {
-                    Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT)
-                } else {
-                    not_sent_as_closed()
-                };
-                Tried::Closed(with_peer(failure))
-            }
-            NoResponse::TimedOut { sent } => {
-                let (failure, kind) = if sent {
-                    let failure = Failure::in_flight(&TIMEOUT).with_note("no answer in time");
-                    (failure, ErrorKind::AmbiguousTimeout)
-                } else {
-                    let failure = Failure::not_sent(&TIMEOUT).with_note("not sent in time");
-                    (failure, ErrorKind::UnambiguousTimeout)
-                };
-                Tried::Failed(with_peer(failure.timed_out()), kind)
-            }
+            NoResponseCause::TimedOut => Tried::Failed(failure, ErrorKind::UnambiguousTimeout),
         }
     }
 }

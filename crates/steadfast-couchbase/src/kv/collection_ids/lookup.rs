@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use super::CollectionEntry;
 use crate::error::ErrorKind;
 use crate::kv::attempt::with_directive;
-use crate::kv::connection::{CloseReason, Connection, NoResponse, SubmitError};
+use crate::kv::connection::{CloseReason, Connection, NoResponseCause, SubmitError};
 use crate::kv::meaning::{Asked, Disposition, meaning};
 use crate::kv::operation::KvOperation;
 use crate::reason::SOCKET_NOT_AVAILABLE;
@@ -82,6 +82,8 @@ fn interrupted() -> LookupError {
 }
 
 /// Runs as a task until the lookup has a result.
+///
+/// Cancel-safe: dropping the future ends the lookup, and another may begin.
 async fn run_lookup(
     collection: Arc<CollectionEntry>,
     bucket: Arc<BucketCore>,
@@ -125,9 +127,11 @@ async fn ask(
         SubmitError::Full => unavailable("the socket does not keep up".to_owned()),
         SubmitError::Unencodable(error) => unavailable(error.to_string()),
     })?;
-    let response = ticket.await.map_err(|no_response| match no_response {
-        NoResponse::Closed { .. } => unavailable("the connection was closed".to_owned()),
-        NoResponse::TimedOut { .. } => unavailable("no answer in time".to_owned()),
+    let response = ticket.await.map_err(|ended| match ended.cause {
+        NoResponseCause::Closed | NoResponseCause::ClosedByUser => {
+            unavailable("the connection was closed".to_owned())
+        }
+        NoResponseCause::TimedOut => unavailable("no answer in time".to_owned()),
     })?;
     read(&response).ok_or_else(|| match response.status() {
         // The operation reports these two under reasons of its own (D10).

@@ -12,9 +12,9 @@
 //!   was handed to the socket. Before that position the operation is not sent,
 //!   after it the operation is in flight. An operation that ends unsent is cut out
 //!   of the stream, so that it cannot be sent later.
-//! - *Which operation a response belongs to.* An opaque names a slot and its
+//! - *Which operation a response belongs to.* An opaque contains an index and a
 //!   generation. A response to an unknown opaque breaks the protocol and closes the
-//!   connection. The slot of a dropped caller is kept until its response arrives.
+//!   connection. The index of a dropped caller is reserved until its response arrives.
 //!
 //! The connection also keeps the deadlines, with one timer for all operations: a
 //! timer per operation would cost as much as the operation.
@@ -29,7 +29,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::BytesMut;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 pub(crate) use state::MAX_IN_FLIGHT;
 use state::State;
 use steadfast_wire::error_map::ErrorMap;
@@ -126,11 +126,7 @@ impl Connection {
     ) -> Result<Ticket<'_>, SubmitError> {
         let mut state = self.state.lock();
         let opaque = state.enqueue(opcode, deadline, &self.limits, encode)?;
-        let waker = state.take_waker();
-        drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        wake_task(state);
         Ok(Ticket {
             connection: self,
             opaque,
@@ -142,22 +138,14 @@ impl Connection {
     pub(crate) fn close(&self, why: CloseReason) {
         let mut state = self.state.lock();
         state.close(why);
-        let waker = state.take_waker();
-        drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        wake_task(state);
     }
 
     /// Accepts no more operations, and closes when all responses have arrived.
     pub(crate) fn drain(&self) {
         let mut state = self.state.lock();
         state.draining = true;
-        let waker = state.take_waker();
-        drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        wake_task(state);
     }
 
     /// Returns whether it accepts operations.
@@ -186,6 +174,16 @@ impl Connection {
     }
 }
 
+/// Unlocks the state and wakes the connection's task, if it sleeps.
+#[inline]
+fn wake_task(mut state: MutexGuard<'_, State>) {
+    let waker = state.waker.take();
+    drop(state);
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}
+
 /// An operation that a connection has accepted. Completes with its response.
 ///
 /// Cancel-safe: dropping it abandons the operation. What was not sent is never
@@ -196,14 +194,23 @@ pub(crate) struct Ticket<'a> {
     done: bool,
 }
 
-/// Why there is no response. `sent` tells whether the server may have received the
-/// operation.
+/// An operation ended without a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoResponse {
-    /// The connection was closed.
-    Closed { sent: bool, by_user: bool },
+pub(crate) struct NoResponse {
+    pub(crate) cause: NoResponseCause,
+    /// Whether the server may have received the operation.
+    pub(crate) sent: bool,
+}
+
+/// Why there is no response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoResponseCause {
+    /// The client was closed.
+    ClosedByUser,
+    /// The connection was closed for another reason.
+    Closed,
     /// The deadline passed. The response may still come.
-    TimedOut { sent: bool },
+    TimedOut,
 }
 
 impl Ticket<'_> {

@@ -8,9 +8,10 @@ use bytes::BytesMut;
 use slab::Slab;
 use steadfast_wire::{EncodeError, Frame, Opcode};
 
-use super::{CloseReason, Limits, NoResponse, SubmitError};
+use super::{CloseReason, Limits, NoResponse, NoResponseCause, SubmitError};
 
-/// An opaque has the index of a slot in these bits, and its generation in the rest.
+/// An opaque has the index of its operation in these bits, and a generation in the
+/// rest.
 const INDEX_BITS: u32 = 20;
 
 /// The largest number of operations in flight: one for each index but one.
@@ -19,8 +20,8 @@ pub(crate) const MAX_IN_FLIGHT: u32 = (1 << INDEX_BITS) - 1;
 /// The mask of the index.
 const INDEX_MASK: u32 = MAX_IN_FLIGHT;
 
-/// The number of slots whose memory is kept when all are empty.
-const KEPT_SLOTS: usize = 4096;
+/// The number of operations whose memory is kept when none is left.
+const KEPT_OPERATIONS: usize = 4096;
 
 #[derive(Default)]
 pub(super) struct State {
@@ -36,18 +37,18 @@ pub(super) struct State {
     handing: u64,
     /// Parts of the stream that must not be sent, in order.
     cuts: Vec<(u64, u64)>,
-    slots: Slab<Slot>,
+    operations: Slab<PendingOperation>,
     generation: u32,
     /// A lower bound of all deadlines.
     earliest: Option<Instant>,
     /// The task's waker, while it sleeps.
-    waker: Option<Waker>,
+    pub(super) waker: Option<Waker>,
     served: bool,
     pub(super) draining: bool,
     pub(super) closing: Option<CloseReason>,
 }
 
-struct Slot {
+struct PendingOperation {
     opaque: u32,
     opcode: Opcode,
     /// The positions of its frame in the stream.
@@ -63,7 +64,7 @@ enum Reply {
     /// Received, for the caller to fetch.
     Received(Frame),
     /// The caller gets this instead. The flag tells whether the response may still
-    /// come, so that the slot must stay reserved for it.
+    /// come, so that the index must stay reserved for it.
     Ended(NoResponse, bool),
     /// Not received yet, and the caller was dropped.
     Unwanted,
@@ -90,19 +91,19 @@ impl State {
         if !self.is_open() {
             return Err(SubmitError::Closed);
         }
-        if self.slots.len() >= limits.in_flight.min(MAX_IN_FLIGHT as usize)
+        if self.operations.len() >= limits.in_flight.min(MAX_IN_FLIGHT as usize)
             || self.out.len() + self.taken_bytes > limits.unsent_bytes
         {
             return Err(SubmitError::Full);
         }
-        let entry = self.slots.vacant_entry();
+        let entry = self.operations.vacant_entry();
         // The index is less than the limit, so it fits its bits. The generation
         // makes a duplicate response one to an unknown opaque.
         self.generation = self.generation.wrapping_add(1);
         let opaque = entry.key() as u32 | self.generation << INDEX_BITS;
         let start = self.out_start + self.out.len() as u64;
         encode(opaque, &mut self.out).map_err(SubmitError::Unencodable)?;
-        entry.insert(Slot {
+        entry.insert(PendingOperation {
             opaque,
             opcode,
             start,
@@ -116,12 +117,6 @@ impl State {
             self.earliest = Some(deadline);
         }
         Ok(opaque)
-    }
-
-    /// Takes the task's waker, so that it is woken once.
-    #[inline]
-    pub(super) fn take_waker(&mut self) -> Option<Waker> {
-        self.waker.take()
     }
 
     /// Registers the waker of the task before it sleeps.
@@ -193,18 +188,18 @@ impl State {
     /// Stores a response for its caller.
     pub(super) fn deliver(&mut self, frame: Frame) -> Delivered {
         let index = (frame.opaque() & INDEX_MASK) as usize;
-        let Some(slot) = self.slots.get_mut(index) else {
+        let Some(operation) = self.operations.get_mut(index) else {
             return Delivered::Unknown;
         };
-        if slot.opaque != frame.opaque() || slot.opcode != frame.opcode() {
+        if operation.opaque != frame.opaque() || operation.opcode != frame.opcode() {
             return Delivered::Unknown;
         }
         // The client itself fetches configs on every connection.
-        self.served |= slot.opcode != Opcode::GetClusterConfig;
-        match &mut slot.reply {
+        self.served |= operation.opcode != Opcode::GetClusterConfig;
+        match &mut operation.reply {
             Reply::Awaited(waker) => {
                 let waker = waker.take();
-                slot.reply = Reply::Received(frame);
+                operation.reply = Reply::Received(frame);
                 Delivered::ToCaller(waker)
             }
             Reply::Unwanted => {
@@ -228,8 +223,8 @@ impl State {
         waker: &Waker,
     ) -> Option<Result<Frame, NoResponse>> {
         let index = (opaque & INDEX_MASK) as usize;
-        let slot = self.slots.get_mut(index)?;
-        match &mut slot.reply {
+        let operation = self.operations.get_mut(index)?;
+        match &mut operation.reply {
             Reply::Awaited(Some(waiting)) if waiting.will_wake(waker) => None,
             Reply::Awaited(waiting) => {
                 *waiting = Some(waker.clone());
@@ -238,7 +233,7 @@ impl State {
             Reply::Ended(ended, may_come) => {
                 let (ended, may_come) = (*ended, *may_come);
                 if may_come {
-                    slot.reply = Reply::Unwanted;
+                    operation.reply = Reply::Unwanted;
                 } else {
                     self.remove(index);
                 }
@@ -255,11 +250,11 @@ impl State {
     /// Abandons an operation whose caller was dropped.
     pub(super) fn abandon(&mut self, opaque: u32) {
         let index = (opaque & INDEX_MASK) as usize;
-        let Some(slot) = self.slots.get_mut(index) else {
+        let Some(operation) = self.operations.get_mut(index) else {
             return;
         };
-        let gone = match slot.reply {
-            Reply::Awaited(_) => slot.start >= self.handing,
+        let gone = match operation.reply {
+            Reply::Awaited(_) => operation.start >= self.handing,
             Reply::Received(_) => true,
             Reply::Ended(_, may_come) => !may_come,
             Reply::Unwanted => false,
@@ -268,29 +263,29 @@ impl State {
             self.cut(index);
             self.remove(index);
         } else {
-            slot.reply = Reply::Unwanted;
+            operation.reply = Reply::Unwanted;
         }
     }
 
     /// Cuts an unsent operation out of the stream, so that it is never sent.
     fn cut(&mut self, index: usize) {
-        let slot = &self.slots[index];
-        if slot.start < self.handing {
+        let operation = &self.operations[index];
+        if operation.start < self.handing {
             return;
         }
-        let cut = (slot.start, slot.end);
+        let cut = (operation.start, operation.end);
         let at = self.cuts.partition_point(|known| known.0 < cut.0);
         self.cuts.insert(at, cut);
     }
 
-    /// Empties a slot. Frees the memory of many slots when all are empty.
+    /// Removes an operation. Frees the memory of many when none is left.
     #[inline]
-    fn remove(&mut self, index: usize) -> Slot {
-        let slot = self.slots.remove(index);
-        if self.slots.is_empty() && self.slots.capacity() > KEPT_SLOTS {
-            self.slots = Slab::new();
+    fn remove(&mut self, index: usize) -> PendingOperation {
+        let operation = self.operations.remove(index);
+        if self.operations.is_empty() && self.operations.capacity() > KEPT_OPERATIONS {
+            self.operations = Slab::new();
         }
-        slot
+        operation
     }
 
     pub(super) fn earliest(&self) -> Option<Instant> {
@@ -300,15 +295,15 @@ impl State {
     /// Ends the operations whose deadline has passed, and finds the next deadline.
     pub(super) fn expire(&mut self, now: Instant, wakers: &mut Vec<Waker>) {
         self.earliest = None;
-        for index in 0..self.slots.capacity() {
+        for index in 0..self.operations.capacity() {
             let handed = self.handed;
-            let Some(slot) = self.slots.get_mut(index) else {
+            let Some(operation) = self.operations.get_mut(index) else {
                 continue;
             };
-            let Reply::Awaited(waker) = &mut slot.reply else {
+            let Reply::Awaited(waker) = &mut operation.reply else {
                 continue;
             };
-            let Some(deadline) = slot.deadline else {
+            let Some(deadline) = operation.deadline else {
                 continue;
             };
             if deadline > now {
@@ -318,8 +313,9 @@ impl State {
                 continue;
             }
             wakers.extend(waker.take());
-            let sent = slot.start < handed;
-            slot.reply = Reply::Ended(NoResponse::TimedOut { sent }, sent);
+            let sent = operation.start < handed;
+            let cause = NoResponseCause::TimedOut;
+            operation.reply = Reply::Ended(NoResponse { cause, sent }, sent);
             if !sent {
                 self.cut(index);
             }
@@ -339,16 +335,18 @@ impl State {
     }
 
     pub(super) fn in_flight(&self) -> usize {
-        self.slots.len()
+        self.operations.len()
     }
 
     /// Returns whether a response is still to come. Received ones do not need the
     /// connection any more.
     pub(super) fn awaits_responses(&self) -> bool {
-        self.slots.iter().any(|(_, slot)| match slot.reply {
-            Reply::Awaited(_) | Reply::Unwanted | Reply::Ended(_, true) => true,
-            Reply::Received(_) | Reply::Ended(_, false) => false,
-        })
+        self.operations
+            .iter()
+            .any(|(_, operation)| match operation.reply {
+                Reply::Awaited(_) | Reply::Unwanted | Reply::Ended(_, true) => true,
+                Reply::Received(_) | Reply::Ended(_, false) => false,
+            })
     }
 
     /// Ends all operations, because the connection is gone.
@@ -356,22 +354,28 @@ impl State {
         let why = self
             .closing
             .get_or_insert_with(|| CloseReason::Lost("the runtime was shut down".to_owned()));
-        let by_user = *why == CloseReason::ByUser;
+        let cause = match why {
+            CloseReason::ByUser => NoResponseCause::ClosedByUser,
+            CloseReason::NotNeeded | CloseReason::Lost(_) | CloseReason::Invalid(_) => {
+                NoResponseCause::Closed
+            }
+        };
         let handed = self.handed;
-        self.slots.retain(|_, slot| match &mut slot.reply {
-            Reply::Awaited(waker) => {
-                wakers.extend(waker.take());
-                let sent = slot.start < handed;
-                slot.reply = Reply::Ended(NoResponse::Closed { sent, by_user }, false);
-                true
-            }
-            Reply::Received(_) => true,
-            Reply::Ended(_, may_come) => {
-                *may_come = false;
-                true
-            }
-            Reply::Unwanted => false,
-        });
+        self.operations
+            .retain(|_, operation| match &mut operation.reply {
+                Reply::Awaited(waker) => {
+                    wakers.extend(waker.take());
+                    let sent = operation.start < handed;
+                    operation.reply = Reply::Ended(NoResponse { cause, sent }, false);
+                    true
+                }
+                Reply::Received(_) => true,
+                Reply::Ended(_, may_come) => {
+                    *may_come = false;
+                    true
+                }
+                Reply::Unwanted => false,
+            });
         self.out = BytesMut::new();
         self.cuts = Vec::new();
         self.waker = None;

@@ -79,8 +79,9 @@ impl<E: Events> Task<E> {
         }
     }
 
-    /// Runs until the connection is closed. Then all its operations end, also if the
-    /// future is dropped.
+    /// Runs until the connection is closed, then ends all its operations.
+    ///
+    /// Dropping the future closes the connection and ends all its operations too.
     pub(crate) async fn run(mut self) -> CloseReason {
         let closing = poll_fn(|cx| self.poll(cx)).await;
         self.connection.state.lock().close(closing.clone());
@@ -188,9 +189,7 @@ impl<E: Events> Task<E> {
             }
         }
         drop(state);
-        for waker in self.wakers.drain(..) {
-            waker.wake();
-        }
+        self.wakers.drain(..).for_each(Waker::wake);
         for frame in aside {
             match frame.header().magic {
                 Magic::ServerRequest => self.events.server_request(&self.connection, frame),
@@ -284,9 +283,7 @@ impl<E: Events> Task<E> {
             let mut state = self.connection.state.lock();
             state.expire(now(), &mut self.wakers);
             drop(state);
-            for waker in self.wakers.drain(..) {
-                waker.wake();
-            }
+            self.wakers.drain(..).for_each(Waker::wake);
         }
     }
 }
@@ -296,9 +293,7 @@ impl<E: Events> Drop for Task<E> {
     /// runtime.
     fn drop(&mut self) {
         self.connection.state.lock().end_all(&mut self.wakers);
-        for waker in self.wakers.drain(..) {
-            waker.wake();
-        }
+        self.wakers.drain(..).for_each(Waker::wake);
     }
 }
 

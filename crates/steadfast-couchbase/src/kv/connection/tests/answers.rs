@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn answers_find_their_callers_in_any_order() {
+async fn responses_reach_their_callers_in_any_order() {
     let mut pair = pair(Limits::default()).await;
     let tickets: Vec<_> = (0..50)
         .map(|number| submit(&pair.connection, number, 10, None).unwrap())
@@ -23,7 +23,7 @@ async fn answers_find_their_callers_in_any_order() {
 }
 
 #[tokio::test]
-async fn what_is_dropped_in_flight_keeps_its_opaque_until_the_answer_came() {
+async fn a_dropped_operation_reserves_its_opaque_until_its_response_arrives() {
     let mut pair = pair(Limits::default()).await;
     let ticket = submit(&pair.connection, 1, 10, None).unwrap();
     let opaque = ticket.opaque();
@@ -34,21 +34,21 @@ async fn what_is_dropped_in_flight_keeps_its_opaque_until_the_answer_came() {
     assert_ne!(other.opaque(), opaque);
     pair.peer.answer(Opcode::Set, opaque).await;
     assert_eq!(soon(pair.orphans.recv()).await, Some(opaque));
-    until("the slot is free", || pair.connection.in_flight() == 1).await;
+    until("the index is free", || pair.connection.in_flight() == 1).await;
     let request = pair.peer.request().await.unwrap();
     pair.peer.answer(Opcode::Set, request.opaque()).await;
     soon(other).await.unwrap();
 }
 
 #[tokio::test]
-async fn an_answer_after_the_deadline_is_an_orphan_and_does_no_harm() {
+async fn a_response_after_the_deadline_is_an_orphan() {
     let mut pair = pair(Limits::default()).await;
     let short = Some(Duration::from_millis(10));
     let ticket = submit(&pair.connection, 1, 10, short).unwrap();
     let opaque = ticket.opaque();
     pair.peer.request().await.unwrap();
     let ended = soon(ticket).await.unwrap_err();
-    assert_eq!(ended, NoResponse::TimedOut { sent: true });
+    assert_eq!(ended, ended_by(NoResponseCause::TimedOut, true));
     pair.peer.answer(Opcode::Set, opaque).await;
     assert_eq!(soon(pair.orphans.recv()).await, Some(opaque));
     assert_eq!(pair.connection.in_flight(), 0);
@@ -56,7 +56,7 @@ async fn an_answer_after_the_deadline_is_an_orphan_and_does_no_harm() {
 }
 
 #[tokio::test]
-async fn an_answer_that_nobody_asked_for_closes_the_connection() {
+async fn a_response_with_an_unknown_opaque_closes_the_connection() {
     for (opcode, opaque, twice) in [
         (Opcode::Set, 0x0fff_0000, false),
         (Opcode::Get, 0, false),
@@ -83,7 +83,7 @@ async fn an_answer_that_nobody_asked_for_closes_the_connection() {
 }
 
 #[tokio::test]
-async fn an_answer_before_garbage_is_an_answer() {
+async fn a_response_before_garbage_is_delivered() {
     let mut pair = pair(Limits::default()).await;
     let ticket = submit(&pair.connection, 1, 10, None).unwrap();
     let opaque = pair.peer.request().await.unwrap().opaque();
@@ -98,7 +98,7 @@ async fn an_answer_before_garbage_is_an_answer() {
 }
 
 #[tokio::test]
-async fn a_frame_that_promises_too_much_closes_the_connection_before_it_is_made_room_for() {
+async fn a_frame_with_a_huge_length_closes_the_connection() {
     let mut pair = pair(Limits::default()).await;
     let ticket = submit(&pair.connection, 1, 10, None).unwrap();
     let opaque = pair.peer.request().await.unwrap().opaque();
@@ -109,12 +109,5 @@ async fn a_frame_that_promises_too_much_closes_the_connection_before_it_is_made_
     let closing = soon(pair.task).await.unwrap();
     assert!(matches!(closing, CloseReason::Invalid(_)), "{closing:?}");
     let ended = soon(ticket).await.unwrap_err();
-    let sent = true;
-    assert_eq!(
-        ended,
-        NoResponse::Closed {
-            sent,
-            by_user: false
-        }
-    );
+    assert_eq!(ended, ended_by(NoResponseCause::Closed, true));
 }

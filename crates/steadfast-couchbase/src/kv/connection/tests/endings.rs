@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn deadlines_end_each_operation_in_its_own_time() {
+async fn each_operation_ends_at_its_own_deadline() {
     let pair = pair(Limits::default()).await;
     let start = now();
     let tickets: Vec<_> = [60, 20, 40]
@@ -17,13 +17,13 @@ async fn deadlines_end_each_operation_in_its_own_time() {
         .into();
     for (timeout, ticket) in tickets {
         let ended = soon(ticket).await.unwrap_err();
-        assert!(matches!(ended, NoResponse::TimedOut { .. }));
+        assert_eq!(ended.cause, NoResponseCause::TimedOut);
         assert!(now() >= start + timeout);
     }
 }
 
 #[tokio::test]
-async fn a_draining_connection_takes_no_more_and_ends_when_all_is_answered() {
+async fn a_draining_connection_accepts_nothing_and_ends_after_the_last_response() {
     let mut pair = pair(Limits::default()).await;
     let ticket = submit(&pair.connection, 1, 10, None).unwrap();
     let opaque = pair.peer.request().await.unwrap().opaque();
@@ -37,7 +37,7 @@ async fn a_draining_connection_takes_no_more_and_ends_when_all_is_answered() {
 }
 
 #[tokio::test]
-async fn there_is_a_limit_to_what_is_in_flight_and_to_what_is_unsent() {
+async fn operations_in_flight_and_unsent_bytes_are_limited() {
     let limits = Limits {
         in_flight: 2,
         ..Limits::default()
@@ -62,7 +62,7 @@ async fn there_is_a_limit_to_what_is_in_flight_and_to_what_is_unsent() {
 }
 
 #[tokio::test]
-async fn whatever_ends_the_task_ends_its_operations() {
+async fn an_aborted_task_ends_its_operations() {
     let pair = pair(Limits::default()).await;
     let tickets: Vec<_> = (0..10)
         .map(|number| submit(&pair.connection, number, 10, None).unwrap())
@@ -70,7 +70,7 @@ async fn whatever_ends_the_task_ends_its_operations() {
     pair.task.abort();
     for ticket in tickets {
         let ended = soon(ticket).await.unwrap_err();
-        assert!(matches!(ended, NoResponse::Closed { by_user: false, .. }));
+        assert_eq!(ended.cause, NoResponseCause::Closed);
     }
     let refused = submit(&pair.connection, 2, 10, None);
     assert!(matches!(refused, Err(SubmitError::Closed)));

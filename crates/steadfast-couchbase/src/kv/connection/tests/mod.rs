@@ -105,6 +105,10 @@ fn number(frame: &Frame) -> u32 {
     u32::from_be_bytes(frame.value()[..4].try_into().unwrap())
 }
 
+fn ended_by(cause: NoResponseCause, sent: bool) -> NoResponse {
+    NoResponse { cause, sent }
+}
+
 async fn soon<F: Future>(future: F) -> F::Output {
     let long = Duration::from_secs(30);
     tokio::time::timeout(long, future).await.expect("it hangs")
