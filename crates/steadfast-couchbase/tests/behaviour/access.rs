@@ -61,10 +61,7 @@ async fn credentials_that_become_right_are_used_under_best_effort() {
     .await;
     let documents = cluster.bucket(BUCKET).default_collection();
     let refused = server.fault(Fault::on(Opcode::SaslStep).pass());
-    let write = tokio::spawn({
-        let documents = documents.clone();
-        async move { documents.upsert("k", &1).timeout(LONG).await }
-    });
+    let write = spawn_upsert(&documents, "k", &1);
     until("the password was refused", || refused.fired() > 0).await;
     cluster.set_credentials(app()).unwrap();
     write.await.unwrap().unwrap();
@@ -89,8 +86,8 @@ async fn new_credentials_are_used_at_once_after_a_rotation() {
         refused.fired() > 24
     })
     .await;
-    let error = documents.get("k").timeout(LONG).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::AuthenticationFailure, "{error:#}");
+    let outcome = documents.get("k").timeout(LONG).await;
+    fails_with(outcome, ErrorKind::AuthenticationFailure);
 
     let rotated = Credentials::password("app", "rotated");
     cluster.set_credentials(rotated).unwrap();
@@ -111,8 +108,8 @@ async fn what_a_seed_said_of_old_credentials_is_forgotten_when_another_way_is_fo
     let wrong = Credentials::password("app", "wrong");
     let cluster = Cluster::connect(&string, wrong).await.unwrap();
     let documents = cluster.bucket(BUCKET).default_collection();
-    let error = documents.get("k").timeout(LONG).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::AuthenticationFailure);
+    let outcome = documents.get("k").timeout(LONG).await;
+    fails_with(outcome, ErrorKind::AuthenticationFailure);
     cluster.set_credentials(app()).unwrap();
     let start = Instant::now();
     while documents.upsert("k", &1).timeout(LONG).await.is_err() {
@@ -144,12 +141,8 @@ async fn an_unreachable_cluster_is_a_timeout_and_not_an_authentication_failure()
     drop(unused);
     let cluster = Cluster::connect(&string, app()).await.unwrap();
     let documents = cluster.bucket(BUCKET).default_collection();
-    let error = documents
-        .upsert("k", &1)
-        .timeout(ms(200))
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout, "{error:#}");
+    let outcome = documents.upsert("k", &1).timeout(ms(200)).await;
+    let error = fails_with(outcome, ErrorKind::UnambiguousTimeout);
     assert_eq!(reasons(&error), ["NODE_NOT_AVAILABLE"]);
     assert!(!error.is_ambiguous());
     cluster.close().await;
@@ -197,10 +190,7 @@ async fn a_bucket_that_is_created_meanwhile_is_found_under_best_effort() {
     let cluster = client_with(&server, best_effort()).await;
     let documents = cluster.bucket("late").default_collection();
     let refused = server.fault(Fault::on(Opcode::SelectBucket).pass());
-    let write = tokio::spawn({
-        let documents = documents.clone();
-        async move { documents.upsert("k", &1).timeout(LONG).await }
-    });
+    let write = spawn_upsert(&documents, "k", &1);
     until("the bucket was refused", || refused.fired() > 1).await;
     let late = BucketSettings::new("late").vbuckets(VBUCKETS);
     server.create_bucket(late).await.unwrap();
@@ -319,8 +309,8 @@ async fn a_token_that_is_refused_is_an_authentication_error_until_a_new_one_is_a
         .await
         .unwrap();
     let documents = cluster.bucket(BUCKET).default_collection();
-    let error = documents.upsert("k", &1).timeout(LONG).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::AuthenticationFailure, "{error:#}");
+    let outcome = documents.upsert("k", &1).timeout(LONG).await;
+    let error = fails_with(outcome, ErrorKind::AuthenticationFailure);
     assert!(reasons(&error).contains(&"AUTHENTICATION_ERROR"));
     let shown = format!("{error} {error:#} {error:?} {}", error.to_json());
     assert!(!shown.contains("a-secret-token"));
@@ -338,8 +328,7 @@ async fn a_token_that_is_refused_is_an_authentication_error_until_a_new_one_is_a
 async fn hello_can_come_after_authentication() {
     let server = server(2, 1).await;
     let options = ClusterOptions::new().hello_after_authentication(true);
-    let cluster = client_with(&server, options).await;
-    let documents = warm(&server, &cluster).await;
+    let (cluster, documents) = warm_client(&server, options).await;
     // The features are there all the same.
     server.create_scope(BUCKET, "s").unwrap();
     server.create_collection(BUCKET, "s", "c", 0).unwrap();
@@ -356,8 +345,7 @@ async fn an_error_map_that_cannot_be_read_does_not_keep_a_connection_from_workin
         .error_map()
         .set_raw(Some(b"{\"version\": oops".to_vec()));
     let hellos = server.fault(Fault::on(Opcode::Hello).pass());
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (cluster, documents) = warm_client(&server, ClusterOptions::new()).await;
     // Said twice on each connection, the second time without XERROR: a document
     // that is locked is then "temporarily unavailable", as it was before.
     until("HELLO is said again", || hellos.fired() >= 4).await;
@@ -372,8 +360,7 @@ async fn an_error_map_of_the_first_version_will_do() {
     let map =
         steadfast_wire::error_map::ErrorMap::shipped(steadfast_wire::error_map::MapVersion::V1);
     server.error_map().set_raw(Some(map.to_json()));
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (cluster, documents) = warm_client(&server, ClusterOptions::new()).await;
     let busy = Fault::on(Opcode::Get).times(2);
     // 0x51 is one that only the map explains: nothing happened, try again.
     let busy = server.fault(busy.answer(Status::from_code(0x51)));

@@ -5,7 +5,7 @@ use std::time::Instant;
 use steadfast::strategy::{Answer, Decision, Ending, ForeignToken, RetryToken};
 use steadfast::{BestEffort, Failure, Request, RetryStrategy, World};
 use steadfast_cluster::fault::Fault;
-use steadfast_couchbase::{Cluster, Error, ErrorKind};
+use steadfast_couchbase::{Cluster, ClusterOptions, Error, ErrorKind};
 use steadfast_wire::{Opcode, Status};
 use tokio::task::JoinHandle;
 
@@ -38,9 +38,7 @@ macro_rules! spawn {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn operations_in_flight_end() {
-    let server = server(2, 1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (server, cluster, documents) = started(2, 1).await;
     let held = server.fault(Fault::on_anything().key_prefix("held").hold());
     let mut pending = Vec::new();
     for number in 0..20 {
@@ -58,8 +56,7 @@ async fn operations_in_flight_end() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn operations_in_flight_on_a_node_that_left_end() {
     let server = builder(3, 1).farewell(LONG).start().await.unwrap();
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (cluster, documents) = warm_client(&server, ClusterOptions::new()).await;
     let leaving = server.nodes()[2];
     let key = key_on(&server, leaving);
     let held = server.fault(Fault::on(Opcode::Get).key(&key).hold());
@@ -77,9 +74,7 @@ async fn operations_in_flight_on_a_node_that_left_end() {
 
 #[tokio::test]
 async fn operations_in_backoff_end() {
-    let server = server(1, 1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (server, cluster, documents) = started(1, 1).await;
     let locked = server.fault(Fault::on(Opcode::Get).answer(Status::Locked));
     let moved = server.fault(Fault::on(Opcode::Set).answer(Status::NotMyVbucket));
     let mut pending = Vec::new();
@@ -170,9 +165,7 @@ impl RetryStrategy for Undecided {
 
 #[tokio::test]
 async fn operations_whose_strategy_is_still_thinking_end() {
-    let server = server(1, 1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (server, cluster, documents) = started(1, 1).await;
     let locked = server.fault(Fault::on(Opcode::Set).answer(Status::Locked));
     let strategy = Undecided(BestEffort::default());
     let pending = vec![spawn!(documents.upsert("k", &1).retry(strategy))];
@@ -183,13 +176,11 @@ async fn operations_whose_strategy_is_still_thinking_end() {
 
 #[tokio::test]
 async fn a_closed_client_says_so_at_once() {
-    let server = server(1, 1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (_server, cluster, documents) = started(1, 1).await;
     cluster.close().await;
     for documents in [documents, cluster.bucket("other").default_collection()] {
-        let error = documents.upsert("k", &1).timeout(LONG).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::RequestCanceled, "{error:#}");
+        let outcome = documents.upsert("k", &1).timeout(LONG).await;
+        let error = fails_with(outcome, ErrorKind::RequestCanceled);
         assert!(
             error.to_string().contains("the client was closed"),
             "{error}"
@@ -201,9 +192,7 @@ async fn a_closed_client_says_so_at_once() {
 
 #[tokio::test]
 async fn a_client_whose_last_handle_goes_closes_its_connections() {
-    let server = server(1, 1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (server, cluster, documents) = started(1, 1).await;
     drop(cluster);
     // A collection is a handle too.
     documents.upsert("k", &1).await.unwrap();

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use steadfast_cluster::TestCluster;
 use steadfast_cluster::fault::Fault;
-use steadfast_couchbase::{ClusterOptions, ErrorKind};
+use steadfast_couchbase::{Cluster, ClusterOptions, Collection, ErrorKind};
 use steadfast_wire::{Opcode, Status};
 
 use crate::fixture::*;
@@ -15,6 +15,15 @@ async fn with_collection(nodes: usize) -> TestCluster {
     server.create_scope(BUCKET, "s").unwrap();
     server.create_collection(BUCKET, "s", "c", 0).unwrap();
     server
+}
+
+/// The server, a client with connections to all its nodes, and the collection.
+async fn started_with_collection(nodes: usize) -> (TestCluster, Cluster, Collection) {
+    let server = with_collection(nodes).await;
+    let cluster = client(&server).await;
+    warm(&server, &cluster).await;
+    let documents = cluster.bucket(BUCKET).collection("s", "c");
+    (server, cluster, documents)
 }
 
 #[tokio::test]
@@ -41,10 +50,7 @@ async fn many_callers_at_once_are_one_lookup_on_the_wire() {
 
 #[tokio::test]
 async fn callers_that_go_away_leave_the_lookup_to_the_next() {
-    let server = with_collection(1).await;
-    let cluster = client(&server).await;
-    warm(&server, &cluster).await;
-    let documents = cluster.bucket(BUCKET).collection("s", "c");
+    let (server, cluster, documents) = started_with_collection(1).await;
     let held = server.fault(Fault::on(Opcode::GetCollectionId).hold());
     let mut callers = Vec::new();
     for number in 0..10 {
@@ -62,10 +68,7 @@ async fn callers_that_go_away_leave_the_lookup_to_the_next() {
     for caller in callers {
         assert!(caller.await.unwrap_err().is_cancelled());
     }
-    let next = tokio::spawn({
-        let documents = documents.clone();
-        async move { documents.upsert("next", &1).timeout(LONG).await }
-    });
+    let next = spawn_upsert(&documents, "next", &1);
     tokio::time::sleep(ms(5)).await;
     assert_eq!(held.fired(), 1);
     drop(held);
@@ -84,10 +87,7 @@ async fn callers_that_go_away_leave_the_lookup_to_the_next() {
 
 #[tokio::test]
 async fn a_lookup_whose_connection_is_cut_is_made_again() {
-    let server = with_collection(1).await;
-    let cluster = client(&server).await;
-    warm(&server, &cluster).await;
-    let documents = cluster.bucket(BUCKET).collection("s", "c");
+    let (server, cluster, documents) = started_with_collection(1).await;
     let cut = Fault::on(Opcode::GetCollectionId).times(3);
     let cut = server.fault(cut.cut_before_applying());
     documents.upsert("k", &1).timeout(LONG).await.unwrap();
@@ -97,10 +97,7 @@ async fn a_lookup_whose_connection_is_cut_is_made_again() {
 
 #[tokio::test]
 async fn a_lookup_that_is_told_not_now_is_retried_by_the_strategy() {
-    let server = with_collection(1).await;
-    let cluster = client(&server).await;
-    warm(&server, &cluster).await;
-    let documents = cluster.bucket(BUCKET).collection("s", "c");
+    let (server, cluster, documents) = started_with_collection(1).await;
     let busy = Fault::on(Opcode::GetCollectionId).times(3);
     let busy = server.fault(busy.answer(Status::TemporaryFailure));
     documents.upsert("k", &1).timeout(LONG).await.unwrap();
@@ -110,17 +107,10 @@ async fn a_lookup_that_is_told_not_now_is_retried_by_the_strategy() {
 
 #[tokio::test]
 async fn a_lookup_that_is_forbidden_is_not_retried() {
-    let server = with_collection(1).await;
-    let cluster = client(&server).await;
-    warm(&server, &cluster).await;
-    let documents = cluster.bucket(BUCKET).collection("s", "c");
+    let (server, cluster, documents) = started_with_collection(1).await;
     let refused = server.fault(Fault::on(Opcode::GetCollectionId).answer(Status::AccessError));
-    let error = documents
-        .upsert("k", &1)
-        .timeout(ms(500))
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::AuthenticationFailure, "{error:#}");
+    let outcome = documents.upsert("k", &1).timeout(ms(500)).await;
+    fails_with(outcome, ErrorKind::AuthenticationFailure);
     assert_eq!(refused.fired(), 1);
     cluster.close().await;
 }
@@ -128,8 +118,7 @@ async fn a_lookup_that_is_forbidden_is_not_retried() {
 #[tokio::test]
 async fn a_lookup_s_answer_may_end_the_connection() {
     let server = with_collection(1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (cluster, documents) = warm_client(&server, ClusterOptions::new()).await;
     let before = server.journal().since(0).last().unwrap().connection;
     let others = cluster.bucket(BUCKET).collection("s", "c");
     let broken = Fault::on(Opcode::GetCollectionId).times(1);
@@ -196,8 +185,8 @@ async fn what_a_bucket_never_said_of_its_collections_is_asked_twice_before_it_is
     warm(&server, &cluster).await;
     let missing = async |collection| {
         let documents = cluster.bucket(BUCKET).collection("s", collection);
-        let error = documents.upsert("k", &1).timeout(LONG).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::CollectionNotFound, "{error:#}");
+        let outcome = documents.upsert("k", &1).timeout(LONG).await;
+        let error = fails_with(outcome, ErrorKind::CollectionNotFound);
         reasons(&error)
     };
     // The first answer on the bucket may come from a node that has not heard of
@@ -215,10 +204,7 @@ async fn a_collection_that_is_created_meanwhile_is_found_under_best_effort() {
     warm(&server, &cluster).await;
     let documents = cluster.bucket(BUCKET).collection("s", "c");
     let lookups = server.fault(Fault::on(Opcode::GetCollectionId).pass());
-    let write = tokio::spawn({
-        let documents = documents.clone();
-        async move { documents.upsert("k", &1).timeout(LONG).await }
-    });
+    let write = spawn_upsert(&documents, "k", &1);
     until("it was looked up", || lookups.fired() >= 2).await;
     server.create_scope(BUCKET, "s").unwrap();
     let before = lookups.fired();
@@ -230,10 +216,7 @@ async fn a_collection_that_is_created_meanwhile_is_found_under_best_effort() {
 
 #[tokio::test]
 async fn a_collection_that_was_made_anew_is_looked_up_again() {
-    let server = with_collection(2).await;
-    let cluster = client(&server).await;
-    warm(&server, &cluster).await;
-    let documents = cluster.bucket(BUCKET).collection("s", "c");
+    let (server, cluster, documents) = started_with_collection(2).await;
     documents.upsert("k", &1).await.unwrap();
     let lookups = server.fault(Fault::on(Opcode::GetCollectionId).pass());
     server.drop_collection(BUCKET, "s", "c").unwrap();
@@ -241,8 +224,8 @@ async fn a_collection_that_was_made_anew_is_looked_up_again() {
     documents.upsert("k", &2).await.unwrap();
     assert_eq!(lookups.fired(), 1);
     server.drop_collection(BUCKET, "s", "c").unwrap();
-    let error = documents.upsert("k", &3).timeout(LONG).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::CollectionNotFound, "{error:#}");
+    let outcome = documents.upsert("k", &3).timeout(LONG).await;
+    let error = fails_with(outcome, ErrorKind::CollectionNotFound);
     assert!(
         reasons(&error).contains(&"COLLECTION_NOT_FOUND"),
         "{error:#}"
@@ -252,10 +235,7 @@ async fn a_collection_that_was_made_anew_is_looked_up_again() {
 
 #[tokio::test]
 async fn an_id_that_becomes_invalid_while_it_is_looked_up_is_looked_up_again() {
-    let server = with_collection(1).await;
-    let cluster = client(&server).await;
-    warm(&server, &cluster).await;
-    let documents = cluster.bucket(BUCKET).collection("s", "c");
+    let (server, cluster, documents) = started_with_collection(1).await;
     // The answer of the lookup is on its way for so long that it is wrong when it
     // comes.
     let slow = Fault::on(Opcode::GetCollectionId).times(1);
@@ -285,8 +265,8 @@ async fn a_lookup_that_is_never_answered_is_an_unambiguous_timeout() {
     warm(&server, &cluster).await;
     let documents = cluster.bucket(BUCKET).collection("s", "c");
     let held = server.fault(Fault::on(Opcode::GetCollectionId).hold());
-    let error = documents.upsert("k", &1).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout, "{error:#}");
+    let outcome = documents.upsert("k", &1).await;
+    let error = fails_with(outcome, ErrorKind::UnambiguousTimeout);
     assert!(!error.is_ambiguous());
     drop(held);
     documents.upsert("k", &1).timeout(LONG).await.unwrap();

@@ -46,8 +46,7 @@ async fn configs_that_are_pushed_are_fetched() {
     let server = server(2, 1).await;
     // Nobody would poll in time.
     let options = ClusterOptions::new().config_poll_interval(LONG * 10);
-    let cluster = client_with(&server, options).await;
-    let documents = warm(&server, &cluster).await;
+    let (cluster, documents) = warm_client(&server, options).await;
     let asked = server.fault(Fault::on(Opcode::GetClusterConfig).bucket(BUCKET).pass());
     let lost = server.nodes()[0];
     let key = key_on(&server, lost);
@@ -129,8 +128,7 @@ async fn with_decoy(epoch: i64, rev: i64) -> (Scripted, Scripted, Arc<AtomicU32>
 async fn configs_that_are_older_or_of_no_epoch_are_ignored() {
     for (epoch, rev) in [(1, 4), (1, 5), (0, 99), (-1, 99)] {
         let (server, decoy, asked) = with_decoy(epoch, rev).await;
-        let cluster = server.client(ClusterOptions::new()).await;
-        let documents = cluster.bucket(BUCKET).default_collection();
+        let (cluster, documents) = server.opened().await;
         documents.get("k").timeout(LONG).await.unwrap();
         assert_eq!(asked.load(Ordering::Relaxed), 2, "{epoch}.{rev}");
         assert_eq!(decoy.dials(), 0, "{epoch}.{rev}");
@@ -142,8 +140,7 @@ async fn configs_that_are_older_or_of_no_epoch_are_ignored() {
 async fn configs_that_are_newer_are_followed() {
     for (epoch, rev) in [(1, 6), (2, 1)] {
         let (server, decoy, asked) = with_decoy(epoch, rev).await;
-        let cluster = server.client(ClusterOptions::new()).await;
-        let documents = cluster.bucket(BUCKET).default_collection();
+        let (cluster, documents) = server.opened().await;
         documents.get("k").timeout(LONG).await.unwrap();
         assert_eq!(asked.load(Ordering::Relaxed), 1, "{epoch}.{rev}");
         assert!(decoy.dials() > 0, "{epoch}.{rev}");
@@ -170,8 +167,7 @@ async fn a_node_that_does_not_know_yet_where_it_is_is_asked_again() {
         }
         _ => Reply::Usual,
     });
-    let cluster = server.client(ClusterOptions::new()).await;
-    let documents = cluster.bucket(BUCKET).default_collection();
+    let (cluster, documents) = server.opened().await;
     documents.get("k").timeout(LONG).await.unwrap();
     assert!(asked.load(Ordering::Relaxed) > 6);
     cluster.close().await;

@@ -158,8 +158,7 @@ async fn a_server_that_does_not_grant_xerror_has_no_error_map() {
         .set(ODD.code(), odd(Attributes::RETRY_NOW, None));
     for granted in [true, false] {
         server.withhold_feature(Feature::Xerror, !granted);
-        let cluster = client(&server).await;
-        let documents = warm(&server, &cluster).await;
+        let (cluster, documents) = warm_client(&server, ClusterOptions::new()).await;
         let refused = server.fault(Fault::on(Opcode::Set).times(2).answer(ODD));
         let written = documents.upsert("k", &1).await;
         assert_eq!(written.is_ok(), granted);
@@ -172,8 +171,7 @@ async fn a_server_that_does_not_grant_xerror_has_no_error_map() {
 async fn after_a_map_that_cannot_be_read_the_connection_works_without_xerror() {
     let server = server(1, 1).await;
     let reason_of_a_lock = async || {
-        let cluster = client(&server).await;
-        let documents = warm(&server, &cluster).await;
+        let (cluster, documents) = warm_client(&server, ClusterOptions::new()).await;
         documents.upsert("k", &1).await.unwrap();
         let lock = documents.get_and_lock("k", Duration::from_secs(15)).await;
         let write = documents.upsert("k", &2).retry(FailFast::new()).await;
@@ -190,9 +188,7 @@ async fn after_a_map_that_cannot_be_read_the_connection_works_without_xerror() {
 
 #[tokio::test]
 async fn each_connection_goes_by_the_map_of_its_own_node() {
-    let server = server(2, 1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (server, cluster, documents) = started(2, 1).await;
     let nodes = server.nodes();
     let (old, new) = (key_on(&server, nodes[0]), key_on(&server, nodes[1]));
     // The second node is upgraded, and has a newer map from then on.
@@ -206,8 +202,7 @@ async fn each_connection_goes_by_the_map_of_its_own_node() {
     documents.get(&new).await.unwrap();
     assert_eq!(refused.fired(), 2);
     let refused = server.fault(Fault::on(Opcode::Get).key(&old).times(2).answer(ODD));
-    let error = documents.get(&old).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Couchbase, "{error:#}");
+    fails_with(documents.get(&old).await, ErrorKind::Couchbase);
     assert_eq!(refused.fired(), 1);
     cluster.close().await;
 }
@@ -225,8 +220,7 @@ async fn retry_intervals_of_the_map_are_for_the_strategy_that_obeys_them_alone()
     server
         .error_map()
         .set(ODD.code(), odd(Attributes::AUTO_RETRY, Some(spec)));
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (cluster, documents) = warm_client(&server, ClusterOptions::new()).await;
     let waited = async |directed: bool| {
         // On the fourth try it has another answer, which is conclusive.
         let _odd = server.fault(Fault::on(Opcode::Set).times(3).answer(ODD));
@@ -250,8 +244,7 @@ async fn an_error_tells_the_attributes_that_the_map_gives_its_status() {
     let server = server(1, 1).await;
     let attributes = Attributes::TEMP | Attributes::ITEM_ONLY | Attributes::AUTH;
     server.error_map().set(ODD.code(), odd(attributes, None));
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (cluster, documents) = warm_client(&server, ClusterOptions::new()).await;
     let _refused = server.fault(Fault::on(Opcode::Set).answer(ODD));
     let error = documents.upsert("k", &1).await.unwrap_err();
     let kv = error.context().kv().unwrap();
@@ -273,10 +266,7 @@ async fn any_other_problem_with_sasl_is_no_authentication_error() {
             let odd = server.fault(Fault::on(opcode).answer(status));
             let cluster = client(&server).await;
             let documents = cluster.bucket(BUCKET).default_collection();
-            let write = tokio::spawn({
-                let documents = documents.clone();
-                async move { documents.upsert("k", &1).timeout(LONG).await }
-            });
+            let write = spawn_upsert(&documents, "k", &1);
             until("it is met", || odd.fired() >= 2).await;
             let error = until_timeout_names("NODE_NOT_AVAILABLE", async |time| {
                 documents.get("k").timeout(time).await
@@ -299,8 +289,8 @@ async fn credentials_that_are_accepted_clear_what_was_said_of_the_old_ones_befor
     let string = server.connection_string();
     let cluster = Cluster::connect(&string, wrong).await.unwrap();
     let documents = cluster.bucket(BUCKET).default_collection();
-    let error = documents.get("k").timeout(LONG).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::AuthenticationFailure);
+    let outcome = documents.get("k").timeout(LONG).await;
+    fails_with(outcome, ErrorKind::AuthenticationFailure);
     // The user is let in from now on, but the bucket is not ready.
     let _not_ready = server.fault(Fault::on(Opcode::SelectBucket).answer(Status::KeyNotFound));
     cluster.set_credentials(app()).unwrap();
@@ -321,8 +311,7 @@ async fn a_breaker_that_is_open_keeps_operations_back_as_a_reason() {
     let server = server(1, 1).await;
     let breaker = BreakerOptions::default().volume_threshold(3);
     let options = ClusterOptions::new().circuit_breaker(breaker.sleep_window(LONG));
-    let cluster = client_with(&server, options).await;
-    let documents = warm(&server, &cluster).await;
+    let (cluster, documents) = warm_client(&server, options).await;
     let cut = server.fault(Fault::on(Opcode::Get).cut_before_applying());
     let start = Instant::now();
     loop {
@@ -353,8 +342,7 @@ async fn a_breaker_is_not_asked_for_an_attempt_that_has_no_connection() {
     let breaker = BreakerOptions::default().volume_threshold(3);
     let breaker = breaker.sleep_window(ms(200)).canary_timeout(LONG);
     let options = best_effort().circuit_breaker(breaker);
-    let cluster = client_with(&server, options).await;
-    let documents = warm(&server, &cluster).await;
+    let (cluster, documents) = warm_client(&server, options).await;
     let node = server.nodes()[0];
     let _held = server.fault(Fault::on(Opcode::Get).hold());
     until_timeout_names("CIRCUIT_BREAKER_OPEN", async |time| {
@@ -391,9 +379,7 @@ async fn is_made_again<T>(
 
 #[tokio::test]
 async fn observing_by_sequence_number_is_done_again_after_a_cut() {
-    let server = server(1, 1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (server, cluster, documents) = started(1, 1).await;
     let written = documents.upsert("k", &1).await.unwrap();
     let observe = documents.observe_seqno(written.token().unwrap());
     let when = Fault::on(Opcode::ObserveSeqno);

@@ -23,9 +23,7 @@ fn is_discreet(error: &Error) {
 
 #[tokio::test]
 async fn an_ambiguous_timeout_says_what_was_tried_and_what_may_be() {
-    let server = server(1, 1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (server, cluster, documents) = started(1, 1).await;
     let _busy = server.fault(
         Fault::on(Opcode::Set)
             .times(2)
@@ -86,12 +84,8 @@ async fn an_authentication_failure_says_who_and_not_with_what() {
     let string = server.connection_string();
     let cluster = Cluster::connect(&string, wrong).await.unwrap();
     let documents = cluster.bucket(BUCKET).default_collection();
-    let error = documents
-        .insert(KEY, VALUE)
-        .timeout(LONG)
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::AuthenticationFailure);
+    let outcome = documents.insert(KEY, VALUE).timeout(LONG).await;
+    let error = fails_with(outcome, ErrorKind::AuthenticationFailure);
     let line = error.to_string();
     assert!(!line.contains('\n'), "{line}");
     for part in [
@@ -111,14 +105,11 @@ async fn an_authentication_failure_says_who_and_not_with_what() {
 
 #[tokio::test]
 async fn what_the_server_says_is_in_the_error() {
-    let server = server(1, 1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (server, cluster, documents) = started(1, 1).await;
     let refused = Fault::on(Opcode::Set).times(1);
     let refused = refused.answer_with_context(Status::TooBig, "too large by far", "ref-4711");
     let _refused = server.fault(refused);
-    let error = documents.upsert(KEY, VALUE).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::ValueTooLarge);
+    let error = fails_with(documents.upsert(KEY, VALUE).await, ErrorKind::ValueTooLarge);
     assert!(error.to_string().contains("too large by far"), "{error}");
     let kv = error.context().kv().unwrap();
     assert_eq!(kv.reference.as_deref(), Some("ref-4711"));
@@ -132,8 +123,7 @@ async fn what_the_server_says_is_in_the_error() {
 async fn keys_are_shown_if_asked_for_and_values_never() {
     let server = server(1, 1).await;
     let options = ClusterOptions::new().unredacted_keys(true);
-    let cluster = client_with(&server, options).await;
-    let documents = warm(&server, &cluster).await;
+    let (cluster, documents) = warm_client(&server, options).await;
     let _locked = server.fault(Fault::on(Opcode::Set).answer(Status::Locked));
     let write = documents.upsert(KEY, VALUE).timeout(ms(20));
     let error = write.await.unwrap_err();
@@ -153,13 +143,10 @@ async fn keys_are_shown_if_asked_for_and_values_never() {
 
 #[tokio::test]
 async fn an_operation_that_makes_no_sense_is_refused_before_anything_is_sent() {
-    let server = server(1, 1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (server, cluster, documents) = started(1, 1).await;
     let asked = server.fault(Fault::on(Opcode::Set).pass());
     for key in ["", &"k".repeat(300)] {
-        let error = documents.upsert(key, &1).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+        let error = fails_with(documents.upsert(key, &1).await, ErrorKind::InvalidArgument);
         assert_eq!(error.attempts(), 0);
     }
     assert_eq!(asked.fired(), 0);

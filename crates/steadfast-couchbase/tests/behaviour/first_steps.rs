@@ -15,8 +15,7 @@ async fn a_document_is_written_and_read() {
         let found = users.get(&id).await.unwrap();
         assert_eq!(found.content::<u32>().unwrap(), user);
     }
-    let error = users.get("nobody").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::DocumentNotFound);
+    let error = fails_with(users.get("nobody").await, ErrorKind::DocumentNotFound);
     println!("{error}\n{error:#}\n{}", error.to_json());
     cluster.close().await;
 }

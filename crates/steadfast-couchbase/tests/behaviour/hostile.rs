@@ -16,14 +16,9 @@ use crate::scripted::{Reply, Scripted, config, frame_of};
 /// An operation against a server that is of no use ends at its deadline, and the
 /// server is not dialled all the time.
 async fn is_of_no_use(server: &Scripted) {
-    let cluster = server.client(ClusterOptions::new()).await;
-    let documents = cluster.bucket(BUCKET).default_collection();
-    let error = documents
-        .upsert("k", &1)
-        .timeout(ms(500))
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout, "{error:#}");
+    let (cluster, documents) = server.opened().await;
+    let outcome = documents.upsert("k", &1).timeout(ms(500)).await;
+    let error = fails_with(outcome, ErrorKind::UnambiguousTimeout);
     assert!(!error.is_ambiguous());
     assert!(error.attempts() < 30, "{error:#}");
     // Two are dialled, one without a bucket: 2, 4, 8 … 256 ms apart, or half.
@@ -111,10 +106,9 @@ async fn a_server_that_hangs_up_on_every_operation_is_not_dialled_without_end() 
         _ => Reply::Usual,
     })
     .await;
-    let cluster = server.client(ClusterOptions::new()).await;
-    let documents = cluster.bucket(BUCKET).default_collection();
-    let error = documents.get("k").timeout(ms(800)).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout, "{error:#}");
+    let (cluster, documents) = server.opened().await;
+    let outcome = documents.get("k").timeout(ms(800)).await;
+    let error = fails_with(outcome, ErrorKind::UnambiguousTimeout);
     assert!(
         reasons(&error).contains(&"SOCKET_CLOSED_WHILE_IN_FLIGHT"),
         "{error:#}"
@@ -140,8 +134,7 @@ async fn an_expiry_that_is_no_moment_is_an_error_and_no_panic() {
         _ => Reply::Usual,
     })
     .await;
-    let cluster = server.client(ClusterOptions::new()).await;
-    let documents = cluster.bucket(BUCKET).default_collection();
+    let (cluster, documents) = server.opened().await;
     let error = documents.get("k").with_expiry().timeout(LONG).await;
     let error = error.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::DecodingFailure, "{error:#}");
@@ -156,10 +149,9 @@ async fn a_write_whose_answer_makes_no_sense_says_that_it_was_applied() {
         _ => Reply::Usual,
     })
     .await;
-    let cluster = server.client(ClusterOptions::new()).await;
-    let documents = cluster.bucket(BUCKET).default_collection();
-    let error = documents.increment("n").timeout(LONG).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::DecodingFailure, "{error:#}");
+    let (cluster, documents) = server.opened().await;
+    let outcome = documents.increment("n").timeout(LONG).await;
+    let error = fails_with(outcome, ErrorKind::DecodingFailure);
     assert!(
         error.to_string().contains("the write was applied"),
         "{error}"
@@ -178,8 +170,7 @@ async fn a_server_that_hangs_up_after_every_answer_is_dialled_steadily() {
         _ => Reply::Usual,
     })
     .await;
-    let cluster = server.client(ClusterOptions::new()).await;
-    let documents = cluster.bucket(BUCKET).default_collection();
+    let (cluster, documents) = server.opened().await;
     let start = Instant::now();
     for _ in 0..GETS {
         documents.get("k").timeout(LONG).await.unwrap();
@@ -202,11 +193,10 @@ async fn half_an_answer_costs_its_operation_the_deadline() {
         _ => Reply::Usual,
     })
     .await;
-    let cluster = server.client(ClusterOptions::new()).await;
-    let documents = cluster.bucket(BUCKET).default_collection();
+    let (cluster, documents) = server.opened().await;
     documents.get("k").timeout(LONG).await.unwrap();
-    let error = documents.get("h").timeout(ms(100)).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout, "{error:#}");
+    let outcome = documents.get("h").timeout(ms(100)).await;
+    fails_with(outcome, ErrorKind::UnambiguousTimeout);
     // The next answer is read as the other half, and that makes no sense.
     documents.get("k").timeout(LONG).await.ok();
     documents.get("k").timeout(LONG).await.unwrap();
@@ -227,8 +217,7 @@ async fn answers_to_another_operation_cost_the_connection() {
         _ => Reply::Usual,
     })
     .await;
-    let cluster = server.client(ClusterOptions::new()).await;
-    let documents = cluster.bucket(BUCKET).default_collection();
+    let (cluster, documents) = server.opened().await;
     documents.get("k").timeout(LONG).await.unwrap();
     assert_eq!(answered.load(Ordering::Relaxed), 4);
     assert!(server.dials() >= 5, "dialled {} times", server.dials());
@@ -246,10 +235,9 @@ async fn a_value_that_unpacks_to_gigabytes_is_not_unpacked() {
         _ => Reply::Usual,
     })
     .await;
-    let cluster = server.client(ClusterOptions::new()).await;
-    let documents = cluster.bucket(BUCKET).default_collection();
-    let error = documents.get("k").timeout(LONG).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::DecodingFailure, "{error:#}");
+    let (cluster, documents) = server.opened().await;
+    let outcome = documents.get("k").timeout(LONG).await;
+    fails_with(outcome, ErrorKind::DecodingFailure);
     cluster.close().await;
 }
 
@@ -289,12 +277,8 @@ async fn ever_newer_configs_do_not_make_an_operation_spin() {
     let (one, _other, asked) = a_hall_of_mirrors().await;
     let cluster = one.client(ClusterOptions::new()).await;
     let documents = cluster.bucket(BUCKET).default_collection();
-    let error = documents
-        .upsert("k", &1)
-        .timeout(ms(1000))
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout, "{error:#}");
+    let outcome = documents.upsert("k", &1).timeout(ms(1000)).await;
+    let error = fails_with(outcome, ErrorKind::UnambiguousTimeout);
     assert!(reasons(&error).contains(&"KV_NOT_MY_VBUCKET"), "{error:#}");
     let asked = asked.load(Ordering::Relaxed);
     assert!(asked < 40, "asked {asked} times");
@@ -342,8 +326,7 @@ async fn a_flood_of_notifications_is_not_a_flood_of_questions() {
         _ => Reply::Usual,
     })
     .await;
-    let cluster = server.client(ClusterOptions::new()).await;
-    let documents = cluster.bucket(BUCKET).default_collection();
+    let (cluster, documents) = server.opened().await;
     let start = Instant::now();
     for _ in 0..20 {
         documents.get("k").timeout(LONG).await.unwrap();
@@ -385,8 +368,7 @@ async fn configs_that_make_no_sense_cost_nothing_but_the_deadline() {
             _ => Reply::Usual,
         })
         .await;
-        let cluster = server.client(ClusterOptions::new()).await;
-        let documents = cluster.bucket(BUCKET).default_collection();
+        let (cluster, documents) = server.opened().await;
         let error = documents
             .upsert("k", &1)
             .timeout(ms(300))

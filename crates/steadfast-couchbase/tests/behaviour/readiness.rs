@@ -87,8 +87,8 @@ async fn wrong_credentials_and_buckets_are_told_at_once() {
     )
     .await
     .unwrap();
-    let error = cluster.wait_until_ready(SOON).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::AuthenticationFailure, "{error}");
+    let outcome = cluster.wait_until_ready(SOON).await;
+    fails_with(outcome, ErrorKind::AuthenticationFailure);
     let cluster = client(&server).await;
     let error = cluster
         .bucket("nope")

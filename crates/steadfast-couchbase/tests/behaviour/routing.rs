@@ -10,9 +10,7 @@ use crate::fixture::*;
 
 #[tokio::test]
 async fn not_my_vbucket_never_surfaces_and_is_named_by_the_timeout() {
-    let server = server(2, 1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (server, cluster, documents) = started(2, 1).await;
     let refused = server.fault(Fault::on(Opcode::Set).answer(Status::NotMyVbucket));
     for strict in [false, true] {
         let write = documents.upsert("k", &1).timeout(ms(600));
@@ -38,23 +36,20 @@ async fn not_my_vbucket_never_surfaces_and_is_named_by_the_timeout() {
 async fn the_delay_of_rfc_0005_can_be_had() {
     let server = server(1, 1).await;
     let options = ClusterOptions::new().vbucket_retry(VbucketRetry::Fixed(ms(30)));
-    let cluster = client_with(&server, options).await;
-    let documents = warm(&server, &cluster).await;
+    let (cluster, documents) = warm_client(&server, options).await;
     let refused = Fault::on(Opcode::Get).times(3).answer(Status::NotMyVbucket);
     let _refused = server.fault(refused);
     let busy = Fault::on(Opcode::Get).answer(Status::Busy);
     let _busy = server.fault(busy);
-    let error = documents.get("k").timeout(LONG).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::TemporaryFailure, "{error:#}");
+    let outcome = documents.get("k").timeout(LONG).await;
+    let error = fails_with(outcome, ErrorKind::TemporaryFailure);
     assert_eq!(delays(&error), [ms(30); 3]);
     cluster.close().await;
 }
 
 #[tokio::test]
 async fn an_operation_that_saw_no_refusal_stays_on_the_current_map() {
-    let server = server(2, 1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (server, cluster, documents) = started(2, 1).await;
     let (_, rebalance) = server.begin_rebalance_in().await.unwrap();
     let (key, now, then) = moving_key(&server);
     documents.upsert(&key, &1).await.unwrap();
@@ -69,9 +64,7 @@ async fn an_operation_that_saw_no_refusal_stays_on_the_current_map() {
 
 #[tokio::test]
 async fn after_a_refusal_it_goes_to_the_forward_node_and_waits_there() {
-    let server = server(2, 1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (server, cluster, documents) = started(2, 1).await;
     let (_, rebalance) = server.begin_rebalance_in().await.unwrap();
     let (key, now, then) = moving_key(&server);
     documents.upsert(&key, &1).await.unwrap();
@@ -79,10 +72,7 @@ async fn after_a_refusal_it_goes_to_the_forward_node_and_waits_there() {
     let refused = server.fault(refused.answer(Status::NotMyVbucket));
     let again = server.fault(Fault::on(Opcode::Get).node(now).pass());
     let ahead = server.fault(Fault::on(Opcode::Get).node(then).pass());
-    let get = tokio::spawn({
-        let (documents, key) = (documents.clone(), key.clone());
-        async move { documents.get(&key).timeout(LONG).await }
-    });
+    let get = spawn_get(&documents, &key);
     // The forward node does not have it yet, so that it says no as well: the
     // operation waits 10, 50, 100, 500 ms there, and does not go back.
     until("the forward node was asked", || ahead.fired() >= 2).await;
@@ -97,9 +87,7 @@ async fn after_a_refusal_it_goes_to_the_forward_node_and_waits_there() {
 
 #[tokio::test]
 async fn two_nodes_that_point_at_each_other_do_not_make_it_spin() {
-    let server = server(3, 1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (server, cluster, documents) = started(3, 1).await;
     let leaving = server.nodes()[2];
     let _rebalance = server.begin_rebalance_out(leaving).await.unwrap();
     let (key, _, _) = moving_key(&server);
@@ -115,8 +103,7 @@ async fn two_nodes_that_point_at_each_other_do_not_make_it_spin() {
 async fn a_moved_vbucket_is_found_at_its_new_node_without_a_wait() {
     let server = server(2, 1).await;
     let options = ClusterOptions::new().config_push(false);
-    let cluster = client_with(&server, options).await;
-    let documents = warm(&server, &cluster).await;
+    let (cluster, documents) = warm_client(&server, options).await;
     server.rebalance_in().await.unwrap();
     // The client has heard nothing: the refusals themselves carry the config.
     let (strategy, asked) = counting();
@@ -134,8 +121,7 @@ async fn a_moved_vbucket_is_found_at_its_new_node_without_a_wait() {
 #[tokio::test]
 async fn a_vbucket_without_a_node_is_waited_for() {
     let server = builder(2, 0).start().await.unwrap();
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (cluster, documents) = warm_client(&server, ClusterOptions::new()).await;
     let lost = server.nodes()[1];
     let key = key_on(&server, lost);
     server.fail_over(lost).await.unwrap();
@@ -143,10 +129,7 @@ async fn a_vbucket_without_a_node_is_waited_for() {
         documents.get(&key).timeout(time).await
     })
     .await;
-    let write = tokio::spawn({
-        let (documents, key) = (documents.clone(), key.clone());
-        async move { documents.upsert(&key, &2).timeout(LONG).await }
-    });
+    let write = spawn_upsert(&documents, &key, &2);
     tokio::time::sleep(ms(5)).await;
     server.rebalance().await.unwrap();
     write.await.unwrap().unwrap();
@@ -156,8 +139,7 @@ async fn a_vbucket_without_a_node_is_waited_for() {
 #[tokio::test]
 async fn a_config_wakes_those_whose_route_it_changed_and_only_those() {
     let server = builder(3, 1).farewell(ms(1)).start().await.unwrap();
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (cluster, documents) = warm_client(&server, ClusterOptions::new()).await;
     let nodes = server.nodes();
     let (lost, stays) = (nodes[0], nodes[1]);
     let (moved, unmoved) = (key_on(&server, lost), key_on(&server, stays));

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::BytesMut;
 use serde_json::json;
-use steadfast_couchbase::{Cluster, ClusterOptions};
+use steadfast_couchbase::{Cluster, ClusterOptions, Collection};
 use steadfast_wire::{Datatype, Decoded, Frame, FrameBuilder, FrameDecoder, Opcode, Status};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -100,6 +100,13 @@ impl Scripted {
         Cluster::connect_with(&string, app(), options)
             .await
             .unwrap()
+    }
+
+    /// A client, and the default collection of its bucket.
+    pub(crate) async fn opened(&self) -> (Cluster, Collection) {
+        let cluster = self.client(ClusterOptions::new()).await;
+        let documents = cluster.bucket(BUCKET).default_collection();
+        (cluster, documents)
     }
 
     pub(crate) fn dials(&self) -> u32 {

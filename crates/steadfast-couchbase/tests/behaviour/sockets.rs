@@ -16,9 +16,7 @@ use crate::scripted::{Reply, Scripted};
 
 #[tokio::test]
 async fn when_a_socket_closes_gets_in_flight_are_retried_and_writes_fail_as_ambiguous() {
-    let server = server(1, 1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (server, cluster, documents) = started(1, 1).await;
     let held = server.fault(Fault::on_anything().key_prefix("held").hold());
     let cut = server.fault(
         Fault::on(Opcode::Get)
@@ -30,10 +28,7 @@ async fn when_a_socket_closes_gets_in_flight_are_retried_and_writes_fail_as_ambi
     let mut writes = Vec::new();
     for number in 0..20 {
         let (documents, key) = (documents.clone(), format!("held{number}"));
-        gets.push(tokio::spawn({
-            let (documents, key) = (documents.clone(), key.clone());
-            async move { documents.get(&key).timeout(LONG).await }
-        }));
+        gets.push(spawn_get(&documents, &key));
         writes.push(tokio::spawn(async move {
             documents.upsert(&key, &1).timeout(LONG).await
         }));
@@ -66,9 +61,7 @@ async fn when_a_socket_closes_gets_in_flight_are_retried_and_writes_fail_as_ambi
 
 #[tokio::test]
 async fn each_way_to_cut_a_write_is_ambiguous_and_it_is_applied_at_most_once() {
-    let server = server(1, 1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (server, cluster, documents) = started(1, 1).await;
     let on = || Fault::on(Opcode::Add).times(1);
     for (fault, is_applied) in [
         (on().cut_before_reading(), 0),
@@ -89,9 +82,7 @@ async fn each_way_to_cut_a_write_is_ambiguous_and_it_is_applied_at_most_once() {
 
 #[tokio::test]
 async fn each_way_to_cut_a_get_is_survived() {
-    let server = server(1, 1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (server, cluster, documents) = started(1, 1).await;
     documents.upsert("k", &7).await.unwrap();
     let on = || Fault::on(Opcode::Get).times(2);
     for fault in [
@@ -112,20 +103,12 @@ async fn each_way_to_cut_a_get_is_survived() {
 async fn a_connection_with_as_much_in_flight_as_is_allowed_makes_others_back_off() {
     let server = server(1, 1).await;
     let options = ClusterOptions::new().max_in_flight(1);
-    let cluster = client_with(&server, options).await;
-    let documents = warm(&server, &cluster).await;
+    let (cluster, documents) = warm_client(&server, options).await;
     let held = server.fault(Fault::on(Opcode::Get).key("held").hold());
-    let first = tokio::spawn({
-        let documents = documents.clone();
-        async move { documents.get("held").timeout(LONG).await }
-    });
+    let first = spawn_get(&documents, "held");
     until("it is in flight", || held.fired() == 1).await;
-    let error = documents
-        .upsert("k", &1)
-        .timeout(ms(100))
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout, "{error}");
+    let outcome = documents.upsert("k", &1).timeout(ms(100)).await;
+    let error = fails_with(outcome, ErrorKind::UnambiguousTimeout);
     assert_eq!(reasons(&error), ["SOCKET_NOT_AVAILABLE"]);
     assert!(error.attempts() < 20, "{} attempts", error.attempts());
     let (strategy, asked) = counting();
@@ -150,17 +133,13 @@ async fn a_connection_with_as_much_in_flight_as_is_allowed_makes_others_back_off
 #[tokio::test]
 async fn a_node_that_leaves_still_answers_what_it_was_asked() {
     let server = builder(3, 1).farewell(LONG).start().await.unwrap();
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (cluster, documents) = warm_client(&server, ClusterOptions::new()).await;
     let leaving = server.nodes()[2];
     let key = key_on(&server, leaving);
     // It is applied, and its answer takes its time.
     let slow = Fault::on(Opcode::Set).key(&key).times(1);
     let slow = server.fault(slow.delay_answer(ms(300)));
-    let write = tokio::spawn({
-        let (documents, key) = (documents.clone(), key.clone());
-        async move { documents.upsert(&key, &1).timeout(LONG).await }
-    });
+    let write = spawn_upsert(&documents, &key, &1);
     until("it is in flight", || slow.fired() == 1).await;
     let rebalance = server.begin_rebalance_out(leaving).await.unwrap();
     let leave = tokio::spawn(rebalance.finish());
@@ -182,10 +161,7 @@ async fn an_operation_that_holds_a_connection_which_closes_goes_elsewhere() {
     let key = key_on(&server, leaving);
     // It has its connection, and waits for its collection.
     let held = server.fault(Fault::on(Opcode::GetCollectionId).node(leaving).hold());
-    let write = tokio::spawn({
-        let (documents, key) = (documents.clone(), key.clone());
-        async move { documents.upsert(&key, &1).timeout(LONG).await }
-    });
+    let write = spawn_upsert(&documents, &key, &1);
     until("the lookup is under way", || held.fired() == 1).await;
     server.rebalance_out(leaving).await.unwrap();
     write.await.unwrap().unwrap();
@@ -194,9 +170,7 @@ async fn an_operation_that_holds_a_connection_which_closes_goes_elsewhere() {
 
 #[tokio::test]
 async fn a_crashed_node_that_comes_back_is_found_again() {
-    let server = server(2, 1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (server, cluster, documents) = started(2, 1).await;
     let node = server.nodes()[1];
     let key = key_on(&server, node);
     for round in 0..3 {
@@ -205,13 +179,9 @@ async fn a_crashed_node_that_comes_back_is_found_again() {
             documents.get(&key).timeout(time).await
         })
         .await;
-        let write = tokio::spawn({
-            let (documents, key) = (documents.clone(), key.clone());
-            async move { documents.upsert(&key, &round).timeout(LONG).await }
-        });
+        let write = spawn_upsert(&documents, &key, &round);
         let write_in_vain = documents.upsert(&key, &1).timeout(ms(50));
-        let error = write_in_vain.await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout, "{error:#}");
+        let error = fails_with(write_in_vain.await, ErrorKind::UnambiguousTimeout);
         assert_eq!(reasons(&error), ["SOCKET_NOT_AVAILABLE"]);
         restart(&server, node).await;
         write.await.unwrap().unwrap();
@@ -221,14 +191,12 @@ async fn a_crashed_node_that_comes_back_is_found_again() {
 
 #[tokio::test]
 async fn a_silent_node_costs_its_operations_their_deadline_and_no_other_s() {
-    let server = server(2, 1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (server, cluster, documents) = started(2, 1).await;
     let nodes = server.nodes();
     let (silent, well) = (key_on(&server, nodes[0]), key_on(&server, nodes[1]));
     let _silent = server.fault(Fault::on(Opcode::Get).node(nodes[0]).silent());
-    let error = documents.get(&silent).timeout(ms(50)).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout);
+    let outcome = documents.get(&silent).timeout(ms(50)).await;
+    fails_with(outcome, ErrorKind::UnambiguousTimeout);
     documents.get(&well).await.unwrap();
     let error = documents
         .upsert(&silent, &1)
@@ -291,8 +259,7 @@ async fn what_was_not_written_when_the_socket_closed_is_retried_all_of_it() {
 async fn with_several_connections_to_a_node_each_vbucket_keeps_to_one_and_any_will_do() {
     let server = server(1, 1).await;
     let options = ClusterOptions::new().kv_connections(3);
-    let cluster = client_with(&server, options).await;
-    let documents = warm(&server, &cluster).await;
+    let (cluster, documents) = warm_client(&server, options).await;
     let connections = || -> std::collections::BTreeSet<_> {
         let entries = server.journal().since(0);
         entries.iter().map(|entry| entry.connection).collect()

@@ -10,7 +10,7 @@ use steadfast::strategy::RetryAction;
 use steadfast_cluster::TestCluster;
 use steadfast_cluster::fault::{Fault, Garble};
 use steadfast_cluster::topology::Hold;
-use steadfast_couchbase::{Collection, DurabilityLevel, Error, ErrorKind};
+use steadfast_couchbase::{ClusterOptions, Collection, DurabilityLevel, Error, ErrorKind};
 use steadfast_wire::error_map::{Attributes, ErrorDefinition, ErrorMapBackoff, RetrySpec};
 use steadfast_wire::{Opcode, Status};
 
@@ -37,9 +37,7 @@ const RETRIED: [(Status, &str, ErrorKind); 4] = [
 
 #[tokio::test]
 async fn statuses_that_say_not_now_are_retried_whether_idempotent_or_not() {
-    let server = server(1, 1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (server, cluster, documents) = started(1, 1).await;
     for (status, _, _) in RETRIED {
         let gets = server.fault(Fault::on(Opcode::Get).times(3).answer(status));
         documents.upsert("k", &1).await.unwrap();
@@ -56,9 +54,7 @@ async fn statuses_that_say_not_now_are_retried_whether_idempotent_or_not() {
 
 #[tokio::test]
 async fn statuses_that_say_not_now_until_the_deadline_end_in_an_unambiguous_timeout() {
-    let server = server(1, 1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (server, cluster, documents) = started(1, 1).await;
     let write = async |(status, reason, _): (Status, &str, ErrorKind)| {
         let refused = server.fault(Fault::on(Opcode::Set).key(reason).answer(status));
         // After the second attempt it waits for longer than it has, so that the
@@ -68,8 +64,7 @@ async fn statuses_that_say_not_now_until_the_deadline_end_in_an_unambiguous_time
             _ => RetryAction::with_duration(LONG),
         });
         let write = documents.upsert(reason, &1).timeout(ms(700));
-        let error = write.retry(then_wait).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout, "{error:#}");
+        let error = fails_with(write.retry(then_wait).await, ErrorKind::UnambiguousTimeout);
         assert_eq!(reasons(&error), [reason]);
         assert!(!error.is_ambiguous());
         assert_eq!((error.attempts(), refused.fired()), (2, 2), "{error:#}");
@@ -82,9 +77,7 @@ async fn statuses_that_say_not_now_until_the_deadline_end_in_an_unambiguous_time
 
 #[tokio::test]
 async fn strict_fail_fast_refuses_them_all_with_the_kind_of_the_status() {
-    let server = server(1, 1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (server, cluster, documents) = started(1, 1).await;
     for (status, reason, kind) in RETRIED {
         let refused = server.fault(Fault::on(Opcode::Set).answer(status));
         let error = documents
@@ -101,12 +94,10 @@ async fn strict_fail_fast_refuses_them_all_with_the_kind_of_the_status() {
 
 #[tokio::test]
 async fn a_mutation_that_runs_out_of_time_in_flight_is_ambiguous_and_a_get_is_not() {
-    let server = server(1, 1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (server, cluster, documents) = started(1, 1).await;
     let held = server.fault(Fault::on(Opcode::Set).key("k").hold());
-    let error = documents.upsert("k", &1).timeout(ms(40)).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::AmbiguousTimeout);
+    let outcome = documents.upsert("k", &1).timeout(ms(40)).await;
+    let error = fails_with(outcome, ErrorKind::AmbiguousTimeout);
     assert!(error.is_ambiguous());
     assert_eq!(error.attempts(), 1);
     // It was right to say so: it is applied when nobody waits any longer.
@@ -117,33 +108,28 @@ async fn a_mutation_that_runs_out_of_time_in_flight_is_ambiguous_and_a_get_is_no
     })
     .await;
     let _held = server.fault(Fault::on(Opcode::Get).hold());
-    let error = documents.get("k").timeout(ms(40)).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout);
+    let outcome = documents.get("k").timeout(ms(40)).await;
+    let error = fails_with(outcome, ErrorKind::UnambiguousTimeout);
     assert!(!error.is_ambiguous());
     cluster.close().await;
 }
 
 #[tokio::test]
 async fn a_document_that_stays_locked_is_an_unambiguous_timeout_for_that_reason_alone() {
-    let server = server(1, 1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (server, cluster, documents) = started(1, 1).await;
     documents.upsert("k", &1).await.unwrap();
     let locked = documents.get_and_lock("k", LONG).await.unwrap();
     let applied = server.journal().applied();
-    let error = documents.upsert("k", &2).timeout(ms(60)).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::UnambiguousTimeout, "{error:#}");
+    let outcome = documents.upsert("k", &2).timeout(ms(60)).await;
+    let error = fails_with(outcome, ErrorKind::UnambiguousTimeout);
     assert_eq!(reasons(&error), ["KV_LOCKED"]);
     assert_eq!(server.journal().applied(), applied);
     // For who unlocks, another CAS is another CAS, and nothing to wait for (D12).
-    let error = documents.unlock("k", locked.cas() + 1).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::CasMismatch, "{error:#}");
+    let outcome = documents.unlock("k", locked.cas() + 1).await;
+    let error = fails_with(outcome, ErrorKind::CasMismatch);
     assert_eq!(error.attempts(), 1);
     // Who waits long enough gets it.
-    let write = tokio::spawn({
-        let documents = documents.clone();
-        async move { documents.upsert("k", &3).timeout(LONG).await }
-    });
+    let write = spawn_upsert(&documents, "k", &3);
     tokio::time::sleep(ms(10)).await;
     documents.unlock("k", locked.cas()).await.unwrap();
     write.await.unwrap().unwrap();
@@ -152,9 +138,7 @@ async fn a_document_that_stays_locked_is_an_unambiguous_timeout_for_that_reason_
 
 #[tokio::test]
 async fn a_write_behind_a_durable_one_that_is_not_finished_waits_for_it() {
-    let server = server(2, 1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (server, cluster, documents) = started(2, 1).await;
     let key = key_on(&server, server.nodes()[0]);
     let held = server.hold(Hold::Replication, server.nodes()[1]).unwrap();
     let durable = tokio::spawn({
@@ -187,9 +171,7 @@ fn last_connection(server: &TestCluster) -> u64 {
 
 #[tokio::test]
 async fn statuses_that_end_a_connection_end_it_and_the_next_operation_finds_another() {
-    let server = server(1, 1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (server, cluster, documents) = started(1, 1).await;
     for (status, kind) in [
         (Status::InternalError, ErrorKind::InternalServerFailure),
         (Status::NotInitialized, ErrorKind::TemporaryFailure),
@@ -294,9 +276,7 @@ async fn an_unknown_status_without_a_retry_attribute_fails_at_once() {
 
 #[tokio::test]
 async fn a_status_that_is_on_no_map_fails_at_once_and_keeps_the_connection() {
-    let server = server(1, 1).await;
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (server, cluster, documents) = started(1, 1).await;
     let before = last_connection(&server);
     let refused = server.fault(odd(9));
     let error = write(&documents).await.unwrap_err();
@@ -346,11 +326,9 @@ async fn statuses_that_the_client_knows_never_consult_the_map() {
     let server = server(1, 1).await;
     let wrong = definition("WRONG", Attributes::RETRY_NOW);
     server.error_map().set(Status::KeyNotFound.code(), wrong);
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (cluster, documents) = warm_client(&server, ClusterOptions::new()).await;
     let asked = server.fault(Fault::on(Opcode::Get).pass());
-    let error = documents.get("nobody").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::DocumentNotFound);
+    fails_with(documents.get("nobody").await, ErrorKind::DocumentNotFound);
     assert_eq!(asked.fired(), 1);
     cluster.close().await;
 }
@@ -358,9 +336,7 @@ async fn statuses_that_the_client_knows_never_consult_the_map() {
 #[tokio::test]
 async fn an_answer_that_nobody_asked_for_closes_the_connection() {
     for garble in [Garble::Opaque, Garble::Magic] {
-        let server = server(1, 1).await;
-        let cluster = client(&server).await;
-        let documents = warm(&server, &cluster).await;
+        let (server, cluster, documents) = started(1, 1).await;
         documents.upsert("k", &1).await.unwrap();
         let before = last_connection(&server);
         // A get that was in flight on it is retried.
@@ -372,8 +348,7 @@ async fn an_answer_that_nobody_asked_for_closes_the_connection() {
         // A write is not, although it was applied.
         let applied = server.journal().applied();
         let _garbled = server.fault(Fault::on(Opcode::Set).times(1).garble(garble));
-        let error = documents.upsert("k", &3).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::RequestCanceled, "{error}");
+        let error = fails_with(documents.upsert("k", &3).await, ErrorKind::RequestCanceled);
         assert!(error.is_ambiguous());
         assert_eq!(reasons(&error), ["SOCKET_CLOSED_WHILE_IN_FLIGHT"]);
         assert_eq!(server.journal().applied(), applied + 1);
@@ -384,9 +359,7 @@ async fn an_answer_that_nobody_asked_for_closes_the_connection() {
 #[tokio::test]
 async fn a_damaged_answer_costs_its_operation_and_not_the_client() {
     for garble in [Garble::Length, Garble::Body] {
-        let server = server(1, 1).await;
-        let cluster = client(&server).await;
-        let documents = warm(&server, &cluster).await;
+        let (server, cluster, documents) = started(1, 1).await;
         documents.upsert("k", &"some text").await.unwrap();
         let _garbled = server.fault(Fault::on(Opcode::Get).times(1).garble(garble));
         let start = Instant::now();

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use steadfast_cluster::TestCluster;
 use steadfast_cluster::topology::Pace;
 use steadfast_couchbase::collection::Raw;
-use steadfast_couchbase::{Collection, Error, ErrorKind};
+use steadfast_couchbase::{ClusterOptions, Collection, Error, ErrorKind};
 use tokio::task::JoinHandle;
 
 use crate::fixture::*;
@@ -229,8 +229,7 @@ fn pace() -> Pace {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_fails_while_nodes_come_and_go_in_good_order() {
     let server = builder(3, 1).farewell(ms(1000)).start().await.unwrap();
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (cluster, documents) = warm_client(&server, ClusterOptions::new()).await;
     let load = Load::start(&documents, "calm");
     let (_, rebalance) = server.begin_rebalance_in().await.unwrap();
     rebalance.run(pace()).await;
@@ -249,8 +248,7 @@ async fn nothing_fails_while_nodes_come_and_go_in_good_order() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crash_costs_what_was_in_flight_and_nothing_else() {
     let server = builder(3, 1).farewell(ms(50)).start().await.unwrap();
-    let cluster = client(&server).await;
-    let documents = warm(&server, &cluster).await;
+    let (cluster, documents) = warm_client(&server, ClusterOptions::new()).await;
     let load = Load::start(&documents, "crash");
     for round in 0..3 {
         let node = server.nodes()[round];

@@ -9,7 +9,7 @@ use steadfast_couchbase::{Collection, Error, ErrorKind};
 
 use steadfast_wire::Opcode;
 
-use crate::fixture::{Scene, is};
+use crate::fixture::{Scene, fails_with};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -207,14 +207,10 @@ async fn a_value_that_no_server_keeps_is_not_sent() {
 async fn what_cannot_be_encoded_is_said_to_be_so() {
     let scene = Scene::simple().await;
     let unencodable = HashMap::from([(vec![1_u8], 2)]);
-    let error = is(
-        scene.users.upsert("k", &unencodable).await,
-        ErrorKind::EncodingFailure,
-    );
+    let outcome = scene.users.upsert("k", &unencodable).await;
+    let error = fails_with(outcome, ErrorKind::EncodingFailure);
     assert_eq!(error.attempts(), 0);
     let specs = [Spec::upsert("a", &unencodable)];
-    is(
-        scene.users.mutate_in("k", &specs).await,
-        ErrorKind::EncodingFailure,
-    );
+    let outcome = scene.users.mutate_in("k", &specs).await;
+    fails_with(outcome, ErrorKind::EncodingFailure);
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use steadfast_couchbase::ErrorKind;
 
-use crate::fixture::{Scene, is};
+use crate::fixture::{Scene, fails_with};
 
 #[tokio::test]
 async fn a_counter_counts_up_and_down_and_stops_at_zero() {
@@ -33,11 +33,9 @@ async fn a_counter_counts_up_and_down_and_stops_at_zero() {
 async fn a_counter_that_is_missing_is_not_found_without_an_initial_value() {
     let scene = Scene::simple().await;
     let users = &scene.users;
-    is(users.increment("n").await, ErrorKind::DocumentNotFound);
-    is(
-        users.decrement("n").delta(3).await,
-        ErrorKind::DocumentNotFound,
-    );
+    fails_with(users.increment("n").await, ErrorKind::DocumentNotFound);
+    let outcome = users.decrement("n").delta(3).await;
+    fails_with(outcome, ErrorKind::DocumentNotFound);
     assert!(!users.exists("n").await.unwrap().exists());
     assert_eq!(users.decrement("n").initial(0).await.unwrap().value(), 0);
 }
@@ -46,7 +44,7 @@ async fn a_counter_that_is_missing_is_not_found_without_an_initial_value() {
 async fn what_is_no_number_cannot_be_counted() {
     let scene = Scene::simple().await;
     scene.users.upsert("ada", &"Ada").await.unwrap();
-    is(scene.users.increment("ada").await, ErrorKind::DeltaInvalid);
+    fails_with(scene.users.increment("ada").await, ErrorKind::DeltaInvalid);
 }
 
 #[tokio::test]

@@ -4,17 +4,15 @@ use serde_json::{Value, json};
 use steadfast_couchbase::ErrorKind;
 use steadfast_couchbase::collection::{Format, Raw};
 
-use crate::fixture::{Scene, is, server};
+use crate::fixture::{Scene, fails_with, server};
 
 #[tokio::test]
 async fn a_document_is_inserted_read_replaced_and_removed() {
     let scene = Scene::simple().await;
     let users = &scene.users;
     let inserted = users.insert("ada", &json!({"name": "Ada"})).await.unwrap();
-    is(
-        users.insert("ada", &json!({})).await,
-        ErrorKind::DocumentExists,
-    );
+    let outcome = users.insert("ada", &json!({})).await;
+    fails_with(outcome, ErrorKind::DocumentExists);
 
     let found = users.get("ada").await.unwrap();
     assert_eq!(found.cas(), inserted.cas());
@@ -24,19 +22,15 @@ async fn a_document_is_inserted_read_replaced_and_removed() {
     assert_eq!(found.content::<Value>().unwrap(), json!({"name": "Ada"}));
 
     let replaced = users.replace("ada", &1).cas(found.cas()).await.unwrap();
-    let error = is(
-        users.replace("ada", &2).cas(found.cas()).await,
-        ErrorKind::CasMismatch,
-    );
+    let outcome = users.replace("ada", &2).cas(found.cas()).await;
+    let error = fails_with(outcome, ErrorKind::CasMismatch);
     assert_eq!(error.attempts(), 1);
-    is(
-        users.remove("ada").cas(found.cas()).await,
-        ErrorKind::CasMismatch,
-    );
+    let outcome = users.remove("ada").cas(found.cas()).await;
+    fails_with(outcome, ErrorKind::CasMismatch);
     users.remove("ada").cas(replaced.cas()).await.unwrap();
-    is(users.get("ada").await, ErrorKind::DocumentNotFound);
-    is(users.remove("ada").await, ErrorKind::DocumentNotFound);
-    is(users.replace("ada", &3).await, ErrorKind::DocumentNotFound);
+    fails_with(users.get("ada").await, ErrorKind::DocumentNotFound);
+    fails_with(users.remove("ada").await, ErrorKind::DocumentNotFound);
+    fails_with(users.replace("ada", &3).await, ErrorKind::DocumentNotFound);
     users.upsert("ada", &4).await.unwrap();
     assert_eq!(users.get("ada").await.unwrap().content::<u8>().unwrap(), 4);
 }
@@ -82,7 +76,7 @@ async fn a_document_may_be_bytes_or_text() {
         picture.text().unwrap_err().kind(),
         ErrorKind::DecodingFailure
     );
-    let error = is(picture.content::<Value>(), ErrorKind::DecodingFailure);
+    let error = fails_with(picture.content::<Value>(), ErrorKind::DecodingFailure);
     assert!(error.to_string().contains("not written as JSON"), "{error}");
 
     let letter = users.get("letter").await.unwrap();
@@ -96,15 +90,13 @@ async fn a_document_may_be_bytes_or_text() {
 async fn bytes_are_added_at_both_ends() {
     let scene = Scene::simple().await;
     let users = &scene.users;
-    is(users.append("log", "x").await, ErrorKind::DocumentNotFound);
-    is(users.prepend("log", "x").await, ErrorKind::DocumentNotFound);
+    fails_with(users.append("log", "x").await, ErrorKind::DocumentNotFound);
+    fails_with(users.prepend("log", "x").await, ErrorKind::DocumentNotFound);
     users.upsert_raw("log", Raw::text("b")).await.unwrap();
     let appended = users.append("log", "c").await.unwrap();
     users.prepend("log", "a").cas(appended.cas()).await.unwrap();
-    is(
-        users.append("log", "d").cas(appended.cas()).await,
-        ErrorKind::CasMismatch,
-    );
+    let outcome = users.append("log", "d").cas(appended.cas()).await;
+    fails_with(outcome, ErrorKind::CasMismatch);
     assert_eq!(users.get("log").await.unwrap().text().unwrap(), "abc");
 }
 
@@ -141,7 +133,7 @@ async fn collections_keep_their_documents_apart() {
     assert!(hotels.exists("x").await.unwrap().exists());
     let found = hotels.get("x").await.unwrap();
     assert_eq!(found.content::<String>().unwrap(), "hotel");
-    let error = is(hotels.get("y").await, ErrorKind::DocumentNotFound);
+    let error = fails_with(hotels.get("y").await, ErrorKind::DocumentNotFound);
     let text = error.to_string();
     assert!(text.starts_with("get travel.inventory.hotels: "), "{text}");
 }
@@ -169,5 +161,5 @@ async fn a_server_without_collections_json_and_tokens_is_written_to_as_well() {
         .cluster
         .bucket("travel")
         .collection("inventory", "hotels");
-    is(hotels.get("x").await, ErrorKind::FeatureNotAvailable);
+    fails_with(hotels.get("x").await, ErrorKind::FeatureNotAvailable);
 }

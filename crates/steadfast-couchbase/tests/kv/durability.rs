@@ -11,7 +11,7 @@ use steadfast_couchbase::collection::MutateInSpec;
 use steadfast_couchbase::{ClusterOptions, DurabilityLevel, ErrorKind};
 use steadfast_wire::{Feature, Opcode, Status};
 
-use crate::fixture::{Scene, is, server};
+use crate::fixture::{Scene, fails_with, server};
 
 const LEVELS: [DurabilityLevel; 3] = [
     DurabilityLevel::Majority,
@@ -48,7 +48,7 @@ async fn too_few_nodes_make_it_impossible() {
         .upsert("k", &1)
         .durability(DurabilityLevel::Majority)
         .await;
-    let error = is(outcome, ErrorKind::DurabilityImpossible);
+    let error = fails_with(outcome, ErrorKind::DurabilityImpossible);
     assert_eq!(error.attempts(), 1);
 }
 
@@ -80,8 +80,8 @@ async fn a_write_that_does_not_become_durable_in_time_is_ambiguous() {
         }
         tokio::task::yield_now().await;
     };
-    is(outcome, ErrorKind::DurableWriteInProgress);
-    let error = is(pending.await.unwrap(), ErrorKind::DurabilityAmbiguous);
+    fails_with(outcome, ErrorKind::DurableWriteInProgress);
+    let error = fails_with(pending.await.unwrap(), ErrorKind::DurabilityAmbiguous);
     assert!(error.is_ambiguous());
     assert_eq!(error.attempts(), 1, "it may have been applied");
 }
@@ -96,10 +96,10 @@ async fn a_server_without_durable_writes_is_not_asked_for_one() {
         .users
         .upsert("k", &1)
         .durability(DurabilityLevel::Majority);
-    let error = is(durable.await, ErrorKind::FeatureNotAvailable);
+    let error = fails_with(durable.await, ErrorKind::FeatureNotAvailable);
     assert!(error.to_string().contains("durable"), "{error}");
     let kept = scene.users.upsert("k", &1).preserve_expiry();
-    let error = is(kept.await, ErrorKind::FeatureNotAvailable);
+    let error = fails_with(kept.await, ErrorKind::FeatureNotAvailable);
     assert!(error.to_string().contains("expiry"), "{error}");
     assert_eq!(scene.server.journal().applied(), 0);
 }
@@ -120,13 +120,11 @@ async fn what_the_client_itself_refuses_refunds_nothing() {
     let busy = Fault::on(Opcode::Set).answer(Status::TemporaryFailure);
     let busy = scene.server.fault(busy);
     let write = || scene.users.upsert("k", &1).retry_shared(strategy.clone());
-    is(write().await, ErrorKind::TemporaryFailure);
+    fails_with(write().await, ErrorKind::TemporaryFailure);
     drop(busy);
     let paid = left();
-    is(
-        write().preserve_expiry().await,
-        ErrorKind::FeatureNotAvailable,
-    );
+    let outcome = write().preserve_expiry().await;
+    fails_with(outcome, ErrorKind::FeatureNotAvailable);
     assert_eq!(left(), paid);
     write().await.unwrap();
     assert!(left() > paid, "the server is well");

@@ -9,7 +9,7 @@ use steadfast_couchbase::{ClusterOptions, ErrorKind, ErrorMapDirected};
 use steadfast_wire::error_map::{Attributes, ErrorDefinition, ErrorMapBackoff, RetrySpec};
 use steadfast_wire::{Opcode, Status};
 
-use crate::fixture::{Scene, is, reasons, server};
+use crate::fixture::{Scene, fails_with, reasons, server};
 
 const NEW: u16 = 0xfff0;
 
@@ -89,7 +89,7 @@ async fn the_directed_strategy_gives_up_when_the_map_does() {
         .users
         .upsert("k", &1)
         .retry(ErrorMapDirected::default());
-    let error = is(write.await, ErrorKind::Couchbase);
+    let error = fails_with(write.await, ErrorKind::Couchbase);
     assert_eq!(guard.fired(), 2);
     assert!(!error.is_timeout() && !error.is_ambiguous());
     assert!(error.to_string().contains("BRAND_NEW"), "{error}");
@@ -106,7 +106,7 @@ async fn retry_later_is_retried_by_best_effort_and_refused_by_strict_fail_fast()
     drop(guard);
     let _guard = scene.server.fault(fault(Opcode::Set).answer(new));
     let write = scene.users.upsert("k", &1).retry(FailFast::new());
-    let error = is(write.await, ErrorKind::Couchbase);
+    let error = fails_with(write.await, ErrorKind::Couchbase);
     assert_eq!(error.attempts(), 1);
     assert_eq!(reasons(&error), ["KV_ERROR_MAP_RETRY_INDICATED"]);
     let kv = error.context().kv().unwrap();
@@ -129,7 +129,7 @@ async fn without_a_retry_attribute_it_fails_at_once() {
         for _ in 0..2 {
             let write = scene.users.upsert("k", &1);
             let write = write.retry(ErrorMapDirected::default());
-            let error = is(write.await, ErrorKind::Couchbase);
+            let error = fails_with(write.await, ErrorKind::Couchbase);
             assert_eq!(error.attempts(), 1);
             assert_eq!(reasons(&error), [""; 0], "the orchestrator never saw it");
         }
@@ -141,7 +141,7 @@ async fn a_status_that_nobody_explains_fails_at_once() {
     let scene = Scene::simple().await;
     let unheard_of = Status::from_code(0xff77);
     let _guard = scene.server.fault(fault(Opcode::Get).answer(unheard_of));
-    let error = is(scene.users.get("k").await, ErrorKind::Couchbase);
+    let error = fails_with(scene.users.get("k").await, ErrorKind::Couchbase);
     assert_eq!(error.attempts(), 1);
     assert!(error.to_string().contains("0xff77"), "{error}");
 }

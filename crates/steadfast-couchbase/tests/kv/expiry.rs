@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use steadfast_couchbase::ErrorKind;
 use steadfast_couchbase::collection::Expiry;
 
-use crate::fixture::{Scene, is};
+use crate::fixture::{Scene, fails_with};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -40,10 +40,8 @@ async fn an_expiry_is_a_span_or_a_moment_and_can_be_asked_for() {
     }
     let never = users.get("never").with_expiry().await.unwrap();
     assert_eq!(never.expiry(), None);
-    is(
-        users.get("nobody").with_expiry().await,
-        ErrorKind::DocumentNotFound,
-    );
+    let outcome = users.get("nobody").with_expiry().await;
+    fails_with(outcome, ErrorKind::DocumentNotFound);
 }
 
 #[tokio::test]
@@ -58,13 +56,11 @@ async fn a_document_is_gone_when_its_time_is_up() {
     let found = users.get_and_touch("ada", HOUR).await.unwrap();
     assert_eq!(found.content::<u8>().unwrap(), 1);
     scene.server.advance_clock(HOUR + Duration::from_secs(1));
-    is(users.get("ada").await, ErrorKind::DocumentNotFound);
+    fails_with(users.get("ada").await, ErrorKind::DocumentNotFound);
     assert!(!users.exists("ada").await.unwrap().exists());
-    is(users.touch("ada", HOUR).await, ErrorKind::DocumentNotFound);
-    is(
-        users.get_and_touch("ada", HOUR).await,
-        ErrorKind::DocumentNotFound,
-    );
+    fails_with(users.touch("ada", HOUR).await, ErrorKind::DocumentNotFound);
+    let outcome = users.get_and_touch("ada", HOUR).await;
+    fails_with(outcome, ErrorKind::DocumentNotFound);
 }
 
 #[tokio::test]

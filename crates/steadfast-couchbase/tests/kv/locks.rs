@@ -5,7 +5,7 @@ use std::time::Duration;
 use steadfast::{BestEffort, StrategyExt};
 use steadfast_couchbase::ErrorKind;
 
-use crate::fixture::{Scene, is, quickly_then_never, reasons};
+use crate::fixture::{Scene, fails_with, quickly_then_never, reasons};
 
 const LOCK: Duration = Duration::from_secs(10);
 
@@ -31,11 +31,9 @@ async fn a_lock_keeps_others_out_until_it_is_given_up() {
     }
     users.unlock("ada", mine.cas()).await.unwrap();
     users.upsert("ada", &2).await.unwrap();
-    is(
-        users.unlock("ada", mine.cas()).await,
-        ErrorKind::DocumentNotLocked,
-    );
-    is(users.unlock("nobody", 1).await, ErrorKind::DocumentNotFound);
+    let outcome = users.unlock("ada", mine.cas()).await;
+    fails_with(outcome, ErrorKind::DocumentNotLocked);
+    fails_with(users.unlock("nobody", 1).await, ErrorKind::DocumentNotFound);
 }
 
 #[tokio::test]
@@ -47,7 +45,7 @@ async fn a_locked_document_until_the_deadline_is_an_unambiguous_timeout_for_that
     let timeout = Duration::from_secs(2);
     let write = users.upsert("ada", &2).timeout(timeout);
     let outcome = write.retry(quickly_then_never(4)).await;
-    let error = is(outcome, ErrorKind::UnambiguousTimeout);
+    let error = fails_with(outcome, ErrorKind::UnambiguousTimeout);
     assert_eq!(reasons(&error), ["KV_LOCKED"]);
     assert_eq!(error.attempts(), 5, "{error:#}");
 }
@@ -69,7 +67,7 @@ async fn unlocking_with_another_cas_is_a_mismatch_and_is_not_retried() {
     users.upsert("ada", &1).await.unwrap();
     let mine = users.get_and_lock("ada", LOCK).await.unwrap();
     let outcome = users.unlock("ada", mine.cas() + 1).await;
-    let error = is(outcome, ErrorKind::CasMismatch);
+    let error = fails_with(outcome, ErrorKind::CasMismatch);
     assert_eq!(error.attempts(), 1);
     assert_eq!(reasons(&error), [""; 0], "the orchestrator never saw it");
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use steadfast_couchbase::ErrorKind;
 use steadfast_couchbase::collection::{LookupInSpec as Spec, MutateInSpec, Raw};
 
-use crate::fixture::{Scene, is};
+use crate::fixture::{Scene, fails_with};
 
 async fn scene() -> Scene {
     let scene = Scene::simple().await;
@@ -39,15 +39,15 @@ async fn each_path_has_its_own_outcome() {
     assert!(!found.exists(5).unwrap());
     assert_eq!(found.content_as::<Value>(8).unwrap()["age"], 36);
 
-    let error = is(found.content_as::<Value>(5), ErrorKind::PathNotFound);
+    let error = fails_with(found.content_as::<Value>(5), ErrorKind::PathNotFound);
     assert_eq!(error.context().kv().unwrap().path_index, Some(5));
     assert!(error.to_string().contains("path 5"), "{error}");
-    is(found.content_as::<Value>(6), ErrorKind::PathMismatch);
-    is(found.exists(6), ErrorKind::PathMismatch);
-    is(found.bytes(7), ErrorKind::PathInvalid);
-    is(found.content_as::<u8>(0), ErrorKind::DecodingFailure);
-    is(found.content_as::<u8>(9), ErrorKind::InvalidArgument);
-    is(found.exists(9), ErrorKind::InvalidArgument);
+    fails_with(found.content_as::<Value>(6), ErrorKind::PathMismatch);
+    fails_with(found.exists(6), ErrorKind::PathMismatch);
+    fails_with(found.bytes(7), ErrorKind::PathInvalid);
+    fails_with(found.content_as::<u8>(0), ErrorKind::DecodingFailure);
+    fails_with(found.content_as::<u8>(9), ErrorKind::InvalidArgument);
+    fails_with(found.exists(9), ErrorKind::InvalidArgument);
 }
 
 #[tokio::test]
@@ -73,24 +73,20 @@ async fn attributes_that_make_no_sense_are_errors_of_their_own_kinds() {
     let scene = scene().await;
     let specs = [Spec::get("$nonsense").xattr()];
     let found = scene.users.lookup_in("ada", &specs).await.unwrap();
-    is(
-        found.content_as::<Value>(0),
-        ErrorKind::XattrUnknownVirtualAttribute,
-    );
+    let outcome = found.content_as::<Value>(0);
+    fails_with(outcome, ErrorKind::XattrUnknownVirtualAttribute);
 }
 
 #[tokio::test]
 async fn a_document_that_is_missing_or_no_json_has_no_parts() {
     let scene = scene().await;
     let specs = [Spec::get("name")];
-    is(
-        scene.users.lookup_in("nobody", &specs).await,
-        ErrorKind::DocumentNotFound,
-    );
+    let outcome = scene.users.lookup_in("nobody", &specs).await;
+    fails_with(outcome, ErrorKind::DocumentNotFound);
     let users = &scene.users;
     users.upsert_raw("text", Raw::text("{")).await.unwrap();
     let found = users.lookup_in("text", &specs).await.unwrap();
-    is(found.content_as::<Value>(0), ErrorKind::DocumentNotJson);
+    fails_with(found.content_as::<Value>(0), ErrorKind::DocumentNotJson);
 }
 
 #[tokio::test]
@@ -100,13 +96,11 @@ async fn a_removed_document_shows_what_is_left_of_it_to_who_asks() {
     scene.users.mutate_in("ada", &[system]).await.unwrap();
     scene.users.remove("ada").await.unwrap();
     let specs = [Spec::get("_sync").xattr(), Spec::get("other").xattr()];
-    is(
-        scene.users.lookup_in("ada", &specs).await,
-        ErrorKind::DocumentNotFound,
-    );
+    let outcome = scene.users.lookup_in("ada", &specs).await;
+    fails_with(outcome, ErrorKind::DocumentNotFound);
     let found = scene.users.lookup_in("ada", &specs).access_deleted();
     let found = found.await.unwrap();
     assert!(found.is_deleted());
     assert_eq!(found.content_as::<u8>(0).unwrap(), 7);
-    is(found.content_as::<u8>(1), ErrorKind::PathNotFound);
+    fails_with(found.content_as::<u8>(1), ErrorKind::PathNotFound);
 }

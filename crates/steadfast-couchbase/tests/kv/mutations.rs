@@ -8,7 +8,7 @@ use steadfast_couchbase::collection::{
 };
 use steadfast_couchbase::{DurabilityLevel, ErrorKind};
 
-use crate::fixture::{Scene, is};
+use crate::fixture::{Scene, fails_with};
 
 async fn scene() -> Scene {
     let scene = Scene::simple().await;
@@ -40,7 +40,7 @@ async fn every_kind_of_change_is_made() {
     let changed = scene.users.mutate_in("ada", &specs).await.unwrap();
     assert_eq!(changed.content_as::<i64>(8).unwrap(), 15);
     assert_eq!(changed.content_as::<i64>(9).unwrap(), 13);
-    is(changed.content_as::<Value>(0), ErrorKind::InvalidArgument);
+    fails_with(changed.content_as::<Value>(0), ErrorKind::InvalidArgument);
     assert_eq!(changed.cas(), scene.users.get("ada").await.unwrap().cas());
     assert_eq!(&*changed.token().unwrap().bucket, "travel");
     let expected = json!({
@@ -63,7 +63,7 @@ async fn one_path_that_fails_undoes_all_and_is_named() {
         (Spec::array_add_unique("tags", "b"), ErrorKind::PathExists),
     ] {
         let specs = [Spec::upsert("first", &1), Spec::remove("old"), spec];
-        let error = is(scene.users.mutate_in("ada", &specs).await, kind);
+        let error = fails_with(scene.users.mutate_in("ada", &specs).await, kind);
         let kv = error.context().kv().unwrap();
         assert_eq!(kv.path_index, Some(2));
         assert!(error.to_string().contains("path 2 was answered"), "{error}");
@@ -83,7 +83,7 @@ async fn the_path_that_failed_is_counted_as_it_was_named() {
         Spec::upsert("stamp", &1).xattr(),
     ];
     let outcome = scene.users.mutate_in("ada", &specs).await;
-    let error = is(outcome, ErrorKind::PathNotFound);
+    let error = fails_with(outcome, ErrorKind::PathNotFound);
     assert_eq!(error.context().kv().unwrap().path_index, Some(1));
 
     let specs = [
@@ -100,7 +100,7 @@ async fn a_value_never_stands_in_an_error() {
     let scene = scene().await;
     let specs = [Spec::insert("name", &"a secret")];
     let outcome = scene.users.mutate_in("ada", &specs).await;
-    let error = is(outcome, ErrorKind::PathExists);
+    let error = fails_with(outcome, ErrorKind::PathExists);
     for text in [
         format!("{error}"),
         format!("{error:#}"),
@@ -118,16 +118,12 @@ async fn whether_the_document_must_exist_is_said() {
     let users = &scene.users;
     let specs = [Spec::upsert("a", &1)];
     let with = |id, semantics| users.mutate_in(id, &specs).store_semantics(semantics);
-    is(
-        users.mutate_in("new", &specs).await,
-        ErrorKind::DocumentNotFound,
-    );
+    let outcome = users.mutate_in("new", &specs).await;
+    fails_with(outcome, ErrorKind::DocumentNotFound);
     with("new", StoreSemantics::Upsert).await.unwrap();
     with("new", StoreSemantics::Upsert).await.unwrap();
-    is(
-        with("new", StoreSemantics::Insert).await,
-        ErrorKind::DocumentExists,
-    );
+    let outcome = with("new", StoreSemantics::Insert).await;
+    fails_with(outcome, ErrorKind::DocumentExists);
     with("newer", StoreSemantics::Insert).await.unwrap();
     assert_eq!(content(&scene, "newer").await, json!({"a": 1}));
 }
@@ -138,10 +134,8 @@ async fn a_certain_version_is_changed_or_none() {
     let specs = [Spec::upsert("a", &1)];
     let cas = scene.users.get("ada").await.unwrap().cas();
     scene.users.mutate_in("ada", &specs).cas(cas).await.unwrap();
-    is(
-        scene.users.mutate_in("ada", &specs).cas(cas).await,
-        ErrorKind::CasMismatch,
-    );
+    let outcome = scene.users.mutate_in("ada", &specs).cas(cas).await;
+    fails_with(outcome, ErrorKind::CasMismatch);
 }
 
 #[tokio::test]
@@ -178,10 +172,8 @@ async fn macros_are_filled_in_by_the_server() {
     let again = [Spec::replace_macro("audit.cas", MutationMacro::Cas)];
     scene.users.mutate_in("ada", &again).await.unwrap();
     let vattr = [Spec::upsert("$document.exptime", &1).xattr()];
-    is(
-        scene.users.mutate_in("ada", &vattr).await,
-        ErrorKind::XattrCannotModifyVirtualAttribute,
-    );
+    let outcome = scene.users.mutate_in("ada", &vattr).await;
+    fails_with(outcome, ErrorKind::XattrCannotModifyVirtualAttribute);
 }
 
 #[tokio::test]
@@ -195,5 +187,5 @@ async fn the_empty_path_is_the_whole_document() {
     users.mutate_in("ada", &whole).await.unwrap();
     assert_eq!(content(&scene, "ada").await, json!({"new": 1}));
     users.mutate_in("ada", &[Spec::remove("")]).await.unwrap();
-    is(users.get("ada").await, ErrorKind::DocumentNotFound);
+    fails_with(users.get("ada").await, ErrorKind::DocumentNotFound);
 }

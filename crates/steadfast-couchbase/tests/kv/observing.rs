@@ -4,7 +4,7 @@ use steadfast_cluster::NodeId;
 use steadfast_cluster::topology::Hold;
 use steadfast_couchbase::ErrorKind;
 
-use crate::fixture::{Scene, is};
+use crate::fixture::{Scene, fails_with};
 
 #[tokio::test]
 async fn a_write_is_seen_to_arrive_on_active_and_replica() {
@@ -26,10 +26,8 @@ async fn a_write_is_seen_to_arrive_on_active_and_replica() {
     drop(hold);
     let on_replica = users.observe_seqno(second).replica(1).await.unwrap();
     assert_eq!(on_replica.current_seqno, second.seqno);
-    is(
-        users.observe_seqno(second).replica(2).await,
-        ErrorKind::DocumentUnretrievable,
-    );
+    let outcome = users.observe_seqno(second).replica(2).await;
+    fails_with(outcome, ErrorKind::DocumentUnretrievable);
 }
 
 #[tokio::test]
@@ -41,9 +39,7 @@ async fn a_token_of_another_bucket_is_refused() {
     let written = others.upsert("ada", &1).await.unwrap();
     let token = written.token().unwrap();
     others.observe_seqno(token).await.unwrap();
-    let error = is(
-        scene.users.observe_seqno(token).await,
-        ErrorKind::InvalidArgument,
-    );
+    let outcome = scene.users.observe_seqno(token).await;
+    let error = fails_with(outcome, ErrorKind::InvalidArgument);
     assert_eq!(error.attempts(), 0);
 }

@@ -8,7 +8,7 @@ use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::{ClusterOptions, ErrorKind};
 use steadfast_wire::{Opcode, Status};
 
-use crate::fixture::{Scene, is, reasons};
+use crate::fixture::{Scene, fails_with, reasons};
 
 #[tokio::test]
 async fn each_copy_can_be_read_alone() {
@@ -20,15 +20,11 @@ async fn each_copy_can_be_read_alone() {
         assert_eq!(copy.cas(), written.cas());
         assert_eq!(copy.content::<String>().unwrap(), "Ada");
     }
-    let error = is(
-        scene.users.get_replica("ada", 3).await,
-        ErrorKind::DocumentUnretrievable,
-    );
+    let outcome = scene.users.get_replica("ada", 3).await;
+    let error = fails_with(outcome, ErrorKind::DocumentUnretrievable);
     assert!(error.to_string().contains("fewer replicas"), "{error}");
-    is(
-        scene.users.get_replica("nobody", 1).await,
-        ErrorKind::DocumentNotFound,
-    );
+    let outcome = scene.users.get_replica("nobody", 1).await;
+    fails_with(outcome, ErrorKind::DocumentNotFound);
 }
 
 #[tokio::test]
@@ -67,10 +63,8 @@ async fn any_copy_will_do_while_the_document_cannot_be_read() {
 #[tokio::test]
 async fn no_copy_at_all_is_unretrievable() {
     let scene = Scene::with_replicas(2, 1).await;
-    let error = is(
-        scene.users.get_any_replica("nobody").await,
-        ErrorKind::DocumentUnretrievable,
-    );
+    let outcome = scene.users.get_any_replica("nobody").await;
+    let error = fails_with(outcome, ErrorKind::DocumentUnretrievable);
     assert!(error.to_string().contains("no copy"), "{error}");
 }
 
@@ -84,14 +78,14 @@ async fn what_kept_copies_from_being_read_is_said_and_is_never_ambiguous() {
     });
     let twice = BestEffort::default().max_attempts(2).unwrap();
     let any = scene.users.get_any_replica("ada").retry(twice.clone());
-    let error = is(any.await, ErrorKind::TemporaryFailure);
+    let error = fails_with(any.await, ErrorKind::TemporaryFailure);
     assert_eq!(reasons(&error), ["KV_TEMPORARY_FAILURE"]);
     let all = scene.users.get_all_replicas("ada").retry(twice);
-    is(all.await, ErrorKind::TemporaryFailure);
+    fails_with(all.await, ErrorKind::TemporaryFailure);
 
     let timeout = Duration::from_millis(450);
     let late = scene.users.get_any_replica("ada").timeout(timeout);
-    let error = is(late.await, ErrorKind::UnambiguousTimeout);
+    let error = fails_with(late.await, ErrorKind::UnambiguousTimeout);
     assert!(!error.is_ambiguous());
 }
 
@@ -122,5 +116,5 @@ async fn copies_of_a_bucket_that_is_not_open_yet_are_waited_for() {
     let any = tokio::spawn(async move { users.get_any_replica("k").await });
     let settings = BucketSettings::new("travel").replicas(1).vbuckets(64);
     scene.server.create_bucket(settings).await.unwrap();
-    is(any.await.unwrap(), ErrorKind::DocumentUnretrievable);
+    fails_with(any.await.unwrap(), ErrorKind::DocumentUnretrievable);
 }

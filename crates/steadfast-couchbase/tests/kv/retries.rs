@@ -11,7 +11,7 @@ use steadfast_couchbase::collection::{LookupInSpec, MutateInSpec};
 use steadfast_couchbase::{Collection, ErrorKind, KvOperation, Result};
 use steadfast_wire::Status;
 
-use crate::fixture::{Scene, is, quickly_then_never, reasons};
+use crate::fixture::{Scene, fails_with, quickly_then_never, reasons};
 
 /// RFC 0049, "Response Code Retry List", but for what is always retried.
 const LIST: [(Status, &str); 4] = [
@@ -157,7 +157,7 @@ async fn an_operation_that_is_given_up_says_exactly_why_it_was_retried() {
                 .fault(Fault::on(operation.opcode()).answer(status));
             let thrice = BestEffort::default().max_attempts(3).unwrap();
             let outcome = perform(&scene.users, operation, &id, cas, thrice).await;
-            let error = is(outcome, kind);
+            let error = fails_with(outcome, kind);
             assert_eq!(reasons(&error), [reason], "{id}");
             assert_eq!((error.attempts(), guard.fired()), (3, 3), "{id}");
             assert!(!error.is_ambiguous(), "{id}: {error}");
@@ -179,7 +179,7 @@ async fn every_reason_seen_is_on_the_error_once() {
     let timeout = Duration::from_secs(2);
     let write = scene.users.upsert("k", &1).timeout(timeout);
     let outcome = write.retry(quickly_then_never(5)).await;
-    let error = is(outcome, ErrorKind::UnambiguousTimeout);
+    let error = fails_with(outcome, ErrorKind::UnambiguousTimeout);
     let mut reasons = reasons(&error);
     reasons.sort_unstable();
     let expected = [
@@ -204,7 +204,7 @@ async fn what_is_cut_off_in_flight_is_sent_again_only_if_it_is_idempotent() {
         if operation.is_idempotent() {
             outcome.unwrap_or_else(|error| panic!("{id}: {error:#}"));
         } else {
-            let error = is(outcome, ErrorKind::RequestCanceled);
+            let error = fails_with(outcome, ErrorKind::RequestCanceled);
             assert_eq!(reasons(&error), ["SOCKET_CLOSED_WHILE_IN_FLIGHT"], "{id}");
             assert!(error.is_ambiguous(), "{id}: {error}");
             assert_eq!(error.attempts(), 1, "{id}");
@@ -232,6 +232,6 @@ async fn a_strategy_and_a_context_are_those_of_the_operation() {
     drop(guard);
     let _guard = scene.server.fault(fault().answer(Status::TemporaryFailure));
     let write = scene.users.upsert("k", &1).retry(for_people());
-    let error = is(write.context(Robot).await, ErrorKind::TemporaryFailure);
+    let error = fails_with(write.context(Robot).await, ErrorKind::TemporaryFailure);
     assert_eq!(error.attempts(), 1);
 }
