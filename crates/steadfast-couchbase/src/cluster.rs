@@ -22,7 +22,6 @@ use crate::services::management::Management;
 use crate::services::query::{self, Query};
 use crate::services::search::{self, Search};
 use crate::tls;
-use crate::topology::Address;
 
 /// A client of a cluster. Cheap to clone; all clones share the connections.
 ///
@@ -118,9 +117,7 @@ impl Cluster {
         credentials: Credentials,
         mut options: ClusterOptions,
     ) -> Result<Self, ConfigError> {
-        let string = ConnectionString::parse(connection_string)?;
-        string.apply_to(&mut options);
-        options.validate()?;
+        let string = ConnectionString::parse_with(connection_string, &mut options)?;
         credentials.validate()?;
         let tls = if string.is_tls() {
             let config = tls::client_config(&options.tls, &credentials)?;
@@ -129,10 +126,6 @@ impl Cluster {
             None
         };
         let seeds = dns::seeds(&string, &options, &dns::SystemDns).await;
-        let seeds = seeds
-            .iter()
-            .map(|seed| Address::new(&seed.host, seed.port))
-            .collect();
         let core = Core::start(options, credentials, seeds, tls);
         let handle = Arc::new(Handle { core });
         Ok(Self { handle })

@@ -18,10 +18,11 @@ use crate::credentials::Credentials;
 use crate::fast_fail::fast_fail_on_terminal_errors;
 use crate::kv::attempt::server_duration;
 use crate::kv::connection::Connection;
+use crate::kv::handshake::Rejected;
 use crate::observe::{Orphan, Reports};
 use crate::options::{ClusterOptions, Network};
 use crate::services::Services;
-use crate::topology::{Address, BucketCore, Terminals, track_cluster};
+use crate::topology::{Address, BucketCore, ConnectionKey, Terminals, track_cluster};
 
 /// The shared state of a client. Owned by its handles and its tasks.
 pub(crate) struct Core {
@@ -193,8 +194,13 @@ impl Core {
             .send_modify(|changes| *changes = changes.wrapping_add(1));
     }
 
-    /// Wakes blocked requests on every bucket.
-    pub(crate) fn wake_blocked(&self) {
+    /// Records a rejected connection. Wakes blocked requests on every bucket if it
+    /// is a new terminal state.
+    pub(crate) fn handle_rejected(&self, key: &ConnectionKey, rejected: &Rejected) {
+        if !self.terminals.record(key, rejected) {
+            return;
+        }
+        self.changed();
         for bucket in self.buckets() {
             bucket.waiting.wake(|condition| condition.blocked);
         }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use crate::topology::write_host;
+
 /// A name or an address, and perhaps a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
@@ -64,15 +66,7 @@ impl Host {
 
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, port } = self;
-        match name.contains(':') {
-            true => write!(f, "[{name}]")?,
-            false => f.write_str(name)?,
-        }
-        match port {
-            Some(port) => write!(f, ":{port}"),
-            None => Ok(()),
-        }
+        write_host(f, &self.name, self.port)
     }
 }
 

@@ -93,6 +93,17 @@ impl ConnectionString {
         })
     }
 
+    /// Reads a connection string, and validates the options after applying it.
+    pub(crate) fn parse_with(
+        text: &str,
+        options: &mut ClusterOptions,
+    ) -> Result<Self, ConfigError> {
+        let string = Self::parse(text)?;
+        string.apply_to(options);
+        options.validate()?;
+        Ok(string)
+    }
+
     /// The hosts, in the order in which they are written; at least one.
     pub fn hosts(&self) -> &[Host] {
         &self.hosts
@@ -121,8 +132,8 @@ impl ConnectionString {
         self.bucket.as_deref()
     }
 
-    /// Sets what the string sets; the rest is left as it is. What an operator
-    /// writes into the string thereby beats what the program has.
+    /// Applies the options of the string; the others keep their values. So an operator
+    /// can override the program.
     pub fn apply_to(&self, options: &mut ClusterOptions) {
         for (known, value) in &self.options {
             known

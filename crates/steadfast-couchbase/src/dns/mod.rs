@@ -17,20 +17,13 @@ use tracing::{debug, info};
 
 use crate::connection_string::ConnectionString;
 use crate::options::ClusterOptions;
+use crate::topology::Address;
 
 /// The largest number of hosts used; they know the others.
 const MOST_HOSTS: usize = 64;
 
 /// However patient the caller is, a name server that takes longer will not answer.
 const LONGEST_LOOKUP: Duration = Duration::from_secs(5);
-
-/// A host to start from, and its key-value port.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Seed {
-    /// A name or an address, without brackets.
-    pub(crate) host: String,
-    pub(crate) port: u16,
-}
 
 /// One line of an SRV record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,11 +37,11 @@ pub(crate) struct SrvTarget {
 /// A resolver of SRV records.
 pub(crate) trait SrvLookup: Send + Sync {
     /// The lines of the record with this name, or why there are none.
-    fn lookup<'a>(&'a self, name: &'a str) -> Answer<'a>;
+    fn lookup<'a>(&'a self, name: &'a str) -> SrvFuture<'a>;
 }
 
-/// An answer to come.
-pub(crate) type Answer<'a> =
+/// A running lookup.
+pub(crate) type SrvFuture<'a> =
     Pin<Box<dyn Future<Output = Result<Vec<SrvTarget>, NetError>> + Send + 'a>>;
 
 /// Asks the name servers that the machine is set up with.
@@ -59,18 +52,19 @@ pub(crate) struct SystemDns;
 /// and it exists, else those of the string.
 ///
 /// Takes at most half of the connect timeout, so that the other half is left for
-/// connecting. Can be dropped at any time, and nothing is left of it.
+/// connecting.
+///
+/// Cancel-safe: dropping the future abandons the lookup.
 pub(crate) async fn seeds(
     string: &ConnectionString,
     options: &ClusterOptions,
     dns: &dyn SrvLookup,
-) -> Vec<Seed> {
+) -> Vec<Address> {
     let written = || {
-        let seed = |(host, port): (&str, u16)| Seed {
-            host: host.to_owned(),
-            port,
-        };
-        string.addresses().map(seed).collect()
+        let addresses = string.addresses();
+        addresses
+            .map(|(host, port)| Address::new(host, port))
+            .collect()
     };
     let Some(name) = srv_name(string).filter(|_| options.dns_srv) else {
         return written();
@@ -119,12 +113,11 @@ pub(crate) fn srv_name(string: &ConnectionString) -> Option<String> {
 
 /// The usable ones, the most preferred first. Weights are not looked at: every
 /// host that answers tells of all nodes, so there is no load to spread.
-fn in_order(mut targets: Vec<SrvTarget>) -> Vec<Seed> {
+fn in_order(mut targets: Vec<SrvTarget>) -> Vec<Address> {
     targets.sort_by_key(|target| target.priority);
-    let mut seeds: Vec<Seed> = Vec::new();
+    let mut seeds: Vec<Address> = Vec::new();
     for SrvTarget { host, port, .. } in targets {
-        let host = host.strip_suffix('.').unwrap_or(&host).to_owned();
-        let seed = Seed { host, port };
+        let seed = Address::new(host.strip_suffix('.').unwrap_or(&host), port);
         // The host "." says that the service is decidedly not there (RFC 2782).
         if !seed.host.is_empty() && port != 0 && !seeds.contains(&seed) {
             seeds.push(seed);
@@ -137,13 +130,14 @@ fn in_order(mut targets: Vec<SrvTarget>) -> Vec<Seed> {
 }
 
 impl SrvLookup for SystemDns {
-    fn lookup<'a>(&'a self, name: &'a str) -> Answer<'a> {
+    fn lookup<'a>(&'a self, name: &'a str) -> SrvFuture<'a> {
         // Lookups are rare, and the machine's settings may have changed since the
         // last one, so the resolver is not kept.
         Box::pin(async move { ask(&TokioResolver::builder_tokio()?.build()?, name).await })
     }
 }
 
+/// Cancel-safe: dropping the future abandons the lookup.
 async fn ask(resolver: &TokioResolver, name: &str) -> Result<Vec<SrvTarget>, NetError> {
     let lookup = resolver.srv_lookup(name).await?;
     let target = |data: &RData| match data {

@@ -20,7 +20,7 @@ struct Script {
 }
 
 impl SrvLookup for Script {
-    fn lookup<'a>(&'a self, name: &'a str) -> Answer<'a> {
+    fn lookup<'a>(&'a self, name: &'a str) -> SrvFuture<'a> {
         self.asked.lock().push(name.to_owned());
         Box::pin(async move {
             if self.hangs {
@@ -48,10 +48,8 @@ async fn hosts(text: &str, dns: &dyn SrvLookup) -> Vec<(String, u16)> {
     let mut options = ClusterOptions::default();
     string.apply_to(&mut options);
     let seeds = seeds(&string, &options, dns).await;
-    seeds
-        .into_iter()
-        .map(|seed| (seed.host, seed.port))
-        .collect()
+    let host = |seed: Address| (seed.host.to_string(), seed.port);
+    seeds.into_iter().map(host).collect()
 }
 
 #[tokio::test]
@@ -160,7 +158,7 @@ async fn name_server() -> u16 {
 struct Loopback(TokioResolver);
 
 impl SrvLookup for Loopback {
-    fn lookup<'a>(&'a self, name: &'a str) -> Answer<'a> {
+    fn lookup<'a>(&'a self, name: &'a str) -> SrvFuture<'a> {
         Box::pin(ask(&self.0, name))
     }
 }

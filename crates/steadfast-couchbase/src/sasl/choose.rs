@@ -9,6 +9,7 @@ use steadfast_wire::sasl::Mechanism;
 
 use super::SaslError;
 use crate::credentials::{Credentials, Kind};
+use crate::options::ClusterOptions;
 
 /// What protects the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,16 @@ pub(crate) enum Channel {
     Clear,
     /// Nothing, and the user said that secrets may be sent over it.
     ClearButTrusted,
+}
+
+impl Channel {
+    pub(crate) fn new(is_tls: bool, options: &ClusterOptions) -> Self {
+        match (is_tls, options.allow_secrets_without_tls) {
+            (true, _) => Self::Tls,
+            (false, true) => Self::ClearButTrusted,
+            (false, false) => Self::Clear,
+        }
+    }
 }
 
 /// What to try before the server was asked; `None` if the credentials need no

@@ -111,24 +111,14 @@ impl Hash {
 
     /// `Hi` of RFC 5802, which is PBKDF2 with one block of output.
     pub(super) fn salted(self, password: &[u8], salt: &[u8], iterations: u32) -> Secret {
-        let out = |length| Zeroizing::new(vec![0; length]);
-        match self {
-            Self::Sha1 => {
-                let mut out = out(Sha1::output_size());
-                pbkdf2::pbkdf2_hmac::<Sha1>(password, salt, iterations, &mut out);
-                out
-            }
-            Self::Sha256 => {
-                let mut out = out(Sha256::output_size());
-                pbkdf2::pbkdf2_hmac::<Sha256>(password, salt, iterations, &mut out);
-                out
-            }
-            Self::Sha512 => {
-                let mut out = out(Sha512::output_size());
-                pbkdf2::pbkdf2_hmac::<Sha512>(password, salt, iterations, &mut out);
-                out
-            }
-        }
+        let (derive, length): (fn(&[u8], &[u8], u32, &mut [u8]), usize) = match self {
+            Self::Sha1 => (pbkdf2::pbkdf2_hmac::<Sha1>, Sha1::output_size()),
+            Self::Sha256 => (pbkdf2::pbkdf2_hmac::<Sha256>, Sha256::output_size()),
+            Self::Sha512 => (pbkdf2::pbkdf2_hmac::<Sha512>, Sha512::output_size()),
+        };
+        let mut out = Zeroizing::new(vec![0; length]);
+        derive(password, salt, iterations, &mut out);
+        out
     }
 }
 

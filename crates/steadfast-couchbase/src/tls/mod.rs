@@ -43,7 +43,7 @@ pub(crate) fn client_config(
     let builder = if options.dangerous_skip_verification {
         builder
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Unverified::new(provider)))
+            .with_custom_certificate_verifier(Arc::new(Unverified(provider)))
     } else {
         builder.with_root_certificates(roots)
     };

@@ -1,6 +1,5 @@
 //! A verifier that accepts any certificate.
 
-use std::fmt;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -8,17 +7,9 @@ use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signat
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, Error, SignatureScheme};
 
-/// Accepts any certificate. The peer still has to have the certificate's key, so a
-/// handshake that is broken fails as it should.
-pub(super) struct Unverified {
-    provider: Arc<CryptoProvider>,
-}
-
-impl Unverified {
-    pub(super) fn new(provider: Arc<CryptoProvider>) -> Self {
-        Self { provider }
-    }
-}
+/// Accepts any certificate. The peer must still have the certificate's key.
+#[derive(Debug)]
+pub(super) struct Unverified(pub(super) Arc<CryptoProvider>);
 
 impl ServerCertVerifier for Unverified {
     fn verify_server_cert(
@@ -38,7 +29,7 @@ impl ServerCertVerifier for Unverified {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
+        let algorithms = &self.0.signature_verification_algorithms;
         verify_tls12_signature(message, certificate, signed, algorithms)
     }
 
@@ -48,19 +39,11 @@ impl ServerCertVerifier for Unverified {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
+        let algorithms = &self.0.signature_verification_algorithms;
         verify_tls13_signature(message, certificate, signed, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider
-            .signature_verification_algorithms
-            .supported_schemes()
-    }
-}
-
-impl fmt::Debug for Unverified {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Unverified")
+        self.0.signature_verification_algorithms.supported_schemes()
     }
 }

@@ -19,14 +19,22 @@ impl Address {
     }
 }
 
-/// Writes `host:port`, with brackets around an IPv6 address.
+/// Writes `host:port`.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.host.contains(':') {
-            write!(f, "[{}]:{}", self.host, self.port)
-        } else {
-            write!(f, "{}:{}", self.host, self.port)
-        }
+        write_host(f, &self.host, Some(self.port))
+    }
+}
+
+/// Writes a host and perhaps a port, with brackets around an IPv6 address.
+pub(crate) fn write_host(f: &mut fmt::Formatter<'_>, host: &str, port: Option<u16>) -> fmt::Result {
+    match host.contains(':') {
+        true => write!(f, "[{host}]")?,
+        false => f.write_str(host)?,
+    }
+    match port {
+        Some(port) => write!(f, ":{port}"),
+        None => Ok(()),
     }
 }
 

@@ -9,8 +9,7 @@ use steadfast_wire::{Frame, ServerOpcode};
 use tokio::sync::Notify;
 
 use super::{
-    Address, ConnectionKey, Node, Opened, Routes, WaitCondition, WaitQueue, host_part,
-    parse_config, track,
+    Address, Node, Opened, Routes, WaitCondition, WaitQueue, host_part, parse_config, track,
 };
 use crate::client::Core;
 use crate::kv::collection_ids::CollectionIds;
@@ -184,15 +183,6 @@ impl BucketCore {
             condition.blocked && condition.route.may_wake_early() && condition.node == Some(node.id)
         });
         self.core.changed();
-    }
-
-    /// Records a rejected connection. Wakes blocked requests if it is a new
-    /// terminal state.
-    pub(crate) fn handle_rejected(&self, key: &ConnectionKey, rejected: &Rejected) {
-        if self.core.terminals.record(key, rejected) {
-            self.core.changed();
-            self.core.wake_blocked();
-        }
     }
 
     pub(crate) fn events(&self) -> BucketEvents {

@@ -44,6 +44,7 @@ pub(crate) async fn dial(
     }
 }
 
+/// Cancel-safe: dropping the future closes the socket.
 async fn open(core: &Core, address: &Address, bucket: Option<&str>) -> Result<Opened, Rejected> {
     let socket = TcpStream::connect((&*address.host, address.port))
         .await
@@ -60,14 +61,9 @@ async fn open(core: &Core, address: &Address, bucket: Option<&str>) -> Result<Op
     };
     let credentials = core.credentials();
     let options = &core.options;
-    let channel = match (&core.tls, options.allow_secrets_without_tls) {
-        (Some(_), _) => Channel::Tls,
-        (None, true) => Channel::ClearButTrusted,
-        (None, false) => Channel::Clear,
-    };
     let params = HandshakeParams {
         credentials: &credentials,
-        channel,
+        channel: Channel::new(core.tls.is_some(), options),
         bucket,
         identity: ClientIdentity::new(&core.agent, core.client_id, fastrand::u64(..)),
         features: features(options.compression != Compression::Off, options.config_push),

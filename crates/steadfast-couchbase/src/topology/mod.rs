@@ -22,7 +22,7 @@ mod terminal;
 mod track;
 mod wait_queue;
 
-pub(crate) use address::{Address, host_part};
+pub(crate) use address::{Address, host_part, write_host};
 pub(crate) use bucket::BucketCore;
 pub(crate) use config::parse_config;
 pub(crate) use dial::{Opened, dial};

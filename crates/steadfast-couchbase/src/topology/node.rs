@@ -167,7 +167,7 @@ async fn connect_and_run(
         Err(rejected) => {
             tracing::debug!(node = %node.address, bucket = %bucket.name, %rejected, "no connection");
             *node.rejected.lock() = Some(rejected.clone());
-            bucket.handle_rejected(&key, &rejected);
+            bucket.core.handle_rejected(&key, &rejected);
             return Err(rejected);
         }
     };

@@ -123,11 +123,7 @@ mod tests {
     }
 
     fn rejected(reason: &'static Reason) -> Rejected {
-        Rejected {
-            reason,
-            note: "test".to_owned(),
-            reached: Reached::Nothing,
-        }
+        Rejected::new(reason, "test".to_owned())
     }
 
     fn reason(rejected: Option<Rejected>) -> Option<&'static str> {

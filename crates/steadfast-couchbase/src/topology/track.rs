@@ -93,7 +93,7 @@ async fn find_at(bucket: &Arc<BucketCore>, seed: &Address) -> Result<(), Rejecte
         Err(rejected) => {
             tracing::debug!(bucket = %bucket.name, %seed, %rejected, "the bucket was not opened");
             bucket.record_rejection(seed, &rejected);
-            bucket.handle_rejected(&key, &rejected);
+            bucket.core.handle_rejected(&key, &rejected);
             Err(rejected)
         }
     }
@@ -248,10 +248,7 @@ async fn track_at(core: &Arc<Core>, seed: &Address, up: &AtomicBool) -> Result<(
         Ok(opened) => opened,
         Err(rejected) => {
             tracing::debug!(%seed, %rejected, "no connection");
-            if core.terminals.record(&key, &rejected) {
-                core.changed();
-                core.wake_blocked();
-            }
+            core.handle_rejected(&key, &rejected);
             return Err(rejected);
         }
     };

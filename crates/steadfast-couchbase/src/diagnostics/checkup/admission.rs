@@ -7,15 +7,14 @@ use tokio::time::timeout;
 use super::reach::{dial, secure};
 use super::{Checkup, Finding};
 use crate::config_error::ConfigError;
-use crate::dns::Seed;
 use crate::kv::connection::Io;
 use crate::kv::handshake::{HandshakeParams, Rejected, bootstrap, features};
 use crate::reason::{AUTHENTICATION_ERROR, BUCKET_ACCESS_ERROR, NODE_NOT_AVAILABLE, TLS_ERROR};
 use crate::sasl::Channel;
-use crate::topology::parse_config;
+use crate::topology::{Address, parse_config};
 
 /// Checks the credentials. Cancel-safe: dropping the future closes the socket.
-pub(super) async fn authenticate(checkup: &Checkup, seed: &Seed, io: Io) -> Finding {
+pub(super) async fn authenticate(checkup: &Checkup, seed: &Address, io: Io) -> Finding {
     let who = match checkup.credentials.user() {
         Some(user) => format!("as user \"{user}\""),
         None => "without a user's name".to_owned(),
@@ -40,7 +39,7 @@ pub(super) async fn authenticate(checkup: &Checkup, seed: &Seed, io: Io) -> Find
 }
 
 /// Checks that the bucket opens. Cancel-safe: dropping the future closes the socket.
-pub(super) async fn bucket(checkup: &Checkup, seed: &Seed) -> Result<Finding, ConfigError> {
+pub(super) async fn bucket(checkup: &Checkup, seed: &Address) -> Result<Finding, ConfigError> {
     let Some(bucket) = checkup.string.bucket() else {
         return Ok(Finding::not_tried("bucket", "none is named in the address"));
     };
@@ -76,20 +75,15 @@ pub(super) async fn bucket(checkup: &Checkup, seed: &Seed) -> Result<Finding, Co
 /// Cancel-safe: dropping the future closes the socket.
 async fn enter(
     checkup: &Checkup,
-    seed: &Seed,
+    seed: &Address,
     mut io: Io,
     bucket: Option<&str>,
 ) -> Result<Option<ClusterConfig>, Rejected> {
     let options = &checkup.options;
-    let channel = match (checkup.string.is_tls(), options.allow_secrets_without_tls) {
-        (true, _) => Channel::Tls,
-        (false, true) => Channel::ClearButTrusted,
-        (false, false) => Channel::Clear,
-    };
     let agent = concat!("steadfast-checkup/", env!("CARGO_PKG_VERSION"));
     let params = HandshakeParams {
         credentials: &checkup.credentials,
-        channel,
+        channel: Channel::new(checkup.string.is_tls(), options),
         bucket,
         identity: ClientIdentity::new(agent, fastrand::u64(..), fastrand::u64(..)),
         features: features(true, false),

@@ -14,8 +14,9 @@ use serde::Serialize;
 use crate::config_error::ConfigError;
 use crate::connection_string::ConnectionString;
 use crate::credentials::Credentials;
-use crate::dns::{self, Seed, srv_name};
+use crate::dns::{self, srv_name};
 use crate::options::ClusterOptions;
+use crate::topology::Address;
 
 /// A check of a connection; [`run`](Self::run) makes it.
 ///
@@ -88,9 +89,7 @@ impl Checkup {
         credentials: Credentials,
         mut options: ClusterOptions,
     ) -> Result<Self, ConfigError> {
-        let string = ConnectionString::parse(connection_string)?;
-        string.apply_to(&mut options);
-        options.validate()?;
+        let string = ConnectionString::parse_with(connection_string, &mut options)?;
         credentials.validate()?;
         Ok(Self {
             string,
@@ -164,10 +163,10 @@ impl Checkup {
     }
 
     /// Whether the hosts come from a DNS SRV record.
-    fn is_srv(&self, seeds: &[Seed]) -> bool {
+    fn is_srv(&self, seeds: &[Address]) -> bool {
         let written = self.string.addresses();
         srv_name(&self.string).is_some()
-            && !written.eq(seeds.iter().map(|seed| (seed.host.as_str(), seed.port)))
+            && !written.eq(seeds.iter().map(|seed| (&*seed.host, seed.port)))
     }
 
     /// Reports the steps that were not tried.

@@ -12,18 +12,18 @@ use tokio_rustls::client::TlsStream;
 
 use super::{Checkup, Finding};
 use crate::config_error::ConfigError;
-use crate::dns::Seed;
 use crate::kv::connection::Io;
 use crate::options::{ClusterOptions, TlsOptions};
 use crate::tls;
+use crate::topology::Address;
 use crate::world::now;
 
 /// Checks that the hosts have addresses. Cancel-safe.
-pub(super) async fn name(seeds: &[Seed], srv: bool, limit: Duration) -> Finding {
+pub(super) async fn name(seeds: &[Address], srv: bool, limit: Duration) -> Finding {
     let mut found = Vec::new();
     let mut missing = Vec::new();
     for seed in seeds {
-        let lookup = timeout(limit, lookup_host((seed.host.as_str(), seed.port)));
+        let lookup = timeout(limit, lookup_host((&*seed.host, seed.port)));
         match lookup.await.unwrap_or_else(|_| Err(no_answer(limit))) {
             Ok(addresses) => found.extend(addresses.map(|address| address.ip().to_string())),
             Err(error) => missing.push(format!("{}: {error}", seed.host)),
@@ -35,7 +35,7 @@ pub(super) async fn name(seeds: &[Seed], srv: bool, limit: Duration) -> Finding 
         let advice = "check the spelling of the name, and whether this machine can look it up";
         return Finding::fails("name", missing.join("; "), advice);
     }
-    let mut hosts: Vec<&str> = seeds.iter().map(|seed| seed.host.as_str()).collect();
+    let mut hosts: Vec<&str> = seeds.iter().map(|seed| &*seed.host).collect();
     hosts.dedup();
     let hosts = hosts.join(", ");
     let by = if srv { " (by DNS SRV)" } else { "" };
@@ -50,11 +50,12 @@ pub(super) async fn name(seeds: &[Seed], srv: bool, limit: Duration) -> Finding 
     Finding::works("name", text)
 }
 
-/// Connects to the first host that accepts. Dropping the future closes the socket.
+/// Connects to the first host that accepts. Cancel-safe: dropping the future closes
+/// the socket.
 pub(super) async fn connect(
-    seeds: &[Seed],
+    seeds: &[Address],
     options: &ClusterOptions,
-) -> Result<(Seed, TcpStream, Finding), Finding> {
+) -> Result<(Address, TcpStream, Finding), Finding> {
     let mut failed = Vec::new();
     let mut advice = String::new();
     for seed in seeds {
@@ -63,14 +64,14 @@ pub(super) async fn connect(
             Ok(socket) => {
                 let took = now().saturating_duration_since(begun);
                 let millis = took.as_secs_f64() * 1e3;
-                let mut text = format!("{}:{} in {millis:.1} ms", seed.host, seed.port);
+                let mut text = format!("{seed} in {millis:.1} ms");
                 if !failed.is_empty() {
                     text.push_str(&format!("; not {}", failed.join("; ")));
                 }
                 return Ok((seed.clone(), socket, Finding::works("connect", text)));
             }
             Err(error) => {
-                failed.push(format!("{}:{}: {error}", seed.host, seed.port));
+                failed.push(format!("{seed}: {error}"));
                 advice = refused(&error);
             }
         }
@@ -78,9 +79,9 @@ pub(super) async fn connect(
     Err(Finding::fails("connect", failed.join("; "), advice))
 }
 
-/// Connects to a host. Dropping the future closes the socket.
-pub(super) async fn dial(seed: &Seed, limit: Duration) -> io::Result<TcpStream> {
-    match timeout(limit, TcpStream::connect((seed.host.as_str(), seed.port))).await {
+/// Connects to a host. Cancel-safe: dropping the future closes the socket.
+pub(super) async fn dial(seed: &Address, limit: Duration) -> io::Result<TcpStream> {
+    match timeout(limit, TcpStream::connect((&*seed.host, seed.port))).await {
         Ok(connected) => connected,
         Err(_) => Err(no_answer(limit)),
     }
@@ -108,10 +109,11 @@ fn refused(error: &io::Error) -> String {
 }
 
 /// Checks TLS, if the address asks for it. Returns no socket if it fails.
-/// Dropping the future closes the socket.
+///
+/// Cancel-safe: dropping the future closes the socket.
 pub(super) async fn secure(
     checkup: &Checkup,
-    seed: &Seed,
+    seed: &Address,
     socket: TcpStream,
 ) -> Result<(Finding, Option<Io>), ConfigError> {
     if !checkup.string.is_tls() {
@@ -143,10 +145,10 @@ pub(super) async fn secure(
     }
 }
 
-/// Makes a TLS handshake. Dropping the future closes the socket.
+/// Makes a TLS handshake. Cancel-safe: dropping the future closes the socket.
 async fn handshake(
     config: Arc<ClientConfig>,
-    seed: &Seed,
+    seed: &Address,
     socket: TcpStream,
     limit: Duration,
 ) -> io::Result<TlsStream<TcpStream>> {
@@ -161,8 +163,10 @@ async fn handshake(
 }
 
 /// Reads the certificate of an untrusted server, to see who issued it. Sends only
-/// the handshake. Dropping the future closes the socket.
-async fn look(checkup: &Checkup, seed: &Seed) -> Option<Vec<u8>> {
+/// the handshake.
+///
+/// Cancel-safe: dropping the future closes the socket.
+async fn look(checkup: &Checkup, seed: &Address) -> Option<Vec<u8>> {
     let limit = checkup.options.connect_timeout;
     let options = TlsOptions::new().dangerous_skip_verification(true);
     let config = tls::client_config(&options, &checkup.credentials).ok()?;

@@ -24,16 +24,14 @@ pub(crate) struct Rejected {
     pub(crate) reached: Reached,
 }
 
-/// How far a bootstrap came: what lies behind it was no problem this time,
-/// whatever it was before.
+/// The last step of a handshake that succeeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reached {
     /// Nothing came back.
     #[default]
     Nothing,
-    /// The server said something, so that TLS, if there is any, is in order. The
-    /// end of the handshake alone does not say so: a server may read the client's
-    /// certificate later, and then hang up.
+    /// The server answered, so TLS works if it is used. The end of the TLS handshake
+    /// does not prove that: a server may reject the client's certificate later.
     Answers,
     /// The server knows the user.
     Authentication,
@@ -42,6 +40,15 @@ pub(crate) enum Reached {
 }
 
 impl Rejected {
+    /// Rejected before any step succeeded.
+    pub(crate) fn new(reason: &'static Reason, note: String) -> Self {
+        Self {
+            reason,
+            note,
+            reached: Reached::Nothing,
+        }
+    }
+
     /// Whether other credentials, a certificate among them, could change it.
     pub(crate) fn is_of_credentials(&self) -> bool {
         [&AUTHENTICATION_ERROR, &TLS_ERROR].contains(&self.reason)
@@ -49,11 +56,7 @@ impl Rejected {
 
     /// The socket, or the protocol on it, failed.
     pub(crate) fn lost(note: String) -> Self {
-        Self {
-            reason: &SOCKET_NOT_AVAILABLE,
-            note,
-            reached: Reached::Nothing,
-        }
+        Self::new(&SOCKET_NOT_AVAILABLE, note)
     }
 
     pub(crate) fn io(error: io::Error) -> Self {
@@ -66,11 +69,7 @@ impl Rejected {
     }
 
     pub(crate) fn tls(error: &dyn fmt::Display) -> Self {
-        Self {
-            reason: &TLS_ERROR,
-            note: error.to_string(),
-            reached: Reached::Nothing,
-        }
+        Self::new(&TLS_ERROR, error.to_string())
     }
 
     /// Status 0x20 at the SASL step, and nothing else (D3).
@@ -79,23 +78,17 @@ impl Rejected {
             Some(user) => format!("user \"{user}\""),
             None => "the token".to_owned(),
         };
-        Self {
-            reason: &AUTHENTICATION_ERROR,
-            note: format!(
-                "{who}: the server answered {}{}",
-                answer.status(),
-                said(answer)
-            ),
-            reached: Reached::Nothing,
-        }
+        let (status, said) = (answer.status(), said(answer));
+        let note = format!("{who}: the server answered {status}{said}");
+        Self::new(&AUTHENTICATION_ERROR, note)
     }
 
-    /// The same, after it had got so far.
+    /// The same rejection, after these steps succeeded.
     pub(crate) fn after(self, reached: Reached) -> Self {
         Self { reached, ..self }
     }
 
-    /// The error that it becomes where a strategy does not wait.
+    /// The kind of the error if the strategy does not wait.
     pub(crate) fn kind(&self) -> ErrorKind {
         kind_of(self.reason)
     }
@@ -106,8 +99,8 @@ impl Rejected {
     }
 }
 
-/// The error that an operation becomes which could not be dispatched for this
-/// reason, where a strategy does not wait.
+/// The kind of the error if the strategy does not wait for a connection that was
+/// rejected for this reason.
 pub(crate) fn kind_of(reason: &Reason) -> ErrorKind {
     if reason == &AUTHENTICATION_ERROR {
         ErrorKind::AuthenticationFailure
@@ -151,11 +144,8 @@ pub(super) fn bucket_refused(bucket: &str, answer: &Frame) -> Rejected {
         }
         _ => &SOCKET_NOT_AVAILABLE,
     };
-    Rejected {
-        reason,
-        note: format!("opening the bucket \"{bucket}\": {status}{}", said(answer)),
-        reached: Reached::Nothing,
-    }
+    let note = format!("opening the bucket \"{bucket}\": {status}{}", said(answer));
+    Rejected::new(reason, note)
 }
 
 /// What the server's error body says.

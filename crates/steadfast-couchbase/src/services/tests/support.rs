@@ -12,7 +12,7 @@ use steadfast_wire::config::{
 };
 use tokio_rustls::TlsConnector;
 
-use crate::kv::handshake::{Reached, Rejected};
+use crate::kv::handshake::Rejected;
 use crate::options::ClusterOptions;
 use crate::topology::Address;
 use crate::{Cluster, Credentials};
@@ -81,13 +81,9 @@ impl TestClient {
 
     /// Lets the client know a terminal reason.
     pub(super) fn set_terminal(&self, reason: &'static Reason) {
-        let rejected = Rejected {
-            reason,
-            note: "test".to_owned(),
-            reached: Reached::Nothing,
-        };
-        let slot = (None, Address::new("node", 1));
-        self.core().terminals.record(&slot, &rejected);
+        let rejected = Rejected::new(reason, "test".to_owned());
+        let key = (None, Address::new("node", 1));
+        self.core().terminals.record(&key, &rejected);
         self.core().changed();
     }
 
