@@ -194,7 +194,8 @@ impl Cluster {
     /// Closes the client and all its clones. Operations in progress end with an
     /// error that says so, and connections are closed.
     ///
-    /// Dropping the future closes the client too, but does not wait for its tasks.
+    /// Cancel-safe: dropping the future still closes the client, without waiting for
+    /// its tasks.
     pub async fn close(&self) {
         let core = &self.handle.core;
         core.close();

@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn credentials_that_make_no_sense_are_refused_by_the_part_that_does_not() {
+    fn invalid_credentials_are_rejected_by_the_invalid_part() {
         for (credentials, part, problem) in [
             (Credentials::password("", "x"), "user", "is empty"),
             (Credentials::password("a\0b", "x"), "user", "zero byte"),

@@ -274,7 +274,9 @@ async fn unless<T>(stop: impl Future<Output = ()>, future: impl Future<Output = 
     }
 }
 
-/// Awaits a decision until the deadline. Dropping the future abandons the decision.
+/// Awaits a decision until the deadline.
+///
+/// Cancel-safe: dropping the future abandons the decision.
 async fn decided(pending: PendingDecision, deadline: Option<Instant>) -> Option<Answer> {
     match deadline {
         None => Some(pending.await),

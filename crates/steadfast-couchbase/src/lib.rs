@@ -32,28 +32,29 @@
 //!
 //! # Failures
 //!
-//! - **A write is not sent twice by accident.** An operation that is not
-//!   idempotent and whose bytes may have left is not sent again; the error says
-//!   that it may have been applied. The client knows exactly which bytes were
-//!   sent, so an operation that was not sent is always safe to retry.
-//! - **Wrong credentials, certificates, buckets, scopes and collections are reported
-//!   at once** ([`fast_fail_on_terminal_errors`], the default). To wait until they
-//!   are fixed, use [`BestEffort`](steadfast::BestEffort), for the client or for one
-//!   operation.
+//! - **A write is not sent twice by accident.** The client knows to the byte what
+//!   was sent. A request that was not sent is always safe to retry. A write whose
+//!   response was lost is not retried, and the error says that it may have been
+//!   applied.
+//! - **Permanent failures are reported at once**: wrong credentials, certificates,
+//!   buckets, scopes and collections ([`fast_fail_on_terminal_errors`], the default).
+//!   To wait until they are fixed, use [`BestEffort`](steadfast::BestEffort), for the
+//!   client or for one operation.
 //! - **Rebalances and failovers are hidden.** An operation follows its document
-//!   to the new node. In the worst case it ends in a timeout that says why.
-//! - **Every error has its history**: the attempts, their reasons, the delays and the
-//!   nodes. It prints as one line, in full with `{:#}`, or as JSON.
+//!   to the new node. If it cannot finish in time, the timeout names the reason.
+//! - **Every error lists its attempts** with their reasons, delays and nodes: on one
+//!   line, in full with `{:#}`, or as JSON.
 //!
-//! Concurrent operations have no order: one that is retried may take effect after
-//! another that was started later. Where the order matters, await one before you
-//! start the next.
+//! Concurrent operations have no order: a retried operation may take effect after one
+//! that was started later. Where the order matters, await one before the next.
 //!
-//! # Where to read on
+//! # Next
 //!
-//! [`Collection`] has the operations on documents, [`Cluster`] the services.
-//! [`reason`] lists the 25 reasons of RFC 0049. [`ClusterOptions`] has the settings.
-//! `steadfast-cluster` is a test server.
+//! - [`Collection`]: operations on documents.
+//! - [`Cluster`]: query, search, analytics, views and management.
+//! - [`ClusterOptions`]: timeouts, strategies, TLS and the rest.
+//! - [`reason`]: the 25 retry reasons of RFC 0049.
+//! - `steadfast-cluster`: a test server.
 #![forbid(unsafe_code)]
 
 mod breaker;

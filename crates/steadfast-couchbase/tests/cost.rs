@@ -87,7 +87,7 @@ fn an_operation_that_waits_for_its_next_attempt_stays_within_its_limit() {
 }
 
 #[test]
-fn an_operation_that_fails_alike_again_and_again_grows_no_further() {
+fn repeated_failures_do_not_grow_an_operation() {
     let (early, late) = (parked_after(4), parked_after(20));
     println!("{early} bytes after four failures, {late} after twenty");
     assert!(late < WAITING_LONG, "{late} bytes");

@@ -54,7 +54,7 @@ impl Scene {
 use Signal::{Alive, Failed, NotMade};
 
 #[test]
-fn it_opens_at_the_volume_and_share_that_are_set_and_not_before() {
+fn the_breaker_opens_at_the_configured_volume_and_share() {
     let scene = Scene::new();
     assert_eq!(scene.attempts(19, Failed), 19);
     assert!(scene.attempt(Failed), "the twentieth is still allowed");
@@ -84,7 +84,7 @@ fn old_failures_are_forgotten() {
 }
 
 #[test]
-fn a_canary_that_succeeds_closes_it_with_a_clean_slate() {
+fn a_successful_canary_closes_the_breaker_and_clears_its_counts() {
     let mut scene = Scene::opened();
     scene.pass(4);
     assert!(scene.allow().is_err() && scene.breaker.is_open(scene.now));
@@ -102,7 +102,7 @@ fn a_canary_that_succeeds_closes_it_with_a_clean_slate() {
 }
 
 #[test]
-fn a_canary_that_fails_keeps_it_open_for_another_window() {
+fn a_failed_canary_keeps_the_breaker_open_for_another_window() {
     let mut scene = Scene::opened();
     scene.pass(5);
     assert!(scene.attempt(Failed));
@@ -114,7 +114,7 @@ fn a_canary_that_fails_keeps_it_open_for_another_window() {
 }
 
 #[test]
-fn a_canary_that_is_never_heard_of_again_is_followed_by_another() {
+fn a_lost_canary_is_replaced() {
     let mut scene = Scene::opened();
     scene.pass(5);
     let lost = scene.allow().unwrap();
@@ -130,7 +130,7 @@ fn a_canary_that_is_never_heard_of_again_is_followed_by_another() {
 }
 
 #[test]
-fn what_was_begun_before_it_opened_says_nothing_afterwards() {
+fn attempts_begun_before_the_breaker_opened_do_not_count() {
     let mut scene = Scene::new();
     let early: Vec<Permit> = (0..50).map(|_| scene.allow().unwrap()).collect();
     scene.attempts(20, Failed);
@@ -144,7 +144,7 @@ fn what_was_begun_before_it_opened_says_nothing_afterwards() {
 }
 
 #[test]
-fn off_it_allows_everything() {
+fn a_disabled_breaker_allows_everything() {
     let breaker = Breaker::new(None);
     let now = Instant::now();
     for _ in 0..1000 {
@@ -182,7 +182,7 @@ proptest! {
 }
 
 #[test]
-fn a_canary_that_could_not_be_sent_makes_room_for_the_next_at_once() {
+fn an_unsent_canary_allows_the_next_at_once() {
     let mut scene = Scene::opened();
     scene.pass(5);
     let canary = scene.allow().unwrap();

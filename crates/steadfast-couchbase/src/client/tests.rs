@@ -142,7 +142,7 @@ async fn operations_dropped_anywhere_leave_nothing_behind() {
 }
 
 #[tokio::test]
-async fn a_budget_is_paid_once_for_each_retry_also_of_those_that_are_dropped() {
+async fn a_budget_pays_once_for_each_retry_even_of_dropped_operations() {
     let server = server().await;
     let budget = Budget::builder().capacity(10_000).build().unwrap();
     let strategy = Standard::builder().budget(budget.clone()).build().unwrap();

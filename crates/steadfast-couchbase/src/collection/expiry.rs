@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn no_document_vanishes_before_its_time() {
+    fn expiries_are_rounded_up() {
         let half = Duration::from_millis(500);
         let at = Expiry::from(now() + half).encode_at(now());
         assert_eq!(at, Ok(1_700_000_001));
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_and_not_cut_off() {
+    fn an_expiry_that_does_not_fit_is_rejected() {
         assert!(after(Duration::MAX).is_err());
         let last = Duration::from_secs(LAST_MOMENT - 1_700_000_000);
         assert_eq!(after(last), Ok(u32::MAX - 1));

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_and_flags_stand_for_each_other() {
+    fn formats_and_flags_convert_both_ways() {
         for format in [
             Format::Json,
             Format::Binary,

@@ -63,7 +63,7 @@ fn a_bucket_may_be_named() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_by_the_part_that_does_not() {
+fn an_invalid_connection_string_is_rejected_by_its_invalid_part() {
     for (text, part, problem) in [
         ("", "scheme", "is missing: write couchbase://"),
         ("db.example.com", "scheme", "is missing"),

@@ -171,6 +171,7 @@ impl Ping<'_> {
 impl Attempts for Ping<'_> {
     type Output = Duration;
 
+    /// Cancel-safe: dropping the future abandons the request.
     async fn attempt(&mut self, deadline: Option<Instant>) -> Result<Duration, Tried> {
         let kind = ErrorKind::ServiceNotAvailable;
         let unavailable = |note: &'static str| {
@@ -221,10 +222,12 @@ impl Attempts for Ping<'_> {
         }
     }
 
+    /// Cancel-safe.
     async fn woken(&mut self, _: &Failure) {
         self.closed().await
     }
 
+    /// Cancel-safe.
     async fn closed(&self) {
         self.bucket.core.closed.cancelled().await
     }

@@ -90,6 +90,7 @@ struct Waiting<'a> {
 impl Attempts for Waiting<'_> {
     type Output = ();
 
+    /// Cancel-safe: it never waits.
     async fn attempt(&mut self, _: Option<Instant>) -> Result<(), Tried> {
         // Changes from here on end the wait.
         self.changes.mark_unchanged();
@@ -106,6 +107,7 @@ impl Attempts for Waiting<'_> {
         }
     }
 
+    /// Cancel-safe.
     async fn woken(&mut self, _: &Failure) {
         if self.changes.changed().await.is_err() {
             // The client is gone: nothing will change.
@@ -113,6 +115,7 @@ impl Attempts for Waiting<'_> {
         }
     }
 
+    /// Cancel-safe.
     async fn closed(&self) {
         self.core.closed.cancelled().await
     }

@@ -116,7 +116,7 @@ async fn a_lookup_that_finds_nothing_fails_or_hangs_leaves_the_name_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_hostile_record_does_not_become_a_thousand_hosts() {
+async fn the_number_of_hosts_in_a_record_is_limited() {
     let targets = (1..=1000).map(|port| target(0, "a", port)).collect();
     let dns = Script {
         targets,

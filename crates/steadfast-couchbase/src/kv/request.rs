@@ -2,7 +2,7 @@
 //! options.
 //!
 //! The builders of [`collection`](crate::collection) fill a [`KvRequest`] and
-//! execute it. Each attempt encodes the request anew, because the connection of
+//! execute it. Each attempt encodes the request again, because the connection of
 //! the attempt decides about collections, datatypes and compression.
 
 use std::sync::Arc;

@@ -87,6 +87,8 @@ impl Reports {
     }
 
     /// Writes the log lines after each interval, until the future is dropped.
+    ///
+    /// Cancel-safe: dropping the future ends the reports.
     pub(crate) async fn run(self: Arc<Self>) {
         loop {
             tokio::time::sleep(self.options.interval).await;

@@ -209,7 +209,7 @@ fn interval(part: &'static str, duration: Duration) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// A duration of nothing is no duration.
+/// Rejects a duration of zero.
 fn positive(part: &'static str, duration: Duration) -> Result<(), ConfigError> {
     if duration.is_zero() {
         return Err(ConfigError::new(part, "is zero"));

@@ -7,11 +7,10 @@ use super::{interval, positive};
 use crate::config_error::ConfigError;
 
 settings! {
-    /// What is reported of requests that took long, and of answers that came when
-    /// nobody waited for them any longer (RFC 0067).
+    /// Reports of slow requests, and of responses that arrived after their
+    /// operations had ended (RFC 0067).
     ///
-    /// Of each, the worst of every interval are listed in one log line, and how
-    /// many there were in all.
+    /// One log line for each interval lists the worst of each, and the count of all.
     pub struct ReportOptions {
         /// Whether slow requests are reported. On.
         plain slow_requests: bool = true;

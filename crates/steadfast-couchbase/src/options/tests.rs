@@ -28,7 +28,7 @@ fn the_defaults_are_those_of_rfc_0059_and_can_work() {
 }
 
 #[test]
-fn an_option_that_can_only_be_a_mistake_is_refused_by_its_name() {
+fn an_invalid_option_is_rejected_by_name() {
     let new = ClusterOptions::new;
     let zero = Duration::ZERO;
     let snappy = |max_ratio| Compression::Snappy {

@@ -47,7 +47,7 @@ pub(crate) struct Exchange {
 enum State {
     /// Everything was said in the first message.
     Said(Mechanism),
-    /// The server did not like the token, and has been told that this was read.
+    /// The server rejected the token, and the client has acknowledged it.
     TokenRefused,
     Scram(Scram),
 }

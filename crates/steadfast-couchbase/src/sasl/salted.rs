@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_question_is_answered_from_memory_and_another_one_is_not() {
+    fn salted_passwords_are_cached_by_all_their_inputs() {
         let passwords = SaltedPasswords::default();
         let get = |hash, salt: &[u8], iterations| passwords.get(hash, b"pencil", salt, iterations);
         let first = get(Hash::Sha256, b"salt", 10);

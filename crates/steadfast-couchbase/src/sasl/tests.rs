@@ -98,7 +98,7 @@ fn a_server_that_goes_on_after_plain_is_out_of_turn() {
 }
 
 #[test]
-fn a_token_that_the_server_complains_of_is_given_up_and_never_a_success() {
+fn a_token_that_the_server_rejects_never_succeeds() {
     let credentials = Credentials::token("tok");
     let (mut exchange, _) = Exchange::begin(Mechanism::OauthBearer, &credentials).unwrap();
     let complaint = br#"{"status":"invalid_token"}"#;

@@ -93,8 +93,8 @@ impl<S: RetryStrategy> RetryStrategy for ErrorMapDirected<S> {
         let run = Run::from_token(&token, directive, world);
         let delay = match run.delay(directive, world) {
             Ok(delay) => RetryAfter::Floor.apply(delay, false, request, failure),
-            // The server's own limit. It is no timeout of the caller's, who may
-            // well have time left; the code's own error is what is to be said.
+            // The server's own limit. The caller may have time left, so this is not a
+            // timeout: the error is that of the code.
             Err(delay) => Err(Refusal::new(Cause::Declined).would_wait(delay)),
         };
         let delay = match delay {

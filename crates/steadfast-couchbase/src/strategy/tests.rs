@@ -159,7 +159,7 @@ fn the_time_that_attempts_take_counts_too() {
 }
 
 #[test]
-fn another_code_begins_anew_and_so_does_the_old_one_after_it() {
+fn a_change_of_code_restarts_the_schedule() {
     let mut scene = scene();
     for (code, wait) in [
         (0xfff1, 10),
@@ -179,7 +179,7 @@ fn another_code_begins_anew_and_so_does_the_old_one_after_it() {
 }
 
 #[test]
-fn what_has_no_specification_is_the_inner_strategy_s_and_breaks_the_row() {
+fn a_failure_without_a_specification_uses_the_inner_strategy_and_restarts_the_schedule() {
     let mut scene = scene();
     assert_eq!(scene.fail(answered(0xfff1)), Ok(10));
     assert_eq!(scene.fail(answered(0xfff1)), Ok(10));

@@ -98,8 +98,8 @@ fn add(roots: &mut RootCertStore, part: String, pem: &[u8]) -> Result<(), Config
     Ok(())
 }
 
-/// Adds those that the machine trusts. Some machines have odd ones among them,
-/// which are left out; but without any nobody could be trusted.
+/// Adds the certificates that the machine trusts. Invalid ones are skipped; at least
+/// one must be left.
 fn add_system(roots: &mut RootCertStore) -> Result<(), ConfigError> {
     let found = rustls_native_certs::load_native_certs();
     roots.add_parsable_certificates(found.certs);

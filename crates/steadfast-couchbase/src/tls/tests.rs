@@ -81,7 +81,7 @@ fn password() -> Credentials {
 }
 
 #[tokio::test]
-async fn a_server_of_a_trusted_authority_is_spoken_to() {
+async fn a_server_of_a_trusted_authority_is_accepted() {
     let authority = authority();
     let options = TlsOptions::new().trust_pem(authority.pem());
     let greeting = greet(server(&authority, None), &options, &password()).await;
@@ -101,7 +101,7 @@ async fn a_server_of_another_authority_is_a_tls_failure_unless_all_are_trusted()
 }
 
 #[tokio::test]
-async fn a_client_certificate_lets_in_and_the_alert_for_a_missing_or_wrong_one_is_a_tls_failure() {
+async fn a_client_certificate_is_accepted_and_a_missing_or_wrong_one_is_a_tls_failure() {
     let (servers, clients) = (authority(), authority());
     let options = TlsOptions::new().trust_pem(servers.pem());
     let greet = async |credentials| {
@@ -131,7 +131,7 @@ async fn meet<Peer: Future<Output = ()>>(peer: impl FnOnce(DuplexStream) -> Peer
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_tls_are_a_tls_failure_and_a_peer_that_hangs_up_is_none() {
+async fn non_tls_bytes_are_a_tls_failure_and_a_closed_socket_is_not() {
     // The header of a key-value response: somebody forgot that the port has no TLS.
     let garbage = meet(async |mut server| {
         let response = [
@@ -164,7 +164,7 @@ fn a_tls_failure_is_found_under_whatever_it_is_wrapped_in() {
 }
 
 #[test]
-fn what_cannot_be_used_is_named() {
+fn an_invalid_tls_option_is_named() {
     let (chain, key) = issue(&authority());
     let trusting = |pem: &str| TlsOptions::new().trust_pem(pem);
     let trusted = || trusting(&authority().pem());
@@ -227,7 +227,7 @@ fn what_cannot_be_used_is_named() {
         assert_eq!(error.part(), part, "{error}");
         assert!(error.problem().contains(problem), "{error}");
         assert!(!error.to_string().contains("hunter2"));
-        // Nobody who trusts everybody is spared the mistake.
+        // The mistake is reported without verification too.
         let careless = options.dangerous_skip_verification(true);
         assert!(client_config(&careless, &credentials).is_err());
     }

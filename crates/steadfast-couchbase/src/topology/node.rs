@@ -204,7 +204,7 @@ async fn connect_and_run(
 /// Runs a connection. After the node is retired, outstanding responses are still
 /// received, unless the client is closed.
 ///
-/// Dropping the future closes the connection.
+/// Cancel-safe: dropping the future closes the connection.
 async fn run<E: Events>(
     task: Task<E>,
     connection: Arc<Connection>,

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_on_at_once_only_once_for_each_revision() {
+    fn an_operation_moves_at_once_only_once_for_each_revision() {
         let mut route = VbucketRoute::default();
         let newer = routes(2, 1, Some(3));
         assert!(route.reroute(2, &newer, 0, 0));
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_with_ever_new_revisions_cannot_make_it_spin() {
+    fn ever_newer_revisions_do_not_cause_a_tight_loop() {
         let mut route = VbucketRoute::default();
         let hops = (0..1000).filter(|rev| {
             let (refused_by, next) = (rev % 2, 1 - rev % 2);

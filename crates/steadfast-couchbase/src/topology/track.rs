@@ -205,7 +205,7 @@ async fn fetch(
 /// Keeps a connection without a bucket and tracks the cluster's config, for services
 /// that need no bucket (SDK RFC 0048). Runs as a task until the client is closed.
 ///
-/// Dropping the future closes the connection.
+/// Cancel-safe: dropping the future closes the connection.
 pub(crate) async fn track_cluster(core: Arc<Core>) {
     let turn = AtomicUsize::new(fastrand::usize(..0xffff));
     let closed = core.closed.clone();
@@ -235,7 +235,7 @@ pub(crate) async fn track_cluster(core: Arc<Core>) {
 /// Connects to a node without a bucket, and applies its configs until the connection
 /// ends. `Ok` if it was useful; see [`end_of_connection`].
 ///
-/// Dropping the future closes the connection.
+/// Cancel-safe: dropping the future closes the connection.
 async fn track_at(core: &Arc<Core>, seed: &Address, up: &AtomicBool) -> Result<(), Rejected> {
     let key = (None, seed.clone());
     let opened = dial(core, seed, None).await;

@@ -121,6 +121,8 @@ impl WaitQueue {
 }
 
 /// Wakes the later batches. Runs as a task and ends with the queue.
+///
+/// Cancel-safe: dropping the future leaves the later batches to their delays.
 async fn wake_later(queue: Weak<WaitQueue>, keys: Vec<u64>) {
     for batch in keys.chunks(BATCH) {
         tokio::time::sleep(PACE).await;

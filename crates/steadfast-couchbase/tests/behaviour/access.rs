@@ -101,7 +101,7 @@ async fn new_credentials_are_used_at_once_after_a_rotation() {
 }
 
 #[tokio::test]
-async fn what_a_seed_said_of_old_credentials_is_forgotten_when_another_way_is_found() {
+async fn a_seed_s_rejection_of_old_credentials_is_forgotten() {
     let server = server(1, 1).await;
     // The seed is the node under another name.
     let string = server.connection_string().replace("127.0.0.1", "localhost");
@@ -149,7 +149,7 @@ async fn an_unreachable_cluster_is_a_timeout_and_not_an_authentication_failure()
 }
 
 #[tokio::test]
-async fn a_bucket_that_is_missing_or_not_the_user_s_fails_fast() {
+async fn a_missing_or_forbidden_bucket_fails_fast() {
     let server = builder(2, 1)
         .user_with_rights("guest", "guest", Rights::buckets(["other"]))
         .start()
@@ -211,7 +211,7 @@ async fn a_bucket_that_is_not_ready_on_a_node_is_waited_for_under_the_default_st
 }
 
 #[tokio::test]
-async fn a_bucket_that_is_made_anew_starts_its_collections_anew() {
+async fn a_recreated_bucket_has_new_collection_ids() {
     let server = server(2, 1).await;
     server.create_scope(BUCKET, "s").unwrap();
     server.create_collection(BUCKET, "s", "c", 0).unwrap();
@@ -355,7 +355,7 @@ async fn an_error_map_that_cannot_be_read_does_not_keep_a_connection_from_workin
 }
 
 #[tokio::test]
-async fn an_error_map_of_the_first_version_will_do() {
+async fn an_error_map_of_version_1_is_accepted() {
     let server = server(1, 1).await;
     let map =
         steadfast_wire::error_map::ErrorMap::shipped(steadfast_wire::error_map::MapVersion::V1);

@@ -175,7 +175,7 @@ async fn operations_whose_strategy_is_still_thinking_end() {
 }
 
 #[tokio::test]
-async fn a_closed_client_says_so_at_once() {
+async fn a_closed_client_rejects_operations_at_once() {
     let (_server, cluster, documents) = started(1, 1).await;
     cluster.close().await;
     for documents in [documents, cluster.bucket("other").default_collection()] {
@@ -191,7 +191,7 @@ async fn a_closed_client_says_so_at_once() {
 }
 
 #[tokio::test]
-async fn a_client_whose_last_handle_goes_closes_its_connections() {
+async fn dropping_the_last_handle_closes_the_connections() {
     let (server, cluster, documents) = started(1, 1).await;
     drop(cluster);
     // A collection is a handle too.

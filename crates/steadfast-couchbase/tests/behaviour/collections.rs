@@ -27,7 +27,7 @@ async fn started_with_collection(nodes: usize) -> (TestCluster, Cluster, Collect
 }
 
 #[tokio::test]
-async fn many_callers_at_once_are_one_lookup_on_the_wire() {
+async fn concurrent_callers_share_one_lookup() {
     let server = with_collection(2).await;
     let cluster = client(&server).await;
     warm(&server, &cluster).await;
@@ -49,7 +49,7 @@ async fn many_callers_at_once_are_one_lookup_on_the_wire() {
 }
 
 #[tokio::test]
-async fn callers_that_go_away_leave_the_lookup_to_the_next() {
+async fn a_lookup_survives_its_dropped_callers() {
     let (server, cluster, documents) = started_with_collection(1).await;
     let held = server.fault(Fault::on(Opcode::GetCollectionId).hold());
     let mut callers = Vec::new();
@@ -96,7 +96,7 @@ async fn a_lookup_whose_connection_is_cut_is_made_again() {
 }
 
 #[tokio::test]
-async fn a_lookup_that_is_told_not_now_is_retried_by_the_strategy() {
+async fn a_lookup_that_fails_temporarily_is_retried_by_the_strategy() {
     let (server, cluster, documents) = started_with_collection(1).await;
     let busy = Fault::on(Opcode::GetCollectionId).times(3);
     let busy = server.fault(busy.answer(Status::TemporaryFailure));
@@ -116,7 +116,7 @@ async fn a_lookup_that_is_forbidden_is_not_retried() {
 }
 
 #[tokio::test]
-async fn a_lookup_s_answer_may_end_the_connection() {
+async fn a_lookup_response_may_close_the_connection() {
     let server = with_collection(1).await;
     let (cluster, documents) = warm_client(&server, ClusterOptions::new()).await;
     let before = server.journal().since(0).last().unwrap().connection;
@@ -131,7 +131,7 @@ async fn a_lookup_s_answer_may_end_the_connection() {
 }
 
 #[tokio::test]
-async fn a_lookup_s_answer_may_want_a_newer_config() {
+async fn a_lookup_response_may_trigger_a_config_request() {
     let server = with_collection(1).await;
     let cluster = client(&server).await;
     warm(&server, &cluster).await;
@@ -179,7 +179,7 @@ async fn a_missing_scope_or_collection_fails_fast() {
 }
 
 #[tokio::test]
-async fn what_a_bucket_never_said_of_its_collections_is_asked_twice_before_it_is_believed() {
+async fn the_first_collection_not_found_of_a_bucket_is_confirmed_by_a_retry() {
     let server = with_collection(1).await;
     let cluster = client(&server).await;
     warm(&server, &cluster).await;
@@ -215,7 +215,7 @@ async fn a_collection_that_is_created_meanwhile_is_found_under_best_effort() {
 }
 
 #[tokio::test]
-async fn a_collection_that_was_made_anew_is_looked_up_again() {
+async fn a_recreated_collection_is_looked_up_again() {
     let (server, cluster, documents) = started_with_collection(2).await;
     documents.upsert("k", &1).await.unwrap();
     let lookups = server.fault(Fault::on(Opcode::GetCollectionId).pass());

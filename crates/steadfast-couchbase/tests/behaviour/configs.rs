@@ -92,7 +92,7 @@ async fn a_silent_node_does_not_keep_others_from_being_asked() {
 }
 
 #[tokio::test]
-async fn nobody_polls_where_configs_are_pushed() {
+async fn configs_are_not_polled_where_they_are_pushed() {
     let server = server(2, 1).await;
     let options = ClusterOptions::new().config_poll_interval(ms(50));
     let cluster = client_with(&server, options).await;
@@ -149,7 +149,7 @@ async fn configs_that_are_newer_are_followed() {
 }
 
 #[tokio::test]
-async fn a_node_that_does_not_know_yet_where_it_is_is_asked_again() {
+async fn a_config_without_an_epoch_is_requested_again() {
     let asked = Arc::new(AtomicU32::new(0));
     let count = asked.clone();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

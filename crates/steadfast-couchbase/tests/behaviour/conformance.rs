@@ -240,7 +240,7 @@ async fn retry_intervals_of_the_map_are_for_the_strategy_that_obeys_them_alone()
 }
 
 #[tokio::test]
-async fn an_error_tells_the_attributes_that_the_map_gives_its_status() {
+async fn an_error_contains_the_error_map_attributes_of_its_status() {
     let server = server(1, 1).await;
     let attributes = Attributes::TEMP | Attributes::ITEM_ONLY | Attributes::AUTH;
     server.error_map().set(ODD.code(), odd(attributes, None));
@@ -282,8 +282,7 @@ async fn any_other_problem_with_sasl_is_no_authentication_error() {
 }
 
 #[tokio::test]
-async fn credentials_that_are_accepted_clear_what_was_said_of_the_old_ones_before_the_bucket_opens()
-{
+async fn accepted_credentials_clear_earlier_rejections_before_the_bucket_opens() {
     let server = server(1, 1).await;
     let wrong = Credentials::password("app", "wrong");
     let string = server.connection_string();
@@ -307,7 +306,7 @@ async fn credentials_that_are_accepted_clear_what_was_said_of_the_old_ones_befor
 }
 
 #[tokio::test]
-async fn a_breaker_that_is_open_keeps_operations_back_as_a_reason() {
+async fn an_open_breaker_is_a_retry_reason() {
     let server = server(1, 1).await;
     let breaker = BreakerOptions::default().volume_threshold(3);
     let options = ClusterOptions::new().circuit_breaker(breaker.sleep_window(LONG));

@@ -22,7 +22,7 @@ fn is_discreet(error: &Error) {
 }
 
 #[tokio::test]
-async fn an_ambiguous_timeout_says_what_was_tried_and_what_may_be() {
+async fn an_ambiguous_timeout_lists_the_attempts_and_the_possible_effect() {
     let (server, cluster, documents) = started(1, 1).await;
     let _busy = server.fault(
         Fault::on(Opcode::Set)
@@ -78,7 +78,7 @@ async fn an_ambiguous_timeout_says_what_was_tried_and_what_may_be() {
 }
 
 #[tokio::test]
-async fn an_authentication_failure_says_who_and_not_with_what() {
+async fn an_authentication_failure_names_the_user_and_hides_the_secret() {
     let server = server(1, 1).await;
     let wrong = Credentials::password("app", "a-private-password");
     let string = server.connection_string();
@@ -104,7 +104,7 @@ async fn an_authentication_failure_says_who_and_not_with_what() {
 }
 
 #[tokio::test]
-async fn what_the_server_says_is_in_the_error() {
+async fn the_server_s_message_is_in_the_error() {
     let (server, cluster, documents) = started(1, 1).await;
     let refused = Fault::on(Opcode::Set).times(1);
     let refused = refused.answer_with_context(Status::TooBig, "too large by far", "ref-4711");
@@ -142,7 +142,7 @@ async fn keys_are_shown_if_asked_for_and_values_never() {
 }
 
 #[tokio::test]
-async fn an_operation_that_makes_no_sense_is_refused_before_anything_is_sent() {
+async fn an_invalid_operation_is_rejected_before_anything_is_sent() {
     let (server, cluster, documents) = started(1, 1).await;
     let asked = server.fault(Fault::on(Opcode::Set).pass());
     for key in ["", &"k".repeat(300)] {

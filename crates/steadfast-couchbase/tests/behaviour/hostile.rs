@@ -67,7 +67,7 @@ async fn a_server_that_promises_gigabytes_costs_a_connection() {
 }
 
 #[tokio::test]
-async fn a_server_that_repeats_an_answer_of_the_bootstrap_is_hung_up_on() {
+async fn a_server_that_repeats_a_handshake_response_is_disconnected() {
     let written = Arc::new(AtomicI64::new(0));
     let count = written.clone();
     let server = Scripted::with_sockets(move |mut socket| {
@@ -119,7 +119,7 @@ async fn a_server_that_hangs_up_on_every_operation_is_not_dialled_without_end() 
 }
 
 #[tokio::test]
-async fn an_expiry_that_is_no_moment_is_an_error_and_no_panic() {
+async fn an_expiry_out_of_range_is_an_error() {
     let server = Scripted::start(|frame| match frame.opcode() {
         Opcode::SubdocMultiLookup => {
             let metadata = format!(r#"{{"exptime":{},"flags":0}}"#, u64::MAX);
@@ -143,7 +143,7 @@ async fn an_expiry_that_is_no_moment_is_an_error_and_no_panic() {
 }
 
 #[tokio::test]
-async fn a_write_whose_answer_makes_no_sense_says_that_it_was_applied() {
+async fn a_write_with_an_invalid_response_reports_that_it_was_applied() {
     let server = Scripted::start(|frame| match frame.opcode() {
         Opcode::Increment => Reply::Answer(Status::Success, vec![1, 2, 3]),
         _ => Reply::Usual,
@@ -183,7 +183,7 @@ async fn a_server_that_hangs_up_after_every_answer_is_dialled_steadily() {
 }
 
 #[tokio::test]
-async fn half_an_answer_costs_its_operation_the_deadline() {
+async fn half_a_response_ends_in_a_timeout() {
     let server = Scripted::start(|frame| match (frame.opcode(), frame.key()) {
         (Opcode::Get, [.., b'h']) => {
             let whole = frame_of(frame, Status::Success, b"1");
@@ -204,7 +204,7 @@ async fn half_an_answer_costs_its_operation_the_deadline() {
 }
 
 #[tokio::test]
-async fn answers_to_another_operation_cost_the_connection() {
+async fn a_response_with_another_opcode_closes_the_connection() {
     let answered = Arc::new(AtomicU32::new(0));
     let count = answered.clone();
     let server = Scripted::start(move |frame| match frame.opcode() {
@@ -225,7 +225,7 @@ async fn answers_to_another_operation_cost_the_connection() {
 }
 
 #[tokio::test]
-async fn a_value_that_unpacks_to_gigabytes_is_not_unpacked() {
+async fn a_compressed_value_of_gigabytes_is_not_decompressed() {
     let server = Scripted::start(|frame| match frame.opcode() {
         Opcode::Get => {
             let mut bytes = frame_of(frame, Status::Success, &[0xff, 0xff, 0xff, 0xff, 0x0f, 0]);
@@ -301,7 +301,7 @@ async fn ever_newer_configs_do_not_make_many_operations_wake_each_other() {
 }
 
 #[tokio::test]
-async fn a_flood_of_notifications_is_not_a_flood_of_questions() {
+async fn many_notifications_cause_few_config_requests() {
     let asked = Arc::new(AtomicU32::new(0));
     let count = asked.clone();
     let server = Scripted::start(move |frame| match frame.opcode() {
@@ -351,7 +351,7 @@ async fn a_config_with_countless_nodes_is_not_dialled() {
 }
 
 #[tokio::test]
-async fn configs_that_make_no_sense_cost_nothing_but_the_deadline() {
+async fn invalid_configs_end_in_a_timeout() {
     let port = 1;
     let nobody = config(1, 1, &[port], 0);
     for bad in [

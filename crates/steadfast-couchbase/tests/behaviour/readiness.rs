@@ -35,7 +35,7 @@ async fn a_bucket_is_ready_when_all_its_nodes_are_connected() {
 }
 
 #[tokio::test]
-async fn a_ping_that_is_not_answered_well_is_not_ok_and_says_what_was_answered() {
+async fn a_ping_with_an_error_response_reports_its_status() {
     let server = server(3, 1).await;
     let cluster = client(&server).await;
     let bucket = cluster.bucket("travel");
@@ -58,7 +58,7 @@ async fn a_ping_that_is_not_answered_well_is_not_ok_and_says_what_was_answered()
 }
 
 #[tokio::test]
-async fn a_bucket_with_a_node_down_is_degraded_and_says_which() {
+async fn a_bucket_with_a_node_down_is_degraded_and_names_the_node() {
     let server = server(3, 1).await;
     let cluster = client(&server).await;
     let bucket = cluster.bucket("travel");
@@ -79,7 +79,7 @@ async fn a_bucket_with_a_node_down_is_degraded_and_says_which() {
 }
 
 #[tokio::test]
-async fn wrong_credentials_and_buckets_are_told_at_once() {
+async fn wrong_credentials_and_buckets_fail_at_once() {
     let server = server(3, 1).await;
     let cluster = Cluster::connect(
         &server.connection_string(),

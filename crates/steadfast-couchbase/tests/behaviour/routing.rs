@@ -33,7 +33,7 @@ async fn not_my_vbucket_never_surfaces_and_is_named_by_the_timeout() {
 }
 
 #[tokio::test]
-async fn the_delay_of_rfc_0005_can_be_had() {
+async fn the_fixed_delay_of_rfc_0005_is_an_option() {
     let server = server(1, 1).await;
     let options = ClusterOptions::new().vbucket_retry(VbucketRetry::Fixed(ms(30)));
     let (cluster, documents) = warm_client(&server, options).await;
@@ -63,7 +63,7 @@ async fn an_operation_that_saw_no_refusal_stays_on_the_current_map() {
 }
 
 #[tokio::test]
-async fn after_a_refusal_it_goes_to_the_forward_node_and_waits_there() {
+async fn after_not_my_vbucket_the_operation_waits_at_the_forward_node() {
     let (server, cluster, documents) = started(2, 1).await;
     let (_, rebalance) = server.begin_rebalance_in().await.unwrap();
     let (key, now, then) = moving_key(&server);
@@ -86,7 +86,7 @@ async fn after_a_refusal_it_goes_to_the_forward_node_and_waits_there() {
 }
 
 #[tokio::test]
-async fn two_nodes_that_point_at_each_other_do_not_make_it_spin() {
+async fn two_nodes_that_name_each_other_do_not_cause_a_tight_loop() {
     let (server, cluster, documents) = started(3, 1).await;
     let leaving = server.nodes()[2];
     let _rebalance = server.begin_rebalance_out(leaving).await.unwrap();
@@ -137,7 +137,7 @@ async fn a_vbucket_without_a_node_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_config_wakes_those_whose_route_it_changed_and_only_those() {
+async fn a_config_wakes_only_requests_whose_route_changed() {
     let server = builder(3, 1).farewell(ms(1)).start().await.unwrap();
     let (cluster, documents) = warm_client(&server, ClusterOptions::new()).await;
     let nodes = server.nodes();

@@ -100,7 +100,7 @@ async fn each_way_to_cut_a_get_is_survived() {
 }
 
 #[tokio::test]
-async fn a_connection_with_as_much_in_flight_as_is_allowed_makes_others_back_off() {
+async fn a_full_connection_makes_operations_back_off() {
     let server = server(1, 1).await;
     let options = ClusterOptions::new().max_in_flight(1);
     let (cluster, documents) = warm_client(&server, options).await;
@@ -131,7 +131,7 @@ async fn a_connection_with_as_much_in_flight_as_is_allowed_makes_others_back_off
 }
 
 #[tokio::test]
-async fn a_node_that_leaves_still_answers_what_it_was_asked() {
+async fn a_leaving_node_still_answers_operations_in_flight() {
     let server = builder(3, 1).farewell(LONG).start().await.unwrap();
     let (cluster, documents) = warm_client(&server, ClusterOptions::new()).await;
     let leaving = server.nodes()[2];
@@ -150,7 +150,7 @@ async fn a_node_that_leaves_still_answers_what_it_was_asked() {
 }
 
 #[tokio::test]
-async fn an_operation_that_holds_a_connection_which_closes_goes_elsewhere() {
+async fn an_operation_whose_connection_closes_uses_another() {
     let server = builder(3, 1).farewell(ms(1)).start().await.unwrap();
     server.create_scope(BUCKET, "s").unwrap();
     server.create_collection(BUCKET, "s", "c", 0).unwrap();
@@ -190,7 +190,7 @@ async fn a_crashed_node_that_comes_back_is_found_again() {
 }
 
 #[tokio::test]
-async fn a_silent_node_costs_its_operations_their_deadline_and_no_other_s() {
+async fn a_silent_node_delays_only_its_own_operations() {
     let (server, cluster, documents) = started(2, 1).await;
     let nodes = server.nodes();
     let (silent, well) = (key_on(&server, nodes[0]), key_on(&server, nodes[1]));
@@ -209,7 +209,7 @@ async fn a_silent_node_costs_its_operations_their_deadline_and_no_other_s() {
 }
 
 #[tokio::test]
-async fn what_was_not_written_when_the_socket_closed_is_retried_all_of_it() {
+async fn unwritten_operations_are_retried_after_the_socket_closed() {
     let close = Arc::new(Notify::new());
     let seen = Arc::new(Mutex::new(BTreeMap::<Vec<u8>, u32>::new()));
     let (closing, seeing) = (close.clone(), seen.clone());
@@ -256,7 +256,7 @@ async fn what_was_not_written_when_the_socket_closed_is_retried_all_of_it() {
 }
 
 #[tokio::test]
-async fn with_several_connections_to_a_node_each_vbucket_keeps_to_one_and_any_will_do() {
+async fn several_connections_to_a_node_are_used_and_replace_each_other() {
     let server = server(1, 1).await;
     let options = ClusterOptions::new().kv_connections(3);
     let (cluster, documents) = warm_client(&server, options).await;

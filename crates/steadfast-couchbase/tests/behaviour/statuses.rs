@@ -36,7 +36,7 @@ const RETRIED: [(Status, &str, ErrorKind); 4] = [
 ];
 
 #[tokio::test]
-async fn statuses_that_say_not_now_are_retried_whether_idempotent_or_not() {
+async fn temporary_statuses_are_retried_whether_idempotent_or_not() {
     let (server, cluster, documents) = started(1, 1).await;
     for (status, _, _) in RETRIED {
         let gets = server.fault(Fault::on(Opcode::Get).times(3).answer(status));
@@ -53,7 +53,7 @@ async fn statuses_that_say_not_now_are_retried_whether_idempotent_or_not() {
 }
 
 #[tokio::test]
-async fn statuses_that_say_not_now_until_the_deadline_end_in_an_unambiguous_timeout() {
+async fn temporary_statuses_until_the_deadline_end_in_an_unambiguous_timeout() {
     let (server, cluster, documents) = started(1, 1).await;
     let write = async |(status, reason, _): (Status, &str, ErrorKind)| {
         let refused = server.fault(Fault::on(Opcode::Set).key(reason).answer(status));
@@ -76,7 +76,7 @@ async fn statuses_that_say_not_now_until_the_deadline_end_in_an_unambiguous_time
 }
 
 #[tokio::test]
-async fn strict_fail_fast_refuses_them_all_with_the_kind_of_the_status() {
+async fn fail_fast_returns_the_error_kind_of_each_status() {
     let (server, cluster, documents) = started(1, 1).await;
     for (status, reason, kind) in RETRIED {
         let refused = server.fault(Fault::on(Opcode::Set).answer(status));
@@ -93,7 +93,7 @@ async fn strict_fail_fast_refuses_them_all_with_the_kind_of_the_status() {
 }
 
 #[tokio::test]
-async fn a_mutation_that_runs_out_of_time_in_flight_is_ambiguous_and_a_get_is_not() {
+async fn a_mutation_that_times_out_in_flight_is_ambiguous_and_a_get_is_not() {
     let (server, cluster, documents) = started(1, 1).await;
     let held = server.fault(Fault::on(Opcode::Set).key("k").hold());
     let outcome = documents.upsert("k", &1).timeout(ms(40)).await;
@@ -334,7 +334,7 @@ async fn statuses_that_the_client_knows_never_consult_the_map() {
 }
 
 #[tokio::test]
-async fn an_answer_that_nobody_asked_for_closes_the_connection() {
+async fn a_response_with_a_wrong_opaque_or_magic_closes_the_connection() {
     for garble in [Garble::Opaque, Garble::Magic] {
         let (server, cluster, documents) = started(1, 1).await;
         documents.upsert("k", &1).await.unwrap();
@@ -357,7 +357,7 @@ async fn an_answer_that_nobody_asked_for_closes_the_connection() {
 }
 
 #[tokio::test]
-async fn a_damaged_answer_costs_its_operation_and_not_the_client() {
+async fn a_damaged_response_fails_its_operation_only() {
     for garble in [Garble::Length, Garble::Body] {
         let (server, cluster, documents) = started(1, 1).await;
         documents.upsert("k", &"some text").await.unwrap();

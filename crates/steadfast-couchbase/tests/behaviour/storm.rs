@@ -246,7 +246,7 @@ async fn nothing_fails_while_nodes_come_and_go_in_good_order() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_crash_costs_what_was_in_flight_and_nothing_else() {
+async fn a_crash_fails_only_operations_in_flight() {
     let server = builder(3, 1).farewell(ms(50)).start().await.unwrap();
     let (cluster, documents) = warm_client(&server, ClusterOptions::new()).await;
     let load = Load::start(&documents, "crash");

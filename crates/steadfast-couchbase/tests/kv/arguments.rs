@@ -44,7 +44,7 @@ async fn on_key(users: &Collection, id: &str) -> Vec<Error> {
 }
 
 #[tokio::test]
-async fn no_operation_takes_a_key_that_no_server_takes() {
+async fn an_invalid_key_is_rejected_by_every_operation() {
     let scene = Scene::simple().await;
     // Connections live in the background; what is about a document has a key.
     let seen = scene
@@ -74,7 +74,7 @@ async fn no_operation_takes_a_key_that_no_server_takes() {
 }
 
 #[tokio::test]
-async fn options_that_make_no_sense_are_named() {
+async fn invalid_options_are_named() {
     let scene = Scene::simple().await;
     let users = &scene.users;
     let long_ago = UNIX_EPOCH + Duration::from_secs(60);
@@ -179,7 +179,7 @@ async fn options_that_make_no_sense_are_named() {
 }
 
 #[tokio::test]
-async fn a_value_that_no_server_keeps_is_not_sent() {
+async fn a_value_that_is_too_large_is_not_sent() {
     let scene = Scene::simple().await;
     let users = &scene.users;
     let huge = vec![b'x'; (20 << 20) + 1];
@@ -204,7 +204,7 @@ async fn a_value_that_no_server_keeps_is_not_sent() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_encoded_is_said_to_be_so() {
+async fn an_unencodable_value_is_an_encoding_failure() {
     let scene = Scene::simple().await;
     let unencodable = HashMap::from([(vec![1_u8], 2)]);
     let outcome = scene.users.upsert("k", &unencodable).await;

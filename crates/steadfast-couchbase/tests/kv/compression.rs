@@ -18,7 +18,7 @@ fn is_compressed(scene: &Scene, id: &str) -> bool {
 }
 
 #[tokio::test]
-async fn values_go_compressed_if_they_are_long_and_dull() {
+async fn long_repetitive_values_are_compressed() {
     let scene = Scene::simple().await;
     let users = &scene.users;
     users.upsert("dull", &dull()).await.unwrap();
@@ -43,7 +43,7 @@ async fn values_go_compressed_if_they_are_long_and_dull() {
 }
 
 #[tokio::test]
-async fn values_go_as_they_are_if_that_is_asked_for_or_the_server_takes_no_other() {
+async fn values_are_not_compressed_if_disabled_or_unsupported() {
     let options = ClusterOptions::new().compression(Compression::Off);
     let scene = Scene::new(server(1, 0).await, options).await;
     scene.users.upsert("dull", &dull()).await.unwrap();

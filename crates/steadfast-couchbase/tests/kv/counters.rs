@@ -41,7 +41,7 @@ async fn a_counter_that_is_missing_is_not_found_without_an_initial_value() {
 }
 
 #[tokio::test]
-async fn what_is_no_number_cannot_be_counted() {
+async fn a_document_that_is_not_a_number_cannot_be_counted() {
     let scene = Scene::simple().await;
     scene.users.upsert("ada", &"Ada").await.unwrap();
     fails_with(scene.users.increment("ada").await, ErrorKind::DeltaInvalid);

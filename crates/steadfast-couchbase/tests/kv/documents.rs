@@ -36,7 +36,7 @@ async fn a_document_is_inserted_read_replaced_and_removed() {
 }
 
 #[tokio::test]
-async fn a_write_says_which_it_was() {
+async fn a_write_returns_its_mutation_token() {
     let scene = Scene::simple().await;
     let first = scene.users.upsert("ada", &1).await.unwrap();
     let second = scene.users.upsert("ada", &2).await.unwrap();
@@ -101,7 +101,7 @@ async fn bytes_are_added_at_both_ends() {
 }
 
 #[tokio::test]
-async fn existence_is_told_without_the_document() {
+async fn existence_is_checked_without_reading_the_document() {
     let scene = Scene::simple().await;
     let users = &scene.users;
     let absent = users.exists("ada").await.unwrap();
@@ -139,7 +139,7 @@ async fn collections_keep_their_documents_apart() {
 }
 
 #[tokio::test]
-async fn a_server_without_collections_json_and_tokens_is_written_to_as_well() {
+async fn writes_work_without_collections_json_and_tokens() {
     use steadfast_wire::Feature;
     let server = server(1, 0).await;
     for feature in [

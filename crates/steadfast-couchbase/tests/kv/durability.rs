@@ -106,7 +106,7 @@ async fn a_server_without_durable_writes_is_not_asked_for_one() {
 
 /// The server was not asked, so it has not shown that it is well.
 #[tokio::test]
-async fn what_the_client_itself_refuses_refunds_nothing() {
+async fn a_request_rejected_by_the_client_refunds_nothing() {
     let server = server(1, 0).await;
     server.withhold_feature(Feature::PreserveTtl, true);
     let scene = Scene::new(server, ClusterOptions::new()).await;

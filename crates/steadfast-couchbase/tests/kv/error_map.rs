@@ -137,7 +137,7 @@ async fn without_a_retry_attribute_it_fails_at_once() {
 }
 
 #[tokio::test]
-async fn a_status_that_nobody_explains_fails_at_once() {
+async fn a_status_without_an_explanation_fails_at_once() {
     let scene = Scene::simple().await;
     let unheard_of = Status::from_code(0xff77);
     let _guard = scene.server.fault(fault(Opcode::Get).answer(unheard_of));

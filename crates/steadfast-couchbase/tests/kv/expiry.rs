@@ -64,7 +64,7 @@ async fn a_document_is_gone_when_its_time_is_up() {
 }
 
 #[tokio::test]
-async fn an_expiry_is_taken_away_kept_or_set() {
+async fn an_expiry_is_removed_kept_or_set() {
     let scene = Scene::simple().await;
     let users = &scene.users;
     users.upsert("ada", &1).expiry(HOUR).await.unwrap();
@@ -80,7 +80,7 @@ async fn an_expiry_is_taken_away_kept_or_set() {
 }
 
 #[tokio::test]
-async fn a_moment_goes_to_the_second_onto_the_wire() {
+async fn a_moment_is_sent_in_whole_seconds() {
     let scene = Scene::simple().await;
     let moment = UNIX_EPOCH + Duration::from_secs(4_000_000_000);
     scene.users.upsert("ada", &1).expiry(moment).await.unwrap();

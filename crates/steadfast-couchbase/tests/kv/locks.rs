@@ -10,7 +10,7 @@ use crate::fixture::{Scene, fails_with, quickly_then_never, reasons};
 const LOCK: Duration = Duration::from_secs(10);
 
 #[tokio::test]
-async fn a_lock_keeps_others_out_until_it_is_given_up() {
+async fn a_lock_excludes_others_until_it_is_released() {
     let scene = Scene::simple().await;
     let users = &scene.users;
     users.upsert("ada", &1).await.unwrap();
@@ -51,7 +51,7 @@ async fn a_locked_document_until_the_deadline_is_an_unambiguous_timeout_for_that
 }
 
 #[tokio::test]
-async fn the_holder_of_the_lock_writes_through_it() {
+async fn the_holder_of_the_lock_can_write() {
     let scene = Scene::simple().await;
     let users = &scene.users;
     users.upsert("ada", &1).await.unwrap();

@@ -69,7 +69,7 @@ async fn attributes_may_be_named_anywhere_among_the_paths() {
 }
 
 #[tokio::test]
-async fn attributes_that_make_no_sense_are_errors_of_their_own_kinds() {
+async fn invalid_attributes_have_error_kinds_of_their_own() {
     let scene = scene().await;
     let specs = [Spec::get("$nonsense").xattr()];
     let found = scene.users.lookup_in("ada", &specs).await.unwrap();
@@ -78,7 +78,7 @@ async fn attributes_that_make_no_sense_are_errors_of_their_own_kinds() {
 }
 
 #[tokio::test]
-async fn a_document_that_is_missing_or_no_json_has_no_parts() {
+async fn lookups_fail_on_missing_and_non_json_documents() {
     let scene = scene().await;
     let specs = [Spec::get("name")];
     let outcome = scene.users.lookup_in("nobody", &specs).await;
@@ -90,7 +90,7 @@ async fn a_document_that_is_missing_or_no_json_has_no_parts() {
 }
 
 #[tokio::test]
-async fn a_removed_document_shows_what_is_left_of_it_to_who_asks() {
+async fn access_deleted_reads_attributes_of_a_removed_document() {
     let scene = scene().await;
     let system = MutateInSpec::upsert("_sync", &7).xattr();
     scene.users.mutate_in("ada", &[system]).await.unwrap();

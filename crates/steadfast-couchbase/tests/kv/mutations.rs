@@ -96,7 +96,7 @@ async fn the_path_that_failed_is_counted_as_it_was_named() {
 }
 
 #[tokio::test]
-async fn a_value_never_stands_in_an_error() {
+async fn an_error_never_contains_a_value() {
     let scene = scene().await;
     let specs = [Spec::insert("name", &"a secret")];
     let outcome = scene.users.mutate_in("ada", &specs).await;
@@ -113,7 +113,7 @@ async fn a_value_never_stands_in_an_error() {
 }
 
 #[tokio::test]
-async fn whether_the_document_must_exist_is_said() {
+async fn store_semantics_decide_whether_the_document_must_exist() {
     let scene = scene().await;
     let users = &scene.users;
     let specs = [Spec::upsert("a", &1)];
@@ -129,7 +129,7 @@ async fn whether_the_document_must_exist_is_said() {
 }
 
 #[tokio::test]
-async fn a_certain_version_is_changed_or_none() {
+async fn a_cas_allows_one_version_only() {
     let scene = scene().await;
     let specs = [Spec::upsert("a", &1)];
     let cas = scene.users.get("ada").await.unwrap().cas();

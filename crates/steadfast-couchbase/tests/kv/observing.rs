@@ -7,7 +7,7 @@ use steadfast_couchbase::ErrorKind;
 use crate::fixture::{Scene, fails_with};
 
 #[tokio::test]
-async fn a_write_is_seen_to_arrive_on_active_and_replica() {
+async fn observe_seqno_shows_a_write_on_active_and_replica() {
     let scene = Scene::with_replicas(2, 1).await;
     let users = &scene.users;
     let first = users.upsert("ada", &1).await.unwrap();

@@ -69,7 +69,7 @@ async fn no_copy_at_all_is_unretrievable() {
 }
 
 #[tokio::test]
-async fn what_kept_copies_from_being_read_is_said_and_is_never_ambiguous() {
+async fn the_error_of_a_failed_replica_read_is_never_ambiguous() {
     let scene = Scene::with_replicas(2, 1).await;
     scene.users.upsert("ada", &1).await.unwrap();
     let _refused = [Opcode::Get, Opcode::GetReplica].map(|opcode| {

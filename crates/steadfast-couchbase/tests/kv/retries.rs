@@ -191,7 +191,7 @@ async fn every_reason_seen_is_on_the_error_once() {
 }
 
 #[tokio::test]
-async fn what_is_cut_off_in_flight_is_sent_again_only_if_it_is_idempotent() {
+async fn operations_cut_in_flight_are_retried_only_if_idempotent() {
     let scene = Scene::with_replicas(2, 1).await;
     for operation in DATA {
         let id = operation.name();

@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_for_arrays_stand_without_brackets() {
+    fn array_values_are_sent_without_brackets() {
         let spec = MutateInSpec::array_append("a", ["x", "y"]);
         assert_eq!(spec.value, br#""x","y""#);
         let spec = MutateInSpec::array_insert("a[0]", [Some(1), None]);
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_said_with_its_place() {
+    fn an_invalid_path_is_reported_with_its_index() {
         for spec in [
             MutateInSpec::insert("", &1),
             MutateInSpec::upsert("", &1),

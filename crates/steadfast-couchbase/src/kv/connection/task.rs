@@ -81,7 +81,7 @@ impl<E: Events> Task<E> {
 
     /// Runs until the connection is closed, then ends all its operations.
     ///
-    /// Dropping the future closes the connection and ends all its operations too.
+    /// Cancel-safe: dropping the future closes the connection and ends its operations.
     pub(crate) async fn run(mut self) -> CloseReason {
         let closing = poll_fn(|cx| self.poll(cx)).await;
         self.connection.state.lock().close(closing.clone());

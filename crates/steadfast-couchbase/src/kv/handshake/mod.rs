@@ -2,7 +2,7 @@
 //!
 //! HELLO, the error map, authentication, the bucket and the config are requested in
 //! one batch as far as they do not depend on each other (SDK RFC 0048); SCRAM needs
-//! two. Only here is decided what each rejection means for waiting operations
+//! two. This module decides what each rejection means for waiting operations
 //! ([`Rejected`]).
 
 mod refusal;
@@ -105,6 +105,7 @@ pub(crate) async fn bootstrap(
 
 type Agreed = (FeatureSet, Option<Arc<ErrorMap>>, Option<Frame>);
 
+/// Not cancel-safe for the socket; see [`bootstrap`].
 async fn negotiate(wire: &mut Wire<'_>, params: &HandshakeParams<'_>) -> Result<Agreed, Rejected> {
     let (greeting, opening);
     if params.hello_after_authentication {
@@ -154,6 +155,7 @@ impl Greeting {
         Ok(Self { hello, error_map })
     }
 
+    /// Not cancel-safe for the socket; see [`bootstrap`].
     async fn receive(
         self,
         wire: &mut Wire<'_>,
@@ -175,8 +177,8 @@ impl Greeting {
         match json.and_then(|json| ErrorMap::parse(&json).map_err(|error| error.to_string())) {
             Ok(map) => Ok((features, Some(Arc::new(map)))),
             Err(problem) => {
-                // D29: a map that cannot be read is ignored, and the server is
-                // told not to use codes that only the map explains.
+                // D29: an unreadable map is ignored, and HELLO without XERROR asks
+                // the server not to use codes that only the map explains.
                 tracing::warn!(host = params.host, problem, "the error map cannot be read");
                 let without = without(params.features, Feature::Xerror);
                 let again = Self::queue(wire, params, without)?;
@@ -221,6 +223,7 @@ impl Opening {
         Ok(Self { select, config })
     }
 
+    /// Not cancel-safe for the socket; see [`bootstrap`].
     async fn receive(
         self,
         wire: &mut Wire<'_>,
@@ -238,8 +241,10 @@ impl Opening {
     }
 }
 
-/// Authenticates. What comes after is queued with the message that is probably
-/// the last, where there is a place for it: a round trip less.
+/// Authenticates. Queues the next requests into `opening` with the message that is
+/// probably the last, which saves a round trip.
+///
+/// Not cancel-safe for the socket; see [`bootstrap`].
 async fn authenticate(
     wire: &mut Wire<'_>,
     params: &HandshakeParams<'_>,
@@ -261,8 +266,8 @@ async fn authenticate(
         let chosen =
             choose(params.credentials, params.channel, offered.value()).map_err(refused)?;
         if chosen != mechanism {
-            // The server cannot do what was preferred; this is no retry, since
-            // the first try had no chance. What was queued with it had none either.
+            // The server does not support the preferred mechanism. This is not a retry,
+            // because the first try had no chance; nor had what was queued with it.
             mechanism = chosen;
             (exchange, auth) = begin(wire, params, mechanism)?;
             if let Some(early) = &mut opening {

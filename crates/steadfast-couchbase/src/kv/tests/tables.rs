@@ -134,7 +134,7 @@ pub(super) const KNOWN: &[(u16, &str)] = &[
     (0xd2, "XattrCannotModifyVirtualAttribute"),
 ];
 
-/// Statuses that some operations know. `Done` is no error, and `AtPath` one that
+/// Statuses that some operations know. `Done` is not an error, and `AtPath` one that
 /// the body explains.
 pub(super) const KNOWN_TO_SOME: &[(u16, &[&str], &str)] = &[
     // Appending to nothing, and the older word for what 0x01 and 0x02 say.

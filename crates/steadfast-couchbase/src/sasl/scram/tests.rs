@@ -99,7 +99,7 @@ fn a_challenge_that_no_honest_server_sends_is_refused() {
 }
 
 #[test]
-fn a_server_without_the_password_is_found_out() {
+fn a_server_that_does_not_know_the_password_is_rejected() {
     let wrong = format!("v={}", STANDARD.encode([0; 20]));
     for (last, problem) in [
         (wrong.as_str(), "not who it claims to be"),

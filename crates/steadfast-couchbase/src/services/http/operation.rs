@@ -96,6 +96,7 @@ pub(crate) async fn run<O: HttpOperation>(
 impl<O: HttpOperation> Attempts for Running<'_, O> {
     type Output = O::Output;
 
+    /// Cancel-safe: dropping the future closes the connection.
     async fn attempt(&mut self, deadline: Option<Instant>) -> Result<O::Output, Tried> {
         let remaining = deadline.map(|deadline| deadline.saturating_duration_since(now()));
         let request = self.operation.request(remaining);
@@ -106,7 +107,7 @@ impl<O: HttpOperation> Attempts for Running<'_, O> {
 
     /// Completes when a wait after this failure is pointless. A request that was not
     /// sent waits until it could go elsewhere, or would fail for another reason (D24);
-    /// after a response the full delay is kept. Closing the client ends both.
+    /// after a response the full delay is kept. Closing the client ends both. Cancel-safe.
     async fn woken(&mut self, failure: &Failure) {
         let sender = &mut *self.sender;
         loop {
@@ -128,6 +129,7 @@ impl<O: HttpOperation> Attempts for Running<'_, O> {
         }
     }
 
+    /// Cancel-safe.
     async fn closed(&self) {
         self.sender.client.core.closed.cancelled().await
     }

@@ -65,6 +65,7 @@ impl HttpOperation for WholeResponse {
         self.request.clone()
     }
 
+    /// Cancel-safe: dropping the future closes the connection.
     async fn read(
         &mut self,
         mut response: HttpResponse,

@@ -106,6 +106,7 @@ impl<S: RowService> HttpOperation for RowOperation<S> {
         self.service.request(remaining)
     }
 
+    /// Cancel-safe: dropping the future closes the connection.
     async fn read(
         &mut self,
         response: HttpResponse,
@@ -124,8 +125,9 @@ impl<S: RowService> HttpOperation for RowOperation<S> {
 }
 
 impl<S: RowService> RowOperation<S> {
-    /// Reads a successful response up to its first row. Dropping the future closes the
-    /// connection.
+    /// Reads a successful response up to its first row.
+    ///
+    /// Cancel-safe: dropping the future closes the connection.
     async fn read_first(
         &mut self,
         response: HttpResponse,
@@ -163,8 +165,9 @@ impl<S: RowService> RowOperation<S> {
         })
     }
 
-    /// Reads a response with an error status as a whole. Dropping the future closes
-    /// the connection.
+    /// Reads a response with an error status as a whole.
+    ///
+    /// Cancel-safe: dropping the future closes the connection.
     async fn read_error(&mut self, mut response: HttpResponse, idempotent: bool) -> ReadError {
         let body = match response.body.whole(MAX_ERROR).await {
             Ok(body) => body,
