@@ -109,15 +109,22 @@ impl Hash {
         }
     }
 
+    fn output_size(self) -> usize {
+        match self {
+            Self::Sha1 => Sha1::output_size(),
+            Self::Sha256 => Sha256::output_size(),
+            Self::Sha512 => Sha512::output_size(),
+        }
+    }
+
     /// `Hi` of RFC 5802, which is PBKDF2 with one block of output.
     pub(super) fn salted(self, password: &[u8], salt: &[u8], iterations: u32) -> Secret {
-        let (derive, length): (fn(&[u8], &[u8], u32, &mut [u8]), usize) = match self {
-            Self::Sha1 => (pbkdf2::pbkdf2_hmac::<Sha1>, Sha1::output_size()),
-            Self::Sha256 => (pbkdf2::pbkdf2_hmac::<Sha256>, Sha256::output_size()),
-            Self::Sha512 => (pbkdf2::pbkdf2_hmac::<Sha512>, Sha512::output_size()),
-        };
-        let mut out = Zeroizing::new(vec![0; length]);
-        derive(password, salt, iterations, &mut out);
+        let mut out = Zeroizing::new(vec![0; self.output_size()]);
+        match self {
+            Self::Sha1 => pbkdf2::pbkdf2_hmac::<Sha1>(password, salt, iterations, &mut out),
+            Self::Sha256 => pbkdf2::pbkdf2_hmac::<Sha256>(password, salt, iterations, &mut out),
+            Self::Sha512 => pbkdf2::pbkdf2_hmac::<Sha512>(password, salt, iterations, &mut out),
+        }
         out
     }
 }
