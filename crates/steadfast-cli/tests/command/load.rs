@@ -64,7 +64,7 @@ fn a_collection_over_tls_is_reached_with_the_flags_of_other_commands() {
         path.to_str().unwrap().to_owned()
     };
     let (ca, password) = (
-        file("ca.pem", &cluster.ca_pem().unwrap()),
+        file("ca.pem", cluster.ca_pem().unwrap()),
         file("password", "secret\n"),
     );
     let page = file("page.html", "");
