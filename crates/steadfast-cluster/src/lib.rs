@@ -46,6 +46,7 @@ mod http;
 pub mod journal;
 mod kv;
 mod manifest;
+mod rules;
 mod sasl;
 mod store;
 mod subdoc;

@@ -175,7 +175,7 @@ impl TestCluster {
     }
 
     /// The rules in force.
-    pub(crate) fn faults(&self) -> &Arc<Faults> {
+    pub(crate) fn faults(&self) -> &Faults {
         &self.inner.shared.faults
     }
 
@@ -185,7 +185,7 @@ impl TestCluster {
     }
 
     /// The scripts in force.
-    pub(crate) fn scripts(&self) -> &Arc<Scripts> {
+    pub(crate) fn scripts(&self) -> &Scripts {
         &self.inner.shared.scripts
     }
 

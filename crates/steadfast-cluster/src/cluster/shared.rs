@@ -39,9 +39,9 @@ pub(crate) struct Shared {
     /// Applied mutations.
     pub journal: Journal,
     /// Faults in force.
-    pub faults: Arc<Faults>,
+    pub faults: Faults,
     /// Canned responses.
-    pub scripts: Arc<Scripts>,
+    pub scripts: Scripts,
     /// Prepared statements.
     pub plans: PreparedPlans,
     /// The users.
@@ -72,8 +72,8 @@ impl Shared {
         Self {
             clock: Clock::new(),
             journal: Journal::new(journal_limit),
-            faults: Arc::new(Faults::new(seed)),
-            scripts: Arc::default(),
+            faults: Faults::new(seed),
+            scripts: Scripts::default(),
             plans: PreparedPlans::default(),
             users: Users::default(),
             error_map: ServedErrorMap::default(),

@@ -1,9 +1,7 @@
 //! The rules in force, and the choice of the one that applies to a request.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde::Serialize;
@@ -12,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::rule::{Effect, Fault};
 use crate::Service;
+use crate::rules::{Rule, RuleGuard, Rules};
 use crate::topology::NodeId;
 
 /// A request as rules see it.
@@ -35,24 +34,16 @@ pub(crate) struct FiredFault {
     pub(crate) removed: CancellationToken,
 }
 
-/// The rules of a cluster, in the order in which they are tried.
+/// The faults of a cluster.
 #[derive(Debug)]
-pub struct Faults {
-    /// The number of rules. While it is zero, requests pass without taking the lock.
-    count: AtomicUsize,
+pub(crate) struct Faults {
     seed: u64,
-    inner: Mutex<Inner>,
+    pub(crate) rules: Arc<Rules<ActiveFault>>,
 }
 
-#[derive(Debug, Default)]
-struct Inner {
-    rules: Vec<Rule>,
-    next_id: u64,
-}
-
+/// A fault in force.
 #[derive(Debug)]
-struct Rule {
-    id: u64,
+pub(crate) struct ActiveFault {
     fault: Fault,
     seed: u64,
     random: SmallRng,
@@ -62,127 +53,73 @@ struct Rule {
 }
 
 /// A rule, and the requests that it has seen and hit.
-#[derive(Debug, Clone, Serialize)]
-pub struct FaultStatus {
+#[derive(Debug, Serialize)]
+pub(crate) struct FaultStatus {
     /// The id that removes the rule.
-    pub id: u64,
+    id: u64,
     /// The rule as text.
-    pub rule: String,
+    rule: String,
     /// Requests that met the condition, before count and probability.
-    pub seen: u64,
+    seen: u64,
     /// Requests that the rule hit.
-    pub fired: u64,
+    fired: u64,
     /// The seed that replays its random choices.
-    pub seed: u64,
+    seed: u64,
 }
 
 impl Faults {
     /// Creates an empty set. The seed serves rules without a seed of their own.
     pub(crate) fn new(seed: u64) -> Self {
-        Self {
-            count: AtomicUsize::new(0),
-            seed,
-            inner: Mutex::default(),
-        }
+        let rules = Arc::default();
+        Self { seed, rules }
     }
 
     /// Adds a rule behind the others and returns its id.
-    pub fn add(&self, fault: Fault) -> u64 {
-        let mut inner = self.inner.lock();
-        let id = inner.next_id;
-        inner.next_id += 1;
-        let seed = fault
-            .condition
-            .seed
-            .unwrap_or_else(|| self.seed.wrapping_add(id));
-        tracing::info!(id, seed, rule = %fault, "fault added");
-        inner.rules.push(Rule {
-            id,
-            fault,
-            seed,
-            random: SmallRng::seed_from_u64(seed),
-            seen: 0,
-            fired: 0,
-            removed: CancellationToken::new(),
-        });
-        self.count.store(inner.rules.len(), Ordering::Release);
-        id
+    pub(crate) fn add(&self, fault: Fault) -> u64 {
+        self.rules.add(|id| {
+            let seed = fault.condition.seed;
+            let seed = seed.unwrap_or_else(|| self.seed.wrapping_add(id));
+            tracing::info!(id, seed, rule = %fault, "fault added");
+            ActiveFault {
+                fault,
+                seed,
+                random: SmallRng::seed_from_u64(seed),
+                seen: 0,
+                fired: 0,
+                removed: CancellationToken::new(),
+            }
+        })
     }
 
     /// Adds a rule that lasts as long as the guard.
-    pub(crate) fn guard(self: &Arc<Self>, fault: Fault) -> FaultGuard {
-        FaultGuard {
-            faults: self.clone(),
-            id: self.add(fault),
-        }
-    }
-
-    /// Removes a rule and releases the requests that it holds. Returns false if there is none.
-    pub fn remove(&self, id: u64) -> bool {
-        let mut inner = self.inner.lock();
-        let Some(at) = inner.rules.iter().position(|rule| rule.id == id) else {
-            return false;
-        };
-        let rule = inner.rules.remove(at);
-        self.count.store(inner.rules.len(), Ordering::Release);
-        rule.removed.cancel();
-        true
-    }
-
-    /// Removes all rules.
-    pub fn clear(&self) {
-        let mut inner = self.inner.lock();
-        self.count.store(0, Ordering::Release);
-        inner.rules.drain(..).for_each(|rule| rule.removed.cancel());
-    }
-
-    /// Returns the status of every rule.
-    pub fn list(&self) -> Vec<FaultStatus> {
-        self.inner.lock().rules.iter().map(Rule::status).collect()
-    }
-
-    /// Returns the status of one rule.
-    pub fn status(&self, id: u64) -> Option<FaultStatus> {
-        self.inner
-            .lock()
-            .rules
-            .iter()
-            .find(|rule| rule.id == id)
-            .map(Rule::status)
+    pub(crate) fn guard(&self, fault: Fault) -> FaultGuard {
+        FaultGuard(self.rules.guard(self.add(fault)))
     }
 
     /// Finds the first rule that hits a request. Takes no lock while there are no rules.
     #[inline]
     pub(crate) fn fire(&self, request: &IncomingRequest<'_>) -> Option<FiredFault> {
-        if self.any() {
+        if self.rules.any() {
             self.fire_first(request)
         } else {
             None
         }
     }
 
-    /// Returns whether there are any rules.
-    #[inline]
-    pub(crate) fn any(&self) -> bool {
-        self.count.load(Ordering::Acquire) != 0
-    }
-
     #[cold]
     fn fire_first(&self, request: &IncomingRequest<'_>) -> Option<FiredFault> {
-        let mut inner = self.inner.lock();
-        let rule = inner
-            .rules
-            .iter_mut()
-            .find_map(|rule| rule.hits(request).then_some(rule))?;
-        tracing::debug!(id = rule.id, rule = %rule.fault, "fault fired");
-        Some(FiredFault {
-            effect: rule.fault.effect.clone(),
-            removed: rule.removed.clone(),
+        let hits = |rule: &mut ActiveFault| rule.hits(request);
+        self.rules.first(hits, |id, rule| {
+            tracing::debug!(id, rule = %rule.fault, "fault fired");
+            FiredFault {
+                effect: rule.fault.effect.clone(),
+                removed: rule.removed.clone(),
+            }
         })
     }
 }
 
-impl Rule {
+impl ActiveFault {
     fn hits(&mut self, request: &IncomingRequest<'_>) -> bool {
         let condition = &self.fault.condition;
         if !condition.matches(request) {
@@ -202,36 +139,35 @@ impl Rule {
         self.fired += 1;
         true
     }
+}
 
-    fn status(&self) -> FaultStatus {
+impl Rule for ActiveFault {
+    type Status = FaultStatus;
+
+    fn status(&self, id: u64) -> FaultStatus {
         FaultStatus {
-            id: self.id,
+            id,
             rule: self.fault.to_string(),
             seen: self.seen,
             fired: self.fired,
             seed: self.seed,
         }
     }
+
+    fn on_removed(&self) {
+        self.removed.cancel();
+    }
 }
 
 /// Keeps a rule in force. Dropping it removes the rule and releases the requests that it holds.
 #[derive(Debug)]
 #[must_use = "the fault is removed when its guard is dropped"]
-pub struct FaultGuard {
-    faults: Arc<Faults>,
-    id: u64,
-}
+pub struct FaultGuard(RuleGuard<ActiveFault>);
 
 impl FaultGuard {
     /// Returns the number of requests that the rule has hit.
     pub fn fired(&self) -> u64 {
-        self.faults.status(self.id).map_or(0, |status| status.fired)
-    }
-}
-
-impl Drop for FaultGuard {
-    fn drop(&mut self) {
-        self.faults.remove(self.id);
+        self.0.status().map_or(0, |status| status.fired)
     }
 }
 
@@ -281,8 +217,8 @@ mod tests {
             .collect();
         assert_eq!(hits, [false, false, true, true, true, false, false, false]);
         assert!(!fires(&faults, Opcode::Set, b"v:1"));
-        assert_eq!(faults.list()[0].seen, 8);
-        assert_eq!(faults.list()[0].fired, 3);
+        let status = &faults.rules.list()[0];
+        assert_eq!((status.seen, status.fired), (8, 3));
     }
 
     #[test]
@@ -319,13 +255,13 @@ mod tests {
 
     #[test]
     fn dropping_a_guard_removes_its_rule_and_releases_held_requests() {
-        let faults = Arc::new(Faults::new(1));
+        let faults = Faults::new(1);
         let guard = faults.guard(Fault::on(Opcode::Get).hold());
         let fired = faults.fire(&request(Opcode::Get, b"")).unwrap();
         assert_eq!(guard.fired(), 1);
         assert!(!fired.removed.is_cancelled());
         drop(guard);
         assert!(fired.removed.is_cancelled());
-        assert!(!faults.any());
+        assert!(!faults.rules.any());
     }
 }

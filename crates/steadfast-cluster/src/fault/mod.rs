@@ -20,7 +20,7 @@ mod schedule;
 mod spec;
 mod validate;
 
-pub use active::{FaultGuard, FaultStatus, Faults};
-pub(crate) use active::{FiredFault, IncomingRequest};
+pub use active::FaultGuard;
+pub(crate) use active::{Faults, FiredFault, IncomingRequest};
 pub use rule::{Effect, Fault, FaultAnswer, FaultCondition, Garble};
 pub use schedule::Schedule;

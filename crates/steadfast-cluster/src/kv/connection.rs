@@ -226,7 +226,7 @@ impl Link {
             // The answer to a map that was pushed. There is nothing to learn from it.
             return Ok(());
         }
-        if self.session.shared.faults.any()
+        if self.session.shared.faults.rules.any()
             && let Some(decision) = self.decide(&frame)
         {
             return self.judge(frame, decision);

@@ -7,51 +7,13 @@ use super::{ControlError, HttpRequest, HttpResponse, Routed, body, no_route};
 use crate::cluster::TestCluster;
 use crate::fault::Fault;
 
-pub(super) fn route(
-    method: &str,
-    rest: &[&str],
-    request: &HttpRequest,
-    cluster: &TestCluster,
-) -> Routed {
-    let faults = cluster.faults();
-    match (method, rest) {
-        ("GET", []) => Ok(HttpResponse::json(200, &json!(faults.list()))),
-        ("POST", []) => {
-            // In two steps, so that the error of an invalid fault names no line and column.
-            let fault: Value = body(request)?;
-            let fault: Fault = serde_json::from_value(fault)
-                .map_err(|error| ControlError::Invalid(error.to_string()))?;
-            let id = faults.add(fault);
-            Ok(HttpResponse::json(201, &json!(faults.status(id))))
-        }
-        ("DELETE", []) => {
-            faults.clear();
-            Ok(HttpResponse::json(200, &json!({})))
-        }
-        ("GET", [id]) => {
-            let id = parse_id(id)?;
-            let status = faults.status(id).ok_or_else(|| missing(id))?;
-            Ok(HttpResponse::json(200, &json!(status)))
-        }
-        ("DELETE", [id]) => {
-            let id = parse_id(id)?;
-            if faults.remove(id) {
-                Ok(HttpResponse::json(200, &json!({})))
-            } else {
-                Err(missing(id))
-            }
-        }
-        _ => Err(no_route(method, request)),
-    }
-}
-
-fn parse_id(text: &str) -> Result<u64, ControlError> {
-    text.parse()
-        .map_err(|_| ControlError::Invalid(format!("{text:?} is not the id of a fault")))
-}
-
-fn missing(id: u64) -> ControlError {
-    ControlError::Missing(format!("there is no fault {id}"))
+/// Adds the fault in the body.
+pub(super) fn add(request: &HttpRequest, cluster: &TestCluster) -> Result<u64, ControlError> {
+    // In two steps, so that the error of an invalid fault names no line and column.
+    let fault: Value = body(request)?;
+    let fault: Fault =
+        serde_json::from_value(fault).map_err(|error| ControlError::Invalid(error.to_string()))?;
+    Ok(cluster.faults().add(fault))
 }
 
 pub(super) fn error_map(

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::topology::node_id;
-use super::{ControlError, HttpRequest, HttpResponse, Routed, body, no_route};
+use super::{HttpRequest, HttpResponse, Routed, body, no_route, rules};
 use crate::cluster::{Hold, HoldGuard, TestCluster};
 
 /// Guards of holds that were asked for over the endpoint.
@@ -42,17 +42,9 @@ impl Kept {
                 Ok(HttpResponse::json(201, &json!({"id": id})))
             }
             ("DELETE", [id]) => {
-                let parsed: u64 = id
-                    .parse()
-                    .map_err(|_| ControlError::Invalid(format!("{id:?} is no id of a hold")))?;
-                let guard = self.inner.lock().1.remove(&parsed);
-                match guard {
-                    Some(guard) => {
-                        drop(guard);
-                        Ok(HttpResponse::json(200, &json!({})))
-                    }
-                    None => Err(ControlError::Missing(format!("there is no hold {parsed}"))),
-                }
+                let id = rules::parse_id("hold", id)?;
+                let guard = self.inner.lock().1.remove(&id);
+                rules::removed("hold", id, guard.is_some())
             }
             _ => Err(no_route(method, request)),
         }

@@ -8,6 +8,7 @@
 mod contents;
 mod faults;
 mod holds;
+mod rules;
 mod scripts;
 mod status;
 mod topology;
@@ -165,8 +166,14 @@ impl Control {
             ("GET", ["ca"]) => status::ca(cluster),
             ("GET", ["journal"]) => status::journal(request, cluster),
             ("POST", ["clock"]) => status::advance_clock(request, cluster),
-            (method, ["faults", rest @ ..]) => faults::route(method, rest, request, cluster),
-            (method, ["scripts", rest @ ..]) => scripts::route(method, rest, request, cluster),
+            (_, ["faults", rest @ ..]) => {
+                let add = || faults::add(request, cluster);
+                rules::route("fault", rest, request, &cluster.faults().rules, add)
+            }
+            (_, ["scripts", rest @ ..]) => {
+                let add = || scripts::add(request, cluster);
+                rules::route("script", rest, request, &cluster.scripts().rules, add)
+            }
             ("GET", ["plans"]) => Ok(scripts::count_plans(cluster)),
             ("POST", ["plans", "lose"]) => scripts::lose_plans(request, cluster),
             (method, ["error-map", code]) => faults::error_map(method, code, request, cluster),

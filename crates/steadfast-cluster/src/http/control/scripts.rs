@@ -3,46 +3,17 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{ControlError, HttpRequest, HttpResponse, Routed, body, no_route};
+use super::{ControlError, HttpRequest, HttpResponse, Routed, body};
 use crate::cluster::TestCluster;
 use crate::http::query::PlanLoss;
 use crate::http::script::{Script, ScriptSpec};
 
-pub(super) fn route(
-    method: &str,
-    rest: &[&str],
-    request: &HttpRequest,
-    cluster: &TestCluster,
-) -> Routed {
-    let scripts = cluster.scripts();
-    match (method, rest) {
-        ("GET", []) => Ok(HttpResponse::json(200, &json!(scripts.list()))),
-        ("POST", []) => {
-            let spec: ScriptSpec = body(request)?;
-            let script =
-                Script::try_from(spec).map_err(|error| ControlError::Invalid(error.to_string()))?;
-            let id = scripts.add(script);
-            Ok(HttpResponse::json(201, &json!(scripts.status(id))))
-        }
-        ("DELETE", []) => {
-            scripts.clear();
-            Ok(HttpResponse::json(200, &json!({})))
-        }
-        ("GET", [id]) => {
-            let id = parse_id(id)?;
-            let status = scripts.status(id).ok_or_else(|| missing(id))?;
-            Ok(HttpResponse::json(200, &json!(status)))
-        }
-        ("DELETE", [id]) => {
-            let id = parse_id(id)?;
-            if scripts.remove(id) {
-                Ok(HttpResponse::json(200, &json!({})))
-            } else {
-                Err(missing(id))
-            }
-        }
-        _ => Err(no_route(method, request)),
-    }
+/// Adds the script in the body.
+pub(super) fn add(request: &HttpRequest, cluster: &TestCluster) -> Result<u64, ControlError> {
+    let spec: ScriptSpec = body(request)?;
+    let script =
+        Script::try_from(spec).map_err(|error| ControlError::Invalid(error.to_string()))?;
+    Ok(cluster.scripts().add(script))
 }
 
 pub(super) fn count_plans(cluster: &TestCluster) -> HttpResponse {
@@ -58,13 +29,4 @@ struct Lose {
 pub(super) fn lose_plans(request: &HttpRequest, cluster: &TestCluster) -> Routed {
     let lost = cluster.lose_plans(body::<Lose>(request)?.r#as);
     Ok(HttpResponse::json(200, &json!({"lost": lost})))
-}
-
-fn parse_id(text: &str) -> Result<u64, ControlError> {
-    text.parse()
-        .map_err(|_| ControlError::Invalid(format!("{text:?} is no id of a script")))
-}
-
-fn missing(id: u64) -> ControlError {
-    ControlError::Missing(format!("there is no script {id}"))
 }

@@ -62,7 +62,7 @@ pub(super) fn status(cluster: &TestCluster) -> HttpResponse {
             "rebalance": cluster.rebalance_status(),
             "buckets": buckets,
             "users": shared.users.names(),
-            "faults": shared.faults.list().len(),
+            "faults": shared.faults.rules.list().len(),
             "connections_so_far": shared.connections_so_far(),
             "applied_mutations": shared.journal.applied(),
         }),

@@ -2,128 +2,80 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use serde::Serialize;
 
 use super::super::{HttpRequest, HttpResponse, HttpSession, query};
 use super::Script;
 use crate::Service;
+use crate::rules::{Rule, RuleGuard, Rules};
 
-/// All scripts of a cluster.
+/// The scripts of a cluster.
 #[derive(Debug, Default)]
 pub(crate) struct Scripts {
-    inner: Mutex<Inner>,
+    pub(crate) rules: Arc<Rules<ActiveScript>>,
 }
 
-#[derive(Debug, Default)]
-struct Inner {
-    entries: Vec<Entry>,
-    next_id: u64,
-}
-
+/// A script in force.
 #[derive(Debug)]
-struct Entry {
-    id: u64,
+pub(crate) struct ActiveScript {
     script: Script,
     seen: u64,
     answered: u64,
 }
 
-/// The state of a script.
-#[derive(Debug, Clone, Serialize)]
+/// A script, and the requests that it has seen and answered.
+#[derive(Debug, Serialize)]
 pub(crate) struct ScriptStatus {
-    /// Names the script.
-    pub id: u64,
-    /// What it says.
-    pub script: String,
-    /// The number of requests that matched, regardless of its count.
-    pub seen: u64,
-    /// How many it answered.
-    pub answered: u64,
+    /// The id that removes the script.
+    id: u64,
+    /// The script as text.
+    script: String,
+    /// Requests that matched, before the count.
+    seen: u64,
+    /// Requests that it answered.
+    answered: u64,
 }
 
 impl Scripts {
-    /// Adds a script behind those that are there, until it is removed by its id.
+    /// Adds a script behind the others and returns its id.
     pub(crate) fn add(&self, script: Script) -> u64 {
-        let mut inner = self.inner.lock();
-        let id = inner.next_id;
-        inner.next_id += 1;
-        tracing::info!(id, %script, "script added");
-        inner.entries.push(Entry {
-            id,
-            script,
-            seen: 0,
-            answered: 0,
-        });
-        id
+        self.rules.add(|id| {
+            tracing::info!(id, %script, "script added");
+            ActiveScript {
+                script,
+                seen: 0,
+                answered: 0,
+            }
+        })
     }
 
-    /// Adds a script for as long as the guard lives.
-    pub(crate) fn guard(self: &Arc<Self>, script: Script) -> ScriptGuard {
-        ScriptGuard {
-            scripts: self.clone(),
-            id: self.add(script),
-        }
+    /// Adds a script that lasts as long as the guard.
+    pub(crate) fn guard(&self, script: Script) -> ScriptGuard {
+        ScriptGuard(self.rules.guard(self.add(script)))
     }
 
-    /// Removes a script; false if there was none.
-    pub(crate) fn remove(&self, id: u64) -> bool {
-        let mut inner = self.inner.lock();
-        let before = inner.entries.len();
-        inner.entries.retain(|entry| entry.id != id);
-        inner.entries.len() < before
-    }
-
-    /// Removes all scripts.
-    pub(crate) fn clear(&self) {
-        self.inner.lock().entries.clear();
-    }
-
-    /// The state of each script.
-    pub(crate) fn list(&self) -> Vec<ScriptStatus> {
-        self.inner
-            .lock()
-            .entries
-            .iter()
-            .map(Entry::status)
-            .collect()
-    }
-
-    /// The state of one script.
-    pub(crate) fn status(&self, id: u64) -> Option<ScriptStatus> {
-        let inner = self.inner.lock();
-        inner
-            .entries
-            .iter()
-            .find(|entry| entry.id == id)
-            .map(Entry::status)
-    }
-
-    /// The answer of the first script that matches, if one does.
+    /// Returns the answer of the first script that matches, if one does.
     pub(in crate::http) fn answer(
         &self,
         request: &HttpRequest,
         session: &HttpSession,
     ) -> Option<HttpResponse> {
-        if self.inner.lock().entries.is_empty() {
+        if !self.rules.any() {
             return None;
         }
         let statement = match session.service {
             Service::Query | Service::Analytics => query::statement_of(request, session),
             Service::KeyValue | Service::Management | Service::Search | Service::Views => None,
         };
-        let mut inner = self.inner.lock();
-        let entry = inner.entries.iter_mut().find_map(|entry| {
-            entry
-                .takes(request, session, statement.as_deref())
-                .then_some(entry)
-        })?;
-        tracing::debug!(id = entry.id, script = %entry.script, "script answers");
-        Some(entry.script.respond(request, session))
+        let takes = |rule: &mut ActiveScript| rule.takes(request, session, statement.as_deref());
+        self.rules.first(takes, |id, rule| {
+            tracing::debug!(id, script = %rule.script, "script answers");
+            rule.script.respond(request, session)
+        })
     }
 }
 
-impl Entry {
+impl ActiveScript {
     fn takes(
         &mut self,
         request: &HttpRequest,
@@ -139,10 +91,14 @@ impl Entry {
         self.answered += u64::from(turn);
         turn
     }
+}
 
-    fn status(&self) -> ScriptStatus {
+impl Rule for ActiveScript {
+    type Status = ScriptStatus;
+
+    fn status(&self, id: u64) -> ScriptStatus {
         ScriptStatus {
-            id: self.id,
+            id,
             script: self.script.to_string(),
             seen: self.seen,
             answered: self.answered,
@@ -153,27 +109,16 @@ impl Entry {
 /// Keeps a script in force; dropping it removes the script.
 #[derive(Debug)]
 #[must_use = "the script is removed when its guard is dropped"]
-pub struct ScriptGuard {
-    scripts: Arc<Scripts>,
-    id: u64,
-}
+pub struct ScriptGuard(RuleGuard<ActiveScript>);
 
 impl ScriptGuard {
     /// Returns the number of requests that the script answered.
     pub fn answered(&self) -> u64 {
-        self.scripts
-            .status(self.id)
-            .map_or(0, |status| status.answered)
+        self.0.status().map_or(0, |status| status.answered)
     }
 
-    /// The id, as the control endpoint knows it.
+    /// Returns the id, as the control endpoint knows it.
     pub fn id(&self) -> u64 {
-        self.id
-    }
-}
-
-impl Drop for ScriptGuard {
-    fn drop(&mut self) {
-        self.scripts.remove(self.id);
+        self.0.id
     }
 }
