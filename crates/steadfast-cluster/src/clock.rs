@@ -1,11 +1,11 @@
 //! The cluster's clock.
 //!
 //! Locks, expiries, durability timeouts and CAS values depend on time, and a test
-//! should see a document expire without waiting for it. So nothing below the
-//! connection task reads a clock: the task reads this one once per batch of frames
-//! and passes the time on as a [`Now`]. The clock runs on
-//! [`tokio::time::Instant`], so it stands still and jumps with tokio's paused time,
-//! and it can be set forward by hand for a cluster that runs in real time.
+//! should see a document expire without waiting for it. Only the connection task reads
+//! this clock, once per batch of frames, and passes the time on as a [`Now`].
+//!
+//! The clock runs on [`tokio::time::Instant`], so it follows tokio's paused time. A
+//! test that runs in real time can set it forward.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -1,9 +1,9 @@
 //! The error map that clients ask for (RFC 0013).
 //!
-//! The map tells a client what to make of statuses that it was not written for. The
-//! one served by default is a recent server's. A test that wants to see a client obey
-//! the map adds codes of its own, with attributes and a retry specification, and
-//! answers with them through a fault.
+//! The map describes statuses that are newer than the client. The default map is that
+//! of a recent server. A test that checks how a client obeys the map adds its own
+//! codes, with attributes and a retry specification, and answers with them through a
+//! fault.
 
 use std::collections::BTreeMap;
 

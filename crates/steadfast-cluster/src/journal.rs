@@ -1,9 +1,11 @@
 //! A record of every mutation that was applied, in the order of application.
 //!
-//! A client that retries may send a write twice, and only the server knows whether it
-//! was applied once, twice or never. A test that wants to account for every write asks
-//! the journal. It is bounded: when it is full the oldest entries go, and the journal
-//! says how many went, so that a test can tell "not applied" from "forgotten".
+//! A client that retries may send a write twice. Only the server knows whether it was
+//! applied once, twice or never. A test that accounts for every write reads the
+//! journal.
+//!
+//! The journal is bounded. When it is full, it drops the oldest entries and counts
+//! them, so that a test can distinguish "not applied" from "dropped".
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! The scopes and collections of a bucket.
 //!
-//! A manifest is replaced as a whole and numbered; clients learn ids from it and
-//! compare numbers to tell an old answer from a new one. Ids are never reused, so a
-//! collection that was dropped and made again is another collection, and an operation
-//! that still carries the old id is refused instead of landing in the new one.
+//! A manifest is replaced as a whole and has a number. Clients learn ids from it and
+//! compare numbers to detect an outdated response. Ids are never reused: an operation
+//! with the id of a dropped collection is rejected, even if a collection of the same
+//! name exists again.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_default_collection_is_there_from_the_start_under_several_names() {
+    fn the_default_collection_exists_from_the_start_under_several_names() {
         let manifest = BucketManifest::new();
         for path in ["_default._default", ".", "_default.", "._default"] {
             assert_eq!(manifest.collection_id(path), Ok(0), "{path}");
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_that_make_no_sense_say_why() {
+    fn invalid_changes_are_rejected_with_a_reason() {
         let manifest = BucketManifest::new();
         assert!(manifest.create_scope("_x").is_err());
         assert!(manifest.create_scope("").is_err());

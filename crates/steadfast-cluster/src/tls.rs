@@ -1,8 +1,8 @@
 //! The cluster's own certificate authority.
 //!
-//! A client that is to trust the cluster is given the authority's certificate; the
-//! nodes' certificate, for loopback names and whatever other names were asked for, is
-//! signed by it. Both are made anew for every cluster and live as long as it does.
+//! Clients trust the authority's certificate. The authority signs the certificate of
+//! the nodes, for loopback names and any other requested names. Both are made anew for
+//! every cluster.
 
 use std::sync::Arc;
 

@@ -88,7 +88,7 @@ fn samples(client: &Client) -> Vec<Vec<u8>> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn garbage_on_many_connections_at_once_harms_nobody_else() {
+async fn garbage_on_many_connections_does_not_affect_others() {
     watch();
     let seed: u64 = rand::random();
     println!("seed {seed}");
@@ -141,7 +141,7 @@ async fn attack(cluster: &TestCluster, samples: &[Vec<u8>], random: &mut SmallRn
 }
 
 #[tokio::test]
-async fn a_frame_that_is_none_closes_its_connection_with_a_line_in_the_log() {
+async fn an_invalid_frame_closes_its_connection_and_is_logged() {
     watch();
     let cluster = cluster(1, 0).await;
     let mut good = Client::for_key(&cluster, "k").await;
@@ -211,7 +211,7 @@ fn open_files() -> usize {
 }
 
 #[tokio::test]
-async fn a_connection_that_starts_in_any_other_order_is_told_so() {
+async fn a_connection_that_sends_commands_out_of_order_gets_an_error() {
     watch();
     let cluster = cluster(1, 0).await;
     cluster
@@ -273,7 +273,7 @@ async fn a_connection_that_starts_in_any_other_order_is_told_so() {
 }
 
 #[tokio::test]
-async fn maps_that_a_slow_reader_missed_are_pushed_as_one() {
+async fn a_slow_reader_gets_only_the_newest_map() {
     watch();
     let cluster = cluster(1, 0).await;
     let told = [Feature::Duplex, Feature::ClustermapChangeNotification];

@@ -28,7 +28,7 @@ const MIB: usize = 1024 * 1024;
 const ALLOWED: usize = 128 * MIB;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn memory_stays_bounded_whatever_a_slow_reader_asks_for() {
+async fn memory_stays_bounded_when_a_client_reads_slowly() {
     let cluster = builder(1, 0).start().await.unwrap();
     let mut owner = Client::for_key(&cluster, "big").await;
     let value = "x".repeat(MIB);

@@ -83,7 +83,7 @@ async fn a_short_run_injects_every_fault_and_accounts_for_every_write() {
 async fn a_run_against_an_existing_cluster_injects_no_faults_and_leaves_nothing_behind() {
     let bucket = BucketSettings::new("mine").replicas(1);
     let builder = TestCluster::builder().nodes(2).bucket(bucket);
-    let cluster = builder.user("app", "secret").start().await.unwrap();
+    let cluster = builder.start().await.unwrap();
     let settings = settings(1, 8, 1000);
     let access = Access {
         connection_string: cluster.connection_string(),

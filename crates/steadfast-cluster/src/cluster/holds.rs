@@ -1,9 +1,9 @@
 //! Holds: replicas that lag and disks that do not write.
 //!
-//! A durable write is acknowledged when enough copies have it. To see one *pending*,
-//! with its document readable at its old value and closed to other writers, the copies
-//! must be kept from getting it: that is a hold. The write goes through when the hold
-//! ends, or is ambiguous when its timeout comes first.
+//! A durable write is acknowledged when enough copies have it. A hold keeps copies from
+//! receiving it, so that a test can see the write *pending*: readers get the old value,
+//! and other writers are rejected. The write succeeds when the hold ends, or becomes
+//! ambiguous when its timeout comes first.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! Progress of a rebalance.
 //!
-//! A rebalance can take as long as its pace says, and who begins one over HTTP has no
-//! handle to look at or to drop. So the cluster remembers the one that runs, or ran
-//! last, and how to stop it.
+//! A rebalance can take long, and a client that starts one over HTTP has no handle to
+//! watch or drop. The cluster therefore remembers the running or last rebalance, and
+//! how to cancel it.
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};

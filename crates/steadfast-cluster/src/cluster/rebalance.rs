@@ -1,10 +1,9 @@
 //! Moves vbuckets between nodes.
 //!
-//! A rebalance plans its target first and shows it to clients as the fast-forward map.
-//! Then it moves vbucket by vbucket: the state goes to the new node under the
-//! vbucket's lock, so the old node acknowledges nothing that the new one does not
-//! have; from the next request on, the old node answers "not mine". A new map is
-//! published after every step.
+//! A rebalance first plans its target and shows it to clients as the fast-forward map.
+//! Then it moves one vbucket after the other. The state moves under the vbucket's lock,
+//! so the new node has everything that the old one acknowledged. From the next request
+//! on, the old node answers "not my vbucket". A new map is published after every step.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

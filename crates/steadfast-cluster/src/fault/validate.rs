@@ -1,8 +1,7 @@
 //! Validation of fault descriptions.
 //!
 //! A rule that can never match, or whose effect cannot apply to the requests that it
-//! matches, looks like a fault that the client survived. It is rejected, because a test
-//! that passes when nothing was broken is worse than none.
+//! matches, is rejected. Otherwise a test would pass although nothing was broken.
 
 use super::spec::{FaultSpec, InvalidFault, error};
 use crate::Service;

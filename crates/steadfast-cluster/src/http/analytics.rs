@@ -1,7 +1,7 @@
 //! The analytics service.
 //!
-//! Literals and parameters are echoed as the query service does; there are no analytics
-//! collections, so whatever reads from one is for scripts.
+//! Literals and parameters are echoed as by the query service. There are no analytics
+//! collections; scripts answer statements that read from one.
 
 use std::time::Duration;
 

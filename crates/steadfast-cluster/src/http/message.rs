@@ -1,8 +1,8 @@
 //! Requests and responses as the services see them.
 //!
-//! A request is read whole before its service sees it, because bodies are bounded and
-//! small. A response may be long, or may never end, so its body can be a stream; and a
-//! stream can break off, which is how a fault cuts a response in the middle.
+//! A request is read completely before its service sees it, because bodies are small
+//! and bounded. The body of a response can be a stream, because it may be long or
+//! endless. A stream can break off: a fault uses this to cut a response in the middle.
 
 use std::pin::Pin;
 

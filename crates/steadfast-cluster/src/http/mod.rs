@@ -1,10 +1,15 @@
 //! The services that speak HTTP.
 //!
-//! One listener per service and node ends here. `serve` is the transport: it reads
-//! requests, asks the fault rules, and does to the connection what they say. What a
-//! request means is then asked in this order: what anybody may ask is answered, who is
-//! not known is turned away, a [`script`] answers if one matches, and else the
-//! service's own module, each a function from a [`Request`] to a [`Response`]:
+//! Each service of each node has a listener. `serve` is the transport: it reads
+//! requests, asks the fault rules, and applies their effect to the connection. A
+//! request is then answered by the first of these that applies:
+//!
+//! 1. routes that need no credentials;
+//! 2. an error, if the credentials are missing or invalid;
+//! 3. a [`script`] that matches;
+//! 4. the module of the service, a function from [`HttpRequest`] to [`HttpResponse`].
+//!
+//! The modules:
 //!
 //! - [`mgmt`]: bootstrap, buckets, collections and users;
 //! - [`query`]: statements on documents, and prepared statements; `analytics`: literals only;

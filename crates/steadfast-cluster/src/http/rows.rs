@@ -1,9 +1,9 @@
 //! Responses with one long JSON array, written row by row.
 //!
-//! Query, analytics, search and views all answer so: a head, rows, and a tail that says
-//! how it went. The status line is long gone when a row fails, which is why clients of
-//! these services must look into the tail for errors; an answer here can therefore end
-//! in three ways, whole, with an error in the tail, or cut off in the middle.
+//! Query, analytics, search and views respond with a head, rows, and a tail with the
+//! result. A row can fail after the status line was sent, so clients must look for
+//! errors in the tail. A response here ends in one of three ways: complete, with an
+//! error in the tail, or cut off in the middle.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The search service.
 //!
-//! There are no indexes: a well-formed search of any index finds nothing. What it is to
-//! find instead is for scripts to say, hit by hit.
+//! There are no indexes: a well-formed search of any index finds nothing. Scripts
+//! provide hits.
 
 use std::time::Duration;
 

@@ -1,9 +1,8 @@
 //! The views service.
 //!
-//! Design documents can be put, looked at and removed, so that a client sees the same
-//! "missing" as from a real server when it asks for one that is not there. A view of
-//! one that is there has no rows of its own, because there is no engine for its
-//! functions; scripts say what it has.
+//! Design documents can be created, read and removed, so that a client gets the same
+//! "missing" error as from a real server. A view has no rows of its own, because
+//! nothing executes its functions; scripts provide rows.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,11 +1,12 @@
 //! One connection: bytes in, bytes out, faults in between.
 //!
-//! The loop reads as much as there is, executes every whole frame in the buffer, and
-//! writes all answers at once. It reads and writes at the same time, so a client that
-//! sends a lot before it reads does not deadlock; but it stops reading while the
-//! answers that nobody collects are more than [`MAX_UNSENT`], so a slow reader slows
-//! itself down and does not make the server grow. Answers that come later, and maps
-//! that are pushed, wait in the same way.
+//! The loop reads the available bytes, executes every complete frame, and writes all
+//! responses at once. It reads and writes at the same time, so a client that sends much
+//! before it reads does not deadlock.
+//!
+//! It stops reading while more than [`MAX_UNSENT`] bytes of responses are unsent: a
+//! slow reader slows itself down and does not make the server grow. Delayed responses
+//! and pushed maps wait in the same way.
 
 use std::time::{Duration, Instant};
 

@@ -1,14 +1,13 @@
 //! The key-value service: frames in, frames out.
 //!
 //! - `connection` moves bytes, asks the fault rules, and keeps order;
-//! - `session` knows what a connection has agreed on and who is on it, and sends every
-//!   command where it belongs;
+//! - `session` has the user and the features of a connection, and dispatches its commands;
 //! - the rest are the commands, a file for each kind.
 //!
-//! A command is executed right where its frame was decoded, on the connection's task,
-//! and its answer is written to a buffer that goes out once for all frames that came
-//! together. Nothing is spawned for a command; the few that have to wait (a delayed
-//! one, a durable write whose replicas are slow) are kept as futures beside the loop.
+//! A command runs on the connection's task, right after its frame was decoded. Its response goes
+//! to a buffer that is sent once for all frames that arrived together. Nothing is spawned for a
+//! command. The few that wait (delayed commands, durable writes with slow replicas) are kept as
+//! futures beside the loop.
 
 mod collections;
 mod config;

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_are_none_are_refused() {
+    fn invalid_messages_are_rejected() {
         let users = Users::default();
         for bad in [
             &b""[..],

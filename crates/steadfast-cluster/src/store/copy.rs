@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_adds_up_to_the_cost_of_what_is_there() {
+    fn growth_adds_up_to_the_cost_of_the_documents() {
         let mut copy = VbucketCopy::new(1);
         let mut grown = 0;
         for seqno in 1..2000 {
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_tombstones_are_remembered() {
+    fn the_number_of_tombstones_is_bounded() {
         let mut copy = VbucketCopy::new(1);
         for seqno in 1..=1000 {
             copy.put(Bytes::from(format!("k{seqno}")), document(seqno, true));
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_histories_are_remembered() {
+    fn the_number_of_histories_is_bounded() {
         let mut copy = VbucketCopy::new(0);
         for uuid in 1..=100 {
             copy.fork(uuid);

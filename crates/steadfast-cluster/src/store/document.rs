@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_compressed_value_that_would_be_too_large_is_refused_unseen() {
+    fn a_compressed_value_that_is_too_large_is_rejected_without_inflating_it() {
         // The length prefix says 32 MiB; nothing follows.
         let bomb = [0x80, 0x80, 0x80, 0x10];
         assert_eq!(

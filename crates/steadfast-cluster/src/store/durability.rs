@@ -1,10 +1,11 @@
 //! Durability requirements of writes.
 //!
-//! The chain of a vbucket is its active copy and the replicas that the bucket is
-//! configured to have, present or not. A majority is more than half of that chain. A
-//! chain with too few copies in the map makes durability *impossible*, at once; a
-//! chain whose copies exist but do not answer leaves the write *pending*, until they
-//! do or its timeout makes it *ambiguous*.
+//! The chain of a vbucket is its active copy and the configured replicas, whether they
+//! exist or not. A majority is more than half of that chain.
+//!
+//! A chain with too few copies in the map makes durability *impossible* at once. A
+//! chain whose copies exist but do not respond leaves the write *pending*. Its timeout
+//! makes it *ambiguous*.
 
 use std::time::Duration;
 
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stalled_replica_makes_one_wait_unless_another_does() {
+    fn a_write_waits_for_a_stalled_replica_unless_the_others_suffice() {
         let stalled = NodeSet::EMPTY.with(B);
         assert_eq!(
             DurabilityCheck {

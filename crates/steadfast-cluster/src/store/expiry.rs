@@ -1,8 +1,8 @@
 //! Expiries on the wire.
 //!
-//! A client sends 32 bits. Up to thirty days they are seconds from now; anything
-//! larger is a Unix time, possibly in the past, which deletes the document at once.
-//! Zero is never. The store keeps absolute times only.
+//! A client sends 32 bits. Up to thirty days they are seconds from now. A larger number
+//! is a Unix time, possibly in the past, which deletes the document at once. Zero means
+//! never. The store keeps absolute times only.
 
 use crate::clock::Now;
 
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_is_gone_in_the_second_of_its_expiry() {
+    fn a_document_expires_in_the_second_of_its_expiry() {
         assert!(!has_passed(0, NOW));
         assert!(!has_passed(1_700_000_001, NOW));
         assert!(has_passed(1_700_000_000, NOW));

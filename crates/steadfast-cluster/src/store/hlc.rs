@@ -1,9 +1,9 @@
 //! CAS values from a hybrid logical clock.
 //!
-//! A CAS must grow with every mutation of a vbucket and should look like the time it
-//! was made, because SDKs and cross-datacentre tools read it that way. The upper 48
-//! bits are wall time in nanoseconds, the lower 16 count what happens faster than
-//! that; when the clock stands still or goes back the counter carries on.
+//! A CAS must grow with every mutation of a vbucket. SDKs and cross-datacentre tools
+//! also read it as a time. The upper 48 bits are wall time in nanoseconds; the lower 16
+//! count mutations within one step of it. When the clock stands still or goes back, the
+//! counter continues.
 
 use crate::clock::Now;
 
@@ -40,7 +40,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_cas_grows_though_the_clock_stands_still_or_goes_back() {
+    fn a_cas_grows_when_the_clock_stands_still_or_goes_back() {
         let mut clock = HybridClock::default();
         let late = Now::since_epoch(Duration::from_secs(100));
         let early = Now::since_epoch(Duration::from_secs(50));
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cas_from_elsewhere_is_never_given_out_again() {
+    fn a_cas_seen_elsewhere_is_never_reused() {
         let mut clock = HybridClock::default();
         clock.observe(u64::MAX - 10);
         assert!(clock.next(Now::since_epoch(Duration::from_secs(1))) > u64::MAX - 10);

@@ -4,11 +4,10 @@
 //!
 //! - [`document`]: one document; [`expiry`] and [`hlc`]: its times and its CAS;
 //! - [`copy`]: one node's copy of one vbucket;
-//! - [`vbucket`]: all copies of one vbucket, who is active, and how a mutation reaches the
-//!   replicas;
-//! - [`durability`]: how many copies a durable write has to wait for;
-//! - [`operations`] and [`subdocument`]: what the key-value commands do to an active copy;
-//! - [`mod@write`]: where a command's result becomes part of the history.
+//! - [`vbucket`]: all copies of one vbucket, their roles, and replication;
+//! - [`durability`]: the number of copies that a durable write waits for;
+//! - [`operations`] and [`subdocument`]: the effect of key-value commands on an active copy;
+//! - [`mod@write`]: the commit of a command's result.
 //!
 //! A bucket is a row of vbuckets, each behind its own lock, so that connections on different
 //! vbuckets do not meet.

@@ -1,8 +1,8 @@
 //! Key-value commands on the active copy of a vbucket.
 //!
-//! Each is a method that takes the world (time, origin) and says what a client would
-//! be told, with the status of the protocol as its error. The rules they share are at
-//! the top: who finds a document, and who may change it.
+//! Each command is a method that takes a [`StoreContext`] (time and origin) and returns
+//! the result for the client, with a protocol status as its error. The shared rules
+//! come first: which document a command finds, and whether it may change it.
 
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
 //! One vbucket: its copies and their roles.
 //!
-//! One lock guards the active copy and its replicas together. That is not how
-//! machines far apart do it, but it makes the promise that matters simple to keep: a
-//! mutation that was acknowledged is in every replica that was reachable, and a
-//! takeover moves the whole state between two answers.
+//! One lock guards the active copy and its replicas together. A distributed system
+//! works differently, but the lock makes the important guarantees simple: an
+//! acknowledged mutation is in every reachable replica, and a takeover moves the whole
+//! state between two responses.
 
 use std::collections::HashMap;
 

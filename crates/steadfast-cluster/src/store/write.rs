@@ -1,7 +1,7 @@
 //! Commits and prepares writes.
 //!
-//! Every mutation goes through `Vbucket::write`, whatever command asked for it, so
-//! that CAS, seqno, replication, durability and the journal are decided in one place.
+//! Every mutation goes through `Vbucket::write`, so that CAS, seqno, replication,
+//! durability and the journal are handled in one place.
 
 use std::time::Duration;
 

@@ -1,10 +1,11 @@
 //! Virtual extended attributes, and macros.
 //!
 //! `$document` shows a document's metadata as if it were an xattr, `$XTOC` lists the
-//! names of the real ones, `$vbucket` the state of the vbucket's clock. They can be
-//! read and not written. A *macro* is the opposite: a string such as
-//! `${Mutation.CAS}`, sent as the value of an xattr, that the server replaces by
-//! something it learns only when it applies the mutation.
+//! names of the real ones, and `$vbucket` shows the state of the vbucket's clock. They
+//! are read-only.
+//!
+//! A *macro* is a string such as `${Mutation.CAS}`, sent as the value of an xattr. The
+//! server replaces it by a value that is known only when it applies the mutation.
 
 use serde_json::{Value, json};
 use steadfast_wire::{Datatype, Status};

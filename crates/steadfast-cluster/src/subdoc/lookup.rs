@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_make_no_sense_fail_as_a_whole() {
+    fn invalid_requests_fail_as_a_whole() {
         let run = |specs: &[LookupSpec<'_>]| run(specs, &document(), STAMP).unwrap_err();
         assert_eq!(run(&[]), Status::SubdocInvalidCombo);
         assert_eq!(
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_is_no_json_has_no_paths() {
+    fn a_body_that_is_not_json_has_no_paths() {
         let mut document = document();
         document.datatype = Datatype::RAW;
         let results = run(

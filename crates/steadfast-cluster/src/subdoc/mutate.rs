@@ -1,9 +1,10 @@
 //! Changing several parts of one document, all or nothing.
 //!
-//! The parts work on a copy of the body and of the xattrs, one after the other; the
-//! first that fails ends the request and names itself, and the document stays as it
-//! was. Xattrs come first, so that by the time a macro needs the checksum of the body,
-//! the parts that change it are done.
+//! The parts change a copy of the body and of the xattrs, one after the other. If one
+//! fails, the request fails with the index of that part, and the document is unchanged.
+//!
+//! Xattrs come first in a request. A macro that needs the checksum of the body is
+//! therefore replaced last, when the body is final.
 
 use std::sync::Arc;
 
@@ -294,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_done_in_order_and_counters_tell_their_value() {
+    fn parts_run_in_order_and_counters_return_their_value() {
         let specs = [
             spec(Opcode::SubdocDictUpsert, "a", "1"),
             spec(Opcode::SubdocCounter, "a", "5"),
@@ -307,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_failure_names_itself() {
+    fn the_error_names_the_first_part_that_failed() {
         let specs = [
             spec(Opcode::SubdocDictUpsert, "a", "1"),
             spec(Opcode::SubdocReplace, "missing", "1"),
@@ -317,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn macros_in_attributes_see_the_body_as_it_becomes() {
+    fn macros_in_attributes_use_the_new_body() {
         let expand = |path, text| MutationSpec {
             flags: PathFlags::XATTR | PathFlags::EXPAND_MACROS,
             ..xattr(Opcode::SubdocDictUpsert, path, text)
@@ -366,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_make_no_sense_fail_as_a_whole() {
+    fn invalid_requests_fail_as_a_whole() {
         let run = |specs: &[MutationSpec<'_>]| run(specs, &document("{}"), STAMP).unwrap_err();
         let add = spec(Opcode::SubdocDictAdd, "a", "1");
         assert_eq!(run(&[]), MutateError::Whole(Status::SubdocInvalidCombo));

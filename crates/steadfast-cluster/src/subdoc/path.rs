@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_refused() {
+    fn invalid_paths_are_rejected() {
         for text in [
             ".", "a.", ".a", "a..b", "a[", "a[]", "a[x]", "a[-2]", "a]", "`a", "``", "a[0]b",
         ] {

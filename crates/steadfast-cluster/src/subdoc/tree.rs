@@ -1,8 +1,8 @@
 //! One operation at one path of one JSON value.
 //!
-//! These functions know nothing of documents, xattrs or the wire. Each either does
-//! its work or leaves the value as it was; a request of several operations works on
-//! a copy, so a failure half-way loses nothing.
+//! These functions know nothing of documents, xattrs or the wire. A function that fails
+//! leaves the value unchanged. A request of several operations works on a copy, so that
+//! it can fail as a whole.
 
 use serde_json::{Map, Value};
 
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_tells_missing_from_mismatched() {
+    fn reads_distinguish_missing_from_mismatched_paths() {
         let doc = json!({"a": {"b": [1, 2, {"c": true}]}});
         assert_eq!(find(&doc, &path("a.b[-1].c")), Ok(&json!(true)));
         assert_eq!(find(&doc, &path("a.x")), Err(Status::SubdocPathNotFound));
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn dictionary_operations_keep_their_promises() {
+    fn dictionary_operations_follow_the_protocol() {
         let mut doc = json!({"a": 1});
         assert_eq!(
             dict_set(&mut doc, &path("a"), json!(2), false, false),
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn array_operations_keep_their_promises() {
+    fn array_operations_follow_the_protocol() {
         let mut doc = json!({"l": [2]});
         push(
             &mut doc,

@@ -1,8 +1,8 @@
 //! The cluster map as clients read it.
 //!
 //! Every change of the topology makes a new map with a greater revision, for every
-//! bucket and for the cluster as a whole. A node's own map differs from its
-//! neighbour's in one mark, `thisNode`, so a map is made once and written out per node.
+//! bucket and for the whole cluster. The maps of two nodes differ only in the mark
+//! `thisNode`, so a map is made once and encoded per node.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_map_names_servers_by_place_and_marks_the_node_that_tells_it() {
+    fn a_bucket_map_names_servers_by_index_and_marks_the_sending_node() {
         let members = members(2);
         let ids: Vec<NodeId> = members.iter().map(|member| member.id).collect();
         let bucket = Bucket::new(BucketSettings::new("b").vbuckets(4).replicas(2), &ids);

@@ -1,8 +1,8 @@
 //! Spreads vbuckets over nodes.
 //!
-//! A good map gives every node its share of active vbuckets and of replicas, and a
-//! good *change* of map moves few of them. The planner keeps what may stay, counts
-//! what each node lacks, and gives the rest to the nodes that have least.
+//! A good map gives every node its share of active vbuckets and replicas, and a good
+//! *change* of map moves few of them. The planner keeps the placements that can stay,
+//! counts how many each node lacks, and gives the rest to the nodes with the fewest.
 
 use super::NodeId;
 
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_leaves_hands_over_what_it_had() {
+    fn a_node_that_leaves_hands_over_its_vbuckets() {
         let before = spread(&[], 1024, 1, &nodes(4));
         let left = [NodeId::new(0), NodeId::new(2), NodeId::new(3)];
         let after = spread(&before, 1024, 1, &left);

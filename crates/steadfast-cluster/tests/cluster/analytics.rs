@@ -29,7 +29,7 @@ async fn literals_and_parameters_come_back() {
 }
 
 #[tokio::test]
-async fn mistakes_have_the_codes_of_the_real_service() {
+async fn errors_have_the_codes_of_the_real_service() {
     let cluster = cluster(1, 0).await;
     for (body, status, code) in [
         (json!({"statement": "SELEC 1"}), 400, 24000),

@@ -233,7 +233,7 @@ async fn a_rebalance_that_is_cancelled_leaves_every_vbucket_where_the_map_says()
 }
 
 #[tokio::test]
-async fn who_waits_for_a_rebalance_hears_that_it_was_cancelled() {
+async fn a_request_that_waits_for_a_rebalance_reports_its_cancellation() {
     let cluster = controlled().await;
     let slowly = r#"{"node":0,"vbuckets_per_step":1,"pause_ms":60000}"#;
     let waiting = call(&cluster, "POST", "/topology/rebalance-out", slowly);
@@ -253,7 +253,7 @@ async fn who_waits_for_a_rebalance_hears_that_it_was_cancelled() {
 }
 
 #[tokio::test]
-async fn a_port_for_control_that_is_taken_is_named() {
+async fn the_error_names_a_control_port_that_is_in_use() {
     let taken = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = taken.local_addr().unwrap();
     let error = TestCluster::builder().control(address.port()).start().await;
@@ -262,7 +262,7 @@ async fn a_port_for_control_that_is_taken_is_named() {
 }
 
 #[tokio::test]
-async fn names_that_no_client_could_use_are_refused() {
+async fn user_names_that_clients_cannot_send_are_rejected() {
     for (builder, problem) in [
         (TestCluster::builder().host(""), "host"),
         (TestCluster::builder().host("a b"), "host"),
@@ -276,7 +276,7 @@ async fn names_that_no_client_could_use_are_refused() {
 }
 
 #[tokio::test]
-async fn holds_the_clock_and_the_error_map_are_within_reach() {
+async fn holds_clock_and_error_map_can_be_controlled() {
     let cluster = controlled().await;
     let (status, hold) = call(
         &cluster,
@@ -318,7 +318,7 @@ async fn holds_the_clock_and_the_error_map_are_within_reach() {
 }
 
 #[tokio::test]
-async fn management_answers_what_bootstrap_needs_and_can_be_broken() {
+async fn management_serves_bootstrap_and_obeys_faults() {
     use steadfast_cluster::Service;
     use steadfast_cluster::fault::Fault;
     let cluster = controlled().await;

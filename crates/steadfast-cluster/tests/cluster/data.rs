@@ -69,7 +69,7 @@ async fn set_add_and_replace_check_the_stored_document() {
 }
 
 #[tokio::test]
-async fn a_value_that_is_too_large_is_refused_and_the_connection_lives() {
+async fn a_value_that_is_too_large_is_rejected_and_the_connection_stays_open() {
     let (_cluster, mut client) = one_node().await;
     let large = "x".repeat(20 * 1024 * 1024 + 1);
     assert_eq!(client.set("k", &large).await.status(), Status::TooBig);
@@ -95,7 +95,7 @@ async fn remove_leaves_a_tombstone_that_only_metadata_shows() {
 }
 
 #[tokio::test]
-async fn counters_start_count_stop_at_zero_and_refuse_text() {
+async fn counters_start_count_stop_at_zero_and_reject_text() {
     let (_cluster, mut client) = one_node().await;
     let value = |frame: &Frame| u64::from_be_bytes(frame.value().try_into().unwrap());
     let counter = |delta, initial, expiry| CounterExtras {

@@ -35,7 +35,7 @@ async fn delay_makes_a_request_wait_before_it_is_applied() {
 }
 
 #[tokio::test]
-async fn a_connection_that_agreed_to_no_reordering_keeps_its_order() {
+async fn a_connection_without_unordered_execution_keeps_its_order() {
     let cluster = cluster(1, 0).await;
     let ordered: Vec<Feature> = USUAL
         .iter()
@@ -97,7 +97,7 @@ async fn answer_refuses_with_status_and_body_and_applies_nothing() {
 }
 
 #[tokio::test]
-async fn hold_keeps_a_request_unapplied_until_the_rule_goes() {
+async fn hold_delays_a_request_until_the_rule_is_removed() {
     let (cluster, mut client) = one_node().await;
     let guard = cluster.fault(Fault::on(Opcode::Set).hold());
     send_set(&mut client, "k").await;
@@ -168,7 +168,7 @@ async fn cut_mid_response_sends_half_an_answer() {
 }
 
 #[tokio::test]
-async fn garble_damages_what_it_says() {
+async fn garble_damages_the_selected_part() {
     let (cluster, mut client) = one_node().await;
     client.set("k", "value").await;
     let garbled = async |client: &mut Client, garble: Garble| {
@@ -189,7 +189,7 @@ async fn garble_damages_what_it_says() {
 }
 
 #[tokio::test]
-async fn silent_makes_the_connection_a_black_hole_and_others_fine() {
+async fn silent_stops_all_answers_on_one_connection_only() {
     let (cluster, mut client) = one_node().await;
     let _fault = cluster.fault(Fault::on(Opcode::Set).times(1).silent());
     send_set(&mut client, "k").await;
@@ -259,7 +259,7 @@ async fn a_malformed_frame_closes_its_connection_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_slow_reader_stops_being_read_and_loses_nothing() {
+async fn the_server_stops_reading_from_a_slow_reader_and_loses_nothing() {
     let (_cluster, mut client) = one_node().await;
     client
         .set("k", &format!("\"{}\"", "x".repeat(1_000_000)))

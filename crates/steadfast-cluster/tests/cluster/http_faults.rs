@@ -75,7 +75,7 @@ async fn answer_refuses_and_applies_nothing() {
 }
 
 #[tokio::test]
-async fn hold_keeps_a_request_unapplied_until_the_rule_goes() {
+async fn hold_delays_a_request_until_the_rule_is_removed() {
     let cluster = cluster(1, 0).await;
     let guard = cluster.fault(on().hold());
     let mut stream = write().start(&cluster, Service::Query).await;
@@ -91,7 +91,7 @@ async fn hold_keeps_a_request_unapplied_until_the_rule_goes() {
 }
 
 #[tokio::test]
-async fn cuts_differ_in_what_was_applied_and_how_the_connection_ends() {
+async fn each_cut_applies_and_closes_as_documented() {
     let cluster = cluster(1, 0).await;
     let reset = cluster.fault(on().cut_before_reading());
     let mut stream = write().start(&cluster, Service::Query).await;
@@ -118,7 +118,7 @@ async fn cuts_differ_in_what_was_applied_and_how_the_connection_ends() {
 }
 
 #[tokio::test]
-async fn a_whole_body_that_is_cut_has_the_length_of_the_whole() {
+async fn a_cut_body_declares_its_full_length() {
     let cluster = cluster(1, 0).await;
     let _fault = cluster.fault(Fault::on_service(Service::Management).cut_mid_response());
     let call = Call::new("GET", "/pools/default/b/b");
@@ -203,7 +203,7 @@ async fn scripted_rows_stream_one_by_one() {
 }
 
 #[tokio::test]
-async fn requests_that_are_too_large_get_a_sentence() {
+async fn requests_that_are_too_large_get_an_error_message() {
     let cluster = cluster(1, 0).await;
     let address = &cluster.addresses(Service::Query)[0];
     let ask = async |head: String| {

@@ -62,7 +62,7 @@ async fn clients_find_the_cluster_its_services_and_its_maps() {
 }
 
 #[tokio::test]
-async fn strangers_are_asked_for_a_password() {
+async fn requests_without_credentials_get_a_401() {
     let cluster = cluster(1, 0).await;
     for user in [None, Some(("app", "wrong")), Some(("nobody", "secret"))] {
         let call = Call::new("GET", "/pools/default").by(user);
@@ -183,7 +183,7 @@ async fn a_flush_empties_the_bucket() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_bucket_is_said_for_each_parameter() {
+async fn each_invalid_bucket_parameter_is_reported() {
     let cluster = cluster(1, 0).await;
     for (body, parameter) in [
         ("ramQuotaMB=100", "name"),
@@ -206,7 +206,7 @@ async fn what_is_wrong_with_a_bucket_is_said_for_each_parameter() {
 }
 
 #[tokio::test]
-async fn scopes_and_collections_are_created_and_dropped_with_the_sentences_clients_look_for() {
+async fn scopes_and_collections_are_created_and_dropped_with_the_servers_messages() {
     let cluster = cluster(1, 0).await;
     let scopes = "/pools/default/buckets/b/scopes";
     let collections = "/pools/default/buckets/b/scopes/s/collections";
@@ -371,7 +371,7 @@ async fn users_are_created_log_in_and_are_dropped() {
 }
 
 #[tokio::test]
-async fn who_is_no_administrator_looks_and_does_not_touch() {
+async fn only_an_administrator_can_change_the_cluster() {
     let cluster = builder(1, 0)
         .user_with_rights("one", "p", Rights::buckets([BUCKET]))
         .user_with_rights("none", "p", Rights::buckets(["other"]))

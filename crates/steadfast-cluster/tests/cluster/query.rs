@@ -27,7 +27,7 @@ async fn with_documents() -> TestCluster {
 }
 
 #[tokio::test]
-async fn parameters_come_back_and_the_answer_has_all_its_parts() {
+async fn parameters_are_echoed_in_a_complete_response() {
     let cluster = cluster(1, 0).await;
     let answer = ask(
         &cluster,
@@ -63,7 +63,7 @@ async fn parameters_come_back_and_the_answer_has_all_its_parts() {
 }
 
 #[tokio::test]
-async fn forms_and_get_are_understood_too() {
+async fn forms_and_get_requests_are_accepted() {
     let cluster = cluster(1, 0).await;
     let form = Call::new("POST", "/query/service").form("statement=SELECT+RAW+%241&args=%5B7%5D");
     assert_eq!(
@@ -168,7 +168,7 @@ async fn writes_go_through_the_store_and_the_journal_sees_them() {
 }
 
 #[tokio::test]
-async fn readonly_refuses_what_writes_and_applies_nothing() {
+async fn readonly_rejects_statements_that_write() {
     let cluster = cluster(1, 0).await;
     let body = json!({"statement": "UPSERT INTO b VALUES ('k', 1)", "readonly": true});
     let refused = ask(&cluster, body).await;
@@ -180,7 +180,7 @@ async fn readonly_refuses_what_writes_and_applies_nothing() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_returned_is_not_written() {
+async fn a_statement_with_an_invalid_returning_clause_writes_nothing() {
     let cluster = cluster(1, 0).await;
     for returning in ["COUNT(*)", "$1", "$name"] {
         let statement = format!("UPSERT INTO b VALUES ('k', 1) RETURNING {returning}");
@@ -192,7 +192,7 @@ async fn what_cannot_be_returned_is_not_written() {
 }
 
 #[tokio::test]
-async fn mistakes_have_the_codes_of_the_real_service() {
+async fn errors_have_the_codes_of_the_real_service() {
     let cluster = cluster(1, 0).await;
     for (body, status, code) in [
         (json!({"statement": "SELEC 1"}), 400, 3000),
@@ -239,7 +239,7 @@ async fn mistakes_have_the_codes_of_the_real_service() {
 }
 
 #[tokio::test]
-async fn who_may_not_is_turned_away() {
+async fn users_without_the_right_are_rejected() {
     let cluster = crate::support::builder(1, 0)
         .user_with_rights("reader", "r", Rights::buckets([BUCKET]).read_only())
         .user_with_rights("other", "o", Rights::buckets(["other"]))
@@ -305,7 +305,7 @@ async fn a_plan_is_prepared_executed_lost_and_prepared_again() {
 }
 
 #[tokio::test]
-async fn preparing_can_execute_at_once_and_tell_the_name() {
+async fn auto_execute_prepares_and_executes_in_one_request() {
     let cluster = cluster(1, 0).await;
     let body = json!({"statement": "PREPARE SELECT RAW $1", "auto_execute": true, "args": ["x"]});
     let answer = ask(&cluster, body).await;
@@ -366,7 +366,7 @@ async fn the_errors_that_clients_retry_can_be_scripted() {
 }
 
 #[tokio::test]
-async fn a_script_on_a_statement_answers_for_its_plan() {
+async fn a_script_for_a_statement_answers_for_its_prepared_plan() {
     let cluster = cluster(1, 0).await;
     run(&cluster, "PREPARE p AS SELECT RAW 1 /* hotels */").await;
     let _script = cluster.script(
@@ -380,7 +380,7 @@ async fn a_script_on_a_statement_answers_for_its_plan() {
 }
 
 #[tokio::test]
-async fn rows_can_be_followed_by_an_error_or_by_nothing() {
+async fn rows_can_end_with_an_error_or_a_cut() {
     let cluster = cluster(1, 0).await;
     let rows = || (0..3).map(|at| json!({"at": at}));
     let error = json!({"code": 5000, "msg": "lost a node", "retry": true});

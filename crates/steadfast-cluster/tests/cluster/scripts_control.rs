@@ -96,7 +96,7 @@ async fn plans_are_counted_and_lost() {
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_gets_a_400_with_a_sentence() {
+async fn an_invalid_script_gets_a_400_with_a_sentence() {
     let cluster = builder(1, 0).control(0).start().await.unwrap();
     for (method, path, body) in [
         ("POST", "/scripts", json!({})),

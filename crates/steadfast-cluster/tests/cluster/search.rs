@@ -17,7 +17,7 @@ async fn find(cluster: &TestCluster, path: &str) -> HttpReply {
 }
 
 #[tokio::test]
-async fn any_index_finds_nothing_in_the_right_shape() {
+async fn a_search_of_any_index_finds_nothing() {
     let cluster = cluster(1, 0).await;
     for path in [QUERY, "/api/bucket/b/scope/s/index/idx/query"] {
         let answer = find(&cluster, path).await;
@@ -36,7 +36,7 @@ async fn any_index_finds_nothing_in_the_right_shape() {
 }
 
 #[tokio::test]
-async fn a_script_says_what_is_found_and_which_partition_failed() {
+async fn a_script_sets_the_hits_and_the_failed_partitions() {
     let cluster = cluster(1, 0).await;
     let hits = [
         json!({"id": "a", "score": 2.0}),
@@ -68,7 +68,7 @@ async fn a_script_says_what_is_found_and_which_partition_failed() {
 }
 
 #[tokio::test]
-async fn being_turned_away_can_be_scripted_with_a_time_to_come_back() {
+async fn a_rejection_with_retry_after_can_be_scripted() {
     let cluster = cluster(1, 0).await;
     for status in [429, 430] {
         let body = json!({"error": "too many requests", "status": "fail"}).to_string();
@@ -86,7 +86,7 @@ async fn being_turned_away_can_be_scripted_with_a_time_to_come_back() {
 }
 
 #[tokio::test]
-async fn mistakes_are_told_in_the_services_own_shape() {
+async fn errors_have_the_format_of_the_service() {
     let cluster = cluster(1, 0).await;
     for body in ["{", "[]", "1"] {
         let refused = Call::new("POST", QUERY)

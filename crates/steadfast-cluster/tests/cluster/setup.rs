@@ -27,7 +27,7 @@ async fn with_features(cluster: &TestCluster, more: &[Feature]) -> Client {
 }
 
 #[tokio::test]
-async fn hello_grants_what_is_offered_and_can_be_kept_from_it() {
+async fn hello_grants_offered_features_unless_they_are_withheld() {
     let cluster = cluster(1, 0).await;
     let mut client = Client::connect(&cluster, NODE).await;
     let asked = [
@@ -65,7 +65,7 @@ async fn the_error_map_comes_in_the_version_asked_for() {
 }
 
 #[tokio::test]
-async fn credentials_are_right_or_refused() {
+async fn authentication_accepts_only_the_right_credentials() {
     let cluster = cluster(1, 0).await;
     let mut client = Client::connect(&cluster, NODE).await;
     let mechanisms = client
@@ -109,7 +109,7 @@ async fn credentials_are_right_or_refused() {
 }
 
 #[tokio::test]
-async fn buckets_are_opened_by_those_who_may_where_they_are_ready() {
+async fn selecting_a_bucket_needs_the_right_and_a_node_that_has_it() {
     let cluster = builder(2, 1)
         .farewell(Duration::from_secs(60))
         .start()
@@ -151,7 +151,7 @@ async fn buckets_are_opened_by_those_who_may_where_they_are_ready() {
 }
 
 #[tokio::test]
-async fn the_map_is_given_once_per_version_to_those_who_say_what_they_have() {
+async fn a_client_that_sends_its_version_gets_only_newer_maps() {
     let cluster = cluster(3, 1).await;
     let mut client = with_features(&cluster, &[Feature::GetClusterConfigWithKnownVersion]).await;
     let answer = client.call(get_config()).await;
@@ -192,7 +192,7 @@ async fn a_connection_without_a_bucket_gets_the_map_of_the_cluster() {
 }
 
 #[tokio::test]
-async fn maps_are_compressed_for_those_who_take_everything_so() {
+async fn maps_are_compressed_for_clients_with_snappy_everywhere() {
     let cluster = cluster(1, 0).await;
     let mut client = with_features(&cluster, &[Feature::Snappy, Feature::SnappyEverywhere]).await;
     let answer = client.call(get_config()).await;
@@ -201,7 +201,7 @@ async fn maps_are_compressed_for_those_who_take_everything_so() {
 }
 
 #[tokio::test]
-async fn not_my_vbucket_brings_the_map_once_to_those_who_dedupe() {
+async fn not_my_vbucket_sends_each_map_once_to_clients_that_deduplicate() {
     let cluster = cluster(2, 1).await;
     let (_, other) = active_and_other(&cluster, "k");
     let mut plain = Client::ready(&cluster, other, USUAL).await;
@@ -270,7 +270,7 @@ async fn dropping_the_bucket_closes_its_connections() {
 }
 
 #[tokio::test]
-async fn answers_carry_the_servers_time_where_agreed() {
+async fn responses_carry_the_server_duration_with_tracing() {
     let cluster = cluster(1, 0).await;
     let mut client = with_features(&cluster, &[Feature::Tracing]).await;
     let answer = client.get("k").await;
@@ -280,7 +280,7 @@ async fn answers_carry_the_servers_time_where_agreed() {
 }
 
 #[tokio::test]
-async fn bootstrap_can_be_broken_like_anything_else() {
+async fn faults_apply_to_bootstrap_commands() {
     let cluster = cluster(1, 0).await;
     let _fault = cluster.fault(Fault::on(Opcode::SelectBucket).answer(Status::KeyNotFound));
     let mut client = Client::connect(&cluster, NODE).await;
@@ -318,7 +318,7 @@ async fn stat_noop_version_and_quit_answer() {
 
 /// Clients send what follows their last step of authentication along with it.
 #[tokio::test]
-async fn a_slow_step_of_the_setup_is_not_overtaken_by_what_follows_it() {
+async fn later_commands_do_not_overtake_a_slow_authentication() {
     let cluster = cluster(1, 0).await;
     let _slow = cluster.fault(Fault::on(Opcode::SaslAuth).delay(Duration::from_millis(20)));
     let mut client = Client::connect(&cluster, NODE).await;

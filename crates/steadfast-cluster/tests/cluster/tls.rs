@@ -35,7 +35,7 @@ async fn connect(cluster: &TestCluster, ca_pem: &str) -> std::io::Result<TlsStre
 }
 
 #[tokio::test]
-async fn a_client_that_trusts_the_authority_gets_in() {
+async fn a_client_that_trusts_the_authority_can_connect() {
     let cluster = builder(1, 0).tls(true).start().await.unwrap();
     let mut stream = connect(&cluster, cluster.ca_pem().unwrap()).await.unwrap();
     let mut request = BytesMut::new();
@@ -51,7 +51,7 @@ async fn a_client_that_trusts_the_authority_gets_in() {
 }
 
 #[tokio::test]
-async fn a_client_that_trusts_another_authority_does_not() {
+async fn a_client_that_trusts_another_authority_cannot_connect() {
     let cluster = builder(1, 0).tls(true).start().await.unwrap();
     let other = builder(1, 0).tls(true).start().await.unwrap();
     let error = connect(&cluster, other.ca_pem().unwrap())
@@ -70,7 +70,7 @@ async fn half_open(cluster: &TestCluster, bytes: &[u8]) -> TcpStream {
 }
 
 #[tokio::test]
-async fn handshakes_that_never_end_keep_nobody_else_out() {
+async fn unfinished_handshakes_do_not_block_other_clients() {
     let cluster = builder(1, 0).tls(true).start().await.unwrap();
     let mut half = Vec::new();
     for number in 0..200 {
@@ -91,7 +91,7 @@ async fn handshakes_that_never_end_keep_nobody_else_out() {
 
 /// Time is virtual and passes when nobody has anything to do but wait.
 #[tokio::test(start_paused = true)]
-async fn a_handshake_that_never_ends_is_ended_by_the_node() {
+async fn the_node_closes_an_unfinished_handshake() {
     let cluster = builder(1, 0).tls(true).start().await.unwrap();
     let began = tokio::time::Instant::now();
     let mut silent = half_open(&cluster, &[]).await;

@@ -90,7 +90,7 @@ fn keep_writing(cluster: &TestCluster) -> (Arc<AtomicBool>, JoinHandle<Acknowled
 }
 
 #[tokio::test]
-async fn a_rebalance_shows_where_it_goes_moves_step_by_step_and_loses_no_acknowledged_write() {
+async fn a_rebalance_publishes_its_plan_and_loses_no_acknowledged_write() {
     let cluster = cluster(2, 1).await;
     let (stop, writing) = keep_writing(&cluster);
     let mut client = Client::ready(&cluster, NodeId::new(0), USUAL).await;
@@ -140,7 +140,7 @@ fn cluster_active(cluster: &TestCluster, id: u16) -> NodeId {
 }
 
 #[tokio::test]
-async fn a_node_that_left_says_not_mine_for_a_while_and_is_gone() {
+async fn a_leaving_node_answers_not_my_vbucket_before_it_stops() {
     let cluster = builder(2, 1)
         .farewell(Duration::from_secs(3))
         .start()
@@ -170,7 +170,7 @@ async fn a_node_that_left_says_not_mine_for_a_while_and_is_gone() {
 }
 
 #[tokio::test]
-async fn a_rebalance_that_is_dropped_stops_where_it_is() {
+async fn dropping_a_rebalance_stops_it() {
     let cluster = cluster(1, 0).await;
     let (node, mut rebalance) = cluster.begin_rebalance_in().await.unwrap();
     rebalance.step(3);
@@ -216,7 +216,7 @@ async fn a_failover_promotes_replicas_with_every_acknowledged_write() {
 }
 
 #[tokio::test]
-async fn a_failover_loses_what_never_reached_a_replica() {
+async fn a_failover_loses_writes_that_no_replica_has() {
     let cluster = cluster(2, 1).await;
     let (active, replica) = active_and_other(&cluster, "k");
     let mut client = Client::for_key(&cluster, "k").await;
@@ -229,7 +229,7 @@ async fn a_failover_loses_what_never_reached_a_replica() {
 }
 
 #[tokio::test]
-async fn without_replicas_a_failover_leaves_nobody_and_a_rebalance_begins_anew() {
+async fn without_replicas_a_failover_loses_the_vbuckets_until_a_rebalance() {
     let cluster = cluster(2, 0).await;
     let mut client = Client::for_key(&cluster, "k").await;
     client.set("k", "1").await;
@@ -244,7 +244,7 @@ async fn without_replicas_a_failover_leaves_nobody_and_a_rebalance_begins_anew()
 }
 
 #[tokio::test]
-async fn a_crash_cuts_everybody_off_and_a_restart_has_the_data() {
+async fn a_crash_closes_connections_and_a_restart_keeps_the_data() {
     let cluster = cluster(2, 1).await;
     let (active, other) = active_and_other(&cluster, "k");
     let mut client = Client::for_key(&cluster, "k").await;
@@ -274,7 +274,7 @@ async fn a_crash_cuts_everybody_off_and_a_restart_has_the_data() {
 }
 
 #[tokio::test]
-async fn the_ports_of_a_node_that_is_down_are_refused_to_clients_and_kept_for_it() {
+async fn the_ports_of_a_node_that_is_down_refuse_connections_and_stay_reserved() {
     let cluster = cluster(3, 1).await;
     let addresses = cluster.addresses(Service::KeyValue);
     let [first, second, _] = cluster.nodes()[..] else {
@@ -328,7 +328,7 @@ fn refused<T: std::fmt::Debug>(result: Result<T, ClusterError>) -> String {
 }
 
 #[tokio::test]
-async fn what_comes_at_the_wrong_time_is_refused_with_a_sentence_and_changes_nothing() {
+async fn topology_changes_at_the_wrong_time_are_rejected_and_change_nothing() {
     let cluster = cluster(3, 1).await;
     let [first, second, third] = cluster.nodes()[..] else {
         panic!("there are three nodes")
@@ -385,7 +385,7 @@ async fn what_comes_at_the_wrong_time_is_refused_with_a_sentence_and_changes_not
 }
 
 #[tokio::test]
-async fn buckets_come_and_go_and_bad_ones_are_refused() {
+async fn buckets_are_created_and_dropped_and_invalid_ones_rejected() {
     let cluster = cluster(1, 0).await;
     cluster
         .create_bucket(BucketSettings::new("second").vbuckets(16))
@@ -406,7 +406,7 @@ async fn buckets_come_and_go_and_bad_ones_are_refused() {
 }
 
 #[tokio::test]
-async fn a_cluster_that_is_dropped_closes_its_ports() {
+async fn dropping_a_cluster_closes_its_ports() {
     let cluster = cluster(1, 0).await;
     let mut client = Client::for_key(&cluster, "k").await;
     drop(cluster);

@@ -32,7 +32,7 @@ async fn design_documents_are_put_shown_and_removed() {
 }
 
 #[tokio::test]
-async fn a_view_is_missing_unnamed_or_empty_by_itself() {
+async fn an_unscripted_view_is_missing_or_empty() {
     let cluster = cluster(1, 0).await;
     let unknown = ask(&cluster, "GET", VIEW, "").await;
     assert_eq!(unknown.status, 404);
@@ -52,7 +52,7 @@ async fn a_view_is_missing_unnamed_or_empty_by_itself() {
 }
 
 #[tokio::test]
-async fn a_script_says_what_a_view_has() {
+async fn a_script_sets_the_rows_of_a_view() {
     let cluster = cluster(1, 0).await;
     let rows = [json!({"id": "k", "key": "a", "value": null})];
     let script = Script::on(Service::Views)
@@ -75,7 +75,7 @@ async fn a_script_says_what_a_view_has() {
 }
 
 #[tokio::test]
-async fn every_answer_that_clients_tell_apart_can_be_scripted() {
+async fn every_error_that_clients_distinguish_can_be_scripted() {
     let cluster = cluster(1, 0).await;
     let plain = r#"{"error":"x","reason":"y"}"#;
     let statuses = [
@@ -101,7 +101,7 @@ async fn every_answer_that_clients_tell_apart_can_be_scripted() {
 }
 
 #[tokio::test]
-async fn mistakes_are_told_in_the_services_own_shape() {
+async fn errors_have_the_format_of_the_service() {
     let cluster = builder(1, 0)
         .user_with_rights("other", "o", Rights::buckets(["other"]))
         .start()

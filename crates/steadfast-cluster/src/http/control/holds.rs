@@ -1,4 +1,4 @@
-//! Holds, by number: another process has no guard to drop.
+//! Holds, by id: another process has no guard to drop.
 
 use std::collections::BTreeMap;
 

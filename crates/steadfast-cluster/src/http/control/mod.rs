@@ -1,9 +1,9 @@
 //! The control endpoint, for tests in any language.
 //!
-//! Small, HTTP and JSON, on a port of its own, so that it answers while everything
-//! else is down. It offers what the in-process handle offers. An invalid request gets
-//! a 400 with a sentence. It needs no credentials: it is for tests, and binds the
-//! address of the cluster, which is loopback by default.
+//! The endpoint speaks HTTP and JSON on a port of its own, so that it answers while
+//! everything else is down. It offers the same operations as [`TestCluster`]. An
+//! invalid request gets a 400 with a sentence. It needs no credentials: it is for
+//! tests, and binds the address of the cluster, which is loopback by default.
 
 mod contents;
 mod faults;

@@ -22,12 +22,11 @@ impl Wanted {
     fn node(&self) -> Result<NodeId, ControlError> {
         let number = self
             .node
-            .ok_or_else(|| ControlError::Invalid("which node?".into()))?;
+            .ok_or_else(|| ControlError::Invalid("the field \"node\" is missing".into()))?;
         node_id(number)
     }
 
-    /// ControlError before anything begins: a step that moves nothing, or a rest that would outlast
-    /// everybody's patience, is a slip of the pen.
+    /// Rejects a step that moves nothing and a pause that is too long, before anything begins.
     fn pace(&self) -> Result<Pace, ControlError> {
         let usual = Pace::default();
         let step = self.vbuckets_per_step.unwrap_or(usual.vbuckets_per_step);
@@ -47,7 +46,7 @@ impl Wanted {
         })
     }
 
-    /// Goes through with a rebalance, before answering or after, and says which one it is.
+    /// Runs a rebalance and returns its id, at once or when it has ended.
     async fn run(&self, rebalance: Rebalance, pace: Pace) -> Result<u64, ControlError> {
         let id = rebalance.id();
         let running = tokio::spawn(rebalance.run(pace));

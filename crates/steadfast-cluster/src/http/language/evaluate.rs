@@ -1,8 +1,8 @@
 //! Evaluates expressions.
 //!
-//! `None` is MISSING, the value of a field that is not there; it is not null, and it
-//! disappears from objects. Comparisons with null or missing are neither true nor
-//! false, which keeps a row out as well as false does.
+//! `None` is MISSING, the value of a field that does not exist. It is not null, and
+//! objects leave it out. A comparison with null or missing is neither true nor false,
+//! so WHERE drops the row.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_are_looked_into() {
+    fn fields_and_elements_of_documents_are_read() {
         let row = Row {
             key: "k".into(),
             cas: 7,
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_value_says_why() {
+    fn expressions_without_a_value_report_the_reason() {
         for (text, part) in [
             ("SELECT $3", "positional parameter $3"),
             ("SELECT $0", "positional parameter $0"),

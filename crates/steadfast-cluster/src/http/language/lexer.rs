@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_is_told_from_the_others() {
+    fn every_kind_of_lexeme_is_recognised() {
         use LexemeKind::*;
         let word = |text: &str| Word(text.to_owned());
         assert_eq!(
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_finished_or_not_known_is_an_error() {
+    fn unfinished_and_unknown_lexemes_are_errors() {
         for text in [
             "'a", "`a", "/* a", "1.2.3", "$", "#", "'\\u12'", "\"\\", "1e",
         ] {

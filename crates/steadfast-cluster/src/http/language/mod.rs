@@ -1,13 +1,15 @@
 //! The small part of SQL++ that the cluster answers by itself.
 //!
-//! It is there so that a client's plumbing can be tested without scripting every
-//! answer: literals and parameters come back as they were sent, documents are read and
-//! written by key, and what is not understood is refused as a real service would, with
-//! a syntax error. Without keys a keyspace is read whole, as if it had a primary index.
-//! No joins, no grouping, no order but that of the keys, no updates in session, and no
+//! It lets tests of a client run without a script for every response. Literals and
+//! parameters are echoed, and documents are read and written by key. Without keys, a
+//! keyspace is read as a whole, as if it had a primary index. Anything else is rejected
+//! with a syntax error, as by a real service.
+//!
+//! There are no joins, no grouping, no order but that of the keys, no UPDATE, and no
 //! functions but `META` and `COUNT(*)`.
 //!
-//! [`parse`] turns a statement into a [`Statement`]; [`EvalScope`] evaluates its expressions.
+//! [`parse`] turns a statement into a [`Statement`]; [`EvalScope`] evaluates its
+//! expressions.
 
 mod evaluate;
 mod expression;

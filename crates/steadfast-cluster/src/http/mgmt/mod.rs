@@ -1,8 +1,7 @@
 //! The management service.
 //!
-//! The part of the REST interface that SDKs use. Their managers tell errors apart by
-//! the status and by sentences in the body, so the sentences here are those of a real
-//! server, word for word where a client is known to look for them.
+//! The part of the REST interface that SDKs use. SDKs distinguish errors by the status
+//! and by messages in the body, so the messages here are those of a real server.
 
 mod buckets;
 mod collections;

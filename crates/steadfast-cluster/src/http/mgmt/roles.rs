@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_role_is_named() {
+    fn the_error_names_an_unknown_role() {
         for text in [
             "king",
             "admin[b]",

@@ -1,8 +1,8 @@
 //! Executes statements.
 //!
-//! Reading is lazy: a row is made when there is room to write it. Writing is done
-//! before the first byte of the answer, so that a fault which cuts the connection after
-//! applying finds everything applied.
+//! Reads are lazy: a row is made when there is room to write it. Writes are complete
+//! before the first byte of the response, so that a fault that cuts the connection
+//! after applying finds everything applied.
 
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! The query service.
 //!
-//! Statements of the small language are executed, which is in the `language` folder;
-//! everything else is for scripts. A request names a statement or a plan that was
-//! prepared before; [`PlanLoss`] makes plans disappear, as they do when a node restarts.
+//! The service executes statements of the small language in the `language` folder;
+//! scripts answer everything else. A request contains a statement or the name of a
+//! prepared plan. [`PlanLoss`] makes plans disappear, as they do when a node restarts.
 
 pub(super) mod error;
 mod execute;

@@ -1,9 +1,9 @@
 //! Prepared statements, and their loss on demand.
 //!
 //! A client prepares a statement once and then sends its name. When a node restarts or
-//! its cache is full, the name means nothing any more, and the client has to notice, to
-//! prepare again and to try again. That is rare on a real cluster and happens on demand
-//! here: see [`PreparedPlans::lose`].
+//! its cache is full, the node no longer knows the name. The client must then prepare
+//! the statement again and retry. On a real cluster this is rare; here a test requests
+//! it: see [`PreparedPlans::lose`].
 
 use std::collections::{HashMap, VecDeque};
 
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_plans_are_kept() {
+    fn the_number_of_plans_is_bounded() {
         let plans = PreparedPlans::default();
         let (first, _) = plans.prepare(None, "SELECT 0");
         for at in 1..=MAX_PLANS {

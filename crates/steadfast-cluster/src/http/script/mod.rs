@@ -1,9 +1,10 @@
 //! Canned responses of the HTTP services.
 //!
-//! Query, analytics, search and views of a real cluster know far more than is built in
-//! here, and fail in ways that depend on indexes, partitions and load. A test that
-//! needs such a response writes it word for word, with a condition for the requests that
-//! get it. The oldest script that matches answers, until its count is used up. Without a
+//! A real cluster's query, analytics, search and views can do far more than this crate,
+//! and fail in ways that depend on indexes, partitions and load. A test that needs such
+//! a response writes it word for word, with a condition for the requests that get it.
+//!
+//! The oldest script that matches answers, until its count is used up. Without a
 //! matching script the service answers by itself.
 //!
 //! ```

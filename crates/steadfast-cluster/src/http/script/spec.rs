@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_answer_can_be_spelled() {
+    fn every_kind_of_answer_has_a_json_form() {
         for (json, wanted) in [
             (r#"{"service":"query"}"#, "any query request: answer 200"),
             (

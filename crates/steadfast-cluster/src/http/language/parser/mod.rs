@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_spoken_here_is_a_syntax_error() {
+    fn unsupported_statements_are_syntax_errors() {
         for text in [
             "",
             "SELEC 1",
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn no_soup_of_pieces_makes_it_panic() {
+    fn random_lexemes_never_panic() {
         use rand::rngs::SmallRng;
         use rand::seq::IndexedRandom;
         use rand::{Rng, SeedableRng};
