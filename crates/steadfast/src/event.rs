@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::failure::{Failure, Stage};
 use crate::reason::Reason;
+use crate::report::{AttemptRecord, Outcome};
 use crate::request::Request;
 use crate::strategy::Refusal;
 
@@ -13,108 +14,77 @@ use crate::strategy::Refusal;
 #[derive(Clone, Copy, Debug)]
 pub struct RetryEvent<'a> {
     pub(crate) request: Request<'a>,
-    pub(crate) failure: &'a Failure,
-    pub(crate) decided: Decided<'a>,
-}
-
-/// What was decided.
-#[derive(Clone, Copy, Debug)]
-pub enum Decided<'a> {
-    /// Another attempt, after this delay.
-    Retry {
-        /// The delay, after any capping.
-        delay: Duration,
-        /// Whether the deadline cut the delay short, so that no attempt follows it.
-        capped: bool,
-    },
-    /// No other attempt.
-    Refused(&'a Refusal),
+    pub(crate) record: &'a AttemptRecord,
+    pub(crate) refusal: Option<&'a Refusal>,
 }
 
 impl<'a> RetryEvent<'a> {
-    /// The request's number.
+    /// Returns the request's number.
     pub fn request_id(&self) -> u64 {
         self.request.id().unwrap_or(0)
     }
 
-    /// The request.
+    /// Returns the request.
     pub const fn request(&self) -> Request<'a> {
         self.request
     }
 
-    /// The operation's name.
+    /// Returns the operation's name.
     pub const fn operation(&self) -> &'static str {
         self.request.operation()
     }
 
-    /// The attempt that failed, the first being 1.
+    /// Returns the number of the attempt that failed; the first is 1.
     pub const fn attempt(&self) -> u32 {
         self.request.attempts()
     }
 
-    /// What is known of the failure.
+    /// Returns the failure.
     pub const fn failure(&self) -> &'a Failure {
-        self.failure
+        &self.record.failure
     }
 
-    /// Why the attempt failed.
+    /// Returns the reason of the failure.
     pub const fn reason(&self) -> &'static Reason {
-        self.failure.reason
+        self.record.failure.reason
     }
 
-    /// How far the attempt got.
+    /// Returns how far the attempt got.
     pub const fn stage(&self) -> Stage {
-        self.failure.stage
+        self.record.failure.stage
     }
 
-    /// What was decided.
-    pub const fn decided(&self) -> Decided<'a> {
-        self.decided
+    /// Returns the decision: a retry, or a refusal and its cause.
+    pub const fn outcome(&self) -> Outcome {
+        self.record.outcome
     }
 
-    /// The delay, if there is to be a retry.
+    /// Returns the delay before the retry, `None` if the retry was refused.
     pub const fn delay(&self) -> Option<Duration> {
-        match self.decided {
-            Decided::Retry { delay, .. } => Some(delay),
-            Decided::Refused(_) => None,
+        match self.outcome() {
+            Outcome::Retry { delay, .. } => Some(delay),
+            Outcome::Refused(_) | Outcome::Undecided => None,
         }
     }
 
-    /// The refusal, if there is to be none.
+    /// Returns the refusal, `None` if there is a retry.
     pub const fn refusal(&self) -> Option<&'a Refusal> {
-        match self.decided {
-            Decided::Retry { .. } => None,
-            Decided::Refused(refusal) => Some(refusal),
-        }
+        self.refusal
     }
 
     #[cfg(feature = "tracing")]
     pub(crate) fn trace(&self) {
         let (request, operation, attempt) = (self.request_id(), self.operation(), self.attempt());
         let (reason, stage) = (self.reason().name(), self.stage().name());
-        match self.decided {
-            Decided::Retry { delay, capped } => tracing::debug!(
-                request,
-                operation,
-                attempt,
-                reason,
-                stage,
-                ?delay,
-                capped,
-                "retry"
-            ),
-            Decided::Refused(refusal) => {
-                let cause = refusal.cause().name();
-                tracing::debug!(
-                    request,
-                    operation,
-                    attempt,
-                    reason,
-                    stage,
-                    cause,
-                    "not retried"
-                );
-            }
+        macro_rules! emit {
+            ($($field:tt)*) => {
+                tracing::debug!(request, operation, attempt, reason, stage, $($field)*)
+            };
+        }
+        match self.outcome() {
+            Outcome::Retry { delay, capped } => emit!(?delay, capped, "retry"),
+            Outcome::Refused(cause) => emit!(cause = cause.name(), "not retried"),
+            Outcome::Undecided => {}
         }
     }
 }
@@ -127,16 +97,13 @@ impl fmt::Display for RetryEvent<'_> {
             "{operation} (request {id}) attempt {attempt} failed: {} ",
             self.reason()
         )?;
-        match self.decided {
-            Decided::Retry {
-                delay,
-                capped: false,
-            } => write!(f, "retry in {delay:?}"),
-            Decided::Retry {
-                delay,
-                capped: true,
-            } => write!(f, "times out in {delay:?}"),
-            Decided::Refused(refusal) => write!(f, "not retried: {refusal}"),
+        match (self.outcome(), self.refusal) {
+            (Outcome::Retry { delay, capped }, _) => {
+                let next = if capped { "times out" } else { "retry" };
+                write!(f, "{next} in {delay:?}")
+            }
+            (_, Some(refusal)) => write!(f, "not retried: {refusal}"),
+            (outcome, None) => write!(f, "{outcome:?}"),
         }
     }
 }

@@ -4,7 +4,6 @@ use std::sync::OnceLock;
 
 use metrics::{Histogram, Label, counter, histogram};
 use steadfast::RetryEvent;
-use steadfast::event::Decided;
 
 use super::Finished;
 use crate::kv::operation::KvOperation;
@@ -81,15 +80,15 @@ fn labels(service: &'static str, operation: &'static str, place: [&str; 3]) -> V
 pub(crate) fn count_decision(event: &RetryEvent<'_>) {
     let (service, operation) = (event.request().service(), event.operation());
     let stage = event.failure().stage.name();
-    match event.decided() {
-        Decided::Retry { .. } => counter!(
+    match event.refusal() {
+        None => counter!(
             RETRIES,
             "couchbase.service" => service,
             "db.operation.name" => operation,
             "reason" => event.reason().name(),
             "stage" => stage
         ),
-        Decided::Refused(refusal) => counter!(
+        Some(refusal) => counter!(
             REFUSALS,
             "couchbase.service" => service,
             "db.operation.name" => operation,

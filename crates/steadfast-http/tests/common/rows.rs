@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use steadfast::budget::{Costs, Refund};
-use steadfast::event::Decided;
 use steadfast::strategy::Cause;
 use steadfast::{Backoff, Budget, RetryEvent, Standard};
 
@@ -70,9 +69,9 @@ async fn a_hint_of_thirty_seconds_is_waited_for<C: UnderStrategy>() {
     let delays = Arc::new(Mutex::new(Vec::new()));
     let observer = {
         let delays = Arc::clone(&delays);
-        move |event: &RetryEvent<'_>| match event.decided() {
-            Decided::Retry { delay, .. } => delays.lock().unwrap().push(delay),
-            Decided::Refused(refusal) => panic!("{refusal}"),
+        move |event: &RetryEvent<'_>| match event.delay() {
+            Some(delay) => delays.lock().unwrap().push(delay),
+            None => panic!("{event}"),
         }
     };
     let client = C::under(Standard::guidance(), &server, observer);
@@ -113,10 +112,11 @@ async fn check<C: UnderStrategy>(row: &'static str) {
         let (budget, log) = (budget.clone(), Arc::clone(&log));
         move |event: &RetryEvent<'_>| {
             let mut log = log.lock().unwrap();
-            match event.decided() {
-                Decided::Retry { delay, .. } => log.retries.push((level(&budget), delay)),
-                Decided::Refused(refusal) => log.refusal = Some((refusal.cause(), refusal.delay())),
-            }
+            log.retries
+                .extend(event.delay().map(|delay| (level(&budget), delay)));
+            log.refusal = event
+                .refusal()
+                .map(|refusal| (refusal.cause(), refusal.delay()));
         }
     };
     let began = Instant::now();

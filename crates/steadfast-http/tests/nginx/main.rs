@@ -26,7 +26,6 @@ use common::{Client, TestOutcome, get, post};
 use http::Request;
 use http_body_util::{BodyExt, Full};
 use nginx::Nginx;
-use steadfast::event::Decided;
 use steadfast::reason::THROTTLED;
 use steadfast::strategy::Cause;
 use steadfast::{Backoff, Budget, Failure, Standard};
@@ -148,9 +147,9 @@ impl DecisionCounts {
         let retry = retry.observe({
             let told = Arc::clone(&told);
             move |event| {
-                let count = match event.decided() {
-                    Decided::Retry { .. } => &told.retries,
-                    Decided::Refused(_) => &told.refusals,
+                let count = match event.refusal() {
+                    None => &told.retries,
+                    Some(_) => &told.refusals,
                 };
                 count.fetch_add(1, Ordering::Relaxed);
             }

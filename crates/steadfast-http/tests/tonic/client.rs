@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use http::Request;
 use http::uri::PathAndQuery;
-use steadfast::event::Decided;
 use steadfast::strategy::Cause;
 use steadfast::{Backoff, RetryEvent, Stage, Standard, retry};
 use steadfast_http::grpc::StatusClassifier;
@@ -155,14 +154,10 @@ impl Events {
     fn observer(&self) -> impl Fn(&RetryEvent<'_>) + Send + Sync + 'static {
         let events = Arc::clone(&self.0);
         move |event| {
-            let (waits, refused) = match event.decided() {
-                Decided::Retry { delay, .. } => (Some(delay), None),
-                Decided::Refused(refusal) => (None, Some(refusal.cause())),
-            };
             events.lock().unwrap().push(Event {
                 stage: event.failure().stage,
-                waits,
-                refused,
+                waits: event.delay(),
+                refused: event.refusal().map(|refusal| refusal.cause()),
                 note: event.failure().note().map(str::to_owned),
             });
         }

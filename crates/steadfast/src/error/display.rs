@@ -4,7 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use super::Error;
-use crate::failure::{Failure, Stage};
+use crate::failure::Stage;
+use crate::reason::Reason;
 use crate::report::{AttemptRecord, Outcome, Report};
 
 impl<E: fmt::Display> fmt::Display for Error<E> {
@@ -42,9 +43,9 @@ fn headline(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
     }
 }
 
-/// An error answer does not prove by itself that nothing was done; only what
-/// was never sent, and reasons that say so, do. Attempts before the last one
-/// were retried, so they prove it.
+/// An error answer alone does not prove that nothing was applied. A request that was
+/// never sent does, and so does a reason that says so. Earlier attempts were retried,
+/// so their failures proved it.
 fn surely_not_applied(report: &Report) -> bool {
     report
         .history()
@@ -56,25 +57,23 @@ fn surely_not_applied(report: &Report) -> bool {
         })
 }
 
+fn counted(f: &mut fmt::Formatter<'_>, reason: &Reason, times: u32) -> fmt::Result {
+    match times {
+        1 => write!(f, "{reason}"),
+        _ => write!(f, "{reason} ×{times}"),
+    }
+}
+
 fn summary(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
     let attempts = report.attempts();
-    write!(
-        f,
-        ": {attempts} attempt{}",
-        if attempts == 1 { "" } else { "s" }
-    )?;
+    let plural = if attempts == 1 { "" } else { "s" };
+    write!(f, ": {attempts} attempt{plural}")?;
     for (reason, times) in report.all_reasons().counted() {
-        match times {
-            1 => write!(f, ", {reason}")?,
-            _ => write!(f, ", {reason} ×{times}")?,
-        }
+        f.write_str(", ")?;
+        counted(f, reason, times)?;
     }
-    if let Some(peer) = report
-        .history()
-        .records()
-        .rev()
-        .find_map(|record| record.failure.peer())
-    {
+    let mut newest_first = report.history().records().rev();
+    if let Some(peer) = newest_first.find_map(|record| record.failure.peer()) {
         write!(f, "; last node {peer}")?;
     }
     if let Some(refusal) = report.refusal() {
@@ -93,12 +92,7 @@ fn history(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
     let history = report.history();
     for (place, record) in history.records().enumerate() {
         if place == history.before_the_gap() {
-            write!(
-                f,
-                "
-  …     {} more",
-                history.omitted()
-            )?;
+            write!(f, "\n  …     {} more", history.omitted())?;
         }
         line(f, record)?;
     }
@@ -106,61 +100,34 @@ fn history(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
 }
 
 fn line(f: &mut fmt::Formatter<'_>, record: &AttemptRecord) -> fmt::Result {
-    let AttemptRecord {
-        attempt,
-        times,
-        since,
-        at,
-        failure,
-        outcome,
-    } = record;
-    let Failure {
-        stage,
-        reason,
-        hint,
-        ..
-    } = failure;
-    let (peer, note) = (failure.peer(), failure.note());
-    match times {
-        1 => write!(f, "\n  #{attempt:<3} {:>8}  ", Time(*at).to_string())?,
-        _ => {
-            let first = attempt - (times - 1);
-            write!(f, "\n  #{first} to #{attempt}  ")?;
-            write!(f, "{} to {}  ", Time(*since), Time(*at))?;
-        }
+    let (attempt, times, failure) = (record.attempt, record.times, &record.failure);
+    let at = Time(record.at);
+    if times == 1 {
+        write!(f, "\n  #{attempt:<3} {:>8}  ", at.to_string())?;
+    } else {
+        let (first, since) = (attempt - (times - 1), Time(record.since));
+        write!(f, "\n  #{first} to #{attempt}  {since} to {at}  ")?;
     }
-    if let Some(peer) = peer {
+    if let Some(peer) = failure.peer() {
         write!(f, "{peer}  ")?;
     }
-    match note {
+    match failure.note() {
         Some(note) => write!(f, "{note}  ")?,
-        None => write!(f, "{stage}  ")?,
+        None => write!(f, "{}  ", failure.stage)?,
     }
-    match times {
-        1 => write!(f, "{reason}  ")?,
-        _ => write!(f, "{reason} ×{times}  ")?,
+    counted(f, failure.reason, times)?;
+    f.write_str("  ")?;
+    if let Some(hint) = failure.hint {
+        write!(f, "asked for {}  ", Time(hint))?;
     }
-    if let Some(hint) = hint {
-        write!(f, "asked for {}  ", Time(*hint))?;
-    }
-    match outcome {
-        Outcome::Retry {
-            delay,
-            capped: false,
-        } if *times > 1 => write!(f, "the last retry in {}", Time(*delay)),
-        Outcome::Retry {
-            delay,
-            capped: false,
-        } => write!(f, "retry in {}", Time(*delay)),
-        Outcome::Retry {
-            delay,
-            capped: true,
-        } => {
-            write!(
-                f,
-                "the deadline came {} later, before the retry",
-                Time(*delay)
-            )
+    match record.outcome {
+        Outcome::Retry { delay, capped } => {
+            let delay = Time(delay);
+            match (capped, times) {
+                (true, _) => write!(f, "the deadline came {delay} later, before the retry"),
+                (false, 1) => write!(f, "retry in {delay}"),
+                (false, _) => write!(f, "the last retry in {delay}"),
+            }
         }
         Outcome::Refused(cause) => write!(f, "not retried: {cause}"),
         Outcome::Undecided => f.write_str("undecided"),
@@ -176,13 +143,12 @@ fn tail(f: &mut fmt::Formatter<'_>, error: &dyn fmt::Display) -> fmt::Result {
 }
 
 impl Report {
-    /// For an error of one's own that has said what happened: attempts,
-    /// reasons, the last peer, in the rest of its line.
+    /// Returns attempts, reasons and the last peer, to end the line of another error.
     pub fn in_short(&self) -> impl fmt::Display + '_ {
         fmt::from_fn(|f| summary(f, self))
     }
 
-    /// The same as lines: the strategy, and what became of each attempt.
+    /// Returns one line for the strategy and one for each attempt.
     pub fn in_full(&self) -> impl fmt::Display + '_ {
         fmt::from_fn(|f| history(f, self))
     }

@@ -6,11 +6,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::Error;
-use crate::failure::Failure;
 use crate::report::{AttemptRecord, Outcome, Report, Verdict};
 
 impl Report {
-    /// The whole story as JSON. Durations are microseconds.
+    /// Returns the report as JSON. Durations are microseconds.
     pub fn to_json(&self) -> Value {
         let (request, history) = (self.request(), self.history());
         let reasons: Vec<Value> = self
@@ -47,8 +46,7 @@ impl Report {
 }
 
 impl<E: fmt::Display> Error<E> {
-    /// The whole story, and the last error's text, as JSON. Durations are
-    /// microseconds.
+    /// Returns the report and the last error's text as JSON. Durations are microseconds.
     pub fn to_json(&self) -> Value {
         let mut value = self.report().to_json();
         value["error"] = match (self.raised(), self.last_error()) {
@@ -60,38 +58,24 @@ impl<E: fmt::Display> Error<E> {
 }
 
 fn record(record: &AttemptRecord) -> Value {
-    let AttemptRecord {
-        attempt,
-        times,
-        since,
-        at,
-        failure,
-        outcome,
-    } = record;
-    let Failure {
-        stage,
-        reason,
-        hint,
-        ..
-    } = failure;
-    let (peer, note) = (failure.peer(), failure.note());
-    let decided = match outcome {
+    let failure = &record.failure;
+    let decided = match record.outcome {
         Outcome::Retry { delay, capped } => {
-            json!({ "retry_after_us": micros(*delay), "capped": capped })
+            json!({ "retry_after_us": micros(delay), "capped": capped })
         }
         Outcome::Refused(cause) => json!({ "refused": cause.name() }),
         Outcome::Undecided => Value::Null,
     };
     json!({
-        "attempt": attempt,
-        "times": times,
-        "since_us": micros(*since),
-        "at_us": micros(*at),
-        "stage": stage.name(),
-        "reason": reason.name(),
-        "hint_us": hint.map(micros),
-        "peer": peer,
-        "note": note,
+        "attempt": record.attempt,
+        "times": record.times,
+        "since_us": micros(record.since),
+        "at_us": micros(record.at),
+        "stage": failure.stage.name(),
+        "reason": failure.reason.name(),
+        "hint_us": failure.hint.map(micros),
+        "peer": failure.peer(),
+        "note": failure.note(),
         "decided": decided,
     })
 }

@@ -4,11 +4,13 @@ use std::time::{Duration, Instant};
 
 use super::{Nowhere, Orchestrator, Phase, Step, guarded};
 use crate::backoff::Backoff;
-use crate::event::{Decided, RetryEvent};
+use crate::event::RetryEvent;
 use crate::failure::Failure;
 use crate::report::{AttemptRecord, Certainty, Outcome, RequestEnd, Trail, Verdict};
 use crate::strategy::{Answer, Cause, Ending, Refusal, RetryAfter, RetryStrategy};
 use crate::world::{FrozenWorld, World};
+
+const NOTED: &str = "a failure is noted before anything is decided about it";
 
 impl<S: RetryStrategy> Orchestrator<S> {
     /// Writes the failure down, and law 7 with it.
@@ -25,13 +27,6 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
-    #[inline]
-    pub(super) fn decide(&mut self, outcome: Outcome) {
-        if let Some(trail) = &mut self.progress.trail {
-            trail.last.outcome = outcome;
-        }
-    }
-
     /// Without a deadline the time is counted from the first failure on, and
     /// only if something came of it that takes time.
     pub(super) fn remember_the_time(&mut self, world: &FrozenWorld<'_>) {
@@ -42,14 +37,11 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
-    /// The failure that is being decided about.
+    /// Returns the failure that is being decided about.
     #[inline]
     pub(super) fn failure(&self) -> &Failure {
         let trail = self.progress.trail.as_ref();
-        &trail
-            .expect("a failure is noted before anything is decided about it")
-            .last
-            .failure
+        &trail.expect(NOTED).last.failure
     }
 
     /// Law 2. The peer's hint is a floor here too.
@@ -86,8 +78,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
     pub(super) fn retry(&mut self, delay: Duration, world: &FrozenWorld<'_>) -> Step {
         let (delay, capped) = self.capped(delay, world);
         self.progress.retries = self.progress.retries.saturating_add(1);
-        self.decide(Outcome::Retry { delay, capped });
-        self.emit(Decided::Retry { delay, capped }, world);
+        self.decide(Outcome::Retry { delay, capped }, None, world);
         if delay.is_zero() && !capped {
             return self.attempt();
         }
@@ -113,8 +104,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
     pub(super) fn refuse(&mut self, refusal: Refusal, world: &FrozenWorld<'_>) -> Step {
         let cause = refusal.cause();
         self.remember_the_time(world);
-        self.decide(Outcome::Refused(cause));
-        self.emit(Decided::Refused(&refusal), world);
+        self.decide(Outcome::Refused(cause), Some(&refusal), world);
         self.give_up(Some(refusal), cause == Cause::Deadline, world.now())
     }
 
@@ -169,12 +159,15 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
+    /// Records the decision about the last failure, and emits its event.
     #[inline]
-    pub(super) fn emit(&self, decided: Decided<'_>, world: &FrozenWorld<'_>) {
+    fn decide(&mut self, outcome: Outcome, refusal: Option<&Refusal>, world: &FrozenWorld<'_>) {
+        let trail = self.progress.trail.as_mut();
+        trail.expect(NOTED).last.outcome = outcome;
         let event = RetryEvent {
             request: self.request(),
-            failure: self.failure(),
-            decided,
+            record: &self.progress.trail.as_ref().expect(NOTED).last,
+            refusal,
         };
         #[cfg(feature = "tracing")]
         event.trace();

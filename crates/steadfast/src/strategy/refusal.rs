@@ -117,11 +117,6 @@ impl Refusal {
     pub fn raised(&self) -> Option<&(dyn StdError + Send + Sync + 'static)> {
         self.inner.raise.as_deref()
     }
-
-    /// The error to raise instead of the attempt's own, to keep.
-    pub fn into_raised(self) -> Option<BoxError> {
-        self.inner.raise
-    }
 }
 
 impl Cause {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::event::{Decided, RetryEvent};
+use crate::event::RetryEvent;
 use crate::failure::Failure;
 use crate::reason::ReasonSet;
 use crate::report::Outcome;
@@ -41,10 +41,7 @@ impl RecordedEvent {
             retries: event.request().retries(),
             reasons: event.request().reasons(),
             failure: event.failure().clone(),
-            outcome: match event.decided() {
-                Decided::Retry { delay, capped } => Outcome::Retry { delay, capped },
-                Decided::Refused(refusal) => Outcome::Refused(refusal.cause()),
-            },
+            outcome: event.outcome(),
         }
     }
 }

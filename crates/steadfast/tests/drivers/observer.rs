@@ -1,11 +1,11 @@
 //! The observer sees one event for each retry and each refusal.
 
 use std::future::ready;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
-use steadfast::event::Decided;
 use steadfast::failure::Safety;
+use steadfast::report::Outcome;
 use steadfast::{Failure, RetryEvent, StrategyExt, reason, retry};
 
 use crate::{MS, unsent, waiting};
@@ -17,26 +17,22 @@ struct Log(Mutex<Vec<String>>);
 impl Log {
     fn write(&self, event: &RetryEvent<'_>) {
         let (operation, attempt, reason) = (event.operation(), event.attempt(), event.reason());
-        let decided = match event.decided() {
-            Decided::Retry {
-                delay,
-                capped: false,
-            } => format!("retry in {delay:?}"),
-            Decided::Retry {
-                delay,
-                capped: true,
-            } => format!("capped at {delay:?}"),
-            Decided::Refused(refusal) => format!("refused: {}", refusal.cause().name()),
+        let outcome = match event.outcome() {
+            Outcome::Retry { delay, capped } => {
+                format!(
+                    "{} {delay:?}",
+                    if capped { "capped at" } else { "retry in" }
+                )
+            }
+            Outcome::Refused(cause) => format!("refused: {}", cause.name()),
+            Outcome::Undecided => unreachable!("an event is a decision"),
         };
-        let line = format!("{operation} {attempt} {reason} {decided}");
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(line);
+        let line = format!("{operation} {attempt} {reason} {outcome}");
+        self.0.lock().unwrap().push(line);
     }
 
     fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.0.lock().unwrap())
     }
 }
 
