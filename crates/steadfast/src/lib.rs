@@ -70,6 +70,8 @@ pub mod report;
 mod request;
 pub mod strategy;
 mod sync;
+#[cfg(test)]
+mod testing;
 pub mod world;
 
 #[doc(inline)]

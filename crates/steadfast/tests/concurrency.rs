@@ -176,9 +176,5 @@ fn budget(capacity: u32, cost: u32, refund: Refund) -> Budget {
 }
 
 const fn costs(each: u32) -> Costs {
-    Costs {
-        normal: each,
-        timeout: each,
-        throttling: each,
-    }
+    Costs::new(each, each, each)
 }

@@ -8,11 +8,11 @@ use steadfast::classify::RetryInfo;
 use steadfast::failure::Safety;
 use steadfast::report::Outcome;
 use steadfast::strategy::{
-    Answer, Cause, Decision, ForeignToken, Refusal, RetryAction, RetryToken, StrategyId,
+    Cause, Decision, Refusal, RetryAction, RetryToken, StrategyId, from_decision,
 };
 use steadfast::{
-    Backoff, BestEffort, Call, Failure, Orchestrator, Reason, Request, RetryStrategy, Standard,
-    Step, VirtualWorld, World, from_fn, reason,
+    Backoff, BestEffort, Call, Failure, Orchestrator, Reason, RetryStrategy, Standard, Step,
+    VirtualWorld, World, from_fn, reason,
 };
 
 static NOT_MY_PARTITION: Reason = Reason::new("NOT_MY_PARTITION")
@@ -179,44 +179,15 @@ fn a_strategy_that_panics_fails_its_request_with_that_and_keeps_the_original_err
     assert_eq!(error.last_error(), Some(&Plain(Safety::Yes)));
 }
 
-/// Asks somebody else, who is out of order as well.
-struct Asking {
-    id: StrategyId,
-    panics: bool,
-}
-
-impl RetryStrategy for Asking {
-    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
-        Ok(RetryToken::initial(&self.id).with_state(7_u32))
-    }
-
-    fn refresh_retry_token(
-        &self,
-        token: RetryToken,
-        _: &Request<'_>,
-        _: &Failure,
-        _: &dyn World,
-    ) -> Decision {
-        let panics = self.panics;
-        Decision::pending(async move {
-            assert_eq!(token.state(), Some(&7_u32));
-            assert!(!panics, "nobody answers");
-            Err(Refusal::new(Cause::StrategyFailed).raising("nobody answers"))
-        })
-    }
-
-    fn record_success(&self, _: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
-        Ok(())
-    }
-}
-
 #[test]
 fn a_decision_that_fails_or_panics_later_fails_its_request_with_that() {
     for panics in [false, true] {
-        let strategy = Asking {
-            id: StrategyId::unique(),
-            panics,
-        };
+        let strategy = from_decision(move |_, _, _| {
+            Decision::pending(async move {
+                assert!(!panics, "nobody answers");
+                Err(Refusal::new(Cause::StrategyFailed).raising("nobody answers"))
+            })
+        });
         let error = steadfast::retry(&strategy)
             .run_blocking(|_| -> Result<(), Plain> { Err(Plain(Safety::Yes)) })
             .unwrap_err();

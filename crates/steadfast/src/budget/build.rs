@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use super::{Budget, Costs, Refund};
+use super::{Budget, Costs, Refund, Settings};
 use crate::invalid_setting::InvalidSetting;
 use crate::world::nanos;
 
 /// The longest that a full refill by time may take.
 const LONGEST_REFILL: u64 = u64::MAX / 8;
 
-/// Collects what a [`Budget`] is made of.
+const AT_LEAST_ONE: &str = "is 0: it must be at least 1";
+
+/// Collects the settings of a [`Budget`].
 #[derive(Clone, Debug)]
 pub struct BudgetBuilder {
     capacity: u32,
@@ -20,35 +22,35 @@ pub struct BudgetBuilder {
 }
 
 impl BudgetBuilder {
-    /// The tokens there are when it is full.
+    /// Sets the number of tokens of a full budget.
     #[must_use]
     pub fn capacity(mut self, capacity: u32) -> Self {
         self.capacity = capacity;
         self
     }
 
-    /// The tokens there are at the beginning; full if not said.
+    /// Sets the number of tokens at the beginning. The default is a full budget.
     #[must_use]
     pub fn initial(mut self, initial: u32) -> Self {
         self.initial = Some(initial);
         self
     }
 
-    /// What retries cost.
+    /// Sets the costs of retries.
     #[must_use]
     pub fn costs(mut self, costs: Costs) -> Self {
         self.costs = costs;
         self
     }
 
-    /// What successes pay back.
+    /// Sets the refund for a success.
     #[must_use]
     pub fn refund(mut self, refund: Refund) -> Self {
         self.refund = refund;
         self
     }
 
-    /// Lets time refill the budget: so many tokens every so often, steadily.
+    /// Lets time refill the budget steadily, by this many tokens in each period.
     /// The time for one token is rounded up to whole nanoseconds.
     #[must_use]
     pub fn refill(mut self, tokens: u32, every: Duration) -> Self {
@@ -56,7 +58,7 @@ impl BudgetBuilder {
         self
     }
 
-    /// The budget, or which field is impossible.
+    /// Builds the budget, or names the invalid field.
     pub fn build(self) -> Result<Budget, InvalidSetting> {
         let Self {
             capacity,
@@ -66,10 +68,7 @@ impl BudgetBuilder {
             refill,
         } = self;
         if capacity == 0 {
-            return Err(InvalidSetting::new(
-                "capacity",
-                "is 0: it must be at least 1",
-            ));
+            return Err(InvalidSetting::new("capacity", AT_LEAST_ONE));
         }
         for (field, cost) in [
             ("costs.normal", costs.normal),
@@ -96,7 +95,13 @@ impl BudgetBuilder {
         let price = refill
             .map(|(tokens, every)| price(tokens, every, capacity))
             .transpose()?;
-        Ok(Budget::assemble(capacity, costs, refund, price, level))
+        let settings = Settings {
+            capacity,
+            costs,
+            refund,
+            price,
+        };
+        Ok(Budget::new(settings, level))
     }
 }
 
@@ -105,25 +110,18 @@ impl Default for BudgetBuilder {
         Self {
             capacity: 500,
             initial: None,
-            costs: Costs {
-                normal: 5,
-                timeout: 10,
-                throttling: 5,
-            },
+            costs: Costs::new(5, 10, 5),
             refund: Refund::Fixed(1),
             refill: None,
         }
     }
 }
 
-/// The time that one token takes, rounded up so that the refill is never
-/// faster than was asked for.
+/// Returns the time in which one token refills, rounded up so that the refill is never
+/// faster than configured.
 fn price(tokens: u32, every: Duration, capacity: u32) -> Result<Duration, InvalidSetting> {
     if tokens == 0 {
-        return Err(InvalidSetting::new(
-            "refill.tokens",
-            "is 0: it must be at least 1",
-        ));
+        return Err(InvalidSetting::new("refill.tokens", AT_LEAST_ONE));
     }
     let price = nanos(every).div_ceil(tokens.into());
     if price == 0 {
@@ -160,12 +158,7 @@ mod tests {
             problem(builder().capacity(7)),
             "invalid retry setting: costs.timeout is 10: it could never be paid from a capacity of 7"
         );
-        let free = Costs {
-            normal: 0,
-            timeout: 1,
-            throttling: 1,
-        };
-        assert!(problem(builder().costs(free)).contains("costs.normal is 0"));
+        assert!(problem(builder().costs(Costs::new(0, 1, 1))).contains("costs.normal is 0"));
         assert!(problem(builder().initial(501)).contains("at most the capacity of 500"));
         assert!(problem(builder().refill(0, Duration::from_secs(1))).contains("refill.tokens"));
         assert!(problem(builder().refill(1, Duration::ZERO)).contains("refill.every"));

@@ -89,10 +89,6 @@ impl Timed {
         }
     }
 
-    pub(crate) const fn price(&self) -> u64 {
-        self.price
-    }
-
     pub(crate) fn take(&self, cost: u32, elapsed: u64) -> Result<(), u32> {
         let now = self.line(elapsed);
         let price = self.price.saturating_mul(cost.into());

@@ -55,34 +55,53 @@ pub struct Budget {
 
 struct Inner {
     id: BudgetId,
+    settings: Settings,
+    store: Store,
+}
+
+/// The settings of a budget, checked by its builder.
+#[derive(Clone, Copy)]
+struct Settings {
     capacity: u32,
     costs: Costs,
     refund: Refund,
-    store: Store,
+    /// The time in which one token refills, if time refills it.
+    price: Option<Duration>,
 }
 
 enum Store {
     /// Refilled by successes only; knows no time.
     Earned(Earned),
-    /// Refilled by time as well. The origin is the first time it was told.
+    /// Refilled by time as well, counted from the first time it was used.
     Timed {
         level: Timed,
         origin: OnceLock<Instant>,
     },
 }
 
-/// What a retry costs, by the kind of failure that it follows.
+/// The cost of a retry, by the kind of failure before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Costs {
-    /// After anything else.
+    /// After any other failure.
     pub normal: u32,
-    /// After a timeout, which may mean that the peer is worse off.
+    /// After a timeout, which may be a sign of overload.
     pub timeout: u32,
     /// After a throttling answer.
     pub throttling: u32,
 }
 
-/// What a success pays back.
+impl Costs {
+    /// Returns the costs after a normal failure, a timeout and a throttling answer.
+    pub const fn new(normal: u32, timeout: u32, throttling: u32) -> Self {
+        Self {
+            normal,
+            timeout,
+            throttling,
+        }
+    }
+}
+
+/// The refund for a success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refund {
     /// The same amount for every success (Smithy guidance; D37).
@@ -92,12 +111,11 @@ pub enum Refund {
     LastCostOr(u32),
 }
 
-/// The most load that a budget can add: over any stretch of time, the number
-/// of retries is at most `burst + per_success × successes + per_second × seconds`.
+/// The most load that a budget can add: over any period, the number of retries is at most `burst + per_success × successes + per_second × seconds`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
-    /// Retries that a full budget pays for without any success, rounded up:
-    /// what is left over pays for one more as soon as anything comes in.
+    /// Retries that a full budget pays for without any success, rounded up: the
+    /// remainder pays for one more after the next refund.
     pub burst: u64,
     /// Retries that one success can pay for.
     pub per_success: f64,
@@ -124,10 +142,10 @@ impl Budget {
         BudgetBuilder::default()
     }
 
-    /// What a retry after this failure costs.
+    /// Returns the cost of a retry after this failure.
     #[inline]
     pub fn cost(&self, failure: &Failure) -> u32 {
-        let costs = &self.inner.costs;
+        let costs = &self.inner.settings.costs;
         if failure.throttling {
             costs.throttling
         } else if failure.timeout {
@@ -137,8 +155,8 @@ impl Budget {
         }
     }
 
-    /// Takes `cost` tokens, all or none. The error is what there was instead.
-    /// The time is asked for only if time refills the budget.
+    /// Takes `cost` tokens, all or none. The error is the level that was too low.
+    /// The clock is read only if time refills the budget.
     #[inline]
     pub fn pay(&self, cost: u32, now: impl FnOnce() -> Instant) -> Result<(), u32> {
         match &self.inner.store {
@@ -147,9 +165,9 @@ impl Budget {
         }
     }
 
-    /// Gives back what a success earns, given what its last retry cost (zero
-    /// for a success at the first try). Never fills above the capacity; what
-    /// the retry cost is asked for only if there is anything to fill.
+    /// Refunds a success whose last retry had this cost, zero for a success at the
+    /// first attempt. Never fills above the capacity. `last_cost` is called only if the
+    /// budget is not full.
     #[inline]
     pub fn refund(&self, last_cost: impl FnOnce() -> u32) {
         if !self.is_known_to_be_full() {
@@ -162,7 +180,7 @@ impl Budget {
         self.give(cost);
     }
 
-    /// The tokens there are now.
+    /// Returns the number of tokens now.
     pub fn level(&self, now: Instant) -> u32 {
         match &self.inner.store {
             Store::Earned(level) => level.get(),
@@ -170,68 +188,56 @@ impl Budget {
         }
     }
 
-    /// The tokens there are when it is full.
+    /// Returns the number of tokens of a full budget.
     pub fn capacity(&self) -> u32 {
-        self.inner.capacity
+        self.inner.settings.capacity
     }
 
-    /// The most load it can add.
+    /// Returns the most load that it can add.
     pub fn load(&self) -> Load {
-        let Inner {
-            capacity,
+        let Settings {
             costs,
             refund,
-            store,
+            price,
             ..
-        } = &*self.inner;
+        } = self.inner.settings;
         // A class that is free would add load without bound; the builder has
         // made sure that there is none.
         let cheapest = costs.normal.min(costs.timeout).min(costs.throttling);
         let dearest = costs.normal.max(costs.timeout).max(costs.throttling);
         let per_success = match refund {
-            Refund::Fixed(amount) => *amount,
-            Refund::LastCostOr(amount) => dearest.max(*amount),
+            Refund::Fixed(amount) => amount,
+            Refund::LastCostOr(amount) => dearest.max(amount),
         };
-        let per_second = match store {
-            Store::Earned(_) => 0.0,
-            Store::Timed { level, .. } => 1e9 / level.price() as f64,
-        };
+        let per_second = price.map_or(0.0, |price| 1e9 / nanos(price) as f64);
         Load {
-            burst: capacity.div_ceil(cheapest).into(),
+            burst: self.capacity().div_ceil(cheapest).into(),
             per_success: f64::from(per_success) / f64::from(cheapest),
             per_second: per_second / f64::from(cheapest),
         }
     }
 
-    /// A budget of its own that starts where this one stands now.
+    /// Returns a separate budget with the same settings and the level of this one.
     pub fn fork(&self, now: Instant) -> Budget {
-        let Inner {
-            capacity,
-            costs,
-            refund,
-            store,
-            ..
-        } = &*self.inner;
-        let level = self.level(now);
-        Self::assemble(*capacity, *costs, *refund, store.price(), level)
+        Self::new(self.inner.settings, self.level(now))
     }
 
     pub(crate) fn id(&self) -> BudgetId {
         self.inner.id
     }
 
-    /// Whether it is full, as far as can be told without looking at the clock.
+    /// Returns whether it is full, as far as is known without reading the clock.
     #[inline]
     fn is_known_to_be_full(&self) -> bool {
         match &self.inner.store {
-            Store::Earned(level) => level.get() >= self.inner.capacity,
+            Store::Earned(level) => level.get() >= self.inner.settings.capacity,
             Store::Timed { level, .. } => level.is_known_to_be_full(),
         }
     }
 
     #[cold]
     fn refill_by(&self, last_cost: u32) {
-        self.give(match self.inner.refund {
+        self.give(match self.inner.settings.refund {
             Refund::Fixed(amount) => amount,
             Refund::LastCostOr(amount) if last_cost == 0 => amount,
             Refund::LastCostOr(_) => last_cost,
@@ -240,73 +246,50 @@ impl Budget {
 
     fn give(&self, amount: u32) {
         match &self.inner.store {
-            Store::Earned(level) => level.give(amount, self.inner.capacity),
+            Store::Earned(level) => level.give(amount, self.inner.settings.capacity),
             Store::Timed { level, .. } => level.give(amount),
         }
     }
 
-    fn assemble(
-        capacity: u32,
-        costs: Costs,
-        refund: Refund,
-        price: Option<Duration>,
-        level: u32,
-    ) -> Self {
-        let store = match price {
+    fn new(settings: Settings, level: u32) -> Self {
+        let store = match settings.price {
             None => Store::Earned(Earned::new(level)),
             Some(price) => Store::Timed {
-                level: Timed::new(nanos(price), capacity, level),
+                level: Timed::new(nanos(price), settings.capacity, level),
                 origin: OnceLock::new(),
             },
         };
+        let id = BudgetId::unique();
         Self {
             inner: Arc::new(Inner {
-                id: BudgetId::unique(),
-                capacity,
-                costs,
-                refund,
+                id,
+                settings,
                 store,
             }),
         }
     }
 }
 
-impl Store {
-    /// The time in which one token refills, if time refills it.
-    fn price(&self) -> Option<Duration> {
-        match self {
-            Store::Earned(_) => None,
-            Store::Timed { level, .. } => Some(Duration::from_nanos(level.price())),
-        }
-    }
-}
-
 impl fmt::Debug for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner {
-            capacity,
-            costs,
-            refund,
-            store,
-            ..
-        } = &*self.inner;
+        let settings = &self.inner.settings;
         f.debug_struct("Budget")
-            .field("capacity", capacity)
-            .field("costs", costs)
-            .field("refund", refund)
-            .field("refill_one_every", &store.price())
+            .field("capacity", &settings.capacity)
+            .field("costs", &settings.costs)
+            .field("refund", &settings.refund)
+            .field("refill_one_every", &settings.price)
             .finish_non_exhaustive()
     }
 }
 
 impl fmt::Display for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner {
+        let Settings {
             capacity,
             costs,
             refund,
-            ..
-        } = &*self.inner;
+            price,
+        } = self.inner.settings;
         write!(
             f,
             "budget of {capacity}, a retry costs {} (timeout {}, throttling {}), a success gives back ",
@@ -316,7 +299,7 @@ impl fmt::Display for Budget {
             Refund::Fixed(amount) => write!(f, "{amount}"),
             Refund::LastCostOr(amount) => write!(f, "what its last retry cost, or {amount}"),
         }?;
-        match self.inner.store.price() {
+        match price {
             None => Ok(()),
             Some(price) => write!(f, ", and one token refills every {price:?}"),
         }

@@ -106,28 +106,18 @@ impl Explanation {
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "{} ended with {} ({})",
-            self.operation, self.reason, self.stage
-        )?;
-        writeln!(
-            f,
-            "  decision  {}{}",
-            self.decided,
-            if self.ambiguous {
-                ", may have been applied"
-            } else {
-                ""
-            }
-        )?;
+        let (operation, reason, stage) = (self.operation, self.reason, self.stage);
+        writeln!(f, "{operation} ended with {reason} ({stage})")?;
+        write!(f, "  decision  {}", self.decided)?;
+        if self.ambiguous {
+            f.write_str(", may have been applied")?;
+        }
         match (self.decided, self.grounds) {
-            (Planned::Refused(cause), _) => writeln!(f, "  because   {cause}")?,
             (Planned::Retry { .. } | Planned::Asks, Ok(grounds)) => {
-                writeln!(f, "  because   {grounds}")?;
+                writeln!(f, "\n  because   {grounds}")?;
             }
-            (Planned::Retry { .. } | Planned::Asks, Err(cause)) => {
-                writeln!(f, "  because   {cause}")?;
+            (Planned::Refused(cause), _) | (_, Err(cause)) => {
+                writeln!(f, "\n  because   {cause}")?;
             }
         }
         write!(f, "  strategy  {}", self.strategy)

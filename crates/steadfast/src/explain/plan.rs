@@ -34,23 +34,16 @@ pub fn plan(
 ) -> Result<Plan, Unexplainable> {
     let now = any_instant();
     let failures: Vec<Failure> = failures.into_iter().take(Plan::MAX_ROWS).collect();
-    let most = run(strategy, call, &failures, now, Roll::ONE)?;
+    let mut plan = run(strategy, call, &failures, now, Roll::ONE)?;
     let least = run(strategy, call, &failures, now, Roll::ZERO)?;
-    let mut rows = most.rows;
-    for (row, other) in rows.iter_mut().zip(&least.rows) {
+    for (row, other) in plan.rows.iter_mut().zip(&least.rows) {
         if let (Planned::Retry { shortest, .. }, Planned::Retry { longest, .. }) =
             (&mut row.decided, other.decided)
         {
             *shortest = longest;
         }
     }
-    let strategy = Described(strategy).to_string();
-    Ok(Plan {
-        operation: call.operation,
-        rows,
-        verdict: most.verdict,
-        strategy,
-    })
+    Ok(plan)
 }
 
 /// The outcome of [`plan`], as data and, with `{}`, as a table.
@@ -102,23 +95,13 @@ impl Plan {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} under {}", self.operation, self.strategy)?;
-        for PlanRow {
-            attempt,
-            at,
-            reason,
-            decided,
-            budget_left,
-        } in &self.rows
-        {
-            write!(
-                f,
-                "\n  #{attempt:<3} {:>8}  {reason}  {decided}",
-                Time(*at).to_string()
-            )?;
+        for row in &self.rows {
+            let (at, reason, decided) = (Time(row.at).to_string(), row.reason, row.decided);
+            write!(f, "\n  #{:<3} {at:>8}  {reason}  {decided}", row.attempt)?;
             if let Planned::Refused(cause) = decided {
                 write!(f, ": {cause}")?;
             }
-            if let Some(left) = budget_left {
+            if let Some(left) = row.budget_left {
                 write!(f, "  budget {left}")?;
             }
         }
@@ -129,26 +112,24 @@ impl fmt::Display for Plan {
     }
 }
 
-struct Course {
-    rows: Vec<PlanRow>,
-    verdict: Option<Verdict>,
-}
-
+/// Plans with one roll of the dice, which makes every delay the longest or the shortest.
 fn run(
     strategy: &dyn RetryStrategy,
     call: &Call,
     failures: &[Failure],
     now: Instant,
     roll: Roll,
-) -> Result<Course, Unexplainable> {
+) -> Result<Plan, Unexplainable> {
     let fork = strategy.info().fork(now).ok_or(Unexplainable {
         why: "the strategy has no `fork`, so trying it out would change it",
     })?;
     let world = VirtualWorld::starting_at(now).rolling(roll);
     let mut request = Orchestrator::new(fork, call.clone());
-    let mut course = Course {
+    let mut plan = Plan {
+        operation: call.operation,
         rows: Vec::new(),
         verdict: None,
+        strategy: Described(strategy).to_string(),
     };
     let mut failures = failures.iter();
     let mut step = request.begin(&world);
@@ -156,11 +137,11 @@ fn run(
         step = match step {
             Step::Attempt => {
                 let Some(failure) = failures.next() else {
-                    return Ok(course);
+                    return Ok(plan);
                 };
                 let (attempt, at) = (request.request().attempts(), world.elapsed());
                 let next = request.handle_failure(failure.clone(), &world);
-                course.rows.push(PlanRow {
+                plan.rows.push(PlanRow {
                     attempt,
                     at,
                     reason: failure.reason,
@@ -173,10 +154,10 @@ fn run(
                 world.advance(delay);
                 request.handle_waited(&world)
             }
-            Step::Ask(_) | Step::LeftAlone => return Ok(course),
+            Step::Ask(_) | Step::LeftAlone => return Ok(plan),
             Step::GiveUp(verdict) => {
-                course.verdict = Some(verdict);
-                return Ok(course);
+                plan.verdict = Some(verdict);
+                return Ok(plan);
             }
         };
     }
@@ -186,12 +167,8 @@ fn decided<S: RetryStrategy>(step: &Step, request: &Orchestrator<S>) -> Planned 
     if let Step::Ask(_) = step {
         return Planned::Asks;
     }
-    match request
-        .request()
-        .history()
-        .last()
-        .map(|record| record.outcome)
-    {
+    let last = request.request().history().last();
+    match last.map(|record| record.outcome) {
         Some(Outcome::Retry { delay, capped }) => Planned::Retry {
             shortest: delay,
             longest: delay,

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::{
     Answer, Decision, ForeignToken, Limits, Refusal, RetryAfter, RetryStrategy, RetryToken,
-    StrategyId, StrategyInfo, WorstCase,
+    StrategyId, StrategyInfo, WorstCase, own_info, own_tokens,
 };
 use crate::backoff::Backoff;
 use crate::failure::Failure;
@@ -91,11 +91,6 @@ impl Default for BestEffort {
 
 impl RetryStrategy for BestEffort {
     #[inline]
-    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
-        Ok(RetryToken::initial(&self.id))
-    }
-
-    #[inline]
     fn refresh_retry_token(
         &self,
         token: RetryToken,
@@ -106,19 +101,8 @@ impl RetryStrategy for BestEffort {
         self.answer(token, request, failure, world).into()
     }
 
-    #[inline]
-    fn record_success(&self, token: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
-        token.check_issuer(&self.id)
-    }
-
-    #[inline]
-    fn is_plain(&self) -> bool {
-        true
-    }
-
-    fn info(&self) -> &dyn StrategyInfo {
-        self
-    }
+    own_tokens!();
+    own_info!();
 }
 
 impl StrategyInfo for BestEffort {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::{
     Answer, Cause, Decision, ForeignToken, Limits, Refusal, RetryStrategy, RetryToken, StrategyId,
-    StrategyInfo, WorstCase,
+    StrategyInfo, WorstCase, own_info, own_tokens,
 };
 use crate::failure::Failure;
 use crate::request::Request;
@@ -41,10 +41,6 @@ impl FailFast {
 }
 
 impl RetryStrategy for FailFast {
-    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
-        Ok(RetryToken::initial(&self.id))
-    }
-
     fn refresh_retry_token(
         &self,
         token: RetryToken,
@@ -58,18 +54,8 @@ impl RetryStrategy for FailFast {
         }
     }
 
-    fn record_success(&self, token: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
-        token.check_issuer(&self.id)
-    }
-
-    #[inline]
-    fn is_plain(&self) -> bool {
-        true
-    }
-
-    fn info(&self) -> &dyn StrategyInfo {
-        self
-    }
+    own_tokens!();
+    own_info!();
 }
 
 impl StrategyInfo for FailFast {

@@ -1,4 +1,4 @@
-//! Strategies behind a pointer.
+//! Methods that several strategies share: those behind a pointer, and the engine's own.
 
 use std::sync::Arc;
 
@@ -6,6 +6,37 @@ use super::{Answer, Decision, Ending, ForeignToken, RetryStrategy, RetryToken, S
 use crate::failure::Failure;
 use crate::request::Request;
 use crate::world::World;
+
+/// The tokens of a strategy that only has to know its own.
+macro_rules! own_tokens {
+    () => {
+        #[inline]
+        fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
+            Ok(RetryToken::initial(&self.id))
+        }
+
+        #[inline]
+        fn record_success(&self, token: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
+            token.check_issuer(&self.id)
+        }
+    };
+}
+
+/// For the engine's own strategies, which run no code of a user before the first failure.
+macro_rules! own_info {
+    () => {
+        #[inline]
+        fn is_plain(&self) -> bool {
+            true
+        }
+
+        fn info(&self) -> &dyn StrategyInfo {
+            self
+        }
+    };
+}
+
+pub(super) use {own_info, own_tokens};
 
 macro_rules! forward {
     ($($pointer:ty),+) => {$(

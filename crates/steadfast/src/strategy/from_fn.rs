@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::{
-    Answer, Cause, Decision, ForeignToken, Limits, Refusal, RetryAction, RetryAfter, RetryStrategy,
-    RetryToken, StrategyId, StrategyInfo, WorstCase,
+    Answer, Cause, Decision, ForeignToken, Refusal, RetryAction, RetryAfter, RetryStrategy,
+    RetryToken, StrategyId, StrategyInfo, own_info, own_tokens,
 };
 use crate::failure::Failure;
 use crate::request::Request;
@@ -14,9 +14,8 @@ use crate::world::World;
 
 /// Makes a strategy of a function from a request and its failure to an action.
 ///
-/// The orchestrator keeps the law around it, so the function need only say what
-/// is wise; what is unsafe never reaches it. If the peer gave a hint, the delay
-/// is at least that.
+/// The orchestrator applies the law first, so the function decides only about safe
+/// retries. The delay is never shorter than a hint of the peer.
 ///
 /// ```
 /// use std::time::Duration;
@@ -33,26 +32,41 @@ pub fn from_fn<F>(retry_after: F) -> FromFn
 where
     F: Fn(&Request<'_>, &Failure) -> RetryAction + Send + Sync + 'static,
 {
+    from_decision(move |token, request, failure| {
+        let refusal = || Refusal::new(Cause::Declined);
+        match retry_after(request, failure) {
+            RetryAction::Retry(delay) => RetryAfter::Floor
+                .apply(delay, false, request, failure)
+                .map(|delay| token.next(delay))
+                .into(),
+            RetryAction::DoNotRetry { raise: None } => refusal().into(),
+            RetryAction::DoNotRetry { raise: Some(error) } => refusal().raising(error).into(),
+        }
+    })
+}
+
+/// Makes a strategy of a function that refreshes the token itself, at once or in a future
+/// ([`Decision::pending`]).
+pub fn from_decision<F>(decide: F) -> FromFn
+where
+    F: Fn(RetryToken, &Request<'_>, &Failure) -> Decision + Send + Sync + 'static,
+{
     FromFn {
         id: StrategyId::unique(),
-        retry_after: Arc::new(retry_after),
+        decide: Arc::new(decide),
     }
 }
 
-type RetryAfterFn = dyn Fn(&Request<'_>, &Failure) -> RetryAction + Send + Sync;
+type Decide = dyn Fn(RetryToken, &Request<'_>, &Failure) -> Decision + Send + Sync;
 
-/// See [`from_fn`].
+/// See [`from_fn`] and [`from_decision`].
 #[derive(Clone)]
 pub struct FromFn {
     id: StrategyId,
-    retry_after: Arc<RetryAfterFn>,
+    decide: Arc<Decide>,
 }
 
 impl RetryStrategy for FromFn {
-    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
-        Ok(RetryToken::initial(&self.id))
-    }
-
     fn refresh_retry_token(
         &self,
         token: RetryToken,
@@ -60,42 +74,18 @@ impl RetryStrategy for FromFn {
         failure: &Failure,
         _: &dyn World,
     ) -> Decision {
-        if let Err(foreign) = token.check_issuer(&self.id) {
-            return foreign.into();
-        }
-        match (self.retry_after)(request, failure) {
-            RetryAction::Retry(delay) => RetryAfter::Floor
-                .apply(delay, false, request, failure)
-                .map(|delay| token.next(delay))
-                .into(),
-            RetryAction::DoNotRetry { raise: None } => Refusal::new(Cause::Declined).into(),
-            RetryAction::DoNotRetry { raise: Some(error) } => {
-                Refusal::new(Cause::Declined).raising(error).into()
-            }
+        match token.check_issuer(&self.id) {
+            Ok(()) => (self.decide)(token, request, failure),
+            Err(foreign) => foreign.into(),
         }
     }
 
-    fn record_success(&self, token: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
-        token.check_issuer(&self.id)
-    }
-
-    #[inline]
-    fn is_plain(&self) -> bool {
-        true
-    }
-
-    fn info(&self) -> &dyn StrategyInfo {
-        self
-    }
+    own_tokens!();
+    own_info!();
 }
 
 impl StrategyInfo for FromFn {
-    /// Nothing is known of what the function will say.
-    fn worst_case(&self, limits: &Limits) -> WorstCase {
-        WorstCase::unbounded(limits)
-    }
-
-    /// The copy calls the same function, which should not change anything.
+    /// Returns a copy that calls the same function, which must have no side effects.
     fn fork(&self, _: Instant) -> Option<Box<dyn RetryStrategy>> {
         Some(Box::new(self.clone()))
     }

@@ -35,7 +35,8 @@ pub use adaptive::{Adaptive, WhenLimited};
 pub use best_effort::BestEffort;
 pub use decision::{Answer, Decision, PendingDecision, RetryAction};
 pub use fail_fast::FailFast;
-pub use from_fn::{FromFn, from_fn};
+use forward::{own_info, own_tokens};
+pub use from_fn::{FromFn, from_decision, from_fn};
 pub use gate::{
     AttemptLimit, Condition, FastFailOnTerminalError, Gate, Gated, MaxAttempts, Terminal,
     Terminals, When,

@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use super::{
-    Answer, AttemptLimit, Cause, Decision, Ending, ForeignToken, Limits, Refusal, RetryAfter,
-    RetryStrategy, RetryToken, StrategyId, StrategyInfo, WorstCase,
+    Answer, AttemptLimit, Cause, Decision, ForeignToken, Limits, Refusal, RetryAfter,
+    RetryStrategy, RetryToken, StrategyId, StrategyInfo, WorstCase, own_info,
 };
 use crate::backoff::{Backoff, Jitter};
 use crate::budget::{Budget, Costs, Refund};
@@ -60,29 +60,14 @@ impl Standard {
     /// The guidance's own numbers: 5 attempts, up to `min(2^i, 20)` s of delay,
     /// a budget of 500, retries for 5 (10 after a timeout), 1 back for a success.
     pub fn guidance() -> Self {
-        let costs = Costs {
-            normal: 5,
-            timeout: 10,
-            throttling: 5,
-        };
-        Self::preset(
-            5,
-            SECOND,
-            SECOND,
-            RetryAfter::Floor,
-            costs,
-            Refund::Fixed(1),
-        )
+        let (costs, refund) = (Costs::new(5, 10, 5), Refund::Fixed(1));
+        Self::preset(5, SECOND, SECOND, RetryAfter::Floor, costs, refund)
     }
 
     /// What the AWS SDKs call retry behaviour 2.0: 3 attempts, up to
     /// `min(2^i, 20)` s, the last retry's cost back for a success.
     pub fn aws_2_0() -> Self {
-        let costs = Costs {
-            normal: 5,
-            timeout: 10,
-            throttling: 5,
-        };
+        let costs = Costs::new(5, 10, 5);
         let hint = RetryAfter::Cap(Duration::from_nanos(MAX_BACKOFF));
         Self::preset(3, SECOND, SECOND, hint, costs, Refund::LastCostOr(1))
     }
@@ -90,11 +75,7 @@ impl Standard {
     /// What the AWS SDKs call retry behaviour 2.1: 3 attempts, delays from 50 ms
     /// (throttling: 1 s) up to 20 s, dearer retries.
     pub fn aws_2_1() -> Self {
-        let costs = Costs {
-            normal: 14,
-            timeout: 14,
-            throttling: 5,
-        };
+        let costs = Costs::new(14, 14, 5);
         let hint = RetryAfter::Clamp(Duration::from_secs(5));
         Self::preset(3, SECOND / 20, SECOND, hint, costs, Refund::LastCostOr(1))
     }
@@ -301,37 +282,15 @@ impl RetryStrategy for Standard {
         Ok(())
     }
 
-    /// Nothing comes back: a retry that was paid for was paid for (D39).
-    fn record_end(&self, _: RetryToken, _: Ending<'_>, _: &dyn World) {}
-
-    #[inline]
-    fn is_plain(&self) -> bool {
-        true
-    }
-
-    fn info(&self) -> &dyn StrategyInfo {
-        self
-    }
+    own_info!();
 }
 
 impl StrategyInfo for Standard {
     fn worst_case(&self, limits: &Limits) -> WorstCase {
-        let Parts {
-            max_attempts,
-            backoff,
-            throttling_backoff,
-            hint,
-            budget,
-            ..
-        } = &self.parts;
-        let backoffs = [backoff, throttling_backoff];
-        WorstCase::from_backoffs(
-            &backoffs,
-            *hint,
-            Some(*max_attempts),
-            Some(budget.load()),
-            limits,
-        )
+        let parts = &self.parts;
+        let backoffs = [&parts.backoff, &parts.throttling_backoff];
+        let (attempts, load) = (Some(parts.max_attempts), Some(parts.budget.load()));
+        WorstCase::from_backoffs(&backoffs, parts.hint, attempts, load, limits)
     }
 
     fn budget_left(&self, now: Instant) -> Option<u64> {

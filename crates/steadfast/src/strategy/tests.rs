@@ -10,10 +10,9 @@ use crate::failure::FaultSide;
 use crate::law::MaybeRule;
 use crate::orchestrator::{Orchestrator, Step};
 use crate::reason::{OPERATION_FAILED, Reason, THROTTLED, TIMEOUT};
-
+use crate::testing::*;
 use crate::world::VirtualWorld;
 
-const MS: Duration = Duration::from_millis(1);
 const S: Duration = Duration::from_secs(1);
 
 /// What happens at one step of a row.
@@ -44,6 +43,12 @@ fn timed_out() -> Failure {
     Failure::in_flight(&TIMEOUT).timed_out()
 }
 
+fn token_of(strategy: &dyn RetryStrategy, world: &VirtualWorld) -> RetryToken {
+    strategy
+        .acquire_initial_token(&get().request(), world)
+        .unwrap()
+}
+
 /// Runs one request through failures, then a success if it is still alive,
 /// with jitter factor 1.
 fn row(
@@ -54,7 +59,7 @@ fn row(
     let world = VirtualWorld::new();
     let level = || strategy.budget().level(world.now());
     let mut seen = Vec::new();
-    let mut request = Orchestrator::new(strategy, Call::new("op").idempotent(true));
+    let mut request = Orchestrator::new(strategy, get());
     let mut step = request.begin(&world);
     for failure in failures {
         assert!(matches!(step, Step::Attempt), "{step:?} after {seen:?}");
@@ -83,40 +88,11 @@ fn row(
     seen
 }
 
+/// The preset, with so much left in its budget.
 fn bucket_at(preset: Standard, level: u32) -> Standard {
-    let (costs, refund) = match preset.budget().to_string() {
-        text if text.contains("costs 14") => (
-            Costs {
-                normal: 14,
-                timeout: 14,
-                throttling: 5,
-            },
-            Refund::LastCostOr(1),
-        ),
-        text if text.contains("last retry") => (
-            Costs {
-                normal: 5,
-                timeout: 10,
-                throttling: 5,
-            },
-            Refund::LastCostOr(1),
-        ),
-        _ => (
-            Costs {
-                normal: 5,
-                timeout: 10,
-                throttling: 5,
-            },
-            Refund::Fixed(1),
-        ),
-    };
-    let budget = Budget::builder()
-        .costs(costs)
-        .refund(refund)
-        .initial(level)
-        .build()
-        .unwrap();
-    preset.to_builder().budget(budget).build().unwrap()
+    let now = VirtualWorld::new().now();
+    preset.budget().pay(500 - level, || now).unwrap();
+    preset
 }
 
 #[test]
@@ -276,7 +252,7 @@ fn the_guidance_as_published() {
 fn twenty_requests_that_each_fail_once_and_then_succeed_leave_an_aws_bucket_where_it_was() {
     let strategy = Standard::aws_2_0();
     let world = VirtualWorld::new();
-    let call = || Call::new("op").idempotent(true);
+    let call = || get();
     let mut requests: Vec<_> = (0..20)
         .map(|_| Orchestrator::new(&strategy, call()))
         .collect();
@@ -304,14 +280,10 @@ fn a_per_request_variation_pays_from_the_same_purse() {
 fn an_empty_budget_says_how_long_the_wait_would_have_been_and_what_is_left() {
     let strategy = bucket_at(Standard::guidance(), 3);
     let world = VirtualWorld::new();
-    let call = Call::new("op").idempotent(true);
-    let token = strategy
-        .acquire_initial_token(&call.request(), &world)
-        .unwrap();
+    let call = get();
+    let token = token_of(&strategy, &world);
     let decision = strategy.refresh_retry_token(token, &call.request(), &server_error(), &world);
-    let Decision::Ready(Err(refusal)) = decision else {
-        panic!()
-    };
+    let refusal = refused(decision);
     assert_eq!(refusal.cause(), Cause::BudgetEmpty);
     assert_eq!(refusal.delay(), Some(S));
     assert_eq!(refusal.budget_left(), Some(3));
@@ -333,16 +305,12 @@ fn hints_are_a_floor_with_jitter_above_and_never_without_bound() {
     let world = VirtualWorld::new().seeded(17);
     let strategy = Standard::guidance();
     let failure = server_error().with_hint(2 * S);
-    let call = Call::new("op").idempotent(true);
+    let call = get();
     let mut delays = std::collections::HashSet::new();
     for _ in 0..50 {
-        let token = strategy
-            .acquire_initial_token(&call.request(), &world)
-            .unwrap();
+        let token = token_of(&strategy, &world);
         let decision = strategy.refresh_retry_token(token, &call.request(), &failure, &world);
-        let Decision::Ready(Ok(token)) = decision else {
-            panic!()
-        };
+        let token = granted(decision);
         assert!(
             token.delay() >= 2 * S && token.delay() < 3 * S,
             "seed 17: {:?}",
@@ -355,23 +323,16 @@ fn hints_are_a_floor_with_jitter_above_and_never_without_bound() {
         "a fleet told 2 s must not come back as one"
     );
 
-    let token = strategy
-        .acquire_initial_token(&call.request(), &world)
-        .unwrap();
+    let token = token_of(&strategy, &world);
     let endless = server_error().with_hint(Duration::MAX);
     let decision = strategy.refresh_retry_token(token, &call.request(), &endless, &world);
-    let Decision::Ready(Err(refusal)) = decision else {
-        panic!()
-    };
+    let refusal = refused(decision);
     assert_eq!(refusal.cause(), Cause::HintTooLong);
 
     // Under a deadline, the deadline ends the wait (D36).
-    let mut request = Orchestrator::new(&strategy, Call::new("op").idempotent(true).timeout(S));
-    let _ = request.begin(&world);
+    let mut request = begun(&strategy, get().timeout(S), &world);
     let endless = server_error().with_hint(Duration::MAX);
-    let Step::Wait { delay, .. } = request.handle_failure(endless, &world) else {
-        panic!()
-    };
+    let delay = waits(request.handle_failure(endless, &world));
     assert_eq!(delay, S);
 }
 
@@ -391,8 +352,7 @@ fn maybe_with_the_clients_fault_is_not_retried_unless_the_knob_says_so() {
     let failure = || Failure::responded(&OPERATION_FAILED).with_fault(FaultSide::Client);
     let retried = |strategy: &Standard| {
         let world = VirtualWorld::new();
-        let mut request = Orchestrator::new(strategy, Call::new("op").idempotent(true));
-        let _ = request.begin(&world);
+        let mut request = begun(strategy, get(), &world);
         matches!(request.handle_failure(failure(), &world), Step::Wait { .. })
     };
     assert!(!retried(&Standard::guidance()));
@@ -406,13 +366,9 @@ fn maybe_with_the_clients_fault_is_not_retried_unless_the_knob_says_so() {
 #[test]
 fn a_foreign_token_is_refused_by_every_strategy() {
     let world = VirtualWorld::new();
-    let call = Call::new("op").idempotent(true);
+    let call = get();
     let stranger = BestEffort::default();
-    let foreign = || {
-        stranger
-            .acquire_initial_token(&call.request(), &world)
-            .unwrap()
-    };
+    let foreign = || token_of(&stranger, &world);
     let strategies: [Box<dyn RetryStrategy>; 6] = [
         Box::new(BestEffort::default()),
         Box::new(Standard::guidance()),
@@ -429,9 +385,7 @@ fn a_foreign_token_is_refused_by_every_strategy() {
     for strategy in strategies {
         let decision =
             strategy.refresh_retry_token(foreign(), &call.request(), &server_error(), &world);
-        let Decision::Ready(Err(refusal)) = decision else {
-            panic!()
-        };
+        let refusal = refused(decision);
         assert_eq!(refusal.cause(), Cause::ForeignToken);
         assert_eq!(
             strategy.record_success(foreign(), &world),
@@ -443,7 +397,7 @@ fn a_foreign_token_is_refused_by_every_strategy() {
 #[test]
 fn a_foreign_token_costs_a_budget_around_a_strategy_nothing() {
     let world = VirtualWorld::new();
-    let call = Call::new("op").idempotent(true);
+    let call = get();
     let budget = Budget::builder().build().unwrap();
     let strategy = BestEffort::default().with_budget(budget.clone());
     let token = BestEffort::default()
@@ -457,17 +411,10 @@ fn a_foreign_token_costs_a_budget_around_a_strategy_nothing() {
 fn max_attempts_counts_the_first() {
     let strategy = BestEffort::default().max_attempts(2).unwrap();
     let world = VirtualWorld::new();
-    let mut request = Orchestrator::new(&strategy, Call::new("op").idempotent(true));
-    let _ = request.begin(&world);
-    assert!(matches!(
-        request.handle_failure(server_error(), &world),
-        Step::Wait { .. }
-    ));
+    let mut request = begun(&strategy, get(), &world);
+    waits(request.handle_failure(server_error(), &world));
     let _ = request.handle_waited(&world);
-    assert!(matches!(
-        request.handle_failure(server_error(), &world),
-        Step::GiveUp(_)
-    ));
+    gives_up(request.handle_failure(server_error(), &world));
     let problem = BestEffort::default().max_attempts(0).unwrap_err();
     assert_eq!(problem.field(), "max_attempts");
     assert!(Standard::builder().max_attempts(0).build().is_err());
@@ -478,19 +425,14 @@ fn two_budgets_are_both_paid_and_both_refunded() {
     let world = VirtualWorld::new();
     let outer = Budget::builder()
         .capacity(50)
-        .costs(Costs {
-            normal: 7,
-            timeout: 7,
-            throttling: 7,
-        })
+        .costs(Costs::new(7, 7, 7))
         .refund(Refund::LastCostOr(1))
         .build()
         .unwrap();
     let inner = Standard::aws_2_0();
     let strategy = inner.clone().with_budget(outer.clone());
     let levels = || (inner.budget().level(world.now()), outer.level(world.now()));
-    let mut request = Orchestrator::new(&strategy, Call::new("op").idempotent(true));
-    let _ = request.begin(&world);
+    let mut request = begun(&strategy, get(), &world);
     let _ = request.handle_failure(server_error(), &world);
     assert_eq!(levels(), (495, 43));
     let _ = request.handle_waited(&world);
@@ -506,12 +448,8 @@ fn a_retry_that_the_inner_strategy_refuses_is_not_paid_from_the_outer_budget() {
         .max_attempts(1)
         .unwrap()
         .with_budget(outer.clone());
-    let mut request = Orchestrator::new(&strategy, Call::new("op").idempotent(true));
-    let _ = request.begin(&world);
-    assert!(matches!(
-        request.handle_failure(server_error(), &world),
-        Step::GiveUp(_)
-    ));
+    let mut request = begun(&strategy, get(), &world);
+    gives_up(request.handle_failure(server_error(), &world));
     assert_eq!(outer.level(world.now()), 500);
 }
 
@@ -525,17 +463,10 @@ fn a_terminal_reason_fails_at_once_with_the_error_that_it_becomes() {
         })],
     );
     let world = VirtualWorld::new();
-    let mut request = Orchestrator::new(&strategy, Call::new("get").idempotent(true));
-    let _ = request.begin(&world);
-    assert!(matches!(
-        request.handle_failure(server_error(), &world),
-        Step::Wait { .. }
-    ));
+    let mut request = begun(&strategy, get(), &world);
+    waits(request.handle_failure(server_error(), &world));
     let _ = request.handle_waited(&world);
-    assert!(matches!(
-        request.handle_failure(Failure::not_sent(&NO_ENTRY), &world),
-        Step::GiveUp(_)
-    ));
+    gives_up(request.handle_failure(Failure::not_sent(&NO_ENTRY), &world));
     let report = request.take_report();
     let refusal = report.refusal().unwrap();
     assert_eq!(refusal.cause(), Cause::Terminal);
@@ -547,10 +478,9 @@ fn adaptive_limits_after_throttling_and_waits_or_fails_fast() {
     for when_limited in [WhenLimited::Wait, WhenLimited::FailFast] {
         let world = VirtualWorld::new();
         let strategy = Adaptive::new(Standard::guidance(), when_limited);
-        let call = || Call::new("op").idempotent(true);
+        let call = || get();
         assert_eq!(strategy.rate(), None);
-        let mut request = Orchestrator::new(&strategy, call());
-        let _ = request.begin(&world);
+        let mut request = begun(&strategy, call(), &world);
         let step = request.handle_failure(throttled(), &world);
         assert_eq!(strategy.rate(), Some(0.5));
         match when_limited {
@@ -559,7 +489,7 @@ fn adaptive_limits_after_throttling_and_waits_or_fails_fast() {
                 assert!(matches!(step, Step::Wait { delay, .. } if delay == 2 * S))
             }
             WhenLimited::FailFast => {
-                assert!(matches!(step, Step::GiveUp(_)));
+                gives_up(step);
                 let refusal = request.take_report();
                 assert_eq!(
                     refusal.refusal().map(Refusal::cause),
@@ -580,18 +510,13 @@ fn adaptive_learns_from_every_outcome_the_final_failure_included() {
         .build()
         .unwrap();
     let strategy = Adaptive::new(standard, WhenLimited::Wait);
-    let mut request = Orchestrator::new(&strategy, Call::new("op").idempotent(true));
-    let _ = request.begin(&world);
-    assert!(matches!(
-        request.handle_failure(throttled(), &world),
-        Step::GiveUp(_)
-    ));
+    let mut request = begun(&strategy, get(), &world);
+    gives_up(request.handle_failure(throttled(), &world));
     assert!(strategy.rate().is_some());
 
     // Also when the law refuses before the strategy is asked.
     let strategy = Adaptive::new(Standard::guidance(), WhenLimited::Wait);
-    let mut request = Orchestrator::new(&strategy, Call::new("op"));
-    let _ = request.begin(&world);
+    let mut request = begun(&strategy, Call::new("op"), &world);
     let _ = request.handle_failure(Failure::in_flight(&THROTTLED).throttling(), &world);
     assert!(strategy.rate().is_some());
 }
@@ -601,7 +526,7 @@ fn a_request_dropped_before_its_attempt_gives_the_permit_back_and_in_it_does_not
     for (attempt_made, expected) in [(false, Duration::ZERO), (true, 2 * S)] {
         let world = VirtualWorld::new();
         let strategy = Adaptive::new(Standard::guidance(), WhenLimited::Wait);
-        let call = Call::new("op").idempotent(true);
+        let call = get();
         let request = call.request();
         strategy.record_end(
             strategy.acquire_initial_token(&request, &world).unwrap(),

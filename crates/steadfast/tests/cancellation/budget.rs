@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use steadfast::budget::{Costs, Refund};
-use steadfast::strategy::{Answer, Cause, Decision, ForeignToken, RetryToken, StrategyId};
+use steadfast::strategy::{Cause, Decision, FromFn, from_decision};
 use steadfast::{
-    Attempt, Backoff, Budget, Failure, Request, RetryEvent, RetryStrategy, Standard, StrategyExt,
+    Attempt, Backoff, Budget, Failure, RetryEvent, RetryStrategy, Standard, StrategyExt,
     VirtualWorld, World, reason, retry,
 };
 use tokio::time::advance;
@@ -43,7 +43,7 @@ async fn a_dropped_call_has_paid_for_the_retries_that_were_granted_and_no_others
 
 #[tokio::test(start_paused = true)]
 async fn a_call_dropped_while_a_decision_is_awaited_has_not_paid_for_it() {
-    let places = dropped_at_each_await(|budget| Deliberate::new(1).with_budget(budget)).await;
+    let places = dropped_at_each_await(|budget| deliberate(1).with_budget(budget)).await;
     let expected = [
         place("not polled", 0, 0),
         place("first attempt", 1, 0),
@@ -60,7 +60,7 @@ async fn a_call_dropped_while_a_decision_is_awaited_has_not_paid_for_it() {
 #[tokio::test(start_paused = true)]
 async fn a_decision_that_the_deadline_ends_costs_nothing() {
     let budget = budget();
-    let strategy = Deliberate::new(u32::MAX).with_budget(budget.clone());
+    let strategy = deliberate(u32::MAX).with_budget(budget.clone());
     let error = retry(&strategy)
         .idempotent(true)
         .timeout(SECOND)
@@ -155,11 +155,7 @@ async fn finishes_in<F: Future>(polls: u32, mut call: Pin<&mut F>) -> bool {
 fn budget() -> Budget {
     Budget::builder()
         .capacity(CAPACITY)
-        .costs(Costs {
-            normal: COST,
-            timeout: COST,
-            throttling: COST,
-        })
+        .costs(Costs::new(COST, COST, COST))
         .refund(Refund::Fixed(1))
         .build()
         .expect("a possible budget")
@@ -169,45 +165,14 @@ fn level(budget: &Budget) -> u32 {
     budget.level(VirtualWorld::new().now())
 }
 
-/// Grants every retry, after a second, but has to be polled so often before it
-/// says so.
-struct Deliberate {
-    id: StrategyId,
-    polls: u32,
-}
-
-impl Deliberate {
-    fn new(polls: u32) -> Self {
-        let id = StrategyId::unique();
-        Self { id, polls }
-    }
-}
-
-impl RetryStrategy for Deliberate {
-    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
-        Ok(RetryToken::initial(&self.id))
-    }
-
-    fn refresh_retry_token(
-        &self,
-        token: RetryToken,
-        _: &Request<'_>,
-        _: &Failure,
-        _: &dyn World,
-    ) -> Decision {
-        if let Err(foreign) = token.check_issuer(&self.id) {
-            return foreign.into();
-        }
-        let polls = self.polls;
+/// Grants every retry, after a second, but only after so many polls.
+fn deliberate(polls: u32) -> FromFn {
+    from_decision(move |token, _, _| {
         Decision::pending(async move {
             for _ in 0..polls {
                 pending_once().await;
             }
             Ok(token.next(SECOND))
         })
-    }
-
-    fn record_success(&self, _: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
-        Ok(())
-    }
+    })
 }

@@ -7,15 +7,15 @@ use std::task::{Poll, Waker};
 use std::thread;
 
 use steadfast::report::Certainty;
-use steadfast::strategy::{Cause, Decision, Refusal, RetryToken};
+use steadfast::strategy::{Cause, Decision, Refusal, from_decision};
 use steadfast::{Failure, Verdict, retry};
 use tokio::time::{Instant, sleep};
 
-use crate::{Asking, MS, unsent};
+use crate::{MS, unsent};
 
 #[tokio::test(start_paused = true)]
 async fn a_decision_that_never_comes_ends_at_the_deadline() {
-    let strategy = Asking::new(|_| Decision::pending(pending()));
+    let strategy = from_decision(|_, _, _| Decision::pending(pending()));
     let start = Instant::now();
     let error = retry(&strategy)
         .timeout(1000 * MS)
@@ -32,7 +32,7 @@ async fn a_decision_that_never_comes_ends_at_the_deadline() {
 
 #[test]
 fn a_decision_that_never_comes_ends_at_the_deadline_on_a_thread_too() {
-    let strategy = Asking::new(|_| Decision::pending(pending()));
+    let strategy = from_decision(|_, _, _| Decision::pending(pending()));
     let error = retry(&strategy)
         .timeout(5 * MS)
         .classify(Failure::clone)
@@ -44,7 +44,7 @@ fn a_decision_that_never_comes_ends_at_the_deadline_on_a_thread_too() {
 
 #[tokio::test(start_paused = true)]
 async fn the_delay_counts_from_the_decision() {
-    let strategy = Asking::new(|token: RetryToken| -> Decision {
+    let strategy = from_decision(|token, _, _| {
         Decision::pending(async {
             sleep(300 * MS).await;
             Ok(token.next(200 * MS))
@@ -67,7 +67,7 @@ async fn the_delay_counts_from_the_decision() {
 
 #[tokio::test(start_paused = true)]
 async fn a_decision_against_a_retry_ends_the_call_with_the_error_it_raises() {
-    let strategy = Asking::new(|_| {
+    let strategy = from_decision(|_, _, _| {
         Decision::pending(async {
             sleep(300 * MS).await;
             Err(Refusal::new(Cause::Declined).raising("the oracle says no"))
@@ -85,7 +85,7 @@ async fn a_decision_against_a_retry_ends_the_call_with_the_error_it_raises() {
 
 #[test]
 fn a_decision_made_on_another_thread_wakes_the_one_that_waits() {
-    let strategy = Asking::new(|token| {
+    let strategy = from_decision(|token, _, _| {
         let slot: Arc<Mutex<Slot>> = Arc::default();
         let theirs = Arc::clone(&slot);
         thread::spawn(move || lock(&theirs).answer());

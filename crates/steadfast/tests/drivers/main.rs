@@ -12,8 +12,7 @@ mod shape;
 
 use std::time::Duration;
 
-use steadfast::strategy::{Answer, Decision, ForeignToken, RetryToken, StrategyId};
-use steadfast::{Backoff, BestEffort, Failure, Request, RetryStrategy, World, reason};
+use steadfast::{Backoff, BestEffort, Failure, reason};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -25,37 +24,4 @@ fn waiting(delay: Duration) -> BestEffort {
 /// A failure that any request may be retried after.
 fn unsent() -> Failure {
     Failure::not_sent(&reason::NOT_AVAILABLE)
-}
-
-/// A strategy that asks somebody else each time.
-struct Asking<F> {
-    id: StrategyId,
-    decide: F,
-}
-
-impl<F: Fn(RetryToken) -> Decision + Send + Sync> Asking<F> {
-    fn new(decide: F) -> Self {
-        let id = StrategyId::unique();
-        Self { id, decide }
-    }
-}
-
-impl<F: Fn(RetryToken) -> Decision + Send + Sync> RetryStrategy for Asking<F> {
-    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
-        Ok(RetryToken::initial(&self.id))
-    }
-
-    fn refresh_retry_token(
-        &self,
-        token: RetryToken,
-        _: &Request<'_>,
-        _: &Failure,
-        _: &dyn World,
-    ) -> Decision {
-        (self.decide)(token)
-    }
-
-    fn record_success(&self, _: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
-        Ok(())
-    }
 }

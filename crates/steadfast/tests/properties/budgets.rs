@@ -44,11 +44,7 @@ pub(crate) fn budgets() -> BoxedStrategy<BudgetData> {
             (cost(), cost(), cost(), refund, refill).prop_map(
                 move |(normal, timeout, throttling, refund, refill)| BudgetData {
                     capacity,
-                    costs: Costs {
-                        normal,
-                        timeout,
-                        throttling,
-                    },
+                    costs: Costs::new(normal, timeout, throttling),
                     refund,
                     refill,
                 },

@@ -15,14 +15,12 @@ use crate::report::{Certainty, Outcome, Verdict};
 use crate::strategy::{
     BestEffort, Ending, ForeignToken, RetryAction, Standard, StrategyExt, StrategyId, from_fn,
 };
+use crate::testing::*;
 use crate::world::{RecordedEvent, Roll, VirtualWorld};
 
 static NOT_MY_PARTITION: Reason = Reason::new("NOT_MY_PARTITION")
     .allowing_non_idempotent_retry()
     .always_retried();
-static LOCKED: Reason = Reason::new("LOCKED").allowing_non_idempotent_retry();
-
-const MS: Duration = Duration::from_millis(1);
 
 /// The recorded events, a line for each.
 fn events(world: &VirtualWorld) -> Vec<String> {
@@ -39,27 +37,8 @@ fn events(world: &VirtualWorld) -> Vec<String> {
     world.take_events().into_iter().map(line).collect()
 }
 
-fn begun<S: RetryStrategy>(strategy: S, call: Call, world: &dyn World) -> Orchestrator<S> {
-    let mut request = Orchestrator::new(strategy, call);
-    assert!(matches!(request.begin(world), Step::Attempt));
-    request
-}
-
-/// Fails the attempt under way and lets the wait pass. True if another follows.
-fn fails<S: RetryStrategy>(
-    request: &mut Orchestrator<S>,
-    failure: Failure,
-    world: &VirtualWorld,
-) -> bool {
-    match request.handle_failure(failure, world) {
-        Step::Attempt => true,
-        Step::Wait { delay, .. } => {
-            world.advance(delay);
-            matches!(request.handle_waited(world), Step::Attempt)
-        }
-        Step::GiveUp(_) => false,
-        other => panic!("{other:?}"),
-    }
+fn moved() -> Failure {
+    Failure::responded(&NOT_MY_PARTITION)
 }
 
 #[test]
@@ -111,9 +90,7 @@ fn law_1_a_write_that_may_have_been_applied_is_not_sent_again_whatever_a_strateg
         Failure::inconclusive(&LOCKED).with_safety(Safety::Yes),
     ] {
         let mut request = begun(&reckless, Call::new("upsert"), &world);
-        let Step::GiveUp(verdict) = request.handle_failure(failure, &world) else {
-            panic!()
-        };
+        let verdict = gives_up(request.handle_failure(failure, &world));
         assert_eq!(verdict, Verdict::Failed(Certainty::Ambiguous));
         let report = request.take_report();
         assert_eq!(report.refusal().map(Refusal::cause), Some(Cause::Unsafe));
@@ -136,7 +113,7 @@ fn law_1_an_answer_whose_reason_does_not_allow_it_is_not_retried_for_a_write() {
 fn law_1_unknown_is_never_retried() {
     let world = VirtualWorld::new();
     let reckless = from_fn(|_, _| RetryAction::with_duration(MS));
-    let mut request = begun(&reckless, Call::new("get").idempotent(true), &world);
+    let mut request = begun(&reckless, get(), &world);
     assert!(!fails(&mut request, Failure::not_sent(&UNKNOWN), &world));
 }
 
@@ -146,13 +123,11 @@ fn law_2_an_always_retried_reason_does_not_ask_and_waits_by_the_controlled_backo
     let never = from_fn(|_, _| unreachable!("the strategy must not be asked"));
     let mut request = begun(never, Call::new("upsert"), &world);
     for expected in [1, 10, 50, 100, 500, 1000, 1000, 1000] {
-        let failure = Failure::responded(&NOT_MY_PARTITION);
-        let Step::Wait { delay, .. } = request.handle_failure(failure, &world) else {
-            panic!()
-        };
+        let failure = moved();
+        let delay = waits(request.handle_failure(failure, &world));
         assert_eq!(delay, expected * MS);
         world.advance(delay);
-        assert!(matches!(request.handle_waited(&world), Step::Attempt));
+        attempts(request.handle_waited(&world));
     }
 }
 
@@ -160,17 +135,11 @@ fn law_2_an_always_retried_reason_does_not_ask_and_waits_by_the_controlled_backo
 fn the_controlled_backoff_is_indexed_by_all_retries_made_before() {
     // D7: two strategy retries first, so the always-retry waits the third delay.
     let world = VirtualWorld::new();
-    let mut request = begun(
-        BestEffort::default(),
-        Call::new("get").idempotent(true),
-        &world,
-    );
-    assert!(fails(&mut request, Failure::responded(&LOCKED), &world));
-    assert!(fails(&mut request, Failure::responded(&LOCKED), &world));
-    let failure = Failure::responded(&NOT_MY_PARTITION);
-    let Step::Wait { delay, .. } = request.handle_failure(failure, &world) else {
-        panic!()
-    };
+    let mut request = begun(BestEffort::default(), get(), &world);
+    assert!(fails(&mut request, locked(), &world));
+    assert!(fails(&mut request, locked(), &world));
+    let failure = moved();
+    let delay = waits(request.handle_failure(failure, &world));
     assert_eq!(delay, 50 * MS);
 }
 
@@ -178,21 +147,10 @@ fn the_controlled_backoff_is_indexed_by_all_retries_made_before() {
 fn always_retried_attempts_count_for_the_strategy_too() {
     let world = VirtualWorld::new();
     let strategy = BestEffort::default();
-    let mut request = begun(&strategy, Call::new("get").idempotent(true), &world);
-    assert!(fails(
-        &mut request,
-        Failure::responded(&NOT_MY_PARTITION),
-        &world
-    ));
-    assert!(fails(
-        &mut request,
-        Failure::responded(&NOT_MY_PARTITION),
-        &world
-    ));
-    let Step::Wait { delay, .. } = request.handle_failure(Failure::responded(&LOCKED), &world)
-    else {
-        panic!()
-    };
+    let mut request = begun(&strategy, get(), &world);
+    assert!(fails(&mut request, moved(), &world));
+    assert!(fails(&mut request, moved(), &world));
+    let delay = waits(request.handle_failure(locked(), &world));
     assert_eq!(delay, 4 * MS);
 }
 
@@ -200,17 +158,12 @@ fn always_retried_attempts_count_for_the_strategy_too() {
 fn law_3_a_capped_sleep_ends_in_a_timeout_without_another_attempt() {
     let world = VirtualWorld::new().recording();
     let slow = from_fn(|_, _| RetryAction::with_duration(200 * MS));
-    let call = Call::new("get").idempotent(true).timeout(10 * MS);
+    let call = get().timeout(10 * MS);
     let mut request = begun(slow, call, &world);
-    let Step::Wait { delay, .. } = request.handle_failure(Failure::responded(&LOCKED), &world)
-    else {
-        panic!()
-    };
+    let delay = waits(request.handle_failure(locked(), &world));
     assert_eq!(delay, 10 * MS);
     world.advance(delay);
-    let Step::GiveUp(verdict) = request.handle_waited(&world) else {
-        panic!()
-    };
+    let verdict = gives_up(request.handle_waited(&world));
     assert_eq!(verdict, Verdict::TimedOut(Certainty::Unambiguous));
     let report = request.take_report();
     let outcome = report.history().last().map(|record| record.outcome);
@@ -229,33 +182,24 @@ fn law_3_a_capped_sleep_ends_in_a_timeout_without_another_attempt() {
 fn law_3_two_seconds_into_two_and_a_half_a_second_becomes_half_a_second() {
     let world = VirtualWorld::new();
     let strategy = from_fn(|_, _| RetryAction::with_duration(1000 * MS));
-    let call = Call::new("get").idempotent(true).timeout(2500 * MS);
+    let call = get().timeout(2500 * MS);
     let mut request = begun(strategy, call, &world);
     world.advance(2000 * MS);
-    let Step::Wait { delay, .. } = request.handle_failure(Failure::responded(&LOCKED), &world)
-    else {
-        panic!()
-    };
+    let delay = waits(request.handle_failure(locked(), &world));
     assert_eq!(delay, 500 * MS);
     world.advance(delay);
-    assert!(matches!(
-        request.handle_waited(&world),
-        Step::GiveUp(Verdict::TimedOut(_))
-    ));
+    assert!(gives_up(request.handle_waited(&world)).is_timeout());
 }
 
 #[test]
 fn law_3_the_time_that_attempts_take_counts() {
     // Not only the sleeps: three attempts of a second each use up 2.5 s.
     let world = VirtualWorld::new();
-    let call = Call::new("get").idempotent(true).timeout(2500 * MS);
+    let call = get().timeout(2500 * MS);
     let mut request = begun(BestEffort::default(), call, &world);
     for expected in [true, true, false] {
         world.advance(1000 * MS);
-        assert_eq!(
-            fails(&mut request, Failure::responded(&LOCKED), &world),
-            expected
-        );
+        assert_eq!(fails(&mut request, locked(), &world), expected);
     }
     assert_eq!(request.request().attempts(), 3);
 }
@@ -266,7 +210,7 @@ fn law_3_always_retried_reasons_end_at_the_deadline_too() {
     let call = Call::new("upsert").timeout(100 * MS);
     let mut request = begun(BestEffort::default(), call, &world);
     let mut attempts = 1;
-    while fails(&mut request, Failure::responded(&NOT_MY_PARTITION), &world) {
+    while fails(&mut request, moved(), &world) {
         attempts += 1;
     }
     // 1, 10, 50 and then 39 of 100 ms.
@@ -278,27 +222,20 @@ fn law_3_always_retried_reasons_end_at_the_deadline_too() {
 #[test]
 fn law_3_a_wait_that_ends_late_is_not_followed_by_an_attempt_past_the_deadline() {
     let world = VirtualWorld::new();
-    let call = Call::new("get").idempotent(true).timeout(10 * MS);
+    let call = get().timeout(10 * MS);
     let mut request = begun(BestEffort::default(), call, &world);
-    let Step::Wait { .. } = request.handle_failure(Failure::responded(&LOCKED), &world) else {
-        panic!()
-    };
+    waits(request.handle_failure(locked(), &world));
     world.advance(11 * MS);
-    assert!(matches!(
-        request.handle_waited(&world),
-        Step::GiveUp(Verdict::TimedOut(_))
-    ));
+    assert!(gives_up(request.handle_waited(&world)).is_timeout());
 }
 
 #[test]
 fn law_4_each_retry_and_each_refusal_leaves_one_event_after_it_was_counted() {
     let world = VirtualWorld::new().recording();
     let strategy = BestEffort::default().max_attempts(3).unwrap();
-    let mut request = begun(strategy, Call::new("get").idempotent(true), &world);
+    let mut request = begun(strategy, get(), &world);
     for _ in 0..3 {
-        if let Step::Wait { delay, .. } =
-            request.handle_failure(Failure::responded(&LOCKED), &world)
-        {
+        if let Step::Wait { delay, .. } = request.handle_failure(locked(), &world) {
             world.advance(delay);
             let _ = request.handle_waited(&world);
         }
@@ -331,14 +268,10 @@ fn law_6_a_hint_is_a_floor_for_always_retried_reasons_and_functions_and_ends_at_
     for reason in [&NOT_MY_PARTITION, &LOCKED] {
         let world = VirtualWorld::new();
         let mut request = begun(quick(), Call::new("op"), &world);
-        let Step::Wait { delay, .. } = request.handle_failure(hinted(reason), &world) else {
-            panic!()
-        };
+        let delay = waits(request.handle_failure(hinted(reason), &world));
         assert_eq!(delay, 300 * MS);
         let mut request = begun(quick(), Call::new("op").timeout(200 * MS), &world);
-        let Step::Wait { delay, .. } = request.handle_failure(hinted(reason), &world) else {
-            panic!()
-        };
+        let delay = waits(request.handle_failure(hinted(reason), &world));
         assert_eq!(delay, 200 * MS);
     }
 }
@@ -354,18 +287,16 @@ fn law_7_may_have_been_applied_stays_and_decides_ambiguity() {
         let call = Call::new("op").idempotent(idempotent).timeout(MS);
         let mut request = begun(BestEffort::default(), call, &world);
         world.advance(MS);
-        let Step::GiveUp(verdict) = request.handle_deadline(&world) else {
-            panic!()
-        };
+        let verdict = gives_up(request.handle_deadline(&world));
         assert_eq!(verdict, Verdict::TimedOut(certainty));
     }
     // Sticky: a conclusive answer to a later attempt proves nothing of the earlier one.
     for unproven in [Failure::in_flight, Failure::inconclusive] {
         let world = VirtualWorld::new();
-        let call = Call::new("get").idempotent(true);
+        let call = get();
         let mut request = begun(BestEffort::default(), call, &world);
         assert!(fails(&mut request, unproven(&OPERATION_FAILED), &world));
-        assert!(fails(&mut request, Failure::responded(&LOCKED), &world));
+        assert!(fails(&mut request, locked(), &world));
         assert!(request.request().may_have_been_applied());
     }
 }
@@ -375,7 +306,7 @@ fn a_write_that_was_answered_every_time_times_out_unambiguously() {
     let world = VirtualWorld::new();
     let call = Call::new("upsert").timeout(300 * MS);
     let mut request = begun(BestEffort::default(), call, &world);
-    while fails(&mut request, Failure::responded(&LOCKED), &world) {}
+    while fails(&mut request, locked(), &world) {}
     let report = request.take_report();
     assert_eq!(report.verdict(), Verdict::TimedOut(Certainty::Unambiguous));
     assert_eq!(report.reasons().iter().collect::<Vec<_>>(), [&LOCKED]);
@@ -384,14 +315,10 @@ fn a_write_that_was_answered_every_time_times_out_unambiguously() {
 #[test]
 fn law_9_a_finished_request_is_left_alone() {
     let world = VirtualWorld::new();
-    let mut request = begun(
-        BestEffort::default(),
-        Call::new("get").idempotent(true),
-        &world,
-    );
+    let mut request = begun(BestEffort::default(), get(), &world);
     request.handle_success(&world);
     for step in [
-        request.handle_failure(Failure::responded(&LOCKED), &world),
+        request.handle_failure(locked(), &world),
         request.handle_waited(&world),
         request.handle_deadline(&world),
         request.begin(&world),
@@ -405,13 +332,9 @@ fn law_9_a_finished_request_is_left_alone() {
 #[test]
 fn a_request_that_waits_is_not_failed_twice() {
     let world = VirtualWorld::new();
-    let mut request = begun(
-        BestEffort::default(),
-        Call::new("get").idempotent(true),
-        &world,
-    );
-    let _ = request.handle_failure(Failure::responded(&LOCKED), &world);
-    let again = request.handle_failure(Failure::responded(&LOCKED), &world);
+    let mut request = begun(BestEffort::default(), get(), &world);
+    let _ = request.handle_failure(locked(), &world);
+    let again = request.handle_failure(locked(), &world);
     assert!(matches!(again, Step::LeftAlone));
     assert_eq!(request.request().retries(), 1);
 }
@@ -469,9 +392,9 @@ impl RetryStrategy for Counting {
 fn without_an_initial_token_one_attempt_is_made_and_no_more() {
     let world = VirtualWorld::new();
     let strategy = Counting::new(false);
-    let mut request = begun(&strategy, Call::new("get").idempotent(true), &world);
-    let step = request.handle_failure(Failure::responded(&LOCKED), &world);
-    assert!(matches!(step, Step::GiveUp(_)));
+    let mut request = begun(&strategy, get(), &world);
+    let step = request.handle_failure(locked(), &world);
+    gives_up(step);
     assert_eq!(
         request.take_report().refusal().map(Refusal::cause),
         Some(Cause::NoToken)
@@ -483,11 +406,7 @@ fn without_an_initial_token_always_retried_reasons_are_retried_still() {
     let world = VirtualWorld::new();
     let strategy = Counting::new(false);
     let mut request = begun(&strategy, Call::new("get"), &world);
-    assert!(fails(
-        &mut request,
-        Failure::responded(&NOT_MY_PARTITION),
-        &world
-    ));
+    assert!(fails(&mut request, moved(), &world));
 }
 
 #[test]
@@ -495,22 +414,16 @@ fn even_the_first_attempt_may_have_to_wait_and_then_ends_at_the_deadline() {
     let world = VirtualWorld::new();
     let strategy = Counting::new(true);
     let mut request = Orchestrator::new(&strategy, Call::new("get"));
-    let Step::Wait { delay, .. } = request.begin(&world) else {
-        panic!()
-    };
+    let delay = waits(request.begin(&world));
     assert_eq!(delay, 5 * MS);
     world.advance(delay);
-    assert!(matches!(request.handle_waited(&world), Step::Attempt));
+    attempts(request.handle_waited(&world));
 
     let mut request = Orchestrator::new(&strategy, Call::new("get").timeout(2 * MS));
-    let Step::Wait { delay, .. } = request.begin(&world) else {
-        panic!()
-    };
+    let delay = waits(request.begin(&world));
     assert_eq!(delay, 2 * MS);
     world.advance(delay);
-    let Step::GiveUp(verdict) = request.handle_waited(&world) else {
-        panic!()
-    };
+    let verdict = gives_up(request.handle_waited(&world));
     assert_eq!(verdict, Verdict::TimedOut(Certainty::Unambiguous));
     assert_eq!(request.take_report().attempts(), 0);
 }
@@ -519,10 +432,10 @@ fn even_the_first_attempt_may_have_to_wait_and_then_ends_at_the_deadline() {
 fn a_decision_can_take_time_and_is_then_acted_on() {
     let world = VirtualWorld::new();
     let strategy = Counting::new(true);
-    let mut request = Orchestrator::new(&strategy, Call::new("get").idempotent(true));
-    let _ = request.begin(&world);
+    let mut request = Orchestrator::new(&strategy, get());
+    waits(request.begin(&world));
     let _ = request.handle_waited(&world);
-    let Step::Ask(pending) = request.handle_failure(Failure::responded(&LOCKED), &world) else {
+    let Step::Ask(pending) = request.handle_failure(locked(), &world) else {
         panic!()
     };
     let mut pending = pending;
@@ -531,9 +444,7 @@ fn a_decision_can_take_time_and_is_then_acted_on() {
     let std::task::Poll::Ready(answer) = std::pin::Pin::new(&mut pending).poll(&mut context) else {
         panic!()
     };
-    let Step::Wait { delay, .. } = request.handle_decision(answer, &world) else {
-        panic!()
-    };
+    let delay = waits(request.handle_decision(answer, &world));
     assert_eq!(delay, MS);
     assert_eq!(request.request().retries(), 1);
 }
@@ -542,17 +453,14 @@ fn a_decision_can_take_time_and_is_then_acted_on() {
 fn a_deadline_during_a_decision_times_the_request_out_with_its_failure_on_record() {
     let world = VirtualWorld::new();
     let strategy = Counting::new(true);
-    let call = Call::new("get").idempotent(true).timeout(10 * MS);
+    let call = get().timeout(10 * MS);
     let mut request = Orchestrator::new(&strategy, call);
-    let _ = request.begin(&world);
+    waits(request.begin(&world));
     world.advance(5 * MS);
     let _ = request.handle_waited(&world);
-    let _ = request.handle_failure(Failure::responded(&LOCKED), &world);
+    let _ = request.handle_failure(locked(), &world);
     world.advance(5 * MS);
-    assert!(matches!(
-        request.handle_deadline(&world),
-        Step::GiveUp(Verdict::TimedOut(_))
-    ));
+    assert!(gives_up(request.handle_deadline(&world)).is_timeout());
     let report = request.take_report();
     assert_eq!(report.history().last().unwrap().failure.reason, &LOCKED);
     assert_eq!(report.refusal().map(Refusal::cause), Some(Cause::Deadline));
@@ -563,12 +471,12 @@ fn law_8_a_dropped_request_is_reported_to_its_strategy_once() {
     let world = VirtualWorld::new();
     let strategy = Counting::new(true);
     let mut request = Orchestrator::new(&strategy, Call::new("get"));
-    let _ = request.begin(&world);
+    waits(request.begin(&world));
     drop(request);
     assert_eq!(strategy.ended.load(Ordering::Relaxed), 1);
 
     let mut request = Orchestrator::new(&strategy, Call::new("get"));
-    let _ = request.begin(&world);
+    waits(request.begin(&world));
     let _ = request.handle_waited(&world);
     request.handle_success(&world);
     drop(request);
@@ -581,7 +489,7 @@ fn a_refusal_by_law_is_told_to_the_strategy() {
     let world = VirtualWorld::new();
     let strategy = Counting::new(true);
     let mut request = Orchestrator::new(&strategy, Call::new("upsert"));
-    let _ = request.begin(&world);
+    waits(request.begin(&world));
     let _ = request.handle_waited(&world);
     let _ = request.handle_failure(Failure::in_flight(&LOCKED), &world);
     drop(request);
@@ -600,12 +508,9 @@ fn a_strategy_reads_the_users_context_and_a_request_brings_its_own_strategy() {
     });
     for (robot, expected) in [(true, false), (false, true)] {
         let world = VirtualWorld::new();
-        let call = Call::new("get").idempotent(true).context(Caller { robot });
+        let call = get().context(Caller { robot });
         let mut request = begun(&strategy, call, &world);
-        assert_eq!(
-            fails(&mut request, Failure::responded(&LOCKED), &world),
-            expected
-        );
+        assert_eq!(fails(&mut request, locked(), &world), expected);
     }
 }
 
@@ -615,22 +520,15 @@ fn strategies_are_object_safe_and_can_differ_per_request() {
     let this_request: Box<dyn RetryStrategy> = Box::new(BestEffort::default());
     for (strategy, expected) in [(client, false), (this_request, true)] {
         let world = VirtualWorld::new();
-        let mut request = begun(strategy, Call::new("get").idempotent(true), &world);
-        assert_eq!(
-            fails(&mut request, Failure::responded(&LOCKED), &world),
-            expected
-        );
+        let mut request = begun(strategy, get(), &world);
+        assert_eq!(fails(&mut request, locked(), &world), expected);
     }
 }
 
 #[test]
 fn an_error_that_says_no_is_not_retried_though_the_server_is_at_fault() {
     let world = VirtualWorld::new();
-    let mut request = begun(
-        Standard::guidance(),
-        Call::new("get").idempotent(true),
-        &world,
-    );
+    let mut request = begun(Standard::guidance(), get(), &world);
     let failure = Failure::responded(&OPERATION_FAILED)
         .with_safety(Safety::No)
         .with_fault(crate::failure::FaultSide::Server);
@@ -694,9 +592,7 @@ fn a_call_without_any_time_is_over_before_its_first_attempt() {
         BestEffort::default(),
         Call::new("put").timeout(Duration::ZERO),
     );
-    let Step::GiveUp(verdict) = request.begin(&world) else {
-        panic!()
-    };
+    let verdict = gives_up(request.begin(&world));
     assert_eq!(verdict, Verdict::TimedOut(Certainty::Unambiguous));
     assert_eq!(request.take_report().attempts(), 0);
 }
@@ -705,9 +601,7 @@ fn a_call_without_any_time_is_over_before_its_first_attempt() {
 fn a_cancelled_request_says_whether_it_may_have_been_applied() {
     let world = VirtualWorld::new();
     let cancelled = |request: &mut Orchestrator<BestEffort>| {
-        let Step::GiveUp(verdict) = request.handle_cancel(&world) else {
-            panic!()
-        };
+        let verdict = gives_up(request.handle_cancel(&world));
         assert_eq!(
             request.take_report().refusal().map(Refusal::cause),
             Some(Cause::Cancelled)
@@ -717,18 +611,14 @@ fn a_cancelled_request_says_whether_it_may_have_been_applied() {
     // In its attempt: a write may have been applied, a read does not matter.
     let mut write = begun(BestEffort::default(), Call::new("put"), &world);
     assert_eq!(cancelled(&mut write), Verdict::Failed(Certainty::Ambiguous));
-    let mut read = begun(
-        BestEffort::default(),
-        Call::new("get").idempotent(true),
-        &world,
-    );
+    let mut read = begun(BestEffort::default(), get(), &world);
     assert_eq!(
         cancelled(&mut read),
         Verdict::Failed(Certainty::Unambiguous)
     );
     // Parked in backoff after an answer: it was not.
     let mut parked = begun(BestEffort::default(), Call::new("put"), &world);
-    let _ = parked.handle_failure(Failure::responded(&LOCKED), &world);
+    let _ = parked.handle_failure(locked(), &world);
     assert_eq!(
         cancelled(&mut parked),
         Verdict::Failed(Certainty::Unambiguous)

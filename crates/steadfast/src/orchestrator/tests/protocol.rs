@@ -2,26 +2,22 @@
 
 use super::*;
 
-static MOVED: Reason = Reason::new("MOVED")
-    .allowing_non_idempotent_retry()
-    .always_retried();
-
 fn failing_request(timeout: Duration, world: &VirtualWorld) -> Orchestrator<BestEffort> {
-    let mut request = Orchestrator::new(BestEffort::default(), Call::new("set").timeout(timeout));
-    assert!(matches!(request.begin(world), Step::Attempt));
-    request
+    begun(
+        BestEffort::default(),
+        Call::new("set").timeout(timeout),
+        world,
+    )
 }
 
 #[test]
 fn a_capped_wait_that_is_woken_early_makes_its_attempt() {
     let world = VirtualWorld::new();
     let mut request = failing_request(10 * MS, &world);
-    let failure = Failure::responded(&MOVED).with_prescribed_delay(100 * MS);
-    assert!(
-        matches!(request.handle_failure(failure, &world), Step::Wait { delay: wait, .. } if wait == 10 * MS)
-    );
+    let failure = moved().with_prescribed_delay(100 * MS);
+    assert_eq!(waits(request.handle_failure(failure, &world)), 10 * MS);
     world.advance(9 * MS);
-    assert!(matches!(request.handle_woken(&world), Step::Attempt));
+    attempts(request.handle_woken(&world));
     request.handle_success(&world);
 }
 
@@ -29,25 +25,22 @@ fn a_capped_wait_that_is_woken_early_makes_its_attempt() {
 fn a_wait_that_is_woken_at_the_deadline_times_out() {
     let world = VirtualWorld::new();
     let mut request = failing_request(10 * MS, &world);
-    let failure = Failure::responded(&MOVED).with_prescribed_delay(100 * MS);
+    let failure = moved().with_prescribed_delay(100 * MS);
     let _ = request.handle_failure(failure, &world);
     world.advance(10 * MS);
     let expected = Verdict::TimedOut(Certainty::Unambiguous);
-    assert!(matches!(request.handle_woken(&world), Step::GiveUp(verdict) if verdict == expected));
+    assert_eq!(gives_up(request.handle_woken(&world)), expected);
 }
 
 #[test]
 fn a_prescribed_delay_takes_the_place_of_the_controlled_backoff_and_zero_is_at_once() {
     let world = VirtualWorld::new();
     let mut request = failing_request(1000 * MS, &world);
-    let at_once = Failure::responded(&MOVED).with_prescribed_delay(Duration::ZERO);
-    assert!(matches!(
-        request.handle_failure(at_once, &world),
-        Step::Attempt
-    ));
+    let at_once = moved().with_prescribed_delay(Duration::ZERO);
+    attempts(request.handle_failure(at_once, &world));
     // The next is again the controlled backoff's, of which one retry was made.
-    let step = request.handle_failure(Failure::responded(&MOVED), &world);
-    assert!(matches!(step, Step::Wait { delay: wait, .. } if wait == 10 * MS));
+    let step = request.handle_failure(moved(), &world);
+    assert_eq!(waits(step), 10 * MS);
     assert_eq!(request.request().retries(), 2);
 }
 
@@ -57,9 +50,7 @@ fn a_prescribed_delay_does_not_overrule_a_strategy() {
     let world = VirtualWorld::new();
     let mut request = failing_request(1000 * MS, &world);
     let failure = Failure::responded(&ASKED).with_prescribed_delay(100 * MS);
-    assert!(
-        matches!(request.handle_failure(failure, &world), Step::Wait { delay: wait, .. } if wait == MS)
-    );
+    assert_eq!(waits(request.handle_failure(failure, &world)), MS);
 }
 
 #[test]
@@ -68,16 +59,13 @@ fn an_answer_that_is_final_fails_the_request_and_is_a_success_to_the_strategy() 
     let strategy = Standard::guidance();
     let left = || strategy.info().budget_left(world.now());
     let full = left();
-    let mut request = Orchestrator::new(&strategy, Call::new("get").idempotent(true));
-    let _ = request.begin(&world);
+    let mut request = begun(&strategy, get(), &world);
     let busy = Failure::responded(&crate::reason::THROTTLED);
-    let Step::Wait { delay, .. } = request.handle_failure(busy, &world) else {
-        panic!("a wait");
-    };
+    let delay = waits(request.handle_failure(busy, &world));
     let paid = left();
     assert!(paid < full);
     world.advance(delay);
-    assert!(matches!(request.handle_waited(&world), Step::Attempt));
+    attempts(request.handle_waited(&world));
     request.handle_answer(&world);
     assert!(left() > paid);
     let report = request.take_report();
@@ -91,20 +79,16 @@ fn what_cannot_be_sent_is_neither_a_success_nor_a_failure_to_the_strategy() {
     let world = VirtualWorld::new();
     let strategy = Standard::guidance();
     let left = || strategy.info().budget_left(world.now());
-    let mut request = Orchestrator::new(&strategy, Call::new("set"));
-    let _ = request.begin(&world);
+    let mut request = begun(&strategy, Call::new("set"), &world);
     let full = left();
     request.handle_unsendable(&world);
     assert_eq!(left(), full, "nothing was paid");
     let busy = Failure::responded(&crate::reason::THROTTLED);
-    let mut request = Orchestrator::new(&strategy, Call::new("set"));
-    let _ = request.begin(&world);
-    let Step::Wait { delay, .. } = request.handle_failure(busy, &world) else {
-        panic!("a wait");
-    };
+    let mut request = begun(&strategy, Call::new("set"), &world);
+    let delay = waits(request.handle_failure(busy, &world));
     let paid = left();
     world.advance(delay);
-    assert!(matches!(request.handle_waited(&world), Step::Attempt));
+    attempts(request.handle_waited(&world));
     request.handle_unsendable(&world);
     assert_eq!(left(), paid, "nothing was refunded");
     let report = request.take_report();
@@ -122,11 +106,11 @@ fn an_attempt_that_the_deadline_ended_is_a_timeout_also_where_a_retry_would_be_u
     let failure = Failure::in_flight(&crate::reason::TIMEOUT).timed_out();
     let step = request.handle_failure(failure, &world);
     let expected = Verdict::TimedOut(Certainty::Ambiguous);
-    assert!(matches!(step, Step::GiveUp(verdict) if verdict == expected));
+    assert_eq!(gives_up(step), expected);
     // Before the deadline it is a failure like any other.
     let mut request = failing_request(20 * MS, &world);
     let failure = Failure::in_flight(&crate::reason::TIMEOUT).timed_out();
     let step = request.handle_failure(failure, &world);
     let expected = Verdict::Failed(Certainty::Ambiguous);
-    assert!(matches!(step, Step::GiveUp(verdict) if verdict == expected));
+    assert_eq!(gives_up(step), expected);
 }

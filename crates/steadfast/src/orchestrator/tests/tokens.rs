@@ -81,9 +81,12 @@ fn law_5_each_token_comes_back_once_however_the_request_ends() {
         ("refused by law", |mut request, world| {
             assert!(!fails(&mut request, Failure::in_flight(&LOCKED), world));
         }),
-        ("deadline", |mut request, world| {
-            while fails(&mut request, Failure::responded(&LOCKED), world) {}
-        }),
+        (
+            "deadline",
+            |mut request, world| {
+                while fails(&mut request, locked(), world) {}
+            },
+        ),
         ("cancelled", |mut request, world| {
             let _ = request.handle_cancel(world);
         }),
@@ -93,7 +96,7 @@ fn law_5_each_token_comes_back_once_however_the_request_ends() {
         let (strategy, world) = (Registrar::new(), VirtualWorld::new());
         let mut request = begun(&strategy, Call::new("set").timeout(20 * MS), &world);
         for _ in 0..3 {
-            assert!(fails(&mut request, Failure::responded(&LOCKED), &world));
+            assert!(fails(&mut request, locked(), &world));
         }
         end(request, &world);
         strategy.assert_all_returned_once(how);
@@ -103,7 +106,7 @@ fn law_5_each_token_comes_back_once_however_the_request_ends() {
 #[test]
 fn law_5_a_token_of_another_strategy_buys_no_retry() {
     let world = VirtualWorld::new();
-    let call = Call::new("get").idempotent(true);
+    let call = get();
     let strategies: [Box<dyn RetryStrategy>; 3] = [
         Box::new(BestEffort::default()),
         Box::new(Standard::guidance()),
@@ -113,9 +116,7 @@ fn law_5_a_token_of_another_strategy_buys_no_retry() {
         let foreign = RetryToken::initial(&StrategyId::unique());
         let failure = Failure::not_sent(&NOT_AVAILABLE);
         let decision = strategy.refresh_retry_token(foreign, &call.request(), &failure, &world);
-        let Decision::Ready(Err(refusal)) = decision else {
-            panic!("{decision:?}")
-        };
+        let refusal = refused(decision);
         assert_eq!(refusal.cause(), Cause::ForeignToken);
     }
 }
@@ -126,16 +127,14 @@ fn law_10_a_request_that_is_retried_takes_effect_after_one_that_was_started_late
     let strategy = Standard::guidance();
     let mut effects = Vec::new();
     let mut first = begun(&strategy, Call::new("first"), &world);
-    let Step::Wait { delay, .. } = first.handle_failure(Failure::responded(&LOCKED), &world) else {
-        panic!()
-    };
+    let delay = waits(first.handle_failure(locked(), &world));
     world.advance(delay / 2);
     // Under the same strategy, while the first waits: it is not held up.
     let mut second = begun(&strategy, Call::new("second"), &world);
     second.handle_success(&world);
     effects.push("second");
     world.advance(delay / 2);
-    assert!(matches!(first.handle_waited(&world), Step::Attempt));
+    attempts(first.handle_waited(&world));
     first.handle_success(&world);
     effects.push("first");
     assert_eq!(effects, ["second", "first"]);

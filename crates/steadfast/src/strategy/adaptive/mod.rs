@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use super::{
     Answer, Cause, Decision, Ending, ForeignToken, Limits, Refusal, RetryStrategy, RetryToken,
-    Standard, StrategyInfo, WorstCase,
+    Standard, StrategyInfo, WorstCase, own_info,
 };
 use crate::failure::Failure;
 use crate::request::Request;
@@ -164,14 +164,7 @@ impl RetryStrategy for Adaptive {
         self.standard.record_end(token, ending, world);
     }
 
-    #[inline]
-    fn is_plain(&self) -> bool {
-        true
-    }
-
-    fn info(&self) -> &dyn StrategyInfo {
-        self
-    }
+    own_info!();
 }
 
 impl StrategyInfo for Adaptive {
