@@ -98,71 +98,56 @@ fn a_page_without_problems_has_none() {
     assert_eq!(replaced("first", "1st"), [""; 0]);
 }
 
-#[test]
-fn a_test_that_does_not_exist_is_named_with_its_row() {
-    only(
-        replaced("an_error_that_says_no", "an_error_that_says_yes"),
-        &["0049-orch-1", "an_error_that_says_yes", "no such test"],
-    );
+/// A test for each damaged page: what is replaced by what, and the words of the problem.
+macro_rules! damage {
+    ($($test:ident: $old:literal => $new:literal, $check:ident $words:tt;)*) => {$(
+        #[test]
+        fn $test() {
+            $check(replaced($old, $new), &$words);
+        }
+    )*};
 }
 
-#[test]
-fn a_test_file_that_does_not_exist_is_named_with_its_row() {
-    only(
-        replaced("law.rs#", "lore.rs#"),
-        &["0049-orch-1", "lore.rs", "cannot be read"],
-    );
-}
-
-#[test]
-fn a_function_that_is_no_test_pins_nothing() {
-    only(
-        replaced("#an_error_that_says_no_beats_everything", "#lawful"),
-        &["0049-orch-1", "lawful", "not a test"],
-    );
-}
-
-#[test]
-fn a_doc_example_that_does_not_exist_is_named_with_its_row() {
-    only(
-        replaced("example:RetryToken", "example:StrategyId"),
-        &["smithy-1", "StrategyId", "no example"],
-    );
-}
-
-#[test]
-fn a_source_path_that_does_not_exist_is_named_with_its_row() {
-    only(
-        replaced(
-            "`crates/steadfast/src/law.rs` |",
-            "`crates/steadfast/src/lore.rs` |",
-        ),
-        &["0049-orch-1", "lore.rs", "does not exist"],
-    );
-}
-
-#[test]
-fn an_id_that_is_used_twice_is_named() {
-    only(
-        replaced("0049-orch-2", "0049-orch-1"),
-        &["0049-orch-1", "twice"],
-    );
-}
-
-#[test]
-fn a_hole_in_the_numbers_is_named() {
-    only(
-        replaced("0049-orch-2", "0049-orch-3"),
-        &["0049-orch-3", "0049-orch-2"],
-    );
-}
-
-#[test]
-fn an_id_of_no_document_is_named() {
-    among(
-        replaced("| smithy-1 |", "| smitty-1 |"),
-        &["smitty-1", "no document"],
-    );
+damage! {
+    a_test_that_does_not_exist_is_named_with_its_row:
+        "an_error_that_says_no" => "an_error_that_says_yes",
+        only ["0049-orch-1", "an_error_that_says_yes", "no such test"];
+    a_test_file_that_does_not_exist_is_named_with_its_row:
+        "law.rs#" => "lore.rs#", only ["0049-orch-1", "lore.rs", "cannot be read"];
+    a_function_that_is_no_test_pins_nothing:
+        "#an_error_that_says_no_beats_everything" => "#lawful",
+        only ["0049-orch-1", "lawful", "not a test"];
+    a_doc_example_that_does_not_exist_is_named_with_its_row:
+        "example:RetryToken" => "example:StrategyId", only ["smithy-1", "StrategyId", "no example"];
+    a_source_path_that_does_not_exist_is_named_with_its_row:
+        "`crates/steadfast/src/law.rs` |" => "`crates/steadfast/src/lore.rs` |",
+        only ["0049-orch-1", "lore.rs", "does not exist"];
+    an_id_that_is_used_twice_is_named:
+        "0049-orch-2" => "0049-orch-1", only ["0049-orch-1", "twice"];
+    a_hole_in_the_numbers_is_named:
+        "0049-orch-2" => "0049-orch-3", only ["0049-orch-3", "0049-orch-2"];
+    an_id_of_no_document_is_named:
+        "| smithy-1 |" => "| smitty-1 |", among ["smitty-1", "no document"];
+    done_without_a_place_is_a_claim:
+        "`crates/steadfast/src/strategy/token.rs` |" => " |",
+        only ["smithy-1", "done", "no source"];
+    a_gap_says_why:
+        "gap: the client is not built yet" => "gap: later", only ["0049-orch-2", "why"];
+    a_state_is_done_or_a_gap:
+        "| done |\n| 0049-orch-2" => "| nearly |\n| 0049-orch-2", among ["0049-orch-1", "nearly"];
+    a_row_with_a_cell_too_few_is_named_with_its_line:
+        "| second |" => "|", among ["line 18", "6 cells"];
+    a_count_that_is_wrong_is_put_right:
+        "| RFC 0049 rev 16 | 1 | 1 | 2 |" => "| RFC 0049 rev 16 | 2 | 0 | 2 |",
+        only ["RFC 0049 rev 16", "| 1 | 1 | 2 |"];
+    a_document_without_counts_is_missed:
+        "| RFC 0005 | 0 | 0 | 0 |\n" => "", only ["RFC 0005", "| 0 | 0 | 0 |"];
+    a_decision_that_does_not_exist_is_named_with_its_row:
+        "| D1, D2 |" => "| D1, D2, D3 |", only ["0049-orch-2", "D3"];
+    a_decision_in_the_words_of_a_statement_must_exist_too:
+        "| third |" => "| third (D40) |", only ["smithy-1", "D40"];
+    a_decision_that_no_row_mentions_is_named:
+        "| D1, D2 |" => "| D1 |", only ["D2", "no row mentions it"];
 }
 
 #[test]
@@ -170,78 +155,6 @@ fn done_without_a_test_is_a_claim() {
     only(
         damaged(|page| page.replace(TEST, "")),
         &["0049-orch-1", "done", "no test"],
-    );
-}
-
-#[test]
-fn done_without_a_place_is_a_claim() {
-    only(
-        replaced("`crates/steadfast/src/strategy/token.rs` |", " |"),
-        &["smithy-1", "done", "no source"],
-    );
-}
-
-#[test]
-fn a_gap_says_why() {
-    only(
-        replaced("gap: the client is not built yet", "gap: later"),
-        &["0049-orch-2", "why"],
-    );
-}
-
-#[test]
-fn a_state_is_done_or_a_gap() {
-    among(
-        replaced("| done |\n| 0049-orch-2", "| nearly |\n| 0049-orch-2"),
-        &["0049-orch-1", "nearly"],
-    );
-}
-
-#[test]
-fn a_row_with_a_cell_too_few_is_named_with_its_line() {
-    among(replaced("| second |", "|"), &["line 18", "6 cells"]);
-}
-
-#[test]
-fn a_count_that_is_wrong_is_put_right() {
-    only(
-        replaced(
-            "| RFC 0049 rev 16 | 1 | 1 | 2 |",
-            "| RFC 0049 rev 16 | 2 | 0 | 2 |",
-        ),
-        &["RFC 0049 rev 16", "| 1 | 1 | 2 |"],
-    );
-}
-
-#[test]
-fn a_document_without_counts_is_missed() {
-    only(
-        replaced("| RFC 0005 | 0 | 0 | 0 |\n", ""),
-        &["RFC 0005", "| 0 | 0 | 0 |"],
-    );
-}
-
-#[test]
-fn a_decision_that_does_not_exist_is_named_with_its_row() {
-    only(
-        replaced("| D1, D2 |", "| D1, D2, D3 |"),
-        &["0049-orch-2", "D3"],
-    );
-}
-
-#[test]
-fn a_decision_in_the_words_of_a_statement_must_exist_too() {
-    only(
-        replaced("| third |", "| third (D40) |"),
-        &["smithy-1", "D40"],
-    );
-}
-
-#[test]
-fn a_decision_that_no_row_mentions_is_named() {
-    only(
-        replaced("| D1, D2 |", "| D1 |"),
-        &["D2", "no row mentions it"],
     );
 }
 

@@ -11,7 +11,7 @@ use steadfast::strategy::Cause;
 use steadfast::{Attempt, BestEffort, Failure, Verdict, reason, retry};
 use tokio::time::{Instant, advance, sleep};
 
-use crate::{MS, unsent, waiting};
+use crate::{MS, endless, error_of, failing, unsent, waiting};
 
 #[tokio::test(start_paused = true)]
 async fn an_attempt_is_given_what_is_left_and_cut_at_the_deadline() {
@@ -137,13 +137,10 @@ async fn a_cut_attempt_is_dropped_before_the_next_one_starts() {
 
 #[tokio::test(start_paused = true)]
 async fn a_write_that_was_cut_is_not_sent_again_and_is_ambiguous() {
-    let by_its_own_time = retry(&BestEffort::default())
+    let call = retry(BestEffort::default())
         .attempt_timeout(100 * MS)
-        .timeout(1000 * MS)
-        .classify(Failure::clone)
-        .run(|_| pending::<Result<(), Failure>>())
-        .await
-        .expect_err("it never ends");
+        .timeout(1000 * MS);
+    let by_its_own_time = error_of(call, endless).await;
     assert_eq!(
         by_its_own_time.verdict(),
         Verdict::Failed(Certainty::Ambiguous)
@@ -152,12 +149,8 @@ async fn a_write_that_was_cut_is_not_sent_again_and_is_ambiguous() {
     assert_eq!(by_its_own_time.report().attempts(), 1);
     assert_eq!(by_its_own_time.report().elapsed(), Some(100 * MS));
 
-    let by_the_deadline = retry(&BestEffort::default())
-        .timeout(1000 * MS)
-        .classify(Failure::clone)
-        .run(|_| pending::<Result<(), Failure>>())
-        .await
-        .expect_err("it never ends");
+    let call = retry(BestEffort::default()).timeout(1000 * MS);
+    let by_the_deadline = error_of(call, endless).await;
     assert_eq!(
         by_the_deadline.verdict(),
         Verdict::TimedOut(Certainty::Ambiguous)
@@ -166,19 +159,12 @@ async fn a_write_that_was_cut_is_not_sent_again_and_is_ambiguous() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_idempotent_or_was_never_sent_times_out_without_ambiguity() {
-    let idempotent = retry(&BestEffort::default())
+    let call = retry(BestEffort::default())
         .idempotent(true)
-        .timeout(1000 * MS)
-        .classify(Failure::clone)
-        .run(|_| pending::<Result<(), Failure>>())
-        .await
-        .expect_err("it never ends");
-    let never_sent = retry(&BestEffort::default())
-        .timeout(1000 * MS)
-        .classify(Failure::clone)
-        .run(|_| ready(Err::<(), _>(unsent())))
-        .await
-        .expect_err("it never succeeds");
+        .timeout(1000 * MS);
+    let idempotent = error_of(call, endless).await;
+    let call = retry(BestEffort::default()).timeout(1000 * MS);
+    let never_sent = error_of(call, failing).await;
     for error in [idempotent, never_sent] {
         assert_eq!(error.verdict(), Verdict::TimedOut(Certainty::Unambiguous));
     }
@@ -187,12 +173,8 @@ async fn what_is_idempotent_or_was_never_sent_times_out_without_ambiguity() {
 #[tokio::test(start_paused = true)]
 async fn a_wait_that_reaches_the_deadline_ends_there_with_the_last_error() {
     let start = Instant::now();
-    let error = retry(&waiting(700 * MS))
-        .timeout(1000 * MS)
-        .classify(Failure::clone)
-        .run(|_| ready(Err::<(), _>(unsent())))
-        .await
-        .expect_err("it never succeeds");
+    let call = retry(waiting(700 * MS)).timeout(1000 * MS);
+    let error = error_of(call, failing).await;
     assert_eq!(start.elapsed(), 1000 * MS);
     assert_eq!(error.report().attempts(), 2);
     assert_eq!(error.report().retries(), 2);
@@ -213,12 +195,8 @@ async fn a_call_without_any_time_is_over_before_it_began() {
 #[tokio::test(start_paused = true)]
 async fn an_attempt_without_any_time_of_its_own_is_cut_at_once() {
     let start = Instant::now();
-    let error = retry(&BestEffort::default())
-        .attempt_timeout(Duration::ZERO)
-        .classify(Failure::clone)
-        .run(|_| pending::<Result<(), Failure>>())
-        .await
-        .expect_err("it never ends");
+    let call = retry(BestEffort::default()).attempt_timeout(Duration::ZERO);
+    let error = error_of(call, endless).await;
     assert!(error.is_ambiguous());
     assert!(start.elapsed() <= MS, "a timer ticks once at most");
 }

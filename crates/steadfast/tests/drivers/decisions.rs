@@ -11,18 +11,14 @@ use steadfast::strategy::{Cause, Decision, Refusal, from_decision};
 use steadfast::{Failure, Verdict, retry};
 use tokio::time::{Instant, sleep};
 
-use crate::{MS, unsent};
+use crate::{MS, error_of, failing, unsent};
 
 #[tokio::test(start_paused = true)]
 async fn a_decision_that_never_comes_ends_at_the_deadline() {
     let strategy = from_decision(|_, _, _| Decision::pending(pending()));
     let start = Instant::now();
-    let error = retry(&strategy)
-        .timeout(1000 * MS)
-        .classify(Failure::clone)
-        .run(|_| ready(Err::<(), _>(unsent())))
-        .await
-        .expect_err("nobody decides");
+    let call = retry(&strategy).timeout(1000 * MS);
+    let error = error_of(call, failing).await;
     assert_eq!(start.elapsed(), 1000 * MS);
     assert_eq!(error.verdict(), Verdict::TimedOut(Certainty::Unambiguous));
     assert!(error.was_refused_for(Cause::Deadline));
@@ -73,11 +69,8 @@ async fn a_decision_against_a_retry_ends_the_call_with_the_error_it_raises() {
             Err(Refusal::new(Cause::Declined).raising("the oracle says no"))
         })
     });
-    let error = retry(&strategy)
-        .classify(Failure::clone)
-        .run(|_| ready(Err::<(), _>(unsent())))
-        .await
-        .expect_err("it is declined");
+    let call = retry(&strategy);
+    let error = error_of(call, failing).await;
     assert!(error.was_refused_for(Cause::Declined));
     let raised = error.raised().map(ToString::to_string);
     assert_eq!(raised.as_deref(), Some("the oracle says no"));

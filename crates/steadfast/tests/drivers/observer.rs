@@ -8,7 +8,7 @@ use steadfast::failure::Safety;
 use steadfast::report::Outcome;
 use steadfast::{Failure, RetryEvent, StrategyExt, reason, retry};
 
-use crate::{MS, unsent, waiting};
+use crate::{MS, endless, error_of, failing, unsent, waiting};
 
 /// Events, in words.
 #[derive(Default)]
@@ -51,13 +51,9 @@ async fn a_call_that_succeeds_at_once_emits_nothing() {
 async fn every_retry_and_the_refusal_are_told_of_once() {
     let log = Log::default();
     let strategy = waiting(MS).max_attempts(3).expect("possible");
-    let error = retry(&strategy)
-        .operation("put")
-        .observe(&|event| log.write(event))
-        .classify(Failure::clone)
-        .run(|_| ready(Err::<(), _>(unsent())))
-        .await;
-    assert!(error.is_err());
+    let observer = |event: &RetryEvent<'_>| log.write(event);
+    let call = retry(&strategy).operation("put").observe(&observer);
+    error_of(call, failing).await;
     let expected = [
         "put 1 NOT_AVAILABLE retry in 1ms",
         "put 2 NOT_AVAILABLE retry in 1ms",
@@ -69,13 +65,9 @@ async fn every_retry_and_the_refusal_are_told_of_once() {
 #[tokio::test(start_paused = true)]
 async fn a_retry_that_the_deadline_cuts_short_is_told_of_as_that() {
     let log = Log::default();
-    let error = retry(&waiting(7 * MS))
-        .timeout(10 * MS)
-        .observe(&|event| log.write(event))
-        .classify(Failure::clone)
-        .run(|_| ready(Err::<(), _>(unsent())))
-        .await;
-    assert!(error.is_err());
+    let observer = |event: &RetryEvent<'_>| log.write(event);
+    let call = retry(waiting(7 * MS)).timeout(10 * MS).observe(&observer);
+    error_of(call, failing).await;
     let expected = [
         "call 1 NOT_AVAILABLE retry in 7ms",
         "call 2 NOT_AVAILABLE capped at 3ms",
@@ -86,15 +78,10 @@ async fn a_retry_that_the_deadline_cuts_short_is_told_of_as_that() {
 #[tokio::test(start_paused = true)]
 async fn an_attempt_that_is_cut_off_is_told_of() {
     let log = Log::default();
-    let error = retry(&waiting(MS))
-        .idempotent(true)
-        .timeout(10 * MS)
-        .attempt_timeout(6 * MS)
-        .observe(&|event| log.write(event))
-        .classify(Failure::clone)
-        .run(|_| std::future::pending::<Result<(), Failure>>())
-        .await;
-    assert!(error.is_err());
+    let observer = |event: &RetryEvent<'_>| log.write(event);
+    let call = retry(waiting(MS)).idempotent(true).observe(&observer);
+    let call = call.timeout(10 * MS).attempt_timeout(6 * MS);
+    error_of(call, endless).await;
     let expected = [
         "call 1 TIMEOUT retry in 1ms",
         "call 2 TIMEOUT refused: deadline",

@@ -1,11 +1,12 @@
 //! A strategy that panics once, in a chosen method.
 
+use std::fmt;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use steadfast::strategy::{Answer, Decision, Ending, ForeignToken, RetryToken};
+use steadfast::strategy::{Answer, Decision, Ending, ForeignToken, RetryToken, StrategyInfo};
 use steadfast::{Backoff, BestEffort, Failure, Request, RetryStrategy, World};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,6 +17,7 @@ pub(crate) enum Fault {
     RecordEnd,
     DecisionAtOnce,
     DecisionLater,
+    Describe,
 }
 
 /// Best effort without delays, apart from its one fault.
@@ -90,8 +92,20 @@ impl RetryStrategy for Faulty {
         self.panic_if_due(Fault::RecordEnd);
         self.inner.record_end(token, ending, world);
     }
+
+    fn info(&self) -> &dyn StrategyInfo {
+        self
+    }
 }
 
+impl StrategyInfo for Faulty {
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.panic_if_due(Fault::Describe);
+        self.inner.info().describe(f)
+    }
+}
+
+/// Not tokio's `yield_now`, which needs the runtime that a blocking call blocks.
 async fn pending_once() {
     let mut polled = false;
     poll_fn(|cx| {

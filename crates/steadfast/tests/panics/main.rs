@@ -16,6 +16,8 @@ use steadfast::report::Panicked;
 use steadfast::strategy::Cause;
 use steadfast::{Error, Failure, RetryStrategy, reason, retry};
 
+use faulty::{Fault, Faulty};
+
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A failure that any request may be retried after.
@@ -56,14 +58,16 @@ async fn call(
         .await
 }
 
-/// The same on this thread.
-fn call_blocking(
-    strategy: &dyn RetryStrategy,
+/// A call under each driver, each with a strategy that has this fault.
+async fn both(
+    fault: Fault,
     outcome: Result<(), Failure>,
-) -> Result<(), Error<Failure>> {
-    retry(strategy)
-        .classify(Failure::clone)
-        .run_blocking(|_| outcome.clone())
+) -> [(Faulty, Result<(), Error<Failure>>); 2] {
+    let (first, second) = (Faulty::new(fault), Faulty::new(fault));
+    let awaited = call(&first, outcome.clone()).await;
+    let blocking = retry(&second).classify(Failure::clone);
+    let blocking = blocking.run_blocking(|_| outcome.clone());
+    [(first, awaited), (second, blocking)]
 }
 
 /// An attempt that takes for ever.
