@@ -33,9 +33,9 @@ const WRITE: u64 = 2;
 #[test]
 fn first_try_success_allocates_its_future_and_its_json_and_nothing_else() {
     const CALLS: u64 = 200;
-    let scene = Scene::new(None);
-    let documents = &scene.documents;
-    scene.runtime.block_on(async {
+    let setup = Setup::new(None);
+    let documents = &setup.documents;
+    setup.runtime.block_on(async {
         let work = async || {
             for _ in 0..CALLS {
                 documents.upsert("u:42", &"Ada").await.unwrap();
@@ -98,7 +98,7 @@ fn repeated_failures_do_not_grow_an_operation() {
 /// The bytes of one operation, its task and its history included, when all have
 /// made so many attempts and wait for the next.
 fn parked_after(attempts: usize) -> i64 {
-    let scene = Scene::new(Some(
+    let setup = Setup::new(Some(
         Fault::on(Opcode::Get).answer(Status::TemporaryFailure),
     ));
     let decisions = Arc::new(AtomicUsize::new(0));
@@ -109,12 +109,12 @@ fn parked_after(attempts: usize) -> i64 {
         let delay = if is_last { 300_000 } else { 1 };
         RetryAction::with_duration(Duration::from_millis(delay))
     }));
-    let taken = scene.runtime.block_on(async {
+    let taken = setup.runtime.block_on(async {
         // Whatever is set up once is there.
-        let _ = scene.documents.upsert("u:42", &"Ada").await;
+        let _ = setup.documents.upsert("u:42", &"Ada").await;
         let before = BYTES.get();
         for number in 0..PARKED {
-            let (documents, strategy) = (scene.documents.clone(), strategy.clone());
+            let (documents, strategy) = (setup.documents.clone(), strategy.clone());
             tokio::spawn(async move {
                 let id = format!("u:{number}");
                 let get = documents.get(&id).timeout(Duration::from_secs(600));
@@ -126,19 +126,19 @@ fn parked_after(attempts: usize) -> i64 {
         }
         (BYTES.get() - before) / PARKED as i64
     });
-    drop(scene);
+    drop(setup);
     taken
 }
 
 /// A client on this thread, and a cluster on another.
-struct Scene {
+struct Setup {
     runtime: Runtime,
     documents: Collection,
     /// The cluster ends when this is dropped.
     _end: mpsc::Sender<()>,
 }
 
-impl Scene {
+impl Setup {
     fn new(fault: Option<Fault>) -> Self {
         let (end, ended) = mpsc::channel::<()>();
         let (tell, told) = mpsc::channel();

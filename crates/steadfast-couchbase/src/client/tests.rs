@@ -8,7 +8,7 @@ use steadfast_cluster::fault::Fault;
 use steadfast_cluster::{BucketSettings, TestCluster};
 use steadfast_wire::{Opcode, Status};
 
-use crate::{Cluster, ClusterOptions, Credentials};
+use crate::{Cluster, ClusterOptions, Collection, Credentials};
 
 const BUCKET: &str = "travel";
 
@@ -25,6 +25,18 @@ async fn client(server: &TestCluster, strategy: Arc<dyn RetryStrategy>) -> Clust
     Cluster::connect_with(&server.connection_string(), app, options)
         .await
         .unwrap()
+}
+
+/// A client that has written the document `k`.
+async fn opened(
+    server: &TestCluster,
+    strategy: impl RetryStrategy + 'static,
+) -> (Cluster, Collection) {
+    let cluster = client(server, Arc::new(strategy)).await;
+    let documents = cluster.bucket(BUCKET).default_collection();
+    let write = documents.upsert("k", &1).timeout(Duration::from_secs(30));
+    write.retry(BestEffort::default()).await.unwrap();
+    (cluster, documents)
 }
 
 async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
@@ -146,16 +158,7 @@ async fn a_budget_pays_once_for_each_retry_even_of_dropped_operations() {
     let server = server().await;
     let budget = Budget::builder().capacity(10_000).build().unwrap();
     let strategy = Standard::builder().budget(budget.clone()).build().unwrap();
-    let cluster = client(&server, Arc::new(strategy)).await;
-    let documents = cluster.bucket(BUCKET).default_collection();
-    let long = Duration::from_secs(30);
-    let warm = BestEffort::default();
-    documents
-        .upsert("k", &1)
-        .timeout(long)
-        .retry(warm)
-        .await
-        .unwrap();
+    let (cluster, documents) = opened(&server, strategy).await;
     let level = || budget.level(crate::world::now());
     let before = level();
     let refused = server.fault(Fault::on(Opcode::Get).answer(Status::TemporaryFailure));
@@ -189,10 +192,7 @@ async fn a_budget_pays_once_for_each_retry_even_of_dropped_operations() {
 #[tokio::test]
 async fn a_client_that_is_closed_and_dropped_is_freed() {
     let server = server().await;
-    let cluster = client(&server, Arc::new(BestEffort::default())).await;
-    let documents = cluster.bucket(BUCKET).default_collection();
-    let long = Duration::from_secs(30);
-    documents.upsert("k", &1).timeout(long).await.unwrap();
+    let (cluster, documents) = opened(&server, BestEffort::default()).await;
     let core = Arc::downgrade(cluster.core());
     cluster.close().await;
     drop(cluster.bucket("late"));
@@ -203,10 +203,7 @@ async fn a_client_that_is_closed_and_dropped_is_freed() {
 #[tokio::test]
 async fn a_client_whose_handles_are_dropped_is_freed() {
     let server = server().await;
-    let cluster = client(&server, Arc::new(BestEffort::default())).await;
-    let documents = cluster.bucket(BUCKET).default_collection();
-    let long = Duration::from_secs(30);
-    documents.upsert("k", &1).timeout(long).await.unwrap();
+    let (cluster, documents) = opened(&server, BestEffort::default()).await;
     let core = Arc::downgrade(cluster.core());
     drop((documents, cluster));
     until("it is freed", || core.strong_count() == 0).await;

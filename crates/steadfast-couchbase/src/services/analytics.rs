@@ -1,8 +1,6 @@
 //! Analytics statements: what each attempt sends, and what the service's errors
 //! mean.
 
-use std::future::{Future, IntoFuture};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,11 +8,11 @@ use steadfast::Reason;
 use steadfast_wire::config::Service;
 
 use super::http::{HttpRequest, ServiceError, ServiceResponse};
-use super::query::{QueryMeta, QueryRows};
+use super::query::QueryMeta;
 use super::rows::{Members, RowService};
-use super::statement::{self, ReportedError, StatementRequest, reported_error, timeout};
+use super::statement::{ReportedError, StatementRequest, reported_error, timeout};
 use crate::cluster::Handle;
-use crate::error::{Error, ErrorKind};
+use crate::error::ErrorKind;
 use crate::reason::ANALYTICS_TEMPORARY_FAILURE;
 
 /// A statement for the analytics service; await it to run it.
@@ -37,16 +35,6 @@ impl Analytics {
     pub fn priority(mut self, priority: bool) -> Self {
         self.settings.priority = priority;
         self
-    }
-}
-
-impl IntoFuture for Analytics {
-    type Output = Result<QueryRows, Error>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
-
-    /// Cancel-safe: dropping the future abandons the attempt in progress.
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(statement::run(self))
     }
 }
 

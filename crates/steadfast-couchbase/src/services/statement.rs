@@ -1,6 +1,7 @@
 //! Statements: the request that query and analytics have in common.
 
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use steadfast::Reason;
 use steadfast_wire::config::Service;
 
 use super::http::{HttpSender, ServiceError, ServiceResponse, one_line};
-use super::query::{QueryRows, ScanConsistency};
+use super::query::{QueryMeta, QueryRows, ScanConsistency};
 use super::rows::{self, RowService, SizeLimits, row_option_methods};
 use crate::cluster::Handle;
 use crate::drive::RequestOptions;
@@ -126,12 +127,26 @@ impl<S> StatementRequest<S> {
     row_option_methods!();
 }
 
+impl<S> IntoFuture for StatementRequest<S>
+where
+    S: Send + 'static,
+    Self: RowService<Meta = QueryMeta>,
+{
+    type Output = Result<QueryRows, Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    /// Cancel-safe: dropping the future abandons the attempt in progress.
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(run(self))
+    }
+}
+
 /// Runs a statement to its first row.
 ///
 /// Cancel-safe: dropping the future abandons the attempt in progress.
-pub(super) async fn run<S>(mut request: StatementRequest<S>) -> Result<QueryRows, Error>
+async fn run<S>(mut request: StatementRequest<S>) -> Result<QueryRows, Error>
 where
-    StatementRequest<S>: RowService<Meta = super::query::QueryMeta>,
+    StatementRequest<S>: RowService<Meta = QueryMeta>,
 {
     let context_id = request.context_id.take().unwrap_or_else(new_context_id);
     request.json.set("client_context_id", &context_id);

@@ -14,9 +14,7 @@ use steadfast_wire::{Opcode, Status};
 use crate::fixture::*;
 
 async fn with(server: &TestCluster, credentials: Credentials, options: ClusterOptions) -> Cluster {
-    Cluster::connect_with(&server.connection_string(), credentials, options)
-        .await
-        .unwrap()
+    connect(&server.connection_string(), credentials, options).await
 }
 
 #[tokio::test]
@@ -248,9 +246,7 @@ async fn tls_works_with_the_cluster_s_authority_and_fails_fast_without() {
     let string = server.tls_connection_string().unwrap();
     let tls = TlsOptions::new().trust_pem(server.ca_pem().unwrap());
     let trusting = ClusterOptions::new().tls(tls);
-    let cluster = Cluster::connect_with(&string, app(), trusting)
-        .await
-        .unwrap();
+    let cluster = connect(&string, app(), trusting).await;
     let documents = cluster.bucket(BUCKET).default_collection();
     for number in 0..20 {
         let key = format!("k{number}");
@@ -263,9 +259,7 @@ async fn tls_works_with_the_cluster_s_authority_and_fails_fast_without() {
     let other = builder(1, 0).tls(true).start().await.unwrap();
     let tls = TlsOptions::new().trust_pem(other.ca_pem().unwrap());
     let mistrusting = ClusterOptions::new().tls(tls.clone());
-    let cluster = Cluster::connect_with(&string, app(), mistrusting)
-        .await
-        .unwrap();
+    let cluster = connect(&string, app(), mistrusting).await;
     let documents = cluster.bucket(BUCKET).default_collection();
     let start = Instant::now();
     let error = documents.upsert("k", &1).timeout(LONG).await.unwrap_err();
@@ -276,9 +270,7 @@ async fn tls_works_with_the_cluster_s_authority_and_fails_fast_without() {
     cluster.close().await;
 
     let patient = best_effort().tls(tls);
-    let cluster = Cluster::connect_with(&string, app(), patient)
-        .await
-        .unwrap();
+    let cluster = connect(&string, app(), patient).await;
     let documents = cluster.bucket(BUCKET).default_collection();
     until_timeout_names("TLS_ERROR", async |time| {
         documents.upsert("k", &1).timeout(time).await
@@ -297,17 +289,13 @@ async fn a_token_that_is_refused_is_an_authentication_error_until_a_new_one_is_a
         ClusterOptions::new().tls(tls)
     };
     let good = Credentials::token("good");
-    let cluster = Cluster::connect_with(&string, good, options())
-        .await
-        .unwrap();
+    let cluster = connect(&string, good, options()).await;
     let documents = cluster.bucket(BUCKET).default_collection();
     documents.upsert("k", &1).timeout(LONG).await.unwrap();
     cluster.close().await;
 
     let bad = Credentials::token("a-secret-token");
-    let cluster = Cluster::connect_with(&string, bad, options())
-        .await
-        .unwrap();
+    let cluster = connect(&string, bad, options()).await;
     let documents = cluster.bucket(BUCKET).default_collection();
     let outcome = documents.upsert("k", &1).timeout(LONG).await;
     let error = fails_with(outcome, ErrorKind::AuthenticationFailure);

@@ -37,9 +37,7 @@ fn odd(attributes: Attributes, retry: Option<RetrySpec>) -> ErrorDefinition {
 async fn first_flight(options: ClusterOptions) -> Vec<Frame> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let string = format!("couchbase://{}", listener.local_addr().unwrap());
-    let cluster = Cluster::connect_with(&string, app(), options)
-        .await
-        .unwrap();
+    let cluster = connect(&string, app(), options).await;
     let (mut socket, _) = listener.accept().await.unwrap();
     let mut received = BytesMut::new();
     let mut frames = Vec::new();
@@ -132,9 +130,7 @@ async fn hello_waits_for_authentication_where_that_is_set() {
     for after in [false, true] {
         let (string, mut told) = eavesdrop(&server).await;
         let options = ClusterOptions::new().hello_after_authentication(after);
-        let cluster = Cluster::connect_with(&string, app(), options)
-            .await
-            .unwrap();
+        let cluster = connect(&string, app(), options).await;
         let documents = cluster.bucket(BUCKET).default_collection();
         documents.upsert("k", &1).timeout(LONG).await.unwrap();
         let said = loop {

@@ -97,9 +97,7 @@ impl Scripted {
     pub(crate) async fn client(&self, options: ClusterOptions) -> Cluster {
         let string = format!("couchbase://{}", self.address);
         let options = options.allow_secrets_without_tls(true);
-        Cluster::connect_with(&string, app(), options)
-            .await
-            .unwrap()
+        connect(&string, app(), options).await
     }
 
     /// A client, and the default collection of its bucket.

@@ -9,7 +9,7 @@ use steadfast_couchbase::{Collection, Error, ErrorKind};
 
 use steadfast_wire::Opcode;
 
-use crate::fixture::{Scene, fails_with};
+use crate::fixture::{Setup, fails_with};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -45,22 +45,22 @@ async fn on_key(users: &Collection, id: &str) -> Vec<Error> {
 
 #[tokio::test]
 async fn an_invalid_key_is_rejected_by_every_operation() {
-    let scene = Scene::simple().await;
+    let setup = Setup::simple().await;
     // Connections live in the background; what is about a document has a key.
-    let seen = scene
+    let seen = setup
         .server
         .fault(Fault::on_anything().key_prefix("k").pass());
-    let observed = scene.server.fault(Fault::on(Opcode::Observe).pass());
-    let hotels = scene
+    let observed = setup.server.fault(Fault::on(Opcode::Observe).pass());
+    let hotels = setup
         .cluster
         .bucket("travel")
         .collection("inventory", "hotels");
     let too_long = "k".repeat(251);
-    for error in on_key(&scene.users, "").await {
+    for error in on_key(&setup.users, "").await {
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         assert!(error.to_string().contains("the key is empty"), "{error}");
     }
-    for error in on_key(&scene.users, &too_long).await {
+    for error in on_key(&setup.users, &too_long).await {
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         assert!(error.to_string().contains("251 bytes"), "{error}");
     }
@@ -69,14 +69,14 @@ async fn an_invalid_key_is_rejected_by_every_operation() {
         assert!(error.to_string().contains("the limit is 246"), "{error}");
     }
     assert_eq!((seen.fired(), observed.fired()), (0, 0));
-    scene.users.upsert(&too_long[..250], &1).await.unwrap();
+    setup.users.upsert(&too_long[..250], &1).await.unwrap();
     assert_eq!(seen.fired(), 1);
 }
 
 #[tokio::test]
 async fn invalid_options_are_named() {
-    let scene = Scene::simple().await;
-    let users = &scene.users;
+    let setup = Setup::simple().await;
+    let users = &setup.users;
     let long_ago = UNIX_EPOCH + Duration::from_secs(60);
     let far = Duration::from_secs(200 * 365 * 24 * 3600);
     let no_values: [u8; 0] = [];
@@ -175,13 +175,12 @@ async fn invalid_options_are_named() {
         assert!(error.to_string().contains(named), "{named}: {error}");
         assert_eq!(error.attempts(), 0);
     }
-    assert_eq!(scene.server.journal().applied(), 0);
+    assert_eq!(setup.server.journal().applied(), 0);
 }
 
 #[tokio::test]
 async fn a_value_that_is_too_large_is_not_sent() {
-    let scene = Scene::simple().await;
-    let users = &scene.users;
+    let users = &Setup::simple().await.users;
     let huge = vec![b'x'; (20 << 20) + 1];
     let raw = || Raw::binary(huge.clone());
     let text = std::str::from_utf8(&huge).unwrap();
@@ -205,12 +204,12 @@ async fn a_value_that_is_too_large_is_not_sent() {
 
 #[tokio::test]
 async fn an_unencodable_value_is_an_encoding_failure() {
-    let scene = Scene::simple().await;
+    let setup = Setup::simple().await;
     let unencodable = HashMap::from([(vec![1_u8], 2)]);
-    let outcome = scene.users.upsert("k", &unencodable).await;
+    let outcome = setup.users.upsert("k", &unencodable).await;
     let error = fails_with(outcome, ErrorKind::EncodingFailure);
     assert_eq!(error.attempts(), 0);
     let specs = [Spec::upsert("a", &unencodable)];
-    let outcome = scene.users.mutate_in("k", &specs).await;
+    let outcome = setup.users.mutate_in("k", &specs).await;
     fails_with(outcome, ErrorKind::EncodingFailure);
 }

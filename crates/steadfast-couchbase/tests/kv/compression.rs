@@ -7,20 +7,20 @@ use steadfast_couchbase::options::Compression;
 use steadfast_wire::error_map::{Attributes, ErrorDefinition};
 use steadfast_wire::{Datatype, Feature, Opcode, Status};
 
-use crate::fixture::{Scene, server};
+use crate::fixture::{Setup, server};
 
 fn dull() -> String {
     "a".repeat(5000)
 }
 
-fn is_compressed(scene: &Scene, id: &str) -> bool {
-    scene.stored(id).datatype.contains(Datatype::SNAPPY)
+fn is_compressed(setup: &Setup, id: &str) -> bool {
+    setup.stored(id).datatype.contains(Datatype::SNAPPY)
 }
 
 #[tokio::test]
 async fn long_repetitive_values_are_compressed() {
-    let scene = Scene::simple().await;
-    let users = &scene.users;
+    let setup = Setup::simple().await;
+    let users = &setup.users;
     users.upsert("dull", &dull()).await.unwrap();
     users
         .upsert("short", &"aaaaaaaaaaaaaaaaaaaa")
@@ -31,9 +31,9 @@ async fn long_repetitive_values_are_compressed() {
         .upsert_raw("random", Raw::binary(random.clone()))
         .await
         .unwrap();
-    assert!(is_compressed(&scene, "dull"));
-    assert!(!is_compressed(&scene, "short"));
-    assert!(!is_compressed(&scene, "random"));
+    assert!(is_compressed(&setup, "dull"));
+    assert!(!is_compressed(&setup, "short"));
+    assert!(!is_compressed(&setup, "random"));
     let found = users.get("dull").await.unwrap();
     assert_eq!(found.content::<String>().unwrap(), dull());
     let found = users.get("random").await.unwrap();
@@ -45,17 +45,17 @@ async fn long_repetitive_values_are_compressed() {
 #[tokio::test]
 async fn values_are_not_compressed_if_disabled_or_unsupported() {
     let options = ClusterOptions::new().compression(Compression::Off);
-    let scene = Scene::new(server(1, 0).await, options).await;
-    scene.users.upsert("dull", &dull()).await.unwrap();
-    assert!(!is_compressed(&scene, "dull"));
+    let setup = Setup::new(server(1, 0).await, options).await;
+    setup.users.upsert("dull", &dull()).await.unwrap();
+    assert!(!is_compressed(&setup, "dull"));
 
     let server = server(1, 0).await;
     server.withhold_feature(Feature::Snappy, true);
     server.withhold_feature(Feature::SnappyEverywhere, true);
-    let scene = Scene::new(server, ClusterOptions::new()).await;
-    scene.users.upsert("dull", &dull()).await.unwrap();
-    assert!(!is_compressed(&scene, "dull"));
-    let found = scene.users.get("dull").await.unwrap();
+    let setup = Setup::new(server, ClusterOptions::new()).await;
+    setup.users.upsert("dull", &dull()).await.unwrap();
+    assert!(!is_compressed(&setup, "dull"));
+    let found = setup.users.get("dull").await.unwrap();
     assert_eq!(found.content::<String>().unwrap(), dull());
 }
 
@@ -72,15 +72,15 @@ async fn each_attempt_is_for_the_connection_that_it_goes_to() {
         retry: None,
     };
     server.error_map().set(status.code(), definition);
-    let scene = Scene::new(server, ClusterOptions::new()).await;
+    let setup = Setup::new(server, ClusterOptions::new()).await;
     for feature in [Feature::Snappy, Feature::SnappyEverywhere] {
-        scene.server.withhold_feature(feature, true);
+        setup.server.withhold_feature(feature, true);
     }
     let once = Fault::on(Opcode::Set).times(1).answer(status);
-    let once = scene.server.fault(once);
-    scene.users.upsert("k", &dull()).await.unwrap();
+    let once = setup.server.fault(once);
+    setup.users.upsert("k", &dull()).await.unwrap();
     assert_eq!(once.fired(), 1);
-    assert!(!is_compressed(&scene, "k"));
-    let found = scene.users.get("k").await.unwrap();
+    assert!(!is_compressed(&setup, "k"));
+    let found = setup.users.get("k").await.unwrap();
     assert_eq!(found.content::<String>().unwrap(), dull());
 }

@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use steadfast_couchbase::ErrorKind;
 
-use crate::fixture::{Scene, fails_with};
+use crate::fixture::{Setup, fails_with};
 
 #[tokio::test]
 async fn a_counter_counts_up_and_down_and_stops_at_zero() {
-    let scene = Scene::simple().await;
-    let users = &scene.users;
+    let users = &Setup::simple().await.users;
     let created = users.increment("n").initial(5).await.unwrap();
     assert_eq!(created.value(), 5, "the initial value, nothing added");
     assert_eq!(users.increment("n").await.unwrap().value(), 6);
@@ -31,8 +30,7 @@ async fn a_counter_counts_up_and_down_and_stops_at_zero() {
 
 #[tokio::test]
 async fn a_counter_that_is_missing_is_not_found_without_an_initial_value() {
-    let scene = Scene::simple().await;
-    let users = &scene.users;
+    let users = &Setup::simple().await.users;
     fails_with(users.increment("n").await, ErrorKind::DocumentNotFound);
     let outcome = users.decrement("n").delta(3).await;
     fails_with(outcome, ErrorKind::DocumentNotFound);
@@ -42,19 +40,19 @@ async fn a_counter_that_is_missing_is_not_found_without_an_initial_value() {
 
 #[tokio::test]
 async fn a_document_that_is_not_a_number_cannot_be_counted() {
-    let scene = Scene::simple().await;
-    scene.users.upsert("ada", &"Ada").await.unwrap();
-    fails_with(scene.users.increment("ada").await, ErrorKind::DeltaInvalid);
+    let setup = Setup::simple().await;
+    setup.users.upsert("ada", &"Ada").await.unwrap();
+    fails_with(setup.users.increment("ada").await, ErrorKind::DeltaInvalid);
 }
 
 #[tokio::test]
 async fn the_expiry_of_a_counter_is_that_of_its_creation() {
-    let scene = Scene::simple().await;
+    let setup = Setup::simple().await;
     let hour = Duration::from_secs(3600);
-    let users = &scene.users;
+    let users = &setup.users;
     users.increment("n").initial(0).expiry(hour).await.unwrap();
-    let expiry = scene.stored("n").expiry;
+    let expiry = setup.stored("n").expiry;
     assert_ne!(expiry, 0);
     users.increment("n").initial(0).await.unwrap();
-    assert_eq!(scene.stored("n").expiry, expiry);
+    assert_eq!(setup.stored("n").expiry, expiry);
 }

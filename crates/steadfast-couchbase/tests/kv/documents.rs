@@ -4,12 +4,11 @@ use serde_json::{Value, json};
 use steadfast_couchbase::ErrorKind;
 use steadfast_couchbase::collection::{Format, Raw};
 
-use crate::fixture::{Scene, fails_with, server};
+use crate::fixture::{Setup, fails_with, server};
 
 #[tokio::test]
 async fn a_document_is_inserted_read_replaced_and_removed() {
-    let scene = Scene::simple().await;
-    let users = &scene.users;
+    let users = &Setup::simple().await.users;
     let inserted = users.insert("ada", &json!({"name": "Ada"})).await.unwrap();
     let outcome = users.insert("ada", &json!({})).await;
     fails_with(outcome, ErrorKind::DocumentExists);
@@ -37,9 +36,9 @@ async fn a_document_is_inserted_read_replaced_and_removed() {
 
 #[tokio::test]
 async fn a_write_returns_its_mutation_token() {
-    let scene = Scene::simple().await;
-    let first = scene.users.upsert("ada", &1).await.unwrap();
-    let second = scene.users.upsert("ada", &2).await.unwrap();
+    let setup = Setup::simple().await;
+    let first = setup.users.upsert("ada", &1).await.unwrap();
+    let second = setup.users.upsert("ada", &2).await.unwrap();
     let (first, second) = (first.token().unwrap(), second.token().unwrap());
     assert_eq!(&*first.bucket, "travel");
     assert_eq!(first.vbucket, steadfast_wire::vbucket::of_key(b"ada", 64));
@@ -50,8 +49,7 @@ async fn a_write_returns_its_mutation_token() {
 
 #[tokio::test]
 async fn a_document_may_be_bytes_or_text() {
-    let scene = Scene::simple().await;
-    let users = &scene.users;
+    let users = &Setup::simple().await.users;
     users
         .upsert_raw("picture", Raw::binary(&[0, 159, 146][..]))
         .await
@@ -88,8 +86,7 @@ async fn a_document_may_be_bytes_or_text() {
 
 #[tokio::test]
 async fn bytes_are_added_at_both_ends() {
-    let scene = Scene::simple().await;
-    let users = &scene.users;
+    let users = &Setup::simple().await.users;
     fails_with(users.append("log", "x").await, ErrorKind::DocumentNotFound);
     fails_with(users.prepend("log", "x").await, ErrorKind::DocumentNotFound);
     users.upsert_raw("log", Raw::text("b")).await.unwrap();
@@ -102,8 +99,7 @@ async fn bytes_are_added_at_both_ends() {
 
 #[tokio::test]
 async fn existence_is_checked_without_reading_the_document() {
-    let scene = Scene::simple().await;
-    let users = &scene.users;
+    let users = &Setup::simple().await.users;
     let absent = users.exists("ada").await.unwrap();
     assert_eq!((absent.exists(), absent.cas()), (false, 0));
     let written = users.upsert("ada", &1).await.unwrap();
@@ -116,20 +112,20 @@ async fn existence_is_checked_without_reading_the_document() {
 
 #[tokio::test]
 async fn collections_keep_their_documents_apart() {
-    let scene = Scene::simple().await;
-    scene.server.create_scope("travel", "inventory").unwrap();
-    scene
+    let setup = Setup::simple().await;
+    setup.server.create_scope("travel", "inventory").unwrap();
+    setup
         .server
         .create_collection("travel", "inventory", "hotels", 0)
         .unwrap();
-    let hotels = scene
+    let hotels = setup
         .cluster
         .bucket("travel")
         .collection("inventory", "hotels");
-    scene.users.upsert("x", &"user").await.unwrap();
+    setup.users.upsert("x", &"user").await.unwrap();
     hotels.upsert("x", &"hotel").await.unwrap();
     assert!(hotels.exists("x").await.unwrap().exists());
-    scene.users.remove("x").await.unwrap();
+    setup.users.remove("x").await.unwrap();
     assert!(hotels.exists("x").await.unwrap().exists());
     let found = hotels.get("x").await.unwrap();
     assert_eq!(found.content::<String>().unwrap(), "hotel");
@@ -151,13 +147,13 @@ async fn writes_work_without_collections_json_and_tokens() {
     ] {
         server.withhold_feature(feature, true);
     }
-    let scene = Scene::new(server, Default::default()).await;
-    let written = scene.users.upsert("ada", &"Ada").await.unwrap();
+    let setup = Setup::new(server, Default::default()).await;
+    let written = setup.users.upsert("ada", &"Ada").await.unwrap();
     assert_eq!(written.token(), None);
-    let found = scene.users.get("ada").await.unwrap();
+    let found = setup.users.get("ada").await.unwrap();
     assert_eq!(found.content::<String>().unwrap(), "Ada");
-    assert!(scene.users.exists("ada").await.unwrap().exists());
-    let hotels = scene
+    assert!(setup.users.exists("ada").await.unwrap().exists());
+    let hotels = setup
         .cluster
         .bucket("travel")
         .collection("inventory", "hotels");

@@ -11,7 +11,7 @@ use steadfast_couchbase::collection::MutateInSpec;
 use steadfast_couchbase::{ClusterOptions, DurabilityLevel, ErrorKind};
 use steadfast_wire::{Feature, Opcode, Status};
 
-use crate::fixture::{Scene, fails_with, server};
+use crate::fixture::{Setup, fails_with, server};
 
 const LEVELS: [DurabilityLevel; 3] = [
     DurabilityLevel::Majority,
@@ -21,8 +21,7 @@ const LEVELS: [DurabilityLevel; 3] = [
 
 #[tokio::test]
 async fn every_write_can_be_durable_at_every_level() {
-    let scene = Scene::with_replicas(2, 1).await;
-    let users = &scene.users;
+    let users = &Setup::with_replicas(2, 1).await.users;
     for level in LEVELS {
         users.insert("k", &1).durability(level).await.unwrap();
         users.upsert("k", &2).durability(level).await.unwrap();
@@ -42,8 +41,8 @@ async fn every_write_can_be_durable_at_every_level() {
 
 #[tokio::test]
 async fn too_few_nodes_make_it_impossible() {
-    let scene = Scene::with_replicas(1, 1).await;
-    let outcome = scene
+    let setup = Setup::with_replicas(1, 1).await;
+    let outcome = setup
         .users
         .upsert("k", &1)
         .durability(DurabilityLevel::Majority)
@@ -54,17 +53,17 @@ async fn too_few_nodes_make_it_impossible() {
 
 #[tokio::test]
 async fn a_write_that_does_not_become_durable_in_time_is_ambiguous() {
-    let scene = Scene::with_replicas(2, 1).await;
-    scene.users.upsert("k", &1).await.unwrap();
-    let active = scene.server.active_node("travel", b"k").unwrap().unwrap();
+    let setup = Setup::with_replicas(2, 1).await;
+    setup.users.upsert("k", &1).await.unwrap();
+    let active = setup.server.active_node("travel", b"k").unwrap().unwrap();
     let other = (0..2).filter_map(NodeId::checked).find(|it| *it != active);
-    let _hold = scene
+    let _hold = setup
         .server
         .hold(Hold::Replication, other.unwrap())
         .unwrap();
     // The server gives up at 90 % of the time, but not before 1.5 s; meanwhile
     // others see a write in progress.
-    let users = scene.users.clone();
+    let users = setup.users.clone();
     let pending = tokio::spawn(async move {
         users
             .upsert("k", &2)
@@ -74,7 +73,7 @@ async fn a_write_that_does_not_become_durable_in_time_is_ambiguous() {
     });
     let impatient = steadfast::FailFast::new();
     let outcome = loop {
-        let outcome = scene.users.upsert("k", &3).retry(impatient.clone()).await;
+        let outcome = setup.users.upsert("k", &3).retry(impatient.clone()).await;
         if outcome.is_err() {
             break outcome;
         }
@@ -91,17 +90,17 @@ async fn a_server_without_durable_writes_is_not_asked_for_one() {
     let server = server(1, 0).await;
     server.withhold_feature(Feature::SyncReplication, true);
     server.withhold_feature(Feature::PreserveTtl, true);
-    let scene = Scene::new(server, ClusterOptions::new()).await;
-    let durable = scene
+    let setup = Setup::new(server, ClusterOptions::new()).await;
+    let durable = setup
         .users
         .upsert("k", &1)
         .durability(DurabilityLevel::Majority);
     let error = fails_with(durable.await, ErrorKind::FeatureNotAvailable);
     assert!(error.to_string().contains("durable"), "{error}");
-    let kept = scene.users.upsert("k", &1).preserve_expiry();
+    let kept = setup.users.upsert("k", &1).preserve_expiry();
     let error = fails_with(kept.await, ErrorKind::FeatureNotAvailable);
     assert!(error.to_string().contains("expiry"), "{error}");
-    assert_eq!(scene.server.journal().applied(), 0);
+    assert_eq!(setup.server.journal().applied(), 0);
 }
 
 /// The server was not asked, so it has not shown that it is well.
@@ -109,7 +108,7 @@ async fn a_server_without_durable_writes_is_not_asked_for_one() {
 async fn a_request_rejected_by_the_client_refunds_nothing() {
     let server = server(1, 0).await;
     server.withhold_feature(Feature::PreserveTtl, true);
-    let scene = Scene::new(server, ClusterOptions::new()).await;
+    let setup = Setup::new(server, ClusterOptions::new()).await;
     let strategy = Arc::new(Standard::aws_2_1());
     let left = || {
         strategy
@@ -118,8 +117,8 @@ async fn a_request_rejected_by_the_client_refunds_nothing() {
             .unwrap()
     };
     let busy = Fault::on(Opcode::Set).answer(Status::TemporaryFailure);
-    let busy = scene.server.fault(busy);
-    let write = || scene.users.upsert("k", &1).retry_shared(strategy.clone());
+    let busy = setup.server.fault(busy);
+    let write = || setup.users.upsert("k", &1).retry_shared(strategy.clone());
     fails_with(write().await, ErrorKind::TemporaryFailure);
     drop(busy);
     let paid = left();

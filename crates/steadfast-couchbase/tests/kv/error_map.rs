@@ -9,7 +9,7 @@ use steadfast_couchbase::{ClusterOptions, ErrorKind, ErrorMapDirected};
 use steadfast_wire::error_map::{Attributes, ErrorDefinition, ErrorMapBackoff, RetrySpec};
 use steadfast_wire::{Opcode, Status};
 
-use crate::fixture::{Scene, fails_with, reasons, server};
+use crate::fixture::{Setup, fails_with, reasons, server};
 
 const NEW: u16 = 0xfff0;
 
@@ -32,10 +32,10 @@ fn spec() -> RetrySpec {
     }
 }
 
-async fn scene(attributes: Attributes, retry: Option<RetrySpec>) -> Scene {
+async fn setup(attributes: Attributes, retry: Option<RetrySpec>) -> Setup {
     let server = server(1, 0).await;
     server.error_map().set(NEW, definition(attributes, retry));
-    Scene::new(server, ClusterOptions::new()).await
+    Setup::new(server, ClusterOptions::new()).await
 }
 
 fn fault(opcode: Opcode) -> steadfast_cluster::fault::FaultCondition {
@@ -44,17 +44,17 @@ fn fault(opcode: Opcode) -> steadfast_cluster::fault::FaultCondition {
 
 #[tokio::test]
 async fn an_error_map_directed_write_succeeds_on_the_fourth_try_at_the_pace_of_the_map() {
-    let scene = scene(Attributes::AUTO_RETRY, Some(spec())).await;
-    scene.users.get("other").await.unwrap_err();
+    let setup = setup(Attributes::AUTO_RETRY, Some(spec())).await;
+    setup.users.get("other").await.unwrap_err();
     let new = Status::from_code(NEW);
-    let guard = scene.server.fault(fault(Opcode::Set).times(3).answer(new));
+    let guard = setup.server.fault(fault(Opcode::Set).times(3).answer(new));
     let started = Instant::now();
-    let write = scene.users.upsert("k", &1);
+    let write = setup.users.upsert("k", &1);
     write.retry(ErrorMapDirected::default()).await.unwrap();
     assert_eq!(guard.fired(), 3);
     let took = started.elapsed();
     assert!(took >= Duration::from_millis(60 + 30 + 30), "{took:?}");
-    assert_eq!(scene.server.journal().applied(), 1);
+    assert_eq!(setup.server.journal().applied(), 1);
 }
 
 #[tokio::test]
@@ -64,14 +64,14 @@ async fn the_shipped_strategies_retry_at_their_own_pace() {
         after: Duration::from_secs(3600),
         ..spec()
     };
-    let scene = scene(Attributes::AUTO_RETRY, Some(slow)).await;
+    let setup = setup(Attributes::AUTO_RETRY, Some(slow)).await;
     let new = Status::from_code(NEW);
-    let guard = scene.server.fault(fault(Opcode::Set).times(3).answer(new));
-    scene.users.upsert("k", &1).await.unwrap();
+    let guard = setup.server.fault(fault(Opcode::Set).times(3).answer(new));
+    setup.users.upsert("k", &1).await.unwrap();
     assert_eq!(guard.fired(), 3);
     drop(guard);
-    let guard = scene.server.fault(fault(Opcode::Get).times(3).answer(new));
-    let read = scene.users.get("k").retry(BestEffort::default());
+    let guard = setup.server.fault(fault(Opcode::Get).times(3).answer(new));
+    let read = setup.users.get("k").retry(BestEffort::default());
     read.await.unwrap();
     assert_eq!(guard.fired(), 3);
 }
@@ -82,10 +82,10 @@ async fn the_directed_strategy_gives_up_when_the_map_does() {
         max_duration: Some(Duration::from_millis(80)),
         ..spec()
     };
-    let scene = scene(Attributes::AUTO_RETRY, Some(brief)).await;
+    let setup = setup(Attributes::AUTO_RETRY, Some(brief)).await;
     let new = Status::from_code(NEW);
-    let guard = scene.server.fault(fault(Opcode::Set).answer(new));
-    let write = scene
+    let guard = setup.server.fault(fault(Opcode::Set).answer(new));
+    let write = setup
         .users
         .upsert("k", &1)
         .retry(ErrorMapDirected::default());
@@ -97,15 +97,15 @@ async fn the_directed_strategy_gives_up_when_the_map_does() {
 
 #[tokio::test]
 async fn retry_later_is_retried_by_best_effort_and_refused_by_strict_fail_fast() {
-    let scene = scene(Attributes::RETRY_LATER, None).await;
+    let setup = setup(Attributes::RETRY_LATER, None).await;
     let new = Status::from_code(NEW);
-    let guard = scene.server.fault(fault(Opcode::Set).times(2).answer(new));
-    let write = scene.users.upsert("k", &1).retry(BestEffort::default());
+    let guard = setup.server.fault(fault(Opcode::Set).times(2).answer(new));
+    let write = setup.users.upsert("k", &1).retry(BestEffort::default());
     write.await.unwrap();
     assert_eq!(guard.fired(), 2);
     drop(guard);
-    let _guard = scene.server.fault(fault(Opcode::Set).answer(new));
-    let write = scene.users.upsert("k", &1).retry(FailFast::new());
+    let _guard = setup.server.fault(fault(Opcode::Set).answer(new));
+    let write = setup.users.upsert("k", &1).retry(FailFast::new());
     let error = fails_with(write.await, ErrorKind::Couchbase);
     assert_eq!(error.attempts(), 1);
     assert_eq!(reasons(&error), ["KV_ERROR_MAP_RETRY_INDICATED"]);
@@ -122,12 +122,12 @@ async fn without_a_retry_attribute_it_fails_at_once() {
         Attributes::TEMP,
         Attributes::RETRY_NOW | Attributes::NO_RETRY,
     ] {
-        let scene = scene(attributes, Some(spec())).await;
-        let _guard = scene
+        let setup = setup(attributes, Some(spec())).await;
+        let _guard = setup
             .server
             .fault(fault(Opcode::Set).answer(Status::from_code(NEW)));
         for _ in 0..2 {
-            let write = scene.users.upsert("k", &1);
+            let write = setup.users.upsert("k", &1);
             let write = write.retry(ErrorMapDirected::default());
             let error = fails_with(write.await, ErrorKind::Couchbase);
             assert_eq!(error.attempts(), 1);
@@ -138,10 +138,10 @@ async fn without_a_retry_attribute_it_fails_at_once() {
 
 #[tokio::test]
 async fn a_status_without_an_explanation_fails_at_once() {
-    let scene = Scene::simple().await;
+    let setup = Setup::simple().await;
     let unheard_of = Status::from_code(0xff77);
-    let _guard = scene.server.fault(fault(Opcode::Get).answer(unheard_of));
-    let error = fails_with(scene.users.get("k").await, ErrorKind::Couchbase);
+    let _guard = setup.server.fault(fault(Opcode::Get).answer(unheard_of));
+    let error = fails_with(setup.users.get("k").await, ErrorKind::Couchbase);
     assert_eq!(error.attempts(), 1);
     assert!(error.to_string().contains("0xff77"), "{error}");
 }

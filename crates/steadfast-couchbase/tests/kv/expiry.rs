@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use steadfast_couchbase::ErrorKind;
 use steadfast_couchbase::collection::Expiry;
 
-use crate::fixture::{Scene, fails_with};
+use crate::fixture::{Setup, fails_with};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -18,8 +18,7 @@ fn about(moment: SystemTime, expected: SystemTime) -> bool {
 
 #[tokio::test]
 async fn an_expiry_is_a_span_or_a_moment_and_can_be_asked_for() {
-    let scene = Scene::simple().await;
-    let users = &scene.users;
+    let users = &Setup::simple().await.users;
     let now = SystemTime::now();
     users.upsert("span", &1).expiry(HOUR).await.unwrap();
     users.insert("moment", &2).expiry(now + HOUR).await.unwrap();
@@ -46,16 +45,16 @@ async fn an_expiry_is_a_span_or_a_moment_and_can_be_asked_for() {
 
 #[tokio::test]
 async fn a_document_is_gone_when_its_time_is_up() {
-    let scene = Scene::simple().await;
-    let users = &scene.users;
+    let setup = Setup::simple().await;
+    let users = &setup.users;
     users.upsert("ada", &1).expiry(HOUR).await.unwrap();
-    scene.server.advance_clock(HOUR / 2);
+    setup.server.advance_clock(HOUR / 2);
     users.get("ada").await.unwrap();
     users.touch("ada", HOUR).await.unwrap();
-    scene.server.advance_clock(HOUR / 2 + HOUR / 4);
+    setup.server.advance_clock(HOUR / 2 + HOUR / 4);
     let found = users.get_and_touch("ada", HOUR).await.unwrap();
     assert_eq!(found.content::<u8>().unwrap(), 1);
-    scene.server.advance_clock(HOUR + Duration::from_secs(1));
+    setup.server.advance_clock(HOUR + Duration::from_secs(1));
     fails_with(users.get("ada").await, ErrorKind::DocumentNotFound);
     assert!(!users.exists("ada").await.unwrap().exists());
     fails_with(users.touch("ada", HOUR).await, ErrorKind::DocumentNotFound);
@@ -65,24 +64,24 @@ async fn a_document_is_gone_when_its_time_is_up() {
 
 #[tokio::test]
 async fn an_expiry_is_removed_kept_or_set() {
-    let scene = Scene::simple().await;
-    let users = &scene.users;
+    let setup = Setup::simple().await;
+    let users = &setup.users;
     users.upsert("ada", &1).expiry(HOUR).await.unwrap();
     users.replace("ada", &2).preserve_expiry().await.unwrap();
-    assert_ne!(scene.stored("ada").expiry, 0);
+    assert_ne!(setup.stored("ada").expiry, 0);
     let touched = users.touch("ada", Expiry::NEVER).await.unwrap();
     assert_eq!(touched.token(), None);
-    assert_eq!(scene.stored("ada").expiry, 0);
+    assert_eq!(setup.stored("ada").expiry, 0);
     assert_eq!(touched.cas(), users.get("ada").await.unwrap().cas());
     users.touch("ada", HOUR).await.unwrap();
     users.upsert("ada", &3).await.unwrap();
-    assert_eq!(scene.stored("ada").expiry, 0, "a write takes it away");
+    assert_eq!(setup.stored("ada").expiry, 0, "a write takes it away");
 }
 
 #[tokio::test]
 async fn a_moment_is_sent_in_whole_seconds() {
-    let scene = Scene::simple().await;
+    let setup = Setup::simple().await;
     let moment = UNIX_EPOCH + Duration::from_secs(4_000_000_000);
-    scene.users.upsert("ada", &1).expiry(moment).await.unwrap();
-    assert_eq!(scene.stored("ada").expiry, 4_000_000_000);
+    setup.users.upsert("ada", &1).expiry(moment).await.unwrap();
+    assert_eq!(setup.stored("ada").expiry, 4_000_000_000);
 }

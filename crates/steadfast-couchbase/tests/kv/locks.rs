@@ -5,14 +5,13 @@ use std::time::Duration;
 use steadfast::{BestEffort, StrategyExt};
 use steadfast_couchbase::ErrorKind;
 
-use crate::fixture::{Scene, fails_with, quickly_then_never, reasons};
+use crate::fixture::{Setup, fails_with, quickly_then_never, reasons};
 
 const LOCK: Duration = Duration::from_secs(10);
 
 #[tokio::test]
 async fn a_lock_excludes_others_until_it_is_released() {
-    let scene = Scene::simple().await;
-    let users = &scene.users;
+    let users = &Setup::simple().await.users;
     users.upsert("ada", &1).await.unwrap();
     let mine = users.get_and_lock("ada", LOCK).await.unwrap();
     assert_eq!(mine.content::<u8>().unwrap(), 1);
@@ -38,8 +37,7 @@ async fn a_lock_excludes_others_until_it_is_released() {
 
 #[tokio::test]
 async fn a_locked_document_until_the_deadline_is_an_unambiguous_timeout_for_that_reason_alone() {
-    let scene = Scene::simple().await;
-    let users = &scene.users;
+    let users = &Setup::simple().await.users;
     users.upsert("ada", &1).await.unwrap();
     users.get_and_lock("ada", LOCK).await.unwrap();
     let timeout = Duration::from_secs(2);
@@ -52,8 +50,7 @@ async fn a_locked_document_until_the_deadline_is_an_unambiguous_timeout_for_that
 
 #[tokio::test]
 async fn the_holder_of_the_lock_can_write() {
-    let scene = Scene::simple().await;
-    let users = &scene.users;
+    let users = &Setup::simple().await.users;
     users.upsert("ada", &1).await.unwrap();
     let mine = users.get_and_lock("ada", LOCK).await.unwrap();
     users.replace("ada", &2).cas(mine.cas()).await.unwrap();
@@ -62,8 +59,7 @@ async fn the_holder_of_the_lock_can_write() {
 
 #[tokio::test]
 async fn unlocking_with_another_cas_is_a_mismatch_and_is_not_retried() {
-    let scene = Scene::simple().await;
-    let users = &scene.users;
+    let users = &Setup::simple().await.users;
     users.upsert("ada", &1).await.unwrap();
     let mine = users.get_and_lock("ada", LOCK).await.unwrap();
     let outcome = users.unlock("ada", mine.cas() + 1).await;

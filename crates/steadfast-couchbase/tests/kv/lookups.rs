@@ -4,18 +4,18 @@ use serde_json::{Value, json};
 use steadfast_couchbase::ErrorKind;
 use steadfast_couchbase::collection::{LookupInSpec as Spec, MutateInSpec, Raw};
 
-use crate::fixture::{Scene, fails_with};
+use crate::fixture::{Setup, fails_with};
 
-async fn scene() -> Scene {
-    let scene = Scene::simple().await;
+async fn setup() -> Setup {
+    let setup = Setup::simple().await;
     let ada = json!({"name": "Ada", "friends": ["bob", "eve"], "age": 36});
-    scene.users.upsert("ada", &ada).await.unwrap();
-    scene
+    setup.users.upsert("ada", &ada).await.unwrap();
+    setup
 }
 
 #[tokio::test]
 async fn each_path_has_its_own_outcome() {
-    let scene = scene().await;
+    let setup = setup().await;
     let specs = [
         Spec::get("name"),
         Spec::exists("age"),
@@ -27,9 +27,9 @@ async fn each_path_has_its_own_outcome() {
         Spec::get("friends["),
         Spec::get(""),
     ];
-    let found = scene.users.lookup_in("ada", &specs).await.unwrap();
+    let found = setup.users.lookup_in("ada", &specs).await.unwrap();
     assert_eq!(found.len(), specs.len());
-    assert_eq!(found.cas(), scene.users.get("ada").await.unwrap().cas());
+    assert_eq!(found.cas(), setup.users.get("ada").await.unwrap().cas());
     assert_eq!(found.content_as::<String>(0).unwrap(), "Ada");
     assert!(found.exists(0).unwrap());
     assert!(found.exists(1).unwrap() && found.content_as::<bool>(1).unwrap());
@@ -52,16 +52,16 @@ async fn each_path_has_its_own_outcome() {
 
 #[tokio::test]
 async fn attributes_may_be_named_anywhere_among_the_paths() {
-    let scene = scene().await;
+    let setup = setup().await;
     let stamp = MutateInSpec::upsert("stamp", &"2026").xattr();
-    scene.users.mutate_in("ada", &[stamp]).await.unwrap();
+    setup.users.mutate_in("ada", &[stamp]).await.unwrap();
     let specs = [
         Spec::get("name"),
         Spec::get("stamp").xattr(),
         Spec::exists("age"),
         Spec::get("$document.exptime").xattr(),
     ];
-    let found = scene.users.lookup_in("ada", &specs).await.unwrap();
+    let found = setup.users.lookup_in("ada", &specs).await.unwrap();
     assert_eq!(found.content_as::<String>(0).unwrap(), "Ada");
     assert_eq!(found.content_as::<String>(1).unwrap(), "2026");
     assert!(found.content_as::<bool>(2).unwrap());
@@ -70,20 +70,20 @@ async fn attributes_may_be_named_anywhere_among_the_paths() {
 
 #[tokio::test]
 async fn invalid_attributes_have_error_kinds_of_their_own() {
-    let scene = scene().await;
+    let setup = setup().await;
     let specs = [Spec::get("$nonsense").xattr()];
-    let found = scene.users.lookup_in("ada", &specs).await.unwrap();
+    let found = setup.users.lookup_in("ada", &specs).await.unwrap();
     let outcome = found.content_as::<Value>(0);
     fails_with(outcome, ErrorKind::XattrUnknownVirtualAttribute);
 }
 
 #[tokio::test]
 async fn lookups_fail_on_missing_and_non_json_documents() {
-    let scene = scene().await;
+    let setup = setup().await;
     let specs = [Spec::get("name")];
-    let outcome = scene.users.lookup_in("nobody", &specs).await;
+    let outcome = setup.users.lookup_in("nobody", &specs).await;
     fails_with(outcome, ErrorKind::DocumentNotFound);
-    let users = &scene.users;
+    let users = &setup.users;
     users.upsert_raw("text", Raw::text("{")).await.unwrap();
     let found = users.lookup_in("text", &specs).await.unwrap();
     fails_with(found.content_as::<Value>(0), ErrorKind::DocumentNotJson);
@@ -91,14 +91,14 @@ async fn lookups_fail_on_missing_and_non_json_documents() {
 
 #[tokio::test]
 async fn access_deleted_reads_attributes_of_a_removed_document() {
-    let scene = scene().await;
+    let setup = setup().await;
     let system = MutateInSpec::upsert("_sync", &7).xattr();
-    scene.users.mutate_in("ada", &[system]).await.unwrap();
-    scene.users.remove("ada").await.unwrap();
+    setup.users.mutate_in("ada", &[system]).await.unwrap();
+    setup.users.remove("ada").await.unwrap();
     let specs = [Spec::get("_sync").xattr(), Spec::get("other").xattr()];
-    let outcome = scene.users.lookup_in("ada", &specs).await;
+    let outcome = setup.users.lookup_in("ada", &specs).await;
     fails_with(outcome, ErrorKind::DocumentNotFound);
-    let found = scene.users.lookup_in("ada", &specs).access_deleted();
+    let found = setup.users.lookup_in("ada", &specs).access_deleted();
     let found = found.await.unwrap();
     assert!(found.is_deleted());
     assert_eq!(found.content_as::<u8>(0).unwrap(), 7);

@@ -8,22 +8,22 @@ use steadfast_couchbase::collection::{
 };
 use steadfast_couchbase::{DurabilityLevel, ErrorKind};
 
-use crate::fixture::{Scene, fails_with};
+use crate::fixture::{Setup, fails_with};
 
-async fn scene() -> Scene {
-    let scene = Scene::simple().await;
+async fn setup() -> Setup {
+    let setup = Setup::simple().await;
     let ada = json!({"name": "Ada", "tags": ["b"], "n": 1, "old": true});
-    scene.users.upsert("ada", &ada).await.unwrap();
-    scene
+    setup.users.upsert("ada", &ada).await.unwrap();
+    setup
 }
 
-async fn content(scene: &Scene, id: &str) -> Value {
-    scene.users.get(id).await.unwrap().content().unwrap()
+async fn content(setup: &Setup, id: &str) -> Value {
+    setup.users.get(id).await.unwrap().content().unwrap()
 }
 
 #[tokio::test]
 async fn every_kind_of_change_is_made() {
-    let scene = scene().await;
+    let setup = setup().await;
     let specs = [
         Spec::insert("first", &1),
         Spec::upsert("name", &"Ada L."),
@@ -37,23 +37,23 @@ async fn every_kind_of_change_is_made() {
         Spec::decrement("n", 2),
         Spec::upsert("deep.er.still", &Value::Null).create_path(),
     ];
-    let changed = scene.users.mutate_in("ada", &specs).await.unwrap();
+    let changed = setup.users.mutate_in("ada", &specs).await.unwrap();
     assert_eq!(changed.content_as::<i64>(8).unwrap(), 15);
     assert_eq!(changed.content_as::<i64>(9).unwrap(), 13);
     fails_with(changed.content_as::<Value>(0), ErrorKind::InvalidArgument);
-    assert_eq!(changed.cas(), scene.users.get("ada").await.unwrap().cas());
+    assert_eq!(changed.cas(), setup.users.get("ada").await.unwrap().cas());
     assert_eq!(&*changed.token().unwrap().bucket, "travel");
     let expected = json!({
         "name": "Ada L.", "n": 13, "first": 1, "deep": {"er": {"still": null}},
         "tags": ["a", "aa", "ab", "b", "c", "d", "z"],
     });
-    assert_eq!(content(&scene, "ada").await, expected);
+    assert_eq!(content(&setup, "ada").await, expected);
 }
 
 #[tokio::test]
 async fn one_path_that_fails_undoes_all_and_is_named() {
-    let scene = scene().await;
-    let before = content(&scene, "ada").await;
+    let setup = setup().await;
+    let before = content(&setup, "ada").await;
     for (spec, kind) in [
         (Spec::insert("name", &1), ErrorKind::PathExists),
         (Spec::replace("nope", &1), ErrorKind::PathNotFound),
@@ -63,26 +63,26 @@ async fn one_path_that_fails_undoes_all_and_is_named() {
         (Spec::array_add_unique("tags", "b"), ErrorKind::PathExists),
     ] {
         let specs = [Spec::upsert("first", &1), Spec::remove("old"), spec];
-        let error = fails_with(scene.users.mutate_in("ada", &specs).await, kind);
+        let error = fails_with(setup.users.mutate_in("ada", &specs).await, kind);
         let kv = error.context().kv().unwrap();
         assert_eq!(kv.path_index, Some(2));
         assert!(error.to_string().contains("path 2 was answered"), "{error}");
         assert_eq!(error.to_json()["index"], 2);
         assert_eq!(error.attempts(), 1);
-        assert_eq!(content(&scene, "ada").await, before);
+        assert_eq!(content(&setup, "ada").await, before);
     }
 }
 
 #[tokio::test]
 async fn the_path_that_failed_is_counted_as_it_was_named() {
-    let scene = scene().await;
+    let setup = setup().await;
     // The attribute is sent first, although it was named last.
     let specs = [
         Spec::upsert("first", &1),
         Spec::replace("nope", &1),
         Spec::upsert("stamp", &1).xattr(),
     ];
-    let outcome = scene.users.mutate_in("ada", &specs).await;
+    let outcome = setup.users.mutate_in("ada", &specs).await;
     let error = fails_with(outcome, ErrorKind::PathNotFound);
     assert_eq!(error.context().kv().unwrap().path_index, Some(1));
 
@@ -90,16 +90,16 @@ async fn the_path_that_failed_is_counted_as_it_was_named() {
         Spec::increment("n", 1),
         Spec::increment("visits", 3).xattr().create_path(),
     ];
-    let changed = scene.users.mutate_in("ada", &specs).await.unwrap();
+    let changed = setup.users.mutate_in("ada", &specs).await.unwrap();
     assert_eq!(changed.content_as::<i64>(0).unwrap(), 2);
     assert_eq!(changed.content_as::<i64>(1).unwrap(), 3);
 }
 
 #[tokio::test]
 async fn an_error_never_contains_a_value() {
-    let scene = scene().await;
+    let setup = setup().await;
     let specs = [Spec::insert("name", &"a secret")];
-    let outcome = scene.users.mutate_in("ada", &specs).await;
+    let outcome = setup.users.mutate_in("ada", &specs).await;
     let error = fails_with(outcome, ErrorKind::PathExists);
     for text in [
         format!("{error}"),
@@ -114,8 +114,8 @@ async fn an_error_never_contains_a_value() {
 
 #[tokio::test]
 async fn store_semantics_decide_whether_the_document_must_exist() {
-    let scene = scene().await;
-    let users = &scene.users;
+    let setup = setup().await;
+    let users = &setup.users;
     let specs = [Spec::upsert("a", &1)];
     let with = |id, semantics| users.mutate_in(id, &specs).store_semantics(semantics);
     let outcome = users.mutate_in("new", &specs).await;
@@ -125,44 +125,44 @@ async fn store_semantics_decide_whether_the_document_must_exist() {
     let outcome = with("new", StoreSemantics::Insert).await;
     fails_with(outcome, ErrorKind::DocumentExists);
     with("newer", StoreSemantics::Insert).await.unwrap();
-    assert_eq!(content(&scene, "newer").await, json!({"a": 1}));
+    assert_eq!(content(&setup, "newer").await, json!({"a": 1}));
 }
 
 #[tokio::test]
 async fn a_cas_allows_one_version_only() {
-    let scene = scene().await;
+    let setup = setup().await;
     let specs = [Spec::upsert("a", &1)];
-    let cas = scene.users.get("ada").await.unwrap().cas();
-    scene.users.mutate_in("ada", &specs).cas(cas).await.unwrap();
-    let outcome = scene.users.mutate_in("ada", &specs).cas(cas).await;
+    let cas = setup.users.get("ada").await.unwrap().cas();
+    setup.users.mutate_in("ada", &specs).cas(cas).await.unwrap();
+    let outcome = setup.users.mutate_in("ada", &specs).cas(cas).await;
     fails_with(outcome, ErrorKind::CasMismatch);
 }
 
 #[tokio::test]
 async fn an_expiry_is_set_or_kept() {
-    let scene = scene().await;
+    let setup = setup().await;
     let hour = Duration::from_secs(3600);
     let specs = [Spec::upsert("a", &1)];
-    let users = &scene.users;
+    let users = &setup.users;
     users.mutate_in("ada", &specs).expiry(hour).await.unwrap();
-    let expiry = scene.stored("ada").expiry;
+    let expiry = setup.stored("ada").expiry;
     assert_ne!(expiry, 0);
     let kept = users.mutate_in("ada", &specs).preserve_expiry();
     kept.durability(DurabilityLevel::Majority).await.unwrap();
-    assert_eq!(scene.stored("ada").expiry, expiry);
+    assert_eq!(setup.stored("ada").expiry, expiry);
 }
 
 #[tokio::test]
 async fn macros_are_filled_in_by_the_server() {
-    let scene = scene().await;
+    let setup = setup().await;
     let specs = [
         Spec::upsert_macro("audit.cas", MutationMacro::Cas).create_path(),
         Spec::insert_macro("audit.seqno", MutationMacro::Seqno),
         Spec::insert_macro("audit.crc", MutationMacro::ValueCrc32c),
     ];
-    let changed = scene.users.mutate_in("ada", &specs).await.unwrap();
+    let changed = setup.users.mutate_in("ada", &specs).await.unwrap();
     let lookup = [LookupInSpec::get("audit").xattr()];
-    let found = scene.users.lookup_in("ada", &lookup).await.unwrap();
+    let found = setup.users.lookup_in("ada", &lookup).await.unwrap();
     let audit: Value = found.content_as(0).unwrap();
     let cas = format!("{:#018x}", changed.cas().swap_bytes());
     assert_eq!(audit["cas"], cas);
@@ -170,22 +170,22 @@ async fn macros_are_filled_in_by_the_server() {
     assert_eq!(audit["seqno"], seqno);
     assert!(audit["crc"].as_str().unwrap().starts_with("0x"));
     let again = [Spec::replace_macro("audit.cas", MutationMacro::Cas)];
-    scene.users.mutate_in("ada", &again).await.unwrap();
+    setup.users.mutate_in("ada", &again).await.unwrap();
     let vattr = [Spec::upsert("$document.exptime", &1).xattr()];
-    let outcome = scene.users.mutate_in("ada", &vattr).await;
+    let outcome = setup.users.mutate_in("ada", &vattr).await;
     fails_with(outcome, ErrorKind::XattrCannotModifyVirtualAttribute);
 }
 
 #[tokio::test]
 async fn the_empty_path_is_the_whole_document() {
-    let scene = scene().await;
-    let users = &scene.users;
+    let setup = setup().await;
+    let users = &setup.users;
     let whole = [
         Spec::upsert("stamp", &1).xattr(),
         Spec::replace("", &json!({"new": 1})),
     ];
     users.mutate_in("ada", &whole).await.unwrap();
-    assert_eq!(content(&scene, "ada").await, json!({"new": 1}));
+    assert_eq!(content(&setup, "ada").await, json!({"new": 1}));
     users.mutate_in("ada", &[Spec::remove("")]).await.unwrap();
     fails_with(users.get("ada").await, ErrorKind::DocumentNotFound);
 }

@@ -4,16 +4,16 @@ use steadfast_cluster::NodeId;
 use steadfast_cluster::topology::Hold;
 use steadfast_couchbase::ErrorKind;
 
-use crate::fixture::{Scene, fails_with};
+use crate::fixture::{Setup, fails_with};
 
 #[tokio::test]
 async fn observe_seqno_shows_a_write_on_active_and_replica() {
-    let scene = Scene::with_replicas(2, 1).await;
-    let users = &scene.users;
+    let setup = Setup::with_replicas(2, 1).await;
+    let users = &setup.users;
     let first = users.upsert("ada", &1).await.unwrap();
-    let active = scene.server.active_node("travel", b"ada").unwrap().unwrap();
+    let active = setup.server.active_node("travel", b"ada").unwrap().unwrap();
     let other = (0..2).filter_map(NodeId::checked).find(|it| *it != active);
-    let hold = scene.server.hold(Hold::Replication, other.unwrap());
+    let hold = setup.server.hold(Hold::Replication, other.unwrap());
     let second = users.upsert("ada", &2).await.unwrap();
     let (first, second) = (first.token().unwrap(), second.token().unwrap());
 
@@ -32,14 +32,14 @@ async fn observe_seqno_shows_a_write_on_active_and_replica() {
 
 #[tokio::test]
 async fn a_token_of_another_bucket_is_refused() {
-    let scene = Scene::simple().await;
+    let setup = Setup::simple().await;
     let other = steadfast_cluster::BucketSettings::new("other").vbuckets(64);
-    scene.server.create_bucket(other.replicas(0)).await.unwrap();
-    let others = scene.cluster.bucket("other").default_collection();
+    setup.server.create_bucket(other.replicas(0)).await.unwrap();
+    let others = setup.cluster.bucket("other").default_collection();
     let written = others.upsert("ada", &1).await.unwrap();
     let token = written.token().unwrap();
     others.observe_seqno(token).await.unwrap();
-    let outcome = scene.users.observe_seqno(token).await;
+    let outcome = setup.users.observe_seqno(token).await;
     let error = fails_with(outcome, ErrorKind::InvalidArgument);
     assert_eq!(error.attempts(), 0);
 }

@@ -11,7 +11,7 @@ use steadfast_couchbase::collection::{LookupInSpec, MutateInSpec};
 use steadfast_couchbase::{Collection, ErrorKind, KvOperation, Result};
 use steadfast_wire::Status;
 
-use crate::fixture::{Scene, fails_with, quickly_then_never, reasons};
+use crate::fixture::{Setup, fails_with, quickly_then_never, reasons};
 
 /// RFC 0049, "Response Code Retry List", but for what is always retried.
 const LIST: [(Status, &str); 4] = [
@@ -113,31 +113,31 @@ fn is_excluded(operation: KvOperation, status: Status) -> bool {
 
 #[tokio::test]
 async fn every_data_operation_goes_on_after_every_status_of_the_list_and_is_applied_once() {
-    let scene = Scene::with_replicas(2, 1).await;
+    let setup = Setup::with_replicas(2, 1).await;
     for operation in DATA {
         for (status, reason) in LIST {
             if is_excluded(operation, status) {
                 continue;
             }
             let id = format!("{}-{reason}", operation.name());
-            let cas = prepare(&scene.users, operation, &id).await;
-            let applied = scene.server.journal().applied();
+            let cas = prepare(&setup.users, operation, &id).await;
+            let applied = setup.server.journal().applied();
             let fault = Fault::on(operation.opcode()).times(2).answer(status);
-            let guard = scene.server.fault(fault);
+            let guard = setup.server.fault(fault);
             let strategy = BestEffort::default();
-            let outcome = perform(&scene.users, operation, &id, cas, strategy).await;
+            let outcome = perform(&setup.users, operation, &id, cas, strategy).await;
             outcome.unwrap_or_else(|error| panic!("{id}: {error:#}"));
             assert_eq!(guard.fired(), 2, "{id}");
             let touches = matches!(operation, KvOperation::GetAndTouch | KvOperation::Touch);
             let writes = u64::from(operation.is_mutation() || touches);
-            assert_eq!(scene.server.journal().applied() - applied, writes, "{id}");
+            assert_eq!(setup.server.journal().applied() - applied, writes, "{id}");
         }
     }
 }
 
 #[tokio::test]
 async fn an_operation_that_is_given_up_says_exactly_why_it_was_retried() {
-    let scene = Scene::with_replicas(2, 1).await;
+    let setup = Setup::with_replicas(2, 1).await;
     let kinds = [
         ErrorKind::TemporaryFailure,
         ErrorKind::DocumentLocked,
@@ -150,34 +150,34 @@ async fn an_operation_that_is_given_up_says_exactly_why_it_was_retried() {
                 continue;
             }
             let id = format!("{}-{reason}", operation.name());
-            let cas = prepare(&scene.users, operation, &id).await;
-            let applied = scene.server.journal().applied();
-            let guard = scene
+            let cas = prepare(&setup.users, operation, &id).await;
+            let applied = setup.server.journal().applied();
+            let guard = setup
                 .server
                 .fault(Fault::on(operation.opcode()).answer(status));
             let thrice = BestEffort::default().max_attempts(3).unwrap();
-            let outcome = perform(&scene.users, operation, &id, cas, thrice).await;
+            let outcome = perform(&setup.users, operation, &id, cas, thrice).await;
             let error = fails_with(outcome, kind);
             assert_eq!(reasons(&error), [reason], "{id}");
             assert_eq!((error.attempts(), guard.fired()), (3, 3), "{id}");
             assert!(!error.is_ambiguous(), "{id}: {error}");
-            assert_eq!(scene.server.journal().applied(), applied, "{id}");
+            assert_eq!(setup.server.journal().applied(), applied, "{id}");
         }
     }
 }
 
 #[tokio::test]
 async fn every_reason_seen_is_on_the_error_once() {
-    let scene = Scene::simple().await;
+    let setup = Setup::simple().await;
     let set = || Fault::on(KvOperation::Upsert.opcode());
     let _faults = [
         set().times(2).answer(Status::TemporaryFailure),
         set().times(1).answer(Status::SyncWriteInProgress),
         set().answer(Status::Locked),
     ]
-    .map(|fault| scene.server.fault(fault));
+    .map(|fault| setup.server.fault(fault));
     let timeout = Duration::from_secs(2);
-    let write = scene.users.upsert("k", &1).timeout(timeout);
+    let write = setup.users.upsert("k", &1).timeout(timeout);
     let outcome = write.retry(quickly_then_never(5)).await;
     let error = fails_with(outcome, ErrorKind::UnambiguousTimeout);
     let mut reasons = reasons(&error);
@@ -192,14 +192,14 @@ async fn every_reason_seen_is_on_the_error_once() {
 
 #[tokio::test]
 async fn operations_cut_in_flight_are_retried_only_if_idempotent() {
-    let scene = Scene::with_replicas(2, 1).await;
+    let setup = Setup::with_replicas(2, 1).await;
     for operation in DATA {
         let id = operation.name();
-        let cas = prepare(&scene.users, operation, id).await;
+        let cas = prepare(&setup.users, operation, id).await;
         let fault = Fault::on(operation.opcode()).times(1).cut_before_applying();
-        let guard = scene.server.fault(fault);
+        let guard = setup.server.fault(fault);
         let strategy = BestEffort::default();
-        let outcome = perform(&scene.users, operation, id, cas, strategy).await;
+        let outcome = perform(&setup.users, operation, id, cas, strategy).await;
         assert_eq!(guard.fired(), 1, "{id}");
         if operation.is_idempotent() {
             outcome.unwrap_or_else(|error| panic!("{id}: {error:#}"));
@@ -223,15 +223,15 @@ async fn a_strategy_and_a_context_are_those_of_the_operation() {
             None => RetryAction::with_duration(Duration::from_millis(1)),
         })
     };
-    let scene = Scene::simple().await;
+    let setup = Setup::simple().await;
     let fault = || Fault::on(KvOperation::Upsert.opcode()).times(2);
-    let guard = scene.server.fault(fault().answer(Status::TemporaryFailure));
-    let write = scene.users.upsert("k", &1).retry(for_people());
+    let guard = setup.server.fault(fault().answer(Status::TemporaryFailure));
+    let write = setup.users.upsert("k", &1).retry(for_people());
     write.await.unwrap();
     assert_eq!(guard.fired(), 2);
     drop(guard);
-    let _guard = scene.server.fault(fault().answer(Status::TemporaryFailure));
-    let write = scene.users.upsert("k", &1).retry(for_people());
+    let _guard = setup.server.fault(fault().answer(Status::TemporaryFailure));
+    let write = setup.users.upsert("k", &1).retry(for_people());
     let error = fails_with(write.context(Robot).await, ErrorKind::TemporaryFailure);
     assert_eq!(error.attempts(), 1);
 }

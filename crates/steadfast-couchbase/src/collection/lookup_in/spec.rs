@@ -5,19 +5,15 @@ use steadfast_wire::subdoc::{LookupSpec, PathFlags};
 
 /// A part of a document to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LookupInSpec<'a> {
-    opcode: Opcode,
-    path: &'a str,
-    xattr: bool,
-}
+pub struct LookupInSpec<'a>(LookupSpec<'a>);
 
 impl<'a> LookupInSpec<'a> {
     const fn new(opcode: Opcode, path: &'a str) -> Self {
-        Self {
+        Self(LookupSpec {
             opcode,
-            path,
-            xattr: false,
-        }
+            flags: PathFlags::empty(),
+            path: path.as_bytes(),
+        })
     }
 
     /// What is at a path, such as `address.street` or `friends[0]`. The empty path
@@ -41,31 +37,23 @@ impl<'a> LookupInSpec<'a> {
         Self::new(Opcode::SubdocGetCount, path)
     }
 
-    /// The path is one of an extended attribute; those that begin with `$` the
-    /// server makes up.
+    /// Names an extended attribute. Those that begin with `$` are virtual: the server
+    /// computes them.
     #[must_use]
     pub const fn xattr(mut self) -> Self {
-        self.xattr = true;
+        self.0.flags = self.0.flags.union(PathFlags::XATTR);
         self
     }
 
     pub(super) fn is_xattr(&self) -> bool {
-        self.xattr
+        self.0.flags.contains(PathFlags::XATTR)
     }
 
     pub(super) fn asks_existence(&self) -> bool {
-        self.opcode == Opcode::SubdocExists
+        self.0.opcode == Opcode::SubdocExists
     }
 
     pub(super) fn on_wire(&self) -> LookupSpec<'a> {
-        LookupSpec {
-            opcode: self.opcode,
-            flags: if self.xattr {
-                PathFlags::XATTR
-            } else {
-                PathFlags::empty()
-            },
-            path: self.path.as_bytes(),
-        }
+        self.0
     }
 }

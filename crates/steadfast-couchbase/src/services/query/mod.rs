@@ -3,8 +3,6 @@
 mod meta;
 mod plans;
 
-use std::future::{Future, IntoFuture};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,9 +14,9 @@ use steadfast_wire::config::Service;
 
 use super::http::{HttpRequest, ServiceError, ServiceResponse};
 use super::rows::{Members, RowService};
-use super::statement::{self, ReportedError, StatementRequest, reported_error, timeout};
+use super::statement::{ReportedError, StatementRequest, reported_error, timeout};
 use crate::cluster::Handle;
-use crate::error::{Error, ErrorKind};
+use crate::error::ErrorKind;
 use crate::reason::{QUERY_INDEX_NOT_FOUND, QUERY_PREPARED_STATEMENT_FAILURE};
 
 /// A query in SQL++; await it to run it.
@@ -116,16 +114,6 @@ impl Query {
 
     fn plans(&self) -> &PreparedPlans {
         &self.client.core.services.plans
-    }
-}
-
-impl IntoFuture for Query {
-    type Output = Result<QueryRows, Error>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
-
-    /// Cancel-safe: dropping the future abandons the attempt in progress.
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(statement::run(self))
     }
 }
 
