@@ -39,7 +39,7 @@ impl ConfigError {
         &self.part
     }
 
-    /// What is wrong with it.
+    /// The reason why it is invalid.
     pub fn problem(&self) -> &str {
         &self.problem
     }

@@ -30,7 +30,7 @@ pub struct Credentials {
     kind: Arc<Kind>,
 }
 
-/// What the credentials consist of.
+/// The kinds of credentials.
 pub(crate) enum Kind {
     /// A user of the cluster.
     Password(Password),
@@ -44,8 +44,8 @@ pub(crate) enum Kind {
 pub(crate) struct Password {
     pub(crate) user: String,
     pub(crate) password: Zeroizing<String>,
-    /// What was derived from the password. It lives and dies with it, so new
-    /// credentials can never meet keys of the old.
+    /// The keys derived from the password. They belong to it, so new credentials
+    /// never use old keys.
     pub(crate) salted: SaltedPasswords,
 }
 
@@ -87,12 +87,12 @@ impl Credentials {
         }
     }
 
-    /// Whether they can be used at all.
+    /// Rejects invalid credentials.
     ///
     /// # Errors
-    /// If a part is empty, or holds what no protocol can carry. The error names
-    /// the part and never quotes it. Whether a certificate is one is found out
-    /// when the TLS configuration is made.
+    /// If a part is empty, or contains characters that the protocols cannot carry. The
+    /// error names the part and never quotes it. Certificates are parsed later, with
+    /// the TLS configuration.
     pub fn validate(&self) -> Result<(), ConfigError> {
         match self.kind() {
             Kind::Password(Password { user, password, .. }) => {
@@ -128,8 +128,7 @@ impl Credentials {
         &self.kind
     }
 
-    /// The value of the HTTP header `Authorization`; none if the certificate says
-    /// it all.
+    /// The value of the HTTP header `Authorization`; `None` with a certificate.
     pub(crate) fn authorization(&self) -> Option<Zeroizing<String>> {
         let header = match self.kind() {
             Kind::Password(Password { user, password, .. }) => {

@@ -69,7 +69,7 @@ pub(crate) struct Refused {
     pub(crate) until: Instant,
 }
 
-/// What an attempt says of its endpoint.
+/// The health of an endpoint as one attempt showed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Signal {
     /// It answered, whatever it said.
@@ -93,14 +93,13 @@ impl Breaker {
         Self { on }
     }
 
-    /// Whether there is a breaker at all. If not, there is no need to ask, nor to
-    /// look at the clock in order to ask.
+    /// Returns whether the breaker is enabled. Otherwise callers skip it and the clock.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         self.on.is_some()
     }
 
-    /// Whether an attempt may be made now.
+    /// Returns a permit if an attempt may be made now.
     #[inline]
     pub(crate) fn allow(&self, now: Instant) -> Result<Permit, Refused> {
         match &self.on {
@@ -117,7 +116,7 @@ impl Breaker {
         }
     }
 
-    /// Whether requests are refused now; for diagnostics.
+    /// Returns whether requests are refused now; for diagnostics.
     pub(crate) fn is_open(&self, now: Instant) -> bool {
         self.on
             .as_ref()

@@ -1,11 +1,11 @@
-//! Counts over the last while.
+//! Counts outcomes over a rolling window.
 
 use std::time::{Duration, Instant};
 
-/// In how many steps the oldest outcomes are forgotten.
+/// The number of slices of the window. The oldest is dropped as a whole.
 const SLICES: usize = 10;
 
-/// How many outcomes there were in the last while, to a tenth of it.
+/// The number of outcomes in a rolling window, to a tenth of its length.
 #[derive(Debug)]
 pub(super) struct Window {
     /// The length of one slice.
@@ -41,7 +41,7 @@ impl Window {
         slice.failed += u64::from(failed);
     }
 
-    /// How many there were, and how many of them failed, as of the last count.
+    /// Returns the number of outcomes and of failures, as of the last count.
     pub(super) fn counts(&self) -> (u64, u64) {
         self.slices.iter().fold((0, 0), |(all, failed), slice| {
             (all + slice.all, failed + slice.failed)

@@ -28,7 +28,7 @@ use crate::topology::{Address, BucketCore, ConnectionKey, Terminals, track_clust
 pub(crate) struct Core {
     pub(crate) options: ClusterOptions,
     pub(crate) strategy: Arc<dyn RetryStrategy>,
-    /// Where to start.
+    /// The nodes to start from.
     pub(crate) seeds: Vec<Address>,
     /// `None` without TLS. Swapped when a client certificate is.
     pub(crate) tls: Option<ArcSwap<TlsConnector>>,
@@ -38,7 +38,7 @@ pub(crate) struct Core {
     is_closed: AtomicBool,
     pub(crate) tasks: TaskTracker,
     pub(crate) reports: Arc<Reports>,
-    /// What query, search and the others that speak HTTP share.
+    /// The shared state of the HTTP services.
     pub(crate) services: Services,
     pub(crate) client_id: u64,
     pub(crate) agent: String,
@@ -46,8 +46,8 @@ pub(crate) struct Core {
     /// The newest config without a bucket, and the newest with one.
     global: ArcSwapOption<ClusterConfig>,
     of_bucket: ArcSwapOption<ClusterConfig>,
-    /// Which addresses are used, once a config has shown which fit (`None` are
-    /// the nodes' own).
+    /// The network whose addresses are used, once a config has decided it (`None`:
+    /// the nodes' own addresses).
     network: OnceLock<Option<String>>,
     changes: watch::Sender<u64>,
     /// Counts how often there were new credentials.

@@ -175,7 +175,7 @@ impl std::str::FromStr for ConnectionString {
     }
 }
 
-/// What would be read as something else inside a value.
+/// Characters with a meaning of their own inside a value.
 const ESCAPED: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'%')

@@ -22,15 +22,15 @@ macro_rules! operations {
                 }
             }
 
-            /// What goes over the wire.
+            /// The opcode on the wire.
             pub const fn opcode(self) -> Opcode {
                 match self {
                     $(Self::$variant => Opcode::$opcode,)*
                 }
             }
 
-            /// Whether doing it twice does no more than doing it once: RFC 0049,
-            /// "Idempotent Operation List". What is not on the list is not.
+            /// Whether it is idempotent: it is on the list of RFC 0049, "Idempotent
+            /// Operation List".
             pub const fn is_idempotent(self) -> bool {
                 match self {
                     $(Self::$variant => operations!(@is $idempotence),)*
@@ -58,7 +58,7 @@ operations! {
     GetAndTouch = "get_and_touch", GetAndTouch, once, reads;
     /// Reads a document and locks it.
     GetAndLock = "get_and_lock", GetLocked, once, reads;
-    /// Reads a document and when it expires, which only a lookup can tell.
+    /// Reads a document and its expiry, by a lookup.
     GetWithExpiry = "get_with_expiry", SubdocMultiLookup, idempotent, reads;
     /// Reads a document from a replica.
     GetReplica = "get_replica", GetReplica, idempotent, reads;
@@ -66,9 +66,8 @@ operations! {
     Unlock = "unlock", UnlockKey, once, reads;
     /// Sets a document's expiry.
     Touch = "touch", Touch, once, reads;
-    /// Whether there is a document. It is asked as an observe, which is on the
-    /// list of idempotent operations, and not as a request for metadata, which
-    /// is not.
+    /// Checks whether a document exists. Uses observe, because it is on the list of
+    /// idempotent operations and a request for metadata is not.
     Exists = "exists", Observe, idempotent, reads;
     /// Writes a document that must not exist.
     Insert = "insert", Add, once, writes;
@@ -78,9 +77,9 @@ operations! {
     Replace = "replace", Replace, once, writes;
     /// Removes a document.
     Remove = "remove", Delete, once, writes;
-    /// Adds bytes behind a document's.
+    /// Appends bytes to a document.
     Append = "append", Append, once, writes;
-    /// Adds bytes before a document's.
+    /// Prepends bytes to a document.
     Prepend = "prepend", Prepend, once, writes;
     /// Adds to a counter.
     Increment = "increment", Increment, once, writes;
@@ -90,17 +89,17 @@ operations! {
     LookupIn = "lookup_in", SubdocMultiLookup, idempotent, reads;
     /// Changes parts of a document.
     MutateIn = "mutate_in", SubdocMultiMutation, once, writes;
-    /// How far a vbucket has come.
+    /// Reads the sequence numbers of a vbucket.
     ObserveSeqno = "observe_seqno", ObserveSeqno, idempotent, reads;
-    /// Where a document has arrived.
+    /// Reads the persistence state of a document.
     Observe = "observe", Observe, idempotent, reads;
-    /// Nothing, to see whether a node answers.
+    /// Does nothing; checks whether a node answers.
     Noop = "noop", Noop, idempotent, reads;
-    /// The id of a collection.
+    /// Reads the id of a collection.
     GetCollectionId = "get_collection_id", GetCollectionId, idempotent, reads;
-    /// All scopes and collections.
+    /// Reads all scopes and collections.
     GetCollectionManifest = "get_collection_manifest", GetCollectionsManifest, idempotent, reads;
-    /// The config of a bucket or of the cluster.
+    /// Reads the config of a bucket or of the cluster.
     GetClusterConfig = "get_cluster_config", GetClusterConfig, idempotent, reads;
 }
 

@@ -11,15 +11,15 @@ settings! {
     ///
     /// The defaults are those of the other Couchbase clients.
     pub struct BreakerOptions {
-        /// For how long outcomes count: 60 s.
+        /// The time for which outcomes count: 60 s.
         plain rolling_window: Duration = Duration::from_secs(60);
-        /// How many outcomes there must be within the window before it is judged: 20.
+        /// The number of outcomes in the window from which on they are judged: 20.
         plain volume_threshold: u32 = 20;
-        /// From what percentage of failures on the breaker opens: 50.
+        /// The percentage of failures at which the breaker opens: 50.
         plain error_percentage: u8 = 50;
-        /// How long it stays open before one request, the canary, may try: 5 s.
+        /// The time that it stays open before one request, the canary, is sent: 5 s.
         plain sleep_window: Duration = Duration::from_secs(5);
-        /// How long the canary may take before another is sent: 5 s.
+        /// The time after which a missing canary is replaced: 5 s.
         plain canary_timeout: Duration = Duration::from_secs(5);
     }
 }

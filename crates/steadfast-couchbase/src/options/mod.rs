@@ -29,7 +29,7 @@ use settings::settings;
 /// Polling more often than this asks more of a cluster than it tells (RFC 0024).
 const POLL_FLOOR: Duration = Duration::from_millis(50);
 
-/// What waits longer than this was meant in another unit.
+/// Longer intervals are probably meant in another unit.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(24 * 3600);
 
 /// The largest number of connections to each node.
@@ -57,73 +57,70 @@ settings! {
     /// # Ok::<(), steadfast_couchbase::ConfigError>(())
     /// ```
     pub struct ClusterOptions {
-        /// How long a key-value operation may take, all its attempts included:
-        /// 2.5 s.
+        /// The timeout of a key-value operation with all its attempts: 2.5 s.
         plain kv_timeout: Duration = Duration::from_millis(2500);
-        /// How long a key-value operation with a durability level may take: 10 s.
+        /// The timeout of a key-value operation with a durability level: 10 s.
         /// Less than 1.5 s is raised to that, as servers need it.
         plain kv_durable_timeout: Duration = Duration::from_secs(10);
-        /// How long connecting, authenticating and opening may take on one
+        /// The timeout of connecting, authenticating and opening the bucket on one
         /// connection: 10 s.
         plain connect_timeout: Duration = Duration::from_secs(10);
-        /// How long a query may take: 75 s.
+        /// The timeout of a query: 75 s.
         plain query_timeout: Duration = HTTP_TIMEOUT;
-        /// How long an analytics query may take: 75 s.
+        /// The timeout of an analytics query: 75 s.
         plain analytics_timeout: Duration = HTTP_TIMEOUT;
-        /// How long a search may take: 75 s.
+        /// The timeout of a search: 75 s.
         plain search_timeout: Duration = HTTP_TIMEOUT;
-        /// How long a view query may take: 75 s.
+        /// The timeout of a view query: 75 s.
         plain view_timeout: Duration = HTTP_TIMEOUT;
-        /// How long a management call may take: 75 s.
+        /// The timeout of a management call: 75 s.
         plain management_timeout: Duration = HTTP_TIMEOUT;
 
         /// Decides about retries, unless a request brings another strategy. `None`
         /// is the client's default: failing fast on terminal errors (D1).
         own retry_strategy: Option<Arc<dyn RetryStrategy>> = None;
-        /// What delays a request whose vbucket the server does not have (D21).
+        /// The delay of a request whose vbucket the server does not have (D21).
         plain vbucket_retry: VbucketRetry = VbucketRetry::Controlled;
         /// Stops sending to an endpoint that keeps failing. Off: `None`.
         into circuit_breaker: Option<BreakerOptions> = None;
 
-        /// How TLS is done where the connection string asks for it.
+        /// TLS options, used where the connection string asks for TLS.
         plain tls: TlsOptions = TlsOptions::default();
-        /// Lets a password or a token be sent over a connection without TLS, if the
-        /// server offers nothing better. Off: whoever listens could read it. This is
-        /// about key-value connections; over HTTP without TLS a password is sent in
-        /// any case, since there is no other way, and a token is not.
+        /// Allows sending a password or a token over a key-value connection without
+        /// TLS, if the server offers nothing better. Off: others could read it. Over
+        /// HTTP without TLS, a password is always sent and a token never.
         plain allow_secrets_without_tls: bool = false;
-        /// Says HELLO after authenticating instead of before. Off; some old servers
-        /// hang up on a HELLO that comes first (D30).
+        /// Sends HELLO after authenticating instead of before. Off; some old servers
+        /// close the connection on an early HELLO (D30).
         plain hello_after_authentication: bool = false;
 
-        /// How many key-value connections there are to each node, for each bucket: 1.
+        /// The number of key-value connections to each node, for each bucket: 1.
         plain kv_connections: u16 = 1;
-        /// How many requests may be under way on one connection: 65536. Those beyond
-        /// wait their turn.
+        /// The largest number of requests in flight on one connection: 65536. Further
+        /// requests are retried until there is room.
         plain max_in_flight: u32 = 65_536;
-        /// How long a connection may be silent before the operating system asks
-        /// whether the peer is still there: 60 s. `None` never asks.
+        /// The time without traffic after which the operating system probes the peer:
+        /// 60 s. `None` disables probes.
         into tcp_keepalive: Option<Duration> = Some(Duration::from_secs(60));
-        /// How long an HTTP connection is kept without a request: 1 s. Servers close
-        /// theirs after 5 s, and a request should not meet that.
+        /// The time that an idle HTTP connection is kept: 1 s. Servers close theirs
+        /// after 5 s, and a request should not race with that.
         plain idle_http_timeout: Duration = Duration::from_secs(1);
-        /// Whether, and which, documents are compressed.
+        /// The documents to compress.
         plain compression: Compression = Compression::default();
 
-        /// How often a node is asked for a newer config where it does not push them:
-        /// 2.5 s, and not less than 50 ms.
+        /// The interval of polling for a newer config if nodes do not push them: 2.5 s,
+        /// at least 50 ms.
         plain config_poll_interval: Duration = Duration::from_millis(2500);
-        /// Whether servers that can push new configs are asked to. On.
+        /// Asks servers to push new configs if they can. On.
         plain config_push: bool = true;
-        /// Which of their addresses the nodes are reached by.
+        /// The network whose addresses are used to reach the nodes.
         plain network: Network = Network::Auto;
-        /// Whether a connection string with one host and no port is looked up as DNS
-        /// SRV first. On.
+        /// Looks up a connection string with one host and no port as DNS SRV first. On.
         plain dns_srv: bool = true;
 
-        /// Whether servers are asked how long they worked on each request. On.
+        /// Asks servers for the time that they spent on each request. On.
         plain server_durations: bool = true;
-        /// What is reported of slow requests and late answers.
+        /// Reports of slow requests and late responses.
         plain reports: ReportOptions = ReportOptions::default();
         /// Shows keys in errors and logs. Off: they are often personal data.
         plain unredacted_keys: bool = false;
@@ -142,11 +139,10 @@ impl ClusterOptions {
         self
     }
 
-    /// Whether all of it can work.
+    /// Rejects invalid options.
     ///
     /// # Errors
-    /// If an option has a value that can only be a mistake. The error has the
-    /// option's name.
+    /// If an option is invalid. The error names it.
     pub fn validate(&self) -> Result<(), ConfigError> {
         for (name, timeout) in self.timeouts() {
             positive(name, timeout)?;
@@ -200,7 +196,7 @@ impl ClusterOptions {
     }
 }
 
-/// What recurs, or is added to the time, is neither nothing nor longer than a day.
+/// Rejects an interval of zero or of more than a day.
 fn interval(part: &'static str, duration: Duration) -> Result<(), ConfigError> {
     positive(part, duration)?;
     if duration > LONGEST_INTERVAL {

@@ -12,17 +12,17 @@ settings! {
     ///
     /// One log line for each interval lists the worst of each, and the count of all.
     pub struct ReportOptions {
-        /// Whether slow requests are reported. On.
+        /// Reports slow requests. On.
         plain slow_requests: bool = true;
         /// From when on a key-value operation counts as slow: 500 ms.
         plain kv_threshold: Duration = Duration::from_millis(500);
         /// From when on a request to another service counts as slow: 1 s.
         plain http_threshold: Duration = Duration::from_secs(1);
-        /// Whether responses that arrive too late are reported. On.
+        /// Reports responses that arrive too late. On.
         plain orphans: bool = true;
-        /// How often there is a report, if there is anything to report: 10 s.
+        /// The interval of reports, if there is anything to report: 10 s.
         plain interval: Duration = Duration::from_secs(10);
-        /// How many requests of a kind are listed in a report: 10.
+        /// The number of requests of a kind that a report lists: 10.
         plain sample_size: usize = 10;
     }
 }

@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use super::settings::settings;
 
 settings! {
-    /// Whom to trust, where the connection string asks for TLS.
+    /// The trusted authorities, where the connection string asks for TLS.
     ///
-    /// Without more, the authorities that the machine trusts. As soon as one is
-    /// named here, only those named here: who runs an authority of their own
-    /// seldom wants all the others to be able to speak for the cluster.
+    /// By default the client trusts the machine's authorities. If any are named here,
+    /// it trusts only those.
     ///
     /// ```
     /// use steadfast_couchbase::options::TlsOptions;
@@ -22,13 +21,13 @@ settings! {
         plain authorities: Vec<Authority> = Vec::new();
         /// Trusts the machine's authorities also when others are named. Off.
         plain system_authorities: bool = false;
-        /// Trusts whoever answers, whatever certificate it shows. Off; anybody on
-        /// the way can then read the password. For a test on one's own machine.
+        /// Accepts any certificate. Off; an attacker in the network can then read the
+        /// password. For tests on one machine only.
         plain dangerous_skip_verification: bool = false;
     }
 }
 
-/// Where certificates of authorities are, as PEM.
+/// Certificates of authorities, as PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Authority {
     /// In this file.

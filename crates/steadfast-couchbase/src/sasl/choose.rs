@@ -11,7 +11,7 @@ use super::SaslError;
 use crate::credentials::{Credentials, Kind};
 use crate::options::ClusterOptions;
 
-/// What protects the connection.
+/// The protection of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Channel {
     /// TLS.
@@ -32,8 +32,8 @@ impl Channel {
     }
 }
 
-/// What to try before the server was asked; `None` if the credentials need no
-/// SASL, since the TLS handshake has shown them.
+/// The mechanism to try before the server lists its own; `None` if the TLS handshake
+/// has shown the credentials.
 ///
 /// # Errors
 /// If the credentials may not be used on this channel.
@@ -50,8 +50,7 @@ pub(crate) fn preferred(
     }
 }
 
-/// What to use of that which the server offers, the value of its answer to
-/// SASL_LIST_MECHS.
+/// Chooses a mechanism that the server offers in its response to SASL_LIST_MECHS.
 ///
 /// # Errors
 /// If nothing on the list may be used; the error says what is on it.

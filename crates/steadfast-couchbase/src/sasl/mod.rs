@@ -35,8 +35,8 @@ use crate::credentials::{Credentials, Kind};
 use salted::Hash;
 use scram::Scram;
 
-/// What ends an OAUTHBEARER exchange that the server did not like, so that it can
-/// say so with a status (RFC 7628, section 3.2.3).
+/// Ends an OAUTHBEARER exchange that the server rejects, so that it can answer with a
+/// status (RFC 7628, section 3.2.3).
 const BEARER_GIVES_UP: &[u8] = b"\x01";
 
 /// One authentication on one connection.

@@ -14,12 +14,11 @@ use sha2::{Digest, Sha256, Sha512};
 use steadfast_wire::sasl::Mechanism;
 use zeroize::Zeroizing;
 
-/// How many are remembered; salts in honest use are one for each hash. A server
-/// that sends another salt each time only makes the client forget.
+/// The number of keys kept. Honest servers use one salt for each hash; a server with
+/// ever new salts only evicts entries.
 const CAPACITY: usize = 8;
 
-/// What was derived from one password; the password itself is the caller's to
-/// hold beside it.
+/// The keys derived from one password, which the caller keeps.
 #[derive(Default)]
 pub(crate) struct SaltedPasswords {
     /// The oldest first.
@@ -30,8 +29,7 @@ struct Entry {
     hash: Hash,
     salt: Box<[u8]>,
     iterations: u32,
-    /// Filled outside the lock, by the first who asks; the others wait for it, as
-    /// deriving it themselves would take as long.
+    /// Derived outside the lock by the first caller; the others wait for it.
     salted: Arc<OnceLock<Secret>>,
 }
 

@@ -21,10 +21,10 @@ pub(super) const LEAST_ITERATIONS: u32 = 1000;
 /// some milliseconds.
 pub(super) const MOST_ITERATIONS: u32 = 1_000_000;
 
-/// Longer salts and nonces than anybody has use for are not worth a copy.
+/// The longest salt or nonce that is accepted.
 const MOST_BYTES: usize = 1024;
 
-/// What a client without channel binding says first, and later in Base64.
+/// The header of a client without channel binding; sent again in Base64.
 const HEADER: &str = "n,,";
 
 /// An exchange under way.

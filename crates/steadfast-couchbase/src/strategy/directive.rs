@@ -30,8 +30,8 @@ pub struct RetryDirective {
 }
 
 impl RetryDirective {
-    /// What a definition says of its code, if it wants it retried by a
-    /// specification: it has one, and `auto-retry`, and not `no-retry` (D27).
+    /// Returns the retry specification of a code, if its definition has one, has
+    /// `auto-retry`, and does not have `no-retry` (D27).
     pub fn from_definition(status: Status, definition: &ErrorDefinition) -> Option<Self> {
         let attributes = definition.attributes;
         let asks = attributes.contains(Attributes::AUTO_RETRY)

@@ -22,19 +22,17 @@ pub use directive::RetryDirective;
 
 use schedule::Run;
 
-/// Waits as the server's error map says where it says anything, and otherwise as
-/// the strategy inside.
+/// Uses the delays of the server's error map if it has any for a code, and those of
+/// the inner strategy otherwise.
 ///
-/// For a code with a retry specification the first retry waits its `after`, and
-/// those that follow its `interval`: the same each time (`constant`), times the
-/// number of retries before (`linear`), or to the power of it (`exponential`);
-/// none longer than `ceil`. The count starts again when something else was
-/// retried in between. What ends before its `max-duration` ends, counted from the
-/// first answer with that code, is tried; the rest is given up at once.
+/// For a code with a retry specification, the first retry waits `after` and later
+/// ones wait `interval`: the same each time (`constant`), times the number of earlier
+/// retries (`linear`), or to the power of it (`exponential`), but at most `ceil`. A
+/// retry for another reason restarts the count. Retries end `max-duration` after the
+/// first response with that code; a retry that would come later is refused at once.
 ///
-/// The strategy inside is asked about every retry all the same, and may refuse
-/// it: a budget or a limit that is put into it holds for what the server asks
-/// for too.
+/// The inner strategy still decides about every retry. Its budgets and limits apply to
+/// retries that the server asks for too.
 ///
 /// ```
 /// use steadfast::{BestEffort, StrategyExt};

@@ -18,12 +18,12 @@ const LEAST: Duration = Duration::from_millis(1);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     status: Status,
-    /// How many of them were granted.
+    /// The number of retries granted.
     granted: u32,
-    /// When the code was first answered; only known where it matters.
+    /// The time of the first response with the code, if the duration is limited.
     began: Option<Instant>,
-    /// How many retries the token had after the last of them. If it has more,
-    /// something else was retried since.
+    /// The token's number of retries after the last of them. If it has more, there was
+    /// a retry for another reason since.
     token_retries: u32,
 }
 
@@ -48,8 +48,8 @@ impl Run {
         }
     }
 
-    /// How long to wait before the next retry; an error if that would not be
-    /// before the specification's own end.
+    /// Returns the delay before the next retry; as an error if the retry would come
+    /// after the end of the specification.
     pub(super) fn delay(
         &self,
         directive: &RetryDirective,

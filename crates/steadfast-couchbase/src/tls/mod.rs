@@ -24,7 +24,7 @@ use crate::credentials::{Certificate, Credentials, Kind};
 use crate::options::{Authority, TlsOptions};
 use unverified::Unverified;
 
-/// What every TLS connection is made with. Reads the files that are named.
+/// Makes the configuration of all TLS connections. Reads the named files.
 ///
 /// # Errors
 /// If a file cannot be read, or does not hold what it should. The error names

@@ -24,7 +24,7 @@ use crate::kv::handshake::Rejected;
 const PROVEN: Duration = Duration::from_secs(1);
 /// The time from one round to the next, in the long run.
 const PACE: Duration = Duration::from_millis(50);
-/// How many rounds may begin without a wait, if there was none for long.
+/// The number of rounds that may begin without a wait.
 const AT_ONCE: u32 = 8;
 
 /// The strategy for dialling: without an end, quickly at first, and with jitter, so

@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, KvContext, Result};
 use crate::kv::meaning::path_error;
 use crate::kv::request::KvResponse;
 
-/// Parts of a document, by the places of their paths, from zero.
+/// Parts of a document, by the index of their path from zero.
 #[derive(Clone, Debug)]
 pub struct LookupInResult {
     cas: u64,
@@ -53,11 +53,13 @@ impl LookupInResult {
         })
     }
 
-    /// What is at a path, from its JSON. Of a path that was asked for its
-    /// existence, whether there is something.
+    /// Decodes the value at a path from JSON. For [`LookupInSpec::exists`] it is a
+    /// boolean.
     ///
     /// # Errors
-    /// What was wrong with that path, or that its value is not a `T`.
+    /// If the lookup of that path failed, or its value is not a `T`.
+    ///
+    /// [`LookupInSpec::exists`]: super::LookupInSpec::exists
     pub fn content_as<T: DeserializeOwned>(&self, index: usize) -> Result<T> {
         if self.part(index)?.asks_existence {
             let exists: &[u8] = if self.exists(index)? {
@@ -70,10 +72,10 @@ impl LookupInResult {
         decode(self.bytes(index)?)
     }
 
-    /// What is at a path, as JSON.
+    /// Returns the value at a path, as JSON.
     ///
     /// # Errors
-    /// What was wrong with that path.
+    /// If the lookup of that path failed.
     pub fn bytes(&self, index: usize) -> Result<&Bytes> {
         let part = self.part(index)?;
         match part.status {
@@ -82,11 +84,10 @@ impl LookupInResult {
         }
     }
 
-    /// Whether there is something at a path, however it was asked for.
+    /// Returns whether the path exists, for every kind of lookup.
     ///
     /// # Errors
-    /// What was wrong with that path, if it was something else than that it leads
-    /// nowhere.
+    /// If the lookup of that path failed for another reason than a missing path.
     pub fn exists(&self, index: usize) -> Result<bool> {
         match self.part(index)?.status {
             Status::Success => Ok(true),
@@ -95,12 +96,12 @@ impl LookupInResult {
         }
     }
 
-    /// How many paths there were.
+    /// Returns the number of paths.
     pub fn len(&self) -> usize {
         self.parts.len()
     }
 
-    /// Whether there were none, which is never.
+    /// Returns whether there are no paths, which is never the case.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
@@ -110,7 +111,7 @@ impl LookupInResult {
         self.cas
     }
 
-    /// Whether the document was removed.
+    /// Returns whether the document was removed.
     pub fn is_deleted(&self) -> bool {
         self.deleted
     }

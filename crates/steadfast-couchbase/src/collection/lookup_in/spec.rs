@@ -16,7 +16,7 @@ impl<'a> LookupInSpec<'a> {
         })
     }
 
-    /// What is at a path, such as `address.street` or `friends[0]`. The empty path
+    /// Reads the value at a path, such as `address.street` or `friends[0]`. The empty path
     /// is the whole document.
     pub const fn get(path: &'a str) -> Self {
         let opcode = if path.is_empty() {
@@ -27,12 +27,12 @@ impl<'a> LookupInSpec<'a> {
         Self::new(opcode, path)
     }
 
-    /// Whether there is something at a path.
+    /// Checks whether a path exists.
     pub const fn exists(path: &'a str) -> Self {
         Self::new(Opcode::SubdocExists, path)
     }
 
-    /// How many elements the array, or members the object, at a path has.
+    /// Counts the elements of the array, or the members of the object, at a path.
     pub const fn count(path: &'a str) -> Self {
         Self::new(Opcode::SubdocGetCount, path)
     }

@@ -50,12 +50,12 @@ impl MutateInResult {
         }
     }
 
-    /// The document's version now.
+    /// The document's new version.
     pub fn cas(&self) -> u64 {
         self.mutation.cas()
     }
 
-    /// Which write it was, if the server said so.
+    /// The token of the write, if the server sent one.
     pub fn token(&self) -> Option<&MutationToken> {
         self.mutation.token()
     }

@@ -13,7 +13,7 @@ pub struct MutateInSpec {
     flags: PathFlags,
     path: String,
     value: Vec<u8>,
-    /// What is wrong with it, to be said when it is used.
+    /// The reason why it is invalid, reported when it is used.
     problem: Option<(ErrorKind, String)>,
 }
 

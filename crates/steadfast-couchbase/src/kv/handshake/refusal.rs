@@ -18,7 +18,7 @@ use crate::sasl::SaslError;
 pub(crate) struct Rejected {
     /// The reason for operations that wait for the connection.
     pub(crate) reason: &'static Reason,
-    /// What happened. Holds no secrets.
+    /// A description without secrets.
     pub(crate) note: String,
     /// The steps that succeeded before.
     pub(crate) reached: Reached,
@@ -49,7 +49,7 @@ impl Rejected {
         }
     }
 
-    /// Whether other credentials, a certificate among them, could change it.
+    /// Returns whether other credentials or certificates could change it.
     pub(crate) fn is_of_credentials(&self) -> bool {
         [&AUTHENTICATION_ERROR, &TLS_ERROR].contains(&self.reason)
     }
@@ -148,7 +148,7 @@ pub(super) fn bucket_refused(bucket: &str, answer: &Frame) -> Rejected {
     Rejected::new(reason, note)
 }
 
-/// What the server's error body says.
+/// The context in the server's error body, in parentheses.
 fn said(answer: &Frame) -> String {
     match ErrorBody::of(answer) {
         Ok(Some(ErrorBody {
