@@ -3,7 +3,7 @@
 //! Whether a retry is lawful depends on the stage in which an attempt ended, so
 //! this module makes HTTP report that stage:
 //!
-//! - [`client`] opens connections and marks the moment in which one of them takes
+//! - [`mod@client`] opens connections and marks the moment in which one of them takes
 //!   up a request. Before that moment nothing was sent; after it bytes may have
 //!   left.
 //! - [`operation`] picks a node, sends, and turns what happens into a failure with
