@@ -33,7 +33,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// A call that is not idempotent, has no deadline and no context.
+    /// Creates a call that is not idempotent and has no deadline and no context.
     #[inline]
     pub const fn new(operation: &'static str) -> Self {
         Self {
@@ -53,7 +53,7 @@ impl Call {
         self
     }
 
-    /// States whether doing the operation twice does no more than doing it once.
+    /// Sets whether the operation is idempotent: applying it twice has no further effect.
     #[inline]
     #[must_use]
     pub fn idempotent(mut self, idempotent: bool) -> Self {
@@ -61,7 +61,7 @@ impl Call {
         self
     }
 
-    /// Gives the call so much time, attempts and waits together.
+    /// Sets the time of the whole call, attempts and waits together.
     #[inline]
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
@@ -76,20 +76,20 @@ impl Call {
         self
     }
 
-    /// The same for a value that is shared with others.
+    /// Attaches a shared value that strategies can read.
     #[must_use]
     pub fn shared_context(mut self, context: Arc<dyn Any + Send + Sync>) -> Self {
         self.context.set(context);
         self
     }
 
-    /// Whether it would be over before it began.
+    /// Returns whether it has no time for an attempt.
     #[inline]
     pub(crate) fn has_no_time(&self) -> bool {
         self.timeout.is_some_and(|timeout| timeout.is_zero())
     }
 
-    /// The call as a request that has not begun, to ask a strategy about.
+    /// Returns the call as a request that has not begun, to pass to a strategy.
     pub const fn request(&self) -> Request<'_> {
         Request {
             call: self,

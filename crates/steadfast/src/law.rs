@@ -12,10 +12,10 @@ use crate::failure::{Failure, FaultSide, Safety, Stage};
 use crate::request::Request;
 use crate::strategy::Cause;
 
-/// What makes a retry lawful.
+/// The grounds on which a retry is lawful.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Grounds {
-    /// The reason is retried always; the strategy is not asked.
+    /// The reason is always retried, without asking the strategy.
     AlwaysRetry,
     /// Nothing was sent.
     NothingSent,
@@ -25,11 +25,11 @@ pub enum Grounds {
     ReasonAllows,
 }
 
-/// Whether a retry is lawful, and on what grounds.
+/// Returns the grounds on which a retry is lawful, or the cause why it is not.
 ///
-/// Law 1: `NotSent` is safe for everybody, `InFlight` and `Inconclusive` for
-/// idempotent requests only, `Responded` as the reason says. A reason that is never retried, and an
-/// error that says no, come before all that (D5, D34).
+/// Law 1: `NotSent` is safe for all requests, `InFlight` and `Inconclusive` for idempotent
+/// requests only, `Responded` if the reason says so. A reason that is never retried, and
+/// an error whose safety is "no", take precedence (D5, D34).
 #[inline]
 pub fn lawful(request: &Request<'_>, failure: &Failure) -> Result<Grounds, Cause> {
     let reason = failure.reason;
@@ -57,7 +57,7 @@ pub fn lawful(request: &Request<'_>, failure: &Failure) -> Result<Grounds, Cause
     }
 }
 
-/// The same for strategies. An orchestrator applies the law before it asks a strategy.
+/// Applies the law for a strategy, unless an orchestrator has already done so.
 #[inline]
 pub(crate) fn lawful_unless_orchestrated(
     request: &Request<'_>,
@@ -69,7 +69,7 @@ pub(crate) fn lawful_unless_orchestrated(
     lawful(request, failure).map(|_| ())
 }
 
-/// What a strategy does with an error that says "maybe" of its own safety (D35).
+/// The rule of a strategy for errors whose safety is "maybe" (D35).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum MaybeRule {
     /// Not retried.
@@ -77,13 +77,12 @@ pub enum MaybeRule {
     /// Retried unless the fault is the client's.
     #[default]
     UnlessClientFault,
-    /// Retried whosever fault it is.
+    /// Retried, whichever side is at fault.
     Always,
 }
 
 impl MaybeRule {
-    /// Whether a lawful retry is also within this rule. The request's
-    /// idempotency was already checked by [`lawful`].
+    /// Checks a lawful retry against this rule. [`lawful`] has checked the idempotency.
     #[inline]
     pub fn allows(self, failure: &Failure) -> Result<(), Cause> {
         let maybe = match failure.safety {
@@ -129,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_sent_is_safe_for_everybody() {
+    fn a_request_that_was_not_sent_is_safe_to_retry() {
         for idempotent in [true, false] {
             let failure = Failure::not_sent(&OPERATION_FAILED);
             assert_eq!(asked(idempotent, failure), Ok(Grounds::NothingSent));
@@ -198,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn maybe_is_retried_unless_the_client_is_at_fault_and_the_knob_moves_that() {
+    fn maybe_is_retried_by_the_rule_and_by_default_unless_the_client_is_at_fault() {
         let maybe = |fault| Failure::responded(&OPERATION_FAILED).with_fault(fault);
         let normal = MaybeRule::default();
         assert!(normal.allows(&maybe(FaultSide::Server)).is_ok());

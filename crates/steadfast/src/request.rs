@@ -9,9 +9,8 @@ use crate::rare_box::RareBox;
 use crate::reason::ReasonSet;
 use crate::report::{History, RequestEnd, Trail};
 
-/// RFC 0049's `Request` ("Request Annotation"): what a strategy may know of a
-/// call, and what became of it so far. The user's own data is one typed value
-/// instead of a map:
+/// RFC 0049's `Request` ("Request Annotation"): a call and its progress, as a strategy
+/// sees them. The user's own data is one typed value instead of a map:
 ///
 /// ```
 /// use steadfast::Call;
@@ -25,7 +24,7 @@ use crate::report::{History, RequestEnd, Trail};
 /// assert_eq!(request.retries(), 0);
 /// ```
 ///
-/// It is a view: the orchestrator alone writes what stands behind it.
+/// It is a read-only view; only the orchestrator changes the progress.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
     pub(crate) call: &'a Call,
@@ -33,13 +32,13 @@ pub struct Request<'a> {
     pub(crate) progress: &'a Progress,
 }
 
-/// What became of a call so far.
+/// The progress of a call.
 pub(crate) struct Progress {
     pub(crate) attempts: u32,
     pub(crate) retries: u32,
     pub(crate) may_have_been_applied: bool,
-    /// Whether an orchestrator drives the call. A strategy that is asked without one
-    /// has to apply the law itself.
+    /// Whether an orchestrator drives the call. Without one, the strategy applies the law
+    /// itself.
     pub(crate) orchestrated: bool,
     pub(crate) trail: Option<Trail>,
     pub(crate) ended: RareBox<RequestEnd>,
@@ -68,40 +67,40 @@ impl Progress {
 }
 
 impl<'a> Request<'a> {
-    /// The operation's name.
+    /// Returns the operation's name.
     #[inline]
     pub const fn operation(&self) -> &'static str {
         self.call.operation
     }
 
-    /// The service's name, empty if none was given.
+    /// Returns the service's name, empty if none was given.
     #[inline]
     pub const fn service(&self) -> &'static str {
         self.call.service
     }
 
-    /// Whether doing the operation twice does no more than doing it once.
+    /// Returns whether the operation is idempotent.
     #[inline]
     pub const fn is_idempotent(&self) -> bool {
         self.call.idempotent
     }
 
-    /// When the request must be over, if it must. A timeout beyond what the
-    /// clock can represent is no timeout.
+    /// Returns the deadline, if there is one. A timeout that the clock cannot represent
+    /// counts as none.
     #[inline]
     pub fn deadline(&self) -> Option<Instant> {
         self.started?.checked_add(self.call.timeout?)
     }
 
-    /// The time from `now` to the deadline: none left is zero, no deadline is `None`.
+    /// Returns the time from `now` to the deadline: zero if it has passed, `None` without one.
     #[inline]
     pub fn remaining(&self, now: Instant) -> Option<Duration> {
         self.deadline()
             .map(|deadline| deadline.saturating_duration_since(now))
     }
 
-    /// When the request started. Without a deadline the clock is first read
-    /// after a failure, if that leads to a wait, and this is the time given.
+    /// Returns when the request started. Without a deadline, that is the time of the
+    /// first failure that led to a wait, when the clock was first read.
     #[inline]
     pub fn started(&self) -> Option<Instant> {
         match (self.started, &self.progress.trail) {
@@ -110,24 +109,24 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The value that the user attached, if it is a `T`.
+    /// Returns the value that the user attached, if it is a `T`.
     pub fn context<T: Any>(&self) -> Option<&'a T> {
         self.call.context.get()?.downcast_ref()
     }
 
-    /// How many attempts were started.
+    /// Returns the number of attempts that were started.
     #[inline]
     pub const fn attempts(&self) -> u32 {
         self.progress.attempts
     }
 
-    /// How many retries were decided on, RFC 0049's `retryAttempts`.
+    /// Returns the number of granted retries, RFC 0049's `retryAttempts`.
     #[inline]
     pub const fn retries(&self) -> u32 {
         self.progress.retries
     }
 
-    /// The reasons of those retries, RFC 0049's `retryReasons`.
+    /// Returns the reasons of those retries, RFC 0049's `retryReasons`.
     pub fn reasons(&self) -> ReasonSet {
         self.progress
             .trail
@@ -136,28 +135,28 @@ impl<'a> Request<'a> {
             .unwrap_or_default()
     }
 
-    /// Whether an attempt's bytes may have left without a conclusive answer.
+    /// Returns whether an attempt's bytes may have left without a conclusive answer.
     /// Once true, it stays true.
     #[inline]
     pub const fn may_have_been_applied(&self) -> bool {
         self.progress.may_have_been_applied
     }
 
-    /// Whether the caller cannot know if the operation took effect, should it
-    /// end now: it may have been applied, and it is not idempotent (D14).
+    /// Returns whether the outcome would be unknown if the request ended now: it may have
+    /// been applied, and it is not idempotent (D14).
     #[inline]
     pub const fn is_ambiguous(&self) -> bool {
         self.may_have_been_applied() && !self.is_idempotent()
     }
 
-    /// What became of each attempt so far. While a strategy is asked about a
-    /// failure, that is the last record, and undecided.
+    /// Returns the failed attempts so far. While a strategy decides about a failure, its
+    /// record is the last one, and undecided.
     pub fn history(&self) -> History<'a> {
         History::new(self.progress.trail.as_ref())
     }
 
-    /// The number that events of this request carry. It is drawn at the first
-    /// failure; a request that succeeds at once never has one.
+    /// Returns the number of this request in events. It is assigned at the first failure;
+    /// a request that succeeds at once has none.
     pub fn id(&self) -> Option<u64> {
         self.progress.trail.as_ref().map(|trail| trail.id)
     }

@@ -2,18 +2,17 @@
 
 use std::fmt;
 
-/// What chance does to a delay `d`.
+/// The random change of a delay `d`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Jitter {
-    /// Nothing: always `d`.
+    /// None: always `d`.
     #[default]
     None,
-    /// Anything from nothing to `d`.
+    /// Between zero and `d`.
     Full,
-    /// Anything from half of `d` to `d`.
+    /// Between half of `d` and `d`.
     Equal,
-    /// Anything from the first delay to three times the previous one, up to
-    /// the cap.
+    /// Between the first delay and three times the previous one, up to the cap.
     Decorrelated,
 }
 

@@ -119,7 +119,7 @@ impl Backoff {
         }
     }
 
-    /// Whatever a function makes of the number of retries so far.
+    /// Computes the delay by a function of the number of retries so far.
     pub fn custom(delay: impl Fn(u32) -> Duration + Send + Sync + 'static) -> Self {
         Self {
             shape: Shape::Custom(Arc::new(delay)),
@@ -138,27 +138,27 @@ impl Backoff {
         }
     }
 
-    /// The same backoff with another jitter.
+    /// Sets the jitter.
     #[must_use]
     pub fn with_jitter(mut self, jitter: Jitter) -> Self {
         self.jitter = jitter;
         self
     }
 
-    /// The same backoff, never longer than `cap`.
+    /// Limits the delays to `cap`.
     #[must_use]
     pub fn with_cap(mut self, cap: Duration) -> Self {
         self.shape = self.shape.capped(nanos(cap));
         self
     }
 
-    /// The jitter.
+    /// Returns the jitter.
     pub const fn jitter(&self) -> Jitter {
         self.jitter
     }
 
-    /// The delay before the next retry, after `retries` of them, the last of
-    /// which waited `previous`. Only a jitter rolls the dice.
+    /// Returns the delay before the next retry, after `retries` retries, the last of which
+    /// waited `previous`. Rolls the dice only if there is a jitter.
     #[inline]
     pub fn delay(&self, retries: u32, previous: Duration, world: &dyn World) -> Duration {
         let longest = self.shape.longest(retries);
@@ -168,7 +168,7 @@ impl Backoff {
         self.rolled(longest, previous, world.roll())
     }
 
-    /// The longest delay before the retry that follows `retries` others.
+    /// Returns the longest delay before the next retry, after `retries` retries.
     pub fn longest(&self, retries: u32) -> Duration {
         let longest = match self.jitter {
             Jitter::None | Jitter::Full | Jitter::Equal => self.shape.longest(retries),
@@ -178,13 +178,12 @@ impl Backoff {
         Duration::from_nanos(longest)
     }
 
-    /// No delay is ever longer than this.
+    /// Returns the longest delay of all.
     pub fn cap(&self) -> Duration {
         Duration::from_nanos(self.shape.cap())
     }
 
-    /// Whether a function of the user's own gives the delays, of which nothing
-    /// is known beforehand.
+    /// Returns whether a user's function computes the delays, which are then unknown.
     pub(crate) fn is_custom(&self) -> bool {
         matches!(self.shape, Shape::Custom(_))
     }

@@ -111,7 +111,8 @@ pub enum Refund {
     LastCostOr(u32),
 }
 
-/// The most load that a budget can add: over any period, the number of retries is at most `burst + per_success × successes + per_second × seconds`.
+/// The most load that a budget can add: over any period, the number of retries is at
+/// most `burst + per_success × successes + per_second × seconds`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
     /// Retries that a full budget pays for without any success, rounded up: the

@@ -14,9 +14,8 @@ use crate::reason::{
 
 /// Retry-specific information about an error.
 ///
-/// Only the first method must be written. The last three go beyond the
-/// guidance: they let an error say how far its attempt got, and default to what
-/// is safe to assume when it does not.
+/// Only the first method is required. The last three go beyond the guidance: they state
+/// how far the attempt got, and default to safe assumptions.
 ///
 /// ```
 /// use std::time::Duration;
@@ -50,27 +49,26 @@ use crate::reason::{
     note = "otherwise pass a classifier: `.classify(|error: &{Self}| …)`, or `.classify(steadfast::classify::any_error)` to retry any error of an idempotent call"
 )]
 pub trait RetryInfo {
-    /// Whether a retry is allowed to occur.
+    /// Returns whether a retry is allowed.
     fn is_retry_safe(&self) -> Safety;
 
-    /// Whether the peer refused because too much was asked of it.
+    /// Returns whether the peer throttled the request.
     fn is_throttle(&self) -> bool {
         false
     }
 
-    /// Whether no answer came in time.
+    /// Returns whether no answer came in time.
     fn is_timeout(&self) -> bool {
         false
     }
 
-    /// The least time to wait before a retry, if the peer gave one.
+    /// Returns the shortest delay before a retry, if the peer asked for one.
     fn retry_after(&self) -> Option<Duration> {
         None
     }
 
-    /// How far the attempt got. A throttling answer is an answer. A timeout is
-    /// none, and neither, to be on the safe side, is an error of which nothing
-    /// is known; anything definite is taken for an answer.
+    /// Returns how far the attempt got. By default a throttling error is an answer, a
+    /// timeout or an error of unknown safety is in flight, and any other is an answer.
     fn stage(&self) -> Stage {
         if self.is_throttle() {
             return Stage::Responded;
@@ -81,7 +79,7 @@ pub trait RetryInfo {
         }
     }
 
-    /// The reason, from the rest of what is said.
+    /// Returns the reason, by default derived from the other methods.
     fn reason(&self) -> &'static Reason {
         if self.is_throttle() {
             &THROTTLED
@@ -95,12 +93,12 @@ pub trait RetryInfo {
         }
     }
 
-    /// The error's more general information, if it has any.
+    /// Returns general information about the error, if there is any.
     fn error_info(&self) -> Option<&dyn ErrorInfo> {
         None
     }
 
-    /// All of it, as the engine takes it.
+    /// Returns all of it as a failure.
     fn to_failure(&self) -> Failure {
         let (reason, safety) = (self.reason(), self.is_retry_safe());
         let mut failure = match self.stage() {
@@ -120,7 +118,7 @@ pub trait RetryInfo {
 
 /// Information about an error that is of use beyond retries.
 pub trait ErrorInfo {
-    /// Whose fault it is.
+    /// Returns the side at fault.
     fn fault(&self) -> FaultSide {
         FaultSide::Other
     }

@@ -27,10 +27,9 @@ pub use crate::orchestrator::guarded;
 use crate::reason::OPERATION_FAILED;
 use crate::strategy::Refusal;
 
-/// Turns an error into what the engine knows of it. Any
-/// `Fn(&E) -> Failure` is one.
+/// Turns an error into a [`Failure`]. Any `Fn(&E) -> Failure` is one.
 pub trait Classifier<E: ?Sized> {
-    /// What is known of the attempt that failed with this error.
+    /// Returns the failure of an attempt that ended with this error.
     fn classify(&self, error: &E) -> Failure;
 
     /// Classifies an error as the engine does: a panic becomes a refusal.
@@ -41,7 +40,7 @@ pub trait Classifier<E: ?Sized> {
         guarded(|| self.classify(error))
     }
 
-    /// Asks `special` first, and this one where `special` has nothing to say.
+    /// Asks `special` first, and this classifier if `special` returns nothing.
     fn also<F>(self, special: F) -> Also<Self, F>
     where
         Self: Sized,
@@ -60,7 +59,7 @@ impl<E: ?Sized, F: Fn(&E) -> Failure> Classifier<E> for F {
     }
 }
 
-/// Takes an error at its own word. This is what is used if nothing is said.
+/// Uses the error's own [`RetryInfo`]. This is the default.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ByInfo;
 
@@ -83,14 +82,14 @@ impl<E: ?Sized, C: Classifier<E>, F: Fn(&E) -> Option<Failure>> Classifier<E> fo
     }
 }
 
-/// Any error may pass, but nothing is known of what its attempt did: retried
-/// when the call is idempotent, and not otherwise.
+/// Treats every error as possibly temporary, with an unknown outcome: retried only if the
+/// call is idempotent.
 pub fn any_error<E: ?Sized>(_: &E) -> Failure {
     Failure::in_flight(&OPERATION_FAILED)
 }
 
-/// Goes by whose fault an error is, for errors that say only that: not retried
-/// if it is the client's (Smithy guidance; D35).
+/// Classifies by the side at fault, for errors that state nothing else: not retried if it
+/// is the client (Smithy guidance; D35).
 pub fn by_fault<E: ErrorInfo + ?Sized>(error: &E) -> Failure {
     let fault = error.fault();
     Failure::in_flight(&OPERATION_FAILED)

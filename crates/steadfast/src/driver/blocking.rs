@@ -16,11 +16,10 @@ use crate::strategy::{Answer, PendingDecision, RetryStrategy};
 use crate::world::{SystemWorld, World};
 
 impl<S: RetryStrategy, C> Retry<'_, S, C> {
-    /// Makes the call on this thread, attempt by attempt, until one succeeds or
-    /// no other follows.
+    /// Makes the call on this thread, until an attempt succeeds or is not retried.
     ///
     /// A thread cannot be interrupted: an attempt that ignores
-    /// [`Attempt::remaining`] can outlast the deadline. No other follows it then.
+    /// [`Attempt::remaining`] can outlast the deadline. It is then the last one.
     ///
     /// ```
     /// use std::time::Duration;

@@ -38,8 +38,8 @@ use crate::world::World;
 
 /// Starts describing a call that is retried under a strategy.
 ///
-/// Pass a reference to the client's strategy, or an `Arc` of one. Calls are not
-/// idempotent unless said to be, and have no deadline unless given one.
+/// Pass a reference to the client's strategy, or an `Arc` of it. By default a call is not
+/// idempotent and has no deadline.
 #[inline]
 pub fn retry<'a, S: RetryStrategy>(strategy: S) -> Retry<'a, S> {
     Retry {
@@ -78,24 +78,24 @@ impl<'a, S: RetryStrategy, C> Retry<'a, S, C> {
         self
     }
 
-    /// States whether doing the operation twice does no more than doing it once.
+    /// Sets whether the operation is idempotent: applying it twice has no further effect.
     #[inline]
     pub fn idempotent(mut self, idempotent: bool) -> Self {
         self.call.idempotent = idempotent;
         self
     }
 
-    /// Gives the whole call so much time, attempts and waits together.
+    /// Sets the time of the whole call, attempts and waits together.
     #[inline]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.call.timeout = Some(timeout);
         self
     }
 
-    /// Gives each attempt so much time, or what is left of the whole if that is
-    /// less. An attempt that takes longer is dropped and counts as in flight,
-    /// so it is retried only if the call is idempotent. The blocking driver
-    /// cannot drop an attempt; there it bounds what [`Attempt::remaining`] says.
+    /// Sets the time of each attempt, at most the remaining time of the call. An attempt
+    /// that takes longer is dropped and counts as in flight, so it is retried only if the
+    /// call is idempotent. The blocking driver cannot drop an attempt; there the timeout
+    /// only bounds [`Attempt::remaining`].
     #[inline]
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
         self.attempt_timeout = Some(timeout);
@@ -121,14 +121,14 @@ impl<'a, S: RetryStrategy, C> Retry<'a, S, C> {
         self
     }
 
-    /// Tells `observer` of every retry and every refusal.
+    /// Calls `observer` for every retry and every refusal.
     #[inline]
     pub fn observe(mut self, observer: &'a Observer<'a>) -> Self {
         self.observer = Some(observer);
         self
     }
 
-    /// The most that this call can do.
+    /// Returns upper bounds on the attempts, the time and the load of this call.
     pub fn worst_case(&self) -> WorstCase {
         self.strategy.info().worst_case(&Limits {
             timeout: self.call.timeout,
@@ -140,7 +140,7 @@ impl<'a, S: RetryStrategy, C> Retry<'a, S, C> {
 
 #[cfg(feature = "tokio")]
 impl<S, C> Retry<'_, S, C> {
-    /// The first attempt, which has all the time there is.
+    /// Returns the first attempt, which has all the time.
     #[inline]
     fn first_attempt(&self) -> Attempt {
         Attempt {
@@ -150,7 +150,7 @@ impl<S, C> Retry<'_, S, C> {
     }
 }
 
-/// An attempt failed with this error. Survives a classifier that panics.
+/// Handles the error of an attempt, also if the classifier panics.
 #[inline]
 fn handle_error<E, S: RetryStrategy, C: Classifier<E>>(
     call: &mut Orchestrator<S>,
@@ -164,7 +164,7 @@ fn handle_error<E, S: RetryStrategy, C: Classifier<E>>(
     }
 }
 
-/// What an attempt may know of itself.
+/// The number of an attempt and its time.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempt {
     number: u32,
@@ -172,14 +172,14 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Which attempt it is, the first being 1.
+    /// Returns the number of the attempt; the first is 1.
     #[inline]
     pub const fn number(&self) -> u32 {
         self.number
     }
 
-    /// The time it had when it began: what was left of the whole, or of its own
-    /// if that was less. Hand it on to whatever the attempt calls.
+    /// Returns the time that it had when it began: the remaining time of the call, or its
+    /// own timeout if that is shorter. Pass it on to the functions that the attempt calls.
     #[inline]
     pub const fn remaining(&self) -> Option<Duration> {
         self.remaining

@@ -16,12 +16,10 @@ use crate::strategy::RetryStrategy;
 use crate::world::{Roll, World, roll};
 
 impl<S: RetryStrategy, C> Retry<'_, S, C> {
-    /// Makes the call on tokio, attempt by attempt, until one succeeds or no
-    /// other follows.
+    /// Makes the call on tokio, until an attempt succeeds or is not retried.
     ///
-    /// Dropping the future drops the attempt that is under way. Budgets and
-    /// rate limits are left right: what was paid stays paid, what was only
-    /// reserved is returned.
+    /// Cancel-safe: dropping the future drops the attempt under way. Payments into budgets
+    /// are final, and reservations are released.
     ///
     /// # Panics
     /// Outside a tokio runtime with time enabled, once it has to wait.
@@ -73,7 +71,7 @@ impl<S: RetryStrategy, C> Retry<'_, S, C> {
 }
 
 impl<S, C> Retry<'_, S, C> {
-    /// What is left for a first attempt of a request that started then.
+    /// Returns the time left for the first attempt of a request with this start.
     fn left_since(&self, started: Option<Instant>) -> Option<Duration> {
         let request = Request {
             call: &self.call,
@@ -103,7 +101,7 @@ impl<S, C> World for Retry<'_, S, C> {
     }
 }
 
-/// What happens to a call whose first attempt did not succeed.
+/// Continues a call whose first attempt did not succeed.
 async fn recover<T, E, S, C, F, Fut>(
     retry: &Retry<'_, S, C>,
     first: &mut FirstAttempt<'_, S>,
@@ -187,15 +185,13 @@ where
     }
 }
 
-/// Polls once. Most attempts of most calls need a timer, if at all, only after
-/// this.
+/// Polls once, before any timer is set: most attempts do not need one.
 #[inline(always)]
 fn once<F: Future>(mut future: Pin<&mut F>) -> impl Future<Output = Poll<F::Output>> {
     poll_fn(move |cx| Poll::Ready(future.as_mut().poll(cx)))
 }
 
-/// Awaits a future that was just found pending, for so long at most. The limit
-/// is what is left after that first poll, however long it took.
+/// Awaits a pending future until the limit, which is computed after its first poll.
 async fn until<F: Future>(limit: Option<Duration>, mut future: Pin<&mut F>) -> Option<F::Output> {
     let mut timer = pin!(limit.map(tokio::time::sleep));
     let mut just_polled = true;

@@ -17,8 +17,7 @@ use crate::strategy::{Cause, Refusal};
 
 /// A call did not succeed.
 ///
-/// It holds the last attempt's own error, unless there was none because the
-/// time ran out first.
+/// It holds the last attempt's own error, unless the time ran out before there was one.
 pub struct Error<E> {
     inner: Box<Inner<E>>,
 }
@@ -45,55 +44,55 @@ impl<E> Error<E> {
         Self::new(report, last)
     }
 
-    /// The whole story and the last attempt's own error.
+    /// Returns the report and the last attempt's own error.
     pub fn into_parts(self) -> (Report, Option<E>) {
         let Inner { report, last } = *self.inner;
         (report, last)
     }
 
-    /// The verdict: failed or timed out, ambiguous or not.
+    /// Returns the verdict: failed or timed out, ambiguous or not.
     pub fn verdict(&self) -> Verdict {
         self.inner.report.verdict()
     }
 
-    /// Whether the deadline ended the call.
+    /// Returns whether the deadline ended the call.
     pub fn is_timeout(&self) -> bool {
         self.verdict().is_timeout()
     }
 
-    /// Whether the operation may have been applied although it is not known to
-    /// have been, and applying it again would not be the same (D14).
+    /// Returns whether the outcome is unknown: the operation may have been applied, and it
+    /// is not idempotent (D14).
     pub fn is_ambiguous(&self) -> bool {
         self.verdict().is_ambiguous()
     }
 
-    /// Whether a retry was refused for this cause.
+    /// Returns whether a retry was refused for this cause.
     pub fn was_refused_for(&self, cause: Cause) -> bool {
         self.refusal()
             .is_some_and(|refusal| refusal.cause() == cause)
     }
 
-    /// Why there was no further attempt. None if a capped sleep ended the call.
+    /// Returns why there was no retry. `None` if a capped wait ended the call.
     pub fn refusal(&self) -> Option<&Refusal> {
         self.inner.report.refusal()
     }
 
-    /// The error that the strategy raised in place of the attempt's own.
+    /// Returns the error that the strategy raised in place of the attempt's own.
     pub fn raised(&self) -> Option<&(dyn StdError + Send + Sync + 'static)> {
         self.refusal()?.raised()
     }
 
-    /// The whole story: attempts, reasons, history.
+    /// Returns the report: attempts, reasons, history.
     pub fn report(&self) -> &Report {
         &self.inner.report
     }
 
-    /// The last attempt's own error.
+    /// Returns the last attempt's own error.
     pub fn last_error(&self) -> Option<&E> {
         self.inner.last.as_ref()
     }
 
-    /// The last attempt's own error, to keep.
+    /// Takes the last attempt's own error.
     pub fn into_last_error(self) -> Option<E> {
         self.inner.last
     }

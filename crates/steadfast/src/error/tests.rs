@@ -138,7 +138,7 @@ fn a_hint_stands_in_the_history() {
 
 #[cfg(feature = "json")]
 #[test]
-fn the_same_for_machines() {
+fn the_error_as_json() {
     let cut = Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT);
     let failures = std::iter::repeat_n(throttled(), 5).chain([cut]);
     let json = error(Call::new("upsert"), failures).to_json();

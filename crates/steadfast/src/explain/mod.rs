@@ -19,7 +19,7 @@ use crate::law::{Grounds, lawful};
 use crate::reason::Reason;
 use crate::strategy::{Cause, RetryStrategy};
 
-/// Says what would be decided about a failure of a request, and why.
+/// Predicts the decision about a failure of a request, and explains it.
 ///
 /// ```
 /// use steadfast::{BestEffort, Call, Failure, explain, reason};
@@ -69,10 +69,10 @@ pub struct Explanation {
     decided: Planned,
 }
 
-/// What would be decided.
+/// A predicted decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Planned {
-    /// Another attempt, after a delay between these two, as the jitter has it.
+    /// A retry, after a jittered delay between these two.
     Retry {
         /// The shortest delay.
         shortest: Duration,
@@ -81,24 +81,24 @@ pub enum Planned {
         /// Whether the deadline would cut the longest delay short.
         capped: bool,
     },
-    /// No other attempt.
+    /// No retry.
     Refused(Cause),
     /// The strategy would have to ask another service first.
     Asks,
 }
 
 impl Explanation {
-    /// Whether there would be another attempt.
+    /// Returns whether there would be a retry.
     pub fn would_retry(&self) -> bool {
         matches!(self.decided, Planned::Retry { .. })
     }
 
-    /// What would be decided.
+    /// Returns the predicted decision.
     pub const fn decided(&self) -> Planned {
         self.decided
     }
 
-    /// What makes a retry lawful, or why it is not.
+    /// Returns the grounds of a lawful retry, or the cause why it is unlawful.
     pub const fn grounds(&self) -> Result<Grounds, Cause> {
         self.grounds
     }

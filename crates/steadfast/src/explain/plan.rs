@@ -13,8 +13,7 @@ use crate::report::{Outcome, Verdict};
 use crate::strategy::{Cause, Described, RetryStrategy};
 use crate::world::{Roll, VirtualWorld, World, any_instant};
 
-/// Lays out what would be decided about a sequence of failures, each attempt
-/// failing at once.
+/// Predicts the decisions about a sequence of failures, if each attempt fails at once.
 ///
 /// ```
 /// use std::time::Duration;
@@ -59,34 +58,33 @@ pub struct Plan {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PlanRow {
-    /// Which attempt, the first being 1.
+    /// The number of the attempt; the first is 1.
     pub attempt: u32,
-    /// When it fails, counted from the start, if every delay is the longest.
+    /// The time of its failure, counted from the start, if every delay is the longest.
     pub at: Duration,
-    /// Why it fails.
+    /// The reason of its failure.
     pub reason: &'static Reason,
-    /// What is decided then.
+    /// The decision.
     pub decided: Planned,
-    /// What is left in the strategy's budget then, if it has one.
+    /// The level of the strategy's budget afterwards, if it has one.
     pub budget_left: Option<u64>,
 }
 
 impl Plan {
-    /// A plan ends here at the latest: a request without any bound would go on
-    /// for ever.
+    /// The most rows of a plan, for requests without any bound.
     pub const MAX_ROWS: usize = 1000;
 
-    /// The attempts.
+    /// Returns the attempts.
     pub fn rows(&self) -> &[PlanRow] {
         &self.rows
     }
 
-    /// How it would end; `None` if there would be yet another attempt.
+    /// Returns the verdict; `None` if there would be another attempt.
     pub const fn verdict(&self) -> Option<Verdict> {
         self.verdict
     }
 
-    /// The strategy, in a few words.
+    /// Returns the description of the strategy.
     pub fn strategy(&self) -> &str {
         &self.strategy
     }

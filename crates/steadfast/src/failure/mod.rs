@@ -12,22 +12,22 @@ pub use stage::Stage;
 use crate::rare_box::RareBox;
 use crate::reason::Reason;
 
-/// Whether an error itself says that it is safe to retry (Smithy guidance,
+/// The safety of a retry, as stated by the error itself (Smithy guidance,
 /// "Retryable errors").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Safety {
-    /// A retry is allowed to occur; it need not.
+    /// A retry is allowed, but not required.
     Yes,
-    /// A retry must not be made. Nothing overrules this (D34).
+    /// A retry is forbidden. Nothing overrules this (D34).
     No,
-    /// Not enough is known. What then happens is D35's to say.
+    /// Unknown. The strategy's rule decides (D35).
     #[default]
     Maybe,
 }
 
 impl Safety {
-    /// What a modeled error means when it does not state its safety: `No` for
-    /// the client's own fault, `Maybe` for anything else (Smithy guidance).
+    /// Returns the safety of a modeled error that does not state it: `No` for a fault of
+    /// the client, `Maybe` for any other (Smithy guidance).
     pub const fn from_fault(fault: FaultSide) -> Self {
         match fault {
             FaultSide::Client => Safety::No,
@@ -75,14 +75,14 @@ pub struct Failure {
     pub stage: Stage,
     /// What the error says of its own safety.
     pub safety: Safety,
-    /// Whether the peer refused because too much was asked of it.
+    /// Whether the peer throttled the request.
     pub throttling: bool,
     /// Whether no answer came in time.
     pub timeout: bool,
-    /// The least time the peer asks to be left alone, already parsed and
-    /// bounded by whoever read it off the wire.
+    /// The shortest delay that the peer asks for, already parsed and bounded by the
+    /// protocol.
     pub hint: Option<Duration>,
-    /// Whose fault it is.
+    /// The side at fault.
     pub fault: FaultSide,
     /// For a reason that is always retried: the delay that its protocol
     /// prescribes in place of the controlled backoff.
@@ -100,26 +100,26 @@ struct Detail {
 }
 
 impl Failure {
-    /// An attempt of which no byte left this process.
+    /// Creates the failure of an attempt that sent nothing.
     #[inline]
     pub const fn not_sent(reason: &'static Reason) -> Self {
         Self::new(reason, Stage::NotSent, Safety::Yes)
     }
 
-    /// An attempt whose bytes may have left, without an answer.
+    /// Creates the failure of an attempt whose bytes may have left, without an answer.
     #[inline]
     pub const fn in_flight(reason: &'static Reason) -> Self {
         Self::new(reason, Stage::InFlight, Safety::Maybe)
     }
 
-    /// An attempt that was answered in a way that does not prove whether the request
+    /// Creates the failure of an attempt whose answer does not prove whether the request
     /// was applied.
     #[inline]
     pub const fn inconclusive(reason: &'static Reason) -> Self {
         Self::new(reason, Stage::Inconclusive, Safety::Maybe)
     }
 
-    /// An attempt that the peer answered.
+    /// Creates the failure of an attempt that the peer answered.
     #[inline]
     pub const fn responded(reason: &'static Reason) -> Self {
         let safety = if reason.allows_non_idempotent_retry() {
@@ -145,43 +145,43 @@ impl Failure {
         }
     }
 
-    /// States what the error says of its own safety.
+    /// Sets the safety that the error states.
     #[inline]
     pub fn with_safety(mut self, safety: Safety) -> Self {
         self.safety = safety;
         self
     }
 
-    /// States that the peer refused because too much was asked of it.
+    /// Marks a throttling answer.
     #[inline]
     pub fn throttling(mut self) -> Self {
         self.throttling = true;
         self
     }
 
-    /// States that no answer came in time.
+    /// Marks a timeout.
     #[inline]
     pub fn timed_out(mut self) -> Self {
         self.timeout = true;
         self
     }
 
-    /// States the least time the peer asks to be left alone.
+    /// Sets the shortest delay that the peer asks for.
     #[inline]
     pub fn with_hint(mut self, hint: Duration) -> Self {
         self.hint = Some(hint);
         self
     }
 
-    /// States whose fault it is.
+    /// Sets the side at fault.
     #[inline]
     pub fn with_fault(mut self, fault: FaultSide) -> Self {
         self.fault = fault;
         self
     }
 
-    /// States the delay that the protocol prescribes, if the reason is one that
-    /// is always retried; zero is at once. Strategies do not see to it.
+    /// Sets the delay that the protocol prescribes for a reason that is always retried;
+    /// zero is at once. Strategies ignore it.
     #[inline]
     pub fn with_prescribed_delay(mut self, delay: Duration) -> Self {
         self.prescribed_delay = Some(delay);
@@ -194,15 +194,14 @@ impl Failure {
         self
     }
 
-    /// Says in a few words what happened. Never document values, never
-    /// credentials.
+    /// Adds a short note on what happened. Never include document values or credentials.
     pub fn with_note(mut self, note: impl Into<Cow<'static, str>>) -> Self {
         self.detail.get_or_default().note = Some(note.into());
         self
     }
 
-    /// Attaches what a protocol knows beyond all this, for a strategy that
-    /// understands it. There is one attachment; another takes its place.
+    /// Attaches further data of the protocol, for a strategy that understands it. Replaces
+    /// an earlier attachment.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -219,13 +218,12 @@ impl Failure {
         self
     }
 
-    /// The attachment, if there is one and it is a `T`.
+    /// Returns the attachment, if it is a `T`.
     pub fn attachment<T: Any>(&self) -> Option<&T> {
         self.detail.get()?.attachment.as_ref()?.downcast_ref()
     }
 
-    /// Whether a history has no more to tell of the two than of one of them. An
-    /// attachment is for the strategy, which sees each.
+    /// Returns whether the two are equal in a history, which ignores attachments.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let Self {
             reason,
@@ -249,12 +247,12 @@ impl Failure {
             && self.note() == other.note()
     }
 
-    /// The peer that the attempt went to, if it was named.
+    /// Returns the peer that the attempt went to, if it was named.
     pub fn peer(&self) -> Option<&str> {
         self.detail.get()?.peer.as_deref()
     }
 
-    /// What happened, in a few words, if it was noted.
+    /// Returns the note, if there is one.
     pub fn note(&self) -> Option<&str> {
         self.detail.get()?.note.as_deref()
     }

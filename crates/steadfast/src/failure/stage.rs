@@ -10,7 +10,7 @@ use std::fmt;
 /// Where an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
-    /// No byte left this process. Safe for everybody to retry.
+    /// Nothing was sent. Safe for all requests to retry.
     NotSent,
     /// Bytes may have left, and no answer came. Safe for idempotent requests only.
     InFlight,
@@ -22,8 +22,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// Whether the request may have been applied, for all that is known of an attempt
-    /// that ended so.
+    /// Returns whether an attempt that ended at this stage may have been applied.
     #[inline]
     pub const fn may_have_been_applied(self) -> bool {
         match self {
@@ -32,7 +31,7 @@ impl Stage {
         }
     }
 
-    /// A short name for logs and machine-readable output.
+    /// Returns a short name for logs and machine-readable output.
     pub const fn name(self) -> &'static str {
         match self {
             Stage::NotSent => "not_sent",

@@ -13,7 +13,7 @@ use crate::world::{FrozenWorld, World};
 const NOTED: &str = "a failure is noted before anything is decided about it";
 
 impl<S: RetryStrategy> Orchestrator<S> {
-    /// Writes the failure down, and law 7 with it.
+    /// Records the failure, and whether the request may have been applied (law 7).
     #[inline]
     pub(super) fn note(&mut self, failure: Failure, world: &FrozenWorld<'_>) {
         self.progress.may_have_been_applied |= failure.stage.may_have_been_applied();
@@ -27,8 +27,8 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
-    /// Without a deadline the time is counted from the first failure on, and
-    /// only if something came of it that takes time.
+    /// Starts the clock of a request without a deadline, at its first failure that leads
+    /// to a wait or to the end.
     pub(super) fn remember_the_time(&mut self, world: &FrozenWorld<'_>) {
         if self.started.is_none()
             && let Some(trail) = &mut self.progress.trail
@@ -44,7 +44,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
         &trail.expect(NOTED).last.failure
     }
 
-    /// Law 2. The peer's hint is a floor here too.
+    /// Retries without asking the strategy (law 2). The peer's hint is a floor here too.
     pub(super) fn always_retry(&mut self, world: &FrozenWorld<'_>) -> Step {
         let own = match self.failure().prescribed_delay {
             Some(prescribed) => prescribed,
@@ -73,7 +73,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
-    /// Laws 3 and 4.
+    /// Retries after a delay, capped at the deadline (laws 3 and 4).
     #[inline]
     pub(super) fn retry(&mut self, delay: Duration, world: &FrozenWorld<'_>) -> Step {
         let (delay, capped) = self.capped(delay, world);
@@ -114,7 +114,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
         self.give_up(told.err(), true, world.now())
     }
 
-    /// Tells the strategy that the attempt which its token was for is not made.
+    /// Notifies the strategy that the token's attempt is not made.
     pub(super) fn tell_abandoned(&mut self, world: &dyn World) -> Result<(), Refusal> {
         match self.token.take() {
             Some(token) => guarded(|| {
@@ -174,8 +174,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
         world.observe(&event);
     }
 
-    /// A delay that reaches the deadline is cut there, and is the last thing
-    /// that happens (D8, D9).
+    /// Cuts a delay at the deadline. No attempt follows a capped delay (D8, D9).
     #[inline]
     pub(super) fn capped(&self, delay: Duration, world: &dyn World) -> (Duration, bool) {
         let deadline = self.request().deadline();

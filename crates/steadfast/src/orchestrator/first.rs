@@ -14,17 +14,17 @@ use crate::request::{Progress, Request};
 use crate::strategy::{Ending, Refusal, RetryStrategy, RetryToken};
 use crate::world::World;
 
-/// A request on its way to its first attempt, or in it.
+/// A request before or in its first attempt.
 pub(crate) struct FirstAttempt<'s, S: RetryStrategy> {
     strategy: &'s S,
     token: Option<RetryToken>,
 }
 
-/// Why the orchestrator takes over from the first attempt.
+/// The reason why the orchestrator takes over.
 pub(crate) enum Handover<E> {
     /// It failed with this error.
     Failed(E),
-    /// It took all the time that it had.
+    /// It timed out.
     CutOff,
     /// It was not made, because the token asks for a delay.
     NotDue,
@@ -41,8 +41,8 @@ impl<'s, S: RetryStrategy> FirstAttempt<'s, S> {
         }
     }
 
-    /// Asks for the initial token. Without one the first attempt is made all
-    /// the same, and is the only one (D38). The error is a strategy's panic.
+    /// Acquires the initial token. Without one there is a first attempt and no retry
+    /// (D38). The error is a strategy's panic.
     #[inline]
     pub(crate) fn begin(&mut self, request: Request<'_>, world: &dyn World) -> Result<(), Refusal> {
         let strategy = self.strategy;
@@ -51,8 +51,7 @@ impl<'s, S: RetryStrategy> FirstAttempt<'s, S> {
         Ok(())
     }
 
-    /// Whether the attempt is to be made now. Even an initial token may ask
-    /// for a delay.
+    /// Returns whether the attempt is to be made now. An initial token may have a delay.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
         self.token
@@ -60,7 +59,7 @@ impl<'s, S: RetryStrategy> FirstAttempt<'s, S> {
             .is_none_or(|token| token.delay().is_zero())
     }
 
-    /// The attempt succeeded.
+    /// Records that the attempt succeeded.
     #[inline(always)]
     pub(crate) fn succeed(&mut self, world: &dyn World) {
         if let Some(token) = self.token.take() {
@@ -70,8 +69,7 @@ impl<'s, S: RetryStrategy> FirstAttempt<'s, S> {
         }
     }
 
-    /// The orchestrator that goes on from here, and its first step. The last
-    /// argument says what is known of a failed attempt.
+    /// Returns the orchestrator that continues the request.
     #[inline]
     pub(crate) fn take_over(
         &mut self,
@@ -103,7 +101,7 @@ impl<'s, S: RetryStrategy> FirstAttempt<'s, S> {
 }
 
 impl<S: RetryStrategy> Drop for FirstAttempt<'_, S> {
-    /// Law 8: a request that is dropped leaves its strategy in order.
+    /// Notifies the strategy of a request that is dropped (law 8).
     #[inline(always)]
     fn drop(&mut self) {
         if self.token.is_some() {

@@ -13,7 +13,7 @@ pub struct Panicked {
     message: String,
 }
 
-/// Runs code of the user's. A panic becomes a refusal that carries its message.
+/// Runs a user's code. A panic becomes a refusal with its message.
 ///
 /// # Errors
 /// If the code panics.
@@ -24,8 +24,8 @@ pub fn guarded<T>(code: impl FnOnce() -> T) -> Result<T, Refusal> {
     catch_unwind(AssertUnwindSafe(code)).map_err(|payload| panicked(&*payload))
 }
 
-/// The same for what a strategy does at the beginning and the end of a request,
-/// where the engine's own need no guard.
+/// Runs a strategy's code at the beginning or the end of a request. The engine's own
+/// strategies need no guard there.
 #[inline(always)]
 pub(super) fn guarded_for<S: RetryStrategy, T>(
     strategy: &S,

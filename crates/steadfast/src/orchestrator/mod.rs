@@ -98,7 +98,7 @@ enum Phase {
 }
 
 impl<S: RetryStrategy> Orchestrator<S> {
-    /// A request that has not begun.
+    /// Creates a request that has not begun.
     pub const fn new(strategy: S, call: Call) -> Self {
         Self {
             strategy,
@@ -110,7 +110,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
-    /// The request, as far as it has come.
+    /// Returns the request and its progress.
     #[inline]
     pub const fn request(&self) -> Request<'_> {
         Request {
@@ -120,13 +120,13 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
-    /// The strategy.
+    /// Returns the strategy.
     pub const fn strategy(&self) -> &S {
         &self.strategy
     }
 
-    /// Starts the request. Without an initial token one attempt is made, and
-    /// no more (D38).
+    /// Starts the request. Without an initial token there is one attempt and no retry
+    /// (D38).
     #[inline]
     pub fn begin(&mut self, world: &dyn World) -> Step {
         if self.phase != Phase::New {
@@ -146,7 +146,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
-    /// Starts the request with the token that there is, or without.
+    /// Starts the request, with or without a token.
     pub(crate) fn begin_with_token(&mut self, world: &dyn World) -> Step {
         if self.call.has_no_time() {
             return self.time_out(world);
@@ -163,7 +163,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
         Step::Wait { delay, capped }
     }
 
-    /// The first attempt was made already.
+    /// Counts the first attempt, which was made before.
     #[cfg(feature = "tokio")]
     #[inline]
     pub(crate) fn first_attempt_made(&mut self) {
@@ -171,12 +171,12 @@ impl<S: RetryStrategy> Orchestrator<S> {
         self.phase = Phase::Attempting;
     }
 
-    /// The strategy panicked before anything was sent (D13).
+    /// Fails the request because the strategy panicked before anything was sent (D13).
     pub(crate) fn handle_panic(&mut self, panicked: Refusal, world: &dyn World) -> Step {
         self.give_up(Some(panicked), false, world.now())
     }
 
-    /// An attempt succeeded; the request is over.
+    /// Ends the request with a success.
     #[inline]
     pub fn handle_success(&mut self, world: &dyn World) {
         if self.phase != Phase::Attempting {
@@ -192,11 +192,10 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
-    /// The peer answered conclusively, but not what was hoped for: there is no
-    /// such document, another CAS. The peer works, so for the strategy this is
-    /// a success; for the caller the request failed, and
-    /// [`take_report`](Self::take_report) says so. Answers like these never
-    /// come up for a retry (RFC 0049, "Response Code Retry List").
+    /// Ends the request with a conclusive error answer, such as a missing document or a
+    /// CAS mismatch. For the strategy it is a success, because the peer works. For the
+    /// caller the request failed, and [`take_report`](Self::take_report) says so. Such
+    /// answers are never retried (RFC 0049, "Response Code Retry List").
     pub fn handle_answer(&mut self, world: &dyn World) {
         if self.phase == Phase::Attempting {
             self.handle_success(world);
@@ -204,10 +203,9 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
-    /// The attempt is not made, and none would ever be: the client itself found
-    /// that the request cannot be sent as it is. That says nothing of the peer, so
-    /// for the strategy it is neither a success nor a failure: nothing is refunded,
-    /// and what was reserved for the attempt comes back.
+    /// Ends the request because the client cannot send it as it is. For the strategy this
+    /// is neither a success nor a failure: nothing is refunded, and reservations are
+    /// released.
     pub fn handle_unsendable(&mut self, world: &dyn World) {
         if self.phase == Phase::Attempting {
             let told = self.tell_abandoned(world);
@@ -215,7 +213,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
-    /// An attempt failed. Says what to do next.
+    /// Decides what follows a failed attempt.
     #[inline]
     pub fn handle_failure(&mut self, failure: Failure, world: &dyn World) -> Step {
         if self.phase != Phase::Attempting {
@@ -253,7 +251,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
-    /// The answer to [`Step::Ask`].
+    /// Acts on the answer to [`Step::Ask`].
     pub fn handle_decision(&mut self, answer: Answer, world: &dyn World) -> Step {
         match self.phase {
             Phase::Deciding => self.act_on(answer, &FrozenWorld::new(world)),
@@ -263,8 +261,8 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
-    /// The time of [`Step::Wait`] is over. A wait that the deadline cut short
-    /// ends in the timeout, whatever the clock says (D9).
+    /// Continues after the delay of [`Step::Wait`]. A delay that was capped at the
+    /// deadline ends in the timeout, whatever the clock says (D9).
     pub fn handle_waited(&mut self, world: &dyn World) -> Step {
         match self.phase {
             Phase::Waiting { capped: true } => self.time_out(world),
@@ -277,9 +275,9 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
-    /// What [`Step::Wait`] waits for came before its time was over, as when a
-    /// new route arrives (D24). The attempt is made now, also if the deadline
-    /// would have cut the wait short; only the deadline itself is too late.
+    /// Continues before the delay of [`Step::Wait`] is over, for example when a new route
+    /// arrives (D24). The attempt is made unless the deadline has passed, even if the
+    /// delay was capped.
     pub fn handle_woken(&mut self, world: &dyn World) -> Step {
         match self.phase {
             Phase::Waiting { .. } if self.out_of_time(world) => self.time_out(world),
@@ -288,8 +286,8 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
-    /// An attempt took all the time that it had. If that was all the request
-    /// had, this is its timeout; else it is a failure like any other.
+    /// Handles an attempt that timed out. If the deadline has passed, the request times
+    /// out; otherwise the attempt failed.
     pub fn handle_attempt_timeout(&mut self, world: &dyn World) -> Step {
         if self.out_of_time(world) {
             return self.handle_deadline(world);
@@ -297,8 +295,8 @@ impl<S: RetryStrategy> Orchestrator<S> {
         self.handle_failure(cut_off("no answer in its time"), world)
     }
 
-    /// An attempt failed, and so did reading its error. Nothing is known of it,
-    /// so it may have been applied, and there is no further attempt (D13).
+    /// Ends the request because the classifier panicked on an attempt's error. The request
+    /// may have been applied, and is not retried (D13).
     pub fn handle_unreadable(&mut self, refusal: Refusal, world: &dyn World) -> Step {
         if self.phase != Phase::Attempting {
             return Step::LeftAlone;
@@ -309,8 +307,8 @@ impl<S: RetryStrategy> Orchestrator<S> {
         self.refuse_unasked(refusal, world)
     }
 
-    /// The deadline passed while an attempt was under way or a decision was
-    /// awaited. An attempt that is cut off has bytes in flight.
+    /// Ends the request because its deadline passed. An attempt that is cut off has bytes
+    /// in flight.
     pub fn handle_deadline(&mut self, world: &dyn World) -> Step {
         let refusal = Refusal::new(Cause::Deadline);
         match self.phase {
@@ -325,10 +323,9 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
-    /// The request is cancelled, as when a client is closed. It
-    /// fails with [`Cause::Cancelled`], and an attempt that is under way has
-    /// bytes in flight (D14). Dropping the orchestrator leaves its strategy in
-    /// order as well, but makes no report.
+    /// Cancels the request, for example when a client is closed. It fails with
+    /// [`Cause::Cancelled`], and an attempt under way has bytes in flight (D14). Dropping
+    /// the orchestrator is safe too, but makes no report.
     pub fn handle_cancel(&mut self, world: &dyn World) -> Step {
         let refusal = Refusal::new(Cause::Cancelled);
         let world = &FrozenWorld::new(world);
@@ -346,7 +343,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
-    /// The same, where it is known how far the attempt came that was under way.
+    /// Cancels the request in an attempt whose stage is known.
     pub fn handle_cancelled_attempt(&mut self, failure: Failure, world: &dyn World) -> Step {
         if self.phase != Phase::Attempting {
             return Step::LeftAlone;
@@ -356,8 +353,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
         self.refuse_unasked(Refusal::new(Cause::Cancelled), world)
     }
 
-    /// Everything there is to say of a request that did not succeed.
-    /// Leaves the request as if it had never been.
+    /// Takes the report of a request that did not succeed. The request is empty afterwards.
     #[cold]
     pub fn take_report(&mut self) -> Report {
         let progress = std::mem::replace(&mut self.progress, Progress::none(true));
@@ -372,13 +368,13 @@ impl<S: RetryStrategy> Orchestrator<S> {
     }
 }
 
-/// An attempt that was not waited for any longer.
+/// Returns the failure of an attempt that was cut off.
 fn cut_off(note: &'static str) -> Failure {
     Failure::in_flight(&TIMEOUT).timed_out().with_note(note)
 }
 
 impl<S: RetryStrategy> Drop for Orchestrator<S> {
-    /// Law 8: a request that is dropped leaves its strategy in order.
+    /// Notifies the strategy of a request that is dropped (law 8).
     #[inline(always)]
     fn drop(&mut self) {
         if self.token.is_some() {

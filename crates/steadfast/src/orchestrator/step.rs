@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::report::Verdict;
 use crate::strategy::PendingDecision;
 
-/// What a driver has to do next.
+/// The next step of a driver.
 #[must_use = "the request goes on only if the step is taken"]
 #[repr(u32)] // The tag and `capped` share a word, which keeps the step cheap to move.
 pub enum Step {

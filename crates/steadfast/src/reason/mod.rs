@@ -40,7 +40,7 @@ pub struct Reason {
 }
 
 impl Reason {
-    /// A reason that permits a retry of idempotent requests only.
+    /// Creates a reason that permits a retry of idempotent requests only.
     pub const fn new(name: &'static str) -> Self {
         Self {
             name,
@@ -71,22 +71,22 @@ impl Reason {
         self
     }
 
-    /// The name, as it stands in logs, errors and metrics.
+    /// Returns the name, as in logs, errors and metrics.
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Whether requests that are not idempotent may be retried for this reason.
+    /// Returns whether requests that are not idempotent may be retried for this reason.
     pub const fn allows_non_idempotent_retry(&self) -> bool {
         self.allows_non_idempotent_retry
     }
 
-    /// Whether the retry happens without asking the strategy.
+    /// Returns whether the retry happens without asking the strategy.
     pub const fn always_retry(&self) -> bool {
         self.always_retry
     }
 
-    /// Whether a retry is out of the question.
+    /// Returns whether requests are never retried for this reason.
     pub const fn never_retry(&self) -> bool {
         self.never_retry
     }

@@ -12,16 +12,16 @@ pub static UNKNOWN: Reason = Reason::new("UNKNOWN").never_retried();
 /// request is idempotent.
 pub static OPERATION_FAILED: Reason = Reason::new("OPERATION_FAILED");
 
-/// The peer says that it did nothing and may be asked again.
+/// The peer applied nothing and allows a retry.
 pub static RETRY_SAFE: Reason = Reason::new("RETRY_SAFE").allowing_non_idempotent_retry();
 
-/// There was nowhere to send the attempt.
+/// No peer was available for the attempt.
 pub static NOT_AVAILABLE: Reason = Reason::new("NOT_AVAILABLE").allowing_non_idempotent_retry();
 
 /// The connection closed after bytes may have left and before an answer came.
 pub static SOCKET_CLOSED_WHILE_IN_FLIGHT: Reason = Reason::new("SOCKET_CLOSED_WHILE_IN_FLIGHT");
 
-/// A circuit breaker kept the attempt from being sent.
+/// A circuit breaker blocked the attempt.
 pub static CIRCUIT_BREAKER_OPEN: Reason =
     Reason::new("CIRCUIT_BREAKER_OPEN").allowing_non_idempotent_retry();
 
@@ -32,8 +32,8 @@ pub static AUTHENTICATION_ERROR: Reason =
 /// No secure channel could be set up; nothing of the request was sent (D2).
 pub static TLS_ERROR: Reason = Reason::new("TLS_ERROR").allowing_non_idempotent_retry();
 
-/// The peer refused because too much was asked of it lately.
+/// The peer throttled the request.
 pub static THROTTLED: Reason = Reason::new("THROTTLED").allowing_non_idempotent_retry();
 
-/// No answer came in the time that the attempt was given.
+/// No answer came before the timeout of the attempt.
 pub static TIMEOUT: Reason = Reason::new("TIMEOUT");

@@ -24,7 +24,7 @@ struct Seen {
 }
 
 impl ReasonSet {
-    /// A set without reasons.
+    /// Creates an empty set.
     pub const fn new() -> Self {
         Self {
             inline: [None; INLINE],
@@ -32,12 +32,12 @@ impl ReasonSet {
         }
     }
 
-    /// Adds a reason, or counts it once more. True if it was not there before.
+    /// Adds a reason, or counts it once more. Returns whether it is new.
     pub fn insert(&mut self, reason: &'static Reason) -> bool {
         self.insert_times(reason, 1)
     }
 
-    /// The same, so many times; not even once is no insertion.
+    /// Adds a reason this many times; zero times adds nothing.
     pub(crate) fn insert_times(&mut self, reason: &'static Reason, times: u32) -> bool {
         if times == 0 {
             return false;
@@ -64,34 +64,34 @@ impl ReasonSet {
         true
     }
 
-    /// Whether the reason is in the set.
+    /// Returns whether the reason is in the set.
     pub fn contains(&self, reason: &Reason) -> bool {
         self.times(reason) > 0
     }
 
-    /// How often the reason was inserted.
+    /// Returns how often the reason was inserted.
     pub fn times(&self, reason: &Reason) -> u32 {
         self.counted()
             .find(|(seen, _)| *seen == reason)
             .map_or(0, |(_, times)| times)
     }
 
-    /// How many different reasons there are.
+    /// Returns the number of different reasons.
     pub fn len(&self) -> usize {
         self.counted().count()
     }
 
-    /// Whether there is none.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.inline[0].is_none()
     }
 
-    /// The reasons, first seen first.
+    /// Returns the reasons, first seen first.
     pub fn iter(&self) -> impl Iterator<Item = &'static Reason> + '_ {
         self.counted().map(|(reason, _)| reason)
     }
 
-    /// The reasons with how often each was inserted, first seen first.
+    /// Returns the reasons and how often each was inserted, first seen first.
     pub fn counted(&self) -> impl Iterator<Item = (&'static Reason, u32)> + '_ {
         self.inline
             .iter()

@@ -18,49 +18,49 @@ use crate::reason::ReasonSet;
 use crate::report::Verdict;
 use crate::strategy::{Cause, Refusal};
 
-/// So many failures have records of their own also if they are alike: how a request began, with
-/// the delay after each attempt, is what a reader looks at first.
+/// The number of first failures that never share a record: a reader looks at the first
+/// attempts and their delays first.
 const TOLD_ONE_BY_ONE: usize = 3;
 const FIRST: usize = 8;
 const KEPT: usize = 16;
 
 /// The records of a request's failed attempts, oldest first. After the first three,
-/// attempts that failed alike, one after the other, share a record.
+/// consecutive attempts with the same failure share a record.
 #[derive(Clone, Copy)]
 pub struct History<'a> {
     trail: Option<&'a Trail>,
 }
 
-/// A failed attempt and what was decided about it; or several in a row that failed
-/// alike, of which the last is told, and how many there were.
+/// A failed attempt and the decision about it. Stands for the last of several
+/// consecutive attempts if they had the same failure.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct AttemptRecord {
-    /// Which attempt, the first being 1. Of several, the last.
+    /// The number of the attempt; the first is 1.
     pub attempt: u32,
-    /// How many attempts in a row ended so, this one included.
+    /// The number of attempts that it stands for, this one included.
     pub times: u32,
-    /// When the first of them ended, counted from the start of the request.
+    /// The time when the first of them ended, counted from the start of the request.
     pub since: Duration,
-    /// When it ended, counted from the start of the request.
+    /// The time when it ended, counted from the start of the request.
     pub at: Duration,
-    /// How it failed.
+    /// The failure.
     pub failure: Failure,
-    /// What was decided.
+    /// The decision.
     pub outcome: Outcome,
 }
 
-/// What was decided about a failed attempt.
+/// The decision about a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Another attempt after this delay.
+    /// A retry after this delay.
     Retry {
         /// The delay, after any capping.
         delay: Duration,
         /// Whether the deadline cut the delay short, so that no attempt follows it.
         capped: bool,
     },
-    /// No other attempt, for this cause.
+    /// No retry, for this cause.
     Refused(Cause),
     /// The strategy has not decided yet.
     Undecided,
@@ -72,33 +72,33 @@ impl<'a> History<'a> {
         Self { trail }
     }
 
-    /// The records that were kept: the first eight and the last eight.
+    /// Returns the records that were kept: the first eight and the last eight.
     pub fn records(self) -> impl DoubleEndedIterator<Item = &'a AttemptRecord> {
         let earlier = self.earlier().into_iter().flat_map(|more| &more.records);
         earlier.chain(self.last())
     }
 
-    /// The newest record.
+    /// Returns the newest record.
     pub fn last(self) -> Option<&'a AttemptRecord> {
         self.trail.map(|trail| &trail.last)
     }
 
-    /// How many records were kept.
+    /// Returns the number of records that were kept.
     pub fn len(self) -> usize {
         self.records().count()
     }
 
-    /// Whether no attempt failed.
+    /// Returns whether no attempt failed.
     pub fn is_empty(self) -> bool {
         self.last().is_none()
     }
 
-    /// How many attempts lie between the first eight records and the last eight.
+    /// Returns the number of attempts between the first eight records and the last eight.
     pub fn omitted(self) -> u32 {
         self.earlier().map_or(0, |more| more.omitted)
     }
 
-    /// How many of the kept records came before those that were not.
+    /// Returns the number of records before those that were not kept.
     pub(crate) fn before_the_gap(self) -> usize {
         if self.omitted() == 0 {
             self.len()
@@ -118,11 +118,10 @@ impl fmt::Debug for History<'_> {
     }
 }
 
-/// Everything that only a request with a failed attempt needs.
+/// The state that only a request with a failed attempt needs.
 ///
-/// The newest record lives in the trail, and the trail in the request: a
-/// request that fails once and then succeeds, which is most of those that fail
-/// at all, allocates nothing.
+/// The newest record is part of the trail, and the trail part of the request. So a
+/// request that fails once and then succeeds, the most frequent case, allocates nothing.
 pub(crate) struct Trail {
     pub(crate) id: u64,
     pub(crate) first_failure_at: Option<Instant>,
@@ -130,7 +129,7 @@ pub(crate) struct Trail {
     more: RareBox<More>,
 }
 
-/// What a request has that failed more than once.
+/// The state of a request that failed more than once.
 #[derive(Default)]
 struct More {
     records: Vec<AttemptRecord>,
@@ -138,7 +137,7 @@ struct More {
     reasons: ReasonSet,
 }
 
-/// How a request ended that did not succeed.
+/// The end of a request that did not succeed.
 pub(crate) struct RequestEnd {
     pub(crate) verdict: Verdict,
     pub(crate) refusal: Option<Refusal>,
@@ -182,7 +181,7 @@ impl Trail {
         records.push(record);
     }
 
-    /// The reasons of the retries that were decided on.
+    /// Returns the reasons of the granted retries.
     pub(crate) fn reasons(&self) -> ReasonSet {
         let mut reasons = self
             .more
@@ -206,8 +205,8 @@ impl AttemptRecord {
         }
     }
 
-    /// How many of its attempts were retried: all that another one followed, and the
-    /// last if that was decided.
+    /// Returns how many of its attempts were retried: all but the last, and the last if
+    /// a retry was granted.
     fn retries(&self) -> u32 {
         match self.outcome {
             Outcome::Retry { .. } => self.times,
@@ -277,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_that_differ_in_anything_that_is_told_have_records_of_their_own() {
+    fn failures_that_differ_have_separate_records() {
         let failure = || Failure::responded(&THROTTLED).with_peer("a").with_note("b");
         let others = [
             Failure::responded(&TIMEOUT).with_peer("a").with_note("b"),

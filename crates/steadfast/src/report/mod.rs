@@ -68,12 +68,12 @@ impl Report {
         }
     }
 
-    /// The verdict.
+    /// Returns the verdict.
     pub const fn verdict(&self) -> Verdict {
         self.verdict
     }
 
-    /// The request as it was at the end.
+    /// Returns the request as it was at the end.
     pub const fn request(&self) -> Request<'_> {
         Request {
             call: &self.call,
@@ -82,43 +82,43 @@ impl Report {
         }
     }
 
-    /// How many attempts were made.
+    /// Returns the number of attempts.
     pub const fn attempts(&self) -> u32 {
         self.request().attempts()
     }
 
-    /// How many retries were decided on.
+    /// Returns the number of granted retries.
     pub const fn retries(&self) -> u32 {
         self.request().retries()
     }
 
-    /// The reasons of those retries.
+    /// Returns the reasons of those retries.
     pub fn reasons(&self) -> ReasonSet {
         self.request().reasons()
     }
 
-    /// What became of each attempt.
+    /// Returns the failed attempts.
     pub fn history(&self) -> History<'_> {
         self.request().history()
     }
 
-    /// Why there was no further attempt. None if a capped sleep ended it.
+    /// Returns why there was no retry. `None` if a capped wait ended the request.
     pub const fn refusal(&self) -> Option<&Refusal> {
         self.refusal.as_ref()
     }
 
-    /// From the start of the request to its end; without a deadline, from the
-    /// first failure on.
+    /// Returns the time from the start of the request to its end; without a deadline,
+    /// from the first failure to the end.
     pub const fn elapsed(&self) -> Option<Duration> {
         self.elapsed
     }
 
-    /// The strategy, in a few words.
+    /// Returns the description of the strategy.
     pub fn strategy(&self) -> &str {
         &self.strategy
     }
 
-    /// The reasons of all failed attempts, also the one that was not retried.
+    /// Returns the reasons of all failed attempts, retried or not.
     pub fn all_reasons(&self) -> ReasonSet {
         let mut reasons = self.reasons();
         if let Some(last) = self.history().last() {
@@ -133,7 +133,7 @@ impl Report {
     }
 }
 
-/// A strategy that fails to describe itself must not take the error with it.
+/// Describes the strategy. A panic there must not replace the error.
 fn described(strategy: &dyn RetryStrategy) -> String {
     guarded(|| Described(strategy).to_string())
         .unwrap_or_else(|_| "a strategy that failed to describe itself".to_owned())

@@ -7,24 +7,24 @@ use std::fmt;
 pub enum Verdict {
     /// An attempt succeeded.
     Succeeded,
-    /// The last attempt failed, and was not followed by another.
+    /// The last attempt failed and was not retried.
     Failed(Certainty),
     /// The deadline ended it.
     TimedOut(Certainty),
 }
 
-/// Whether the caller can know if the operation took effect (D14).
+/// The knowledge of whether the operation took effect (D14).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Certainty {
     /// It is not idempotent, and an attempt's bytes may have left without a
     /// conclusive answer: it may or may not have been applied.
     Ambiguous,
-    /// It was not applied, or it does not matter how often it was.
+    /// It was not applied, or it is idempotent.
     Unambiguous,
 }
 
 impl Verdict {
-    /// Whether the caller cannot know if the operation took effect.
+    /// Returns whether it is unknown if the operation took effect.
     pub const fn is_ambiguous(self) -> bool {
         matches!(
             self,
@@ -32,7 +32,7 @@ impl Verdict {
         )
     }
 
-    /// Whether the deadline ended it.
+    /// Returns whether the deadline ended it.
     pub const fn is_timeout(self) -> bool {
         matches!(self, Verdict::TimedOut(_))
     }

@@ -13,8 +13,8 @@ use crate::law::{MaybeRule, lawful_unless_orchestrated};
 use crate::request::Request;
 use crate::world::World;
 
-/// RFC 0049's "Best Effort": most failures of a distributed system pass, so try
-/// again until one succeeds or the deadline ends it.
+/// RFC 0049's "Best Effort": most failures of a distributed system are temporary, so it
+/// retries until an attempt succeeds or the deadline passes.
 ///
 /// It has no limit of its own. Give its requests a timeout, and put a
 /// [budget](super::StrategyExt::with_budget) around it where a fleet shares the peer.
@@ -40,7 +40,7 @@ pub struct BestEffort {
 }
 
 impl BestEffort {
-    /// Best effort with a custom backoff.
+    /// Creates the strategy with a custom backoff.
     pub fn new(backoff: Backoff) -> Self {
         Self {
             id: StrategyId::unique(),
@@ -50,14 +50,14 @@ impl BestEffort {
         }
     }
 
-    /// What to make of the delay that a peer asks for.
+    /// Sets the rule for the delay that a peer asks for.
     #[must_use]
     pub fn retry_after(mut self, hint: RetryAfter) -> Self {
         self.hint = hint;
         self
     }
 
-    /// What to make of errors that say "maybe" of their own safety (D35).
+    /// Sets the rule for errors whose safety is "maybe" (D35).
     #[must_use]
     pub fn retry_maybe(mut self, maybe: MaybeRule) -> Self {
         self.maybe = maybe;
@@ -83,7 +83,7 @@ impl BestEffort {
 }
 
 impl Default for BestEffort {
-    /// With the backoff of the RFC: 1, 2, 4 … 256, 500, 500 … ms (D6).
+    /// Uses the backoff of the RFC: 1, 2, 4 … 256, 500, 500 … ms (D6).
     fn default() -> Self {
         Self::new(Backoff::best_effort())
     }

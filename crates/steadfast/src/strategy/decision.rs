@@ -9,13 +9,13 @@ use std::time::Duration;
 use crate::orchestrator::guarded;
 use crate::strategy::{BoxError, Refusal, RetryToken};
 
-/// A refreshed token, or why there is none.
+/// A refreshed token, or the refusal of one.
 pub type Answer = Result<RetryToken, Refusal>;
 
 /// A decision that takes time, because the strategy asks another service.
 ///
-/// A panic while it is polled is an answer like any other: a refusal (D13). Dropping
-/// it drops the strategy's future.
+/// A panic in the future becomes a refusal (D13). Dropping it drops the strategy's
+/// future.
 #[must_use = "a decision is made only when it is awaited"]
 pub struct PendingDecision(Pin<Box<dyn Future<Output = Answer> + Send>>);
 
@@ -29,18 +29,18 @@ impl Future for PendingDecision {
 
 /// The answer to "may this be retried?".
 ///
-/// RFC 0049 returns a future here, so that strategies may do I/O. Most do none,
-/// and then nothing is allocated for it.
+/// RFC 0049 returns a future here, so that strategies can do I/O. A strategy that does
+/// none answers at once, without an allocation.
 pub enum Decision {
-    /// Decided.
+    /// Decided at once.
     Ready(Answer),
-    /// To be awaited. The request's deadline goes on running meanwhile, and an
-    /// error or a panic in the future fails the request (D13).
+    /// To be awaited. The deadline still applies, and an error or a panic in the future
+    /// fails the request (D13).
     Pending(PendingDecision),
 }
 
 impl Decision {
-    /// A decision that takes time.
+    /// Makes a decision of a future.
     pub fn pending(future: impl Future<Output = Answer> + Send + 'static) -> Self {
         Decision::Pending(PendingDecision(Box::pin(future)))
     }
@@ -82,24 +82,24 @@ pub enum RetryAction {
 }
 
 impl RetryAction {
-    /// Try again after this time.
+    /// Retries after this time.
     pub const fn with_duration(delay: Duration) -> Self {
         RetryAction::Retry(delay)
     }
 
-    /// Do not try again; the attempt's own error is raised.
+    /// Gives up with the attempt's own error.
     pub const fn no_retry() -> Self {
         RetryAction::DoNotRetry { raise: None }
     }
 
-    /// Do not try again, and raise this error instead.
+    /// Gives up with this error.
     pub fn raise(error: impl Into<BoxError>) -> Self {
         RetryAction::DoNotRetry {
             raise: Some(error.into()),
         }
     }
 
-    /// How long to wait, if there is to be a retry.
+    /// Returns the delay before the retry, if there is one.
     pub const fn duration(&self) -> Option<Duration> {
         match self {
             RetryAction::Retry(delay) => Some(*delay),

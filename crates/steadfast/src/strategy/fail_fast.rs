@@ -14,9 +14,9 @@ use crate::world::World;
 /// Never retries by itself, RFC 0049's "Fail Fast (Strict)". For work that a client
 /// repeats anyway, such as polling a configuration: the next poll is the retry.
 ///
-/// The RFC advises clients against offering it to their users, who would catch and
-/// retry by hand what [`BestEffort`](super::BestEffort) does for them. Reasons that
-/// are always retried are retried under it too, since no strategy is asked about those.
+/// The RFC advises clients not to offer it to their users, who would then retry by hand
+/// what [`BestEffort`](super::BestEffort) retries for them. Reasons that are always
+/// retried are retried under it too, since no strategy decides about those.
 ///
 /// ```
 /// use steadfast::{Call, FailFast, Failure, explain, reason};
@@ -31,7 +31,7 @@ pub struct FailFast {
 }
 
 impl FailFast {
-    /// The strategy.
+    /// Creates the strategy.
     #[expect(clippy::new_without_default, reason = "to be asked for by name only")]
     pub fn new() -> Self {
         Self {

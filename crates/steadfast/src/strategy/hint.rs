@@ -14,31 +14,29 @@ use crate::request::Request;
 use crate::strategy::{Cause, Refusal, RetryToken};
 use crate::world::World;
 
-/// How a delay asked for by the peer (`Retry-After` and its like) and the delay
-/// `t` of the backoff become one (D36).
+/// The rule that combines a delay asked for by the peer (the hint, such as `Retry-After`)
+/// with the delay `t` of the backoff (D36).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RetryAfter {
-    /// Not less than the hint. A jittered backoff is added above it; one
-    /// without jitter gives way to it.
+    /// At least the hint. A jittered `t` is added to the hint; of a `t` without jitter
+    /// and the hint, the longer one is used.
     #[default]
     Floor,
     /// The hint, clamped between `t` and `t` plus this much.
     Clamp(Duration),
-    /// The hint, but not more than this, in place of `t`.
+    /// The hint, at most this long, instead of `t`.
     Cap(Duration),
     /// Only `t`.
     Ignore,
 }
 
 impl RetryAfter {
-    /// Without a deadline, a peer that asks to be left alone for longer than
-    /// this is not asked again: coming back sooner would be against its word,
-    /// and nobody's request is worth such a wait. With one, the deadline ends
-    /// the wait like any other.
+    /// The longest hint that a request without a deadline waits for. After a longer one
+    /// the request fails. A request with a deadline waits until the deadline at most.
     pub const LIMIT: Duration = Duration::from_secs(3600);
 
-    /// The delay after a failure of a request, given the backoff's own and
-    /// whether jitter is in that. For custom strategies.
+    /// Returns the delay after a failure, given the delay of the backoff and whether
+    /// that is jittered. For custom strategies.
     #[inline]
     pub fn apply(
         self,
@@ -85,7 +83,7 @@ impl RetryAfter {
         self.apply(own, backoff.jitter() != Jitter::None, request, failure)
     }
 
-    /// The longest that a delay can become, in a request with this timeout.
+    /// Returns the longest possible delay in a request with this timeout.
     pub(super) fn longest(self, own: Duration, timeout: Option<Duration>) -> Duration {
         match self {
             RetryAfter::Floor => own.saturating_add(timeout.unwrap_or(Self::LIMIT)),

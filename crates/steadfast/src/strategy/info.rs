@@ -5,23 +5,21 @@ use std::time::Instant;
 
 use super::{Limits, RetryStrategy, WorstCase};
 
-/// Facts about a strategy. Nothing is decided by them, and every one has a default.
+/// Facts about a strategy. No decision depends on them, and each has a default.
 pub trait StrategyInfo {
     /// Returns upper bounds on what it does to one request, and to the peer.
     fn worst_case(&self, limits: &Limits) -> WorstCase {
         WorstCase::unbounded(limits)
     }
 
-    /// Returns what is left in the budget that it pays from, if it has one; the least,
-    /// if it has several.
+    /// Returns the level of its budget, if it has one; the lowest, if it has several.
     fn budget_left(&self, now: Instant) -> Option<u64> {
         let _ = now;
         None
     }
 
-    /// Returns a strategy that decides as this one would from now on, but shares
-    /// nothing with it, so that decisions can be tried out on it. `None` if there can
-    /// be no such copy; the strategy cannot be explained then.
+    /// Returns an independent copy that decides as this strategy would from now on, to
+    /// try out decisions. `None` if it cannot be copied; it cannot be explained then.
     fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
         let _ = now;
         None

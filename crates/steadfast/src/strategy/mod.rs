@@ -58,15 +58,15 @@ use crate::world::World;
 
 /// Decides whether, and after what delay, a request is tried again.
 ///
-/// One strategy serves a whole client, from all its threads at once; a request
-/// may bring another. What it shares between requests it must guard itself.
+/// One strategy serves a whole client and is called from all its threads. A request may
+/// use another one. A strategy synchronizes its own shared state.
 pub trait RetryStrategy: Send + Sync {
-    /// Asked before the first attempt. Refusing does not keep the attempt from
-    /// being made; it is then the only one (D38).
+    /// Issues the token of the first attempt. If it refuses, the first attempt is still
+    /// made, but there are no retries (D38).
     fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer;
 
-    /// Asked after an attempt failed, if a retry would be lawful. A token that
-    /// this strategy did not issue is refused.
+    /// Grants or refuses a retry after a failed attempt. Called only if the law allows
+    /// the retry. Refuses a token that another strategy issued.
     fn refresh_retry_token(
         &self,
         token: RetryToken,
@@ -75,43 +75,43 @@ pub trait RetryStrategy: Send + Sync {
         world: &dyn World,
     ) -> Decision;
 
-    /// Told that the attempt which this token was for succeeded.
+    /// Records that the token's attempt succeeded.
     fn record_success(&self, token: RetryToken, world: &dyn World) -> Result<(), ForeignToken>;
 
-    /// Told that the request ended in another way, without being asked: the law
-    /// forbade a retry, the deadline passed, or the caller dropped the request.
-    /// Nothing that was paid comes back (D39), but what was only reserved does.
+    /// Records that the request ended without a success and without a refusal of this
+    /// strategy: the law forbade a retry, the deadline passed, or the caller dropped the
+    /// request. Payments are final (D39); reservations are released.
     fn record_end(&self, token: RetryToken, ending: Ending<'_>, world: &dyn World) {
         let _ = (token, ending, world);
     }
 
-    /// A promise that acquiring a token and recording a success run no code but
-    /// the engine's own, and so need no guard against panics. The guard costs
-    /// as much as the rest of a first-try success.
+    /// Returns whether `acquire_initial_token` and `record_success` run only code of the
+    /// engine. They then need no guard against panics, which would double the cost of a
+    /// success at the first attempt.
     #[doc(hidden)]
     fn is_plain(&self) -> bool {
         false
     }
 
-    /// Its description, worst case and the like. A strategy that implements
-    /// [`StrategyInfo`] returns itself here.
+    /// Returns its description, worst case and other facts. A strategy that implements
+    /// [`StrategyInfo`] returns itself.
     fn info(&self) -> &dyn StrategyInfo {
         &info::NoInfo
     }
 }
 
-/// How a request ended that neither succeeded nor was refused by its strategy.
+/// The end of a request that neither succeeded nor was refused by its strategy.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Ending<'a> {
-    /// The failure that ended it, if it was one.
+    /// The failure that ended it, if there was one.
     pub failure: Option<&'a Failure>,
-    /// Whether the attempt that the token was for was started.
+    /// Whether the token's attempt was started.
     pub attempt_made: bool,
 }
 
 impl<'a> Ending<'a> {
-    /// The attempt was made, and failed so.
+    /// Creates the end of a request whose attempt failed.
     pub const fn failed(failure: &'a Failure) -> Self {
         Self {
             failure: Some(failure),
@@ -119,7 +119,7 @@ impl<'a> Ending<'a> {
         }
     }
 
-    /// The request was abandoned.
+    /// Creates the end of a request that was abandoned.
     pub const fn abandoned(attempt_made: bool) -> Self {
         Self {
             failure: None,
@@ -154,17 +154,17 @@ impl From<ForeignToken> for Decision {
 
 /// Ways to narrow a strategy. None of them widens it.
 pub trait StrategyExt: RetryStrategy + Sized {
-    /// At most so many attempts, the first included (D32).
+    /// Limits the number of attempts, the first included (D32).
     fn max_attempts(self, limit: u32) -> Result<MaxAttempts<Self>, InvalidSetting> {
         Ok(Gated::behind(AttemptLimit::new(limit)?, self))
     }
 
-    /// Every retry must also be paid from this budget.
+    /// Pays every retry from this budget too.
     fn with_budget(self, budget: Budget) -> WithBudget<Self> {
         WithBudget::new(self, budget)
     }
 
-    /// Retries only when the predicate agrees, and otherwise gives up.
+    /// Retries only if the predicate returns true.
     ///
     /// ```
     /// use steadfast::{BestEffort, StrategyExt};

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// An error that a strategy raises in place of the attempt's own.
 pub type BoxError = Box<dyn StdError + Send + Sync>;
 
-/// The answer "no", with what is needed to understand it.
+/// A refused retry: the cause and its details.
 #[derive(Debug)]
 pub struct Refusal {
     // One pointer, so that the common answer, yes, is cheap to hand on.
@@ -36,14 +36,14 @@ pub enum Cause {
     Unsafe,
     /// The failure is permanent: retrying cannot help.
     Terminal,
-    /// As many attempts were made as are allowed.
+    /// All allowed attempts were made.
     AttemptsUsedUp {
-        /// How many that is, the first included.
+        /// The number of allowed attempts, the first included.
         limit: u32,
     },
     /// The budget cannot pay for another attempt.
     BudgetEmpty,
-    /// The rate limiter lets nothing through now.
+    /// The rate limiter admits no attempt now.
     RateLimited,
     /// The peer asked for a longer wait than is allowed.
     HintTooLong,
@@ -55,7 +55,7 @@ pub enum Cause {
     ForeignToken,
     /// The strategy issued no token at the start, so there are no retries (D38).
     NoToken,
-    /// The strategy declined, for reasons of its own.
+    /// A custom strategy declined.
     Declined,
     /// The strategy, or the classifier, itself failed (D13).
     StrategyFailed,
@@ -103,24 +103,24 @@ impl Refusal {
         self.inner.cause
     }
 
-    /// The delay that would have been used, had the answer been yes.
+    /// Returns the delay that a granted retry would have had.
     pub fn delay(&self) -> Option<Duration> {
         self.inner.delay
     }
 
-    /// What is left in the budget that said no.
+    /// Returns the level of the budget that could not pay.
     pub fn budget_left(&self) -> Option<u64> {
         self.inner.budget_left
     }
 
-    /// The error to raise instead of the attempt's own.
+    /// Returns the error to raise instead of the attempt's own.
     pub fn raised(&self) -> Option<&(dyn StdError + Send + Sync + 'static)> {
         self.inner.raise.as_deref()
     }
 }
 
 impl Cause {
-    /// A short name for logs, metrics and machine-readable output.
+    /// Returns a short name for logs, metrics and machine-readable output.
     pub const fn name(self) -> &'static str {
         match self {
             Cause::NotRetryable => "not_retryable",

@@ -18,9 +18,8 @@ use crate::world::World;
 /// The Smithy guidance's strategy: exponential backoff with jitter, a limit on
 /// attempts, and a token bucket that pays for retries.
 ///
-/// Clones share the budget, and so does what [`to_builder`](Self::to_builder)
-/// makes: a per-request variation of a client's strategy pays from the client's
-/// budget.
+/// Clones share the budget, and so do strategies built by [`to_builder`](Self::to_builder):
+/// a variation for one request pays from the client's budget.
 ///
 /// ```
 /// use steadfast::Standard;
@@ -36,7 +35,7 @@ pub struct Standard {
     parts: Parts,
 }
 
-/// Collects what a [`Standard`] strategy is made of.
+/// Collects the settings of a [`Standard`] strategy.
 #[derive(Clone, Debug)]
 pub struct StandardBuilder {
     parts: Parts,
@@ -57,14 +56,14 @@ const SECOND: u64 = 1_000_000_000;
 const MAX_BACKOFF: u64 = 20 * SECOND;
 
 impl Standard {
-    /// The guidance's own numbers: 5 attempts, up to `min(2^i, 20)` s of delay,
-    /// a budget of 500, retries for 5 (10 after a timeout), 1 back for a success.
+    /// Creates the strategy with the guidance's numbers: 5 attempts, delays up to `min(2^i, 20)` s,
+    /// a budget of 500, 5 tokens for a retry (10 after a timeout), 1 back for a success.
     pub fn guidance() -> Self {
         let (costs, refund) = (Costs::new(5, 10, 5), Refund::Fixed(1));
         Self::preset(5, SECOND, SECOND, RetryAfter::Floor, costs, refund)
     }
 
-    /// What the AWS SDKs call retry behaviour 2.0: 3 attempts, up to
+    /// Creates the AWS SDKs' retry behaviour 2.0: 3 attempts, delays up to
     /// `min(2^i, 20)` s, the last retry's cost back for a success.
     pub fn aws_2_0() -> Self {
         let costs = Costs::new(5, 10, 5);
@@ -72,8 +71,8 @@ impl Standard {
         Self::preset(3, SECOND, SECOND, hint, costs, Refund::LastCostOr(1))
     }
 
-    /// What the AWS SDKs call retry behaviour 2.1: 3 attempts, delays from 50 ms
-    /// (throttling: 1 s) up to 20 s, dearer retries.
+    /// Creates the AWS SDKs' retry behaviour 2.1: 3 attempts, delays from 50 ms
+    /// (throttling: 1 s) up to 20 s, more expensive retries.
     pub fn aws_2_1() -> Self {
         let costs = Costs::new(14, 14, 5);
         let hint = RetryAfter::Clamp(Duration::from_secs(5));
@@ -93,7 +92,7 @@ impl Standard {
         }
     }
 
-    /// The budget that its retries are paid from.
+    /// Returns the budget that pays for its retries.
     pub fn budget(&self) -> &Budget {
         &self.parts.budget
     }
@@ -187,14 +186,14 @@ impl Standard {
 }
 
 impl StandardBuilder {
-    /// How many attempts in all, the first included (D32).
+    /// Sets the number of attempts, the first included (D32).
     #[must_use]
     pub fn max_attempts(mut self, attempts: u32) -> Self {
         self.parts.max_attempts = attempts;
         self
     }
 
-    /// The delays, after throttling answers too.
+    /// Sets the backoff, also after throttling answers.
     #[must_use]
     pub fn backoff(mut self, backoff: Backoff) -> Self {
         self.parts.throttling_backoff = backoff.clone();
@@ -202,42 +201,42 @@ impl StandardBuilder {
         self
     }
 
-    /// The delays after throttling answers.
+    /// Sets the backoff after throttling answers.
     #[must_use]
     pub fn throttling_backoff(mut self, backoff: Backoff) -> Self {
         self.parts.throttling_backoff = backoff;
         self
     }
 
-    /// The longest delay, hints aside.
+    /// Sets the longest delay, except for hints.
     #[must_use]
     pub fn max_backoff(mut self, most: Duration) -> Self {
         self.max_backoff = Some(most);
         self
     }
 
-    /// What to make of the delay that a peer asks for.
+    /// Sets the rule for the delay that a peer asks for.
     #[must_use]
     pub fn retry_after(mut self, hint: RetryAfter) -> Self {
         self.parts.hint = hint;
         self
     }
 
-    /// What to make of errors that say "maybe" of their own safety (D35).
+    /// Sets the rule for errors whose safety is "maybe" (D35).
     #[must_use]
     pub fn retry_maybe(mut self, maybe: MaybeRule) -> Self {
         self.parts.maybe = maybe;
         self
     }
 
-    /// The budget that retries are paid from, to share it.
+    /// Sets the budget that pays for retries.
     #[must_use]
     pub fn budget(mut self, budget: Budget) -> Self {
         self.parts.budget = budget;
         self
     }
 
-    /// The strategy, or which field is impossible.
+    /// Builds the strategy, or names the invalid field.
     pub fn build(self) -> Result<Standard, InvalidSetting> {
         let Self {
             mut parts,
@@ -256,8 +255,8 @@ impl StandardBuilder {
 }
 
 impl RetryStrategy for Standard {
-    /// Succeeds on an empty budget too: the first attempt is made anyway, and
-    /// by the time it fails there may be tokens again (Smithy guidance).
+    /// Succeeds on an empty budget too: when the first attempt fails, the budget may have
+    /// tokens again (Smithy guidance).
     #[inline]
     fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
         Ok(RetryToken::initial(&self.id))

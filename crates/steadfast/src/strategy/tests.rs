@@ -269,7 +269,7 @@ fn twenty_requests_that_each_fail_once_and_then_succeed_leave_an_aws_bucket_wher
 }
 
 #[test]
-fn a_per_request_variation_pays_from_the_same_purse() {
+fn a_variation_for_one_request_pays_from_the_same_budget() {
     let client = Standard::guidance();
     let this_call = client.to_builder().max_attempts(2).build().unwrap();
     row(&this_call, [server_error()], false);
@@ -337,7 +337,7 @@ fn hints_are_a_floor_with_jitter_above_and_never_without_bound() {
 }
 
 #[test]
-fn a_hint_gives_way_only_where_it_was_told_to() {
+fn a_hint_is_combined_with_the_backoff_by_the_rule() {
     let failure = server_error().with_hint(3 * S);
     let call = Call::new("op");
     let apply = |policy: RetryAfter| policy.apply(S, false, &call.request(), &failure).unwrap();
@@ -348,7 +348,7 @@ fn a_hint_gives_way_only_where_it_was_told_to() {
 }
 
 #[test]
-fn maybe_with_the_clients_fault_is_not_retried_unless_the_knob_says_so() {
+fn maybe_with_the_clients_fault_is_not_retried_unless_the_rule_allows_it() {
     let failure = || Failure::responded(&OPERATION_FAILED).with_fault(FaultSide::Client);
     let retried = |strategy: &Standard| {
         let world = VirtualWorld::new();
@@ -603,7 +603,7 @@ fn worst_cases_of_extreme_policies_do_not_overflow() {
 }
 
 #[test]
-fn what_a_strategy_is_can_be_read() {
+fn a_strategy_describes_itself() {
     let strategy = Standard::guidance().with_budget(Budget::builder().build().unwrap());
     let text = Described(&strategy).to_string();
     assert!(

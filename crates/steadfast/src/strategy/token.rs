@@ -58,24 +58,24 @@ pub struct RetryToken {
     /// Nanoseconds: half the size of a `Duration`, and 584 years are enough.
     delay: u64,
     payment: Payment,
-    /// How many permits of a limiter it holds: none or one. A whole word, so
-    /// that moving a token is moving words.
+    /// The number of permits of a limiter that it holds, none or one. A whole word, so
+    /// that a token is moved by words.
     permits: u32,
     more: RareBox<More>,
 }
 
-/// What a token last paid into one budget.
+/// The last payment of a token into one budget.
 #[derive(Clone, Copy)]
 struct Payment {
     budget: BudgetId,
     amount: u32,
 }
 
-/// What few tokens have: a second budget, or state of a strategy's own.
+/// Parts that few tokens have: a second payment, or state of a strategy.
 #[derive(Default)]
 struct More {
     payments: Vec<Payment>,
-    /// One of each type: strategies that are put around each other share a token.
+    /// One of each type, because nested strategies share a token.
     states: Vec<Box<dyn Any + Send>>,
 }
 
@@ -86,7 +86,7 @@ struct More {
 pub struct StrategyId(NonZeroU32);
 
 impl StrategyId {
-    /// An identity that no other strategy of this process has.
+    /// Creates an identity that no other strategy of this process has.
     pub fn unique() -> Self {
         static LAST: AtomicU32 = AtomicU32::new(0);
         let next = LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
@@ -96,7 +96,7 @@ impl StrategyId {
 }
 
 impl RetryToken {
-    /// The token of a first attempt, to be made at once.
+    /// Creates the token of a first attempt, to be made at once.
     #[inline]
     pub const fn initial(issuer: &StrategyId) -> Self {
         Self {
@@ -112,8 +112,8 @@ impl RetryToken {
         }
     }
 
-    /// The token of the next attempt, to be made after `delay`. What was paid,
-    /// and the strategy's own state, go along.
+    /// Returns the token of the next attempt, to be made after `delay`. It keeps the
+    /// payments and the state.
     #[inline]
     pub fn next(mut self, delay: Duration) -> Self {
         self.retries = self.retries.saturating_add(1);
@@ -121,7 +121,7 @@ impl RetryToken {
         self
     }
 
-    /// The same token with a delay, as even a first attempt may have one.
+    /// Sets the delay. Even a first attempt may have one.
     #[inline]
     pub fn after(mut self, delay: Duration) -> Self {
         self.delay = nanos(delay);
@@ -138,21 +138,20 @@ impl RetryToken {
         }
     }
 
-    /// How long to wait before the attempt.
+    /// Returns the delay before the attempt.
     #[inline]
     pub const fn delay(&self) -> Duration {
         Duration::from_nanos(self.delay)
     }
 
-    /// How many retries were granted before the attempt that this token is for.
+    /// Returns the number of retries before the token's attempt.
     #[inline]
     pub const fn retries(&self) -> u32 {
         self.retries
     }
 
-    /// Attaches state of a strategy's own; it takes the place of one that has the
-    /// same type, so that strategies around each other do not lose theirs. This
-    /// allocates; most strategies that ship do without.
+    /// Attaches state of the strategy, and replaces state of the same type. Nested
+    /// strategies keep theirs, since their types differ. Allocates.
     pub fn with_state<T: Any + Send>(mut self, state: T) -> Self {
         match self.state_mut::<T>() {
             Some(known) => *known = state,
@@ -161,27 +160,27 @@ impl RetryToken {
         self
     }
 
-    /// The strategy's own state, if it has one that is a `T`.
+    /// Returns the attached state of type `T`, if there is one.
     pub fn state<T: Any>(&self) -> Option<&T> {
         let states = &self.more.get()?.states;
         states.iter().find_map(|state| state.downcast_ref())
     }
 
-    /// The strategy's own state, to change, if it has one that is a `T`.
+    /// Returns the attached state of type `T` for changes, if there is one.
     pub fn state_mut<T: Any>(&mut self) -> Option<&mut T> {
         let states = &mut self.more.get_mut()?.states;
         states.iter_mut().find_map(|state| state.downcast_mut())
     }
 
-    /// Goes on to a retry that the strategy was not asked about. The attempt
-    /// that a permit was for was made, so none is held any more.
+    /// Counts a retry that the strategy did not decide about. The permit was used by the
+    /// attempt before.
     #[inline]
     pub(crate) fn count_retry(&mut self) {
         self.retries = self.retries.saturating_add(1);
         self.permits = 0;
     }
 
-    /// Notes a payment into a budget; the last one into each counts.
+    /// Records a payment into a budget, in place of the one before.
     #[inline]
     pub(crate) fn note_payment(&mut self, budget: BudgetId, amount: u32) {
         let payment = Payment { budget, amount };
@@ -192,7 +191,7 @@ impl RetryToken {
         }
     }
 
-    /// What was last paid into a budget, zero if nothing was.
+    /// Returns the last payment into a budget, zero if there was none.
     #[inline]
     pub(crate) fn last_payment(&self, budget: BudgetId) -> u32 {
         match self.more.get() {

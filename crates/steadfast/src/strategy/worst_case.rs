@@ -7,19 +7,19 @@ use super::RetryAfter;
 use crate::backoff::{Backoff, Jitter};
 use crate::budget::Load;
 
-/// What bounds a request from outside its strategy.
+/// The bounds of a request that do not come from its strategy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// The time the whole request has.
+    /// The time of the whole request.
     pub timeout: Option<Duration>,
-    /// The time each attempt has.
+    /// The time of each attempt.
     pub attempt_timeout: Option<Duration>,
     /// The number of attempts.
     pub attempts: Option<u32>,
 }
 
 /// Upper bounds; `None` where there is no bound. Attempts after reasons that
-/// are always retried are not the strategy's and not counted here.
+/// are always retried are not counted here: no strategy decides about them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WorstCase {
     /// Attempts of one request.
@@ -36,7 +36,7 @@ pub struct WorstCase {
 const SETTLED: u32 = 256;
 
 impl Limits {
-    /// The most time that a request can take, if anything bounds it.
+    /// Returns the most time that a request can take, if it is bounded.
     pub(super) fn wall_time(
         &self,
         attempts: Option<u32>,
@@ -57,7 +57,7 @@ impl Limits {
 }
 
 impl WorstCase {
-    /// Nothing but the limits bounds it.
+    /// Returns the worst case of a strategy that adds no bounds to the limits.
     pub fn unbounded(limits: &Limits) -> Self {
         let Limits {
             timeout, attempts, ..
@@ -71,7 +71,7 @@ impl WorstCase {
         }
     }
 
-    /// Of a strategy that waits by one of these backoffs, whichever fits the
+    /// Returns the worst case of a strategy that chooses one of these backoffs for each
     /// failure.
     pub(super) fn from_backoffs(
         backoffs: &[&Backoff],
@@ -104,11 +104,9 @@ impl WorstCase {
 }
 
 impl Load {
-    /// One of two budgets that every retry is paid from. Either bounds the load
-    /// by itself, but the smaller numbers of both do not: a large budget that
-    /// refills slowly and a small one that refills quickly allow more than a
-    /// small one that refills slowly. This is the one that allows less in the
-    /// long run.
+    /// Returns the load of the budget, of two that pay for every retry, that allows less
+    /// in the long run. Each load is a bound. The minimum of each number is not: a large
+    /// slow budget and a small fast one allow more than a small slow one.
     pub(super) fn or_less(self, other: Self) -> Self {
         let order = |load: &Self| (load.per_success, load.per_second, load.burst);
         if order(&other) < order(&self) {
@@ -147,7 +145,7 @@ impl fmt::Display for WorstCase {
     }
 }
 
-/// The delays that a strategy may come up with.
+/// The possible delays of a strategy.
 struct Delays<'a> {
     backoffs: &'a [&'a Backoff],
     hint: RetryAfter,
@@ -155,8 +153,8 @@ struct Delays<'a> {
 }
 
 impl Delays<'_> {
-    /// How many attempts fit before the timeout if every attempt fails at once
-    /// and every delay is as short as it can be. `None` if there is no telling.
+    /// Returns how many attempts fit before the timeout if every attempt fails at once
+    /// after the shortest delay. `None` if that is unknown.
     fn attempts_within(&self, timeout: Duration) -> Option<u32> {
         let mut left = timeout;
         for retries in 0..SETTLED {
@@ -177,7 +175,7 @@ impl Delays<'_> {
         )
     }
 
-    /// The most time that so many retries wait.
+    /// Returns the most time that this many retries wait.
     fn longest_wait(&self, retries: u32) -> Duration {
         let unsettled: Duration = (0..retries.min(SETTLED))
             .map(|n| self.longest(|backoff| backoff.longest(n)))
@@ -186,7 +184,7 @@ impl Delays<'_> {
         unsettled.saturating_add(most.saturating_mul(retries.saturating_sub(SETTLED)))
     }
 
-    /// The shortest delay before a retry; `None` if it may be nothing, or anything.
+    /// Returns the shortest delay before a retry; `None` if it can be zero or is unknown.
     fn shortest(&self, retries: u32) -> Option<Duration> {
         let each = self
             .backoffs

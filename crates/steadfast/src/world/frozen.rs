@@ -6,9 +6,8 @@ use std::time::Instant;
 use super::{Roll, World};
 use crate::event::RetryEvent;
 
-/// One moment of another world: the clock is read at the first question, and
-/// not again. Whatever is decided in it is decided at one time, and costs at
-/// most one look at the clock.
+/// One moment of another world. It reads the clock at the first use and not again, so
+/// that all parts of a decision see the same time.
 pub(crate) struct FrozenWorld<'w> {
     world: &'w dyn World,
     now: Cell<Option<Instant>>,

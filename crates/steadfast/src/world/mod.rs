@@ -32,11 +32,11 @@ use crate::event::RetryEvent;
 
 /// Time, chance, and an observer of decisions.
 pub trait World {
-    /// The time now. Need not move, and if it goes backwards nothing breaks;
-    /// only waits get longer.
+    /// Returns the current time. If it stands still or goes backwards, waits get longer
+    /// and nothing else changes.
     fn now(&self) -> Instant;
 
-    /// A fresh, uniformly distributed roll of the dice.
+    /// Returns a new, uniformly distributed roll.
     fn roll(&self) -> Roll;
 
     /// Observes every retry and every refusal, before the wait that follows.

@@ -13,21 +13,21 @@ use crate::report::Outcome;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RecordedEvent {
-    /// When it was decided, counted from the beginning of the world.
+    /// The time of the decision, counted from the beginning of the world.
     pub at: Duration,
     /// The number of the request.
     pub request_id: u64,
     /// The operation's name.
     pub operation: &'static str,
-    /// Which attempt failed, the first being 1.
+    /// The number of the failed attempt; the first is 1.
     pub attempt: u32,
-    /// How many retries were decided on, this one included.
+    /// The number of granted retries, this one included.
     pub retries: u32,
     /// The reasons of those retries.
     pub reasons: ReasonSet,
-    /// How the attempt failed.
+    /// The failure of the attempt.
     pub failure: Failure,
-    /// What was decided about it.
+    /// The decision about it.
     pub outcome: Outcome,
 }
 

@@ -15,16 +15,15 @@ impl Roll {
     /// The smallest roll.
     pub const ZERO: Roll = Roll(0);
 
-    /// Exactly one. No dice roll it; tests and plans use it to see the most
-    /// that jitter can do.
+    /// Exactly one, which is never rolled. Tests and plans use it for the longest delays.
     pub const ONE: Roll = Roll(1 << PARTS);
 
-    /// The roll that 64 random bits make.
+    /// Makes a roll of 64 random bits.
     pub const fn from_bits(bits: u64) -> Self {
         Roll(bits >> (64 - PARTS))
     }
 
-    /// This fraction of a duration, rounded down to whole nanoseconds.
+    /// Returns this fraction of a duration, rounded down to whole nanoseconds.
     pub fn of(self, whole: Duration) -> Duration {
         // Durations beyond 584 years are not told apart: u64 nanoseconds times
         // 2^53 still fits into 128 bits, and no caller waits that long.

@@ -36,13 +36,12 @@ enum Dice {
 }
 
 impl VirtualWorld {
-    /// A world at its beginning, in which every roll is one: jitter takes
-    /// nothing away, so delays are as long as they can be.
+    /// Creates a world in which every roll is one, so that jittered delays are the longest.
     pub fn new() -> Self {
         Self::starting_at(any_instant())
     }
 
-    /// A world that begins at a given time, to share instants with another clock.
+    /// Creates a world that begins at a given time, to share instants with another clock.
     pub fn starting_at(epoch: Instant) -> Self {
         Self {
             epoch,
@@ -52,19 +51,19 @@ impl VirtualWorld {
         }
     }
 
-    /// The same world, in which every roll is this one.
+    /// Makes every roll this one.
     pub fn rolling(self, roll: Roll) -> Self {
         *locked(&self.dice) = Dice::Fixed(roll);
         self
     }
 
-    /// The same world, with dice that repeat themselves for the same seed.
+    /// Rolls from a seed. The same seed gives the same rolls.
     pub fn seeded(self, seed: u64) -> Self {
         *locked(&self.dice) = Dice::Seeded(fastrand::Rng::with_seed(seed));
         self
     }
 
-    /// The same world, which records the events of all requests in it.
+    /// Records the events of all requests in this world.
     pub fn recording(mut self) -> Self {
         self.events = Some(Mutex::default());
         self
@@ -76,12 +75,12 @@ impl VirtualWorld {
         self.events.as_ref().map(lock).unwrap_or_default()
     }
 
-    /// Lets time pass.
+    /// Advances the time.
     pub fn advance(&self, by: Duration) {
         self.elapsed.fetch_add(nanos(by), Ordering::Relaxed);
     }
 
-    /// The time since the world began.
+    /// Returns the time since the world began.
     pub fn elapsed(&self) -> Duration {
         Duration::from_nanos(self.elapsed.load(Ordering::Relaxed))
     }

@@ -94,7 +94,7 @@ fn among(problems: Vec<String>, words: &[&str]) {
 }
 
 #[test]
-fn a_page_without_problems_has_none() {
+fn an_intact_page_has_no_problems() {
     assert_eq!(replaced("first", "1st"), [""; 0]);
 }
 

@@ -48,7 +48,7 @@ async fn a_call_that_succeeds_at_once_emits_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_retry_and_the_refusal_are_told_of_once() {
+async fn every_retry_and_the_refusal_emit_one_event() {
     let log = Log::default();
     let strategy = waiting(MS).max_attempts(3).expect("possible");
     let observer = |event: &RetryEvent<'_>| log.write(event);
@@ -63,7 +63,7 @@ async fn every_retry_and_the_refusal_are_told_of_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_retry_that_the_deadline_cuts_short_is_told_of_as_that() {
+async fn a_retry_that_the_deadline_cuts_short_emits_a_capped_event() {
     let log = Log::default();
     let observer = |event: &RetryEvent<'_>| log.write(event);
     let call = retry(waiting(7 * MS)).timeout(10 * MS).observe(&observer);
@@ -76,7 +76,7 @@ async fn a_retry_that_the_deadline_cuts_short_is_told_of_as_that() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_attempt_that_is_cut_off_is_told_of() {
+async fn an_attempt_that_is_cut_off_emits_an_event() {
     let log = Log::default();
     let observer = |event: &RetryEvent<'_>| log.write(event);
     let call = retry(waiting(MS)).idempotent(true).observe(&observer);
@@ -90,7 +90,7 @@ async fn an_attempt_that_is_cut_off_is_told_of() {
 }
 
 #[test]
-fn the_blocking_driver_tells_the_same() {
+fn the_blocking_driver_emits_the_same_events() {
     let log = Log::default();
     let error = retry(&waiting(Duration::ZERO))
         .observe(&|event| log.write(event))

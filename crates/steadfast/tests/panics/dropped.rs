@@ -59,7 +59,7 @@ fn a_call_dropped_by_another_panic_does_not_abort_the_process() {
 }
 
 #[test]
-fn an_operation_that_panics_unwinds_through_the_call_and_the_strategy_is_told() {
+fn an_operation_that_panics_unwinds_through_the_call_and_is_reported_to_the_strategy() {
     let strategy = Faulty::new(Fault::RecordEnd);
     let caught = catch_unwind(AssertUnwindSafe(|| {
         retry(&strategy)

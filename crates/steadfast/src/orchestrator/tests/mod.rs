@@ -485,7 +485,7 @@ fn law_8_a_dropped_request_is_reported_to_its_strategy_once() {
 }
 
 #[test]
-fn a_refusal_by_law_is_told_to_the_strategy() {
+fn a_refusal_by_law_is_reported_to_the_strategy() {
     let world = VirtualWorld::new();
     let strategy = Counting::new(true);
     let mut request = Orchestrator::new(&strategy, Call::new("upsert"));

@@ -10,22 +10,21 @@ use crate::sync::{Mutex, MutexGuard};
 const MIN_CAPACITY: f64 = 1.0;
 const NANOSECOND: f64 = 1e-9;
 
-/// What the limiter says to one attempt.
+/// The answer of the limiter to one attempt.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Permit {
     /// Nothing has been throttled yet.
     NotNeeded,
     /// After this time.
     Granted { wait: Duration },
-    /// After this time, when nobody will wait for it any longer. It has no place
-    /// in the queue.
+    /// The attempt would come after its deadline. It gets no place in the queue.
     TooLate { wait: Duration },
     /// There would have been room after this time.
     Refused { wait: Duration },
 }
 
 pub(super) struct Limiter {
-    /// The first time it was told; seconds count from here.
+    /// The time of the first call; seconds count from here.
     origin: OnceLock<Instant>,
     state: Mutex<State>,
 }
@@ -36,9 +35,9 @@ struct State {
     /// `None` until the first throttling answer.
     rate: Option<f64>,
     most: f64,
-    /// Permits there are. Never below nought.
+    /// Available permits. Never negative.
     capacity: f64,
-    /// Permits that were promised to attempts which wait, and are not there yet.
+    /// Permits that waiting attempts were promised and that are not available yet.
     /// Counted in permits and not in time, because the time that one takes
     /// changes with the rate.
     promised: f64,
@@ -61,7 +60,7 @@ impl Limiter {
         }
     }
 
-    /// Asks for a permit, for an attempt that has so much time left.
+    /// Acquires a permit for an attempt with this much time left.
     pub(super) fn acquire(
         &self,
         now: Instant,
@@ -132,7 +131,7 @@ impl State {
         }
     }
 
-    /// Shortens the queue if there is one, and is capacity if there is none.
+    /// Shortens the queue, or adds capacity if there is none.
     fn release(&mut self) {
         if self.rate.is_some() {
             self.add(1.0);
@@ -160,7 +159,7 @@ impl State {
         }
     }
 
-    /// So many permits more. Promises are kept first.
+    /// Adds permits, to waiting attempts first.
     fn add(&mut self, permits: f64) {
         let kept = permits.min(self.promised);
         self.promised -= kept;

@@ -27,12 +27,10 @@ use crate::request::Request;
 use crate::world::World;
 use limiter::{Limiter, Permit};
 
-/// [`Standard`] with a client-side send rate, for peers whose throttling limits
-/// are the common failure.
+/// [`Standard`] with a client-side send rate, for peers that often throttle.
 ///
-/// The limiter sleeps until the first throttling answer. One `Adaptive` should
-/// serve one peer: a rate learned from one host is wrong for another. Clones
-/// share it.
+/// The limiter is inactive until the first throttling answer. Use one `Adaptive` for each
+/// peer: a rate learned from one host is wrong for another. Clones share the rate.
 #[derive(Clone)]
 pub struct Adaptive {
     standard: Standard,
@@ -40,14 +38,13 @@ pub struct Adaptive {
     when_limited: WhenLimited,
 }
 
-/// What to do with an attempt that the rate has no room for.
+/// The treatment of an attempt that exceeds the rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenLimited {
-    /// Let it wait for its turn.
+    /// It waits for its turn.
     #[default]
     Wait,
-    /// Refuse retries at once. A first attempt is made anyway, but is the only
-    /// one (D38).
+    /// A retry is refused at once. A first attempt is still made, but not retried (D38).
     FailFast,
 }
 
@@ -61,18 +58,17 @@ impl Adaptive {
         }
     }
 
-    /// The strategy that it builds on.
+    /// Returns the standard strategy that it wraps.
     pub fn standard(&self) -> &Standard {
         &self.standard
     }
 
-    /// Attempts per second that are let through, `None` before the first
-    /// throttling answer.
+    /// Returns the admitted attempts per second, `None` before the first throttling answer.
     pub fn rate(&self) -> Option<f64> {
         self.limiter.rate()
     }
 
-    /// The permit, and how long it makes the attempt wait.
+    /// Acquires a permit, and returns how long the attempt waits for it.
     fn permit(
         &self,
         request: &Request<'_>,
@@ -91,8 +87,8 @@ impl Adaptive {
     }
 }
 
-/// A permit that no token holds yet. Given back when dropped, so that neither a
-/// refusal nor a panic of a backoff keeps it.
+/// A permit that no token holds yet. Dropping it releases it, also after a refusal or a
+/// panic of a backoff.
 struct Held<'a> {
     limiter: Option<&'a Limiter>,
 }

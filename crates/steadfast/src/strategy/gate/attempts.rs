@@ -11,15 +11,15 @@ use crate::strategy::{Cause, Limits, Refusal};
 /// See [`StrategyExt::max_attempts`](crate::StrategyExt::max_attempts).
 pub type MaxAttempts<S> = Gated<S, AttemptLimit>;
 
-/// At most so many attempts, the first included (D32).
+/// A limit on attempts, the first included (D32).
 ///
-/// Attempts after reasons that are always retried count, but are not limited by
-/// it, since no strategy is asked about those.
+/// Attempts after reasons that are always retried count, but are not limited, since no
+/// strategy decides about them.
 #[derive(Clone, Copy, Debug)]
 pub struct AttemptLimit(u32);
 
 impl AttemptLimit {
-    /// The limit, or why it is impossible.
+    /// Creates the limit. Rejects zero.
     pub fn new(limit: u32) -> Result<Self, InvalidSetting> {
         if limit == 0 {
             return Err(InvalidSetting::new(
@@ -30,7 +30,7 @@ impl AttemptLimit {
         Ok(Self(limit))
     }
 
-    /// How many attempts that is.
+    /// Returns the number of attempts.
     pub const fn get(self) -> u32 {
         self.0
     }

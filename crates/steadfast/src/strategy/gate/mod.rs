@@ -23,19 +23,19 @@ use crate::failure::Failure;
 use crate::request::Request;
 use crate::world::World;
 
-/// Says no to some retries, before the strategy behind it is asked. A gate can
-/// narrow a strategy and never widen it.
+/// Refuses some retries before the strategy behind it decides. A gate can narrow a
+/// strategy and never widen it.
 pub trait Gate: Clone + Send + Sync {
     /// Returns a refusal if this failure must not be retried. `retries` were granted
     /// before.
     fn refuses(&self, retries: u32, request: &Request<'_>, failure: &Failure) -> Option<Refusal>;
 
-    /// What bounds the strategy behind it.
+    /// Returns the limits of the strategy behind it.
     fn narrow(&self, limits: &Limits) -> Limits {
         *limits
     }
 
-    /// Writes a few words on what it does, to stand behind a comma.
+    /// Writes a few words on what it does, to follow a comma.
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 

@@ -9,18 +9,17 @@ use crate::reason::Reason;
 use crate::request::Request;
 use crate::strategy::{BestEffort, BoxError, Cause, Refusal, RetryStrategy};
 
-/// RFC 0049 revision 16's "Fail Fast (Terminal Errors)": bad credentials, a
-/// certificate nobody trusts, a bucket that does not exist. Such failures are
-/// retried by best effort until the deadline, and the user gets a timeout that
-/// explains little. This strategy gives up at once, with an error that says
-/// what is wrong, and is otherwise the strategy that it wraps.
+/// RFC 0049 revision 16's "Fail Fast (Terminal Errors)": bad credentials, an untrusted
+/// certificate, a missing bucket. Best effort would retry such failures until the
+/// deadline, and the user would get a timeout that explains little. This strategy gives
+/// up at once, with an error that names the problem. Other failures it leaves to the
+/// strategy that it wraps.
 ///
-/// Which reasons are terminal, and which error each becomes, is the protocol's
-/// to say; the list is searched in its order.
+/// The protocol defines which reasons are terminal, and the error for each. The first
+/// match in the list counts.
 ///
-/// **Volatile.** What counts as terminal will be widened where users are better
-/// served by it, without that counting as a breaking change. If you depend on
-/// an exact list, write it down in your own program and pass it here.
+/// **Volatile.** Reasons may be added to the list without that being a breaking change.
+/// A program that depends on an exact list should pass its own.
 ///
 /// ```
 /// use steadfast::strategy::Terminal;
@@ -48,7 +47,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// A terminal reason and the error that it becomes.
+    /// Creates a terminal reason and the error that it becomes.
     pub const fn new(
         reason: &'static Reason,
         raise: fn(&Request<'_>, &Failure) -> BoxError,
@@ -58,7 +57,7 @@ impl Terminal {
 }
 
 impl<S: RetryStrategy> Gated<S, Terminals> {
-    /// Gives up on the terminal reasons and is `otherwise` in all else.
+    /// Gives up after a terminal reason, and leaves other failures to `otherwise`.
     pub fn new(otherwise: S, terminals: impl Into<Cow<'static, [Terminal]>>) -> Self {
         Self::behind(Terminals(terminals.into()), otherwise)
     }

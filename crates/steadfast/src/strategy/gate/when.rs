@@ -13,13 +13,13 @@ pub type When<S> = Gated<S, Condition>;
 
 type Predicate = dyn Fn(&Request<'_>, &Failure) -> bool + Send + Sync;
 
-/// Retries only where a predicate agrees. It should not change anything: an
-/// explanation asks it too.
+/// Retries only if a predicate returns true. The predicate must have no side effects,
+/// because explanations call it too.
 #[derive(Clone)]
 pub struct Condition(Arc<Predicate>);
 
 impl Condition {
-    /// The condition that a predicate states.
+    /// Makes a condition of a predicate.
     pub fn new<P>(predicate: P) -> Self
     where
         P: Fn(&Request<'_>, &Failure) -> bool + Send + Sync + 'static,
