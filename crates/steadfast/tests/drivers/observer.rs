@@ -28,11 +28,11 @@ impl Log {
             Outcome::Undecided => unreachable!("an event is a decision"),
         };
         let line = format!("{operation} {attempt} {reason} {outcome}");
-        self.0.lock().unwrap().push(line);
+        self.0.lock().expect("not poisoned").push(line);
     }
 
     fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock().unwrap())
+        std::mem::take(&mut *self.0.lock().expect("not poisoned"))
     }
 }
 
