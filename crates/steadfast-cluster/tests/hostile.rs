@@ -23,7 +23,7 @@ use support::{BUCKET, Client, USUAL, cluster, eventually};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Panics of connections, which tokio catches and nobody would see.
+/// Panics of connections, which tokio catches and hides.
 static PANICS: AtomicUsize = AtomicUsize::new(0);
 /// What the cluster logs, of all tests in this process.
 static LOG: Mutex<Vec<u8>> = Mutex::new(Vec::new());
@@ -218,12 +218,12 @@ async fn a_connection_that_sends_commands_out_of_order_gets_an_error() {
         .users()
         .put("other", "o", Rights::buckets(["elsewhere".to_owned()]));
     let mut client = Client::connect(&cluster, cluster.nodes()[0]).await;
-    // Before anybody is known, nothing but introductions.
+    // Before authentication, only the commands of the set-up are allowed.
     assert_eq!(client.get("k").await.status(), Status::AccessError);
     assert_eq!(client.select(BUCKET).await, Status::AccessError);
     let config = || FrameBuilder::request(Opcode::GetClusterConfig);
     assert_eq!(client.call(config()).await.status(), Status::AccessError);
-    // The second step of a dance that nobody began, and steps that make no sense.
+    // The second step of an exchange that has not begun, and invalid steps.
     let step = || {
         FrameBuilder::request(Opcode::SaslStep)
             .key("SCRAM-SHA512")

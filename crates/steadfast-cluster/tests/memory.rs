@@ -35,7 +35,7 @@ async fn memory_stays_bounded_when_a_client_reads_slowly() {
     assert_eq!(owner.set("big", &value).await.status(), Status::Success);
     let before = resident();
 
-    // A hundred thousand reads of a mebibyte each, and nobody who takes the answers.
+    // A hundred thousand reads of a mebibyte each, and no response is read.
     let requests = gets(&owner, 100_000);
     let mut greedy = slow_reader(&cluster).await;
     write_until_stuck(&mut greedy, &requests).await;

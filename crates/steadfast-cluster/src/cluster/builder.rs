@@ -95,7 +95,7 @@ impl TestClusterBuilder {
         self
     }
 
-    /// Binds this address instead of loopback. Everybody who can reach it can use the cluster.
+    /// Binds this address instead of loopback. Any process that can reach it can use the cluster.
     #[must_use]
     pub fn bind(mut self, address: IpAddr) -> Self {
         self.bind = address;

@@ -99,7 +99,7 @@ impl Shared {
         let _ = self.handle.set(handle);
     }
 
-    /// The handle of the cluster, while somebody holds it.
+    /// The handle of the cluster, as long as one exists.
     pub(crate) fn cluster(&self) -> Option<TestCluster> {
         self.handle.get()?.upgrade()
     }

@@ -16,7 +16,7 @@ use super::vbucket::{StoreContext, Vbucket};
 use super::write::Written;
 use crate::clock::Now;
 
-/// The CAS that a reader sees while somebody else holds the lock.
+/// The CAS that a reader sees while the document is locked.
 pub(crate) const LOCKED_CAS: u64 = u64::MAX;
 /// How long a lock lasts when the client does not say, or asks for too long.
 const DEFAULT_LOCK_SECONDS: u32 = 15;

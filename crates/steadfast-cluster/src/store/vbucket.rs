@@ -70,7 +70,7 @@ pub(crate) struct Vbucket {
     /// When the lock on a document ends. Locks belong to the active node and are not replicated.
     pub(super) locks: HashMap<Bytes, Now>,
     pub(super) prepares: HashMap<Bytes, Prepare>,
-    /// By how many bytes the copies grew since somebody asked.
+    /// The bytes by which the copies grew since they were last accounted for.
     pub(super) grown: isize,
 }
 

@@ -46,8 +46,8 @@ async fn errors_have_the_codes_of_the_real_service() {
         let answer = ask(&cluster, body.clone()).await;
         assert_eq!((answer.status, answer.code()), (status, code), "{body}");
     }
-    let stranger = Call::new("POST", "/analytics/service").by(None);
-    let refused = stranger.send(&cluster, Service::Analytics).await;
+    let unauthenticated = Call::new("POST", "/analytics/service").by(None);
+    let refused = unauthenticated.send(&cluster, Service::Analytics).await;
     assert_eq!((refused.status, refused.code()), (401, 20000));
     let ping = Call::new("GET", "/admin/ping").by(None);
     assert_eq!(ping.send(&cluster, Service::Analytics).await.status, 200);

@@ -69,7 +69,7 @@ async fn answer_refuses_and_applies_nothing() {
     assert_eq!(cluster.journal().applied(), 0);
     assert_eq!(send(&cluster).await.unwrap().status, 200, "it ran out");
     assert_eq!(guard.fired(), 1);
-    // What is no status of an answer is still an answer.
+    // A status that cannot end an exchange becomes a 500.
     let _fault = cluster.fault(on().answer_http(100, ""));
     assert_eq!(send(&cluster).await.unwrap().status, 500);
 }

@@ -97,8 +97,11 @@ async fn errors_have_the_format_of_the_service() {
         assert!(refused.json()["error"].is_string());
         assert_eq!(refused.json()["status"], "fail");
     }
-    let stranger = Call::new("POST", QUERY).by(Some(("app", "wrong")));
-    assert_eq!(stranger.send(&cluster, Service::Search).await.status, 401);
+    let unauthenticated = Call::new("POST", QUERY).by(Some(("app", "wrong")));
+    assert_eq!(
+        unauthenticated.send(&cluster, Service::Search).await.status,
+        401
+    );
     let status = async |path| {
         Call::new("GET", path)
             .by(None)

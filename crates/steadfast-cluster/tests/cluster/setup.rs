@@ -88,7 +88,7 @@ async fn authentication_accepts_only_the_right_credentials() {
     assert_eq!(
         client.select(BUCKET).await,
         Status::AccessError,
-        "nobody yet"
+        "not authenticated"
     );
     assert_eq!(client.authenticate("app", "secret").await, Status::Success);
     assert_eq!(client.select(BUCKET).await, Status::Success);

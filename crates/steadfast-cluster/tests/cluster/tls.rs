@@ -89,7 +89,7 @@ async fn unfinished_handshakes_do_not_block_other_clients() {
     connect(&cluster, cluster.ca_pem().unwrap()).await.unwrap();
 }
 
-/// Time is virtual and passes when nobody has anything to do but wait.
+/// Time is virtual: it advances when all tasks wait.
 #[tokio::test(start_paused = true)]
 async fn the_node_closes_an_unfinished_handshake() {
     let cluster = builder(1, 0).tls(true).start().await.unwrap();

@@ -204,7 +204,7 @@ async fn a_failover_promotes_replicas_with_every_acknowledged_write() {
     assert_eq!(cluster.nodes().len(), 2);
     assert!(
         cluster.fail_over(lost).await.is_err(),
-        "it is no member any more"
+        "it is not a member any more"
     );
 
     cluster.recover(lost).await.unwrap();
@@ -363,10 +363,10 @@ async fn topology_changes_at_the_wrong_time_are_rejected_and_change_nothing() {
     assert_eq!(refused(cluster.rebalance_in().await), down);
     assert_eq!(refused(cluster.rebalance_out(first).await), down);
     cluster.fail_over(third).await.unwrap();
-    let stranger = "node 2 is not a member of the cluster";
-    assert_eq!(refused(cluster.fail_over(third).await), stranger);
-    assert_eq!(refused(cluster.restart(third).await), stranger);
-    assert_eq!(refused(cluster.rebalance_out(third).await), stranger);
+    let no_member = "node 2 is not a member of the cluster";
+    assert_eq!(refused(cluster.fail_over(third).await), no_member);
+    assert_eq!(refused(cluster.restart(third).await), no_member);
+    assert_eq!(refused(cluster.rebalance_out(third).await), no_member);
     assert_eq!(refused(cluster.crash(third).await), crashed);
     cluster.recover(third).await.unwrap();
     cluster.rebalance().await.unwrap();

@@ -92,7 +92,7 @@ pub(super) fn config(session: &HttpSession, user: &User, name: &str) -> HttpResp
     })
 }
 
-/// The map of a bucket, and every newer one, for as long as there is the bucket and somebody reads.
+/// Streams the map of a bucket and every newer one, until the bucket or the connection is gone.
 pub(super) fn streaming_config(session: &HttpSession, user: &User, name: &str) -> HttpResponse {
     let bucket = match open(session, user, name) {
         Ok(bucket) => bucket,

@@ -234,7 +234,7 @@ impl Execution<'_> {
             let Some(Value::String(key)) = scope.evaluate(key)? else {
                 return Err(QueryError::new(
                     5070,
-                    "Cannot write a key that is no string.",
+                    "Cannot write a key that is not a string.",
                 ));
             };
             documents.push((key, scope.evaluate(value)?.unwrap_or(Value::Null)));
@@ -267,7 +267,7 @@ impl Execution<'_> {
             Value::String(key) => Ok(key),
             _ => Err(QueryError::new(
                 5370,
-                "Unable to use a key that is no string.",
+                "Unable to use a key that is not a string.",
             )),
         };
         match self.scope(None).evaluate(keys)? {

@@ -36,7 +36,7 @@ impl RequestOptions {
                 .map_err(|error| format!("unable to parse JSON: {error}"))?;
             match body {
                 Value::Object(body) => members.extend(body),
-                _ => return Err("unable to parse JSON: the body is no object".into()),
+                _ => return Err("unable to parse JSON: the body is not an object".into()),
             }
         }
         Ok(Self { members })

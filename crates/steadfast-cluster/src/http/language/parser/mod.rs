@@ -393,12 +393,12 @@ mod tests {
         let mut random = SmallRng::seed_from_u64(seed);
         for round in 0..20_000 {
             let length = random.random_range(0..24);
-            let soup: String = (0..length)
+            let text: String = (0..length)
                 .filter_map(|_| PIECES.choose(&mut random))
                 .copied()
                 .collect();
-            let parsed = std::panic::catch_unwind(|| parse(&soup).is_ok());
-            assert!(parsed.is_ok(), "seed {seed}, round {round}: {soup:?}");
+            let parsed = std::panic::catch_unwind(|| parse(&text).is_ok());
+            assert!(parsed.is_ok(), "seed {seed}, round {round}: {text:?}");
         }
     }
 
