@@ -20,7 +20,7 @@ use tracing::{Instrument, Span};
 use crate::error::{Error, ErrorKind};
 use crate::fast_fail::Raised;
 use crate::observe::Finished;
-use crate::world::{Machine, now};
+use crate::world::{TokioWorld, now};
 
 /// An operation, attempt by attempt.
 pub(crate) trait Attempts {
@@ -47,7 +47,7 @@ pub(crate) trait Attempts {
 
     /// Adds the operation's context to the error: its target, and the server's last
     /// response.
-    fn explain(&mut self, error: Error) -> Error;
+    fn add_context(&mut self, error: Error) -> Error;
 
     /// Records the end of the request in metrics and reports.
     fn finished(&mut self, finished: &Finished);
@@ -114,7 +114,7 @@ fn run<A: Attempts + Send>(
     operation: &mut A,
     span: &Span,
 ) -> impl Future<Output = Result<A::Output, Error>> + Send {
-    const WORLD: &Machine = &Machine;
+    const WORLD: &TokioWorld = &TokioWorld;
     async move {
         let mut step = request.begin(WORLD);
         let mut kind = ErrorKind::UnambiguousTimeout;
@@ -128,12 +128,12 @@ fn run<A: Attempts + Send>(
                     Err(Tried::Final(kind)) => {
                         request.handle_answer(WORLD);
                         let error = error(kind, request).with_report(request.take_report());
-                        return Err(operation.explain(error));
+                        return Err(operation.add_context(error));
                     }
                     Err(Tried::Unsendable(kind)) => {
                         request.handle_unsendable(WORLD);
                         let error = error(kind, request).with_report(request.take_report());
-                        return Err(operation.explain(error));
+                        return Err(operation.add_context(error));
                     }
                     Err(Tried::Failed(failure, failed)) => {
                         kind = failed;
@@ -181,7 +181,7 @@ fn run<A: Attempts + Send>(
                         (Verdict::Failed(_) | Verdict::Succeeded, None) => kind,
                     };
                     let note = note(&report);
-                    let mut error = operation.explain(error(kind, request));
+                    let mut error = operation.add_context(error(kind, request));
                     if let Some(note) = note {
                         error = error.because(note);
                     }

@@ -1,4 +1,4 @@
-//! The engine's `World` on this machine.
+//! The engine's `World` on tokio's clock.
 
 use std::time::Instant;
 
@@ -8,9 +8,9 @@ use steadfast::{RetryEvent, World};
 use crate::observe::count_decision;
 
 /// Tokio's clock, which tests can pause, and a generator for each thread.
-pub(crate) struct Machine;
+pub(crate) struct TokioWorld;
 
-impl World for Machine {
+impl World for TokioWorld {
     fn now(&self) -> Instant {
         now()
     }

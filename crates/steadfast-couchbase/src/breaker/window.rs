@@ -25,7 +25,7 @@ struct TimeSlice {
 impl Window {
     pub(super) fn new(length: Duration) -> Self {
         Self {
-            // Nothing divides by it, but without a length time would stand still.
+            // At least 1 ns, because `advance` divides by it.
             step: (length / SLICES as u32).max(Duration::from_nanos(1)),
             slices: [TimeSlice::default(); SLICES],
             current: 0,

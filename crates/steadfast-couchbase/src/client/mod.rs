@@ -22,7 +22,7 @@ use crate::kv::handshake::Rejected;
 use crate::observe::{Orphan, Reports};
 use crate::options::{ClusterOptions, Network};
 use crate::services::Services;
-use crate::topology::{Address, BucketCore, ConnectionKey, Terminals, track_cluster};
+use crate::topology::{Address, BucketCore, ConnectionKey, TerminalStates, track_cluster};
 
 /// The shared state of a client. Owned by its handles and its tasks.
 pub(crate) struct Core {
@@ -32,7 +32,7 @@ pub(crate) struct Core {
     pub(crate) seeds: Vec<Address>,
     /// `None` without TLS. Swapped when a client certificate is.
     pub(crate) tls: Option<ArcSwap<TlsConnector>>,
-    pub(crate) terminals: Terminals,
+    pub(crate) terminals: TerminalStates,
     /// Cancelled when the client is closed.
     pub(crate) closed: CancellationToken,
     is_closed: AtomicBool,
@@ -95,7 +95,7 @@ impl Core {
             strategy,
             seeds,
             tls: tls.map(ArcSwap::from_pointee),
-            terminals: Terminals::default(),
+            terminals: TerminalStates::default(),
             closed: CancellationToken::new(),
             is_closed: AtomicBool::new(false),
             tasks: TaskTracker::new(),

@@ -232,7 +232,7 @@ impl Attempts for Ping<'_> {
         self.bucket.core.closed.cancelled().await
     }
 
-    fn explain(&mut self, error: Error) -> Error {
+    fn add_context(&mut self, error: Error) -> Error {
         let error = error.with_target(OperationTarget::bucket(&self.bucket.name));
         match self.status {
             Some(status) => error.because(format!("the node answered {status}")),

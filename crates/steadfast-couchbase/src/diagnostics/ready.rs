@@ -120,7 +120,7 @@ impl Attempts for Waiting<'_> {
         self.core.closed.cancelled().await
     }
 
-    fn explain(&mut self, error: Error) -> Error {
+    fn add_context(&mut self, error: Error) -> Error {
         match self.bucket {
             Some(bucket) => error.with_target(OperationTarget::bucket(&bucket.name)),
             None => error,

@@ -26,8 +26,8 @@ use crate::config_error::ConfigError;
 use crate::kv::connection::MAX_IN_FLIGHT;
 use settings::settings;
 
-/// Polling more often than this asks more of a cluster than it tells (RFC 0024).
-const POLL_FLOOR: Duration = Duration::from_millis(50);
+/// The shortest interval between two polls (SDK RFC 0024).
+pub(crate) const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Longer intervals are probably meant in another unit.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(24 * 3600);
@@ -152,8 +152,8 @@ impl ClusterOptions {
         if let Some(keepalive) = self.tcp_keepalive {
             interval("tcp_keepalive", keepalive)?;
         }
-        if self.config_poll_interval < POLL_FLOOR {
-            let problem = format!("is less than {POLL_FLOOR:?}");
+        if self.config_poll_interval < MIN_POLL_INTERVAL {
+            let problem = format!("is less than {MIN_POLL_INTERVAL:?}");
             return Err(ConfigError::new("config_poll_interval", problem));
         }
         if !(1..=MAX_KV_CONNECTIONS).contains(&self.kv_connections) {

@@ -20,7 +20,7 @@ use steadfast::{BestEffort, Failure, Request, RetryStrategy, World};
 
 pub use directive::RetryDirective;
 
-use schedule::Run;
+use schedule::SameCodeRetries;
 
 /// Uses the delays of the server's error map if it has any for a code, and those of
 /// the inner strategy otherwise.
@@ -88,7 +88,7 @@ impl<S: RetryStrategy> RetryStrategy for ErrorMapDirected<S> {
                 .inner
                 .refresh_retry_token(token, request, failure, world);
         };
-        let run = Run::from_token(&token, directive, world);
+        let run = SameCodeRetries::from_token(&token, directive, world);
         let delay = match run.delay(directive, world) {
             Ok(delay) => RetryAfter::Floor.apply(delay, false, request, failure),
             // The server's own limit. The caller may have time left, so this is not a

@@ -16,7 +16,7 @@ const LEAST: Duration = Duration::from_millis(1);
 
 /// Retries of one code in a row; kept on the token from one to the next.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Run {
+pub(super) struct SameCodeRetries {
     status: Status,
     /// The number of retries granted.
     granted: u32,
@@ -27,7 +27,7 @@ pub(super) struct Run {
     token_retries: u32,
 }
 
-impl Run {
+impl SameCodeRetries {
     /// The run that the token is in, or a new one if the code is another (RFC
     /// 0013, "What happens if the error code changes").
     pub(super) fn from_token(

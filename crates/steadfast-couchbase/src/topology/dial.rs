@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 
 use super::{Address, parse_config};
 use crate::client::Core;
-use crate::kv::connection::{Connection, Io, Limits};
+use crate::kv::connection::{Connection, ConnectionLimits, Io};
 use crate::kv::handshake::{HandshakeParams, Reached, Rejected, bootstrap, features};
 use crate::options::Compression;
 use crate::sasl::Channel;
@@ -78,9 +78,9 @@ async fn open(core: &Core, address: &Address, bucket: Option<&str>) -> Result<Op
         }
         None => None,
     };
-    let limits = Limits {
+    let limits = ConnectionLimits {
         in_flight: options.max_in_flight as usize,
-        ..Limits::default()
+        ..ConnectionLimits::default()
     };
     let ends = (address.to_string().into(), local.unwrap_or_default().into());
     let connection = Connection::new(ends, welcome.features, welcome.error_map, limits);

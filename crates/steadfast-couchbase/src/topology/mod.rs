@@ -28,6 +28,6 @@ pub(crate) use config::parse_config;
 pub(crate) use dial::{Opened, dial};
 pub(crate) use node::Node;
 pub(crate) use routes::{Routes, VbucketRoute};
-pub(crate) use terminal::{ConnectionKey, Terminals, is_terminal};
+pub(crate) use terminal::{ConnectionKey, TerminalStates, is_terminal};
 pub(crate) use track::track_cluster;
 pub(crate) use wait_queue::{NodeId, WaitCondition, WaitQueue};

@@ -121,7 +121,7 @@ mod tests {
     use steadfast_wire::{Decoded, FrameBuilder, FrameDecoder, Opcode, Status};
 
     use super::*;
-    use crate::kv::connection::Limits;
+    use crate::kv::connection::ConnectionLimits;
 
     const MS: Duration = Duration::from_millis(1);
 
@@ -218,7 +218,12 @@ mod tests {
 
     fn connection() -> Arc<Connection> {
         let ends = ("peer:1".into(), "local:1".into());
-        Connection::new(ends, FeatureSet::default(), None, Limits::default())
+        Connection::new(
+            ends,
+            FeatureSet::default(),
+            None,
+            ConnectionLimits::default(),
+        )
     }
 
     fn lost() -> CloseReason {

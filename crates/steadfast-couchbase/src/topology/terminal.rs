@@ -21,11 +21,11 @@ pub(crate) type ConnectionKey = (Option<Arc<str>>, Address);
 
 /// The terminal states of all connections of a client.
 #[derive(Default)]
-pub(crate) struct Terminals {
+pub(crate) struct TerminalStates {
     states: Mutex<HashMap<ConnectionKey, Rejected>>,
 }
 
-impl Terminals {
+impl TerminalStates {
     /// Records a rejected connection. Returns whether it is a new terminal state.
     /// Steps that succeeded clear their earlier failures; an unreachable node does
     /// not clear its rejection of the credentials.
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn authentication_comes_before_tls_and_tls_before_the_bucket() {
-        let terminals = Terminals::default();
+        let terminals = TerminalStates::default();
         let bucket = key(Some("travel"), 1);
         terminals.record(&bucket, &rejected(&BUCKET_ACCESS_ERROR));
         assert_eq!(
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_connection_s_state_is_cleared_by_its_own_success_only() {
-        let terminals = Terminals::default();
+        let terminals = TerminalStates::default();
         terminals.record(&key(None, 1), &rejected(&AUTHENTICATION_ERROR));
         terminals.opened(&key(None, 2));
         assert_eq!(
@@ -183,7 +183,7 @@ mod tests {
         ];
         for (terminal, behind) in states {
             for reached in all {
-                let terminals = Terminals::default();
+                let terminals = TerminalStates::default();
                 let key = key(Some("travel"), 1);
                 terminals.record(&key, &rejected(terminal));
                 // What ends it now is nothing that lasts.
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_bucket_s_state_is_cleared_by_any_connection_that_opens_it() {
-        let terminals = Terminals::default();
+        let terminals = TerminalStates::default();
         terminals.record(&key(Some("a"), 1), &rejected(&BUCKET_ACCESS_ERROR));
         terminals.record(&key(Some("b"), 1), &rejected(&BUCKET_ACCESS_ERROR));
         terminals.opened(&key(Some("a"), 2));
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_connection_that_is_no_longer_used_is_forgotten() {
-        let terminals = Terminals::default();
+        let terminals = TerminalStates::default();
         terminals.record(&key(None, 1), &rejected(&TLS_ERROR));
         terminals.forget(&key(None, 1));
         assert_eq!(reason(terminals.for_cluster()), None);

@@ -16,9 +16,8 @@ use super::{Address, BucketCore, Opened, dial, host_part, parse_config};
 use crate::client::Core;
 use crate::kv::connection::{Connection, Events, Task};
 use crate::kv::handshake::Rejected;
+use crate::options::MIN_POLL_INTERVAL;
 
-/// The minimum time between two config requests (SDK RFC 0024).
-const MIN_INTERVAL: Duration = Duration::from_millis(50);
 /// The time for a node to return its config.
 const FETCH_TIMEOUT: Duration = Duration::from_millis(2500);
 
@@ -42,7 +41,7 @@ pub(super) async fn track_bucket(bucket: Arc<BucketCore>) {
                     () = late_answers => {}
                 }
                 refresh(&bucket, &mut queries).await;
-                tokio::time::sleep(MIN_INTERVAL).await;
+                tokio::time::sleep(MIN_POLL_INTERVAL).await;
             }
         } => {}
     }
@@ -191,9 +190,9 @@ async fn fetch(
                     None => request.encode(out),
                 }
             });
-            let ticket = ticket.map_err(|error| Rejected::lost(format!("{error:?}")))?;
+            let ticket = ticket.map_err(|error| Rejected::lost(error.to_string()))?;
             let answer = ticket.await;
-            answer.map_err(|ended| Rejected::lost(format!("{ended:?}")))
+            answer.map_err(|ended| Rejected::lost(ended.to_string()))
         })
         .await
         .map_err(|error| {
@@ -283,7 +282,7 @@ async fn track_at(core: &Arc<Core>, seed: &Address, up: &AtomicBool) -> Result<(
             {
                 core.apply_config(Arc::new(config));
             }
-            tokio::time::sleep(MIN_INTERVAL).await;
+            tokio::time::sleep(MIN_POLL_INTERVAL).await;
         }
     };
     let closing = tokio::select! {

@@ -222,7 +222,7 @@ impl Attempts for KvAttempts<'_> {
         self.request.bucket.core.closed.cancelled().await
     }
 
-    fn explain(&mut self, error: Error) -> Error {
+    fn add_context(&mut self, error: Error) -> Error {
         let request = self.request;
         let bucket = request.bucket;
         let target = match request.key {

@@ -22,6 +22,7 @@
 mod state;
 mod task;
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -55,19 +56,19 @@ pub(crate) struct Connection {
     /// D26 in docs/decisions.md).
     pub(crate) error_map: Option<Arc<ErrorMap>>,
     state: Mutex<State>,
-    limits: Limits,
+    limits: ConnectionLimits,
 }
 
-/// Limits of a connection.
+/// The limits of a connection.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct ConnectionLimits {
     /// Operations without a response.
     pub(crate) in_flight: usize,
     /// Bytes that the socket has not accepted yet.
     pub(crate) unsent_bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for ConnectionLimits {
     fn default() -> Self {
         Self {
             in_flight: 1 << 17,
@@ -85,6 +86,16 @@ pub(crate) enum SubmitError {
     Full,
     /// The operation does not fit the protocol.
     Unencodable(EncodeError),
+}
+
+impl fmt::Display for SubmitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => f.write_str("the connection is closed"),
+            Self::Full => f.write_str("the connection is full"),
+            Self::Unencodable(error) => error.fmt(f),
+        }
+    }
 }
 
 /// Why a connection was closed.
@@ -105,7 +116,7 @@ impl Connection {
         (peer, local): (Arc<str>, Arc<str>),
         features: FeatureSet,
         error_map: Option<Arc<ErrorMap>>,
-        limits: Limits,
+        limits: ConnectionLimits,
     ) -> Arc<Self> {
         Arc::new(Self {
             peer,
@@ -211,6 +222,16 @@ pub(crate) enum NoResponseCause {
     Closed,
     /// The deadline passed. The response may still come.
     TimedOut,
+}
+
+impl fmt::Display for NoResponse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.cause {
+            NoResponseCause::ClosedByUser => "the client was closed",
+            NoResponseCause::Closed => "the connection closed",
+            NoResponseCause::TimedOut => "no response in time",
+        })
+    }
 }
 
 impl Ticket<'_> {

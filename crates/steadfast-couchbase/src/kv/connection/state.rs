@@ -8,7 +8,7 @@ use bytes::BytesMut;
 use slab::Slab;
 use steadfast_wire::{EncodeError, Frame, Opcode};
 
-use super::{CloseReason, Limits, NoResponse, NoResponseCause, SubmitError};
+use super::{CloseReason, ConnectionLimits, NoResponse, NoResponseCause, SubmitError};
 
 /// An opaque has the index of its operation in these bits, and a generation in the
 /// rest.
@@ -85,7 +85,7 @@ impl State {
         &mut self,
         opcode: Opcode,
         deadline: Option<Instant>,
-        limits: &Limits,
+        limits: &ConnectionLimits,
         encode: impl FnOnce(u32, &mut BytesMut) -> Result<(), EncodeError>,
     ) -> Result<u32, SubmitError> {
         if !self.is_open() {

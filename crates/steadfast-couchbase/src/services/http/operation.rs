@@ -134,7 +134,7 @@ impl<O: HttpOperation> Attempts for Running<'_, O> {
         self.sender.client.core.closed.cancelled().await
     }
 
-    fn explain(&mut self, error: Error) -> Error {
+    fn add_context(&mut self, error: Error) -> Error {
         error
             .with_target(self.sender.target.clone())
             .with_http(self.sender.context.clone())

@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn responses_reach_their_callers_in_any_order() {
-    let mut pair = pair(Limits::default()).await;
+    let mut pair = pair(ConnectionLimits::default()).await;
     let tickets: Vec<_> = (0..50)
         .map(|number| submit(&pair.connection, number, 10, None).unwrap())
         .collect();
@@ -24,7 +24,7 @@ async fn responses_reach_their_callers_in_any_order() {
 
 #[tokio::test]
 async fn a_dropped_operation_reserves_its_opaque_until_its_response_arrives() {
-    let mut pair = pair(Limits::default()).await;
+    let mut pair = pair(ConnectionLimits::default()).await;
     let ticket = submit(&pair.connection, 1, 10, None).unwrap();
     let opaque = ticket.opaque();
     pair.peer.request().await.unwrap();
@@ -42,7 +42,7 @@ async fn a_dropped_operation_reserves_its_opaque_until_its_response_arrives() {
 
 #[tokio::test]
 async fn a_response_after_the_deadline_is_an_orphan() {
-    let mut pair = pair(Limits::default()).await;
+    let mut pair = pair(ConnectionLimits::default()).await;
     let short = Some(Duration::from_millis(10));
     let ticket = submit(&pair.connection, 1, 10, short).unwrap();
     let opaque = ticket.opaque();
@@ -62,7 +62,7 @@ async fn a_response_with_an_unknown_opaque_closes_the_connection() {
         (Opcode::Get, 0, false),
         (Opcode::Set, 0, true),
     ] {
-        let mut pair = pair(Limits::default()).await;
+        let mut pair = pair(ConnectionLimits::default()).await;
         let ticket = submit(&pair.connection, 1, 10, None).unwrap();
         let asked = pair.peer.request().await.unwrap().opaque();
         let mut out = BytesMut::new();
@@ -84,7 +84,7 @@ async fn a_response_with_an_unknown_opaque_closes_the_connection() {
 
 #[tokio::test]
 async fn a_response_before_garbage_is_delivered() {
-    let mut pair = pair(Limits::default()).await;
+    let mut pair = pair(ConnectionLimits::default()).await;
     let ticket = submit(&pair.connection, 1, 10, None).unwrap();
     let opaque = pair.peer.request().await.unwrap().opaque();
     let mut out = BytesMut::new();
@@ -99,7 +99,7 @@ async fn a_response_before_garbage_is_delivered() {
 
 #[tokio::test]
 async fn a_frame_with_a_huge_length_closes_the_connection() {
-    let mut pair = pair(Limits::default()).await;
+    let mut pair = pair(ConnectionLimits::default()).await;
     let ticket = submit(&pair.connection, 1, 10, None).unwrap();
     let opaque = pair.peer.request().await.unwrap().opaque();
     let mut header = vec![0x81, 0x01, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff];

@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn each_operation_ends_at_its_own_deadline() {
-    let pair = pair(Limits::default()).await;
+    let pair = pair(ConnectionLimits::default()).await;
     let start = now();
     let tickets: Vec<_> = [60, 20, 40]
         .map(|millis| {
@@ -24,7 +24,7 @@ async fn each_operation_ends_at_its_own_deadline() {
 
 #[tokio::test]
 async fn a_draining_connection_accepts_nothing_and_ends_after_the_last_response() {
-    let mut pair = pair(Limits::default()).await;
+    let mut pair = pair(ConnectionLimits::default()).await;
     let ticket = submit(&pair.connection, 1, 10, None).unwrap();
     let opaque = pair.peer.request().await.unwrap().opaque();
     pair.connection.drain();
@@ -38,9 +38,9 @@ async fn a_draining_connection_accepts_nothing_and_ends_after_the_last_response(
 
 #[tokio::test]
 async fn operations_in_flight_and_unsent_bytes_are_limited() {
-    let limits = Limits {
+    let limits = ConnectionLimits {
         in_flight: 2,
-        ..Limits::default()
+        ..ConnectionLimits::default()
     };
     let pair_of_two = pair(limits).await;
     let _taken: Vec<_> = (0..2)
@@ -48,9 +48,9 @@ async fn operations_in_flight_and_unsent_bytes_are_limited() {
         .collect();
     let third = submit(&pair_of_two.connection, 2, 10, None);
     assert!(matches!(third, Err(SubmitError::Full)));
-    let limits = Limits {
+    let limits = ConnectionLimits {
         unsent_bytes: HUGE,
-        ..Limits::default()
+        ..ConnectionLimits::default()
     };
     let stuck = pair(limits).await;
     let mut taken = Vec::new();
@@ -63,7 +63,7 @@ async fn operations_in_flight_and_unsent_bytes_are_limited() {
 
 #[tokio::test]
 async fn an_aborted_task_ends_its_operations() {
-    let pair = pair(Limits::default()).await;
+    let pair = pair(ConnectionLimits::default()).await;
     let tickets: Vec<_> = (0..10)
         .map(|number| submit(&pair.connection, number, 10, None).unwrap())
         .collect();

@@ -65,7 +65,7 @@ struct Pair {
     orphans: mpsc::UnboundedReceiver<u32>,
 }
 
-async fn pair(limits: Limits) -> Pair {
+async fn pair(limits: ConnectionLimits) -> Pair {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (ours, theirs) = tokio::join!(TcpStream::connect(address), listener.accept());

@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn a_closed_connection_distinguishes_sent_from_unsent_operations() {
-    let mut pair = pair(Limits::default()).await;
+    let mut pair = pair(ConnectionLimits::default()).await;
     let first = submit(&pair.connection, 0, 100, None).unwrap();
     pair.peer.request().await.unwrap();
     // Nobody reads: the socket takes the beginning of the second, and no byte of
@@ -31,7 +31,7 @@ async fn a_closed_connection_distinguishes_sent_from_unsent_operations() {
 
 #[tokio::test]
 async fn an_operation_that_times_out_unsent_is_never_sent() {
-    let mut pair = pair(Limits::default()).await;
+    let mut pair = pair(ConnectionLimits::default()).await;
     let short = Some(Duration::from_millis(20));
     let blocks = submit(&pair.connection, 0, HUGE, None).unwrap();
     tokio::time::sleep(Duration::from_millis(20)).await;
@@ -54,7 +54,7 @@ async fn an_operation_that_times_out_unsent_is_never_sent() {
 
 #[tokio::test]
 async fn an_operation_that_is_dropped_unsent_is_never_sent() {
-    let mut pair = pair(Limits::default()).await;
+    let mut pair = pair(ConnectionLimits::default()).await;
     let blocks = submit(&pair.connection, 0, HUGE, None).unwrap();
     tokio::time::sleep(Duration::from_millis(20)).await;
     let dropped: Vec<_> = (1..20)
@@ -78,7 +78,7 @@ async fn cuts_leave_a_valid_stream_of_frames() {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
-    let mut pair = pair(Limits::default()).await;
+    let mut pair = pair(ConnectionLimits::default()).await;
     let mut tickets: Vec<(u32, Ticket<'_>)> = Vec::new();
     let mut unsent = std::collections::BTreeSet::new();
     let mut seen = std::collections::BTreeSet::new();
