@@ -126,7 +126,7 @@ fn run<A: Attempts + Send>(
                         return Ok(output);
                     }
                     Err(Tried::Final(kind)) => {
-                        request.handle_answer(WORLD);
+                        request.handle_final_response(WORLD);
                         let error = error(kind, request).with_report(request.take_report());
                         return Err(operation.add_context(error));
                     }

@@ -11,7 +11,7 @@ use steadfast::{BestEffort, Failure, FastFailOnTerminalError, RetryStrategy};
 use crate::error::ErrorKind;
 use crate::reason;
 
-/// The five terminal reasons in the RFC's order (D19), and the error that each
+/// The five terminal reasons in the RFC's order ([D19](steadfast::decisions#d19)), and the error that each
 /// becomes.
 ///
 /// **Volatile**, as the RFC requires: later versions may add reasons. Copy the list

@@ -7,7 +7,7 @@
 //!
 //! The RFC's revision 16 has `todo` for the flags of the last five. They are raised
 //! before anything was sent, so they allow a retry of any operation. They are not
-//! always retried, or failing fast would be impossible (decision D2,
+//! always retried, or failing fast would be impossible (decision [D2](steadfast::decisions#d2),
 //! docs/decisions.md).
 
 use steadfast::Reason;

@@ -29,7 +29,7 @@ pub enum Grounds {
 ///
 /// Law 1: `NotSent` is safe for all requests, `InFlight` and `Inconclusive` for idempotent
 /// requests only, `Responded` if the reason says so. A reason that is never retried, and
-/// an error whose safety is "no", take precedence (D5, D34).
+/// an error whose safety is "no", take precedence ([D5](crate::decisions#d5), [D34](crate::decisions#d34)).
 #[inline]
 pub fn lawful(request: &Request<'_>, failure: &Failure) -> Result<Grounds, Cause> {
     let reason = failure.reason;
@@ -69,7 +69,7 @@ pub(crate) fn lawful_unless_orchestrated(
     lawful(request, failure).map(|_| ())
 }
 
-/// The rule of a strategy for errors whose safety is "maybe" (D35).
+/// The rule of a strategy for errors whose safety is "maybe" ([D35](crate::decisions#d35)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum MaybeRule {
     /// Not retried.

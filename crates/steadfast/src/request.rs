@@ -143,7 +143,7 @@ impl<'a> Request<'a> {
     }
 
     /// Returns whether the outcome would be unknown if the request ended now: it may have
-    /// been applied, and it is not idempotent (D14).
+    /// been applied, and it is not idempotent ([D14](crate::decisions#d14)).
     #[inline]
     pub const fn is_ambiguous(&self) -> bool {
         self.may_have_been_applied() && !self.is_idempotent()

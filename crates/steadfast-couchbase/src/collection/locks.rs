@@ -46,7 +46,7 @@ impl Collection {
     ///
     /// Another CAS is a [`CasMismatch`] and is not retried: waiting would only
     /// outlast the lock of another client (RFC 0049, "Response Code Retry List";
-    /// decision D12 in docs/decisions.md).
+    /// decision [D12](steadfast::decisions#d12)).
     ///
     /// ```no_run
     /// # use std::time::Duration;

@@ -88,7 +88,7 @@ impl Error {
     }
 
     /// Whether the operation has an unknown outcome: it may have been applied, and
-    /// applying it again could do harm (decision D14, docs/decisions.md).
+    /// applying it again could do harm (decision [D14](steadfast::decisions#d14)).
     pub fn is_ambiguous(&self) -> bool {
         let by_kind = matches!(
             self.kind(),

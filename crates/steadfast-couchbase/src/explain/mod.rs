@@ -51,7 +51,7 @@ pub enum AttemptMeaning {
 
 /// Returns what a status means to a key-value operation without a CAS, on a
 /// connection with this error map. The map decides only about statuses that the
-/// client does not know (decision D27, docs/decisions.md).
+/// client does not know (decision [D27](steadfast::decisions#d27)).
 pub fn answered_kv(
     operation: KvOperation,
     status: Status,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::interval;
 use crate::config_error::ConfigError;
 
-/// The delay of a request after "not my vbucket" (D21).
+/// The delay of a request after "not my vbucket" ([D21](steadfast::decisions#d21)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum VbucketRetry {
     /// RFC 0049's controlled backoff: 1, 10, 50, 100, 500, 1000, 1000 … ms.

@@ -31,7 +31,7 @@ pub struct RetryDirective {
 
 impl RetryDirective {
     /// Returns the retry specification of a code, if its definition has one, has
-    /// `auto-retry`, and does not have `no-retry` (D27).
+    /// `auto-retry`, and does not have `no-retry` ([D27](steadfast::decisions#d27)).
     pub fn from_definition(status: Status, definition: &ErrorDefinition) -> Option<Self> {
         let attributes = definition.attributes;
         let asks = attributes.contains(Attributes::AUTO_RETRY)

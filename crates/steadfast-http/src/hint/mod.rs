@@ -2,8 +2,8 @@
 //!
 //! A hint is untrusted input. Each is parsed strictly, and an invalid one is
 //! ignored: the client's own backoff is better than a guess. A delay is cut at
-//! [`MAX_DELAY`], which the engine refuses to wait for. A delay of zero and a date
-//! in the past ask for nothing.
+//! [`MAX_DELAY`]. The engine refuses a wait that long, or cuts it at the deadline. A
+//! delay of zero and a date in the past ask for nothing.
 //!
 //! | header | value |
 //! |---|---|

@@ -106,7 +106,7 @@ impl Backoff {
         }
     }
 
-    /// 1, 2, 4 … 256, then 500 ms, without jitter: RFC 0049's "Best Effort" (D6).
+    /// 1, 2, 4 … 256, then 500 ms, without jitter: RFC 0049's "Best Effort" ([D6](crate::decisions#d6)).
     pub const fn best_effort() -> Self {
         let shape = Shape::Exponential {
             base: 1_000_000,

@@ -89,7 +89,7 @@ pub fn any_error<E: ?Sized>(_: &E) -> Failure {
 }
 
 /// Classifies by the side at fault, for errors that state nothing else: not retried if it
-/// is the client (Smithy guidance; D35).
+/// is the client (Smithy guidance; [D35](crate::decisions#d35)).
 pub fn by_fault<E: ErrorInfo + ?Sized>(error: &E) -> Failure {
     let fault = error.fault();
     Failure::in_flight(&OPERATION_FAILED)

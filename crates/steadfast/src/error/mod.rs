@@ -61,7 +61,7 @@ impl<E> Error<E> {
     }
 
     /// Returns whether the outcome is unknown: the operation may have been applied, and it
-    /// is not idempotent (D14).
+    /// is not idempotent ([D14](crate::decisions#d14)).
     pub fn is_ambiguous(&self) -> bool {
         self.verdict().is_ambiguous()
     }

@@ -15,7 +15,7 @@ const NOTED: &str = "a failure is noted before anything is decided about it";
 impl<S: RetryStrategy> Orchestrator<S> {
     /// Records the failure, and whether the request may have been applied (law 7).
     #[inline]
-    pub(super) fn note(&mut self, failure: Failure, world: &FrozenWorld<'_>) {
+    pub(super) fn record_failure(&mut self, failure: Failure, world: &FrozenWorld<'_>) {
         self.progress.may_have_been_applied |= failure.stage.may_have_been_applied();
         let started = self.request().started();
         let at = started.map(|started| world.now().saturating_duration_since(started));
@@ -78,7 +78,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
     pub(super) fn retry(&mut self, delay: Duration, world: &FrozenWorld<'_>) -> Step {
         let (delay, capped) = self.capped(delay, world);
         self.progress.retries = self.progress.retries.saturating_add(1);
-        self.decide(Outcome::Retry { delay, capped }, None, world);
+        self.record_outcome(Outcome::Retry { delay, capped }, None, world);
         if delay.is_zero() && !capped {
             return self.attempt();
         }
@@ -104,7 +104,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
     pub(super) fn refuse(&mut self, refusal: Refusal, world: &FrozenWorld<'_>) -> Step {
         let cause = refusal.cause();
         self.remember_the_time(world);
-        self.decide(Outcome::Refused(cause), Some(&refusal), world);
+        self.record_outcome(Outcome::Refused(cause), Some(&refusal), world);
         self.give_up(Some(refusal), cause == Cause::Deadline, world.now())
     }
 
@@ -161,7 +161,12 @@ impl<S: RetryStrategy> Orchestrator<S> {
 
     /// Records the decision about the last failure, and emits its event.
     #[inline]
-    fn decide(&mut self, outcome: Outcome, refusal: Option<&Refusal>, world: &FrozenWorld<'_>) {
+    fn record_outcome(
+        &mut self,
+        outcome: Outcome,
+        refusal: Option<&Refusal>,
+        world: &FrozenWorld<'_>,
+    ) {
         let trail = self.progress.trail.as_mut();
         trail.expect(NOTED).last.outcome = outcome;
         let event = RetryEvent {

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::strategy::{Cause, Refusal, RetryStrategy};
 
-/// Raised by a request whose strategy or classifier panicked (D13).
+/// Raised by a request whose strategy or classifier panicked ([D13](crate::decisions#d13)).
 #[derive(Debug)]
 pub struct Panicked {
     message: String,

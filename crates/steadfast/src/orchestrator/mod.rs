@@ -126,7 +126,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
     }
 
     /// Starts the request. Without an initial token there is one attempt and no retry
-    /// (D38).
+    /// ([D38](crate::decisions#d38)).
     #[inline]
     pub fn begin(&mut self, world: &dyn World) -> Step {
         if self.phase != Phase::New {
@@ -196,7 +196,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
     /// CAS mismatch. For the strategy it is a success, because the peer works. For the
     /// caller the request failed, and [`take_report`](Self::take_report) says so. Such
     /// answers are never retried (RFC 0049, "Response Code Retry List").
-    pub fn handle_answer(&mut self, world: &dyn World) {
+    pub fn handle_final_response(&mut self, world: &dyn World) {
         if self.phase == Phase::Attempting {
             self.handle_success(world);
             let _ = self.give_up(None, false, world.now());
@@ -221,7 +221,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
         let world = &FrozenWorld::new(world);
         let timeout = failure.timeout;
-        self.note(failure, world);
+        self.record_failure(failure, world);
         if timeout && self.out_of_time(world) {
             // It is the deadline that ended the attempt, whatever the law would
             // have said to another one.
@@ -262,7 +262,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
     }
 
     /// Continues after the delay of [`Step::Wait`]. A delay that was capped at the
-    /// deadline ends in the timeout, whatever the clock says (D9).
+    /// deadline ends in the timeout, whatever the clock says ([D9](crate::decisions#d9)).
     pub fn handle_waited(&mut self, world: &dyn World) -> Step {
         match self.phase {
             Phase::Waiting { capped: true } => self.time_out(world),
@@ -276,7 +276,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
     }
 
     /// Continues before the delay of [`Step::Wait`] is over, for example when a new route
-    /// arrives (D24). The attempt is made unless the deadline has passed, even if the
+    /// arrives ([D24](crate::decisions#d24)). The attempt is made unless the deadline has passed, even if the
     /// delay was capped.
     pub fn handle_woken(&mut self, world: &dyn World) -> Step {
         match self.phase {
@@ -296,14 +296,14 @@ impl<S: RetryStrategy> Orchestrator<S> {
     }
 
     /// Ends the request because the classifier panicked on an attempt's error. The request
-    /// may have been applied, and is not retried (D13).
+    /// may have been applied, and is not retried ([D13](crate::decisions#d13)).
     pub fn handle_unreadable(&mut self, refusal: Refusal, world: &dyn World) -> Step {
         if self.phase != Phase::Attempting {
             return Step::LeftAlone;
         }
         let failure = Failure::in_flight(&UNKNOWN).with_note("the classifier panicked");
         let world = &FrozenWorld::new(world);
-        self.note(failure, world);
+        self.record_failure(failure, world);
         self.refuse_unasked(refusal, world)
     }
 
@@ -314,7 +314,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
         match self.phase {
             Phase::Attempting => {
                 let world = &FrozenWorld::new(world);
-                self.note(cut_off("cut off by the deadline"), world);
+                self.record_failure(cut_off("cut off by the deadline"), world);
                 self.refuse_unasked(refusal, world)
             }
             Phase::Deciding => self.refuse(refusal, &FrozenWorld::new(world)),
@@ -324,14 +324,14 @@ impl<S: RetryStrategy> Orchestrator<S> {
     }
 
     /// Cancels the request, for example when a client is closed. It fails with
-    /// [`Cause::Cancelled`], and an attempt under way has bytes in flight (D14). Dropping
+    /// [`Cause::Cancelled`], and an attempt under way has bytes in flight ([D14](crate::decisions#d14)). Dropping
     /// the orchestrator is safe too, but makes no report.
     pub fn handle_cancel(&mut self, world: &dyn World) -> Step {
         let refusal = Refusal::new(Cause::Cancelled);
         let world = &FrozenWorld::new(world);
         match self.phase {
             Phase::Attempting => {
-                self.note(cut_off("cancelled"), world);
+                self.record_failure(cut_off("cancelled"), world);
                 self.refuse_unasked(refusal, world)
             }
             Phase::Deciding => self.refuse(refusal, world),
@@ -349,7 +349,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
             return Step::LeftAlone;
         }
         let world = &FrozenWorld::new(world);
-        self.note(failure, world);
+        self.record_failure(failure, world);
         self.refuse_unasked(Refusal::new(Cause::Cancelled), world)
     }
 

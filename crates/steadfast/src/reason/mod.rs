@@ -65,7 +65,7 @@ impl Reason {
     }
 
     /// States that no request is ever retried for this reason, whatever else
-    /// is known of it (RFC 0049, `UNKNOWN`; D5).
+    /// is known of it (RFC 0049, `UNKNOWN`; [D5](crate::decisions#d5)).
     pub const fn never_retried(mut self) -> Self {
         self.never_retry = true;
         self

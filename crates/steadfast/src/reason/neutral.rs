@@ -5,7 +5,7 @@
 
 use super::Reason;
 
-/// Nothing is known that would make a retry safe. Never retried (D5).
+/// Nothing is known that would make a retry safe. Never retried ([D5](crate::decisions#d5)).
 pub static UNKNOWN: Reason = Reason::new("UNKNOWN").never_retried();
 
 /// The call failed, and its error says no more than that. Retried when the
@@ -25,11 +25,11 @@ pub static SOCKET_CLOSED_WHILE_IN_FLIGHT: Reason = Reason::new("SOCKET_CLOSED_WH
 pub static CIRCUIT_BREAKER_OPEN: Reason =
     Reason::new("CIRCUIT_BREAKER_OPEN").allowing_non_idempotent_retry();
 
-/// The peer refused the credentials; nothing of the request was sent (D2).
+/// The peer refused the credentials; nothing of the request was sent ([D2](crate::decisions#d2)).
 pub static AUTHENTICATION_ERROR: Reason =
     Reason::new("AUTHENTICATION_ERROR").allowing_non_idempotent_retry();
 
-/// No secure channel could be set up; nothing of the request was sent (D2).
+/// No secure channel could be set up; nothing of the request was sent ([D2](crate::decisions#d2)).
 pub static TLS_ERROR: Reason = Reason::new("TLS_ERROR").allowing_non_idempotent_retry();
 
 /// The peer throttled the request.

@@ -13,7 +13,7 @@ pub enum Verdict {
     TimedOut(Certainty),
 }
 
-/// The knowledge of whether the operation took effect (D14).
+/// The knowledge of whether the operation took effect ([D14](crate::decisions#d14)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Certainty {
     /// It is not idempotent, and an attempt's bytes may have left without a

@@ -57,7 +57,7 @@ impl BestEffort {
         self
     }
 
-    /// Sets the rule for errors whose safety is "maybe" (D35).
+    /// Sets the rule for errors whose safety is "maybe" ([D35](crate::decisions#d35)).
     #[must_use]
     pub fn retry_maybe(mut self, maybe: MaybeRule) -> Self {
         self.maybe = maybe;

@@ -14,7 +14,7 @@ pub type Answer = Result<RetryToken, Refusal>;
 
 /// A decision that takes time, because the strategy asks another service.
 ///
-/// A panic in the future becomes a refusal (D13). Dropping it drops the strategy's
+/// A panic in the future becomes a refusal ([D13](crate::decisions#d13)). Dropping it drops the strategy's
 /// future.
 #[must_use = "a decision is made only when it is awaited"]
 pub struct PendingDecision(Pin<Box<dyn Future<Output = Answer> + Send>>);

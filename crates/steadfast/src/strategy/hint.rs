@@ -15,7 +15,7 @@ use crate::strategy::{Cause, Refusal, RetryToken};
 use crate::world::World;
 
 /// The rule that combines a delay asked for by the peer (the hint, such as `Retry-After`)
-/// with the delay `t` of the backoff (D36).
+/// with the delay `t` of the backoff ([D36](crate::decisions#d36)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RetryAfter {
     /// At least the hint. A jittered `t` is added to the hint; of a `t` without jitter

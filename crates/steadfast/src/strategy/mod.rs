@@ -62,7 +62,7 @@ use crate::world::World;
 /// use another one. A strategy synchronizes its own shared state.
 pub trait RetryStrategy: Send + Sync {
     /// Issues the token of the first attempt. If it refuses, the first attempt is still
-    /// made, but there are no retries (D38).
+    /// made, but there are no retries ([D38](crate::decisions#d38)).
     fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer;
 
     /// Grants or refuses a retry after a failed attempt. Called only if the law allows
@@ -80,7 +80,7 @@ pub trait RetryStrategy: Send + Sync {
 
     /// Records that the request ended without a success and without a refusal of this
     /// strategy: the law forbade a retry, the deadline passed, or the caller dropped the
-    /// request. Payments are final (D39); reservations are released.
+    /// request. Payments are final ([D39](crate::decisions#d39)); reservations are released.
     fn record_end(&self, token: RetryToken, ending: Ending<'_>, world: &dyn World) {
         let _ = (token, ending, world);
     }
@@ -154,7 +154,7 @@ impl From<ForeignToken> for Decision {
 
 /// Ways to narrow a strategy. None of them widens it.
 pub trait StrategyExt: RetryStrategy + Sized {
-    /// Limits the number of attempts, the first included (D32).
+    /// Limits the number of attempts, the first included ([D32](crate::decisions#d32)).
     fn max_attempts(self, limit: u32) -> Result<MaxAttempts<Self>, InvalidSetting> {
         Ok(Gated::behind(AttemptLimit::new(limit)?, self))
     }

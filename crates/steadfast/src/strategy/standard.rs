@@ -186,7 +186,7 @@ impl Standard {
 }
 
 impl StandardBuilder {
-    /// Sets the number of attempts, the first included (D32).
+    /// Sets the number of attempts, the first included ([D32](crate::decisions#d32)).
     #[must_use]
     pub fn max_attempts(mut self, attempts: u32) -> Self {
         self.parts.max_attempts = attempts;
@@ -222,7 +222,7 @@ impl StandardBuilder {
         self
     }
 
-    /// Sets the rule for errors whose safety is "maybe" (D35).
+    /// Sets the rule for errors whose safety is "maybe" ([D35](crate::decisions#d35)).
     #[must_use]
     pub fn retry_maybe(mut self, maybe: MaybeRule) -> Self {
         self.parts.maybe = maybe;

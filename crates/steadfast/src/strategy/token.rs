@@ -14,7 +14,7 @@ use crate::world::nanos;
 /// The right to one attempt (Smithy guidance, "Retry token").
 ///
 /// A token is moved into the strategy that issued it and comes back refreshed;
-/// it cannot be cloned, so using one twice does not compile (D31):
+/// it cannot be cloned, so using one twice does not compile ([D31](crate::decisions#d31)):
 ///
 /// ```compile_fail
 /// use steadfast::{BestEffort, Call, Failure, RetryStrategy, VirtualWorld, reason};
@@ -64,7 +64,7 @@ pub struct RetryToken {
     more: RareBox<More>,
 }
 
-/// The last payment of a token into one budget.
+/// The last payment for a token from one budget.
 #[derive(Clone, Copy)]
 struct Payment {
     budget: BudgetId,
@@ -180,7 +180,7 @@ impl RetryToken {
         self.permits = 0;
     }
 
-    /// Records a payment into a budget, in place of the one before.
+    /// Records a payment from a budget, in place of the one before.
     #[inline]
     pub(crate) fn note_payment(&mut self, budget: BudgetId, amount: u32) {
         let payment = Payment { budget, amount };
@@ -191,7 +191,7 @@ impl RetryToken {
         }
     }
 
-    /// Returns the last payment into a budget, zero if there was none.
+    /// Returns the last payment from a budget, zero if there was none.
     #[inline]
     pub(crate) fn last_payment(&self, budget: BudgetId) -> u32 {
         match self.more.get() {

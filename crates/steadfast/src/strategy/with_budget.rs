@@ -44,7 +44,7 @@ impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
         failure: &Failure,
         world: &dyn World,
     ) -> Decision {
-        // This budget is asked first: what the inner strategy has paid into its
+        // This budget is asked first: what the inner strategy has paid from its
         // own could not be taken back.
         let cost = self.budget.cost(failure);
         if let Err(left) = self.budget.pay(cost, || world.now()) {

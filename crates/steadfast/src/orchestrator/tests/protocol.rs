@@ -66,7 +66,7 @@ fn an_answer_that_is_final_fails_the_request_and_is_a_success_to_the_strategy() 
     assert!(paid < full);
     world.advance(delay);
     attempts(request.handle_waited(&world));
-    request.handle_answer(&world);
+    request.handle_final_response(&world);
     assert!(left() > paid);
     let report = request.take_report();
     assert_eq!(report.verdict(), Verdict::Failed(Certainty::Unambiguous));

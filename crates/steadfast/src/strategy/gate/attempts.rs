@@ -11,7 +11,7 @@ use crate::strategy::{Cause, Limits, Refusal};
 /// See [`StrategyExt::max_attempts`](crate::StrategyExt::max_attempts).
 pub type MaxAttempts<S> = Gated<S, AttemptLimit>;
 
-/// A limit on attempts, the first included (D32).
+/// A limit on attempts, the first included ([D32](crate::decisions#d32)).
 ///
 /// Attempts after reasons that are always retried count, but are not limited, since no
 /// strategy decides about them.
