@@ -2,7 +2,7 @@
 
 Each `cargo run …` of a code block, and each `steadfast …` in the text, is asked
 for its help; `cargo test` is a step of its own. A command of another kind is a
-failure, so that nobody adds one which nothing looks at.
+failure, so that every command in README.md is checked.
 """
 
 import re

@@ -11,7 +11,7 @@ pub use instructions::{Unmeasured, instructions_per_call};
 pub use threads::{Pair, one_and_two_threads};
 pub use time::{Timing, side_by_side};
 
-/// Something that makes as many calls as it is told to.
+/// A workload that makes a given number of calls.
 ///
 /// The loop is inside, so that measuring one does not put an indirect call
 /// around each of its calls.

@@ -23,7 +23,7 @@ pub struct Timing {
     pub batches: usize,
 }
 
-/// Times workloads in turns, so many rounds.
+/// Times workloads in turns, for a number of rounds.
 pub fn side_by_side(workloads: &[Workload<'_>], rounds: usize) -> Vec<Timing> {
     let calls: Vec<u64> = workloads
         .iter()

@@ -35,7 +35,7 @@ impl Now {
         u64::try_from(self.0.as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// The moment so much later.
+    /// Returns the moment after this duration.
     pub(crate) fn after(self, delay: Duration) -> Self {
         Self(self.0.saturating_add(delay))
     }

@@ -86,7 +86,7 @@ fn unknown_members_are_ignored() {
     json["errors"]["fff4"] = json["errors"]["fff3"].clone();
     json["errors"]["fff4"]["attrs"] = json!(["auto-retry", "retry-later"]);
     let map = parse(&json).unwrap();
-    // To be retried in a way that nobody knows is not to be retried; what else is said stands.
+    // An unknown retry strategy means no retry. The other attributes still apply.
     let unknown = map.get(Status::from_code(0xfff3)).unwrap();
     assert_eq!(
         (unknown.attributes, unknown.retry),

@@ -61,7 +61,7 @@ impl Contender {
     }
 }
 
-/// A connected client, which does as much as it is told to.
+/// A connected client that runs a given number of operations.
 pub type Worker = Box<dyn Fn(Load) -> Pin<Box<dyn Future<Output = ()>>>>;
 
 fn worker(client: impl Client) -> Worker {

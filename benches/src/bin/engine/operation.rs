@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// A peer that fails so many times and then answers.
+/// A peer that fails a given number of times and then succeeds.
 #[derive(Default)]
 pub(crate) struct Peer {
     failures: Cell<u32>,
@@ -28,7 +28,7 @@ pub(crate) async fn ask(peer: &Peer) -> Result<u64, Unavailable> {
     black_box(peer.reply())
 }
 
-/// Makes calls, each of which sees so many failures before its success.
+/// Makes calls. Each fails a given number of times before it succeeds.
 ///
 /// # Panics
 /// If a call did not succeed in the end: a contender that gives up early would

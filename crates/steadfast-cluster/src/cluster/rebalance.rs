@@ -111,7 +111,7 @@ impl Rebalance {
         self.moves.len()
     }
 
-    /// Moves so many vbuckets and publishes the map; says how many are left.
+    /// Moves up to this number of vbuckets and publishes the map. Returns how many are left.
     pub fn step(&mut self, vbuckets: usize) -> usize {
         for _ in 0..vbuckets {
             let Some((bucket, id, chain)) = self.moves.pop_front() else {

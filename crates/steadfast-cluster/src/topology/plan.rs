@@ -87,7 +87,7 @@ impl<'a> Shares<'a> {
             nodes,
             held: vec![0; nodes.len()],
             fair: vbuckets / nodes.len(),
-            // Where the division leaves a rest, so many nodes have one more.
+            // The remainder of the division goes to the first nodes, one vbucket each.
             larger_left: vbuckets % nodes.len(),
         }
     }

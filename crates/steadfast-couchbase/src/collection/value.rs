@@ -35,7 +35,7 @@ impl Format {
 
     /// The format that flags stand for.
     pub const fn from_flags(flags: u32) -> Self {
-        // The upper half of the byte is for a compression that nobody uses.
+        // The upper half of the byte is for a compression that is not in use.
         match flags & 0x0f00_0000 {
             Self::JSON_FLAGS => Self::Json,
             Self::BINARY_FLAGS => Self::Binary,

@@ -197,7 +197,7 @@ async fn half_a_response_ends_in_a_timeout() {
     documents.get("k").timeout(LONG).await.unwrap();
     let outcome = documents.get("h").timeout(ms(100)).await;
     fails_with(outcome, ErrorKind::UnambiguousTimeout);
-    // The next answer is read as the other half, and that makes no sense.
+    // The next response is read as the other half, which is invalid.
     documents.get("k").timeout(LONG).await.ok();
     documents.get("k").timeout(LONG).await.unwrap();
     cluster.close().await;

@@ -364,7 +364,7 @@ async fn a_damaged_response_fails_its_operation_only() {
         let _garbled = server.fault(Fault::on(Opcode::Get).times(1).garble(garble));
         let start = Instant::now();
         // A length that is wrong makes the next answers part of this one, until
-        // the stream makes no sense any more.
+        // the stream is invalid from here on.
         let read = || async { documents.get("k").timeout(ms(200)).await.is_ok() };
         let mut works = false;
         while !works {

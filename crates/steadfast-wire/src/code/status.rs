@@ -17,7 +17,7 @@ open_enum! {
         KeyExists = 0x02 "KEY_EEXISTS",
         /// The value is larger than the server allows.
         TooBig = 0x03 "E2BIG",
-        /// The request makes no sense to the server.
+        /// The request is invalid.
         InvalidArguments = 0x04 "EINVAL",
         /// The document could not be stored, for example appended to when missing.
         NotStored = 0x05 "NOT_STORED",

@@ -44,7 +44,7 @@ attributes! {
     ITEM_DELETED = 1 "item-deleted",
     /// The document is locked.
     ITEM_LOCKED = 2 "item-locked",
-    /// The request makes no sense or exceeds a limit.
+    /// The request is invalid or exceeds a limit.
     INVALID_INPUT = 3 "invalid-input",
     /// The client's config may be outdated; it should fetch the new one.
     FETCH_CONFIG = 4 "fetch-config",

@@ -59,15 +59,15 @@ impl Earned {
 ///
 /// Instead of a count and the time of its last refill, which are two numbers
 /// and lose the remainder whenever one is rounded, this keeps one: *the time at
-/// which the level was nought*. The level is the time since then, divided by
-/// the time that one token takes. Paying moves the nought later, a refund moves
+/// which the level was zero*. The level is the time since then, divided by
+/// the time that one token takes. Paying moves `empty_at` later, a refund moves
 /// it earlier. The remainder is never lost because it is never split off, and
 /// a long idle time needs no catching up.
 ///
 /// Times are nanoseconds on a line that starts one full refill before the
-/// budget was first asked, so that a full budget has its nought at zero.
+/// budget was first asked, so that a full budget has `empty_at` zero.
 pub(crate) struct Timed {
-    nought: AtomicU64,
+    empty_at: AtomicU64,
     /// The latest time anybody told. Should a clock go backwards, the level
     /// stands still instead of falling; and a refund, which is not told the
     /// time, can see that the budget is full.
@@ -82,7 +82,7 @@ impl Timed {
     pub(crate) fn new(price: u64, capacity: u32, level: u32) -> Self {
         let full = price * u64::from(capacity);
         Self {
-            nought: AtomicU64::new(full - price * u64::from(level)),
+            empty_at: AtomicU64::new(full - price * u64::from(level)),
             seen: AtomicU64::new(full),
             price,
             full,
@@ -92,22 +92,22 @@ impl Timed {
     pub(crate) fn take(&self, cost: u32, elapsed: u64) -> Result<(), u32> {
         let now = self.line(elapsed);
         let price = self.price.saturating_mul(cost.into());
-        let mut nought = self.nought.load(Ordering::Relaxed);
+        let mut empty_at = self.empty_at.load(Ordering::Relaxed);
         loop {
             // A budget does not fill above its capacity, however long it idles.
-            let since = nought.max(now - self.full);
+            let since = empty_at.max(now - self.full);
             let later = match since.checked_add(price) {
                 Some(later) if later <= now => later,
-                Some(_) | None => return Err(self.tokens(now, nought)),
+                Some(_) | None => return Err(self.tokens(now, empty_at)),
             };
-            match self.nought.compare_exchange_weak(
-                nought,
+            match self.empty_at.compare_exchange_weak(
+                empty_at,
                 later,
                 Ordering::Relaxed,
                 Ordering::Relaxed,
             ) {
                 Ok(_) => return Ok(()),
-                Err(other) => nought = other,
+                Err(other) => empty_at = other,
             }
         }
     }
@@ -115,36 +115,36 @@ impl Timed {
     #[inline]
     pub(crate) fn is_known_to_be_full(&self) -> bool {
         let seen = self.seen.load(Ordering::Relaxed);
-        self.nought.load(Ordering::Relaxed) <= seen - self.full
+        self.empty_at.load(Ordering::Relaxed) <= seen - self.full
     }
 
     pub(crate) fn give(&self, amount: u32) {
         let seen = self.seen.load(Ordering::Relaxed);
         let floor = seen - self.full;
         let worth = self.price.saturating_mul(amount.into());
-        let mut nought = self.nought.load(Ordering::Relaxed);
+        let mut empty_at = self.empty_at.load(Ordering::Relaxed);
         // Full at the latest time anybody knows of, so full now.
-        while nought > floor {
-            let earlier = nought.saturating_sub(worth).max(floor);
-            match self.nought.compare_exchange_weak(
-                nought,
+        while empty_at > floor {
+            let earlier = empty_at.saturating_sub(worth).max(floor);
+            match self.empty_at.compare_exchange_weak(
+                empty_at,
                 earlier,
                 Ordering::Relaxed,
                 Ordering::Relaxed,
             ) {
                 Ok(_) => return,
-                Err(other) => nought = other,
+                Err(other) => empty_at = other,
             }
         }
     }
 
     pub(crate) fn get(&self, elapsed: u64) -> u32 {
         let now = self.line(elapsed);
-        self.tokens(now, self.nought.load(Ordering::Relaxed))
+        self.tokens(now, self.empty_at.load(Ordering::Relaxed))
     }
 
-    fn tokens(&self, now: u64, nought: u64) -> u32 {
-        (now.saturating_sub(nought).min(self.full) / self.price) as u32
+    fn tokens(&self, now: u64, empty_at: u64) -> u32 {
+        (now.saturating_sub(empty_at).min(self.full) / self.price) as u32
     }
 
     fn line(&self, elapsed: u64) -> u64 {

@@ -82,7 +82,7 @@ impl Contender {
         self
     }
 
-    /// What it does in a scenario, as often as it is told.
+    /// Runs a scenario a given number of times.
     pub(crate) fn workload(&self, scenario: Scenario) -> impl Fn(u64) + Sync {
         move |calls| (self.calls)(scenario.failures(), calls)
     }

@@ -34,7 +34,7 @@ pub(crate) trait HttpOperation: Send + Sync {
     /// The result of the operation.
     type Output: Send;
 
-    /// Returns the request of the next attempt, which has so much time.
+    /// Returns the request of the next attempt. `remaining` is the time that it has.
     fn request(&mut self, remaining: Option<Duration>) -> HttpRequest;
 
     /// Reads a response as far as the result needs it.

@@ -111,7 +111,7 @@ impl ResponseBody {
         }
     }
 
-    /// Reads the whole body, if it has at most so many bytes.
+    /// Reads the whole body, up to a limit in bytes.
     ///
     /// Not cancel-safe: dropping the future loses what was read.
     pub(crate) async fn whole(&mut self, most: usize) -> Result<Bytes, ReadError> {

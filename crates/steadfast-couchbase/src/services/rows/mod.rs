@@ -66,7 +66,7 @@ pub(crate) trait RowService: Send + Sync {
     /// The name of the member that has the rows.
     const ROWS: &'static str;
 
-    /// Returns the request of the next attempt, which has so much time.
+    /// Returns the request of the next attempt. `remaining` is the time that it has.
     fn request(&mut self, remaining: Option<Duration>) -> HttpRequest;
 
     /// Returns the error that a response reports, if it does.

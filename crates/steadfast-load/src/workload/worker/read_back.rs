@@ -14,7 +14,7 @@ use crate::write_id::WriteId;
 
 /// The pause before a document is read again.
 const REST: Duration = Duration::from_millis(20);
-/// One of so many removed documents is read once more.
+/// One in this number of removed documents is read again.
 const REREAD: u64 = 4;
 /// The number of documents that are remembered for later removal.
 const UNSURE: usize = 4096;
