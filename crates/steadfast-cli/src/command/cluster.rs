@@ -156,7 +156,7 @@ pub(crate) async fn run(args: ClusterArgs) -> anyhow::Result<()> {
     }
     line(format_args!("seed       {}", cluster.seed()));
     line("up; Ctrl-C stops it");
-    // Without the printed address nobody can use the cluster.
+    // Without the printed address the cluster is of no use.
     if output::lost().is_some() {
         cluster.stop().await;
         return Ok(());

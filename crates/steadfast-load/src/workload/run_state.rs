@@ -30,7 +30,7 @@ pub(crate) struct RunState {
     /// The documents that all workers write.
     pub(crate) shared: [Mutex<Register>; SHARED],
     started: Instant,
-    /// When workers were told to end, in the time of the run.
+    /// The time of the run at which workers had to stop.
     ended: watch::Sender<Option<Duration>>,
     locking: AtomicBool,
     /// Until when credentials may be rejected, in milliseconds of the run.
