@@ -7,11 +7,12 @@ use crate::page::{Counts, Page, Row, decisions, mentioned};
 use crate::pin;
 
 /// The documents by their names in the summary, with what their ids begin with.
-const DOCUMENTS: [(&str, &str); 4] = [
+const DOCUMENTS: [(&str, &str); 5] = [
     ("RFC 0049 rev 16", "0049-"),
     ("RFC 0005", "0005-"),
     ("RFC 0013", "0013-"),
     ("Smithy client guidance", "smithy-"),
+    ("Decisions of this project", "ours-"),
 ];
 
 /// A reason of fewer words explains nothing.
@@ -25,7 +26,10 @@ pub(crate) fn problems(page: &str, decided: &str, root: &Path) -> Vec<String> {
     problems.extend(numbering_of_decisions(&defined));
     problems.extend(ids(&page.rows));
     for row in &page.rows {
-        let found = state(row).chain(places(row, root)).chain(pins(row, root));
+        let found = state(row)
+            .chain(places(row, root))
+            .chain(pins(row, root))
+            .chain(level(row));
         problems.extend(found.map(|problem| format!("{}: {problem}", row.id)));
     }
     problems.extend(mentions(&page.rows, &defined));
@@ -93,6 +97,13 @@ fn pins<'a>(row: &'a Row, root: &'a Path) -> impl Iterator<Item = String> + 'a {
     row.pins
         .iter()
         .filter_map(|pin| pin::exists(root, pin).err())
+}
+
+/// A row says the widest level among its tests.
+fn level(row: &Row) -> Option<String> {
+    let right = row.pins.iter().map(|pin| pin::level(pin)).max();
+    let right = right.map_or("", pin::Level::name);
+    (row.level != right).then(|| format!("its level is {right:?}, not {:?}", row.level))
 }
 
 /// Rows mention decisions that exist, and every decision has its row.

@@ -8,6 +8,7 @@ pub(crate) struct Row {
     pub(crate) words: String,
     pub(crate) places: Vec<String>,
     pub(crate) pins: Vec<String>,
+    pub(crate) level: String,
     pub(crate) state: String,
 }
 
@@ -43,15 +44,16 @@ impl Page {
                     document: document.to_owned(),
                     numbers: numbers.join(" | "),
                 }),
-                [id, statement, decisions, places, pins, state] => page.rows.push(Row {
+                [id, statement, decisions, places, pins, level, state] => page.rows.push(Row {
                     id: id.to_owned(),
                     words: format!("{statement} {decisions}"),
                     places: quoted(places),
                     pins: quoted(pins),
+                    level: level.to_owned(),
                     state: state.to_owned(),
                 }),
                 _ => page.problems.push(format!(
-                    "line {number}: a row has 6 cells, this one {}: {line}",
+                    "line {number}: a row has 7 cells, this one {}: {line}",
                     cells.len()
                 )),
             }

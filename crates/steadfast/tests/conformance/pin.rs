@@ -7,6 +7,52 @@
 use std::fs;
 use std::path::Path;
 
+/// The peer of a test, the widest last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Level {
+    Unit,
+    Socket,
+    ForeignPeer,
+}
+
+/// Where tests talk to a server of this project over real sockets.
+const SOCKET: [&str; 5] = [
+    "crates/steadfast-cluster/tests/",
+    "crates/steadfast-couchbase/src/client/tests.rs",
+    "crates/steadfast-couchbase/src/services/tests/",
+    "crates/steadfast-couchbase/tests/",
+    "crates/steadfast-http/tests/",
+];
+
+/// Where tests talk to a client or a server that others wrote.
+const FOREIGN_PEER: [&str; 3] = [
+    "interop/",
+    "crates/steadfast-http/tests/nginx/",
+    "crates/steadfast-wire/tests/memcached.rs",
+];
+
+impl Level {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Unit => "unit",
+            Self::Socket => "socket",
+            Self::ForeignPeer => "foreign peer",
+        }
+    }
+}
+
+/// The level of a test, by its path.
+pub(crate) fn level(pin: &str) -> Level {
+    let under = |folders: &[&str]| folders.iter().any(|folder| pin.starts_with(folder));
+    if under(&FOREIGN_PEER) {
+        Level::ForeignPeer
+    } else if under(&SOCKET) {
+        Level::Socket
+    } else {
+        Level::Unit
+    }
+}
+
 /// The error says what is wrong with it.
 pub(crate) fn exists(root: &Path, pin: &str) -> Result<(), String> {
     let (path, name) = pin
