@@ -28,6 +28,7 @@ pub struct Call {
     pub(crate) operation: &'static str,
     pub(crate) service: &'static str,
     pub(crate) idempotent: bool,
+    pub(crate) long_polling: bool,
     pub(crate) timeout: Option<Duration>,
     pub(crate) context: RareBox<Arc<dyn Any + Send + Sync>>,
 }
@@ -40,6 +41,7 @@ impl Call {
             operation,
             service: "",
             idempotent: false,
+            long_polling: false,
             timeout: None,
             context: RareBox::NONE,
         }
@@ -58,6 +60,17 @@ impl Call {
     #[must_use]
     pub fn idempotent(mut self, idempotent: bool) -> Self {
         self.idempotent = idempotent;
+        self
+    }
+
+    /// Sets whether the operation is a long poll, which its caller repeats in a loop. If
+    /// the budget refuses a retry of it, the error comes after the delay that the retry
+    /// would have had, at most until the deadline. Otherwise the caller's loop would spin
+    /// while the budget is empty ([D50](crate::decisions#d50)).
+    #[inline]
+    #[must_use]
+    pub fn long_polling(mut self, long_polling: bool) -> Self {
+        self.long_polling = long_polling;
         self
     }
 
@@ -105,6 +118,7 @@ impl fmt::Debug for Call {
             .field("operation", &self.operation)
             .field("service", &self.service)
             .field("idempotent", &self.idempotent)
+            .field("long_polling", &self.long_polling)
             .field("timeout", &self.timeout)
             .finish_non_exhaustive()
     }

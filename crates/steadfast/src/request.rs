@@ -85,6 +85,12 @@ impl<'a> Request<'a> {
         self.call.idempotent
     }
 
+    /// Returns whether the operation is a long poll. See [`Call::long_polling`].
+    #[inline]
+    pub const fn is_long_polling(&self) -> bool {
+        self.call.long_polling
+    }
+
     /// Returns the deadline, if there is one. A timeout that the clock cannot represent
     /// counts as none.
     #[inline]

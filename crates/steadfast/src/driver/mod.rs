@@ -85,6 +85,15 @@ impl<'a, S: RetryStrategy, C> Retry<'a, S, C> {
         self
     }
 
+    /// Sets whether the operation is a long poll, which its caller repeats in a loop. If
+    /// the budget refuses a retry of it, the error comes after the delay that the retry
+    /// would have had, at most until the deadline ([D50](crate::decisions#d50)).
+    #[inline]
+    pub fn long_polling(mut self, long_polling: bool) -> Self {
+        self.call.long_polling = long_polling;
+        self
+    }
+
     /// Sets the time of the whole call, attempts and waits together.
     #[inline]
     pub fn timeout(mut self, timeout: Duration) -> Self {

@@ -12,6 +12,10 @@ use crate::world::{FrozenWorld, World};
 
 const NOTED: &str = "a failure is noted before anything is decided about it";
 
+/// The delay of a long poll's refusal that names none: the first delay of the Smithy
+/// guidance.
+const LONG_POLL_DELAY: Duration = Duration::from_secs(1);
+
 impl<S: RetryStrategy> Orchestrator<S> {
     /// Records the failure, and whether the request may have been applied (law 7).
     #[inline]
@@ -105,7 +109,36 @@ impl<S: RetryStrategy> Orchestrator<S> {
         let cause = refusal.cause();
         self.remember_the_time(world);
         self.record_outcome(Outcome::Refused(cause), Some(&refusal), world);
-        self.give_up(Some(refusal), cause == Cause::Deadline, world.now())
+        let delay = refusal.delay();
+        let step = self.give_up(Some(refusal), cause == Cause::Deadline, world.now());
+        if self.call.long_polling && cause == Cause::BudgetEmpty {
+            return self.hold_back(delay.unwrap_or(LONG_POLL_DELAY), step, world);
+        }
+        step
+    }
+
+    /// Delivers a refusal after a delay, so that the caller's own loop cannot spin (D50).
+    fn hold_back(&mut self, delay: Duration, step: Step, world: &FrozenWorld<'_>) -> Step {
+        let (delay, _) = self.capped(delay, world);
+        if delay.is_zero() {
+            return step;
+        }
+        self.phase = Phase::HeldBack;
+        let capped = false; // The refusal follows, and not the timeout.
+        Step::Wait { delay, capped }
+    }
+
+    /// Ends a request whose refusal was held back.
+    pub(super) fn deliver_refusal(&mut self, world: &dyn World) -> Step {
+        self.phase = Phase::Finished;
+        match self.progress.ended.get_mut() {
+            Some(ended) => {
+                ended.at = world.now();
+                Step::GiveUp(ended.verdict)
+            }
+            // The report was taken before.
+            None => Step::LeftAlone,
+        }
     }
 
     #[cold]

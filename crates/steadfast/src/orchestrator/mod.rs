@@ -19,6 +19,9 @@
 //!      └───────────────► Waiting ──┴─────────────────────────────┘
 //! ```
 //!
+//! The refusal of a long poll is held back for a while (D50). It is a wait, after which
+//! the request is finished.
+//!
 //! The laws it keeps:
 //!
 //! 1. A request that was not sent is safe for everybody; one that is in flight, or
@@ -93,7 +96,11 @@ enum Phase {
     New,
     Attempting,
     Deciding,
-    Waiting { capped: bool },
+    Waiting {
+        capped: bool,
+    },
+    /// Refused, and the refusal is held back (D50).
+    HeldBack,
     Finished,
 }
 
@@ -123,6 +130,12 @@ impl<S: RetryStrategy> Orchestrator<S> {
     /// Returns the strategy.
     pub const fn strategy(&self) -> &S {
         &self.strategy
+    }
+
+    /// Returns the refusal that ends the request. A driver of a long poll finds it here
+    /// while it waits for the end ([D50](crate::decisions#d50)).
+    pub fn refusal(&self) -> Option<&Refusal> {
+        self.progress.ended.get()?.refusal.as_ref()
     }
 
     /// Starts the request. Without an initial token there is one attempt and no retry
@@ -255,9 +268,11 @@ impl<S: RetryStrategy> Orchestrator<S> {
     pub fn handle_decision(&mut self, answer: Answer, world: &dyn World) -> Step {
         match self.phase {
             Phase::Deciding => self.act_on(answer, &FrozenWorld::new(world)),
-            Phase::New | Phase::Attempting | Phase::Waiting { .. } | Phase::Finished => {
-                Step::LeftAlone
-            }
+            Phase::New
+            | Phase::Attempting
+            | Phase::Waiting { .. }
+            | Phase::HeldBack
+            | Phase::Finished => Step::LeftAlone,
         }
     }
 
@@ -271,17 +286,19 @@ impl<S: RetryStrategy> Orchestrator<S> {
             }
             Phase::Waiting { capped: false } if self.out_of_time(world) => self.time_out(world),
             Phase::Waiting { capped: false } => self.attempt(),
+            Phase::HeldBack => self.deliver_refusal(world),
             Phase::New | Phase::Attempting | Phase::Deciding | Phase::Finished => Step::LeftAlone,
         }
     }
 
     /// Continues before the delay of [`Step::Wait`] is over, for example when a new route
     /// arrives ([D24](crate::decisions#d24)). The attempt is made unless the deadline has passed, even if the
-    /// delay was capped.
+    /// delay was capped. A refusal that was held back is delivered.
     pub fn handle_woken(&mut self, world: &dyn World) -> Step {
         match self.phase {
             Phase::Waiting { .. } if self.out_of_time(world) => self.time_out(world),
             Phase::Waiting { .. } => self.attempt(),
+            Phase::HeldBack => self.deliver_refusal(world),
             Phase::New | Phase::Attempting | Phase::Deciding | Phase::Finished => Step::LeftAlone,
         }
     }
@@ -319,6 +336,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
             }
             Phase::Deciding => self.refuse(refusal, &FrozenWorld::new(world)),
             Phase::New | Phase::Waiting { .. } => self.time_out(world),
+            Phase::HeldBack => self.deliver_refusal(world),
             Phase::Finished => Step::LeftAlone,
         }
     }
@@ -339,6 +357,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
                 let told = self.tell_abandoned(world);
                 self.give_up(Some(told.err().unwrap_or(refusal)), false, world.now())
             }
+            Phase::HeldBack => self.deliver_refusal(world),
             Phase::Finished => Step::LeftAlone,
         }
     }

@@ -12,7 +12,8 @@ use crate::strategy::PendingDecision;
 pub enum Step {
     /// Make an attempt, then call `handle_success` or `handle_failure`.
     Attempt,
-    /// Wait for `delay`, then call `handle_waited`.
+    /// Wait for `delay`, then call `handle_waited`. The request can be waiting for a retry
+    /// or, in a long poll, for the end: then `Orchestrator::refusal` returns why.
     Wait {
         /// Whether the delay was cut at the deadline. The timeout follows such a
         /// wait, unless the request is woken before.

@@ -80,7 +80,8 @@ pub trait RetryStrategy: Send + Sync {
 
     /// Records that the request ended without a success and without a refusal of this
     /// strategy: the law forbade a retry, the deadline passed, or the caller dropped the
-    /// request. Payments are final ([D39](crate::decisions#d39)); reservations are released.
+    /// request. Payments are final ([D39](crate::decisions#d39)), unless the retry was
+    /// [withdrawn](Ending::withdrawn); reservations are released.
     fn record_end(&self, token: RetryToken, ending: Ending<'_>, world: &dyn World) {
         let _ = (token, ending, world);
     }
@@ -108,6 +109,9 @@ pub struct Ending<'a> {
     pub failure: Option<&'a Failure>,
     /// Whether the token's attempt was started.
     pub attempt_made: bool,
+    /// Whether the retry was granted and then withdrawn, because the deadline or another
+    /// strategy's budget did not allow it. What was paid for it is taken back.
+    pub withdrawn: bool,
 }
 
 impl<'a> Ending<'a> {
@@ -116,6 +120,7 @@ impl<'a> Ending<'a> {
         Self {
             failure: Some(failure),
             attempt_made: true,
+            withdrawn: false,
         }
     }
 
@@ -124,6 +129,16 @@ impl<'a> Ending<'a> {
         Self {
             failure: None,
             attempt_made,
+            withdrawn: false,
+        }
+    }
+
+    /// Creates the end of a retry that was granted and then withdrawn.
+    pub const fn withdrawn() -> Self {
+        Self {
+            failure: None,
+            attempt_made: false,
+            withdrawn: true,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use super::{
-    Answer, AttemptLimit, Cause, Decision, ForeignToken, Limits, Refusal, RetryAfter,
+    Answer, AttemptLimit, Cause, Decision, Ending, ForeignToken, Limits, Refusal, RetryAfter,
     RetryStrategy, RetryToken, StrategyId, StrategyInfo, WorstCase, own_info,
 };
 use crate::backoff::{Backoff, Jitter};
@@ -279,6 +279,13 @@ impl RetryStrategy for Standard {
         let budget = &self.parts.budget;
         budget.refund(|| token.last_payment(budget.id()));
         Ok(())
+    }
+
+    fn record_end(&self, token: RetryToken, ending: Ending<'_>, _: &dyn World) {
+        if ending.withdrawn && self.check_issuer(&token).is_ok() {
+            let budget = &self.parts.budget;
+            budget.take_back(token.last_payment(budget.id()));
+        }
     }
 
     own_info!();

@@ -1,6 +1,5 @@
 //! Adds a budget to any strategy.
 
-use std::borrow::Borrow;
 use std::fmt;
 use std::time::Instant;
 
@@ -29,6 +28,22 @@ impl<S: RetryStrategy> WithBudget<S> {
     pub fn budget(&self) -> &Budget {
         &self.budget
     }
+
+    /// Pays for a retry that the inner strategy has granted, and withdraws it if the
+    /// budget is empty. The inner strategy comes first because it knows the delay.
+    fn charge(&self, mut token: RetryToken, cost: u32, world: &dyn World) -> Answer {
+        match self.budget.pay(cost, || world.now()) {
+            Ok(()) => {
+                token.note_payment(self.budget.id(), cost);
+                Ok(token)
+            }
+            Err(left) => {
+                let refusal = empty(left).would_wait(token.delay());
+                self.inner.record_end(token, Ending::withdrawn(), world);
+                Err(refusal)
+            }
+        }
+    }
 }
 
 impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
@@ -44,25 +59,20 @@ impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
         failure: &Failure,
         world: &dyn World,
     ) -> Decision {
-        // This budget is asked first: what the inner strategy has paid from its
-        // own could not be taken back.
         let cost = self.budget.cost(failure);
-        if let Err(left) = self.budget.pay(cost, || world.now()) {
-            self.inner.record_end(token, Ending::failed(failure), world);
-            return Refusal::new(Cause::BudgetEmpty)
-                .with_budget_left(left.into())
-                .into();
-        }
-        let reserved = Reserved::new(&self.budget, cost);
-        match self
+        let refreshed = self
             .inner
-            .refresh_retry_token(token, request, failure, world)
-        {
-            Decision::Ready(answer) => reserved.settle(answer).into(),
-            Decision::Pending(inner) => {
-                let reserved = reserved.into_owned();
-                Decision::pending(async move { reserved.settle(inner.await) })
-            }
+            .refresh_retry_token(token, request, failure, world);
+        match refreshed {
+            Decision::Ready(Ok(token)) => self.charge(token, cost, world).into(),
+            Decision::Ready(Err(refusal)) => refusal.into(),
+            Decision::Pending(inner) => match self.budget.pay(cost, || world.now()) {
+                Ok(()) => {
+                    let reserved = Reserved::new(self.budget.clone(), cost);
+                    Decision::pending(async move { reserved.settle(inner.await) })
+                }
+                Err(left) => empty(left).into(),
+            },
         }
     }
 
@@ -75,6 +85,9 @@ impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
     }
 
     fn record_end(&self, token: RetryToken, ending: Ending<'_>, world: &dyn World) {
+        if ending.withdrawn {
+            self.budget.take_back(token.last_payment(self.budget.id()));
+        }
         self.inner.record_end(token, ending, world);
     }
 
@@ -122,39 +135,36 @@ impl<S: RetryStrategy> StrategyInfo for WithBudget<S> {
     }
 }
 
-/// What was paid for a retry that is not granted yet. Given back when dropped:
-/// a retry that is refused adds no load and so costs nothing, and neither does
-/// one that was cancelled, or whose decision panicked.
-struct Reserved<B: Borrow<Budget>> {
-    budget: B,
-    /// Nothing once it is settled.
+fn empty(left: u32) -> Refusal {
+    Refusal::new(Cause::BudgetEmpty).with_budget_left(left.into())
+}
+
+/// A payment for a retry that is being decided about. Dropping it returns the payment:
+/// a retry that is refused or cancelled adds no load.
+struct Reserved {
+    budget: Budget,
+    /// Zero once it is settled.
     cost: u32,
 }
 
-impl<B: Borrow<Budget>> Reserved<B> {
-    fn new(budget: B, cost: u32) -> Self {
+impl Reserved {
+    fn new(budget: Budget, cost: u32) -> Self {
         Self { budget, cost }
-    }
-
-    /// The same, for a decision that outlives the strategy's own call.
-    fn into_owned(mut self) -> Reserved<Budget> {
-        let cost = std::mem::take(&mut self.cost);
-        Reserved::new(self.budget.borrow().clone(), cost)
     }
 
     /// Notes on the token what was paid for it, if there is one.
     fn settle(mut self, answer: Answer) -> Answer {
         let mut token = answer?;
         let cost = std::mem::take(&mut self.cost);
-        token.note_payment(self.budget.borrow().id(), cost);
+        token.note_payment(self.budget.id(), cost);
         Ok(token)
     }
 }
 
-impl<B: Borrow<Budget>> Drop for Reserved<B> {
+impl Drop for Reserved {
     fn drop(&mut self) {
         if self.cost > 0 {
-            self.budget.borrow().take_back(self.cost);
+            self.budget.take_back(self.cost);
         }
     }
 }

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use steadfast::report::Certainty;
 use steadfast::strategy::Cause;
-use steadfast::{Attempt, BestEffort, Failure, Verdict, reason, retry};
+use steadfast::{
+    Attempt, Backoff, BestEffort, Budget, Failure, StrategyExt, Verdict, reason, retry,
+};
 use tokio::time::{Instant, advance, sleep};
 
 use crate::{MS, endless, error_of, failing, unsent, waiting};
@@ -199,4 +201,20 @@ async fn an_attempt_without_any_time_of_its_own_is_cut_at_once() {
     let error = error_of(call, endless).await;
     assert!(error.is_ambiguous());
     assert!(start.elapsed() <= MS, "a timer ticks once at most");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_loop_of_long_polls_on_an_empty_budget_does_not_spin() {
+    let empty = Budget::builder().initial(0).build().expect("valid");
+    let strategy = BestEffort::new(Backoff::constant(50 * MS)).with_budget(empty);
+    let start = Instant::now();
+    let mut polls = 0;
+    while start.elapsed() < 1000 * MS {
+        let error = error_of(retry(&strategy).long_polling(true), failing).await;
+        assert!(error.was_refused_for(Cause::BudgetEmpty));
+        assert_eq!(error.report().attempts(), 1);
+        polls += 1;
+        assert!(polls <= 20, "{polls} polls in {:?}", start.elapsed());
+    }
+    assert_eq!(polls, 20);
 }

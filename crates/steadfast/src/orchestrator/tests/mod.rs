@@ -1,5 +1,6 @@
 //! Tests for the laws, and the matrix of RFC 0049.
 
+mod long_polling;
 mod protocol;
 mod tokens;
 
