@@ -7,7 +7,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use steadfast_http::HttpRetry;
-use steadfast_http::reqwest::SendWithRetry;
+use steadfast_http::reqwest::{SendWithRetry, watch_redirects};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -17,7 +17,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let retry = HttpRetry::aws_2_1()
         .timeout(Duration::from_secs(5))
         .observe(|event| println!("  {event}"));
-    let client = reqwest::Client::new();
+    let client = watch_redirects(reqwest::Client::builder()).build()?;
 
     println!("a GET that gets a 503 and then a 200:");
     let (url, _server) = serve(&[503, 200]).await?;

@@ -55,7 +55,7 @@ pub struct StatusClassifier;
 
 impl Classifier<Status> for StatusClassifier {
     fn classify(&self, status: &Status) -> Failure {
-        let outcome = HttpOutcome::error(status, clock::now());
+        let outcome = HttpOutcome::error(status, clock::now()).without_redirects();
         let classified = HttpClassifier::default().classify(&outcome);
         classified
             .err()

@@ -88,7 +88,7 @@ async fn a_layer_inside_another_makes_one_attempt_only() {
 #[tokio::test]
 async fn an_error_through_two_layers_still_says_that_nothing_was_sent() {
     let (_held, uri) = closed_port();
-    let layer = HttpRetryLayer::new(HttpRetry::new(quick()).unwrap());
+    let layer = HttpRetryLayer::new(HttpRetry::new(quick()).unwrap().without_redirects());
     let hyper = legacy::Client::builder(TokioExecutor::new()).build_http();
     let client = layer.layer(layer.layer(hyper));
     let ended = ended(client.oneshot(request(post(&uri, b"x"))).await);
@@ -102,7 +102,8 @@ async fn a_boxed_error_still_says_that_nothing_was_sent() {
     let (_held, uri) = closed_port();
     let hyper = legacy::Client::builder(TokioExecutor::new()).build_http();
     let boxed = hyper.map_err(|error| AnyError::from(tower::BoxError::from(error)));
-    let client = HttpRetryLayer::new(HttpRetry::new(quick()).unwrap()).layer(boxed);
+    let retry = HttpRetry::new(quick()).unwrap().without_redirects();
+    let client = HttpRetryLayer::new(retry).layer(boxed);
     let ended = ended(client.oneshot(request(post(&uri, b"x"))).await);
     assert_eq!(ended.cause, Some(Cause::AttemptsUsedUp { limit: 5 }));
     assert!(!ended.ambiguous);

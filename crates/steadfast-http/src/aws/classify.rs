@@ -94,8 +94,9 @@ fn classify_response(response: &HttpResponse) -> Failure {
     classify_http(&HttpOutcome::response(status, &headers, clock::now()))
 }
 
+/// The SDK follows no redirects.
 fn classify_http(outcome: &HttpOutcome<'_>) -> Failure {
-    let classified = HttpClassifier::default().classify(outcome);
+    let classified = HttpClassifier::default().classify(&outcome.without_redirects());
     // A response of a good status that could not be parsed.
     let unparsed = || Failure::inconclusive(&OPERATION_FAILED);
     classified.err().unwrap_or_else(unparsed)

@@ -4,6 +4,7 @@
 
 #[cfg(feature = "grpc")]
 mod grpc;
+mod redirects;
 mod status;
 pub(crate) mod transport;
 
@@ -18,12 +19,18 @@ use steadfast::Failure;
 use steadfast::failure::Safety;
 
 use crate::hint;
+pub(crate) use redirects::Redirects;
 
 /// The end of an attempt: a response or an error.
+///
+/// Unless [`without_redirects`](Self::without_redirects) says otherwise, the client
+/// may have followed redirects. Then no outcome proves that the request was not
+/// applied: the server that redirected it may have done so.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpOutcome<'a> {
     end: End<'a>,
     now: SystemTime,
+    redirects: Redirects,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -35,14 +42,32 @@ enum End<'a> {
 impl<'a> HttpOutcome<'a> {
     /// A response. `now` is the wall-clock time, for hints that are dates.
     pub const fn response(status: StatusCode, headers: &'a HeaderMap, now: SystemTime) -> Self {
-        let end = End::Response(status, headers);
-        Self { end, now }
+        Self::new(End::Response(status, headers), now)
     }
 
     /// An error instead of a response.
     pub const fn error(error: &'a (dyn StdError + 'static), now: SystemTime) -> Self {
-        let end = End::Error(error);
-        Self { end, now }
+        Self::new(End::Error(error), now)
+    }
+
+    const fn new(end: End<'a>, now: SystemTime) -> Self {
+        let redirects = Redirects::Unknown;
+        Self {
+            end,
+            now,
+            redirects,
+        }
+    }
+
+    /// States that the client followed no redirect in this attempt.
+    #[must_use]
+    pub const fn without_redirects(self) -> Self {
+        self.with_redirects(Redirects::None)
+    }
+
+    pub(crate) const fn with_redirects(mut self, redirects: Redirects) -> Self {
+        self.redirects = redirects;
+        self
     }
 
     /// Returns the status, if there is a response.
@@ -155,7 +180,7 @@ impl HttpClassifier {
     /// If the attempt did not succeed.
     pub fn classify(&self, outcome: &HttpOutcome<'_>) -> Result<(), Failure> {
         let by_rule = self.rules.iter().rev().find_map(|rule| rule(outcome));
-        match (by_rule, outcome.end) {
+        let classified = match (by_rule, outcome.end) {
             (Some(Err(failure)), End::Response(_, headers)) => Err(status::with_hint(
                 failure,
                 "answered",
@@ -164,7 +189,17 @@ impl HttpClassifier {
             (Some(result), _) => result,
             (None, End::Response(status, headers)) => self.by_status(status, headers, outcome.now),
             (None, End::Error(error)) => Err(transport::classify(error, outcome.now)),
-        }
+        };
+        classified.map_err(|failure| outcome.redirects.weaken(failure))
+    }
+
+    /// Returns whether the client speaks a protocol without redirects.
+    #[cfg(any(feature = "tower", feature = "reqwest"))]
+    pub(crate) fn has_no_redirects(&self) -> bool {
+        #[cfg(feature = "grpc")]
+        return self.grpc;
+        #[cfg(not(feature = "grpc"))]
+        false
     }
 
     fn by_status(

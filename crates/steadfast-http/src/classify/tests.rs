@@ -21,12 +21,12 @@ fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
 
 fn classify(status: u16, pairs: &[(&'static str, &str)]) -> Option<Failure> {
     let (status, headers) = (StatusCode::from_u16(status).unwrap(), headers(pairs));
-    let outcome = HttpOutcome::response(status, &headers, UNIX_EPOCH);
+    let outcome = HttpOutcome::response(status, &headers, UNIX_EPOCH).without_redirects();
     HttpClassifier::default().classify(&outcome).err()
 }
 
 fn error(error: &(dyn StdError + 'static)) -> Failure {
-    let outcome = HttpOutcome::error(error, UNIX_EPOCH);
+    let outcome = HttpOutcome::error(error, UNIX_EPOCH).without_redirects();
     HttpClassifier::default().classify(&outcome).unwrap_err()
 }
 

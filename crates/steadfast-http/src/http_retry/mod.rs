@@ -52,6 +52,7 @@ struct Inner {
     timeout: Option<Duration>,
     attempt_timeout: Option<Duration>,
     body_limit: usize,
+    without_redirects: bool,
     observer: Option<Arc<Observer>>,
 }
 
@@ -170,6 +171,20 @@ impl HttpRetry {
         self
     }
 
+    /// States that the client follows no redirects by itself.
+    ///
+    /// A server that redirects a `POST` may have applied it. So a `POST` is not sent
+    /// again if the client may have followed a redirect, not even after a 429 or a
+    /// refused connection. Two cases do not need this setting: hyper's client
+    /// directly under the tower layer, and a reqwest client that
+    /// `steadfast_http::reqwest::watch_redirects` built. Others do, for example
+    /// hyper's client under a timeout layer, or reqwest with `Policy::none()`.
+    #[must_use]
+    pub fn without_redirects(mut self) -> Self {
+        self.inner().without_redirects = true;
+        self
+    }
+
     /// Reports every retry and every refusal to `observer`.
     #[must_use]
     pub fn observe(mut self, observer: impl Fn(&RetryEvent<'_>) + Send + Sync + 'static) -> Self {
@@ -204,6 +219,7 @@ impl HttpRetry {
             timeout: None,
             attempt_timeout: None,
             body_limit: DEFAULT_BODY_LIMIT,
+            without_redirects: false,
             observer: None,
         };
         Self {

@@ -11,8 +11,8 @@ use steadfast::classify::{Classifier, guarded};
 use steadfast::strategy::Refusal;
 use steadfast::{Attempt, Error, FailFast, Failure, Retry, RetryStrategy, reason};
 
-use super::{HttpRetry, Strategies};
-use crate::classify::HttpOutcome;
+use super::{HttpRetry, Inner, Strategies};
+use crate::classify::{HttpOutcome, Redirects};
 use crate::clock;
 use crate::extensions::{AttemptCount, AttemptMark, ResponseReport};
 use crate::idempotent::{RequestHead, is_idempotent};
@@ -46,12 +46,28 @@ impl HttpRetry {
             (None, Strategies::Shared(strategy)) => Arc::clone(strategy),
             (None, Strategies::PerHost(strategies)) => strategies.for_host(address()),
         };
-        let also = self.inner.idempotent.as_ref();
-        let idempotent =
-            is_idempotent(head.method, head.headers) || also.is_some_and(|also| also(head));
         self.retry(strategy)
             .operation(operation_name(head.method))
-            .idempotent(idempotent)
+            .idempotent(self.is_idempotent(head))
+    }
+
+    fn is_idempotent(&self, head: &RequestHead<'_>) -> bool {
+        let also = self.inner.idempotent.as_ref();
+        is_idempotent(head.method, head.headers) || also.is_some_and(|also| also(head))
+    }
+
+    /// Returns what to assume about the redirects of a request whose client does not
+    /// tell. An idempotent request may be sent again after a redirect too.
+    pub(crate) fn unseen_redirects(&self, head: &RequestHead<'_>) -> Redirects {
+        let Inner {
+            without_redirects,
+            classifier,
+            ..
+        } = &*self.inner;
+        match *without_redirects || classifier.has_no_redirects() || self.is_idempotent(head) {
+            true => Redirects::None,
+            false => Redirects::Unknown,
+        }
     }
 
     /// Applies the time limits and the observer.
@@ -73,18 +89,21 @@ impl HttpRetry {
     pub(crate) fn check<R: AnyResponse, E: StdError + 'static>(
         &self,
         result: Result<R, E>,
+        redirects: Redirects,
     ) -> Result<R, FailedAttempt<R, E>> {
         let classifier = &self.inner.classifier;
         // The classifier may run code of the user's. Decision D13
         // (docs/decisions.md) says what a panic in it means.
+        let classify =
+            |outcome: HttpOutcome<'_>| classifier.classify(&outcome.with_redirects(redirects));
         let classified = guarded(|| match &result {
             // The clock is not read for a plain success.
             Ok(response) if response.status().as_u16() < 400 && classifier.is_plain() => Ok(()),
             Ok(response) => {
                 let (status, headers) = (response.status(), response.headers());
-                classifier.classify(&HttpOutcome::response(status, headers, clock::now()))
+                classify(HttpOutcome::response(status, headers, clock::now()))
             }
-            Err(error) => classifier.classify(&HttpOutcome::error(error, clock::now())),
+            Err(error) => classify(HttpOutcome::error(error, clock::now())),
         });
         let (result, failure) = match (classified, result) {
             (Ok(Ok(())), Ok(response)) => return Ok(response),

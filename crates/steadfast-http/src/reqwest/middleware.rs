@@ -16,11 +16,12 @@ use crate::http_retry::HttpRetry;
 /// use std::time::Duration;
 /// use reqwest_middleware::ClientBuilder;
 /// use steadfast_http::HttpRetry;
-/// use steadfast_http::reqwest::RetryMiddleware;
+/// use steadfast_http::reqwest::{RetryMiddleware, watch_redirects};
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let retry = HttpRetry::guidance().timeout(Duration::from_secs(10));
-/// let client = ClientBuilder::new(reqwest::Client::new())
+/// let client = watch_redirects(reqwest::Client::builder()).build()?;
+/// let client = ClientBuilder::new(client)
 ///     .with(RetryMiddleware::new(retry))
 ///     .build();
 /// let response = client.get("http://example.com/").send().await?;

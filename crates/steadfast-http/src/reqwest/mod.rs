@@ -6,11 +6,11 @@
 //! ```no_run
 //! use std::time::Duration;
 //! use steadfast_http::HttpRetry;
-//! use steadfast_http::reqwest::SendWithRetry;
+//! use steadfast_http::reqwest::{SendWithRetry, watch_redirects};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let retry = HttpRetry::guidance().timeout(Duration::from_secs(10)); // one for the whole client
-//! let client = reqwest::Client::new();
+//! let client = watch_redirects(reqwest::Client::builder()).build()?;
 //!
 //! let response = client.get("http://example.com/").send_with_retry(&retry).await?;
 //! println!("{}", response.status());
@@ -20,6 +20,10 @@
 //!
 //! With the feature `reqwest-middleware`, a `RetryMiddleware` does this for every
 //! request of a client.
+//!
+//! reqwest follows redirects by itself, and does not tell of all of them. So a `POST`
+//! of a client that was built without [`watch_redirects`] is sent once, not even
+//! again after a refused connection: a server before that may have applied it.
 //!
 //! A body in memory can be sent again. A streamed body is lost after the first
 //! attempt; such a request is not retried, and its history says so.
@@ -36,8 +40,6 @@
 //!   process, is safe.
 //! - Do not call `error_for_status` in an inner middleware: it turns responses into
 //!   errors, and their hints are lost.
-//! - Do not send a `POST` to a server that redirects without [`watch_redirects`]:
-//!   an error does not say which server it came from.
 //! - Do not make an `HttpRetry` for each request. Its budget would always be full.
 //! - Do not rely on `ClientBuilder::timeout` alone: it limits each attempt, and
 //!   lasts until the body is read. Set [`HttpRetry::timeout`](crate::HttpRetry::timeout).

@@ -1,69 +1,87 @@
 //! Detects the redirects that reqwest follows by itself.
-//!
-//! A `POST` that got a 303 was applied. It must not be sent again, whatever happens
-//! to the `GET` that follows. So after a redirect no failure proves that the
-//! request was not applied.
 
 use std::cell::Cell;
 use std::error::Error as StdError;
 use std::future::Future;
 
-use reqwest::redirect::Policy;
-use reqwest::{Response, Url};
-use steadfast::{Failure, Stage};
+use http::StatusCode;
+use reqwest::{ClientBuilder, Response, Url};
 
+use crate::classify::Redirects;
 use crate::classify::transport::causes;
 
 tokio::task_local! {
-    /// Set if the attempt that this task polls was redirected.
-    static REDIRECTED: Cell<bool>;
+    /// The requests that the attempt sent, redirects included.
+    static HOPS: Cell<Hops>;
 }
 
-/// Wraps a client's redirect policy so that retries learn of every redirect.
+/// The requests of one attempt whose end reqwest has told.
+#[derive(Clone, Copy, Default)]
+struct Hops {
+    count: u32,
+    /// The status that the last one got; none for an error.
+    status: Option<StatusCode>,
+}
+
+/// Builds a client whose redirects the retries learn of.
 ///
-/// A response shows a redirect by its address, unless that is the same again. An
-/// error does not show it. Use this for a client that sends non-idempotent requests
-/// to servers that redirect:
+/// A server that redirects a `POST` may have applied it. An error does not say
+/// whether there was a redirect before it, and a response only if its address
+/// differs. So a `POST` of any other client is not sent again, not even if the
+/// connection was refused. With this, it is sent again if there was no redirect:
 ///
 /// ```
-/// use reqwest::redirect;
 /// use steadfast_http::reqwest::watch_redirects;
 ///
-/// let client = reqwest::Client::builder()
-///     .redirect(watch_redirects(redirect::Policy::default()))
-///     .build()?;
+/// let client = watch_redirects(reqwest::Client::builder()).build()?;
 /// # Ok::<(), reqwest::Error>(())
 /// ```
 ///
-/// A client that follows no redirects (`redirect::Policy::none()`) does not need it.
-pub fn watch_redirects(policy: Policy) -> Policy {
-    Policy::custom(move |attempt| {
+/// The redirect policy stays as it is. This replaces reqwest's own retry policy
+/// (`ClientBuilder::retry`) by one that never retries; set none afterwards.
+pub fn watch_redirects(client: ClientBuilder) -> ClientBuilder {
+    // reqwest asks its retry policy about every request that it sends, also about
+    // those that follow a redirect.
+    client.retry(reqwest::retry::never().classify_fn(|sent| {
+        let status = sent.status();
         // Fails outside of a request that is retried.
-        let _ = REDIRECTED.try_with(|redirected| redirected.set(true));
-        policy.redirect(attempt)
-    })
+        let _ = HOPS.try_with(|hops| {
+            let count = hops.get().count.saturating_add(1);
+            hops.set(Hops { count, status });
+        });
+        sent.success()
+    }))
 }
 
-/// Awaits an attempt, and returns whether it was redirected. Dropping the future
-/// drops the attempt.
+/// Awaits an attempt, and returns what is known about its redirects; `unseen` if the
+/// client does not tell. Dropping the future drops the attempt.
 pub(super) async fn watched<E: StdError + 'static>(
     url: &Url,
+    unseen: Redirects,
     sending: impl Future<Output = Result<Response, E>>,
-) -> (Result<Response, E>, bool) {
+) -> (Result<Response, E>, Redirects) {
     let watching = async {
         let result = sending.await;
-        (result, REDIRECTED.with(Cell::get))
+        (result, HOPS.with(Cell::get))
     };
-    let (result, seen) = REDIRECTED.scope(Cell::new(false), watching).await;
-    let last_url = match &result {
-        Ok(response) => Some(response.url()),
+    let (result, hops) = HOPS.scope(Cell::default(), watching).await;
+    let (status, last_url) = match &result {
+        Ok(response) => (Some(response.status()), Some(response.url())),
         // Some errors hold the address of their request.
-        Err(error) => causes(error)
-            .find_map(|cause| cause.downcast_ref::<reqwest::Error>())
-            .and_then(reqwest::Error::url),
+        Err(error) => {
+            let mut causes = causes(error);
+            let error = causes.find_map(|cause| cause.downcast_ref::<reqwest::Error>());
+            (None, error.and_then(reqwest::Error::url))
+        }
     };
-    let redirected = seen || last_url.is_some_and(|last_url| differ(last_url, url));
-    (result, redirected)
+    let redirects = match hops.count {
+        _ if last_url.is_some_and(|last_url| differ(last_url, url)) => Redirects::Followed,
+        0 => unseen,
+        // The only request ended as the attempt did.
+        1 if hops.status == status => Redirects::None,
+        1.. => Redirects::Followed,
+    };
+    (result, redirects)
 }
 
 /// Returns whether two addresses differ in what is sent.
@@ -75,16 +93,4 @@ fn differ(one: &Url, other: &Url) -> bool {
         url
     };
     one != other && sent(one) != sent(other)
-}
-
-/// Adjusts the failure of an attempt that was redirected.
-pub(super) fn after_redirect(mut failure: Failure) -> Failure {
-    failure.stage = match failure.stage {
-        Stage::InFlight => Stage::InFlight,
-        // The redirect was a response, but it proves nothing.
-        Stage::NotSent | Stage::Responded | Stage::Inconclusive => Stage::Inconclusive,
-    };
-    let before = failure.note().unwrap_or("failed");
-    let note = format!("{before}, after a redirect");
-    failure.with_note(note)
 }

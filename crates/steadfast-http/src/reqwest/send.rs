@@ -8,7 +8,7 @@ use reqwest::{Request, RequestBuilder, Response, Url};
 use steadfast::failure::Safety;
 use steadfast::{Attempt, Error, FailFast, Failure, reason};
 
-use super::redirect::{after_redirect, watched};
+use super::redirect::watched;
 use crate::classify::cannot_resend;
 use crate::extensions::AttemptMark;
 use crate::http_retry::{self, AnyResponse, HttpRetry, fail_at_once};
@@ -62,6 +62,7 @@ where
     let url = &request.url().clone();
     let head = RequestHead::new(request.method(), url.path(), request.headers());
     let started = retry.start(&head, outer, || address(url));
+    let unseen = retry.unseen_redirects(&head);
     let mut request = Some(request);
     http_retry::run(
         started,
@@ -72,17 +73,11 @@ where
             let sending = send(copy.or_else(|| request.take())?, attempt);
             let is_lost = request.is_none();
             Some(async move {
-                let (result, redirected) = watched(url, sending).await;
-                retry.check(result).map_err(|failed| {
-                    failed.map(|failure| {
-                        let failure = match redirected {
-                            true => after_redirect(failure),
-                            false => failure,
-                        };
-                        match is_lost {
-                            true => cannot_resend(failure, "the body is a stream"),
-                            false => failure,
-                        }
+                let (result, redirects) = watched(url, unseen, sending).await;
+                retry.check(result, redirects).map_err(|failed| {
+                    failed.map(|failure| match is_lost {
+                        true => cannot_resend(failure, "the body is a stream"),
+                        false => failure,
                     })
                 })
             })

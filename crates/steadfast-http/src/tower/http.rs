@@ -1,5 +1,6 @@
 //! Retries for services that take `http` requests.
 
+use std::any::TypeId;
 use std::error::Error as StdError;
 use std::future::Future;
 use std::pin::Pin;
@@ -13,7 +14,7 @@ use tower_service::Service;
 
 use super::ready::{AttemptServices, CallError, never_ready, not_ready};
 use super::replay::{Replay, ReplayBody};
-use crate::classify::cannot_resend;
+use crate::classify::{Redirects, cannot_resend};
 use crate::extensions::AttemptMark;
 use crate::http_retry::{self, AnyResponse, FailedAttempt, HttpRetry};
 use crate::idempotent::RequestHead;
@@ -57,7 +58,7 @@ impl<S, B, R> Service<Request<B>> for HttpRetryService<S>
 where
     S: Service<Request<ReplayBody<B>>, Response = Response<R>> + Clone + Send + 'static,
     S::Error: StdError + Send + 'static,
-    S::Future: Send,
+    S::Future: Send + 'static,
     B: Body + Send + Unpin + 'static,
     R: Send + 'static,
 {
@@ -83,12 +84,17 @@ async fn send<S, B, R>(
 where
     S: Service<Request<ReplayBody<B>>, Response = Response<R>> + Clone,
     S::Error: StdError + 'static,
+    S::Future: 'static,
     B: Body + Unpin,
 {
     let (parts, body) = request.into_parts();
     let address = || address(&parts.uri);
     let head = RequestHead::new(&parts.method, parts.uri.path(), &parts.headers);
     let started = retry.start(&head, parts.extensions.get(), address);
+    let redirects = match sends_one_request::<S::Future>() {
+        true => Redirects::None,
+        false => retry.unseen_redirects(&head),
+    };
     let replay = Replay::new(body, retry.body_limit_bytes());
     http_retry::run(started, address, |attempt| {
         let mut request = Request::from_parts(parts.clone(), replay.next_body()?);
@@ -97,8 +103,8 @@ where
         let (retry, replay) = (&retry, &replay);
         Some(async move {
             let result = match service.call(request).await {
-                Ok(response) => retry.check(Ok(response)),
-                Err(CallError::Failed(error)) => retry.check(Err(error)),
+                Ok(response) => retry.check(Ok(response), redirects),
+                Err(CallError::Failed(error)) => retry.check(Err(error), redirects),
                 Err(CallError::NotReady(error)) => Err(FailedAttempt::new(error, not_ready())),
             };
             result.map_err(|failed| {
@@ -110,6 +116,13 @@ where
         })
     })
     .await
+}
+
+/// Returns whether a service with this future follows no redirects. hyper's client
+/// follows none. Only it can make this future, so a service that returns it cannot
+/// wait for a first response and then send a second request.
+fn sends_one_request<F: 'static>() -> bool {
+    TypeId::of::<F>() == TypeId::of::<hyper_util::client::legacy::ResponseFuture>()
 }
 
 fn address(uri: &Uri) -> String {

@@ -33,6 +33,12 @@
 //! attempts. Without a response the result is a [`steadfast::Error`] with the
 //! client's own error and the history.
 //!
+//! Under any service other than hyper's client itself, a request that is not
+//! idempotent is sent once, unless [`HttpRetry::without_redirects`] says that nothing
+//! inside follows redirects.
+//!
+//! [`HttpRetry::without_redirects`]: crate::HttpRetry::without_redirects
+//!
 //! # What not to do
 //!
 //! - Do not use a timeout layer inside and no timeout outside: it limits each
@@ -40,7 +46,8 @@
 //! - Do not put a layer that adds an `Idempotency-Key` inside: every attempt would
 //!   get a key of its own.
 //! - Do not put a layer that follows redirects inside. A `POST` that got a 303 was
-//!   applied, and a later failure does not say so. Put it outside.
+//!   applied, and a later failure does not say so. So no `POST` would be retried.
+//!   Put it outside.
 //! - Do not raise the body limit to the size of your largest body. Every request
 //!   under way keeps so much.
 //! - Do not rely on retries for the response body. They end with the head; the

@@ -8,7 +8,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware};
 use steadfast::Error;
-use steadfast_http::reqwest::{RetryMiddleware, SendWithRetry};
+use steadfast_http::reqwest::{RetryMiddleware, SendWithRetry, watch_redirects};
 use steadfast_http::tower::{HttpRetryLayer, HttpRetryService, ReplayBody};
 use steadfast_http::{AttemptCount, HttpRetry, ResponseReport};
 use tower::{Layer, ServiceExt};
@@ -48,12 +48,17 @@ pub fn ended<B, E: std::error::Error + 'static>(
     }
 }
 
+/// A client whose redirects are known.
+fn watched() -> reqwest::Client {
+    watch_redirects(reqwest::Client::builder()).build().unwrap()
+}
+
 /// reqwest without middleware.
 pub struct ReqwestClient(pub reqwest::Client, pub HttpRetry);
 
 impl Client for ReqwestClient {
     fn new(retry: HttpRetry) -> Self {
-        Self(reqwest::Client::new(), retry)
+        Self(watched(), retry)
     }
 
     async fn send(&self, ask: TestRequest) -> TestOutcome {
@@ -73,7 +78,7 @@ pub struct MiddlewareClient(pub ClientWithMiddleware);
 
 impl Client for MiddlewareClient {
     fn new(retry: HttpRetry) -> Self {
-        let builder = ClientBuilder::new(reqwest::Client::new());
+        let builder = ClientBuilder::new(watched());
         Self(builder.with(RetryMiddleware::new(retry)).build())
     }
 

@@ -273,9 +273,9 @@ async fn every_preset_survives_throttling<C: Client>() {
 }
 
 /// Awaits all concurrently, in this task.
-async fn all<F: Future<Output = TestOutcome>>(futures: Vec<F>) -> Vec<TestOutcome> {
+pub async fn all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
     let mut futures: Vec<_> = futures.into_iter().map(Box::pin).collect();
-    let mut ended: Vec<Option<TestOutcome>> = futures.iter().map(|_| None).collect();
+    let mut ended: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
     std::future::poll_fn(|cx| {
         for (future, slot) in futures.iter_mut().zip(&mut ended) {
             if slot.is_none()

@@ -7,6 +7,14 @@ use steadfast::Failure;
 use steadfast::failure::Safety;
 use steadfast::reason::{NOT_AVAILABLE, SOCKET_CLOSED_WHILE_IN_FLIGHT, TIMEOUT};
 
+/// Returns whether this is an error of hyper's other than a failed connect.
+pub(super) fn is_of_connection(error: &(dyn StdError + 'static)) -> bool {
+    error.is::<hyper::Error>()
+        || error
+            .downcast_ref::<legacy::Error>()
+            .is_some_and(|error| !error.is_connect())
+}
+
 /// Classifies an error of hyper's that proves something.
 pub(super) fn classify(error: &(dyn StdError + 'static)) -> Option<Failure> {
     if let Some(error) = error.downcast_ref::<legacy::Error>() {

@@ -15,18 +15,40 @@ use std::error::Error as StdError;
 use std::io;
 use std::time::SystemTime;
 
-use steadfast::Failure;
 use steadfast::classify::RetryInfo;
 use steadfast::reason::OPERATION_FAILED;
+use steadfast::{Failure, Stage};
 
 /// Bounds a chain of sources that is a loop.
 const MAX_DEPTH: usize = 16;
 
 /// Classifies an error. `now` is the wall-clock time, for hints that are dates.
 pub(super) fn classify(error: &(dyn StdError + 'static), now: SystemTime) -> Failure {
-    causes(error)
-        .find_map(|cause| definite(cause, now))
-        .unwrap_or_else(|| Failure::in_flight(&OPERATION_FAILED))
+    let mut connected = false;
+    for cause in causes(error) {
+        if let Some(failure) = definite(cause, now) {
+            // What failed inside a connection, such as the source of a streamed body,
+            // does not prove that nothing was sent on it.
+            return match (failure.stage, connected) {
+                (Stage::NotSent, true) => Failure::in_flight(failure.reason),
+                _ => failure,
+            };
+        }
+        connected |= is_of_connection(cause);
+    }
+    Failure::in_flight(&OPERATION_FAILED)
+}
+
+/// Returns whether an error that proves nothing by itself is of a connection that
+/// was open.
+fn is_of_connection(error: &(dyn StdError + 'static)) -> bool {
+    #[cfg(feature = "client")]
+    return hyper::is_of_connection(error);
+    #[cfg(not(feature = "client"))]
+    {
+        let _ = error;
+        false
+    }
 }
 
 /// Returns the error and its sources, outermost first.

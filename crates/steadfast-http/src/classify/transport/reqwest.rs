@@ -9,7 +9,7 @@ use steadfast::reason::{NOT_AVAILABLE, OPERATION_FAILED, TIMEOUT};
 /// Classifies an error of reqwest's that proves something.
 pub(super) fn classify(error: &(dyn StdError + 'static)) -> Option<Failure> {
     let error = error.downcast_ref::<reqwest::Error>()?;
-    let failure = if error.is_connect() {
+    let failure = if could_not_connect(error) {
         let mut failure = Failure::not_sent(&NOT_AVAILABLE).with_note("could not connect");
         failure.timeout = error.is_timeout();
         failure
@@ -26,6 +26,13 @@ pub(super) fn classify(error: &(dyn StdError + 'static)) -> Option<Failure> {
         return None;
     };
     Some(failure)
+}
+
+/// Returns whether this request got no connection. `reqwest::Error::is_connect` is
+/// also true if its streamed body comes from another request that got none.
+fn could_not_connect(error: &reqwest::Error) -> bool {
+    let source = error.source().and_then(|source| source.downcast_ref());
+    source.is_some_and(hyper_util::client::legacy::Error::is_connect)
 }
 
 /// Returns the error that an error of the middleware wraps.
