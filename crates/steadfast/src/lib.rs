@@ -39,15 +39,17 @@
 //! | limit the load that retries add | [`budget`] |
 //! | say what an error means | [`classify`], [`Failure`], [`Reason`] |
 //! | read what happened | [`Error`], [`report`], [`event`] |
-//! | drive requests without tokio, or in a client of your own | [`Retry::run_blocking`], [`Orchestrator`] |
-//! | test in virtual time | [`VirtualWorld`] |
+//! | lend attempts what they change, or retry by the value | [`Retry::run_with`], [`Retry::run_until`] |
+//! | run without tokio | [`world::from_sleep`], [`world::Timer`], [`Retry::run_blocking`] |
+//! | drive requests in a client of your own | [`Orchestrator`] |
+//! | test in virtual time, or with fixed dice | [`VirtualWorld`], [`world::Seeded`] |
 //!
 //! A *request* is one [`Call`] in progress; an *attempt* is one try on the wire. A failed
 //! attempt is a [`Failure`]: its [`Stage`] says how far it got, its [`Reason`] why it
 //! failed. The [`RetryStrategy`] grants a retry or refuses it. The [`Orchestrator`]
 //! enforces the [`law`] and ends the request with a [`Verdict`].
 //!
-//! Features: `tokio` (default) adds [`Retry::run`], `json` adds `Error::to_json`, and
+//! Features: `tokio` (default) makes tokio's timer the default one, `json` adds `Error::to_json`, and
 //! `tracing` emits every [`RetryEvent`] as a `tracing` event too.
 
 pub mod backoff;

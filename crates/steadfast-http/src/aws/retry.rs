@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use aws_smithy_runtime::client::retries::TokenBucket;
 use steadfast::strategy::WhenLimited;
-use steadfast::world::SystemWorld;
+use steadfast::world::{Observed, SystemWorld};
 use steadfast::{Adaptive, RetryEvent, RetryStrategy, Standard};
 
 /// Makes a strategy decide about the retries of a client, or of one call. See the
@@ -90,9 +90,11 @@ impl AwsRetry {
         }
     }
 
-    pub(super) fn world(&self) -> SystemWorld<'_> {
-        let observer = self.inner.observer.as_deref();
-        SystemWorld { observer }
+    pub(super) fn world(&self) -> Observed<'_, SystemWorld> {
+        Observed {
+            world: SystemWorld,
+            observer: self.inner.observer.as_deref(),
+        }
     }
 }
 

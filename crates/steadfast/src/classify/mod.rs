@@ -22,6 +22,7 @@ mod info;
 
 pub use info::{ErrorInfo, RetryInfo};
 
+pub use crate::driver::Unaccepted;
 use crate::failure::{Failure, Safety};
 pub use crate::orchestrator::guarded;
 use crate::reason::OPERATION_FAILED;

@@ -1,9 +1,9 @@
 //! The blocking driver, on nothing but std.
-#![expect(clippy::disallowed_methods, reason = "a driver is what waits")]
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
@@ -13,9 +13,9 @@ use crate::classify::Classifier;
 use crate::error::Error;
 use crate::orchestrator::{Orchestrator, Step};
 use crate::strategy::{Answer, PendingDecision, RetryStrategy};
-use crate::world::{SystemWorld, World};
+use crate::world::{Observed, World};
 
-impl<S: RetryStrategy, C> Retry<'_, S, C> {
+impl<S: RetryStrategy, C, W: World> Retry<'_, S, C, W> {
     /// Makes the call on this thread, until an attempt succeeds or is not retried.
     ///
     /// A thread cannot be interrupted: an attempt that ignores
@@ -38,36 +38,37 @@ impl<S: RetryStrategy, C> Retry<'_, S, C> {
         C: Classifier<E>,
         F: FnMut(Attempt) -> Result<T, E>,
     {
-        let world = SystemWorld {
+        let world = &Observed {
+            world: self.world,
             observer: self.observer,
         };
         let mut last = None;
         let mut call = Orchestrator::new(&self.strategy, self.call);
-        let mut step = call.begin(&world);
+        let mut step = call.begin(world);
         loop {
             step = match step {
                 Step::Attempt => {
-                    match operation(Attempt::next(call.request(), self.attempt_timeout, &world)) {
+                    match operation(Attempt::next(call.request(), self.attempt_timeout, world)) {
                         Ok(value) => {
-                            call.handle_success(&world);
+                            call.handle_success(world);
                             return Ok(value);
                         }
                         Err(error) => {
-                            let next = handle_error(&mut call, &self.classifier, &error, &world);
+                            let next = handle_error(&mut call, &self.classifier, &error, world);
                             last = Some(error);
                             next
                         }
                     }
                 }
                 Step::Wait { delay, .. } => {
-                    thread::sleep(delay);
-                    call.handle_waited(&world)
+                    world.block(delay);
+                    call.handle_waited(world)
                 }
                 Step::Ask(pending) => {
                     let remaining = || call.request().remaining(world.now());
                     match wait_for(pending, remaining) {
-                        Some(answer) => call.handle_decision(answer, &world),
-                        None => call.handle_deadline(&world),
+                        Some(answer) => call.handle_decision(answer, world),
+                        None => call.handle_deadline(world),
                     }
                 }
                 Step::GiveUp(_) | Step::LeftAlone => {
@@ -83,24 +84,39 @@ fn wait_for(
     mut pending: PendingDecision,
     remaining: impl Fn() -> Option<Duration>,
 ) -> Option<Answer> {
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let unpark = Arc::new(Unpark {
+        thread: thread::current(),
+        woken: AtomicBool::new(false),
+    });
+    let waker = Waker::from(Arc::clone(&unpark));
     let mut context = Context::from_waker(&waker);
     loop {
-        match Pin::new(&mut pending).poll(&mut context) {
-            Poll::Ready(answer) => return Some(answer),
-            Poll::Pending => match remaining() {
-                None => thread::park(),
-                Some(left) if left.is_zero() => return None,
-                Some(left) => thread::park_timeout(left),
-            },
+        if let Poll::Ready(answer) = Pin::new(&mut pending).poll(&mut context) {
+            return Some(answer);
+        }
+        match remaining() {
+            None => thread::park(),
+            Some(left) if left.is_zero() => return None,
+            Some(left) => {
+                thread::park_timeout(left);
+                // Virtual time stands still while a thread waits.
+                let stands_still = remaining() == Some(left);
+                if !unpark.woken.swap(false, Ordering::Acquire) && stands_still {
+                    return None;
+                }
+            }
         }
     }
 }
 
-struct Unpark(Thread);
+struct Unpark {
+    thread: Thread,
+    woken: AtomicBool,
+}
 
 impl Wake for Unpark {
     fn wake(self: Arc<Self>) {
-        self.0.unpark();
+        self.woken.store(true, Ordering::Release);
+        self.thread.unpark();
     }
 }

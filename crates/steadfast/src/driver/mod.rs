@@ -20,13 +20,15 @@
 //! # }
 //! ```
 
+mod asynchronous;
 mod blocking;
-#[cfg(feature = "tokio")]
-mod tokio;
+mod until;
 
 use std::any::Any;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+pub use until::Unaccepted;
 
 use crate::call::Call;
 use crate::classify::{ByInfo, Classifier};
@@ -34,7 +36,7 @@ use crate::event::RetryEvent;
 use crate::orchestrator::{Orchestrator, Step};
 use crate::request::Request;
 use crate::strategy::{Limits, RetryStrategy, WorstCase};
-use crate::world::World;
+use crate::world::{Roll, SystemWorld, World};
 
 /// Starts describing a call that is retried under a strategy.
 ///
@@ -48,6 +50,7 @@ pub fn retry<'a, S: RetryStrategy>(strategy: S) -> Retry<'a, S> {
         call: Call::new("call"),
         attempt_timeout: None,
         observer: None,
+        world: SystemWorld,
     }
 }
 
@@ -55,15 +58,16 @@ pub(crate) type Observer<'a> = dyn Fn(&RetryEvent<'_>) + Send + Sync + 'a;
 
 /// A call that is about to be made. See [`retry`].
 #[must_use = "nothing happens until it is run"]
-pub struct Retry<'a, S, C = ByInfo> {
+pub struct Retry<'a, S, C = ByInfo, W = SystemWorld> {
     strategy: S,
     classifier: C,
     call: Call,
     attempt_timeout: Option<Duration>,
     observer: Option<&'a Observer<'a>>,
+    world: W,
 }
 
-impl<'a, S: RetryStrategy, C> Retry<'a, S, C> {
+impl<'a, S: RetryStrategy, C, W> Retry<'a, S, C, W> {
     /// Names the operation, for errors and events.
     #[inline]
     pub fn operation(mut self, operation: &'static str) -> Self {
@@ -114,13 +118,29 @@ impl<'a, S: RetryStrategy, C> Retry<'a, S, C> {
     /// Reads errors with this classifier instead of their own
     /// [`RetryInfo`](crate::classify::RetryInfo).
     #[inline]
-    pub fn classify<D>(self, classifier: D) -> Retry<'a, S, D> {
+    pub fn classify<D>(self, classifier: D) -> Retry<'a, S, D, W> {
         Retry {
             strategy: self.strategy,
             classifier,
             call: self.call,
             attempt_timeout: self.attempt_timeout,
             observer: self.observer,
+            world: self.world,
+        }
+    }
+
+    /// Takes time and randomness from this world, and waits in it: the timer of another
+    /// executor ([`from_sleep`](crate::world::from_sleep)), or a
+    /// [`VirtualWorld`](crate::VirtualWorld) in a test.
+    #[inline]
+    pub fn world<V>(self, world: V) -> Retry<'a, S, C, V> {
+        Retry {
+            strategy: self.strategy,
+            classifier: self.classifier,
+            call: self.call,
+            attempt_timeout: self.attempt_timeout,
+            observer: self.observer,
+            world,
         }
     }
 
@@ -147,8 +167,7 @@ impl<'a, S: RetryStrategy, C> Retry<'a, S, C> {
     }
 }
 
-#[cfg(feature = "tokio")]
-impl<S, C> Retry<'_, S, C> {
+impl<S, C, W> Retry<'_, S, C, W> {
     /// Returns the first attempt, which has all the time.
     #[inline]
     fn first_attempt(&self) -> Attempt {
@@ -156,6 +175,31 @@ impl<S, C> Retry<'_, S, C> {
             number: 1,
             remaining: shorter(self.call.timeout, self.attempt_timeout),
         }
+    }
+}
+
+/// The world of the call and its observer. It is the call itself that stands for both,
+/// because what is kept across an await besides costs stores.
+impl<S, C, W: World> World for Retry<'_, S, C, W> {
+    #[inline]
+    fn now(&self) -> Instant {
+        self.world.now()
+    }
+
+    #[inline]
+    fn roll(&self) -> Roll {
+        self.world.roll()
+    }
+
+    fn observe(&self, event: &RetryEvent<'_>) {
+        self.world.observe(event);
+        if let Some(observer) = self.observer {
+            observer(event);
+        }
+    }
+
+    fn block(&self, delay: Duration) {
+        self.world.block(delay);
     }
 }
 

@@ -145,12 +145,24 @@ fn tail(f: &mut fmt::Formatter<'_>, error: &dyn fmt::Display) -> fmt::Result {
 impl Report {
     /// Returns attempts, reasons and the last peer, to end the line of another error.
     pub fn in_short(&self) -> impl fmt::Display + '_ {
-        fmt::from_fn(|f| summary(f, self))
+        Lines(self, summary)
     }
 
     /// Returns one line for the strategy and one for each attempt.
     pub fn in_full(&self) -> impl fmt::Display + '_ {
-        fmt::from_fn(|f| history(f, self))
+        Lines(self, history)
+    }
+}
+
+/// A part of a report, as text.
+struct Lines<'a>(
+    &'a Report,
+    fn(&mut fmt::Formatter<'_>, &Report) -> fmt::Result,
+);
+
+impl fmt::Display for Lines<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (self.1)(f, self.0)
     }
 }
 

@@ -43,14 +43,12 @@
 //!     effect after another that was started later.
 
 mod decide;
-#[cfg(feature = "tokio")]
 mod first;
 mod guarded;
 mod step;
 
 use std::time::{Duration, Instant};
 
-#[cfg(feature = "tokio")]
 pub(crate) use first::{FirstAttempt, Handover};
 use guarded::guarded_for;
 pub use guarded::{Panicked, guarded};
@@ -177,7 +175,6 @@ impl<S: RetryStrategy> Orchestrator<S> {
     }
 
     /// Counts the first attempt, which was made before.
-    #[cfg(feature = "tokio")]
     #[inline]
     pub(crate) fn first_attempt_made(&mut self) {
         self.progress.attempts = 1;

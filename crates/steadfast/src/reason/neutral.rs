@@ -37,3 +37,7 @@ pub static THROTTLED: Reason = Reason::new("THROTTLED").allowing_non_idempotent_
 
 /// No answer came before the timeout of the attempt.
 pub static TIMEOUT: Reason = Reason::new("TIMEOUT");
+
+/// The attempt returned a value that the caller does not accept. Retried if the request is
+/// idempotent.
+pub static VALUE_NOT_ACCEPTED: Reason = Reason::new("VALUE_NOT_ACCEPTED");

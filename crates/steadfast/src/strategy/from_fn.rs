@@ -1,12 +1,13 @@
 //! A strategy that is one function: RFC 0049's `retryAfter`.
 
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{
-    Answer, Cause, Decision, ForeignToken, Refusal, RetryAction, RetryAfter, RetryStrategy,
-    RetryToken, StrategyId, StrategyInfo, own_info, own_tokens,
+    Answer, BoxError, Cause, Decision, ForeignToken, Refusal, RetryAction, RetryAfter,
+    RetryStrategy, RetryToken, StrategyId, StrategyInfo, own_info, own_tokens,
 };
 use crate::failure::Failure;
 use crate::request::Request;
@@ -32,16 +33,57 @@ pub fn from_fn<F>(retry_after: F) -> FromFn
 where
     F: Fn(&Request<'_>, &Failure) -> RetryAction + Send + Sync + 'static,
 {
-    from_decision(move |token, request, failure| {
-        let refusal = || Refusal::new(Cause::Declined);
-        match retry_after(request, failure) {
+    from_decision(
+        move |token, request, failure| match retry_after(request, failure) {
             RetryAction::Retry(delay) => RetryAfter::Floor
                 .apply(delay, false, request, failure)
                 .map(|delay| token.next(delay))
                 .into(),
-            RetryAction::DoNotRetry { raise: None } => refusal().into(),
-            RetryAction::DoNotRetry { raise: Some(error) } => refusal().raising(error).into(),
-        }
+            RetryAction::DoNotRetry { raise } => declined(raise).into(),
+        },
+    )
+}
+
+/// Makes a strategy of an async function from a request and its failure to an action: one
+/// that asks another service. Otherwise it is [`from_fn`].
+///
+/// The function reads what it needs of the request and the failure, and returns a future.
+/// The deadline applies to the future, and a panic in it fails the request
+/// ([D13](crate::decisions#d13)). Dropping the request drops the future.
+///
+/// ```
+/// use std::time::Duration;
+/// use steadfast::strategy::{RetryAction, from_async_fn};
+///
+/// # async fn load_of(_service: &str) -> std::io::Result<f64> { Ok(0.3) }
+/// let while_load_is_low = from_async_fn(|request, _failure| {
+///     let (service, retries) = (request.service(), request.retries());
+///     async move {
+///         match load_of(service).await {
+///             Ok(load) if load < 0.8 && retries < 3 => {
+///                 RetryAction::with_duration(Duration::from_millis(100))
+///             }
+///             Ok(_) => RetryAction::no_retry(),
+///             Err(error) => RetryAction::raise(error),
+///         }
+///     }
+/// });
+/// # let _ = while_load_is_low;
+/// ```
+pub fn from_async_fn<F, Fut>(retry_after: F) -> FromFn
+where
+    F: Fn(&Request<'_>, &Failure) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = RetryAction> + Send + 'static,
+{
+    from_decision(move |token, request, failure| {
+        let hint = RetryAfter::Floor.apply(Duration::ZERO, false, request, failure);
+        let action = retry_after(request, failure);
+        Decision::pending(async move {
+            match action.await {
+                RetryAction::Retry(delay) => Ok(token.next(delay.max(hint?))),
+                RetryAction::DoNotRetry { raise } => Err(declined(raise)),
+            }
+        })
     })
 }
 
@@ -57,9 +99,17 @@ where
     }
 }
 
+fn declined(raise: Option<BoxError>) -> Refusal {
+    let refusal = Refusal::new(Cause::Declined);
+    match raise {
+        Some(error) => refusal.raising(error),
+        None => refusal,
+    }
+}
+
 type Decide = dyn Fn(RetryToken, &Request<'_>, &Failure) -> Decision + Send + Sync;
 
-/// See [`from_fn`] and [`from_decision`].
+/// See [`from_fn`], [`from_async_fn`] and [`from_decision`].
 #[derive(Clone)]
 pub struct FromFn {
     id: StrategyId,

@@ -3,7 +3,7 @@
 //! The interface is the Smithy guidance's ("Retry strategy"): a strategy is
 //! isolated from single requests and keeps what it must remember of one in a
 //! [`RetryToken`]. RFC 0049's `retryAfter(request, reason)` is a view of it,
-//! for strategies that need no memory: [`from_fn`].
+//! for strategies that need no memory: [`from_fn`] and [`from_async_fn`].
 //!
 //! | strategy | in one line |
 //! |---|---|
@@ -36,7 +36,7 @@ pub use best_effort::BestEffort;
 pub use decision::{Answer, Decision, PendingDecision, RetryAction};
 pub use fail_fast::FailFast;
 use forward::{own_info, own_tokens};
-pub use from_fn::{FromFn, from_decision, from_fn};
+pub use from_fn::{FromFn, from_async_fn, from_decision, from_fn};
 pub use gate::{
     AttemptLimit, Condition, FastFailOnTerminalError, Gate, Gated, MaxAttempts, Terminal,
     Terminals, When,

@@ -1,11 +1,12 @@
 //! A world whose time moves only when it is advanced.
 
+use std::future::{Ready, ready};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::roll::nanos;
-use super::{RecordedEvent, Roll, World};
+use super::{RecordedEvent, Roll, Timer, World};
 use crate::event::RetryEvent;
 
 /// Virtual time and chosen dice, for tests, plans and simulators.
@@ -108,6 +109,42 @@ impl World for VirtualWorld {
         if let Some(events) = &self.events {
             locked(events).push(RecordedEvent::new(event, self.elapsed()));
         }
+    }
+
+    fn block(&self, delay: Duration) {
+        self.advance(delay);
+    }
+}
+
+/// Sleeps end at once and advance the time, so calls need no executor:
+///
+/// ```
+/// use std::time::Duration;
+/// use steadfast::{BestEffort, VirtualWorld, retry};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let world = VirtualWorld::new();
+/// let error = retry(&BestEffort::default())
+///     .world(&world)
+///     .timeout(Duration::from_secs(3600))
+///     .run(async |_| Err::<(), _>(std::io::ErrorKind::ConnectionRefused.into()))
+///     .await
+///     .map_err(|error: steadfast::Error<std::io::Error>| error)
+///     .unwrap_err();
+/// assert!(error.is_timeout());
+/// assert_eq!(world.elapsed(), Duration::from_secs(3600));
+/// # }
+/// ```
+///
+/// An attempt that is pending and has a time limit is cut off at once. Under attempts that
+/// do I/O, use a real clock that can be paused, such as tokio's.
+impl Timer for VirtualWorld {
+    type Sleep = Ready<()>;
+
+    fn sleep(&self, delay: Duration) -> Ready<()> {
+        self.advance(delay);
+        ready(())
     }
 }
 

@@ -7,7 +7,7 @@ use std::task::{Poll, Waker};
 use std::thread;
 
 use steadfast::report::Certainty;
-use steadfast::strategy::{Cause, Decision, Refusal, from_decision};
+use steadfast::strategy::{Cause, Decision, Refusal, RetryAction, from_async_fn, from_decision};
 use steadfast::{Failure, Verdict, retry};
 use tokio::time::{Instant, sleep};
 
@@ -124,4 +124,67 @@ impl Slot {
 
 fn lock(slot: &Mutex<Slot>) -> std::sync::MutexGuard<'_, Slot> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_async_function_decides_and_its_delay_is_never_shorter_than_the_hint() {
+    let strategy = from_async_fn(|request, _| {
+        let retries = request.retries();
+        async move {
+            sleep(100 * MS).await;
+            match retries {
+                0..2 => RetryAction::with_duration(200 * MS),
+                _ => RetryAction::raise("the oracle says no"),
+            }
+        }
+    });
+    let start = Instant::now();
+    let times = Mutex::new(Vec::new());
+    let error = error_of(retry(&strategy), |attempt| {
+        times.lock().unwrap().push(start.elapsed());
+        ready(Err(match attempt.number() {
+            1 => unsent(),
+            _ => unsent().with_hint(700 * MS),
+        }))
+    })
+    .await;
+    assert_eq!(
+        times.into_inner().unwrap(),
+        [0, 300, 1100].map(|at| at * MS)
+    );
+    assert_eq!(start.elapsed(), 1200 * MS, "the refusal takes its time too");
+    assert!(error.was_refused_for(Cause::Declined));
+    assert_eq!(error.raised().unwrap().to_string(), "the oracle says no");
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_1_an_async_function_is_not_asked_about_an_unsafe_retry() {
+    let strategy = from_async_fn(|_, _| async { RetryAction::with_duration(MS) });
+    let in_flight = || Failure::in_flight(&steadfast::reason::SOCKET_CLOSED_WHILE_IN_FLIGHT);
+    let error = error_of(retry(&strategy), |_| ready(Err(in_flight()))).await;
+    assert_eq!(error.report().attempts(), 1);
+    assert!(error.was_refused_for(Cause::Unsafe));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_async_function_that_panics_or_never_ends_ends_the_call() {
+    let panicking = from_async_fn(|_, _| async { panic!("out of ideas") });
+    let error = error_of(retry(&panicking), failing).await;
+    assert!(error.was_refused_for(Cause::StrategyFailed));
+
+    let start = Instant::now();
+    let endless = from_async_fn(|_, _| pending());
+    let error = error_of(retry(&endless).timeout(100 * MS), failing).await;
+    assert!(error.is_timeout());
+    assert_eq!(start.elapsed(), 100 * MS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hint_beyond_an_hour_without_a_deadline_is_refused_by_an_async_function_too() {
+    let strategy = from_async_fn(|_, _| async { RetryAction::with_duration(MS) });
+    let error = error_of(retry(&strategy), |_| {
+        ready(Err(unsent().with_hint(3_600_001 * MS)))
+    })
+    .await;
+    assert!(error.was_refused_for(Cause::HintTooLong));
 }

@@ -6,9 +6,11 @@ mod asynchronous;
 mod blocking;
 mod decisions;
 mod huge;
+mod lending;
 mod observer;
 mod real;
 mod shape;
+mod until;
 
 use std::future::{Future, Pending, Ready, pending, ready};
 use std::time::Duration;

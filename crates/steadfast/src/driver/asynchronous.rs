@@ -1,6 +1,6 @@
-//! The async driver.
-#![expect(clippy::disallowed_methods, reason = "a driver is what waits")]
+//! The async driver, on any executor.
 
+use std::borrow::BorrowMut;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
@@ -9,30 +9,88 @@ use std::time::{Duration, Instant};
 use super::{Attempt, Retry, handle_error};
 use crate::classify::Classifier;
 use crate::error::Error;
-use crate::event::RetryEvent;
 use crate::orchestrator::{FirstAttempt, Handover, Step};
 use crate::request::{Progress, Request};
 use crate::strategy::RetryStrategy;
-use crate::world::{Roll, World, roll};
+use crate::world::{Timer, World};
 
-impl<S: RetryStrategy, C> Retry<'_, S, C> {
-    /// Makes the call on tokio, until an attempt succeeds or is not retried.
+impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
+    /// Makes the call, until an attempt succeeds or is not retried.
     ///
     /// Cancel-safe: dropping the future drops the attempt under way. Payments into budgets
     /// are final, and reservations are released.
     ///
+    /// It waits on tokio, or in the world that [`Retry::world`] set. If the attempts share
+    /// something that they change, see [`run_with`](Self::run_with).
+    ///
     /// # Panics
-    /// Outside a tokio runtime with time enabled, once it has to wait.
+    /// In the default world, outside a tokio runtime with time enabled, once it has to wait.
+    #[inline]
+    pub fn run<T, E, F, Fut>(self, operation: F) -> impl Future<Output = Result<T, Error<E>>>
+    where
+        C: Classifier<E>,
+        F: FnMut(Attempt) -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+    {
+        self.drive(operation, |operation: &mut F, attempt| operation(attempt))
+    }
+
+    /// Makes the call like [`run`](Self::run), and lends `state` to each attempt: a
+    /// connection, a buffer, a counter.
+    ///
+    /// ```
+    /// use steadfast::{BestEffort, retry};
+    ///
+    /// # struct Connection { sent: u32 }
+    /// # impl Connection {
+    /// #     async fn send(&mut self, _: &str) -> std::io::Result<u32> { self.sent += 1; Ok(self.sent) }
+    /// # }
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let mut connection = Connection { sent: 0 };
+    /// let sent = tokio::spawn(async move {
+    ///     retry(&BestEffort::default())
+    ///         .run_with(&mut connection, async |connection, _attempt| connection.send("hello").await)
+    ///         .await
+    /// });
+    /// assert_eq!(sent.await??, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// A closure may also change what it captures. Then the compiler cannot prove that the
+    /// future is `Send`. If it is to be spawned, pass all that the closure borrows as
+    /// `state`, such as a tuple, and move the rest into the closure.
+    ///
+    /// Cancel-safe, as `run`. An attempt that is cut off leaves `state` as it was then.
+    #[inline]
+    pub fn run_with<T, E, A, F>(
+        self,
+        state: &mut A,
+        operation: F,
+    ) -> impl Future<Output = Result<T, Error<E>>>
+    where
+        C: Classifier<E>,
+        F: AsyncFnMut(&mut A, Attempt) -> Result<T, E>,
+    {
+        self.drive::<T, E, A, _, F>(state, operation)
+    }
+
+    /// Drives a call whose attempts `operation` makes with `state`.
     #[inline]
     #[expect(
         clippy::manual_async_fn,
         reason = "an async fn moves each argument once more, a third of a first-try success"
     )]
-    pub fn run<T, E, F, Fut>(self, mut operation: F) -> impl Future<Output = Result<T, Error<E>>>
+    pub(super) fn drive<T, E, A, B, F>(
+        self,
+        mut state: B,
+        mut operation: F,
+    ) -> impl Future<Output = Result<T, Error<E>>>
     where
         C: Classifier<E>,
-        F: FnMut(Attempt) -> Fut,
-        Fut: Future<Output = Result<T, E>>,
+        B: BorrowMut<A>,
+        F: AsyncFnMut(&mut A, Attempt) -> Result<T, E>,
     {
         async move {
             let started = self.call.timeout.map(|_| self.now());
@@ -46,7 +104,7 @@ impl<S: RetryStrategy, C> Retry<'_, S, C> {
                 Err(panicked) => Handover::Panicked(panicked),
                 Ok(()) if !first.is_due() || self.call.has_no_time() => Handover::NotDue,
                 Ok(()) => {
-                    let mut future = pin!(operation(self.first_attempt()));
+                    let mut future = pin!(operation(state.borrow_mut(), self.first_attempt()));
                     match once(future.as_mut()).await {
                         // A call that succeeds at once, without even waiting.
                         Poll::Ready(Ok(value)) => {
@@ -54,23 +112,26 @@ impl<S: RetryStrategy, C> Retry<'_, S, C> {
                             return Ok(value);
                         }
                         Poll::Ready(Err(error)) => Handover::Failed(error),
-                        Poll::Pending => match until(self.left_since(started), future).await {
-                            Some(Ok(value)) => {
-                                first.succeed(&self);
-                                return Ok(value);
+                        Poll::Pending => {
+                            match until(&self.world, self.left_since(started), future).await {
+                                Some(Ok(value)) => {
+                                    first.succeed(&self);
+                                    return Ok(value);
+                                }
+                                Some(Err(error)) => Handover::Failed(error),
+                                None => Handover::CutOff,
                             }
-                            Some(Err(error)) => Handover::Failed(error),
-                            None => Handover::CutOff,
-                        },
+                        }
                     }
                 }
             };
-            recover(&self, &mut first, started, setback, &mut operation).await
+            let state = state.borrow_mut();
+            recover(&self, &mut first, started, setback, state, &mut operation).await
         }
     }
 }
 
-impl<S, C> Retry<'_, S, C> {
+impl<S, C, W: World> Retry<'_, S, C, W> {
     /// Returns the time left for the first attempt of a request with this start.
     fn left_since(&self, started: Option<Instant>) -> Option<Duration> {
         let request = Request {
@@ -82,38 +143,20 @@ impl<S, C> Retry<'_, S, C> {
     }
 }
 
-/// The world as this machine has it. It is the call itself that stands for it,
-/// because what is kept across an await besides costs stores.
-impl<S, C> World for Retry<'_, S, C> {
-    fn now(&self) -> Instant {
-        // Tokio's clock, which tests can pause.
-        tokio::time::Instant::now().into_std()
-    }
-
-    fn roll(&self) -> Roll {
-        roll()
-    }
-
-    fn observe(&self, event: &RetryEvent<'_>) {
-        if let Some(observer) = self.observer {
-            observer(event);
-        }
-    }
-}
-
 /// Continues a call whose first attempt did not succeed.
-async fn recover<T, E, S, C, F, Fut>(
-    retry: &Retry<'_, S, C>,
+async fn recover<T, E, S, C, W, A, F>(
+    retry: &Retry<'_, S, C, W>,
     first: &mut FirstAttempt<'_, S>,
     started: Option<Instant>,
     setback: Handover<E>,
+    state: &mut A,
     operation: &mut F,
 ) -> Result<T, Error<E>>
 where
     S: RetryStrategy,
     C: Classifier<E>,
-    F: FnMut(Attempt) -> Fut,
-    Fut: Future<Output = Result<T, E>>,
+    W: Timer,
+    F: AsyncFnMut(&mut A, Attempt) -> Result<T, E>,
 {
     let world = retry;
     let mut request = first.take_over(retry.call.clone(), started);
@@ -136,12 +179,12 @@ where
         step = match step {
             Step::Attempt => {
                 let attempt = Attempt::next(request.request(), retry.attempt_timeout, world);
-                let mut future = pin!(operation(attempt));
+                let mut future = pin!(operation(state, attempt));
                 let outcome = match once(future.as_mut()).await {
                     Poll::Ready(outcome) => Some(outcome),
                     Poll::Pending => {
                         let now = Attempt::next(request.request(), retry.attempt_timeout, world);
-                        until(now.remaining(), future).await
+                        until(&retry.world, now.remaining(), future).await
                     }
                 };
                 match outcome {
@@ -161,7 +204,7 @@ where
                 }
             }
             Step::Wait { delay, .. } => {
-                tokio::time::sleep(delay).await;
+                retry.world.sleep(delay).await;
                 request.handle_waited(world)
             }
             Step::Ask(pending) => {
@@ -170,7 +213,7 @@ where
                     Poll::Ready(answer) => Some(answer),
                     Poll::Pending => {
                         let left = request.request().remaining(world.now());
-                        until(left, decision).await
+                        until(&retry.world, left, decision).await
                     }
                 };
                 match answer {
@@ -192,8 +235,12 @@ fn once<F: Future>(mut future: Pin<&mut F>) -> impl Future<Output = Poll<F::Outp
 }
 
 /// Awaits a pending future until the limit, which is computed after its first poll.
-async fn until<F: Future>(limit: Option<Duration>, mut future: Pin<&mut F>) -> Option<F::Output> {
-    let mut timer = pin!(limit.map(tokio::time::sleep));
+async fn until<F: Future>(
+    world: &impl Timer,
+    limit: Option<Duration>,
+    mut future: Pin<&mut F>,
+) -> Option<F::Output> {
+    let mut timer = pin!(limit.map(|limit| world.sleep(limit)));
     let mut just_polled = true;
     poll_fn(|cx| {
         if !std::mem::take(&mut just_polled)
@@ -202,7 +249,7 @@ async fn until<F: Future>(limit: Option<Duration>, mut future: Pin<&mut F>) -> O
             return Poll::Ready(Some(output));
         }
         match timer.as_mut().as_pin_mut() {
-            Some(timer) => timer.poll(cx).map(|()| None),
+            Some(timer) => timer.poll(cx).map(|_| None),
             None => Poll::Pending,
         }
     })

@@ -1,0 +1,27 @@
+//! Methods of worlds that pass on to another world.
+
+/// Implements the methods of a [`World`](super::World) by those of an inner one.
+macro_rules! forward {
+    ($self:ident => $inner:expr) => {
+        #[inline]
+        fn now(&$self) -> std::time::Instant {
+            $inner.now()
+        }
+
+        #[inline]
+        fn roll(&$self) -> $crate::world::Roll {
+            $inner.roll()
+        }
+
+        #[inline]
+        fn observe(&$self, event: &$crate::event::RetryEvent<'_>) {
+            $inner.observe(event);
+        }
+
+        fn block(&$self, delay: std::time::Duration) {
+            $inner.block(delay);
+        }
+    };
+}
+
+pub(super) use forward;
