@@ -94,6 +94,7 @@ pub use fast_fail::{TERMINALS, fast_fail_on_terminal_errors, fast_fail_or};
 pub use kv::operation::KvOperation;
 pub use kv::request::DurabilityLevel;
 pub use options::ClusterOptions;
+pub use rustls;
 pub use scope::Scope;
 pub use services::analytics::{Analytics, AnalyticsSettings};
 pub use services::management::{

@@ -176,6 +176,7 @@ impl ClusterOptions {
         self.compression.validate()?;
         self.network.validate()?;
         self.reports.validate()?;
+        self.tls.validate()?;
         match &self.circuit_breaker {
             Some(breaker) => breaker.validate(),
             None => Ok(()),

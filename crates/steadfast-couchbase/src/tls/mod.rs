@@ -1,11 +1,15 @@
 //! TLS, by rustls: the same on every machine, with no C library to keep up to
 //! date.
 //!
-//! The authorities that are trusted by default are the machine's own and not a
-//! list built into the program: a company's authority is installed there, one
-//! that turns out bad is removed there, and neither needs a new build. What the
-//! user names instead is read once, when the cluster is connected to, so that a
-//! path with a typo is an error there and not a connection that never opens.
+//! By default the client trusts the machine's own authorities, and the root of
+//! Couchbase Capella, which no machine has. The public authorities are not built
+//! into the program: a company's authority is installed on the machine, one that
+//! turns out bad is removed there, and neither needs a new build. Other SDKs add
+//! Mozilla's list, which goes stale in a binary. Capella's root issues certificates
+//! for Couchbase's cloud alone, so trusting it exposes no other server to it.
+//!
+//! Named files are read once, when the cluster is connected to. So a path with a
+//! typo is an error there, and not a connection that never opens.
 
 mod failure;
 mod unverified;
@@ -13,8 +17,11 @@ mod unverified;
 use std::path::Path;
 use std::sync::Arc;
 
+use rustls::client::ResolvesClientCert;
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, RootCertStore};
 
 pub(crate) use failure::is_tls_failure;
@@ -24,7 +31,13 @@ use crate::credentials::{Certificate, Credentials, Kind};
 use crate::options::{Authority, TlsOptions};
 use unverified::Unverified;
 
-/// Makes the configuration of all TLS connections. Reads the named files.
+/// The root of Couchbase Capella, as the official SDKs carry it. Valid until
+/// 2029-12-06. SHA-256 of its DER: `d0937e9c934b2dab94ed7a4b91c548e79eecca99…`
+const CAPELLA_ROOT: &str = include_str!("capella.pem");
+
+/// Makes the configuration of all TLS connections: the user's own, or one from the
+/// options, for which the named files are read. A client certificate among the
+/// credentials is shown with either.
 ///
 /// # Errors
 /// If a file cannot be read, or does not hold what it should. The error names
@@ -33,6 +46,17 @@ pub(crate) fn client_config(
     options: &TlsOptions,
     credentials: &Credentials,
 ) -> Result<Arc<ClientConfig>, ConfigError> {
+    let mut config = match &options.rustls_config {
+        Some(config) => ClientConfig::clone(config),
+        None => from_options(options)?,
+    };
+    if let Kind::Certificate(certificate) = credentials.kind() {
+        config.client_auth_cert_resolver = resolver(certificate, config.crypto_provider())?;
+    }
+    Ok(Arc::new(config))
+}
+
+fn from_options(options: &TlsOptions) -> Result<ClientConfig, ConfigError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
@@ -47,16 +71,19 @@ pub(crate) fn client_config(
     } else {
         builder.with_root_certificates(roots)
     };
-    let config = match credentials.kind() {
-        Kind::Password(_) | Kind::Token(_) => builder.with_no_client_auth(),
-        Kind::Certificate(certificate) => {
-            let (chain, key) = identity(certificate)?;
-            builder.with_client_auth_cert(chain, key).map_err(|error| {
-                ConfigError::new("client certificate", format!("cannot be used: {error}"))
-            })?
-        }
-    };
-    Ok(Arc::new(config))
+    Ok(builder.with_no_client_auth())
+}
+
+/// Shows the client certificate to servers that ask for one.
+fn resolver(
+    certificate: &Certificate,
+    provider: &CryptoProvider,
+) -> Result<Arc<dyn ResolvesClientCert>, ConfigError> {
+    let (chain, key) = identity(certificate)?;
+    let certified = CertifiedKey::from_der(chain, key, provider).map_err(|error| {
+        ConfigError::new("client certificate", format!("cannot be used: {error}"))
+    })?;
+    Ok(Arc::new(SingleCertAndKey::from(certified)))
 }
 
 /// The name that the server's certificate must be for.
@@ -80,9 +107,14 @@ fn authorities(options: &TlsOptions) -> Result<RootCertStore, ConfigError> {
             Authority::Pem(pem) => add(&mut roots, "trusted certificate".into(), pem.as_bytes())?,
         }
     }
-    let uses_system = options.authorities.is_empty() || options.system_authorities;
-    if uses_system && !options.dangerous_skip_verification {
-        add_system(&mut roots)?;
+    if options.dangerous_skip_verification {
+        return Ok(roots);
+    }
+    if options.authorities.is_empty() {
+        add(&mut roots, "root of Capella".into(), CAPELLA_ROOT.as_bytes())?;
+    }
+    if options.authorities.is_empty() || options.system_authorities {
+        add_system(&mut roots);
     }
     Ok(roots)
 }
@@ -98,19 +130,19 @@ fn add(roots: &mut RootCertStore, part: String, pem: &[u8]) -> Result<(), Config
     Ok(())
 }
 
-/// Adds the certificates that the machine trusts. Invalid ones are skipped; at least
-/// one must be left.
-fn add_system(roots: &mut RootCertStore) -> Result<(), ConfigError> {
+/// Adds the certificates that the machine trusts. Invalid ones are skipped. A
+/// machine without any, such as a minimal container, can still reach Capella and
+/// servers of named authorities; others are reported as untrusted.
+fn add_system(roots: &mut RootCertStore) {
     let found = rustls_native_certs::load_native_certs();
-    roots.add_parsable_certificates(found.certs);
-    if !roots.is_empty() {
-        return Ok(());
+    let (added, _) = roots.add_parsable_certificates(found.certs);
+    if added > 0 {
+        return;
     }
-    let problem = match found.errors.first() {
-        Some(error) => format!("cannot be read from this machine: {error}"),
-        None => "are not there on this machine; name one with trust_certificate".to_owned(),
-    };
-    Err(ConfigError::new("trusted certificates", problem))
+    match found.errors.first() {
+        Some(error) => tracing::warn!(%error, "this machine's trusted certificates are unreadable"),
+        None => tracing::info!("this machine has no trusted certificates"),
+    }
 }
 
 fn identity(

@@ -234,3 +234,90 @@ fn an_invalid_tls_option_is_named() {
     assert!(server_name("a b").is_err());
     assert!(server_name("10.0.0.1").is_ok() && server_name("::1").is_ok());
 }
+
+fn trusted_roots(options: &TlsOptions) -> RootCertStore {
+    authorities(options).unwrap()
+}
+
+#[test]
+fn the_root_of_capella_is_the_published_one_and_trusted_unless_others_are_named() {
+    use sha2::{Digest, Sha256};
+
+    let [root] = &certificates("test", CAPELLA_ROOT.as_bytes()).unwrap()[..] else {
+        panic!("one certificate is bundled");
+    };
+    let digest: String = Sha256::digest(root)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    assert_eq!(
+        digest,
+        "d0937e9c934b2dab94ed7a4b91c548e79eecca992b27ab6d2620807e68657c0e"
+    );
+    let mut expected = RootCertStore::empty();
+    expected.add(root.clone()).unwrap();
+    let capella = &expected.roots[0].subject_public_key_info;
+    let trusts = |options: &TlsOptions| {
+        let roots = trusted_roots(options).roots;
+        roots
+            .iter()
+            .any(|root| root.subject_public_key_info == *capella)
+    };
+    assert!(trusts(&TlsOptions::new()));
+    let named = TlsOptions::new().trust_pem(authority().pem());
+    assert!(!trusts(&named));
+    assert_eq!(trusted_roots(&named).len(), 1);
+    assert!(!trusts(&named.system_authorities(true)));
+}
+
+/// A configuration that trusts this authority.
+fn own_config(authority: &CertifiedIssuer<'_, KeyPair>) -> ClientConfig {
+    let mut roots = RootCertStore::empty();
+    add(&mut roots, "test".into(), authority.pem().as_bytes()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth()
+}
+
+#[tokio::test]
+async fn a_rustls_configuration_of_the_user_decides_whom_to_trust() {
+    let (own, others) = (authority(), authority());
+    let options = TlsOptions::new().rustls_config(own_config(&own));
+    let greeted = greet(server(&own, None), &options, &password()).await;
+    assert_eq!(greeted.unwrap(), "hello");
+    let refused = greet(server(&others, None), &options, &password()).await;
+    assert!(is_tls_failure(&refused.unwrap_err()));
+    // The client certificate of the credentials is shown with it.
+    let (chain, key) = issue(&others);
+    let certificate = Credentials::certificate(chain, key);
+    let wants_one = || server(&own, Some(&others.pem()));
+    let greeted = greet(wants_one(), &options, &certificate).await;
+    assert_eq!(greeted.unwrap(), "hello");
+    assert!(greet(wants_one(), &options, &password()).await.is_err());
+}
+
+#[test]
+fn a_rustls_configuration_of_the_user_excludes_what_contradicts_it() {
+    use crate::options::ClusterOptions;
+
+    let own = own_config(&authority());
+    let with = |tls: TlsOptions| ClusterOptions::new().tls(tls).validate();
+    let options = || TlsOptions::new().rustls_config(own.clone());
+    assert_eq!(with(options()), Ok(()));
+    let mut alpn = own.clone();
+    alpn.alpn_protocols = vec![b"http/1.1".to_vec()];
+    assert_eq!(with(TlsOptions::new().rustls_config(alpn.clone())), Ok(()));
+    alpn.alpn_protocols.push(b"h2".to_vec());
+    for wrong in [
+        options().trust_file("/ca.pem"),
+        options().system_authorities(true),
+        options().dangerous_skip_verification(true),
+        TlsOptions::new().rustls_config(alpn),
+    ] {
+        let error = with(wrong).unwrap_err();
+        assert_eq!(error.part(), "tls.rustls_config", "{error}");
+    }
+}
