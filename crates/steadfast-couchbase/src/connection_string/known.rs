@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::options::{ClusterOptions, Compression, Network, parse_duration};
+use crate::options::{ClusterOptions, Compression, Network, Profile, parse_duration};
 
 /// A year: a longer duration was probably meant in another unit.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -33,6 +33,9 @@ impl Known {
                     .into(),
             );
         }
+        if let Some(instead) = instead(name) {
+            return Err(instead.into());
+        }
         Err(match nearest(name) {
             Some(nearest) => format!("is not known; did you mean {nearest}?"),
             None => "is not known".into(),
@@ -41,6 +44,11 @@ impl Known {
 
     pub(super) fn name(&self) -> &'static str {
         self.names[0]
+    }
+
+    /// Whether it sets many options at once, which others then replace.
+    pub(super) fn is_profile(&self) -> bool {
+        self.name() == "profile"
     }
 
     pub(super) fn needs_tls(&self) -> bool {
@@ -91,7 +99,7 @@ macro_rules! set {
 static ALL: &[Known] = known! {
     ["kv_timeout", "key_value_timeout"], set!(kv_timeout, duration);
     ["kv_durable_timeout", "key_value_durable_timeout"], set!(kv_durable_timeout, duration);
-    ["connect_timeout", "bootstrap_timeout"], set!(connect_timeout, duration);
+    ["connect_timeout", "bootstrap_timeout", "kv_connect_timeout"], set!(connect_timeout, duration);
     ["query_timeout"], set!(query_timeout, duration);
     ["analytics_timeout"], set!(analytics_timeout, duration);
     ["search_timeout"], set!(search_timeout, duration);
@@ -99,10 +107,17 @@ static ALL: &[Known] = known! {
     ["management_timeout"], set!(management_timeout, duration);
     ["idle_http_timeout", "idle_http_connection_timeout"], set!(idle_http_timeout, duration);
     ["config_poll_interval"], set!(config_poll_interval, duration);
-    ["tcp_keepalive", "tcp_keep_alive_interval"], set!(tcp_keepalive, duration);
+    ["tcp_keepalive", "tcp_keep_alive_interval", "tcp_keep_alive_time"], set!(tcp_keepalive, duration);
     ["config_push", "enable_clustermap_notification"], set!(config_push, switch);
     ["dns_srv", "enable_dns_srv"], set!(dns_srv, switch);
     ["server_durations", "enable_server_durations"], set!(server_durations, switch);
+    ["mutation_tokens", "enable_mutation_tokens"], set!(mutation_tokens, switch);
+    ["max_idle_http_connections", "max_idle_http_connections_per_host"],
+        set!(max_idle_http_connections, number::<usize>);
+    ["profile", "config_profile", "apply_profile"], |options, value| {
+        options.apply_profile(profile(value)?);
+        Ok(())
+    };
     ["compression", "enable_compression"], set!(compression, compression);
     ["network"], set!(network, network);
     ["kv_connections", "num_kv_connections"], set!(kv_connections, number::<u16>);
@@ -121,6 +136,25 @@ static ALL: &[Known] = known! {
         Ok(())
     };
 };
+
+/// Says what to use instead of an option that other clients have.
+fn instead(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "enable_tls" => {
+            "is decided by the scheme: write couchbases:// with TLS, couchbase:// without"
+        }
+        _ => return None,
+    })
+}
+
+fn profile(value: &str) -> Result<Profile, String> {
+    match value {
+        "wan_development" | "wan-development" => Ok(Profile::WanDevelopment),
+        other => Err(format!(
+            "is not a profile: {other:?}; there is wan_development"
+        )),
+    }
+}
 
 /// Parses a duration; a bare number is in milliseconds.
 fn duration(value: &str) -> Result<Duration, String> {

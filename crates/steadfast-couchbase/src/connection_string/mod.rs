@@ -50,8 +50,9 @@ use known::Known;
 /// | `kv_timeout`, `kv_durable_timeout`, `connect_timeout`, `query_timeout`, `analytics_timeout`, `search_timeout`, `view_timeout`, `management_timeout` | duration |
 /// | `idle_http_timeout`, `config_poll_interval`, `tcp_keepalive` | duration |
 /// | `network` | `auto`, `default`, or a name such as `external` |
-/// | `compression`, `dns_srv`, `config_push`, `server_durations` | switch |
-/// | `kv_connections`, `max_in_flight` | number |
+/// | `compression`, `dns_srv`, `config_push`, `server_durations`, `mutation_tokens` | switch |
+/// | `kv_connections`, `max_in_flight`, `max_idle_http_connections` | number |
+/// | `profile` | `wan_development`; the other options replace its own |
 /// | `tls_verify` | `peer` or `none` |
 /// | `trust_certificate` | path of a PEM file |
 /// | `user_agent_extra` | text |
@@ -135,7 +136,11 @@ impl ConnectionString {
     /// Applies the options of the string; the others keep their values. So an operator
     /// can override the program.
     pub fn apply_to(&self, options: &mut ClusterOptions) {
-        for (known, value) in &self.options {
+        let (profile, single): (Vec<_>, Vec<_>) = self
+            .options
+            .iter()
+            .partition(|(known, _)| known.is_profile());
+        for (known, value) in profile.into_iter().chain(single) {
             known
                 .set(options, value)
                 .expect("every value was read when the string was");

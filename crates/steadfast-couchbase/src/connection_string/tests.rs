@@ -162,6 +162,21 @@ fn an_invalid_connection_string_is_rejected_by_its_invalid_part() {
         ),
         ("couchbase://db?network=", "option network", "is empty"),
         (
+            "couchbase://db?enable_tls=true",
+            "option enable_tls",
+            "write couchbases://",
+        ),
+        (
+            "couchbase://db?config_profile=lan",
+            "option config_profile",
+            "there is wan_development",
+        ),
+        (
+            "couchbase://db?profile=wan_development&apply_profile=wan_development",
+            "option apply_profile",
+            "another name of profile",
+        ),
+        (
             "couchbases://db?tls_verify=maybe",
             "option tls_verify",
             "neither peer nor none",
@@ -222,7 +237,10 @@ fn every_option_is_set_by_every_one_of_its_names() {
     for (names, value) in [
         (&["kv_timeout", "key_value_timeout"][..], "7s"),
         (&["kv_durable_timeout", "key_value_durable_timeout"], "7s"),
-        (&["connect_timeout", "bootstrap_timeout"], "7s"),
+        (
+            &["connect_timeout", "bootstrap_timeout", "kv_connect_timeout"],
+            "7s",
+        ),
         (&["query_timeout"], "7s"),
         (&["analytics_timeout"], "7s"),
         (&["search_timeout"], "7s"),
@@ -230,7 +248,22 @@ fn every_option_is_set_by_every_one_of_its_names() {
         (&["management_timeout"], "7s"),
         (&["idle_http_timeout", "idle_http_connection_timeout"], "7s"),
         (&["config_poll_interval"], "7s"),
-        (&["tcp_keepalive", "tcp_keep_alive_interval"], "7s"),
+        (
+            &[
+                "tcp_keepalive",
+                "tcp_keep_alive_interval",
+                "tcp_keep_alive_time",
+            ],
+            "7s",
+        ),
+        (&["mutation_tokens", "enable_mutation_tokens"], "off"),
+        (
+            &[
+                "max_idle_http_connections",
+                "max_idle_http_connections_per_host",
+            ],
+            "7",
+        ),
         (&["config_push", "enable_clustermap_notification"], "off"),
         (&["dns_srv", "enable_dns_srv"], "off"),
         (&["server_durations", "enable_server_durations"], "off"),
@@ -258,6 +291,32 @@ fn every_option_is_set_by_every_one_of_its_names() {
                 changed.len() == 1 && changed[0].0.contains(field),
                 "{name}: {changed:?}"
             );
+        }
+    }
+}
+
+#[test]
+fn a_profile_gives_way_to_other_options_in_any_order() {
+    for text in [
+        "couchbase://db?config_profile=wan_development&query_timeout=3s",
+        "couchbase://db?query_timeout=3s&apply_profile=wan-development",
+    ] {
+        let options = options(text);
+        assert_eq!(options.query_timeout, Duration::from_secs(3), "{text}");
+        for short in [
+            options.kv_timeout,
+            options.kv_durable_timeout,
+            options.connect_timeout,
+        ] {
+            assert_eq!(short, Duration::from_secs(20), "{text}");
+        }
+        for long in [
+            options.analytics_timeout,
+            options.search_timeout,
+            options.view_timeout,
+            options.management_timeout,
+        ] {
+            assert_eq!(long, Duration::from_secs(120), "{text}");
         }
     }
 }

@@ -6,6 +6,7 @@
 
 mod breaker;
 mod duration;
+mod profile;
 mod reporting;
 mod settings;
 mod tls;
@@ -18,6 +19,7 @@ use steadfast::RetryStrategy;
 
 pub use breaker::BreakerOptions;
 pub use duration::parse_duration;
+pub use profile::Profile;
 pub use reporting::ReportOptions;
 pub use tls::{Authority, TlsOptions};
 pub use transport::{Compression, Network, VbucketRetry};
@@ -105,6 +107,9 @@ settings! {
         /// The time that an idle HTTP connection is kept: 1 s. Servers close theirs
         /// after 5 s, and a request should not race with that.
         plain idle_http_timeout: Duration = Duration::from_secs(1);
+        /// The largest number of idle HTTP connections that are kept to each node. `None`
+        /// sets no limit.
+        into max_idle_http_connections: Option<usize> = None;
         /// The documents to compress.
         plain compression: Compression = Compression::default();
 
@@ -118,8 +123,13 @@ settings! {
         /// Looks up a connection string with one host and no port as DNS SRV first. On.
         plain dns_srv: bool = true;
 
-        /// Asks servers for the time that they spent on each request. On.
+        /// Asks servers for the time that they spent on each key-value request. On. The
+        /// time is in errors, in spans, and in the reports of slow requests and late
+        /// responses.
         plain server_durations: bool = true;
+        /// Asks servers for the token of each write, which `consistent_with` takes. On;
+        /// a token adds 16 bytes to the response.
+        plain mutation_tokens: bool = true;
         /// Reports of slow requests and late responses.
         plain reports: ReportOptions = ReportOptions::default();
         /// Shows keys in errors and logs. Off: they are often personal data.

@@ -41,7 +41,11 @@ impl Services {
     pub(crate) fn new(options: &ClusterOptions, tls: Option<Arc<rustls::ClientConfig>>) -> Self {
         let connector = Connector::new(tls, options.connect_timeout);
         Self {
-            http: http::client(connector.clone(), options.idle_http_timeout),
+            http: http::client(
+                connector.clone(),
+                options.idle_http_timeout,
+                options.max_idle_http_connections,
+            ),
             connector,
             round_robin: RoundRobin::new(),
             breakers: EndpointBreakers::new(options.circuit_breaker.clone()),

@@ -111,7 +111,11 @@ fn authorities(options: &TlsOptions) -> Result<RootCertStore, ConfigError> {
         return Ok(roots);
     }
     if options.authorities.is_empty() {
-        add(&mut roots, "root of Capella".into(), CAPELLA_ROOT.as_bytes())?;
+        add(
+            &mut roots,
+            "root of Capella".into(),
+            CAPELLA_ROOT.as_bytes(),
+        )?;
     }
     if options.authorities.is_empty() || options.system_authorities {
         add_system(&mut roots);

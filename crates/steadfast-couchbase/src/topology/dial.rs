@@ -11,7 +11,6 @@ use super::{Address, parse_config};
 use crate::client::Core;
 use crate::kv::connection::{Connection, ConnectionLimits, Io};
 use crate::kv::handshake::{HandshakeParams, Reached, Rejected, bootstrap, features};
-use crate::options::Compression;
 use crate::sasl::Channel;
 use crate::tls::server_name;
 
@@ -66,7 +65,7 @@ async fn open(core: &Core, address: &Address, bucket: Option<&str>) -> Result<Op
         channel: Channel::new(core.tls.is_some(), options),
         bucket,
         identity: ClientIdentity::new(&core.agent, core.client_id, fastrand::u64(..)),
-        features: features(options.compression != Compression::Off, options.config_push),
+        features: features(options),
         hello_after_authentication: options.hello_after_authentication,
         host: &address.host,
     };

@@ -86,7 +86,7 @@ async fn enter(
         channel: Channel::new(checkup.string.is_tls(), options),
         bucket,
         identity: ClientIdentity::new(agent, fastrand::u64(..), fastrand::u64(..)),
-        features: features(true, false),
+        features: features(&options.clone().config_push(false)),
         hello_after_authentication: options.hello_after_authentication,
         host: &seed.host,
     };

@@ -6,6 +6,7 @@
 //! client of its own, nodes, collection and every service.
 
 mod admission;
+mod capella;
 mod reach;
 mod service;
 
@@ -123,6 +124,7 @@ impl Checkup {
     pub async fn run(&self, mut report: impl FnMut(&Finding)) -> Result<Vec<Finding>, ConfigError> {
         let mut findings = Vec::new();
         let mut note = |finding: Finding| {
+            let finding = self.add_capella(finding);
             report(&finding);
             let works = finding.outcome == CheckResult::Works;
             findings.push(finding);

@@ -21,6 +21,7 @@ use wire::Wire;
 
 use super::connection::Io;
 use crate::credentials::Credentials;
+use crate::options::{ClusterOptions, Compression};
 use crate::sasl::{Channel, Exchange, choose, preferred};
 
 /// The parameters of a handshake.
@@ -54,16 +55,14 @@ pub(crate) struct Welcome {
 pub(crate) const MAX_BODY: usize = 20 << 20;
 
 /// The features that the client asks for.
-pub(crate) fn features(compression: bool, push: bool) -> FeatureSet {
+pub(crate) fn features(options: &ClusterOptions) -> FeatureSet {
     let mut features = vec![
         Feature::TcpNodelay,
-        Feature::MutationSeqno,
         Feature::Xattr,
         Feature::Xerror,
         Feature::SelectBucket,
         Feature::Json,
         Feature::UnorderedExecution,
-        Feature::Tracing,
         Feature::AltRequest,
         Feature::SyncReplication,
         Feature::Collections,
@@ -75,10 +74,16 @@ pub(crate) fn features(compression: bool, push: bool) -> FeatureSet {
         Feature::GetClusterConfigWithKnownVersion,
         Feature::DedupeNotMyVbucketClustermap,
     ];
-    if compression {
+    if options.mutation_tokens {
+        features.push(Feature::MutationSeqno);
+    }
+    if options.server_durations {
+        features.push(Feature::Tracing);
+    }
+    if options.compression != Compression::Off {
         features.extend([Feature::Snappy, Feature::SnappyEverywhere]);
     }
-    if push {
+    if options.config_push {
         features.extend([Feature::Duplex, Feature::ClustermapChangeNotificationBrief]);
     }
     features.into_iter().collect()

@@ -30,11 +30,12 @@ pub(crate) type HttpClient = Client<Connector, RequestBody>;
 /// hundred bytes of headers.
 const MAX_HEAD: usize = 64 * 1024;
 
-/// Makes a client whose connections close after being idle for so long.
-pub(crate) fn client(connector: Connector, idle: Duration) -> HttpClient {
+/// Makes a client that keeps so many idle connections to each node, for so long.
+pub(crate) fn client(connector: Connector, idle: Duration, most: Option<usize>) -> HttpClient {
     Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(idle)
+        .pool_max_idle_per_host(most.unwrap_or(usize::MAX))
         .http1_max_buf_size(MAX_HEAD)
         // Only the orchestrator decides what is sent again.
         .retry_canceled_requests(false)
