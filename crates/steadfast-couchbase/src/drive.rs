@@ -15,11 +15,12 @@ use std::time::{Duration, Instant};
 
 use steadfast::strategy::{Answer, Cause, PendingDecision};
 use steadfast::{Call, Failure, Orchestrator, RetryStrategy, Step, Verdict};
-use tracing::{Instrument, Span};
+use tracing::Instrument;
 
+use crate::client::Core;
 use crate::error::{Error, ErrorKind};
 use crate::fast_fail::Raised;
-use crate::observe::Finished;
+use crate::observe::{Dispatch, Finished, attempt_span, end_attempt, end_request, request_span};
 use crate::world::{TokioWorld, now};
 
 /// An operation, attempt by attempt.
@@ -49,8 +50,24 @@ pub(crate) trait Attempts {
     /// response.
     fn add_context(&mut self, error: Error) -> Error;
 
-    /// Records the end of the request in metrics and reports.
-    fn finished(&mut self, finished: &Finished);
+    /// Records the end of the request in metrics and reports. A success has an output.
+    fn finished(&mut self, _finished: &Finished, _output: Option<&Self::Output>) {}
+
+    /// The client.
+    fn core(&self) -> &Core;
+
+    /// The names of bucket, scope and collection, empty where there is none.
+    fn place(&self) -> [&str; 3];
+
+    /// The durability that a write asks for.
+    fn durability(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Describes the attempt that just ended, for its span.
+    fn dispatch(&self, _output: Option<&Self::Output>) -> Dispatch {
+        Dispatch::default()
+    }
 }
 
 /// An attempt that did not succeed, and what it means for the operation.
@@ -79,13 +96,14 @@ pub(crate) fn drive<'a, A: Attempts + Send>(
 ) -> impl Future<Output = Result<A::Output, Error>> + Send + 'a {
     let mut request = Orchestrator::new(strategy, call);
     async move {
-        let span = tracing::debug_span!(
-            "request",
-            operation = request.request().operation(),
-            service = request.request().service(),
-            couchbase.retries = tracing::field::Empty
-        );
-        let outcome = run(&mut request, operation, &span).await;
+        let span = request_span(&request.request(), operation);
+        let outcome = if span.is_disabled() {
+            run(&mut request, operation, false).await
+        } else {
+            // The events of the engine are in the span too.
+            let traced = run(&mut request, operation, true).instrument(span.clone());
+            Box::pin(traced).await
+        };
         let elapsed = match request.request().started() {
             Some(started) => now().saturating_duration_since(started),
             None => Duration::ZERO,
@@ -97,14 +115,13 @@ pub(crate) fn drive<'a, A: Attempts + Send>(
                 .report()
                 .map_or(0, steadfast::report::Report::retries),
         };
-        if !span.is_disabled() {
-            span.record("couchbase.retries", retries);
-        }
-        operation.finished(&Finished {
+        let finished = Finished {
             elapsed,
             retries,
             error: outcome.as_ref().err().map(Error::kind),
-        });
+        };
+        end_request(&span, &finished);
+        operation.finished(&finished, outcome.as_ref().ok());
         outcome
     }
 }
@@ -112,36 +129,35 @@ pub(crate) fn drive<'a, A: Attempts + Send>(
 fn run<A: Attempts + Send>(
     request: &mut Orchestrator<&dyn RetryStrategy>,
     operation: &mut A,
-    span: &Span,
+    traced: bool,
 ) -> impl Future<Output = Result<A::Output, Error>> + Send {
-    const WORLD: &TokioWorld = &TokioWorld;
     async move {
-        let mut step = request.begin(WORLD);
+        let mut step = request.begin(&TokioWorld(operation.core()));
         let mut kind = ErrorKind::UnambiguousTimeout;
         loop {
             step = match step {
-                Step::Attempt => match attempt(which(request), operation, span).await {
+                Step::Attempt => match attempt(which(request), operation, traced).await {
                     Ok(output) => {
-                        request.handle_success(WORLD);
+                        request.handle_success(&TokioWorld(operation.core()));
                         return Ok(output);
                     }
                     Err(Tried::Final(kind)) => {
-                        request.handle_final_response(WORLD);
+                        request.handle_final_response(&TokioWorld(operation.core()));
                         let error = error(kind, request).with_report(request.take_report());
                         return Err(operation.add_context(error));
                     }
                     Err(Tried::Unsendable(kind)) => {
-                        request.handle_unsendable(WORLD);
+                        request.handle_unsendable(&TokioWorld(operation.core()));
                         let error = error(kind, request).with_report(request.take_report());
                         return Err(operation.add_context(error));
                     }
                     Err(Tried::Failed(failure, failed)) => {
                         kind = failed;
-                        request.handle_failure(failure, WORLD)
+                        request.handle_failure(failure, &TokioWorld(operation.core()))
                     }
                     Err(Tried::Closed(failure)) => {
                         kind = ErrorKind::RequestCanceled;
-                        request.handle_cancelled_attempt(failure, WORLD)
+                        request.handle_cancelled_attempt(failure, &TokioWorld(operation.core()))
                     }
                 },
                 Step::Wait { delay, .. } => {
@@ -152,9 +168,9 @@ fn run<A: Attempts + Send>(
                         None => Box::pin(wait(delay, operation.closed())).await,
                     };
                     if woken {
-                        request.handle_woken(WORLD)
+                        request.handle_woken(&TokioWorld(operation.core()))
                     } else {
-                        request.handle_waited(WORLD)
+                        request.handle_waited(&TokioWorld(operation.core()))
                     }
                 }
                 Step::Ask(pending) => {
@@ -163,10 +179,12 @@ fn run<A: Attempts + Send>(
                     match Box::pin(unless(operation.closed(), decided)).await {
                         None => {
                             kind = ErrorKind::RequestCanceled;
-                            request.handle_cancel(WORLD)
+                            request.handle_cancel(&TokioWorld(operation.core()))
                         }
-                        Some(Some(answer)) => request.handle_decision(answer, WORLD),
-                        Some(None) => request.handle_deadline(WORLD),
+                        Some(Some(answer)) => {
+                            request.handle_decision(answer, &TokioWorld(operation.core()))
+                        }
+                        Some(None) => request.handle_deadline(&TokioWorld(operation.core())),
                     }
                 }
                 Step::GiveUp(verdict) => {
@@ -198,18 +216,20 @@ fn run<A: Attempts + Send>(
     }
 }
 
-/// Makes an attempt, in a span of its own if spans are enabled. Cancel-safe like
+/// Makes an attempt, in a span of its own if the request has one. Cancel-safe like
 /// [`Attempts::attempt`].
 async fn attempt<A: Attempts + Send>(
     (number, deadline): (u32, Option<Instant>),
     operation: &mut A,
-    span: &Span,
+    traced: bool,
 ) -> Result<A::Output, Tried> {
-    if span.is_disabled() {
+    if !traced {
         return operation.attempt(deadline).await;
     }
-    let span = tracing::debug_span!(parent: span, "attempt", number);
-    Box::pin(operation.attempt(deadline).instrument(span)).await
+    let span = attempt_span(number);
+    let result = Box::pin(operation.attempt(deadline).instrument(span.clone())).await;
+    end_attempt(&span, &operation.dispatch(result.as_ref().ok()), &result);
+    result
 }
 
 /// Returns the number of the current attempt, and its deadline.

@@ -5,12 +5,14 @@ use std::time::Instant;
 use steadfast::world::Roll;
 use steadfast::{RetryEvent, World};
 
+use crate::client::Core;
 use crate::observe::count_decision;
 
-/// Tokio's clock, which tests can pause, and a generator for each thread.
-pub(crate) struct TokioWorld;
+/// Tokio's clock, which tests can pause, a generator for each thread, and the client
+/// whose decisions are counted.
+pub(crate) struct TokioWorld<'a>(pub(crate) &'a Core);
 
-impl World for TokioWorld {
+impl World for TokioWorld<'_> {
     fn now(&self) -> Instant {
         now()
     }
@@ -20,7 +22,7 @@ impl World for TokioWorld {
     }
 
     fn observe(&self, event: &RetryEvent<'_>) {
-        count_decision(event);
+        count_decision(event, &self.0.labels());
     }
 }
 

@@ -253,9 +253,9 @@ impl Shared {
         let version = ConfigVersion { epoch: EPOCH, rev };
         let members = self.members();
         for bucket in self.buckets() {
-            bucket.set_config(config::for_bucket(version, &bucket, &members));
+            bucket.set_config(config::for_bucket(version, &self.uuid, &bucket, &members));
         }
-        *self.global.write() = Arc::new(config::global(version, &members));
+        *self.global.write() = Arc::new(config::global(version, &self.uuid, &members));
         self.published.send_replace(version);
         tracing::debug!(rev, nodes = members.len(), "published a cluster map");
     }

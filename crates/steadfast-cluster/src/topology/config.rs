@@ -28,6 +28,9 @@ pub(crate) struct Config {
     bodies: BTreeMap<NodeId, ConfigText>,
 }
 
+/// The name of every test cluster.
+pub(crate) const CLUSTER_NAME: &str = "steadfast";
+
 /// A map's text, plain and compressed.
 #[derive(Debug)]
 pub(crate) struct ConfigText {
@@ -70,7 +73,14 @@ impl Config {
             .or_else(|| self.bodies.values().next())
     }
 
-    fn write(version: ConfigVersion, mut shared: Map<String, Value>, nodes: &[Member]) -> Self {
+    fn write(
+        version: ConfigVersion,
+        cluster: &str,
+        mut shared: Map<String, Value>,
+        nodes: &[Member],
+    ) -> Self {
+        shared.insert("clusterName".into(), CLUSTER_NAME.into());
+        shared.insert("clusterUUID".into(), cluster.into());
         shared.insert("rev".into(), version.rev.into());
         shared.insert("revEpoch".into(), version.epoch.into());
         shared.insert("clusterCapabilitiesVer".into(), json!([1, 0]));
@@ -152,13 +162,18 @@ pub(crate) fn authority(host: &str, port: u16) -> String {
     }
 }
 
-/// The map of the cluster without any bucket.
-pub(crate) fn global(version: ConfigVersion, nodes: &[Member]) -> Config {
-    Config::write(version, Map::new(), nodes)
+/// The map of the cluster with this uuid, without any bucket.
+pub(crate) fn global(version: ConfigVersion, cluster: &str, nodes: &[Member]) -> Config {
+    Config::write(version, cluster, Map::new(), nodes)
 }
 
-/// The map of a bucket.
-pub(crate) fn for_bucket(version: ConfigVersion, bucket: &Bucket, nodes: &[Member]) -> Config {
+/// The map of a bucket in the cluster with this uuid.
+pub(crate) fn for_bucket(
+    version: ConfigVersion,
+    cluster: &str,
+    bucket: &Bucket,
+    nodes: &[Member],
+) -> Config {
     let name = &bucket.name;
     let uuid = &bucket.uuid;
     let kv_nodes: Vec<Value> = nodes
@@ -202,7 +217,7 @@ pub(crate) fn for_bucket(version: ConfigVersion, bucket: &Bucket, nodes: &[Membe
     let Value::Object(shared) = shared else {
         unreachable!("the macro was given an object")
     };
-    Config::write(version, shared, nodes)
+    Config::write(version, cluster, shared, nodes)
 }
 
 /// Capabilities of a bucket.
@@ -279,10 +294,12 @@ mod tests {
         let members = members(2);
         let ids: Vec<NodeId> = members.iter().map(|member| member.id).collect();
         let bucket = Bucket::new(BucketSettings::new("b").vbuckets(4).replicas(2), &ids);
-        let config = for_bucket(ConfigVersion { epoch: 1, rev: 7 }, &bucket, &members);
+        let config = for_bucket(ConfigVersion { epoch: 1, rev: 7 }, "c1", &bucket, &members);
         let told = read(&config, 2);
         assert_eq!(told["rev"], 7);
         assert_eq!(told["revEpoch"], 1);
+        assert_eq!(told["clusterName"], CLUSTER_NAME);
+        assert_eq!(told["clusterUUID"], "c1");
         let map = &told["vBucketServerMap"];
         assert_eq!(map["serverList"][1], "127.0.0.1:1001");
         assert_eq!(map["vBucketMap"].as_array().unwrap().len(), 4);
@@ -293,7 +310,7 @@ mod tests {
         assert_eq!(told["nodesExt"][1]["services"]["kvSSL"], 2000);
         bucket.set_forward(Some(bucket.chains()));
         let during = read(
-            &for_bucket(ConfigVersion { epoch: 1, rev: 8 }, &bucket, &members),
+            &for_bucket(ConfigVersion { epoch: 1, rev: 8 }, "c1", &bucket, &members),
             0,
         );
         assert_eq!(
@@ -304,7 +321,7 @@ mod tests {
 
     #[test]
     fn the_compressed_map_is_the_same_map() {
-        let config = global(ConfigVersion { epoch: 1, rev: 1 }, &members(1));
+        let config = global(ConfigVersion { epoch: 1, rev: 1 }, "c1", &members(1));
         let body = config.body(NodeId::new(0)).unwrap();
         let inflated = snap::raw::Decoder::new()
             .decompress_vec(body.snappy())

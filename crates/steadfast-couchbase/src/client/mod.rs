@@ -19,7 +19,7 @@ use crate::fast_fail::fast_fail_on_terminal_errors;
 use crate::kv::attempt::server_duration;
 use crate::kv::connection::Connection;
 use crate::kv::handshake::Rejected;
-use crate::observe::{Orphan, Reports};
+use crate::observe::{ClusterLabels, Orphan, Reports};
 use crate::options::{ClusterOptions, Network};
 use crate::services::Services;
 use crate::topology::{Address, BucketCore, ConnectionKey, TerminalStates, track_cluster};
@@ -43,6 +43,7 @@ pub(crate) struct Core {
     pub(crate) client_id: u64,
     pub(crate) agent: String,
     credentials: ArcSwap<Credentials>,
+    labels: ArcSwap<ClusterLabels>,
     /// The newest config without a bucket, and the newest with one.
     global: ArcSwapOption<ClusterConfig>,
     of_bucket: ArcSwapOption<ClusterConfig>,
@@ -102,6 +103,7 @@ impl Core {
             client_id: fastrand::u64(..),
             agent,
             credentials: ArcSwap::from_pointee(credentials),
+            labels: ArcSwap::default(),
             global: ArcSwapOption::empty(),
             of_bucket: ArcSwapOption::empty(),
             network: OnceLock::new(),
@@ -155,6 +157,11 @@ impl Core {
     /// Applies a config if it is newer than the last of its kind. Revisions of the
     /// cluster and of a bucket cannot be compared.
     pub(crate) fn apply_config(&self, config: Arc<ClusterConfig>) {
+        if let Some(labels) = ClusterLabels::of(&config)
+            && **self.labels.load() != labels
+        {
+            self.labels.store(Arc::new(labels));
+        }
         let place = match &config.bucket {
             None => &self.global,
             Some(_) => &self.of_bucket,
@@ -171,6 +178,11 @@ impl Core {
             _ => Some(config.clone()),
         });
         self.changed();
+    }
+
+    /// The name and the uuid of the cluster, as far as a config had them.
+    pub(crate) fn labels(&self) -> arc_swap::Guard<Arc<ClusterLabels>> {
+        self.labels.load()
     }
 
     /// The newest config there is, for services that need no bucket.

@@ -10,13 +10,14 @@ use steadfast_wire::config::Service;
 use steadfast_wire::{FrameBuilder, Status};
 
 use crate::Cluster;
+use crate::client::Core;
 use crate::drive::{Attempts, Tried, drive};
 use crate::error::{Error, ErrorKind, OperationTarget};
 use crate::kv::attempt::with_directive;
 use crate::kv::connection::{CloseReason, Connection, NoResponseCause, SubmitError};
 use crate::kv::meaning::{Asked, Disposition, meaning};
 use crate::kv::operation::KvOperation;
-use crate::observe::Finished;
+use crate::observe::Dispatch;
 use crate::reason::{SOCKET_CLOSED_WHILE_IN_FLIGHT, SOCKET_NOT_AVAILABLE, UNKNOWN};
 use crate::services;
 use crate::topology::{BucketCore, Node};
@@ -240,5 +241,18 @@ impl Attempts for Ping<'_> {
         }
     }
 
-    fn finished(&mut self, _: &Finished) {}
+    fn core(&self) -> &Core {
+        &self.bucket.core
+    }
+
+    fn place(&self) -> [&str; 3] {
+        [&self.bucket.name, "", ""]
+    }
+
+    fn dispatch(&self, _: Option<&Duration>) -> Dispatch {
+        Dispatch {
+            node: Some(self.node.label.clone()),
+            ..Dispatch::default()
+        }
+    }
 }

@@ -9,7 +9,6 @@ use tokio::sync::watch;
 use crate::client::Core;
 use crate::drive::{Attempts, Tried, drive};
 use crate::error::{Error, ErrorKind, OperationTarget, Result};
-use crate::observe::Finished;
 use crate::reason::{NODE_NOT_AVAILABLE, SOCKET_NOT_AVAILABLE, UNKNOWN};
 use crate::topology::BucketCore;
 use crate::{Bucket, Cluster};
@@ -127,7 +126,13 @@ impl Attempts for Waiting<'_> {
         }
     }
 
-    fn finished(&mut self, _: &Finished) {}
+    fn core(&self) -> &Core {
+        self.core
+    }
+
+    fn place(&self) -> [&str; 3] {
+        [self.bucket.map_or("", |bucket| &bucket.name), "", ""]
+    }
 }
 
 impl Waiting<'_> {

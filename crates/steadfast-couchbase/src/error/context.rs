@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use steadfast::report::Report;
 use steadfast_wire::Status;
@@ -59,6 +60,10 @@ pub struct KvContext {
     pub dispatched_from: Option<Arc<str>>,
     /// The path at which an operation on parts of a document failed, from zero.
     pub path_index: Option<usize>,
+    /// The time that the server spent on the last attempt, if it responded and
+    /// [`ClusterOptions::server_durations`](crate::ClusterOptions::server_durations) is
+    /// on.
+    pub server_duration: Option<Duration>,
 }
 
 /// The server's last response to an HTTP operation, and the node.

@@ -38,6 +38,8 @@ pub(super) fn error_to_json(error: &Error) -> Value {
         put("lastDispatchedTo", json!(kv.dispatched_to.as_deref()));
         put("index", json!(kv.path_index));
         put("lastDispatchedFrom", json!(kv.dispatched_from.as_deref()));
+        let micros = kv.server_duration.map(|it| it.as_micros() as u64);
+        put("lastServerDurationUs", json!(micros));
     }
     if let Some(http) = context.http() {
         put("httpStatus", json!(http.status));

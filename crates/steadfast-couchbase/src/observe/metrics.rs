@@ -1,11 +1,12 @@
 //! Metrics, through the `metrics` facade.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use metrics::{Histogram, Label, counter, histogram};
 use steadfast::RetryEvent;
 
-use super::Finished;
+use super::{ClusterLabels, Finished};
+use crate::client::Core;
 use crate::kv::operation::KvOperation;
 
 /// The duration of operations in seconds (SDK RFC 0067).
@@ -30,13 +31,19 @@ impl Default for Durations {
 }
 
 impl Durations {
-    pub(crate) fn record(&self, operation: KvOperation, finished: &Finished, place: [&str; 3]) {
-        let seconds = finished.elapsed.as_secs_f64();
+    pub(crate) fn record(
+        &self,
+        operation: KvOperation,
+        finished: &Finished,
+        place: [&str; 3],
+        core: &Core,
+    ) {
+        let (name, seconds) = (operation.name(), finished.elapsed.as_secs_f64());
         match finished.error {
             None => self.of_operation[operation as usize]
-                .get_or_init(|| histogram!(DURATION, labels("kv", operation.name(), place)))
+                .get_or_init(|| histogram!(DURATION, labels("kv", name, place, &core.labels())))
                 .record(seconds),
-            Some(_) => record_request("kv", operation.name(), place, finished),
+            Some(_) => record_request("kv", name, place, finished, core),
         }
     }
 }
@@ -49,15 +56,21 @@ pub(crate) fn record_request(
     operation: &'static str,
     place: [&str; 3],
     finished: &Finished,
+    core: &Core,
 ) {
-    let mut labels = labels(service, operation, place);
+    let mut labels = labels(service, operation, place, &core.labels());
     if let Some(kind) = finished.error {
         labels.push(Label::from_static_parts("error.type", kind.name()));
     }
     histogram!(DURATION, labels).record(finished.elapsed.as_secs_f64());
 }
 
-fn labels(service: &'static str, operation: &'static str, place: [&str; 3]) -> Vec<Label> {
+fn labels(
+    service: &'static str,
+    operation: &'static str,
+    place: [&str; 3],
+    cluster: &ClusterLabels,
+) -> Vec<Label> {
     let mut labels = vec![
         Label::from_static_parts("db.system.name", "couchbase"),
         Label::from_static_parts("couchbase.service", service),
@@ -73,29 +86,34 @@ fn labels(service: &'static str, operation: &'static str, place: [&str; 3]) -> V
             labels.push(Label::new(name, value.to_owned()));
         }
     }
+    labels.extend(cluster_labels(cluster));
     labels
 }
 
+fn cluster_labels(cluster: &ClusterLabels) -> impl Iterator<Item = Label> {
+    let label = |name: &'static str, value: &Option<Arc<str>>| {
+        (value.clone()).map(|value| Label::new(name, metrics::SharedString::from_shared(value)))
+    };
+    let name = label("couchbase.cluster.name", &cluster.name);
+    name.into_iter()
+        .chain(label("couchbase.cluster.uuid", &cluster.uuid))
+}
+
 /// Counts a retry or a refusal.
-pub(crate) fn count_decision(event: &RetryEvent<'_>) {
-    let (service, operation) = (event.request().service(), event.operation());
-    let stage = event.failure().stage.name();
+pub(crate) fn count_decision(event: &RetryEvent<'_>, cluster: &ClusterLabels) {
+    let mut labels = vec![
+        Label::from_static_parts("couchbase.service", event.request().service()),
+        Label::from_static_parts("db.operation.name", event.operation()),
+        Label::from_static_parts("reason", event.reason().name()),
+        Label::from_static_parts("stage", event.failure().stage.name()),
+    ];
+    labels.extend(cluster_labels(cluster));
     match event.refusal() {
-        None => counter!(
-            RETRIES,
-            "couchbase.service" => service,
-            "db.operation.name" => operation,
-            "reason" => event.reason().name(),
-            "stage" => stage
-        ),
-        Some(refusal) => counter!(
-            REFUSALS,
-            "couchbase.service" => service,
-            "db.operation.name" => operation,
-            "reason" => event.reason().name(),
-            "stage" => stage,
-            "cause" => refusal.cause().name()
-        ),
+        None => counter!(RETRIES, labels),
+        Some(refusal) => {
+            labels.push(Label::from_static_parts("cause", refusal.cause().name()));
+            counter!(REFUSALS, labels)
+        }
     }
     .increment(1);
 }

@@ -1,21 +1,24 @@
 //! Observability: spans, metrics, and reports of slow requests.
 //!
-//! - **Spans**, through `tracing`: one for each request (`couchbase.retries` is
-//!   always on it, SDK RFC 0067), one for each attempt in it. Every retry and
-//!   every refusal is an event of the engine.
+//! - **Spans**, through `tracing`: one for each request, one for each attempt in it.
+//!   Every retry and every refusal is an event of the engine in the request's span.
 //! - **Metrics**, through the `metrics` facade: how long operations took, retries
 //!   by reason, refusals by cause. Install the recorder before the first operation.
 //! - **Reports**, as one log line for each interval: the slowest requests, and
 //!   responses that came too late.
 
+mod labels;
 mod metrics;
 mod reports;
 mod samples;
+mod spans;
 
 use std::time::Duration;
 
+pub(crate) use labels::ClusterLabels;
 pub(crate) use metrics::{Durations, count_decision, record_request};
 pub(crate) use reports::{Orphan, Reports, SlowRequest};
+pub(crate) use spans::{Dispatch, attempt_span, end_attempt, end_request, request_span};
 
 use crate::error::ErrorKind;
 

@@ -1,5 +1,6 @@
 //! Reports of slow requests, and of responses that came too late.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,8 +18,8 @@ pub(crate) struct Reports {
 }
 
 struct Interval {
-    kv: Samples<SlowRequest>,
-    http: Samples<SlowRequest>,
+    /// By the name of the service.
+    slow: BTreeMap<&'static str, Samples<SlowRequest>>,
     orphans: Samples<Orphan>,
 }
 
@@ -50,8 +51,7 @@ impl Reports {
         let most = options.sample_size;
         Self {
             interval: Mutex::new(Interval {
-                kv: Samples::new(most),
-                http: Samples::new(most),
+                slow: BTreeMap::new(),
                 orphans: Samples::new(most),
             }),
             options,
@@ -72,10 +72,10 @@ impl Reports {
     #[cold]
     pub(crate) fn slow(&self, took: Duration, request: SlowRequest) {
         let mut interval = self.interval.lock();
-        match request.service {
-            "kv" => interval.kv.add(took, request),
-            _ => interval.http.add(took, request),
-        }
+        let samples = interval.slow.entry(request.service);
+        let most = self.options.sample_size;
+        let samples = samples.or_insert_with(|| Samples::new(most));
+        samples.add(took, request);
     }
 
     #[cold]
@@ -99,10 +99,13 @@ impl Reports {
     /// Writes the log lines of the current interval.
     pub(crate) fn report(&self) {
         let mut interval = self.interval.lock();
-        let (kv, http) = (interval.kv.take(), interval.http.take());
+        let mut slow = std::mem::take(&mut interval.slow);
         let orphans = interval.orphans.take();
         drop(interval);
-        let slow = json_of([("kv", kv), ("http", http)], slow_json);
+        let slow = slow
+            .iter_mut()
+            .map(|(service, them)| (*service, them.take()));
+        let slow = json_of(slow, slow_json);
         if let Some(slow) = slow {
             tracing::warn!(target: "steadfast_couchbase::slow", report = %slow, "slow requests");
         }
@@ -118,8 +121,8 @@ impl Reports {
 
 type Taken<T> = Option<(u64, Vec<(Duration, T)>)>;
 
-fn json_of<T, const N: usize>(
-    services: [(&str, Taken<T>); N],
+fn json_of<'s, T>(
+    services: impl IntoIterator<Item = (&'s str, Taken<T>)>,
     json_of: fn(Duration, &T) -> Value,
 ) -> Option<Value> {
     let mut report = serde_json::Map::new();
@@ -140,7 +143,6 @@ fn slow_json(took: Duration, request: &SlowRequest) -> Value {
     json!({
         "total_duration_us": micros(took),
         "operation_name": request.operation,
-        "service": request.service,
         "retries": request.retries,
         "timeout_ms": request.timeout.map(|timeout| timeout.as_millis() as u64),
         "last_operation_id": request.last_opaque.map(|opaque| format!("{opaque:#x}")),

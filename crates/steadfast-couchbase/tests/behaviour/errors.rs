@@ -152,3 +152,22 @@ async fn an_invalid_operation_is_rejected_before_anything_is_sent() {
     assert_eq!(asked.fired(), 0);
     cluster.close().await;
 }
+
+#[tokio::test]
+async fn the_servers_time_and_tokens_are_there_exactly_if_they_are_asked_for() {
+    let server = server(1, 0).await;
+    for on in [true, false] {
+        let options = ClusterOptions::new()
+            .server_durations(on)
+            .mutation_tokens(on);
+        let (cluster, documents) = warm_client(&server, options).await;
+        let written = documents.upsert("k", &1).await.unwrap();
+        assert_eq!(written.token().is_some(), on);
+        let error = documents.get("absent").await.unwrap_err();
+        let took = error.context().kv().unwrap().server_duration;
+        assert_eq!(took.is_some(), on, "{took:?}");
+        let shown = error.to_json();
+        assert_eq!(shown.get("lastServerDurationUs").is_some(), on, "{shown}");
+        cluster.close().await;
+    }
+}

@@ -11,7 +11,7 @@ use super::{forbidden, not_found};
 use crate::Service;
 use crate::bucket::Bucket;
 use crate::cluster::node::ServerNode;
-use crate::topology::config::{Config, authority};
+use crate::topology::config::{CLUSTER_NAME, Config, authority};
 use crate::users::User;
 
 /// The version that the cluster says it is; clients decide by it what they may ask for.
@@ -36,7 +36,7 @@ pub(super) fn default(session: &HttpSession) -> HttpResponse {
         200,
         &json!({
             "name": "default",
-            "clusterName": "steadfast",
+            "clusterName": CLUSTER_NAME,
             "nodes": nodes(session),
             "buckets": {"uri": "/pools/default/buckets",
                         "terseBucketsBase": "/pools/default/b/",

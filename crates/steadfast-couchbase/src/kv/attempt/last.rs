@@ -12,6 +12,7 @@ use steadfast_wire::{ErrorBody, Frame, Status};
 
 use crate::error::KvContext;
 use crate::kv::connection::Connection;
+use crate::observe::Dispatch;
 
 /// The last attempt.
 #[derive(Default)]
@@ -77,6 +78,21 @@ impl LastAttempt {
         self.details.as_ref()?.server_duration
     }
 
+    /// Describes the attempt for its span. A success has a response.
+    #[cold]
+    pub(super) fn dispatch(&self, response: Option<&Frame>) -> Dispatch {
+        let status = response.map(Frame::status).or(self.status);
+        Dispatch {
+            node: (self.connection.as_ref()).map(|connection| connection.peer.clone()),
+            id: self.opaque.map(|opaque| format!("{opaque:#x}")),
+            status: status.map(|status| format!("{:#06x}", status.code())),
+            server_duration: match response {
+                Some(response) => server_duration(response),
+                None => self.server_duration(),
+            },
+        }
+    }
+
     pub(super) fn context(&self) -> KvContext {
         let details = self.details.as_deref();
         let body = details.and_then(|details| details.body.as_ref());
@@ -94,6 +110,7 @@ impl LastAttempt {
             dispatched_to: connection.map(|it| it.peer.clone()),
             dispatched_from: connection.map(|it| it.local.clone()),
             path_index: details.and_then(|details| details.path),
+            server_duration: self.server_duration(),
         }
     }
 }

@@ -18,11 +18,12 @@ use steadfast_wire::{Feature, Frame, Status};
 
 use super::compression::CompressedValue;
 use super::connection::{Connection, Ticket};
-use super::request::{KeyPlace, KvRequest};
+use super::request::{DurabilityLevel, KeyPlace, KvRequest};
 use crate::breaker::Permit;
+use crate::client::Core;
 use crate::drive::{Attempts, Tried};
 use crate::error::{Error, ErrorKind, OperationTarget};
-use crate::observe::{Finished, SlowRequest};
+use crate::observe::{Dispatch, Finished, SlowRequest};
 use crate::topology::{Node, NodeId, VbucketRoute, WaitCondition};
 
 /// The state of a request between and during its attempts.
@@ -147,7 +148,7 @@ impl<'r> KvAttempts<'r> {
     }
 
     #[cold]
-    fn slow_request(&self, finished: &Finished) -> SlowRequest {
+    fn slow_request(&self, finished: &Finished, response: Option<&Frame>) -> SlowRequest {
         let connection = self.last.connection.as_ref();
         SlowRequest {
             operation: self.request.operation.name(),
@@ -157,7 +158,10 @@ impl<'r> KvAttempts<'r> {
             last_opaque: self.last.opaque,
             last_local: connection.map(|connection| connection.local.clone()),
             last_remote: connection.map(|connection| connection.peer.clone()),
-            last_server_duration: self.last.server_duration(),
+            last_server_duration: match response {
+                Some(response) => server_duration(response),
+                None => self.last.server_duration(),
+            },
         }
     }
 }
@@ -241,7 +245,7 @@ impl Attempts for KvAttempts<'_> {
         }
     }
 
-    fn finished(&mut self, finished: &Finished) {
+    fn finished(&mut self, finished: &Finished, response: Option<&Frame>) {
         let KvRequest {
             bucket, operation, ..
         } = *self.request;
@@ -254,10 +258,41 @@ impl Attempts for KvAttempts<'_> {
             }
         };
         let place = [&*bucket.name, &*collection.scope, &*collection.name];
-        collection.durations.record(operation, finished, place);
+        let durations = &collection.durations;
+        durations.record(operation, finished, place, &bucket.core);
         let reports = &bucket.core.reports;
         if reports.is_slow_kv(finished.elapsed) {
-            reports.slow(finished.elapsed, self.slow_request(finished));
+            reports.slow(finished.elapsed, self.slow_request(finished, response));
         }
+    }
+
+    fn core(&self) -> &Core {
+        &self.request.bucket.core
+    }
+
+    fn place(&self) -> [&str; 3] {
+        let KvRequest {
+            bucket, collection, ..
+        } = *self.request;
+        match self.request.key {
+            KeyPlace::Absent => [&bucket.name, "", ""],
+            KeyPlace::KeyField | KeyPlace::InValue => {
+                [&bucket.name, &collection.scope, &collection.name]
+            }
+        }
+    }
+
+    fn durability(&self) -> Option<&'static str> {
+        // The names of RFC 0067, which are not those of the management service.
+        self.request.durability.map(|level| match level {
+            DurabilityLevel::Majority => "majority",
+            DurabilityLevel::MajorityAndPersistToActive => "majority_and_persist_active",
+            DurabilityLevel::PersistToMajority => "persist_majority",
+            DurabilityLevel::Unknown(_) => "unknown",
+        })
+    }
+
+    fn dispatch(&self, response: Option<&Frame>) -> Dispatch {
+        self.last.dispatch(response)
     }
 }

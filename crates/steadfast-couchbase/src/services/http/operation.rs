@@ -15,10 +15,11 @@ use super::client::{HttpRequest, RequestBody, SentMark};
 use super::endpoint::{Destinations, Endpoint};
 use super::response::{HttpResponse, ReadError, ResponseBody, ServiceError, WaitLimit, chain};
 use crate::breaker::{Breaker, Permit, Signal};
+use crate::client::Core;
 use crate::cluster::Handle;
 use crate::drive::{Attempts, RequestOptions, Tried, drive};
 use crate::error::{Error, ErrorKind, HttpContext, OperationTarget};
-use crate::observe::{Finished, SlowRequest, record_request};
+use crate::observe::{Dispatch, Finished, SlowRequest, record_request};
 use crate::reason::{
     CIRCUIT_BREAKER_OPEN, SERVICE_NOT_AVAILABLE, SOCKET_CLOSED_WHILE_IN_FLIGHT,
     SOCKET_NOT_AVAILABLE, UNKNOWN,
@@ -68,6 +69,7 @@ pub(crate) struct HttpSender {
     changes: watch::Receiver<u64>,
     /// The time in which the last response asks not to be called again.
     retry_after: Option<Duration>,
+    timeout: Option<Duration>,
 }
 
 /// An operation and its sender, as [`drive`] runs them.
@@ -87,6 +89,7 @@ pub(crate) async fn run<O: HttpOperation>(
     let client = sender.client.clone();
     let default = client.timeout(sender.service);
     let timeout = options.timeout.unwrap_or(default);
+    sender.timeout = Some(timeout);
     let service = name(sender.service);
     let call = options.call(sender.name, service, sender.idempotent, timeout);
     let strategy = options.strategy.as_ref().unwrap_or(&client.core.strategy);
@@ -140,23 +143,41 @@ impl<O: HttpOperation> Attempts for Running<'_, O> {
             .with_http(self.sender.context.clone())
     }
 
-    fn finished(&mut self, finished: &Finished) {
+    fn finished(&mut self, finished: &Finished, _: Option<&O::Output>) {
         let sender = &*self.sender;
         let (service, operation) = (name(sender.service), sender.name);
-        record_request(service, operation, sender.target.names(), finished);
-        let reports = &sender.client.core.reports;
-        if reports.is_slow_http(finished.elapsed) {
+        let core = &sender.client.core;
+        record_request(service, operation, sender.target.names(), finished, core);
+        if core.reports.is_slow_http(finished.elapsed) {
             let slow = SlowRequest {
                 operation,
                 service,
                 retries: finished.retries,
-                timeout: None,
+                timeout: sender.timeout,
                 last_opaque: None,
                 last_local: None,
                 last_remote: sender.context.dispatched_to.clone(),
                 last_server_duration: None,
             };
-            reports.slow(finished.elapsed, slow);
+            core.reports.slow(finished.elapsed, slow);
+        }
+    }
+
+    fn core(&self) -> &Core {
+        &self.sender.client.core
+    }
+
+    fn place(&self) -> [&str; 3] {
+        self.sender.target.names()
+    }
+
+    fn dispatch(&self, _: Option<&O::Output>) -> Dispatch {
+        let context = &self.sender.context;
+        Dispatch {
+            node: context.dispatched_to.clone(),
+            id: context.client_context_id.clone(),
+            status: context.status.map(|status| status.to_string()),
+            server_duration: None,
         }
     }
 }
@@ -176,6 +197,7 @@ impl HttpSender {
             destinations: None,
             changes,
             retry_after: None,
+            timeout: None,
         }
     }
 
