@@ -7,7 +7,7 @@ use std::fmt;
 /// An invalid setting: which field it is, and what its limit is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidSetting {
-    field: &'static str,
+    field: Cow<'static, str>,
     problem: Cow<'static, str>,
 }
 
@@ -15,14 +15,21 @@ impl InvalidSetting {
     /// An error about a field, for custom strategies and backoffs.
     pub fn new(field: &'static str, problem: impl Into<Cow<'static, str>>) -> Self {
         Self {
-            field,
+            field: field.into(),
             problem: problem.into(),
         }
     }
 
     /// The field.
-    pub const fn field(&self) -> &'static str {
-        self.field
+    pub fn field(&self) -> &str {
+        &self.field
+    }
+
+    /// Puts a part of the field's path before it.
+    #[cfg(feature = "serde")]
+    pub(crate) fn with_field_prefix(mut self, prefix: &str) -> Self {
+        self.field = format!("{prefix}{}", self.field).into();
+        self
     }
 }
 

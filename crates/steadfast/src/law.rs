@@ -71,6 +71,8 @@ pub(crate) fn lawful_unless_orchestrated(
 
 /// The rule of a strategy for errors whose safety is "maybe" ([D35](crate::decisions#d35)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum MaybeRule {
     /// Not retried.
     Never,

@@ -36,6 +36,7 @@
 //! | to | see |
 //! |---|---|
 //! | choose a strategy, limit one, or write one | [`strategy`], [`StrategyExt`], [`RetryStrategy`] |
+//! | read a strategy from a configuration file | `config` (feature `serde`) |
 //! | limit the load that retries add | [`budget`] |
 //! | say what an error means | [`classify`], [`Failure`], [`Reason`] |
 //! | read what happened | [`Error`], [`report`], [`event`] |
@@ -49,13 +50,16 @@
 //! failed. The [`RetryStrategy`] grants a retry or refuses it. The [`Orchestrator`]
 //! enforces the [`law`] and ends the request with a [`Verdict`].
 //!
-//! Features: `tokio` (default) makes tokio's timer the default one, `json` adds `Error::to_json`, and
+//! Features: `tokio` (default) makes tokio's timer the default one, `json` adds `Error::to_json`, `serde` adds
+//! `config`, and
 //! `tracing` emits every [`RetryEvent`] as a `tracing` event too.
 
 pub mod backoff;
 pub mod budget;
 mod call;
 pub mod classify;
+#[cfg(feature = "serde")]
+pub mod config;
 #[doc = include_str!("../docs/decisions.md")]
 pub mod decisions {}
 mod driver;

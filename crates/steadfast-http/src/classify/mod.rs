@@ -17,6 +17,7 @@ use http::{HeaderMap, StatusCode};
 use steadfast::Failure;
 #[cfg(any(feature = "tower", feature = "reqwest", feature = "aws"))]
 use steadfast::failure::Safety;
+use steadfast::reason::VALUE_NOT_ACCEPTED;
 
 use crate::hint;
 pub(crate) use redirects::Redirects;
@@ -162,6 +163,30 @@ impl HttpClassifier {
     {
         self.rules.push(Arc::new(rule));
         self
+    }
+
+    /// Retries responses for which `predicate` returns true, such as a 202 that means "not
+    /// yet". The request was carried out, so it is sent again only if it is idempotent.
+    /// If there is no better response in the end, the last one is the result.
+    ///
+    /// ```
+    /// use steadfast_http::HttpClassifier;
+    ///
+    /// let classifier = HttpClassifier::default()
+    ///     .retry_response(|response| response.header("x-state") == Some("pending"));
+    /// # let _ = classifier;
+    /// ```
+    #[must_use]
+    pub fn retry_response<F>(self, predicate: F) -> Self
+    where
+        F: Fn(&HttpOutcome<'_>) -> bool + Send + Sync + 'static,
+    {
+        self.also(move |outcome| {
+            let status = outcome.status()?;
+            let note = || format!("HTTP {}, not accepted", status.as_u16());
+            let failure = || Failure::responded(&VALUE_NOT_ACCEPTED).with_note(note());
+            predicate(outcome).then(|| Err(failure()))
+        })
     }
 
     /// Returns whether every status below 400 is a success.

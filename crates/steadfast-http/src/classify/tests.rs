@@ -111,6 +111,18 @@ fn reason_throttling_timeout_and_fault_follow_from_the_status() {
 }
 
 #[test]
+fn every_4xx_is_the_clients_fault_and_every_5xx_the_servers() {
+    for status in 400..600 {
+        let fault = match status {
+            408 | 425 => FaultSide::Other,
+            400..500 => FaultSide::Client,
+            _ => FaultSide::Server,
+        };
+        assert_eq!(classify(status, &[]).unwrap().fault, fault, "{status}");
+    }
+}
+
+#[test]
 fn a_hint_is_kept_and_an_unreadable_one_is_noted_without_its_value() {
     let failure = classify(503, &[("retry-after", "7")]).unwrap();
     assert_eq!(failure.hint, Some(Duration::from_secs(7)));

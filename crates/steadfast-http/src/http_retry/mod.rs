@@ -10,8 +10,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast::strategy::{Limits, WhenLimited, WorstCase};
-use steadfast::{Adaptive, InvalidSetting, RetryEvent, RetryStrategy, Standard};
+#[cfg(feature = "tokio")]
+use steadfast::strategy::WhenLimited;
+use steadfast::strategy::{Limits, WorstCase};
+use steadfast::world::{SharedWorld, Timer};
+#[cfg(feature = "tokio")]
+use steadfast::{Adaptive, Standard, world::SystemWorld};
+use steadfast::{Budget, InvalidSetting, RetryEvent, RetryStrategy};
 
 use crate::classify::HttpClassifier;
 use crate::idempotent::RequestHead;
@@ -54,6 +59,7 @@ struct Inner {
     body_limit: usize,
     without_redirects: bool,
     observer: Option<Arc<Observer>>,
+    world: SharedWorld,
 }
 
 #[derive(Clone)]
@@ -64,6 +70,8 @@ enum Strategies {
 
 const DEFAULT_BODY_LIMIT: usize = 64 * 1024;
 
+/// Waits on tokio's timer.
+#[cfg(feature = "tokio")]
 impl HttpRetry {
     /// Uses the numbers of the Smithy guidance, with one budget for all hosts.
     /// See [`Standard::guidance`].
@@ -116,11 +124,99 @@ impl HttpRetry {
     pub fn per_host<S: RetryStrategy + 'static>(
         make: impl Fn() -> S + Send + Sync + 'static,
     ) -> Result<Self, InvalidSetting> {
+        Self::per_host_in(SystemWorld, make)
+    }
+
+    fn from_strategies(strategies: Strategies) -> Self {
+        Self::with(SharedWorld::new(SystemWorld), strategies)
+    }
+}
+
+impl HttpRetry {
+    /// Uses a strategy of your own, and waits in this world instead of on tokio. Without
+    /// the feature `tokio`, this is the way to make one.
+    ///
+    /// ```
+    /// use steadfast::{Standard, world};
+    /// use steadfast_http::HttpRetry;
+    ///
+    /// # mod async_io { pub struct Timer; impl Timer { pub async fn after(_: std::time::Duration) {} } }
+    /// let smol = world::from_sleep(|delay| async_io::Timer::after(delay));
+    /// let retry = HttpRetry::new_in(smol, Standard::guidance())?;
+    /// # let _ = retry;
+    /// # Ok::<(), steadfast::InvalidSetting>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the strategy does not bound the attempts by itself.
+    pub fn new_in<W>(
+        world: W,
+        strategy: impl RetryStrategy + 'static,
+    ) -> Result<Self, InvalidSetting>
+    where
+        W: Timer<Sleep: Send + 'static> + Send + Sync + 'static,
+    {
+        require_bound(&strategy)?;
+        let strategies = Strategies::Shared(Arc::new(strategy));
+        Ok(Self::with(SharedWorld::new(world), strategies))
+    }
+
+    /// Does the same as `per_host`, and waits in this world instead of on tokio.
+    ///
+    /// # Errors
+    /// If the strategy does not bound the attempts by itself.
+    pub fn per_host_in<W, S>(
+        world: W,
+        make: impl Fn() -> S + Send + Sync + 'static,
+    ) -> Result<Self, InvalidSetting>
+    where
+        W: Timer<Sleep: Send + 'static> + Send + Sync + 'static,
+        S: RetryStrategy + 'static,
+    {
         let strategies = PerHost::new(make);
         require_bound(&strategies.others())?;
-        Ok(Self::from_strategies(Strategies::PerHost(Arc::new(
-            strategies,
-        ))))
+        let strategies = Strategies::PerHost(Arc::new(strategies));
+        Ok(Self::with(SharedWorld::new(world), strategies))
+    }
+
+    /// Takes time and randomness from this world, and waits in it: the timer of another
+    /// executor, or a [`VirtualWorld`](steadfast::VirtualWorld) in a test.
+    #[must_use]
+    pub fn world<W>(mut self, world: W) -> Self
+    where
+        W: Timer<Sleep: Send + 'static> + Send + Sync + 'static,
+    {
+        self.inner().world = SharedWorld::new(world);
+        self
+    }
+
+    /// Returns the budget of its strategy, if that has one. With a strategy for each
+    /// host, it is the budget of the hosts that have none of their own yet.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// use steadfast_http::HttpRetry;
+    ///
+    /// let retry = HttpRetry::guidance();
+    /// assert_eq!(retry.budget().map(|budget| budget.level(Instant::now())), Some(500));
+    /// ```
+    pub fn budget(&self) -> Option<Budget> {
+        match &self.inner.strategies {
+            Strategies::Shared(strategy) => strategy.info().budget().cloned(),
+            Strategies::PerHost(strategies) => strategies.others().info().budget().cloned(),
+        }
+    }
+
+    /// Returns the budget that requests to this host and port pay from, such as
+    /// `"example.com:443"`.
+    pub fn budget_of(&self, address: &str) -> Option<Budget> {
+        match &self.inner.strategies {
+            Strategies::Shared(_) => self.budget(),
+            Strategies::PerHost(strategies) => {
+                let strategy = strategies.for_host(address.to_ascii_lowercase());
+                strategy.info().budget().cloned()
+            }
+        }
     }
 
     /// Limits the time of each request: attempts and waits, up to the head of the
@@ -211,7 +307,7 @@ impl HttpRetry {
         }
     }
 
-    fn from_strategies(strategies: Strategies) -> Self {
+    fn with(world: SharedWorld, strategies: Strategies) -> Self {
         let inner = Inner {
             strategies,
             classifier: HttpClassifier::default(),
@@ -221,6 +317,7 @@ impl HttpRetry {
             body_limit: DEFAULT_BODY_LIMIT,
             without_redirects: false,
             observer: None,
+            world,
         };
         Self {
             inner: Arc::new(inner),

@@ -7,15 +7,19 @@ use std::future::Future;
 use std::sync::Arc;
 
 use http::{Extensions, HeaderMap, Method, StatusCode};
-use steadfast::classify::{Classifier, guarded};
+use steadfast::classify::{ByInfo, Classifier, guarded};
 use steadfast::strategy::Refusal;
-use steadfast::{Attempt, Error, FailFast, Failure, Retry, RetryStrategy, reason};
+use steadfast::world::SharedWorld;
+use steadfast::{Attempt, Error, FailFast, Failure, Retry, RetryStrategy, World, reason};
 
 use super::{HttpRetry, Inner, Strategies};
 use crate::classify::{HttpOutcome, Redirects};
 use crate::clock;
 use crate::extensions::{AttemptCount, AttemptMark, ResponseReport};
 use crate::idempotent::{RequestHead, is_idempotent};
+
+/// A call in the world of an [`HttpRetry`].
+pub(crate) type HttpCall<'a, S> = Retry<'a, S, ByInfo, SharedWorld>;
 
 /// A response of some HTTP library.
 pub(crate) trait AnyResponse {
@@ -40,7 +44,7 @@ impl HttpRetry {
         head: &RequestHead<'_>,
         outer: Option<&AttemptMark>,
         address: impl FnOnce() -> String,
-    ) -> Retry<'_, Arc<dyn RetryStrategy>> {
+    ) -> HttpCall<'_, Arc<dyn RetryStrategy>> {
         let strategy: Arc<dyn RetryStrategy> = match (outer, &self.inner.strategies) {
             (Some(_), _) => Arc::new(FailFast::new()),
             (None, Strategies::Shared(strategy)) => Arc::clone(strategy),
@@ -70,9 +74,10 @@ impl HttpRetry {
         }
     }
 
-    /// Applies the time limits and the observer.
-    pub(crate) fn retry<S: RetryStrategy>(&self, strategy: S) -> Retry<'_, S> {
-        let mut retry = steadfast::retry(strategy).service("http");
+    /// Applies the world, the time limits and the observer.
+    pub(crate) fn retry<S: RetryStrategy>(&self, strategy: S) -> HttpCall<'_, S> {
+        let world = self.inner.world.clone();
+        let mut retry = steadfast::retry(strategy).world(world).service("http");
         if let Some(timeout) = self.inner.timeout {
             retry = retry.timeout(timeout);
         }
@@ -132,7 +137,7 @@ impl HttpRetry {
 ///
 /// Dropping the future drops the attempt that is under way; its cost stays paid.
 pub(crate) async fn run<R, E, F>(
-    retry: Retry<'_, Arc<dyn RetryStrategy>>,
+    retry: HttpCall<'_, Arc<dyn RetryStrategy>>,
     address: impl Fn() -> String,
     mut send: impl FnMut(Attempt) -> Option<F>,
 ) -> Result<R, Error<E>>
@@ -184,7 +189,11 @@ where
 
 /// Fails a request that cannot be attempted. `retry` must not retry.
 #[cold]
-pub(crate) fn fail_at_once<E>(retry: Retry<'_, FailFast>, failure: Failure, error: E) -> Error<E> {
+pub(crate) fn fail_at_once<E, W: World>(
+    retry: Retry<'_, FailFast, ByInfo, W>,
+    failure: Failure,
+    error: E,
+) -> Error<E> {
     let mut error = Some(error);
     let Err(failed) = retry
         .classify(move |_: &Option<E>| failure.clone())

@@ -44,11 +44,13 @@
 //! - Do not rely on `ClientBuilder::timeout` alone: it limits each attempt, and
 //!   lasts until the body is read. Set [`HttpRetry::timeout`](crate::HttpRetry::timeout).
 
+mod classifier;
 #[cfg(feature = "reqwest-middleware")]
 mod middleware;
 mod redirect;
 mod send;
 
+pub use classifier::ErrorClassifier;
 #[cfg(feature = "reqwest-middleware")]
 pub use middleware::RetryMiddleware;
 pub use redirect::watch_redirects;

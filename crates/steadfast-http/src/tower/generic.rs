@@ -7,7 +7,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use steadfast::classify::{ByInfo, Classifier};
+use steadfast::classify::{ByInfo, Classifier, Unaccepted};
+#[cfg(feature = "tokio")]
+use steadfast::world::SystemWorld;
+use steadfast::world::{SharedWorld, Timer};
 use steadfast::{Error, InvalidSetting, RetryStrategy, retry};
 use tower_layer::Layer;
 use tower_service::Service;
@@ -37,9 +40,32 @@ use crate::http_retry::require_bound;
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct RetryLayer<R, C = ByInfo> {
+pub struct RetryLayer<R, C = ByInfo, A = AcceptAll> {
     settings: LayerSettings<R>,
     classifier: C,
+    accept: A,
+}
+
+/// Decides which responses are accepted. Any `Fn(&Response) -> bool` can.
+pub trait Accept<Response> {
+    /// Returns whether the response is accepted. Any other is a failed attempt.
+    fn accepts(&self, response: &Response) -> bool;
+}
+
+/// Accepts every response. This is the default.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AcceptAll;
+
+impl<Response> Accept<Response> for AcceptAll {
+    fn accepts(&self, _: &Response) -> bool {
+        true
+    }
+}
+
+impl<Response, F: Fn(&Response) -> bool> Accept<Response> for F {
+    fn accepts(&self, response: &Response) -> bool {
+        self(response)
+    }
 }
 
 #[derive(Clone)]
@@ -50,11 +76,14 @@ struct LayerSettings<R> {
     attempt_timeout: Option<Duration>,
     idempotent: Arc<Idempotent<R>>,
     prepare: Arc<Prepare<R>>,
+    world: SharedWorld,
 }
 
 type Idempotent<R> = dyn Fn(&R) -> bool + Send + Sync;
 type Prepare<R> = dyn Fn(&mut R, AttemptMark) + Send + Sync;
 
+/// Waits on tokio's timer.
+#[cfg(feature = "tokio")]
 impl<R> RetryLayer<R> {
     /// Retries by this strategy what the errors say is safe. No request is taken
     /// for idempotent; see [`idempotent`](Self::idempotent).
@@ -63,33 +92,51 @@ impl<R> RetryLayer<R> {
     /// If the strategy does not bound the attempts by itself; see
     /// [`within`](Self::within).
     pub fn new(strategy: impl RetryStrategy + 'static) -> Result<Self, InvalidSetting> {
-        require_bound(&strategy)?;
-        Ok(Self::with(strategy, None))
+        Self::new_in(SystemWorld, strategy)
     }
 
     /// Retries by this strategy for this time at most.
     pub fn within(timeout: Duration, strategy: impl RetryStrategy + 'static) -> Self {
-        Self::with(strategy, Some(timeout))
+        Self::with(SharedWorld::new(SystemWorld), strategy).timeout(timeout)
+    }
+}
+
+impl<R> RetryLayer<R> {
+    /// Does the same as `new`, and waits in this world instead of on tokio. See
+    /// [`HttpRetry::new_in`](crate::HttpRetry::new_in).
+    ///
+    /// # Errors
+    /// If the strategy does not bound the attempts by itself.
+    pub fn new_in<W>(
+        world: W,
+        strategy: impl RetryStrategy + 'static,
+    ) -> Result<Self, InvalidSetting>
+    where
+        W: Timer<Sleep: Send + 'static> + Send + Sync + 'static,
+    {
+        require_bound(&strategy)?;
+        Ok(Self::with(SharedWorld::new(world), strategy))
     }
 
-    fn with(strategy: impl RetryStrategy + 'static, timeout: Option<Duration>) -> Self {
+    fn with(world: SharedWorld, strategy: impl RetryStrategy + 'static) -> Self {
         let settings = LayerSettings {
             strategy: Arc::new(strategy),
             operation: "call",
-            timeout,
+            timeout: None,
             attempt_timeout: None,
             idempotent: Arc::new(|_: &R| false),
             prepare: Arc::new(|_: &mut R, _| ()),
+            world,
         };
-        let classifier = ByInfo;
         Self {
             settings,
-            classifier,
+            classifier: ByInfo,
+            accept: AcceptAll,
         }
     }
 }
 
-impl<R, C> RetryLayer<R, C> {
+impl<R, C, A> RetryLayer<R, C, A> {
     /// Names the operation, for errors and events.
     #[must_use]
     pub fn operation(mut self, operation: &'static str) -> Self {
@@ -113,12 +160,47 @@ impl<R, C> RetryLayer<R, C> {
 
     /// Classifies errors with this instead of with their own
     /// [`RetryInfo`](steadfast::classify::RetryInfo).
-    pub fn classify<D>(self, classifier: D) -> RetryLayer<R, D> {
-        let settings = self.settings;
+    pub fn classify<D>(self, classifier: D) -> RetryLayer<R, D, A> {
         RetryLayer {
-            settings,
+            settings: self.settings,
             classifier,
+            accept: self.accept,
         }
+    }
+
+    /// Accepts only these responses. Another one is a failed attempt: the request was
+    /// carried out, so it is sent again only if it is idempotent. If none is accepted in
+    /// the end, the last response is the result.
+    ///
+    /// ```
+    /// # use steadfast::Standard;
+    /// # use steadfast_http::tower::RetryLayer;
+    /// let layer = RetryLayer::new(Standard::guidance())?
+    ///     .idempotent(|_job: &u32| true)
+    ///     .accept(|state: &String| state == "done");
+    /// # let _ = layer;
+    /// # Ok::<(), steadfast::InvalidSetting>(())
+    /// ```
+    pub fn accept<Response, P>(self, accept: P) -> RetryLayer<R, C, P>
+    where
+        P: Fn(&Response) -> bool,
+    {
+        RetryLayer {
+            settings: self.settings,
+            classifier: self.classifier,
+            accept,
+        }
+    }
+
+    /// Takes time and randomness from this world, and waits in it: the timer of another
+    /// executor, or a [`VirtualWorld`](steadfast::VirtualWorld) in a test.
+    #[must_use]
+    pub fn world<W>(mut self, world: W) -> Self
+    where
+        W: Timer<Sleep: Send + 'static> + Send + Sync + 'static,
+    {
+        self.settings.world = SharedWorld::new(world);
+        self
     }
 
     /// States which requests may be sent twice. By default none may.
@@ -152,8 +234,8 @@ impl<R, C> RetryLayer<R, C> {
     }
 }
 
-impl<S, R: Clone, C: Clone> Layer<S> for RetryLayer<R, C> {
-    type Service = RetryService<S, R, C>;
+impl<S, R: Clone, C: Clone, A: Clone> Layer<S> for RetryLayer<R, C, A> {
+    type Service = RetryService<S, R, C, A>;
 
     fn layer(&self, inner: S) -> Self::Service {
         let layer = self.clone();
@@ -161,7 +243,7 @@ impl<S, R: Clone, C: Clone> Layer<S> for RetryLayer<R, C> {
     }
 }
 
-impl<R, C> fmt::Debug for RetryLayer<R, C> {
+impl<R, C, A> fmt::Debug for RetryLayer<R, C, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RetryLayer")
             .field("operation", &self.settings.operation)
@@ -176,12 +258,12 @@ impl<R, C> fmt::Debug for RetryLayer<R, C> {
 /// The inner service is polled for readiness before every attempt. Dropping a
 /// call's future drops the attempt that is under way; its cost stays paid.
 #[derive(Clone, Debug)]
-pub struct RetryService<S, R, C = ByInfo> {
+pub struct RetryService<S, R, C = ByInfo, A = AcceptAll> {
     inner: S,
-    layer: RetryLayer<R, C>,
+    layer: RetryLayer<R, C, A>,
 }
 
-impl<S, R, C> Service<R> for RetryService<S, R, C>
+impl<S, R, C, A> Service<R> for RetryService<S, R, C, A>
 where
     S: Service<R> + Clone + Send + 'static,
     S::Response: Send,
@@ -189,6 +271,7 @@ where
     S::Future: Send,
     R: Clone + Send + 'static,
     C: Classifier<S::Error> + Clone + Send + Sync + 'static,
+    A: Accept<S::Response> + Clone + Send + Sync + 'static,
 {
     type Response = S::Response;
     type Error = Error<S::Error>;
@@ -204,21 +287,24 @@ where
     }
 }
 
-async fn send<S, R, C>(
+async fn send<S, R, C, A>(
     mut services: AttemptServices<S>,
-    layer: RetryLayer<R, C>,
+    layer: RetryLayer<R, C, A>,
     mut request: R,
 ) -> Result<S::Response, Error<S::Error>>
 where
     S: Service<R> + Clone,
     R: Clone,
     C: Classifier<S::Error>,
+    A: Accept<S::Response>,
 {
     let RetryLayer {
         settings,
         classifier,
+        accept,
     } = layer;
     let mut retry = retry(&*settings.strategy)
+        .world(&settings.world)
         .operation(settings.operation)
         .idempotent((settings.idempotent)(&request));
     if let Some(timeout) = settings.timeout {
@@ -232,16 +318,25 @@ where
             CallError::NotReady(_) => not_ready(),
             CallError::Failed(error) => classifier.classify(error),
         })
-        .run(|attempt| {
-            // A mutable borrow, so that the request need not be `Sync`.
-            let request = &mut request;
-            let mut request = request.clone();
-            (settings.prepare)(&mut request, attempt.into());
-            services.next().call(request)
-        })
+        .run_until(
+            |response| accept.accepts(response),
+            |attempt| {
+                // A mutable borrow, so that the request need not be `Sync`.
+                let request = &mut request;
+                let mut request = request.clone();
+                (settings.prepare)(&mut request, attempt.into());
+                services.next().call(request)
+            },
+        )
         .await;
-    result.map_err(|error| {
+    result.or_else(|error| {
         let (report, last) = error.into_parts();
-        Error::from_parts(report, last.map(CallError::into_inner))
+        match last {
+            Some(Unaccepted::Value(response)) => Ok(response),
+            Some(Unaccepted::Error(error)) => {
+                Err(Error::from_parts(report, Some(error.into_inner())))
+            }
+            None => Err(Error::from_parts(report, None)),
+        }
     })
 }

@@ -60,6 +60,6 @@ mod ready;
 mod replay;
 
 pub use any_error::AnyError;
-pub use generic::{RetryLayer, RetryService};
+pub use generic::{Accept, AcceptAll, RetryLayer, RetryService};
 pub use http::{HttpRetryLayer, HttpRetryService};
 pub use replay::{ReplayBody, ReplayError};

@@ -117,6 +117,24 @@ impl Default for BudgetBuilder {
     }
 }
 
+impl From<Settings> for BudgetBuilder {
+    fn from(settings: Settings) -> Self {
+        let Settings {
+            capacity,
+            costs,
+            refund,
+            price,
+        } = settings;
+        Self {
+            capacity,
+            initial: None,
+            costs,
+            refund,
+            refill: price.map(|price| (1, price)),
+        }
+    }
+}
+
 /// Returns the time in which one token refills, rounded up so that the refill is never
 /// faster than configured.
 fn price(tokens: u32, every: Duration, capacity: u32) -> Result<Duration, InvalidSetting> {
@@ -163,5 +181,24 @@ mod tests {
         assert!(problem(builder().refill(0, Duration::from_secs(1))).contains("refill.tokens"));
         assert!(problem(builder().refill(1, Duration::ZERO)).contains("refill.every"));
         assert!(problem(builder().refill(1, Duration::MAX)).contains("73 years"));
+    }
+
+    #[test]
+    fn a_builder_of_a_budget_has_its_settings_and_not_its_level() {
+        let refill = |builder: BudgetBuilder| builder.refill(3, Duration::from_secs(1));
+        for builder in [
+            Budget::builder(),
+            refill(Budget::builder().capacity(70).initial(0)),
+            Budget::builder()
+                .costs(Costs::new(1, 2, 3))
+                .refund(Refund::LastCostOr(7)),
+        ] {
+            let budget = builder.build().unwrap();
+            let again = budget.to_builder().build().unwrap();
+            assert_eq!(again.to_string(), budget.to_string());
+            let now = crate::world::any_instant();
+            assert_eq!(again.level(now), budget.capacity());
+            assert!(again.id() != budget.id(), "they share nothing");
+        }
     }
 }

@@ -81,6 +81,8 @@ enum Store {
 
 /// The cost of a retry, by the kind of failure before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Costs {
     /// After any other failure.
     pub normal: u32,
@@ -103,6 +105,8 @@ impl Costs {
 
 /// The refund for a success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Refund {
     /// The same amount for every success (Smithy guidance; D37).
     Fixed(u32),
@@ -141,6 +145,22 @@ impl Budget {
     /// token back for each success, no refill by time.
     pub fn builder() -> BudgetBuilder {
         BudgetBuilder::default()
+    }
+
+    /// Starts from the settings of this budget, to build another one that shares nothing
+    /// with it. By default that one is full.
+    ///
+    /// ```
+    /// use steadfast::Standard;
+    ///
+    /// let usual = Standard::aws_2_1();
+    /// let small = usual.budget().to_builder().capacity(50).build()?;
+    /// let careful = usual.to_builder().budget(small).build()?;
+    /// assert_eq!((usual.budget().capacity(), careful.budget().capacity()), (500, 50));
+    /// # Ok::<(), steadfast::InvalidSetting>(())
+    /// ```
+    pub fn to_builder(&self) -> BudgetBuilder {
+        BudgetBuilder::from(self.inner.settings)
     }
 
     /// Returns the cost of a retry after this failure.

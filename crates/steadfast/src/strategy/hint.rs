@@ -17,15 +17,17 @@ use crate::world::World;
 /// The rule that combines a delay asked for by the peer (the hint, such as `Retry-After`)
 /// with the delay `t` of the backoff ([D36](crate::decisions#d36)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum RetryAfter {
     /// At least the hint. A jittered `t` is added to the hint; of a `t` without jitter
     /// and the hint, the longer one is used.
     #[default]
     Floor,
     /// The hint, clamped between `t` and `t` plus this much.
-    Clamp(Duration),
+    Clamp(#[cfg_attr(feature = "serde", serde(with = "crate::config::duration"))] Duration),
     /// The hint, at most this long, instead of `t`.
-    Cap(Duration),
+    Cap(#[cfg_attr(feature = "serde", serde(with = "crate::config::duration"))] Duration),
     /// Only `t`.
     Ignore,
 }

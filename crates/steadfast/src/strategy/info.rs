@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Instant;
 
 use super::{Limits, RetryStrategy, WorstCase};
+use crate::budget::Budget;
 
 /// Facts about a strategy. No decision depends on them, and each has a default.
 pub trait StrategyInfo {
@@ -15,6 +16,11 @@ pub trait StrategyInfo {
     /// Returns the level of its budget, if it has one; the lowest, if it has several.
     fn budget_left(&self, now: Instant) -> Option<u64> {
         let _ = now;
+        None
+    }
+
+    /// Returns its budget, if it has one; the one that pays first, if it has several.
+    fn budget(&self) -> Option<&Budget> {
         None
     }
 

@@ -303,6 +303,10 @@ impl StrategyInfo for Standard {
         Some(self.parts.budget.level(now).into())
     }
 
+    fn budget(&self) -> Option<&Budget> {
+        Some(&self.parts.budget)
+    }
+
     fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
         Some(Box::new(self.forked(now)))
     }

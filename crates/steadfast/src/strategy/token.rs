@@ -16,7 +16,7 @@ use crate::world::nanos;
 /// A token is moved into the strategy that issued it and comes back refreshed;
 /// it cannot be cloned, so using one twice does not compile ([D31](crate::decisions#d31)):
 ///
-/// ```compile_fail
+/// ```compile_fail,E0382
 /// use steadfast::{BestEffort, Call, Failure, RetryStrategy, VirtualWorld, reason};
 ///
 /// let (strategy, world, call) = (BestEffort::default(), VirtualWorld::new(), Call::new("get"));
@@ -43,7 +43,7 @@ use crate::world::nanos;
 ///
 /// A token of a strategy cannot be forged from another one that it issued:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0616
 /// use steadfast::strategy::RetryToken;
 /// use steadfast::{BestEffort, Call, RetryStrategy, VirtualWorld};
 ///
@@ -238,5 +238,34 @@ impl fmt::Debug for RetryToken {
             .field("retries", &self.retries)
             .field("delay", &self.delay())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RetryToken;
+    use crate::failure::Failure;
+    use crate::request::Request;
+    use crate::strategy::{BestEffort, Decision, Ending, ForeignToken, RetryStrategy};
+    use crate::world::World;
+
+    /// Ambiguous, and so an error of the compiler, if the type can be cloned.
+    trait NotClone<Marker> {
+        fn holds() {}
+    }
+
+    impl<T> NotClone<()> for T {}
+    impl<T: Clone> NotClone<u8> for T {}
+
+    /// Together these make a second use of a token an error of the compiler: it cannot be
+    /// copied, and each use takes it by value.
+    #[test]
+    fn a_token_cannot_be_cloned_and_every_use_moves_it() {
+        <RetryToken as NotClone<_>>::holds();
+        let _: fn(&BestEffort, RetryToken, &Request<'_>, &Failure, &dyn World) -> Decision =
+            RetryStrategy::refresh_retry_token;
+        let _: fn(&BestEffort, RetryToken, &dyn World) -> Result<(), ForeignToken> =
+            RetryStrategy::record_success;
+        let _: fn(&BestEffort, RetryToken, Ending<'_>, &dyn World) = RetryStrategy::record_end;
     }
 }

@@ -124,6 +124,10 @@ impl<S: RetryStrategy> StrategyInfo for WithBudget<S> {
         )
     }
 
+    fn budget(&self) -> Option<&Budget> {
+        Some(&self.budget)
+    }
+
     fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
         let (inner, budget) = (self.inner.info().fork(now)?, self.budget.fork(now));
         Some(Box::new(WithBudget { inner, budget }))

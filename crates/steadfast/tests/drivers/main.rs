@@ -9,6 +9,7 @@ mod huge;
 mod lending;
 mod observer;
 mod real;
+mod refill;
 mod shape;
 mod until;
 

@@ -22,6 +22,7 @@ use super::{
     Answer, Cause, Decision, Ending, ForeignToken, Limits, Refusal, RetryStrategy, RetryToken,
     Standard, StrategyInfo, WorstCase, own_info,
 };
+use crate::budget::Budget;
 use crate::failure::Failure;
 use crate::request::Request;
 use crate::world::World;
@@ -40,6 +41,8 @@ pub struct Adaptive {
 
 /// The treatment of an attempt that exceeds the rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum WhenLimited {
     /// It waits for its turn.
     #[default]
@@ -181,6 +184,10 @@ impl StrategyInfo for Adaptive {
 
     fn budget_left(&self, now: Instant) -> Option<u64> {
         self.standard.budget_left(now)
+    }
+
+    fn budget(&self) -> Option<&Budget> {
+        Some(self.standard.budget())
     }
 
     fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {

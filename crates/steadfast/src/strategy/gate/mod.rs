@@ -19,6 +19,7 @@ use super::{
     Answer, Decision, Ending, ForeignToken, Limits, Refusal, RetryStrategy, RetryToken,
     StrategyInfo, WorstCase,
 };
+use crate::budget::Budget;
 use crate::failure::Failure;
 use crate::request::Request;
 use crate::world::World;
@@ -104,6 +105,10 @@ impl<S: RetryStrategy, G: Gate + 'static> StrategyInfo for Gated<S, G> {
 
     fn budget_left(&self, now: Instant) -> Option<u64> {
         self.strategy.info().budget_left(now)
+    }
+
+    fn budget(&self) -> Option<&Budget> {
+        self.strategy.info().budget()
     }
 
     fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
