@@ -14,13 +14,15 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use steadfast::strategy::{Answer, Cause, PendingDecision};
-use steadfast::{Call, Failure, Orchestrator, RetryStrategy, Step, Verdict};
+use steadfast::{Call, Failure, Orchestrator, RetryStrategy, Stage, Step, Verdict};
 use tracing::Instrument;
 
 use crate::client::Core;
 use crate::error::{Error, ErrorKind};
 use crate::fast_fail::Raised;
 use crate::observe::{Dispatch, Finished, attempt_span, end_attempt, end_request, request_span};
+use crate::options::RetryIf;
+use crate::reason::APPLICATION_INDICATED;
 use crate::world::{TokioWorld, now};
 
 /// An operation, attempt by attempt.
@@ -67,6 +69,16 @@ pub(crate) trait Attempts {
     /// Describes the attempt that just ended, for its span.
     fn dispatch(&self, _output: Option<&Self::Output>) -> Dispatch {
         Dispatch::default()
+    }
+
+    /// Returns the application's say on final responses, if it wants one.
+    fn retry_if(&self) -> Option<&RetryIf> {
+        None
+    }
+
+    /// Whether a final response of this kind proves that nothing was applied.
+    fn proves_not_applied(&self, _: ErrorKind) -> bool {
+        true
     }
 }
 
@@ -141,18 +153,32 @@ fn run<A: Attempts + Send>(
                         request.handle_success(&TokioWorld(operation.core()));
                         return Ok(output);
                     }
-                    Err(Tried::Final(kind)) => {
-                        request.handle_final_response(&TokioWorld(operation.core()));
-                        let error = error(kind, request).with_report(request.take_report());
-                        return Err(operation.add_context(error));
-                    }
+                    Err(Tried::Final(finally)) => match indicated(finally, request, operation) {
+                        Some(failure) => {
+                            kind = finally;
+                            request.handle_failure(failure, &TokioWorld(operation.core()))
+                        }
+                        None => {
+                            request.handle_final_response(&TokioWorld(operation.core()));
+                            let error = error(finally, request);
+                            let error = error.with_report(request.take_report());
+                            return Err(operation.add_context(error));
+                        }
+                    },
                     Err(Tried::Unsendable(kind)) => {
                         request.handle_unsendable(&TokioWorld(operation.core()));
                         let error = error(kind, request).with_report(request.take_report());
                         return Err(operation.add_context(error));
                     }
-                    Err(Tried::Failed(failure, failed)) => {
+                    Err(Tried::Failed(mut failure, failed)) => {
                         kind = failed;
+                        // The stage stays: the law decides whether that is safe.
+                        if failure.stage == Stage::Inconclusive
+                            && failure.reason.never_retry()
+                            && asks_to_retry(kind, request, operation)
+                        {
+                            failure.reason = &APPLICATION_INDICATED;
+                        }
                         request.handle_failure(failure, &TokioWorld(operation.core()))
                     }
                     Err(Tried::Closed(failure)) => {
@@ -214,6 +240,37 @@ fn run<A: Attempts + Send>(
             };
         }
     }
+}
+
+/// Returns the failure that a final response becomes if the application asks for a
+/// retry. The law then decides by its stage, and the strategy is asked.
+#[cold]
+fn indicated<A: Attempts>(
+    kind: ErrorKind,
+    request: &Orchestrator<&dyn RetryStrategy>,
+    operation: &mut A,
+) -> Option<Failure> {
+    if !asks_to_retry(kind, request, operation) {
+        return None;
+    }
+    let failure = if operation.proves_not_applied(kind) {
+        Failure::responded(&APPLICATION_INDICATED)
+    } else {
+        Failure::inconclusive(&APPLICATION_INDICATED)
+    };
+    Some(failure.with_note(kind.to_string()))
+}
+
+/// Asks the application whether a final response of this kind is to be retried.
+fn asks_to_retry<A: Attempts>(
+    kind: ErrorKind,
+    request: &Orchestrator<&dyn RetryStrategy>,
+    operation: &mut A,
+) -> bool {
+    let Some(retry_if) = operation.retry_if().cloned() else {
+        return false;
+    };
+    retry_if(&operation.add_context(error(kind, request)))
 }
 
 /// Makes an attempt, in a span of its own if the request has one. Cancel-safe like
@@ -310,6 +367,7 @@ pub(crate) struct RequestOptions {
     pub(crate) timeout: Option<Duration>,
     pub(crate) strategy: Option<Arc<dyn RetryStrategy>>,
     pub(crate) context: Option<Arc<dyn Any + Send + Sync>>,
+    pub(crate) retry_if: Option<RetryIf>,
 }
 
 impl RequestOptions {
@@ -355,6 +413,17 @@ macro_rules! request_option_methods {
             strategy: std::sync::Arc<dyn steadfast::RetryStrategy>,
         ) -> Self {
             self.$($field).+.strategy = Some(strategy);
+            self
+        }
+
+        /// Asks the strategy also about final responses for which this returns true,
+        /// such as a document that another process is about to store. Replaces the
+        /// client's. A retry that is unsafe is still not made.
+        pub fn retry_if(
+            mut self,
+            retry_if: impl Fn(&$crate::Error) -> bool + Send + Sync + 'static,
+        ) -> Self {
+            self.$($field).+.retry_if = Some(std::sync::Arc::new(retry_if));
             self
         }
 

@@ -1,4 +1,4 @@
-//! The 25 retry reasons of RFC 0049, one row for each.
+//! The 25 retry reasons of RFC 0049, and two more, one row for each.
 //!
 //! A row has the reason's name, its flags, what happened, the rule that governs it
 //! and what to do about it. The statics, [`ALL`] and [`about`] are generated from
@@ -25,7 +25,7 @@ pub struct About {
 }
 
 macro_rules! reasons {
-    ($(
+    ($(#[doc = $doc:literal])+ $list:ident; $explanations:ident; $(
         $origin:ident $name:ident [$($flag:ident)*]
         $meaning:literal,
         $rule:expr,
@@ -33,12 +33,10 @@ macro_rules! reasons {
     )*) => {
         $( reason! { $origin $name [$($flag)*] $meaning } )*
 
-        const COUNT: usize = [$(stringify!($name)),*].len();
+        $(#[doc = $doc])+
+        pub static $list: [&Reason; [$(stringify!($name)),*].len()] = [$(&$name),*];
 
-        /// All reasons, in the order of the RFC's table.
-        pub static ALL: [&Reason; COUNT] = [$(&$name),*];
-
-        static EXPLANATIONS: [About; COUNT] = [$(About {
+        static $explanations: [About; [$(stringify!($name)),*].len()] = [$(About {
             meaning: $meaning,
             rule: $rule,
             advice: $advice,
@@ -60,6 +58,8 @@ const LIST: &str = "RFC 0049, Response Code Retry List";
 const NOT_SENT: &str = "RFC 0049, Different Stage Retry Semantics; D18";
 
 reasons! {
+    /// All reasons of RFC 0049, in the order of its table.
+    ALL; EXPLANATIONS;
     engine UNKNOWN []
         "something failed that no other reason describes",
         "RFC 0049, RetryReason; D5",
@@ -162,10 +162,26 @@ reasons! {
         "create the collection, or check its spelling";
 }
 
-/// Explains a reason; `None` if it is not one of [`ALL`].
+reasons! {
+    /// Reasons that RFC 0049 does not have.
+    BEYOND_RFC; MORE_EXPLANATIONS;
+    engine TIMEOUT []
+        "no response came before the deadline; the operation may have been applied",
+        "RFC 0049, Different Stage Retry Semantics; D14",
+        "use a longer timeout, or find out why the node is slow; after a failed write, read before writing again";
+    client APPLICATION_INDICATED [allowing_non_idempotent_retry]
+        "the response is final, and the application's `retry_if` asked for a retry",
+        "RFC 0049, Response Received: retryable with application context",
+        "check that `retry_if` returns true only if a retry can help";
+}
+
+/// Explains a reason; `None` if it is not one of [`ALL`] or [`BEYOND_RFC`].
 pub fn about(reason: &Reason) -> Option<&'static About> {
-    let position = ALL.iter().position(|known| *known == reason)?;
-    EXPLANATIONS.get(position)
+    let known = ALL.iter().zip(&EXPLANATIONS);
+    let more = BEYOND_RFC.iter().zip(&MORE_EXPLANATIONS);
+    let mut each = known.chain(more);
+    each.find(|(known, _)| **known == reason)
+        .map(|(_, about)| about)
 }
 
 #[cfg(test)]
@@ -200,7 +216,7 @@ mod tests {
     #[test]
     fn every_reason_has_an_explanation_of_its_own() {
         let mut seen = Vec::new();
-        for known in ALL {
+        for known in ALL.into_iter().chain(BEYOND_RFC) {
             let about = about(known).unwrap();
             assert!(!seen.contains(&about.meaning), "{known}");
             seen.push(about.meaning);

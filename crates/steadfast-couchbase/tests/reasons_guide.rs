@@ -10,6 +10,7 @@ fn the_guide_has_a_row_for_every_reason_with_its_flags_and_advice() {
     let yes = |flag| if flag { "yes" } else { "no" };
     let rows: Vec<String> = reason::ALL
         .iter()
+        .chain(&reason::BEYOND_RFC)
         .map(|reason| {
             let about = about(reason).unwrap();
             format!(

@@ -158,7 +158,8 @@ impl QueryArgs {
             query = query.positional(&parse_value(value)).map_err(usage)?;
         }
         let query = query.readonly(self.readonly).prepared(self.prepared);
-        let query = query.metrics(self.connect.verbose || self.connect.json);
+        // The metrics of a statement that failed can prove that nothing was changed.
+        let query = query.metrics(self.connect.verbose || self.connect.json || !self.readonly);
         Ok(query.retry(self.connect.strategy()))
     }
 }

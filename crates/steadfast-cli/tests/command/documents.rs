@@ -62,6 +62,29 @@ fn values_come_from_arguments_files_and_pipes() {
 }
 
 #[test]
+fn a_statement_that_failed_in_part_may_have_been_applied() {
+    let served = served();
+    let travel = served.address("travel");
+    let insert = |values: &str| {
+        let statement = format!("INSERT INTO travel {values}");
+        served.run(&["query", &travel, &statement])
+    };
+    assert!(insert("VALUES ('dup', 1)").ok());
+    let partial = insert("VALUES ('fresh', 1), VALUES ('dup', 2)");
+    assert_eq!(partial.status, 4, "{partial:?}");
+    assert!(
+        partial.stderr.contains("may have been applied"),
+        "{partial:?}"
+    );
+    assert_eq!(served.run(&["get", &travel, "fresh"]).stdout, "1");
+    let refused = insert("VALUES ('dup', 2)");
+    assert_eq!(refused.status, 1, "{refused:?}");
+    assert!(!refused.stderr.contains("applied"), "{refused:?}");
+    let invalid = insert("VALES ('other', 2)");
+    assert_eq!(invalid.status, 1, "{invalid:?}");
+}
+
+#[test]
 fn the_exit_status_tells_what_happened() {
     let served = served();
     let travel = served.address("travel");
@@ -214,7 +237,7 @@ fn an_error_after_the_first_row_ends_the_json_object() {
     let _guard = served.cluster().script(script.try_into().unwrap());
     let query = ["query", &served.address(""), "SELECT 1", "--json"];
     let answer = served.run(&query);
-    assert_eq!(answer.status, 1, "{answer:?}");
+    assert_eq!(answer.status, 4, "it was executed: {answer:?}");
     let whole: Value = serde_json::from_str(&answer.stdout).unwrap();
     assert_eq!(whole["rows"], json!([{"one": 1}]));
     assert_eq!(whole["meta"], Value::Null);

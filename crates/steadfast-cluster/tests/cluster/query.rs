@@ -127,6 +127,36 @@ async fn collections_are_named_whole_or_by_context() {
 }
 
 #[tokio::test]
+async fn a_statement_with_several_rows_can_be_applied_in_part() {
+    let cluster = cluster(2, 1).await;
+    run(&cluster, "INSERT INTO b VALUES ('dup', 1)").await;
+    for (statement, key) in [
+        (
+            "INSERT INTO b VALUES ('fresh', 1), VALUES ('dup', 2)",
+            "fresh",
+        ),
+        (
+            "INSERT INTO b VALUES ('dup', 2), VALUES ('late', 1)",
+            "late",
+        ),
+    ] {
+        let partial = run(&cluster, statement).await;
+        assert_eq!(partial.code(), 12009);
+        assert_eq!(partial.json()["errors"][0]["reason"]["code"], 17012);
+        assert_eq!(partial.json()["metrics"]["mutationCount"], 1);
+        let found = format!("SELECT RAW 1 FROM b USE KEYS '{key}'");
+        assert_eq!(run(&cluster, &found).await.results(), json!([1]));
+    }
+    // Returned rows come before the error.
+    let statement = "INSERT INTO b VALUES ('next', 1), VALUES ('dup', 2) RETURNING META().id";
+    let partial = run(&cluster, statement).await;
+    assert_eq!(partial.status, 200);
+    assert_eq!(partial.json()["results"], json!([{"id": "next"}]));
+    assert_eq!(partial.code(), 12009);
+    assert_eq!(partial.json()["status"], "errors");
+}
+
+#[tokio::test]
 async fn writes_go_through_the_store_and_the_journal_sees_them() {
     let cluster = cluster(2, 1).await;
     let inserted = run(
@@ -141,6 +171,7 @@ async fn writes_go_through_the_store_and_the_journal_sees_them() {
     let again = run(&cluster, "INSERT INTO b VALUES ('a', 1)").await;
     assert_eq!(again.code(), 12009);
     assert_eq!(again.json()["errors"][0]["reason"]["code"], 17012);
+    assert!(again.json()["metrics"]["mutationCount"].is_null());
     assert_eq!(
         run(&cluster, "UPSERT INTO b VALUES ('a', 2)").await.status,
         200

@@ -1,7 +1,5 @@
 //! Explains responses of the HTTP services.
 
-use steadfast::Failure;
-
 use super::AttemptMeaning;
 use crate::services::service_error;
 use steadfast_wire::config::Service;
@@ -30,15 +28,9 @@ pub fn answered_http(
 ) -> AttemptMeaning {
     match service_error(service.wire(), status, body, idempotent) {
         None => AttemptMeaning::Done,
-        Some(error) => match error.retry {
+        Some(error) => match error.failure(status, idempotent) {
             None => AttemptMeaning::Final(error.kind),
-            Some(reason) => {
-                let mut failure = Failure::responded(reason);
-                if status == 429 {
-                    failure = failure.throttling();
-                }
-                AttemptMeaning::Failed(failure, error.kind)
-            }
+            Some(failure) => AttemptMeaning::Failed(failure, error.kind),
         },
     }
 }

@@ -340,6 +340,8 @@ impl KvResponse<'_> {
         } else {
             format!("the response is invalid: {error}")
         };
-        Error::new(ErrorKind::DecodingFailure, operation.name()).because(problem)
+        Error::new(ErrorKind::DecodingFailure, operation.name())
+            .ambiguous(operation.is_mutation())
+            .because(problem)
     }
 }

@@ -81,6 +81,9 @@ settings! {
         /// Decides about retries, unless a request brings another strategy. `None`
         /// is the client's default: failing fast on terminal errors (D1).
         own retry_strategy: Option<Arc<dyn RetryStrategy>> = None;
+        /// Asks the strategy also about final responses for which this returns true,
+        /// unless a request brings its own. `None`: it is not asked.
+        own retry_if: Option<RetryIf> = None;
         /// The delay of a request whose vbucket the server does not have (D21).
         plain vbucket_retry: VbucketRetry = VbucketRetry::Controlled;
         /// Stops sending to an endpoint that keeps failing. Off: `None`.
@@ -139,6 +142,9 @@ settings! {
     }
 }
 
+/// The application's say on a final response: whether a retry can help.
+pub type RetryIf = Arc<dyn Fn(&crate::Error) -> bool + Send + Sync>;
+
 const HTTP_TIMEOUT: Duration = Duration::from_secs(75);
 
 impl ClusterOptions {
@@ -146,6 +152,17 @@ impl ClusterOptions {
     #[must_use]
     pub fn retry_strategy(mut self, strategy: impl RetryStrategy + 'static) -> Self {
         self.retry_strategy = Some(Arc::new(strategy));
+        self
+    }
+
+    /// Asks the strategy also about final responses for which this returns true,
+    /// unless a request brings its own. A retry that is unsafe is still not made.
+    #[must_use]
+    pub fn retry_if(
+        mut self,
+        retry_if: impl Fn(&crate::Error) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.retry_if = Some(Arc::new(retry_if));
         self
     }
 

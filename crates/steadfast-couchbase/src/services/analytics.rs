@@ -8,6 +8,7 @@ use steadfast::Reason;
 use steadfast_wire::config::Service;
 
 use super::http::{HttpRequest, ServiceError, ServiceResponse};
+use super::proof;
 use super::query::QueryMeta;
 use super::rows::{Members, RowService};
 use super::statement::{ReportedError, StatementRequest, reported_error, timeout};
@@ -55,7 +56,7 @@ impl RowService for Analytics {
     }
 
     fn service_error(response: &ServiceResponse<'_>) -> Option<ServiceError> {
-        reported_error(response, meaning)
+        reported_error(response, meaning, proof::by_analytics)
     }
 
     fn meta(members: &Members) -> QueryMeta {
@@ -124,8 +125,7 @@ mod tests {
             (24_048, IndexExists, false),
             (25_000, InternalServerFailure, false),
         ] {
-            let msg = String::new();
-            let (found, reason) = meaning(&ReportedError { code, msg }, false);
+            let (found, reason) = meaning(&ReportedError::new(code, ""), false);
             let reason = reason.map(|reason| reason.name());
             let wanted = retried.then_some("ANALYTICS_TEMPORARY_FAILURE");
             assert_eq!((found, reason), (kind, wanted), "{code}");

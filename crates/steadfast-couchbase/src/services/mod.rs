@@ -10,6 +10,7 @@ mod http;
 pub(crate) mod management;
 mod path;
 pub(crate) mod ping;
+mod proof;
 pub(crate) mod query;
 mod rows;
 pub(crate) mod search;
@@ -21,7 +22,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Connector, EndpointBreakers, HttpClient, RoundRobin, ServiceError, ServiceResponse};
 use query::PreparedPlans;
-use rows::{RowService, SizeLimits, Splitter};
+use rows::{RowService, SizeLimits, Splitter, skip_rows};
 pub use rows::{Rows, TypedRows};
 use steadfast_wire::config::Service;
 
@@ -79,14 +80,23 @@ pub(crate) fn service_error(
     body: &str,
     idempotent: bool,
 ) -> Option<ServiceError> {
-    let mut splitter = Splitter::new("", SizeLimits::default());
+    let rows = match service {
+        Service::Query => query::Query::ROWS,
+        Service::Analytics => analytics::Analytics::ROWS,
+        Service::Search => search::Search::ROWS,
+        Service::Views => views::ViewService::ROWS,
+        Service::Management | Service::KeyValue => "",
+    };
+    let mut splitter = Splitter::new(rows, SizeLimits::default());
     splitter.push(Bytes::copy_from_slice(body.as_bytes()));
-    while let Ok(Some(_)) = splitter.next_row() {}
+    let has_rows = skip_rows(&mut splitter);
     let mut response = ServiceResponse {
         status,
         members: splitter.members(),
         text: None,
+        has_rows,
         idempotent,
+        batch: false,
     };
     let success = response.is_success();
     if !success {

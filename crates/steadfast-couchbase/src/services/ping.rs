@@ -42,7 +42,7 @@ pub(crate) async fn ping(
     let options = RequestOptions {
         timeout: Some(timeout),
         strategy: Some(Arc::new(FailFast::new())),
-        context: None,
+        ..RequestOptions::default()
     };
     let started = now();
     run(operation, &mut sender, &options).await?;

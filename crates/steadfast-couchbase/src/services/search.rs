@@ -304,7 +304,9 @@ mod tests {
                 status,
                 members: &Members::default(),
                 text: Some(text),
+                has_rows: false,
                 idempotent: true,
+                batch: false,
             };
             let error = Search::service_error(&answer).unwrap();
             let reason = error.retry.map(|reason| reason.name());

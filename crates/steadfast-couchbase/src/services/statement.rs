@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use steadfast::Reason;
 use steadfast_wire::config::Service;
@@ -16,6 +17,7 @@ use super::rows::{self, RowService, SizeLimits, row_option_methods};
 use crate::cluster::Handle;
 use crate::drive::RequestOptions;
 use crate::error::{Error, ErrorKind, HttpContext, OperationTarget};
+use crate::reason::SERVICE_RESPONSE_CODE_INDICATED;
 
 /// A statement for the query or the analytics service; await it to run it.
 ///
@@ -159,6 +161,7 @@ where
     let service = request.service;
     let mut sender = HttpSender::new(request.client.clone(), service, super::name(service));
     sender.idempotent = request.readonly;
+    sender.batch = service == Service::Analytics && has_several(&request.statement);
     sender.target = request.target.clone();
     // Parameters may be secrets, and so are not shown.
     sender.context = HttpContext {
@@ -230,25 +233,64 @@ fn new_context_id() -> String {
     format!("{a}-{b}-{c}-{d}-{}", &id[20..])
 }
 
+/// Whether a text may have several statements. A semicolon within a string counts
+/// too, which only makes an error less certain.
+fn has_several(text: &str) -> bool {
+    text.trim_end().trim_end_matches(';').contains(';')
+}
+
 /// Quotes a name as query and analytics do.
 fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
 /// An error as query and analytics write it.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub(super) struct ReportedError {
-    #[serde(default)]
     pub(super) code: u64,
-    #[serde(default, alias = "message")]
+    #[serde(alias = "message")]
     pub(super) msg: String,
+    /// Whether a retry helps, as the query service says it.
+    retry: Value,
+    /// Whether a retry helps, as analytics says it.
+    retriable: Value,
+    /// The cause, as older services call it.
+    pub(super) reason: Value,
+    /// The cause, as newer services call it.
+    pub(super) cause: Value,
 }
 
+impl ReportedError {
+    #[cfg(test)]
+    pub(super) fn new(code: u64, msg: &str) -> Self {
+        Self {
+            code,
+            msg: msg.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether the service says that a retry helps.
+    fn says_retry(&self) -> bool {
+        self.retry == true || self.retriable == true
+    }
+}
+
+/// Returns the kind of an error, and the reason for which RFC 0049 lists it. The flag
+/// says whether the operation is idempotent.
+type Meaning = fn(&ReportedError, bool) -> (ErrorKind, Option<&'static Reason>);
+
+/// Whether errors prove that the statement was not applied. The flag says whether RFC
+/// 0049 lists the first one.
+type Proof = fn(&ServiceResponse<'_>, &[ReportedError], bool) -> bool;
+
 /// Returns the error that a response of query or analytics reports. Of several
-/// errors the first decides: the others follow from it.
+/// errors the first decides about the kind: the others follow from it.
 pub(super) fn reported_error(
     response: &ServiceResponse<'_>,
-    meaning: fn(&ReportedError, bool) -> (ErrorKind, Option<&'static Reason>),
+    meaning: Meaning,
+    proof: Proof,
 ) -> Option<ServiceError> {
     let errors = match response.members.get::<Vec<ReportedError>>("errors") {
         Ok(errors) => errors.unwrap_or_default(),
@@ -257,12 +299,16 @@ pub(super) fn reported_error(
     };
     match errors.first() {
         Some(error) => {
-            let (kind, retry) = meaning(error, response.idempotent);
+            let (kind, listed) = meaning(error, response.idempotent);
+            // The service's timeout is the operation's, so there is no time left.
+            let indicated = !kind.is_timeout() && errors.iter().all(ReportedError::says_retry);
+            let indicated = indicated.then_some(&SERVICE_RESPONSE_CODE_INDICATED);
             Some(ServiceError {
                 code: Some(error.code),
                 message: one_line(&error.msg),
                 kind,
-                retry,
+                retry: listed.or(indicated),
+                not_applied: proof(response, &errors, listed.is_some()),
             })
         }
         None if !response.is_success() => Some(response.by_status()),
@@ -272,7 +318,10 @@ pub(super) fn reported_error(
 
 /// Returns an error for a response without errors whose own status is not success.
 fn failed_status(response: &ServiceResponse<'_>) -> Option<ServiceError> {
-    let status = response.members.hint::<String>("status")?;
+    let status = match response.members.get::<String>("status") {
+        Ok(status) => status?,
+        Err(malformed) => return Some(ServiceError::new(ErrorKind::Couchbase, Some(malformed))),
+    };
     let kind = match status.as_str() {
         "success" | "completed" | "running" => return None,
         "timeout" => timeout(response.idempotent),

@@ -294,7 +294,9 @@ mod tests {
             status,
             members: &Members::default(),
             text: Some(text),
+            has_rows: false,
             idempotent: true,
+            batch: false,
         };
         ViewService::service_error(&response).unwrap()
     }

@@ -18,3 +18,4 @@ mod mutations;
 mod observing;
 mod replicas;
 mod retries;
+mod retry_if;

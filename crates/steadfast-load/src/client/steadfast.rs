@@ -255,7 +255,8 @@ fn class(error: &Error) -> ErrorClass {
         | ErrorKind::DocumentLocked
         | ErrorKind::DurableWriteInProgress
         | ErrorKind::DurableWriteReCommitInProgress
-            if !error.reasons().is_empty() =>
+            // An unknown reason explains nothing.
+            if error.reasons().iter().any(|seen| seen != &reason::UNKNOWN) =>
         {
             if error.reasons().contains(&reason::AUTHENTICATION_ERROR) {
                 ErrorClass::Authentication

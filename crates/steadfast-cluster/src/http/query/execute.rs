@@ -182,7 +182,7 @@ impl Execution<'_> {
             self.scope(Some((&write.source.alias, &row)))
                 .project(projection)?;
         }
-        let changed = match &write.kind {
+        let (changed, failed) = match &write.kind {
             WriteKind::Insert(pairs) => self.store(&keyspace, StoreMode::Add, pairs)?,
             WriteKind::Upsert(pairs) => self.store(&keyspace, StoreMode::Set, pairs)?,
             WriteKind::Delete { filter } => {
@@ -192,32 +192,26 @@ impl Execution<'_> {
                     alias: write.source.alias.clone(),
                     filter: filter.clone(),
                 };
-                let mut removed = Vec::new();
-                for key in self.keys(&keyspace, write.source.keys.as_ref())? {
-                    if let Some(row) = rows.find(&key)?
-                        && keyspace.remove(&key)?
-                    {
-                        removed.push(row);
-                    }
-                }
-                removed
+                let keys = self.keys(&keyspace, write.source.keys.as_ref())?;
+                change_each(&keys, |key| match rows.find(key)? {
+                    Some(row) if keyspace.remove(key)? => Ok(Some(row)),
+                    Some(_) | None => Ok(None),
+                })
             }
         };
-        let mutations = changed.len() as u64;
-        let rows = match &write.returning {
-            None => Vec::new(),
-            Some(projection) => changed
-                .iter()
-                .map(|row| {
-                    let scope = self.scope(Some((&write.source.alias, row)));
-                    scope.project(projection)
-                })
-                .collect::<Result<_, _>>()?,
+        let returned = |row| {
+            let projection = write.returning.as_ref()?;
+            let scope = self.scope(Some((&write.source.alias, row)));
+            let projected = scope.project(projection);
+            Some(projected.map_err(|error| QueryError::from(error).into()))
         };
+        let mut rows: Vec<Result<Value, Break>> = changed.iter().filter_map(returned).collect();
+        rows.extend(failed.map(|error| Err(Break::from(error))));
         let signature = write.returning.as_ref().map_or(Value::Null, signature);
         Ok(Executed {
-            mutations,
-            ..Executed::with_rows(signature, rows)
+            mutations: changed.len() as u64,
+            rows: Box::new(rows.into_iter()),
+            ..Executed::with_rows(signature, Vec::new())
         })
     }
 
@@ -226,7 +220,7 @@ impl Execution<'_> {
         keyspace: &Keyspace,
         mode: StoreMode,
         pairs: &[(Expression, Expression)],
-    ) -> Result<Vec<Row>, QueryError> {
+    ) -> Result<Changed, QueryError> {
         let scope = self.scope(None);
         // Nothing is written before every key and value is known.
         let mut documents = Vec::new();
@@ -239,10 +233,9 @@ impl Execution<'_> {
             };
             documents.push((key, scope.evaluate(value)?.unwrap_or(Value::Null)));
         }
-        let stored = documents
-            .iter()
-            .map(|(key, value)| keyspace.store(mode, key, value));
-        stored.collect()
+        Ok(change_each(&documents, |(key, value)| {
+            keyspace.store(mode, key, value).map(Some)
+        }))
     }
 
     fn open(&self, path: &super::super::language::KeyspacePath) -> Result<Keyspace, QueryError> {
@@ -295,6 +288,24 @@ impl Execution<'_> {
             count: None,
         }
     }
+}
+
+/// The changed documents, and the first error.
+type Changed = (Vec<Row>, Option<QueryError>);
+
+/// Changes one document after the other. Like a real service, it keeps the changes
+/// made so far and goes on after an error, so a statement can be applied in part.
+fn change_each<T>(each: &[T], change: impl Fn(&T) -> Result<Option<Row>, QueryError>) -> Changed {
+    let (mut changed, mut failed) = (Vec::new(), None);
+    for item in each {
+        match change(item) {
+            Ok(row) => changed.extend(row),
+            Err(error) => {
+                failed.get_or_insert(error);
+            }
+        }
+    }
+    (changed, failed)
 }
 
 /// The documents of a keyspace that a filter lets through.

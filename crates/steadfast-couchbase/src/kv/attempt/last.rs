@@ -70,8 +70,8 @@ impl LastAttempt {
         self.details.get_or_insert_default().path = Some(index);
     }
 
-    pub(super) fn take_note(&mut self) -> Option<String> {
-        self.details.as_mut()?.note.take()
+    pub(super) fn noted(&self) -> Option<String> {
+        self.details.as_ref()?.note.clone()
     }
 
     pub(super) fn server_duration(&self) -> Option<Duration> {

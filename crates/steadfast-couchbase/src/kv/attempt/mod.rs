@@ -24,6 +24,7 @@ use crate::client::Core;
 use crate::drive::{Attempts, Tried};
 use crate::error::{Error, ErrorKind, OperationTarget};
 use crate::observe::{Dispatch, Finished, SlowRequest};
+use crate::options::RetryIf;
 use crate::topology::{Node, NodeId, VbucketRoute, WaitCondition};
 
 /// The state of a request between and during its attempts.
@@ -239,10 +240,27 @@ impl Attempts for KvAttempts<'_> {
             },
         };
         let error = error.with_target(target).with_kv(self.last.context());
-        match self.last.take_note() {
+        match self.last.noted() {
             Some(note) => error.because(note),
             None => error,
         }
+    }
+
+    fn retry_if(&self) -> Option<&RetryIf> {
+        let request = self.request;
+        let own = request.options.retry_if.as_ref();
+        own.or(request.bucket.core.options.retry_if.as_ref())
+    }
+
+    /// The server may have applied an operation and then failed, or not know whether
+    /// it is durable. A status without a meaning of its own proves nothing.
+    fn proves_not_applied(&self, kind: ErrorKind) -> bool {
+        !matches!(
+            kind,
+            ErrorKind::Couchbase
+                | ErrorKind::InternalServerFailure
+                | ErrorKind::DurabilityAmbiguous
+        )
     }
 
     fn finished(&mut self, finished: &Finished, response: Option<&Frame>) {

@@ -20,6 +20,7 @@ use crate::cluster::Handle;
 use crate::drive::{Attempts, RequestOptions, Tried, drive};
 use crate::error::{Error, ErrorKind, HttpContext, OperationTarget};
 use crate::observe::{Dispatch, Finished, SlowRequest, record_request};
+use crate::options::RetryIf;
 use crate::reason::{
     CIRCUIT_BREAKER_OPEN, SERVICE_NOT_AVAILABLE, SOCKET_CLOSED_WHILE_IN_FLIGHT,
     SOCKET_NOT_AVAILABLE, UNKNOWN,
@@ -56,6 +57,8 @@ pub(crate) struct HttpSender {
     pub(crate) name: &'static str,
     /// Whether the operation may be executed twice without harm.
     pub(crate) idempotent: bool,
+    /// Whether the request may have several statements, executed one by one.
+    pub(crate) batch: bool,
     /// What the operation is about.
     pub(crate) target: OperationTarget,
     /// What the error will say of the request and its last response.
@@ -76,6 +79,8 @@ pub(crate) struct HttpSender {
 struct Running<'a, O> {
     operation: O,
     sender: &'a mut HttpSender,
+    /// The operation's own say on final responses.
+    retry_if: Option<&'a RetryIf>,
 }
 
 /// Runs an operation to its result.
@@ -93,7 +98,12 @@ pub(crate) async fn run<O: HttpOperation>(
     let service = name(sender.service);
     let call = options.call(sender.name, service, sender.idempotent, timeout);
     let strategy = options.strategy.as_ref().unwrap_or(&client.core.strategy);
-    drive(call, &**strategy, &mut Running { operation, sender }).await
+    let mut running = Running {
+        operation,
+        sender,
+        retry_if: options.retry_if.as_ref(),
+    };
+    drive(call, &**strategy, &mut running).await
 }
 
 impl<O: HttpOperation> Attempts for Running<'_, O> {
@@ -143,6 +153,11 @@ impl<O: HttpOperation> Attempts for Running<'_, O> {
             .with_http(self.sender.context.clone())
     }
 
+    fn retry_if(&self) -> Option<&RetryIf> {
+        self.retry_if
+            .or(self.sender.client.core.options.retry_if.as_ref())
+    }
+
     fn finished(&mut self, finished: &Finished, _: Option<&O::Output>) {
         let sender = &*self.sender;
         let (service, operation) = (name(sender.service), sender.name);
@@ -190,6 +205,7 @@ impl HttpSender {
             service,
             name,
             idempotent: false,
+            batch: false,
             target: OperationTarget::default(),
             context: HttpContext::default(),
             only: None,
@@ -366,20 +382,13 @@ impl HttpSender {
 
     /// Says what it means that the service reported this error.
     fn rejected(&mut self, error: ServiceError) -> Tried {
+        let status = self.context.status.unwrap_or_default();
+        let failure = error.failure(status, self.idempotent);
         self.context.code = error.code;
         self.context.message = error.message;
-        let Some(reason) = error.retry else {
+        let Some(mut failure) = failure else {
             return Tried::Final(error.kind);
         };
-        let status = self.context.status.unwrap_or_default();
-        let note = match error.code {
-            Some(code) => format!("answered {status}, code {code}"),
-            None => format!("answered {status}"),
-        };
-        let mut failure = Failure::responded(reason).with_note(note);
-        if status == 429 {
-            failure = failure.throttling();
-        }
         if let Some(wait) = self.retry_after {
             failure = failure.with_hint(wait);
         }

@@ -9,12 +9,14 @@ use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use hyper::body::{Body, Incoming};
-use steadfast::Reason;
+use steadfast::{Failure, Reason};
 use tokio::time::Sleep;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use crate::cluster::Handle;
 use crate::error::ErrorKind;
+use crate::reason::UNKNOWN;
+use crate::services::proof;
 use crate::services::rows::Members;
 
 /// The most bytes of a service's own message that an error repeats.
@@ -56,8 +58,12 @@ pub(crate) struct ServiceResponse<'a> {
     pub(crate) members: &'a Members,
     /// The whole body, if it was read as a whole because of an error status.
     pub(crate) text: Option<&'a str>,
+    /// Whether rows came before the error.
+    pub(crate) has_rows: bool,
     /// Whether the operation may be executed twice without harm.
     pub(crate) idempotent: bool,
+    /// Whether the request may have several statements, executed one by one.
+    pub(crate) batch: bool,
 }
 
 /// An error that a service reports.
@@ -70,8 +76,11 @@ pub(crate) struct ServiceError {
     /// The kind of error that the user sees.
     pub(crate) kind: ErrorKind,
     /// The reason for a retry, if RFC 0049's "Response Code Retry List" has the
-    /// error. Other errors are not retried.
+    /// error, or the service says that a retry helps. Other errors are not retried.
     pub(crate) retry: Option<&'static Reason>,
+    /// Whether the response proves that the request was not applied
+    /// ([`proof`](crate::services::proof)).
+    pub(crate) not_applied: bool,
 }
 
 impl HttpResponse {
@@ -188,19 +197,46 @@ impl ServiceResponse<'_> {
             500..=599 => ErrorKind::InternalServerFailure,
             _ => ErrorKind::Couchbase,
         };
-        ServiceError::new(kind, one_line(self.text()))
+        ServiceError {
+            not_applied: proof::by_status(self.status),
+            ..ServiceError::new(kind, one_line(self.text()))
+        }
     }
 }
 
 impl ServiceError {
-    /// Makes an error without a code that is not retried.
+    /// Makes an error without a code that is not retried and proves nothing.
     pub(crate) fn new(kind: ErrorKind, message: Option<String>) -> Self {
         Self {
             code: None,
             message,
             kind,
             retry: None,
+            not_applied: false,
         }
+    }
+
+    /// Returns the failure of an attempt that got this error with this HTTP status;
+    /// `None` if the response is conclusive and final. If the request is not
+    /// idempotent, a response without proof leaves its outcome unknown (D47).
+    pub(crate) fn failure(&self, status: u16, idempotent: bool) -> Option<Failure> {
+        let conclusive = idempotent || self.not_applied;
+        let failure = match (self.retry, conclusive) {
+            (None, true) => return None,
+            (None, false) => Failure::inconclusive(&UNKNOWN),
+            (Some(reason), true) => Failure::responded(reason),
+            (Some(reason), false) => Failure::inconclusive(reason),
+        };
+        let note = match self.code {
+            Some(code) => format!("answered {status}, code {code}"),
+            None => format!("answered {status}"),
+        };
+        let failure = failure.with_note(note);
+        Some(if status == 429 {
+            failure.throttling()
+        } else {
+            failure
+        })
     }
 }
 

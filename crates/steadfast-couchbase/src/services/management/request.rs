@@ -81,7 +81,9 @@ impl HttpOperation for WholeResponse {
             status,
             members: &Members::default(),
             text: Some(&text),
+            has_rows: false,
             idempotent: false,
+            batch: false,
         };
         let error = response.by_status();
         let kind = (self.kind)(status, &text).unwrap_or(error.kind);
@@ -189,8 +191,10 @@ impl<T> ManagementRequest<T> {
             kind: self.kind,
         };
         let response = run(operation, &mut sender, &self.options).await?;
-        (self.decode)(response)
-            .map_err(|problem| sender.error(ErrorKind::DecodingFailure).because(problem))
+        (self.decode)(response).map_err(|problem| {
+            let error = sender.error(ErrorKind::DecodingFailure);
+            error.ambiguous(!sender.idempotent).because(problem)
+        })
     }
 }
 

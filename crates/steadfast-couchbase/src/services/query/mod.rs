@@ -13,6 +13,7 @@ use steadfast::Reason;
 use steadfast_wire::config::Service;
 
 use super::http::{HttpRequest, ServiceError, ServiceResponse};
+use super::proof;
 use super::rows::{Members, RowService};
 use super::statement::{ReportedError, StatementRequest, reported_error, timeout};
 use crate::cluster::Handle;
@@ -142,7 +143,7 @@ impl RowService for Query {
     }
 
     fn service_error(response: &ServiceResponse<'_>) -> Option<ServiceError> {
-        reported_error(response, meaning)
+        reported_error(response, meaning, proof::by_query)
     }
 
     fn meta(members: &Members) -> QueryMeta {
@@ -168,8 +169,7 @@ impl RowService for Query {
 }
 
 /// Returns the kind of an error (RFC 0058) and its retry reason (RFC 0049,
-/// "Response Code Retry List"). The service's own `"retry": true` does not make an
-/// error retryable, because that list does not mention it.
+/// "Response Code Retry List").
 fn meaning(error: &ReportedError, idempotent: bool) -> (ErrorKind, Option<&'static Reason>) {
     let msg = error.msg.as_str();
     let kind = match error.code {

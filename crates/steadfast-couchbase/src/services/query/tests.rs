@@ -48,8 +48,7 @@ fn every_code_has_the_kind_of_rfc_0058_and_the_retry_of_rfc_0049() {
         (14_000, "", IndexFailure, None),
         (99_999, "", Couchbase, None),
     ] {
-        let msg = msg.to_owned();
-        let (found, reason) = meaning(&ReportedError { code, msg }, false);
+        let (found, reason) = meaning(&ReportedError::new(code, msg), false);
         let reason = reason.map(|reason| reason.name());
         assert_eq!((found, reason), (kind, retry), "{code}");
     }
@@ -57,9 +56,6 @@ fn every_code_has_the_kind_of_rfc_0058_and_the_retry_of_rfc_0049() {
 
 #[test]
 fn a_timeout_of_a_query_that_only_reads_is_unambiguous() {
-    let error = ReportedError {
-        code: 1080,
-        msg: String::new(),
-    };
+    let error = ReportedError::new(1080, "");
     assert_eq!(meaning(&error, true).0, ErrorKind::UnambiguousTimeout);
 }

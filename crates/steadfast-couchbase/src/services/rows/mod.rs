@@ -115,7 +115,7 @@ impl<S: RowService> HttpOperation for RowOperation<S> {
         let read = if response.is_success() {
             self.read_first(response, sender).await
         } else {
-            Err(self.read_error(response, sender.idempotent).await)
+            Err(self.read_error(response, sender).await)
         };
         if let Err(ReadError::Service(error)) = &read {
             self.service.rejected(error);
@@ -140,7 +140,9 @@ impl<S: RowService> RowOperation<S> {
             service_error: S::service_error,
             meta: S::meta,
             operation: sender.name,
+            had_rows: false,
             idempotent: sender.idempotent,
+            batch: sender.batch,
             target: sender.target.clone(),
             context: sender.context.clone(),
         };
@@ -168,22 +170,33 @@ impl<S: RowService> RowOperation<S> {
     /// Reads a response with an error status as a whole.
     ///
     /// Cancel-safe: dropping the future closes the connection.
-    async fn read_error(&mut self, mut response: HttpResponse, idempotent: bool) -> ReadError {
+    async fn read_error(&mut self, mut response: HttpResponse, sender: &HttpSender) -> ReadError {
         let body = match response.body.whole(MAX_ERROR).await {
             Ok(body) => body,
             Err(error) => return error,
         };
         let mut splitter = Splitter::new(S::ROWS, self.limits);
         splitter.push(body.clone());
-        while let Ok(Some(_)) = splitter.next_row() {}
+        let has_rows = skip_rows(&mut splitter);
         let response = ServiceResponse {
             status: response.status,
             members: splitter.members(),
             text: Some(&String::from_utf8_lossy(&body)),
-            idempotent,
+            has_rows,
+            idempotent: sender.idempotent,
+            batch: sender.batch,
         };
         ReadError::Service(S::service_error(&response).unwrap_or_else(|| response.by_status()))
     }
+}
+
+/// Reads past all rows that have come. Returns whether there were any.
+pub(super) fn skip_rows(splitter: &mut Splitter) -> bool {
+    let mut any = false;
+    while let Ok(Some(_)) = splitter.next_row() {
+        any = true;
+    }
+    any
 }
 
 /// Reads rows from the body of a response.
@@ -194,7 +207,9 @@ struct RowReader<M> {
     service_error: fn(&ServiceResponse<'_>) -> Option<ServiceError>,
     meta: fn(&Members) -> M,
     operation: &'static str,
+    had_rows: bool,
     idempotent: bool,
+    batch: bool,
     target: OperationTarget,
     context: HttpContext,
 }
@@ -204,6 +219,7 @@ impl<M> RowReader<M> {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, ReadError>> {
         loop {
             if let Some(row) = self.splitter.next_row()? {
+                self.had_rows = true;
                 return Poll::Ready(Ok(Some(row)));
             }
             match ready!(self.body.poll_piece(cx))? {
@@ -225,12 +241,15 @@ impl<M> RowReader<M> {
             status: self.status,
             members: self.splitter.members(),
             text: None,
+            has_rows: self.had_rows,
             idempotent: self.idempotent,
+            batch: self.batch,
         });
         error.map_or(Ok(()), |error| Err(ReadError::Service(error)))
     }
 
-    /// Returns the error for a response that failed after its first row.
+    /// Returns the error for a response that failed after its first row. The rows
+    /// show that the statement was executed.
     fn failed(&mut self, error: ReadError) -> Error {
         let kind = match &error {
             ReadError::Service(error) => error.kind,
@@ -243,7 +262,7 @@ impl<M> RowReader<M> {
             ReadError::Service(error) => {
                 self.context.code = error.code;
                 self.context.message = error.message;
-                return self.error(kind);
+                return self.error(kind).ambiguous(!self.idempotent);
             }
             ReadError::Malformed(note) => note,
             error => format!("{error}, after rows had come"),
@@ -344,7 +363,10 @@ impl<M> Rows<M> {
         };
         let note = format!("{problem}, at line {line}, column {column} of the row");
         let described = match &self.reader {
-            Some(reader) => reader.error(ErrorKind::DecodingFailure),
+            Some(reader) => {
+                let error = reader.error(ErrorKind::DecodingFailure);
+                error.ambiguous(!reader.idempotent)
+            }
             None => Error::new(ErrorKind::DecodingFailure, "read row"),
         };
         if !error.is_data() {

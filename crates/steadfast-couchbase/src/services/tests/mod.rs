@@ -1,5 +1,6 @@
 //! The services against a real cluster, over real sockets.
 
+mod certainty;
 mod client;
 mod hostile;
 mod management;

@@ -106,7 +106,7 @@ async fn an_error_before_the_first_row_is_retried_if_the_list_has_it() {
         (4070, "bad", ErrorKind::PreparedStatementFailure, true),
     ] {
         for status in [200, 500] {
-            let error = json!({"code": code, "msg": msg, "retry": true});
+            let error = json!({"code": code, "msg": msg});
             let script = Script::on(Service::Query).answer(status, "").rows([]);
             let guard = cluster.script(script.then_error(error).times(2));
             // Not readonly: these answers say that nothing was applied.
