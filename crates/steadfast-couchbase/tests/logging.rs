@@ -80,6 +80,18 @@ async fn retries_that_the_error_map_wants_and_maps_that_cannot_be_read_are_in_th
     documents.get("k").await.unwrap();
     let retry = ["retry", "\"get\"", "KV_ERROR_MAP_RETRY_INDICATED"];
     assert_eq!(log.count(&retry), 2, "{:#?}", log.0);
+
+    // A reason that is always retried, and a refusal, are in the log too.
+    let moved = Fault::on(Opcode::Get).times(2).answer(Status::NotMyVbucket);
+    let _moved = server.fault(moved);
+    documents.get("k").await.unwrap();
+    let retry = ["retry", "\"get\"", "KV_NOT_MY_VBUCKET"];
+    assert_eq!(log.count(&retry), 2, "{:#?}", log.0);
+    let _busy = server.fault(Fault::on(Opcode::Set).answer(Status::TemporaryFailure));
+    let refused = documents.upsert("k", &1).retry(steadfast::FailFast::new());
+    refused.await.unwrap_err();
+    let refusal = ["not retried", "\"upsert\"", "KV_TEMPORARY_FAILURE"];
+    assert_eq!(log.count(&refusal), 1, "{:#?}", log.0);
     cluster.close().await;
 
     let unread = ["WARN", "the error map cannot be read"];

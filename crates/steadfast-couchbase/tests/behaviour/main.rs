@@ -20,6 +20,7 @@ mod first_steps;
 #[path = "../fixture/mod.rs"]
 mod fixture;
 mod hostile;
+mod orchestration;
 mod readiness;
 mod routing;
 mod scripted;

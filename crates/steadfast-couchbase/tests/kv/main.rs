@@ -14,6 +14,7 @@ mod expiry;
 mod fixture;
 mod locks;
 mod lookups;
+mod map_attributes;
 mod mutations;
 mod observing;
 mod replicas;
