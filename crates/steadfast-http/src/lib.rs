@@ -24,6 +24,8 @@
 //! | `reqwest`, `reqwest-middleware` | [`reqwest`]: `send_with_retry`, or a middleware |
 //! | `aws` | `aws`: strategies for AWS SDK clients |
 //! | `tonic` | [`grpc`]: single calls of a tonic client; for a channel, use the tower layer |
+//! | `tokio` (default) | tokio's timer; without it, pass another one to `HttpRetry::new_in` |
+//! | `tracing`, `json` | those of the engine |
 //! | `grpc` | gRPC statuses and error details, without tonic |
 //!
 //! For an integration of your own:
@@ -59,6 +61,31 @@ pub mod reason;
 pub mod reqwest;
 #[cfg(feature = "tower")]
 pub mod tower;
+
+/// The names that most programs need, and no module, so that a glob import does not
+/// collide with the crates that it is about.
+///
+/// ```
+/// # #[cfg(feature = "tower")]
+/// # {
+/// use steadfast_http::prelude::*;
+/// use tower::ServiceBuilder; // not `steadfast_http::tower`
+///
+/// let stack = ServiceBuilder::new().layer(HttpRetryLayer::new(HttpRetry::guidance()));
+/// # let _ = stack;
+/// # }
+/// ```
+#[cfg(any(feature = "tower", feature = "reqwest"))]
+pub mod prelude {
+    pub use crate::HttpClassifier;
+    pub use crate::HttpRetry;
+    #[cfg(feature = "reqwest-middleware")]
+    pub use crate::reqwest::RetryMiddleware;
+    #[cfg(feature = "reqwest")]
+    pub use crate::reqwest::SendWithRetry;
+    #[cfg(feature = "tower")]
+    pub use crate::tower::{HttpRetryLayer, RetryLayer};
+}
 
 pub use classify::{HttpClassifier, HttpOutcome};
 #[cfg(any(feature = "tower", feature = "reqwest"))]

@@ -25,7 +25,7 @@ use hyper_util::client::legacy;
 use hyper_util::rt::TokioExecutor;
 use steadfast::strategy::Cause;
 use steadfast::{BestEffort, StrategyExt};
-use steadfast_http::tower::{AnyError, HttpRetryLayer, ReplayBody, RetryLayer};
+use steadfast_http::tower::{HttpRetryLayer, ReplayBody, RetryLayer};
 use steadfast_http::{AttemptMark, HttpRetry};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
@@ -101,7 +101,7 @@ async fn an_error_through_two_layers_still_says_that_nothing_was_sent() {
 async fn a_boxed_error_still_says_that_nothing_was_sent() {
     let (_held, uri) = closed_port();
     let hyper = legacy::Client::builder(TokioExecutor::new()).build_http();
-    let boxed = hyper.map_err(|error| AnyError::from(tower::BoxError::from(error)));
+    let boxed = hyper.map_err(tower::BoxError::from);
     let retry = HttpRetry::new(quick()).unwrap().without_redirects();
     let client = HttpRetryLayer::new(retry).layer(boxed);
     let ended = ended(client.oneshot(request(post(&uri, b"x"))).await);

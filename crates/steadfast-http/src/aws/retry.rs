@@ -6,7 +6,7 @@ use std::sync::Arc;
 use aws_smithy_runtime::client::retries::TokenBucket;
 use steadfast::strategy::WhenLimited;
 use steadfast::world::{Observed, SystemWorld};
-use steadfast::{Adaptive, RetryEvent, RetryStrategy, Standard};
+use steadfast::{Adaptive, RetryEvent, RetryStrategy, Standard, World};
 
 /// Makes a strategy decide about the retries of a client, or of one call. See the
 /// [module](super).
@@ -30,6 +30,7 @@ pub(super) struct Inner {
     /// Replaces the token bucket of the SDK's own strategy.
     pub(super) unlimited: TokenBucket,
     observer: Option<Arc<Observer>>,
+    world: Arc<dyn World + Send + Sync>,
 }
 
 /// First words of the names of operations that only read.
@@ -75,6 +76,14 @@ impl AwsRetry {
         self
     }
 
+    /// Takes time and randomness from this world, so that tests are deterministic. The
+    /// SDK still waits by the timer of its own configuration.
+    #[must_use]
+    pub fn in_world(mut self, world: impl World + Send + Sync + 'static) -> Self {
+        Arc::make_mut(&mut self.inner).world = Arc::new(world);
+        self
+    }
+
     fn with(
         strategy: Arc<dyn RetryStrategy>,
         idempotent: impl Fn(&str) -> bool + Send + Sync + 'static,
@@ -84,15 +93,16 @@ impl AwsRetry {
             idempotent: Arc::new(idempotent),
             unlimited: TokenBucket::unlimited(),
             observer: None,
+            world: Arc::new(SystemWorld),
         };
         Self {
             inner: Arc::new(inner),
         }
     }
 
-    pub(super) fn world(&self) -> Observed<'_, SystemWorld> {
+    pub(super) fn world(&self) -> Observed<'_, &(dyn World + Send + Sync)> {
         Observed {
-            world: SystemWorld,
+            world: &*self.inner.world,
             observer: self.inner.observer.as_deref(),
         }
     }

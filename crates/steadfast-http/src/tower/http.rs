@@ -1,7 +1,6 @@
 //! Retries for services that take `http` requests.
 
 use std::any::TypeId;
-use std::error::Error as StdError;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -9,9 +8,11 @@ use std::task::{Context, Poll, ready};
 use ::http::{Extensions, HeaderMap, Request, Response, StatusCode, Uri};
 use http_body::Body;
 use steadfast::Error;
+use steadfast::strategy::BoxError;
 use tower_layer::Layer;
 use tower_service::Service;
 
+use super::any_error::AnyError;
 use super::ready::{AttemptServices, CallError, never_ready, not_ready};
 use super::replay::{Replay, ReplayBody};
 use crate::classify::{Redirects, cannot_resend};
@@ -36,8 +37,7 @@ impl<S> Layer<S> for HttpRetryLayer {
     type Service = HttpRetryService<S>;
 
     fn layer(&self, inner: S) -> HttpRetryService<S> {
-        let retry = self.retry.clone();
-        HttpRetryService { inner, retry }
+        HttpRetryService::new(inner, self.retry.clone())
     }
 }
 
@@ -52,22 +52,31 @@ pub struct HttpRetryService<S> {
     retry: HttpRetry,
 }
 
+impl<S> HttpRetryService<S> {
+    /// Wraps a service, without a layer.
+    pub const fn new(inner: S, retry: HttpRetry) -> Self {
+        Self { inner, retry }
+    }
+}
+
 type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 impl<S, B, R> Service<Request<B>> for HttpRetryService<S>
 where
     S: Service<Request<ReplayBody<B>>, Response = Response<R>> + Clone + Send + 'static,
-    S::Error: StdError + Send + 'static,
+    S::Error: Into<BoxError>,
     S::Future: Send + 'static,
     B: Body + Send + Unpin + 'static,
     R: Send + 'static,
 {
     type Response = Response<R>;
-    type Error = Error<S::Error>;
+    type Error = Error<AnyError>;
     type Future = BoxFuture<Result<Response<R>, Self::Error>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        Poll::Ready(ready!(self.inner.poll_ready(cx)).map_err(never_ready))
+        Poll::Ready(
+            ready!(self.inner.poll_ready(cx)).map_err(|error| never_ready(AnyError::new(error))),
+        )
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
@@ -80,10 +89,10 @@ async fn send<S, B, R>(
     mut services: AttemptServices<S>,
     retry: HttpRetry,
     request: Request<B>,
-) -> Result<Response<R>, Error<S::Error>>
+) -> Result<Response<R>, Error<AnyError>>
 where
     S: Service<Request<ReplayBody<B>>, Response = Response<R>> + Clone,
-    S::Error: StdError + 'static,
+    S::Error: Into<BoxError>,
     S::Future: 'static,
     B: Body + Unpin,
 {
@@ -104,8 +113,10 @@ where
         Some(async move {
             let result = match service.call(request).await {
                 Ok(response) => retry.check(Ok(response), redirects),
-                Err(CallError::Failed(error)) => retry.check(Err(error), redirects),
-                Err(CallError::NotReady(error)) => Err(FailedAttempt::new(error, not_ready())),
+                Err(CallError::Failed(error)) => retry.check(Err(AnyError::new(error)), redirects),
+                Err(CallError::NotReady(error)) => {
+                    Err(FailedAttempt::new(AnyError::new(error), not_ready()))
+                }
             };
             result.map_err(|failed| {
                 failed.map(|failure| match replay.lost() {

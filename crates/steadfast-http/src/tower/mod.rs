@@ -31,7 +31,7 @@
 //! retries. Its extensions hold a [`ResponseReport`](crate::ResponseReport) if it is
 //! a failure, and an [`AttemptCount`](crate::AttemptCount) if there were several
 //! attempts. Without a response the result is a [`steadfast::Error`] with the
-//! client's own error and the history.
+//! client's own error, as an [`AnyError`], and the history.
 //!
 //! Under any service other than hyper's client itself, a request that is not
 //! idempotent is sent once, unless [`HttpRetry::without_redirects`] says that nothing

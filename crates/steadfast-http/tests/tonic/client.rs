@@ -4,19 +4,16 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use http::Request;
 use http::uri::PathAndQuery;
 use steadfast::strategy::Cause;
 use steadfast::{Backoff, RetryEvent, Stage, Standard, retry};
-use steadfast_http::grpc::StatusClassifier;
-use steadfast_http::tower::{HttpRetryLayer, ReplayBody};
+use steadfast_http::grpc::{StatusClassifier, retry_channel};
 use steadfast_http::{HttpClassifier, HttpRetry};
 use tonic::Status;
 use tonic::body::Body;
 use tonic::client::{Grpc, GrpcService};
 use tonic::transport::{Channel, Endpoint};
 use tonic_prost::ProstCodec;
-use tower::{Layer, ServiceExt};
 
 use crate::server::Text;
 
@@ -97,9 +94,7 @@ impl Call for Layered {
             .classify(HttpClassifier::grpc())
             .also_idempotent(move |request| idempotent && request.path == METHOD)
             .observe(events.observer());
-        let channel =
-            channel(uri).map_request(|request: Request<ReplayBody<Body>>| request.map(Body::new));
-        let answer = unary(HttpRetryLayer::new(retry).layer(channel), ada()).await;
+        let answer = unary(retry_channel(channel(uri), retry), ada()).await;
         (answer, events.seen())
     }
 }

@@ -36,10 +36,13 @@
 //! # }
 //! ```
 //!
-//! To retry every call of a client, put an
-//! [`HttpRetryLayer`](crate::tower::HttpRetryLayer) around its channel, with
-//! [`HttpClassifier::grpc`](crate::HttpClassifier::grpc).
+//! To retry every call of a client, wrap its channel in a `RetryChannel` (feature `tower`).
 
+#[cfg(feature = "tower")]
+mod channel;
+
+#[cfg(feature = "tower")]
+pub use channel::{RetryChannel, TonicBodies, retry_channel};
 use steadfast::Failure;
 use steadfast::classify::Classifier;
 use tonic::Status;
