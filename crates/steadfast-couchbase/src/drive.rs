@@ -186,6 +186,10 @@ fn run<A: Attempts + Send>(
                         request.handle_cancelled_attempt(failure, &TokioWorld(operation.core()))
                     }
                 },
+                Step::Wait { delay, .. } if delay.is_zero() => {
+                    tokio::task::yield_now().await;
+                    request.handle_waited(&TokioWorld(operation.core()))
+                }
                 Step::Wait { delay, .. } => {
                     let last = request.request().history().last();
                     let woken = match last {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::rare_box::RareBox;
 use crate::request::{Progress, Request};
+use crate::strategy::WhenTooLate;
 
 /// The description of a call: its operation, whether it is idempotent, how much
 /// time it has, and a value of the user's own.
@@ -29,6 +30,7 @@ pub struct Call {
     pub(crate) service: &'static str,
     pub(crate) idempotent: bool,
     pub(crate) long_polling: bool,
+    pub(crate) when_too_late: Option<WhenTooLate>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) context: RareBox<Arc<dyn Any + Send + Sync>>,
 }
@@ -42,6 +44,7 @@ impl Call {
             service: "",
             idempotent: false,
             long_polling: false,
+            when_too_late: None,
             timeout: None,
             context: RareBox::NONE,
         }
@@ -66,7 +69,8 @@ impl Call {
     /// Sets whether the operation is a long poll, which its caller repeats in a loop. If
     /// the budget refuses a retry of it, the error comes after the delay that the retry
     /// would have had, at most until the deadline. Otherwise the caller's loop would spin
-    /// while the budget is empty ([D50](crate::decisions#d50)).
+    /// while the budget is empty ([D50](crate::decisions#d50)). For the same reason a long
+    /// poll whose retry would miss the deadline waits for it.
     #[inline]
     #[must_use]
     pub fn long_polling(mut self, long_polling: bool) -> Self {
@@ -79,6 +83,15 @@ impl Call {
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
+        self
+    }
+
+    /// Sets what happens if a retry's delay reaches the deadline, in place of the
+    /// strategy's own rule ([D40](crate::decisions#d40)).
+    #[inline]
+    #[must_use]
+    pub fn when_too_late(mut self, rule: WhenTooLate) -> Self {
+        self.when_too_late = Some(rule);
         self
     }
 

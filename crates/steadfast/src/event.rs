@@ -82,6 +82,9 @@ impl<'a> RetryEvent<'a> {
             };
         }
         match self.outcome() {
+            Outcome::Retry { delay, capped } if capped => {
+                emit!(?delay, capped, "waits for the deadline");
+            }
             Outcome::Retry { delay, capped } => emit!(?delay, capped, "retry"),
             Outcome::Refused(cause) => emit!(cause = cause.name(), "not retried"),
             Outcome::Undecided => {}

@@ -8,6 +8,7 @@ use crate::call::Call;
 use crate::rare_box::RareBox;
 use crate::reason::ReasonSet;
 use crate::report::{History, RequestEnd, Trail};
+use crate::world::World;
 
 /// RFC 0049's `Request` ("Request Annotation"): a call and its progress, as a strategy
 /// sees them. The user's own data is one typed value instead of a map:
@@ -37,6 +38,10 @@ pub(crate) struct Progress {
     pub(crate) attempts: u32,
     pub(crate) retries: u32,
     pub(crate) may_have_been_applied: bool,
+    /// Whether the attempt under way is known to have done no I/O.
+    pub(crate) idle: bool,
+    /// The retries without a delay that attempts without I/O were given, in a row.
+    pub(crate) idle_retries: u32,
     /// Whether an orchestrator drives the call. Without one, the strategy applies the law
     /// itself.
     pub(crate) orchestrated: bool,
@@ -53,6 +58,8 @@ impl Progress {
             attempts: 0,
             retries: 0,
             may_have_been_applied: false,
+            idle: false,
+            idle_retries: 0,
             orchestrated,
             trail: None,
             ended: RareBox::NONE,
@@ -105,6 +112,17 @@ impl<'a> Request<'a> {
             .map(|deadline| deadline.saturating_duration_since(now))
     }
 
+    /// Returns whether a delay that begins now reaches the deadline, so that no attempt
+    /// would follow it. A strategy asks this before it pays for a retry
+    /// ([D40](crate::decisions#d40)).
+    #[inline]
+    pub fn is_too_late(&self, delay: Duration, world: &dyn World) -> bool {
+        self.deadline().is_some_and(|deadline| {
+            let (delay, _) = self.progress.paced(delay);
+            delay >= deadline.saturating_duration_since(world.now())
+        })
+    }
+
     /// Returns when the request started. Without a deadline, that is the time of the
     /// first failure that led to a wait, when the clock was first read.
     #[inline]
@@ -126,13 +144,16 @@ impl<'a> Request<'a> {
         self.progress.attempts
     }
 
-    /// Returns the number of granted retries, RFC 0049's `retryAttempts`.
+    /// Returns the number of retries, RFC 0049's `retryAttempts`. A retry counts from its
+    /// decision on, before its delay. One that the deadline or a cancellation prevented
+    /// does not count: at the end, this is the number of attempts after the first.
     #[inline]
     pub const fn retries(&self) -> u32 {
         self.progress.retries
     }
 
-    /// Returns the reasons of those retries, RFC 0049's `retryReasons`.
+    /// Returns the reasons of those retries, RFC 0049's `retryReasons`. The reason of a
+    /// retry that the deadline prevented is among them: it says why the request waited.
     pub fn reasons(&self) -> ReasonSet {
         self.progress
             .trail

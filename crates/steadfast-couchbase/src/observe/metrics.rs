@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use metrics::{Histogram, Label, counter, histogram};
 use steadfast::RetryEvent;
+use steadfast::report::Outcome;
 
 use super::{ClusterLabels, Finished};
 use crate::client::Core;
@@ -99,7 +100,8 @@ fn cluster_labels(cluster: &ClusterLabels) -> impl Iterator<Item = Label> {
         .chain(label("couchbase.cluster.uuid", &cluster.uuid))
 }
 
-/// Counts a retry or a refusal.
+/// Counts a retry or a refusal. A wait that the deadline ends is neither: no retry
+/// follows it, and the timeout is counted with the request.
 pub(crate) fn count_decision(event: &RetryEvent<'_>, cluster: &ClusterLabels) {
     let mut labels = vec![
         Label::from_static_parts("couchbase.service", event.request().service()),
@@ -108,12 +110,13 @@ pub(crate) fn count_decision(event: &RetryEvent<'_>, cluster: &ClusterLabels) {
         Label::from_static_parts("stage", event.failure().stage.name()),
     ];
     labels.extend(cluster_labels(cluster));
-    match event.refusal() {
-        None => counter!(RETRIES, labels),
-        Some(refusal) => {
-            labels.push(Label::from_static_parts("cause", refusal.cause().name()));
+    match event.outcome() {
+        Outcome::Retry { capped: false, .. } => counter!(RETRIES, labels),
+        Outcome::Refused(cause) => {
+            labels.push(Label::from_static_parts("cause", cause.name()));
             counter!(REFUSALS, labels)
         }
+        Outcome::Retry { capped: true, .. } | Outcome::Undecided => return,
     }
     .increment(1);
 }

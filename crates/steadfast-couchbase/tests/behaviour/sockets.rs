@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
+use steadfast::{Backoff, BestEffort};
 use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::collection::Raw;
 use steadfast_couchbase::options::Compression;
@@ -186,6 +187,35 @@ async fn a_crashed_node_that_comes_back_is_found_again() {
         restart(&server, node).await;
         write.await.unwrap().unwrap();
     }
+    cluster.close().await;
+}
+
+/// Everything runs on this test's one thread: a get that did not yield would keep the
+/// client from connecting, and the server from coming back.
+#[tokio::test]
+async fn a_strategy_without_delays_does_not_keep_the_client_from_connecting() {
+    let (server, cluster, documents) = started(1, 0).await;
+    let node = server.nodes()[0];
+    server.crash(node).await.unwrap();
+    until_timeout_names("SOCKET_NOT_AVAILABLE", async |time| {
+        documents.get("key").timeout(time).await
+    })
+    .await;
+    let at_once = || BestEffort::new(Backoff::none());
+    let in_vain = documents.get("key").retry(at_once()).timeout(ms(300));
+    let error = fails_with(in_vain.await, ErrorKind::UnambiguousTimeout);
+    let report = error.context().report().expect("it has a report");
+    let (attempts, retries) = (report.attempts(), report.retries());
+    assert!(attempts < 60, "{attempts} attempts in 300 ms");
+    assert_eq!(retries, attempts - 1);
+
+    let get = {
+        let documents = documents.clone();
+        tokio::spawn(async move { documents.get("key").retry(at_once()).timeout(LONG).await })
+    };
+    restart(&server, node).await;
+    let error = get.await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::DocumentNotFound, "{error:#}");
     cluster.close().await;
 }
 

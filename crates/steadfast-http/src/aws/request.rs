@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use aws_smithy_runtime_api::client::orchestrator::Metadata;
 use aws_smithy_types::config_bag::{ConfigBag, Storable, StoreReplace};
 use aws_smithy_types::timeout::TimeoutConfig;
+use steadfast::strategy::WhenTooLate;
 use steadfast::world::Roll;
 use steadfast::{Call, Failure, Orchestrator, RetryEvent, RetryStrategy, Step, World};
 
@@ -73,6 +74,7 @@ impl AwsRequest {
         let mut call = Call::new(intern(name))
             .service("aws")
             .idempotent((self.owner.idempotent)(name))
+            .when_too_late(WhenTooLate::FailFast)
             .context(AwsOperation {
                 service: intern(service),
                 name: intern(name),

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 #[cfg(feature = "tokio")]
 use steadfast::strategy::WhenLimited;
-use steadfast::strategy::{Limits, WorstCase};
+use steadfast::strategy::{Limits, WhenTooLate, WorstCase};
 use steadfast::world::{SharedWorld, Timer};
 #[cfg(feature = "tokio")]
 use steadfast::{Adaptive, Standard, world::SystemWorld};
@@ -56,6 +56,7 @@ struct Inner {
     idempotent: Option<Arc<Idempotent>>,
     timeout: Option<Duration>,
     attempt_timeout: Option<Duration>,
+    when_too_late: WhenTooLate,
     body_limit: usize,
     without_redirects: bool,
     observer: Option<Arc<Observer>>,
@@ -235,6 +236,14 @@ impl HttpRetry {
         self
     }
 
+    /// Sets what happens if a retry's delay reaches the deadline. By default the request
+    /// fails at once, whatever the strategy: the caller gets the response that it has.
+    #[must_use]
+    pub fn when_too_late(mut self, rule: WhenTooLate) -> Self {
+        self.inner().when_too_late = rule;
+        self
+    }
+
     /// Classifies outcomes with this classifier.
     #[must_use]
     pub fn classify(mut self, classifier: HttpClassifier) -> Self {
@@ -314,6 +323,7 @@ impl HttpRetry {
             idempotent: None,
             timeout: None,
             attempt_timeout: None,
+            when_too_late: WhenTooLate::FailFast,
             body_limit: DEFAULT_BODY_LIMIT,
             without_redirects: false,
             observer: None,

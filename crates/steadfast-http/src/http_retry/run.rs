@@ -77,7 +77,10 @@ impl HttpRetry {
     /// Applies the world, the time limits and the observer.
     pub(crate) fn retry<S: RetryStrategy>(&self, strategy: S) -> HttpCall<'_, S> {
         let world = self.inner.world.clone();
-        let mut retry = steadfast::retry(strategy).world(world).service("http");
+        let mut retry = steadfast::retry(strategy)
+            .world(world)
+            .service("http")
+            .when_too_late(self.inner.when_too_late);
         if let Some(timeout) = self.inner.timeout {
             retry = retry.timeout(timeout);
         }

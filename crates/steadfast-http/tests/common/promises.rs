@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use steadfast::strategy::Cause;
+use steadfast::strategy::{Cause, WhenTooLate};
 use steadfast::{Backoff, Failure, Standard};
 use steadfast_http::{HttpClassifier, HttpRetry};
 
@@ -134,18 +134,38 @@ async fn a_final_response_is_returned<C: Client>() {
 }
 
 async fn the_deadline_holds<C: Client>() {
-    let server = Server::start([with(503, "retry-after", "3600")]).await;
-    let retry = HttpRetry::new(quick())
-        .unwrap()
-        .timeout(Duration::from_millis(300));
-    let began = Instant::now();
-    let ended = C::new(retry).send(get(&server.uri())).await;
-    let took = began.elapsed();
-    assert!(
-        took >= Duration::from_millis(300) && took < Duration::from_secs(5),
-        "{took:?}"
-    );
-    assert_eq!(server.seen().len(), 1, "{ended:?}");
+    // A retry that would miss the deadline is not waited for, unless that is asked for.
+    for patient in [false, true] {
+        let server = Server::start([with(503, "retry-after", "3600")]).await;
+        let strategy = quick();
+        let mut retry = HttpRetry::new(strategy.clone())
+            .unwrap()
+            .timeout(Duration::from_secs(2));
+        if patient {
+            retry = retry
+                .timeout(Duration::from_millis(300))
+                .when_too_late(WhenTooLate::Wait);
+        }
+        let began = Instant::now();
+        let ended = C::new(retry).send(get(&server.uri())).await;
+        let took = began.elapsed();
+        if patient {
+            assert!(took >= Duration::from_millis(300), "{took:?}");
+            assert!(took < Duration::from_secs(5), "{took:?}");
+        } else {
+            assert!(took < Duration::from_secs(2), "{took:?}");
+            assert_eq!(
+                (ended.status, ended.cause),
+                (Some(503), Some(Cause::Deadline))
+            );
+        }
+        assert_eq!(server.seen().len(), 1, "{ended:?}");
+        assert_eq!(
+            strategy.budget().level(Instant::now()),
+            500,
+            "nothing is paid"
+        );
+    }
 
     let server = Server::start([ServerAction::Hang]).await;
     let retry = HttpRetry::new(quick())

@@ -14,7 +14,7 @@ pub enum Jitter {
     Full,
     /// Between half of `d` and `d`.
     Equal,
-    /// Between the first delay and three times the previous one, up to the cap.
+    /// Drawn between the first delay and three times the previous one, and then capped.
     Decorrelated,
 }
 

@@ -196,11 +196,11 @@ impl Backoff {
             Jitter::Equal => longest / 2 + roll.of_nanos(longest - longest / 2),
             Jitter::Decorrelated => {
                 let base = self.shape.longest(0);
-                let top = nanos(previous)
-                    .max(base)
-                    .saturating_mul(3)
-                    .min(self.shape.cap());
-                base + roll.of_nanos(top.saturating_sub(base))
+                // As published: the draw is capped, and not the range. So many delays
+                // are the cap, once the previous one was near it.
+                let top = nanos(previous).max(base).saturating_mul(3);
+                let drawn = base.saturating_add(roll.of_nanos(top - base));
+                drawn.min(self.shape.cap())
             }
         };
         Duration::from_nanos(nanos)

@@ -133,3 +133,35 @@ fn a_cap_below_the_first_delay_shortens_that_too() {
         );
     }
 }
+
+/// Published as `sleep = min(cap, uniform(base, 3 × previous))`: if the previous delay was
+/// the cap, two thirds of the draws are above it, and so two thirds of the delays are the
+/// cap.
+#[test]
+fn decorrelated_jitter_caps_the_draw_and_not_the_range() {
+    let (base, cap) = (Duration::from_nanos(1), Duration::from_secs(3));
+    let backoff = Backoff::exponential(base, cap)
+        .unwrap()
+        .with_jitter(Jitter::Decorrelated);
+    let world = VirtualWorld::new().seeded(4711);
+    let draw = |previous| backoff.delay(7, previous, &world);
+    let delays: Vec<Duration> = (0..9000).map(|_| draw(cap)).collect();
+    let capped = delays.iter().filter(|delay| **delay == cap).count();
+    // Five standard deviations: √(9000·⅓·⅔) = 45.
+    assert!(capped.abs_diff(6000) < 225, "seed 4711: {capped} of 9000");
+    // The others are uniform below the cap.
+    let mut thirds = [0usize; 3];
+    for delay in delays.iter().filter(|delay| **delay < cap) {
+        thirds[delay.as_secs() as usize] += 1;
+    }
+    assert!(
+        thirds.iter().all(|n| n.abs_diff(1000) < 150),
+        "seed 4711: {thirds:?}"
+    );
+    // Far below the cap, nothing is capped.
+    let near = (0..1000).map(|_| draw(Duration::from_millis(900)));
+    assert!(
+        near.into_iter()
+            .all(|delay| delay < Duration::from_millis(2700))
+    );
+}

@@ -181,7 +181,10 @@ where
                 let attempt = Attempt::next(request.request(), retry.attempt_timeout, world);
                 let mut future = pin!(operation(state, attempt));
                 let outcome = match once(future.as_mut()).await {
-                    Poll::Ready(outcome) => Some(outcome),
+                    Poll::Ready(outcome) => {
+                        request.handle_idle_attempt();
+                        Some(outcome)
+                    }
                     Poll::Pending => {
                         let now = Attempt::next(request.request(), retry.attempt_timeout, world);
                         until(&retry.world, now.remaining(), future).await
@@ -204,7 +207,11 @@ where
                 }
             }
             Step::Wait { delay, .. } => {
-                retry.world.sleep(delay).await;
+                if delay.is_zero() {
+                    yield_once().await;
+                } else {
+                    retry.world.sleep(delay).await;
+                }
                 request.handle_waited(world)
             }
             Step::Ask(pending) => {
@@ -232,6 +239,19 @@ where
 #[inline(always)]
 fn once<F: Future>(mut future: Pin<&mut F>) -> impl Future<Output = Poll<F::Output>> {
     poll_fn(move |cx| Poll::Ready(future.as_mut().poll(cx)))
+}
+
+/// Lets other tasks run. Works on any executor.
+async fn yield_once() {
+    let mut yielded = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// Awaits a pending future until the limit, which is computed after its first poll.

@@ -61,7 +61,11 @@ impl<S: RetryStrategy, C, W: World> Retry<'_, S, C, W> {
                     }
                 }
                 Step::Wait { delay, .. } => {
-                    world.block(delay);
+                    if delay.is_zero() {
+                        thread::yield_now();
+                    } else {
+                        world.block(delay);
+                    }
                     call.handle_waited(world)
                 }
                 Step::Ask(pending) => {

@@ -35,7 +35,7 @@ use crate::classify::{ByInfo, Classifier};
 use crate::event::RetryEvent;
 use crate::orchestrator::{Orchestrator, Step};
 use crate::request::Request;
-use crate::strategy::{Limits, RetryStrategy, WorstCase};
+use crate::strategy::{Limits, RetryStrategy, WhenTooLate, WorstCase};
 use crate::world::{Roll, SystemWorld, World};
 
 /// Starts describing a call that is retried under a strategy.
@@ -102,6 +102,14 @@ impl<'a, S: RetryStrategy, C, W> Retry<'a, S, C, W> {
     #[inline]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.call.timeout = Some(timeout);
+        self
+    }
+
+    /// Sets what happens if a retry's delay reaches the deadline, in place of the
+    /// strategy's own rule ([D40](crate::decisions#d40)).
+    #[inline]
+    pub fn when_too_late(mut self, rule: WhenTooLate) -> Self {
+        self.call.when_too_late = Some(rule);
         self
     }
 

@@ -7,6 +7,7 @@ use super::Error;
 use crate::failure::Stage;
 use crate::reason::Reason;
 use crate::report::{AttemptRecord, Outcome, Report};
+use crate::strategy::Cause;
 
 impl<E: fmt::Display> fmt::Display for Error<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -78,6 +79,9 @@ fn summary(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
     }
     if let Some(refusal) = report.refusal() {
         write!(f, "; not retried: {}", refusal.cause())?;
+        if let (Cause::Deadline, Some(delay)) = (refusal.cause(), refusal.delay()) {
+            write!(f, ", it would have waited {}", Time(delay))?;
+        }
     }
     Ok(())
 }

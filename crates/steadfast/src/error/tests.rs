@@ -57,7 +57,7 @@ fn a_timeout_says_after_how_long_and_that_nothing_was_applied_if_that_is_sure() 
     assert_eq!(
         error.to_string(),
         "kv upsert timed out after 303 ms, was not applied: 3 attempts, THROTTLED ×3; \
-         last node 127.0.0.1:11210; not retried: the deadline has passed: no luck"
+         last node 127.0.0.1:11210; not retried: the deadline leaves no time for a retry: no luck"
     );
 }
 

@@ -54,6 +54,7 @@ pub fn explain(
         ambiguous: plan.verdict().is_some_and(|verdict| verdict.is_ambiguous()),
         strategy: plan.strategy().to_owned(),
         decided: row.decided,
+        would_wait: row.would_wait,
     })
 }
 
@@ -67,6 +68,7 @@ pub struct Explanation {
     ambiguous: bool,
     strategy: String,
     decided: Planned,
+    would_wait: Option<Duration>,
 }
 
 /// A predicted decision.
@@ -117,7 +119,8 @@ impl fmt::Display for Explanation {
                 writeln!(f, "\n  because   {grounds}")?;
             }
             (Planned::Refused(cause), _) | (_, Err(cause)) => {
-                writeln!(f, "\n  because   {cause}")?;
+                let would_wait = plan::would_wait(cause, self.would_wait);
+                writeln!(f, "\n  because   {cause}{would_wait}")?;
             }
         }
         write!(f, "  strategy  {}", self.strategy)

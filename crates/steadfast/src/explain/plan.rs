@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::orchestrator::{Orchestrator, Step};
 use crate::reason::Reason;
 use crate::report::{Outcome, Verdict};
-use crate::strategy::{Cause, Described, RetryStrategy};
+use crate::strategy::{Cause, Described, Refusal, RetryStrategy};
 use crate::world::{Roll, VirtualWorld, World, any_instant};
 
 /// Predicts the decisions about a sequence of failures, if each attempt fails at once.
@@ -36,10 +36,24 @@ pub fn plan(
     let mut plan = run(strategy, call, &failures, now, Roll::ONE)?;
     let least = run(strategy, call, &failures, now, Roll::ZERO)?;
     for (row, other) in plan.rows.iter_mut().zip(&least.rows) {
-        if let (Planned::Retry { shortest, .. }, Planned::Retry { longest, .. }) =
-            (&mut row.decided, other.decided)
-        {
-            *shortest = longest;
+        match (&mut row.decided, other.decided) {
+            (Planned::Retry { shortest, .. }, Planned::Retry { longest, .. }) => {
+                *shortest = longest;
+            }
+            // The longest delay reaches the deadline, the shortest does not.
+            (
+                decided @ Planned::Refused(Cause::Deadline),
+                Planned::Retry {
+                    longest: shortest, ..
+                },
+            ) => {
+                *decided = Planned::Retry {
+                    shortest,
+                    longest: row.would_wait.unwrap_or(shortest),
+                    capped: true,
+                };
+            }
+            _ => {}
         }
     }
     Ok(plan)
@@ -66,6 +80,8 @@ pub struct PlanRow {
     pub reason: &'static Reason,
     /// The decision.
     pub decided: Planned,
+    /// The delay that a refused retry would have had, if the strategy states it.
+    pub would_wait: Option<Duration>,
     /// The level of the strategy's budget afterwards, if it has one.
     pub budget_left: Option<u64>,
 }
@@ -97,7 +113,7 @@ impl fmt::Display for Plan {
             let (at, reason, decided) = (Time(row.at).to_string(), row.reason, row.decided);
             write!(f, "\n  #{:<3} {at:>8}  {reason}  {decided}", row.attempt)?;
             if let Planned::Refused(cause) = decided {
-                write!(f, ": {cause}")?;
+                write!(f, ": {cause}{}", would_wait(cause, row.would_wait))?;
             }
             if let Some(left) = row.budget_left {
                 write!(f, "  budget {left}")?;
@@ -144,6 +160,7 @@ fn run(
                     at,
                     reason: failure.reason,
                     decided: decided(&next, &request),
+                    would_wait: request.refusal().and_then(Refusal::delay),
                     budget_left: request.strategy().info().budget_left(world.now()),
                 });
                 next
@@ -174,5 +191,13 @@ fn decided<S: RetryStrategy>(step: &Step, request: &Orchestrator<S>) -> Planned 
         },
         Some(Outcome::Refused(cause)) => Planned::Refused(cause),
         Some(Outcome::Undecided) | None => Planned::Refused(Cause::NotRetryable),
+    }
+}
+
+/// Returns how long a retry that would miss the deadline would have waited, as text.
+pub(super) fn would_wait(cause: Cause, delay: Option<Duration>) -> String {
+    match (cause, delay) {
+        (Cause::Deadline, Some(delay)) => format!(", it would have waited {}", Time(delay)),
+        _ => String::new(),
     }
 }

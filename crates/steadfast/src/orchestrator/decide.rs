@@ -7,7 +7,9 @@ use crate::backoff::Backoff;
 use crate::event::RetryEvent;
 use crate::failure::Failure;
 use crate::report::{AttemptRecord, Certainty, Outcome, RequestEnd, Trail, Verdict};
-use crate::strategy::{Answer, Cause, Ending, Refusal, RetryAfter, RetryStrategy};
+use crate::strategy::{
+    Answer, Cause, Ending, Refusal, RetryAfter, RetryStrategy, RetryToken, WhenTooLate,
+};
 use crate::world::{FrozenWorld, World};
 
 const NOTED: &str = "a failure is noted before anything is decided about it";
@@ -59,7 +61,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
                 if let Some(token) = &mut self.token {
                     token.count_retry();
                 }
-                self.retry(delay, world)
+                self.retry(delay, WhenTooLate::Wait, world)
             }
             Err(refusal) => self.refuse_unasked(refusal, world),
         }
@@ -69,9 +71,9 @@ impl<S: RetryStrategy> Orchestrator<S> {
     pub(super) fn act_on(&mut self, answer: Answer, world: &FrozenWorld<'_>) -> Step {
         match answer {
             Ok(token) => {
-                let delay = token.delay();
+                let (delay, rule) = (token.delay(), token.too_late_rule());
                 self.token = Some(token);
-                self.retry(delay, world)
+                self.retry(delay, rule, world)
             }
             Err(refusal) => self.refuse(refusal, world),
         }
@@ -79,16 +81,87 @@ impl<S: RetryStrategy> Orchestrator<S> {
 
     /// Retries after a delay, capped at the deadline (laws 3 and 4).
     #[inline]
-    pub(super) fn retry(&mut self, delay: Duration, world: &FrozenWorld<'_>) -> Step {
-        let (delay, capped) = self.capped(delay, world);
-        self.progress.retries = self.progress.retries.saturating_add(1);
-        self.record_outcome(Outcome::Retry { delay, capped }, None, world);
-        if delay.is_zero() && !capped {
+    pub(super) fn retry(
+        &mut self,
+        delay: Duration,
+        rule: WhenTooLate,
+        world: &FrozenWorld<'_>,
+    ) -> Step {
+        let delay = self.pace(delay);
+        let (wait, capped) = self.capped(delay, world);
+        if !capped {
+            self.progress.retries = self.progress.retries.saturating_add(1);
+        } else if self.fails_fast(rule) {
+            return self.refuse_too_late(delay, world);
+        }
+        let delay = wait;
+        if let Err(panicked) = self.record_outcome(Outcome::Retry { delay, capped }, None, world) {
+            return self.fail_for_observer(panicked, world);
+        }
+        if delay.is_zero() && !capped && !self.must_yield() {
             return self.attempt();
         }
         self.remember_the_time(world);
         self.phase = Phase::Waiting { capped };
         Step::Wait { delay, capped }
+    }
+
+    /// Returns whether a request whose delay reaches the deadline fails at once (D40). A
+    /// long poll waits, like one whose budget is empty (D50).
+    pub(super) fn fails_fast(&self, rule: WhenTooLate) -> bool {
+        let rule = self.call.when_too_late.unwrap_or(rule);
+        rule == WhenTooLate::FailFast && !self.call.long_polling
+    }
+
+    /// Refuses a retry whose delay reaches the deadline.
+    #[cold]
+    fn refuse_too_late(&mut self, delay: Duration, world: &FrozenWorld<'_>) -> Step {
+        let withdrawn = self.withdraw(world);
+        let too_late = Refusal::new(Cause::Deadline).would_wait(delay);
+        self.refuse(withdrawn.err().unwrap_or(too_late), world)
+    }
+
+    /// Makes the attempt after a capped delay, because the request was woken. It pays now.
+    #[cold]
+    pub(super) fn attempt_after_all(&mut self, world: &FrozenWorld<'_>) -> Step {
+        if self.progress.attempts == 0 {
+            return self.attempt();
+        }
+        if let Some(token) = &mut self.token
+            && let Err(left) = token.pay_debts(|| world.now())
+        {
+            let told = self.tell_abandoned(world);
+            let empty = Refusal::new(Cause::BudgetEmpty).with_budget_left(left.into());
+            return self.refuse(told.err().unwrap_or(empty), world);
+        }
+        let ended = self.progress.trail.as_ref().map(|trail| trail.last.at);
+        let started = self.request().started();
+        let elapsed = started.map(|started| world.now().saturating_duration_since(started));
+        let delay = elapsed
+            .unwrap_or_default()
+            .saturating_sub(ended.unwrap_or_default());
+        self.progress.retries = self.progress.retries.saturating_add(1);
+        let capped = false;
+        if let Err(panicked) = self.record_outcome(Outcome::Retry { delay, capped }, None, world) {
+            return self.fail_for_observer(panicked, world);
+        }
+        self.attempt()
+    }
+
+    /// Fails the request because its observer panicked, as if the strategy had (D13). The
+    /// retry is not made, and the observer is not called again.
+    #[cold]
+    fn fail_for_observer(&mut self, panicked: Refusal, world: &FrozenWorld<'_>) -> Step {
+        let granted = self.token.as_ref().is_some_and(RetryToken::is_granted);
+        // The panic of the observer came first. One of the strategy adds nothing.
+        let _ = match granted {
+            true => self.withdraw(world),
+            false => self.tell_abandoned(world),
+        };
+        self.remember_the_time(world);
+        let trail = self.progress.trail.as_mut();
+        trail.expect(NOTED).last.outcome = Outcome::Refused(panicked.cause());
+        self.give_up(Some(panicked), false, world.now())
     }
 
     /// Refuses without asking the strategy, which is notified of the end.
@@ -108,9 +181,12 @@ impl<S: RetryStrategy> Orchestrator<S> {
     pub(super) fn refuse(&mut self, refusal: Refusal, world: &FrozenWorld<'_>) -> Step {
         let cause = refusal.cause();
         self.remember_the_time(world);
-        self.record_outcome(Outcome::Refused(cause), Some(&refusal), world);
+        // The request fails for this cause, also if its observer panics.
+        let _ = self.record_outcome(Outcome::Refused(cause), Some(&refusal), world);
         let delay = refusal.delay();
-        let step = self.give_up(Some(refusal), cause == Cause::Deadline, world.now());
+        // A refusal with a delay comes before the deadline.
+        let timeout = cause == Cause::Deadline && delay.is_none();
+        let step = self.give_up(Some(refusal), timeout, world.now());
         if self.call.long_polling && cause == Cause::BudgetEmpty {
             return self.hold_back(delay.unwrap_or(LONG_POLL_DELAY), step, world);
         }
@@ -143,17 +219,27 @@ impl<S: RetryStrategy> Orchestrator<S> {
 
     #[cold]
     pub(super) fn time_out(&mut self, world: &dyn World) -> Step {
-        let told = self.tell_abandoned(world);
+        let granted = self.token.as_ref().is_some_and(RetryToken::is_granted);
+        let told = match self.phase {
+            Phase::Waiting { capped: true } if granted => self.withdraw(world),
+            _ => self.tell_abandoned(world),
+        };
         self.give_up(told.err(), true, world.now())
+    }
+
+    /// Notifies the strategy that the retry it has granted is not made.
+    pub(super) fn withdraw(&mut self, world: &dyn World) -> Result<(), Refusal> {
+        self.tell(Ending::withdrawn(), world)
     }
 
     /// Notifies the strategy that the token's attempt is not made.
     pub(super) fn tell_abandoned(&mut self, world: &dyn World) -> Result<(), Refusal> {
+        self.tell(Ending::abandoned(false), world)
+    }
+
+    fn tell(&mut self, ending: Ending<'_>, world: &dyn World) -> Result<(), Refusal> {
         match self.token.take() {
-            Some(token) => guarded(|| {
-                self.strategy
-                    .record_end(token, Ending::abandoned(false), world)
-            }),
+            Some(token) => guarded(|| self.strategy.record_end(token, ending, world)),
             None => Ok(()),
         }
     }
@@ -171,6 +257,9 @@ impl<S: RetryStrategy> Orchestrator<S> {
             Verdict::Failed(certainty)
         };
         self.phase = Phase::Finished;
+        // A retry whose attempt was not made is none (law 4).
+        let made = self.progress.attempts.saturating_sub(1);
+        self.progress.retries = self.progress.retries.min(made);
         self.progress.ended.set(RequestEnd {
             verdict,
             refusal,
@@ -192,14 +281,15 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
-    /// Records the decision about the last failure, and emits its event.
+    /// Records the decision about the last failure, and emits its event. The error is a
+    /// panic of the observer.
     #[inline]
     fn record_outcome(
         &mut self,
         outcome: Outcome,
         refusal: Option<&Refusal>,
         world: &FrozenWorld<'_>,
-    ) {
+    ) -> Result<(), Refusal> {
         let trail = self.progress.trail.as_mut();
         trail.expect(NOTED).last.outcome = outcome;
         let event = RetryEvent {
@@ -207,9 +297,11 @@ impl<S: RetryStrategy> Orchestrator<S> {
             record: &self.progress.trail.as_ref().expect(NOTED).last,
             refusal,
         };
-        #[cfg(feature = "tracing")]
-        event.trace();
-        world.observe(&event);
+        guarded(|| {
+            #[cfg(feature = "tracing")]
+            event.trace();
+            world.observe(&event);
+        })
     }
 
     /// Cuts a delay at the deadline. No attempt follows a capped delay (D8, D9).

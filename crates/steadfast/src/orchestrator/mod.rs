@@ -30,9 +30,11 @@
 //! 2. A reason that is always retried does not ask the strategy; it waits by
 //!    the controlled backoff.
 //! 3. No sleep passes the deadline. A capped sleep ends in the timeout, not in
-//!    another attempt. An attempt is given what is left, not the whole.
+//!    another attempt, and nothing is paid for it. An attempt is given what is left,
+//!    not the whole.
 //! 4. A retry is counted, its reason added, its event emitted, before the sleep.
-//!    A refusal emits its event too.
+//!    A capped sleep is not counted: no retry follows it. A refusal emits its event
+//!    too.
 //! 5. A token is used once, by the strategy that issued it.
 //! 6. A server's hint is a floor, under the deadline.
 //! 7. *May have been applied* is sticky, and decides ambiguity at the end.
@@ -45,6 +47,7 @@
 mod decide;
 mod first;
 mod guarded;
+mod idle;
 mod step;
 
 use std::time::{Duration, Instant};
@@ -169,9 +172,22 @@ impl<S: RetryStrategy> Orchestrator<S> {
         if delay.is_zero() {
             return self.attempt();
         }
-        let (delay, capped) = self.capped(delay, world);
+        let rule = self.token.as_ref().map(RetryToken::too_late_rule);
+        let (wait, capped) = self.capped(delay, world);
+        if capped && self.fails_fast(rule.unwrap_or_default()) {
+            let withdrawn = self.withdraw(world);
+            let too_late = Refusal::new(Cause::Deadline).would_wait(delay);
+            return self.give_up(
+                Some(withdrawn.err().unwrap_or(too_late)),
+                false,
+                world.now(),
+            );
+        }
         self.phase = Phase::Waiting { capped };
-        Step::Wait { delay, capped }
+        Step::Wait {
+            delay: wait,
+            capped,
+        }
     }
 
     /// Counts the first attempt, which was made before.
@@ -294,7 +310,8 @@ impl<S: RetryStrategy> Orchestrator<S> {
     pub fn handle_woken(&mut self, world: &dyn World) -> Step {
         match self.phase {
             Phase::Waiting { .. } if self.out_of_time(world) => self.time_out(world),
-            Phase::Waiting { .. } => self.attempt(),
+            Phase::Waiting { capped: true } => self.attempt_after_all(&FrozenWorld::new(world)),
+            Phase::Waiting { capped: false } => self.attempt(),
             Phase::HeldBack => self.deliver_refusal(world),
             Phase::New | Phase::Attempting | Phase::Deciding | Phase::Finished => Step::LeftAlone,
         }

@@ -18,7 +18,8 @@ pub enum Step {
         /// Whether the delay was cut at the deadline. The timeout follows such a
         /// wait, unless the request is woken before.
         capped: bool,
-        /// The time to wait.
+        /// The time to wait. Zero asks the driver to yield: attempts follow each other
+        /// without any I/O.
         delay: Duration,
     },
     /// Await this, then call `handle_decision`.

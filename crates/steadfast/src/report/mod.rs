@@ -87,7 +87,7 @@ impl Report {
         self.request().attempts()
     }
 
-    /// Returns the number of granted retries.
+    /// Returns the number of retries: the attempts after the first.
     pub const fn retries(&self) -> u32 {
         self.request().retries()
     }

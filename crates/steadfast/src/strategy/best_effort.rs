@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::{
     Answer, Decision, ForeignToken, Limits, Refusal, RetryAfter, RetryStrategy, RetryToken,
-    StrategyId, StrategyInfo, WorstCase, own_info, own_tokens,
+    StrategyId, StrategyInfo, WhenTooLate, WorstCase, own_info, own_tokens,
 };
 use crate::backoff::Backoff;
 use crate::failure::Failure;
@@ -37,6 +37,7 @@ pub struct BestEffort {
     backoff: Backoff,
     hint: RetryAfter,
     maybe: MaybeRule,
+    when_too_late: WhenTooLate,
 }
 
 impl BestEffort {
@@ -47,6 +48,7 @@ impl BestEffort {
             backoff,
             hint: RetryAfter::Floor,
             maybe: MaybeRule::default(),
+            when_too_late: WhenTooLate::Wait,
         }
     }
 
@@ -64,6 +66,14 @@ impl BestEffort {
         self
     }
 
+    /// Sets what happens if a retry's delay reaches the deadline: by default the request
+    /// waits for its deadline and times out ([D40](crate::decisions#d40)).
+    #[must_use]
+    pub fn when_too_late(mut self, rule: WhenTooLate) -> Self {
+        self.when_too_late = rule;
+        self
+    }
+
     #[inline]
     fn answer(
         &self,
@@ -78,7 +88,11 @@ impl BestEffort {
         let delay = self
             .hint
             .delay(&self.backoff, &token, request, failure, world)?;
-        Ok(token.next(delay))
+        let token = token.next(delay);
+        Ok(match self.when_too_late {
+            WhenTooLate::Wait => token,
+            rule @ WhenTooLate::FailFast => token.when_too_late(rule),
+        })
     }
 }
 
@@ -115,6 +129,7 @@ impl StrategyInfo for BestEffort {
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "best effort ({})", self.backoff)
+        write!(f, "best effort ({})", self.backoff)?;
+        self.when_too_late.describe_unless(WhenTooLate::Wait, f)
     }
 }

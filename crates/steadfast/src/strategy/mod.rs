@@ -25,6 +25,7 @@ mod info;
 mod refusal;
 mod standard;
 mod token;
+mod too_late;
 mod with_budget;
 mod worst_case;
 
@@ -47,6 +48,7 @@ pub use info::StrategyInfo;
 pub use refusal::{BoxError, Cause, Refusal};
 pub use standard::{Standard, StandardBuilder};
 pub use token::{RetryToken, StrategyId};
+pub use too_late::WhenTooLate;
 pub use with_budget::WithBudget;
 pub use worst_case::{Limits, WorstCase};
 

@@ -47,7 +47,7 @@ pub enum Cause {
     RateLimited,
     /// The peer asked for a longer wait than is allowed.
     HintTooLong,
-    /// The deadline has passed.
+    /// The deadline has passed, or comes before the retry. Then the refusal has the delay.
     Deadline,
     /// The request was cancelled.
     Cancelled,
@@ -57,7 +57,7 @@ pub enum Cause {
     NoToken,
     /// A custom strategy declined.
     Declined,
-    /// The strategy, or the classifier, itself failed (D13).
+    /// The strategy, the classifier or the observer itself failed (D13).
     StrategyFailed,
 }
 
@@ -152,12 +152,12 @@ impl fmt::Display for Cause {
             Cause::BudgetEmpty => "the retry budget is empty",
             Cause::RateLimited => "the rate limiter lets nothing through now",
             Cause::HintTooLong => "the peer asked for a longer wait than is allowed",
-            Cause::Deadline => "the deadline has passed",
+            Cause::Deadline => "the deadline leaves no time for a retry",
             Cause::Cancelled => "the request was cancelled",
             Cause::ForeignToken => "the token was issued by another strategy",
             Cause::NoToken => "the strategy issued no token, so there are no retries",
             Cause::Declined => "the strategy declined",
-            Cause::StrategyFailed => "the strategy or the classifier itself failed",
+            Cause::StrategyFailed => "the strategy, the classifier or the observer itself failed",
         })
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::{
     Answer, AttemptLimit, Cause, Decision, Ending, ForeignToken, Limits, Refusal, RetryAfter,
-    RetryStrategy, RetryToken, StrategyId, StrategyInfo, WorstCase, own_info,
+    RetryStrategy, RetryToken, StrategyId, StrategyInfo, WhenTooLate, WorstCase, own_info,
 };
 use crate::backoff::{Backoff, Jitter};
 use crate::budget::{Budget, Costs, Refund};
@@ -49,6 +49,7 @@ struct Parts {
     throttling_backoff: Backoff,
     hint: RetryAfter,
     maybe: MaybeRule,
+    when_too_late: WhenTooLate,
     budget: Budget,
 }
 
@@ -133,6 +134,7 @@ impl Standard {
             throttling_backoff: backoff(throttling_base),
             hint,
             maybe: MaybeRule::default(),
+            when_too_late: WhenTooLate::FailFast,
             budget,
         };
         Self {
@@ -141,6 +143,11 @@ impl Standard {
         }
     }
 
+    pub(super) fn when_too_late(&self) -> WhenTooLate {
+        self.parts.when_too_late
+    }
+
+    /// Decides about a retry that must wait for this long at least.
     #[inline]
     pub(super) fn answer(
         &self,
@@ -148,6 +155,7 @@ impl Standard {
         request: &Request<'_>,
         failure: &Failure,
         world: &dyn World,
+        least_delay: Duration,
     ) -> Answer {
         let Parts {
             max_attempts,
@@ -160,6 +168,7 @@ impl Standard {
         lawful_unless_orchestrated(request, failure).map_err(Refusal::new)?;
         maybe.allows(failure).map_err(Refusal::new)?;
         let delay = hint.delay(self.backoff_for(failure), &token, request, failure, world)?;
+        let delay = delay.max(least_delay);
         if token.retries().saturating_add(1) >= *max_attempts {
             let cause = Cause::AttemptsUsedUp {
                 limit: *max_attempts,
@@ -167,6 +176,10 @@ impl Standard {
             return Err(Refusal::new(cause).would_wait(delay));
         }
         let cost = budget.cost(failure);
+        if request.is_too_late(delay, world) && budget.level(world.now()) >= cost {
+            token.owe(budget, cost);
+            return Ok(token.next(delay).when_too_late(self.when_too_late()));
+        }
         if let Err(left) = budget.pay(cost, || world.now()) {
             let refusal = Refusal::new(Cause::BudgetEmpty).would_wait(delay);
             return Err(refusal.with_budget_left(left.into()));
@@ -229,6 +242,14 @@ impl StandardBuilder {
         self
     }
 
+    /// Sets what happens if a retry's delay reaches the deadline: by default the request
+    /// fails at once ([D40](crate::decisions#d40)).
+    #[must_use]
+    pub fn when_too_late(mut self, rule: WhenTooLate) -> Self {
+        self.parts.when_too_late = rule;
+        self
+    }
+
     /// Sets the budget that pays for retries.
     #[must_use]
     pub fn budget(mut self, budget: Budget) -> Self {
@@ -270,7 +291,8 @@ impl RetryStrategy for Standard {
         failure: &Failure,
         world: &dyn World,
     ) -> Decision {
-        self.answer(token, request, failure, world).into()
+        self.answer(token, request, failure, world, Duration::ZERO)
+            .into()
     }
 
     #[inline]
@@ -316,8 +338,10 @@ impl StrategyInfo for Standard {
             max_attempts,
             backoff,
             budget,
+            when_too_late,
             ..
         } = &self.parts;
-        write!(f, "standard, {max_attempts} attempts ({backoff}; {budget})")
+        write!(f, "standard, {max_attempts} attempts ({backoff}; {budget})")?;
+        when_too_late.describe_unless(WhenTooLate::FailFast, f)
     }
 }

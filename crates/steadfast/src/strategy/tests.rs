@@ -330,7 +330,8 @@ fn hints_are_a_floor_with_jitter_above_and_never_without_bound() {
     assert_eq!(refusal.cause(), Cause::HintTooLong);
 
     // Under a deadline, the deadline ends the wait (D36).
-    let mut request = begun(&strategy, get().timeout(S), &world);
+    let patient = get().timeout(S).when_too_late(WhenTooLate::Wait);
+    let mut request = begun(&strategy, patient, &world);
     let endless = server_error().with_hint(Duration::MAX);
     let delay = waits(request.handle_failure(endless, &world));
     assert_eq!(delay, S);

@@ -4,10 +4,10 @@ use std::any::Any;
 use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::ForeignToken;
-use crate::budget::BudgetId;
+use super::{ForeignToken, WhenTooLate};
+use crate::budget::{Budget, BudgetId};
 use crate::rare_box::RareBox;
 use crate::world::nanos;
 
@@ -58,11 +58,17 @@ pub struct RetryToken {
     /// Nanoseconds: half the size of a `Duration`, and 584 years are enough.
     delay: u64,
     payment: Payment,
-    /// The number of permits of a limiter that it holds, none or one. A whole word, so
-    /// that a token is moved by words.
-    permits: u32,
+    /// The bits below. A whole word, so that a token is moved by words.
+    flags: u32,
     more: RareBox<More>,
 }
+
+/// It holds a permit of a limiter.
+const PERMIT: u32 = 1;
+/// The strategy has granted its attempt.
+const GRANTED: u32 = 2;
+/// If its delay reaches the deadline, the request fails at once.
+const FAIL_FAST: u32 = 4;
 
 /// The last payment for a token from one budget.
 #[derive(Clone, Copy)]
@@ -75,6 +81,8 @@ struct Payment {
 #[derive(Default)]
 struct More {
     payments: Vec<Payment>,
+    /// What its retry costs and was not paid, because its delay reaches the deadline.
+    debts: Vec<(Budget, u32)>,
     /// One of each type, because nested strategies share a token.
     states: Vec<Box<dyn Any + Send>>,
 }
@@ -107,7 +115,7 @@ impl RetryToken {
                 budget: BudgetId::NONE,
                 amount: 0,
             },
-            permits: 0,
+            flags: 0,
             more: RareBox::NONE,
         }
     }
@@ -118,6 +126,17 @@ impl RetryToken {
     pub fn next(mut self, delay: Duration) -> Self {
         self.retries = self.retries.saturating_add(1);
         self.delay = nanos(delay);
+        self.flags = GRANTED;
+        self
+    }
+
+    /// Sets what happens if the delay reaches the deadline. Without this, the request
+    /// waits for its deadline.
+    pub fn when_too_late(mut self, rule: WhenTooLate) -> Self {
+        match rule {
+            WhenTooLate::Wait => self.flags &= !FAIL_FAST,
+            WhenTooLate::FailFast => self.flags |= FAIL_FAST,
+        }
         self
     }
 
@@ -177,7 +196,7 @@ impl RetryToken {
     #[inline]
     pub(crate) fn count_retry(&mut self) {
         self.retries = self.retries.saturating_add(1);
-        self.permits = 0;
+        self.flags = 0;
     }
 
     /// Records a payment from a budget, in place of the one before.
@@ -219,15 +238,57 @@ impl RetryToken {
         }
     }
 
+    /// Notes what its retry would cost. It is paid if the attempt is made after all.
+    #[cold]
+    pub(crate) fn owe(&mut self, budget: &Budget, cost: u32) {
+        self.note_payment(budget.id(), 0);
+        let debts = &mut self.more.get_or_default().debts;
+        debts.push((budget.clone(), cost));
+    }
+
+    /// Pays what it owes, all or nothing. The error is the level that was too low.
+    pub(crate) fn pay_debts(&mut self, now: impl Fn() -> Instant) -> Result<(), u32> {
+        let Some(more) = self.more.get_mut() else {
+            return Ok(());
+        };
+        let debts = std::mem::take(&mut more.debts);
+        for (paid, (budget, cost)) in debts.iter().enumerate() {
+            if let Err(left) = budget.pay(*cost, &now) {
+                for (budget, cost) in &debts[..paid] {
+                    budget.take_back(*cost);
+                }
+                return Err(left);
+            }
+        }
+        for (budget, cost) in &debts {
+            self.note_payment(budget.id(), *cost);
+        }
+        Ok(())
+    }
+
     #[inline]
     pub(crate) fn holding(mut self, permit: bool) -> Self {
-        self.permits = u32::from(permit);
+        if permit {
+            self.flags |= PERMIT;
+        }
         self
     }
 
     #[inline]
     pub(crate) const fn holds_permit(&self) -> bool {
-        self.permits > 0
+        self.flags & PERMIT > 0
+    }
+
+    /// Returns whether the strategy granted its attempt, and not the law.
+    pub(crate) const fn is_granted(&self) -> bool {
+        self.flags & GRANTED > 0
+    }
+
+    pub(crate) const fn too_late_rule(&self) -> WhenTooLate {
+        match self.flags & FAIL_FAST {
+            0 => WhenTooLate::Wait,
+            _ => WhenTooLate::FailFast,
+        }
     }
 }
 

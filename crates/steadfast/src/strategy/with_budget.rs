@@ -31,7 +31,17 @@ impl<S: RetryStrategy> WithBudget<S> {
 
     /// Pays for a retry that the inner strategy has granted, and withdraws it if the
     /// budget is empty. The inner strategy comes first because it knows the delay.
-    fn charge(&self, mut token: RetryToken, cost: u32, world: &dyn World) -> Answer {
+    fn charge(
+        &self,
+        mut token: RetryToken,
+        cost: u32,
+        request: &Request<'_>,
+        world: &dyn World,
+    ) -> Answer {
+        if request.is_too_late(token.delay(), world) && self.budget.level(world.now()) >= cost {
+            token.owe(&self.budget, cost);
+            return Ok(token);
+        }
         match self.budget.pay(cost, || world.now()) {
             Ok(()) => {
                 token.note_payment(self.budget.id(), cost);
@@ -64,7 +74,7 @@ impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
             .inner
             .refresh_retry_token(token, request, failure, world);
         match refreshed {
-            Decision::Ready(Ok(token)) => self.charge(token, cost, world).into(),
+            Decision::Ready(Ok(token)) => self.charge(token, cost, request, world).into(),
             Decision::Ready(Err(refusal)) => refusal.into(),
             Decision::Pending(inner) => match self.budget.pay(cost, || world.now()) {
                 Ok(()) => {

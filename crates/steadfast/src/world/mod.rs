@@ -45,7 +45,8 @@ pub trait World {
     /// Returns a new, uniformly distributed roll.
     fn roll(&self) -> Roll;
 
-    /// Observes every retry and every refusal, before the wait that follows.
+    /// Observes every retry and every refusal, before the wait that follows. A panic on a
+    /// retry fails the request, as a panic of its strategy does ([D13](crate::decisions#d13)).
     fn observe(&self, event: &RetryEvent<'_>) {
         let _ = event;
     }

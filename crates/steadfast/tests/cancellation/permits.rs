@@ -6,7 +6,7 @@ use std::io;
 use std::pin::Pin;
 use std::time::Duration;
 
-use steadfast::strategy::{Ending, WhenLimited};
+use steadfast::strategy::{Cause, Ending, WhenLimited, WhenTooLate};
 use steadfast::{
     Adaptive, Backoff, Call, Failure, Reason, RetryStrategy, Standard, VirtualWorld, World, reason,
     retry,
@@ -38,6 +38,7 @@ async fn calls_that_time_out_while_they_wait_for_their_turn_do_not_make_others_w
     let mut calls: Vec<_> = (0..100)
         .map(|_| {
             let call = retry(&strategy).timeout(SECOND);
+            let call = call.when_too_late(WhenTooLate::Wait);
             Box::pin(call.run(|_| must_not_be_attempted()))
         })
         .collect();
@@ -52,6 +53,21 @@ async fn calls_that_time_out_while_they_wait_for_their_turn_do_not_make_others_w
         assert_eq!(error.report().attempts(), 0);
     }
     assert_close(newcomer_waits(&strategy), before - SECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_whose_turn_comes_too_late_fail_at_once_and_do_not_make_others_wait() {
+    let strategy = limited();
+    let before = newcomer_waits(&strategy);
+    for _ in 0..100 {
+        let call = retry(&strategy).timeout(SECOND);
+        let error = call.run(|_| must_not_be_attempted()).await;
+        let error = error.expect_err("its turn does not come in time");
+        assert!(error.was_refused_for(Cause::Deadline) && !error.is_timeout());
+        let refusal = error.refusal().expect("it was refused");
+        assert_close(refusal.delay().expect("it would have waited"), before);
+    }
+    assert_close(newcomer_waits(&strategy), before);
 }
 
 #[tokio::test(start_paused = true)]

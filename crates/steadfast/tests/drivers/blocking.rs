@@ -60,3 +60,18 @@ fn attempts_are_numbered_and_the_last_error_is_kept() {
     assert!(error.was_refused_for(Cause::NotRetryable));
     assert_eq!(error.into_last_error().map(|last| last.0), Some(3));
 }
+
+#[test]
+fn retries_without_a_delay_leave_the_processor_to_others() {
+    let error = retry(&waiting(Duration::ZERO))
+        .timeout(100 * MS)
+        .classify(Failure::clone)
+        .run_blocking(|attempt| {
+            assert!(attempt.number() < 100, "the loop spins");
+            Err::<(), _>(unsent())
+        })
+        .expect_err("nothing is ever sent");
+    let report = error.report();
+    assert!(report.attempts() <= 12, "{} attempts", report.attempts());
+    assert_eq!(report.retries(), report.attempts() - 1);
+}

@@ -1,4 +1,4 @@
-//! A panic in a user's classifier or strategy fails that one request and
+//! A panic in a user's classifier, strategy or observer fails that one request and
 //! nothing else (D13): the strategy goes on serving other requests, budgets and
 //! permits are right, and the process lives.
 #![cfg(feature = "tokio")]
@@ -7,6 +7,7 @@ mod backoff;
 mod classifier;
 mod dropped;
 mod faulty;
+mod observer;
 mod strategy;
 
 use std::future::{Future, pending, ready};

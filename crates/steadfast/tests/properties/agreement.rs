@@ -5,12 +5,13 @@ use proptest::prelude::*;
 use steadfast::Verdict;
 use steadfast::reason::ReasonSet;
 use steadfast::report::{History, Outcome};
+use steadfast::strategy::Cause;
 use steadfast::world::RecordedEvent;
 
 use crate::config;
 use crate::failures::failures;
 use crate::scripts::scripts;
-use crate::simulation::{Simulated, is_retry, run};
+use crate::simulation::{Simulated, is_capped, is_retry, run};
 use crate::strategies::strategies;
 
 proptest! {
@@ -74,12 +75,13 @@ fn the_report_tells_the_same(simulated: &Simulated) -> Result<(), TestCaseError>
         return Ok(());
     };
     let events = &simulated.events;
-    let retries: Vec<&RecordedEvent> = events.iter().filter(|event| is_retry(event)).collect();
+    let waits = |event: &&RecordedEvent| is_retry(event) || is_capped(event);
+    let waits: Vec<&RecordedEvent> = events.iter().filter(waits).collect();
     prop_assert_eq!(report.attempts() as usize, simulated.attempts.len());
     prop_assert_eq!(report.attempts() as usize, events.len());
-    prop_assert_eq!(report.retries() as usize, retries.len());
+    prop_assert_eq!(report.retries(), report.attempts().saturating_sub(1));
 
-    let reasons: ReasonSet = retries.iter().map(|event| event.failure.reason).collect();
+    let reasons: ReasonSet = waits.iter().map(|event| event.failure.reason).collect();
     prop_assert_eq!(
         report.reasons().counted().collect::<Vec<_>>(),
         reasons.counted().collect::<Vec<_>>()
@@ -101,7 +103,10 @@ fn the_report_tells_the_same(simulated: &Simulated) -> Result<(), TestCaseError>
             prop_assert!(report.verdict().is_timeout());
         }
         Some(Outcome::Undecided) => prop_assert!(false, "left undecided"),
-        None => prop_assert!(report.verdict().is_timeout(), "without any time"),
+        None => prop_assert!(
+            report.verdict().is_timeout() || refused_for == Some(Cause::Deadline),
+            "without any time"
+        ),
     }
     if let (Some(elapsed), Some(_)) = (report.elapsed(), simulated.deadline) {
         prop_assert_eq!(elapsed, simulated.ended - simulated.script.starts);

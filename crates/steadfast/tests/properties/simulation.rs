@@ -78,8 +78,9 @@ pub(crate) fn is_granted_retry(event: &RecordedEvent) -> bool {
     is_retry(event) && !event.failure.reason.always_retry()
 }
 
+/// Whether an attempt follows, unless the request is dropped or cancelled.
 pub(crate) fn is_retry(event: &RecordedEvent) -> bool {
-    matches!(event.outcome, Outcome::Retry { .. })
+    matches!(event.outcome, Outcome::Retry { capped: false, .. })
 }
 
 pub(crate) fn is_capped(event: &RecordedEvent) -> bool {

@@ -114,7 +114,8 @@ impl RetryStrategy for Adaptive {
     fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
         let token = self.standard.acquire_initial_token(request, world)?;
         let (permit, wait) = self.permit(request, world)?;
-        Ok(permit.by(token).after(wait))
+        let token = permit.by(token).after(wait);
+        Ok(token.when_too_late(self.standard.when_too_late()))
     }
 
     fn refresh_retry_token(
@@ -137,13 +138,12 @@ impl RetryStrategy for Adaptive {
             Ok(granted) => granted,
             Err(refusal) => return refusal.into(),
         };
-        match self.standard.answer(token, request, failure, world) {
-            Ok(token) => {
-                // Capacity accrues while the backoff runs: the longer of the
-                // two waits is enough.
-                let delay = token.delay().max(wait);
-                Ok(permit.by(token).after(delay)).into()
-            }
+        // Capacity accrues while the backoff runs: the longer of the two waits is enough.
+        let answer = self.standard.answer(token, request, failure, world, wait);
+        match answer {
+            // No attempt follows, so others get the permit.
+            Ok(token) if request.is_too_late(token.delay(), world) => Ok(token).into(),
+            Ok(token) => Ok(permit.by(token)).into(),
             Err(refusal) => refusal.into(),
         }
     }
