@@ -57,7 +57,6 @@
 //! - `steadfast-cluster`: a test server.
 #![forbid(unsafe_code)]
 
-mod breaker;
 mod bucket;
 mod client;
 mod cluster;

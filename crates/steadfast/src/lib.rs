@@ -38,6 +38,7 @@
 //! | choose a strategy, limit one, or write one | [`strategy`], [`StrategyExt`], [`RetryStrategy`] |
 //! | read a strategy from a configuration file | `config` (feature `serde`) |
 //! | limit the load that retries add | [`budget`] |
+//! | stop attempts at a failing peer | [`breaker`] |
 //! | say what an error means | [`classify`], [`Failure`], [`Reason`] |
 //! | read what happened | [`Error`], [`report`], [`event`] |
 //! | lend attempts what they change, or retry by the value | [`Retry::run_with`], [`Retry::run_until`] |
@@ -55,6 +56,7 @@
 //! `tracing` emits every [`RetryEvent`] as a `tracing` event too.
 
 pub mod backoff;
+pub mod breaker;
 pub mod budget;
 mod call;
 pub mod classify;

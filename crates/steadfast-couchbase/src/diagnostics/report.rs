@@ -1,6 +1,7 @@
 //! Reports the state of endpoints as the client knows it, without a ping.
 
 use serde::Serialize;
+use steadfast::breaker::CircuitBreaker;
 
 use crate::Cluster;
 use crate::world::now;
@@ -57,7 +58,7 @@ impl Cluster {
             for node in routes.iter().flat_map(|routes| routes.nodes()) {
                 let connection = node.connection(0);
                 let state = match &connection {
-                    Some(_) if node.breaker.is_open(now()) => EndpointState::Broken,
+                    Some(_) if breaks(&node.breaker) => EndpointState::Broken,
                     Some(_) => EndpointState::Connected,
                     None => EndpointState::Connecting,
                 };
@@ -77,4 +78,11 @@ impl Cluster {
             endpoints,
         }
     }
+}
+
+/// Returns whether a node's circuit breaker rejects operations now.
+fn breaks(breaker: &Option<CircuitBreaker>) -> bool {
+    breaker
+        .as_ref()
+        .is_some_and(|breaker| breaker.is_open(now()))
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use steadfast::breaker::BreakerSettings;
+
 use super::interval;
 use super::settings::settings;
 use crate::config_error::ConfigError;
@@ -25,6 +27,17 @@ settings! {
 }
 
 impl BreakerOptions {
+    /// Returns the engine's settings, which are valid if the options are.
+    pub(crate) fn settings(&self) -> BreakerSettings {
+        BreakerSettings {
+            rolling_window: self.rolling_window,
+            volume_threshold: self.volume_threshold,
+            error_percentage: self.error_percentage,
+            sleep_window: self.sleep_window,
+            canary_timeout: self.canary_timeout,
+        }
+    }
+
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
         interval("circuit_breaker.rolling_window", self.rolling_window)?;
         interval("circuit_breaker.sleep_window", self.sleep_window)?;

@@ -49,7 +49,7 @@ impl Services {
             ),
             connector,
             round_robin: RoundRobin::new(),
-            breakers: EndpointBreakers::new(options.circuit_breaker.clone()),
+            breakers: EndpointBreakers::new(options.circuit_breaker.as_ref()),
             plans: PreparedPlans::new(),
         }
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
+use steadfast::breaker::CircuitBreaker;
 use steadfast_wire::config::ClusterConfig;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -13,7 +14,6 @@ use tokio_util::sync::CancellationToken;
 use super::bucket::BucketEvents;
 use super::redial::{Redialer, end_of_connection};
 use super::{Address, BucketCore, NodeId, Opened, dial};
-use crate::breaker::Breaker;
 use crate::kv::connection::{CloseReason, Connection, Events, Task};
 use crate::kv::handshake::Rejected;
 
@@ -26,7 +26,8 @@ pub(crate) struct Node {
     pub(crate) address: Address,
     /// The address, as it stands in errors.
     pub(crate) label: Arc<str>,
-    pub(crate) breaker: Breaker,
+    /// Nothing if it is off.
+    pub(crate) breaker: Option<CircuitBreaker>,
     connections: Box<[ArcSwapOption<Connection>]>,
     /// The reason for having no connection, if known.
     rejected: Mutex<Option<Rejected>>,
@@ -48,7 +49,9 @@ impl Node {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             label: address.to_string().into(),
             address,
-            breaker: Breaker::new(options.circuit_breaker.clone()),
+            breaker: options.circuit_breaker.as_ref().map(|options| {
+                CircuitBreaker::new(options.settings()).expect("validated when the client was made")
+            }),
             connections: connections.collect(),
             rejected: Mutex::new(None),
             retired: bucket.core.closed.child_token(),
@@ -73,7 +76,7 @@ impl Node {
             id,
             label: address.to_string().into(),
             address,
-            breaker: Breaker::new(None),
+            breaker: None,
             connections: Box::new([ArcSwapOption::empty()]),
             rejected: Mutex::new(None),
             retired: CancellationToken::new(),

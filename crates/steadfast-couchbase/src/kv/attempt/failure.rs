@@ -7,11 +7,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use steadfast::breaker::Signal;
 use steadfast::{Failure, reason::TIMEOUT};
 use steadfast_wire::{Feature, Frame, Status};
 
 use super::{KvAttempts, Unsent};
-use crate::breaker::Signal;
 use crate::drive::Tried;
 use crate::error::ErrorKind;
 use crate::kv::collection_ids::{LookupError, manifest_uid};
@@ -79,7 +79,10 @@ impl KvAttempts<'_> {
     /// Asks the node's circuit breaker for a permit.
     #[cold]
     pub(super) fn ask_breaker(&mut self, node: &Arc<Node>) -> Result<(), Unsent> {
-        match node.breaker.allow(now()) {
+        let Some(breaker) = &node.breaker else {
+            return Ok(());
+        };
+        match breaker.allow(now()) {
             Ok(permit) => {
                 self.permit = Some((node.clone(), permit));
                 Ok(())
@@ -97,8 +100,10 @@ impl KvAttempts<'_> {
     /// would wait for a canary that was never sent.
     #[cold]
     pub(super) fn return_permit(&mut self) {
-        if let Some((node, permit)) = self.permit.take() {
-            node.breaker.record(permit, Signal::NotMade, now());
+        if let Some((node, permit)) = self.permit.take()
+            && let Some(breaker) = &node.breaker
+        {
+            breaker.record(permit, Signal::NotMade, now());
         }
     }
 
@@ -189,7 +194,9 @@ impl KvAttempts<'_> {
             Err(ended) if ended.cause == NoResponseCause::ClosedByUser => return,
             Err(_) => Signal::Failed,
         };
-        node.breaker.record(permit, signal, now());
+        if let Some(breaker) = &node.breaker {
+            breaker.record(permit, signal, now());
+        }
     }
 
     /// Does what the status of a response asks for.

@@ -14,12 +14,12 @@ pub(crate) use failure::with_directive;
 use last::LastAttempt;
 pub(crate) use last::server_duration;
 use steadfast::Failure;
+use steadfast::breaker::BreakerPermit;
 use steadfast_wire::{Feature, Frame, Status};
 
 use super::compression::CompressedValue;
 use super::connection::{Connection, Ticket};
 use super::request::{DurabilityLevel, KeyPlace, KvRequest};
-use crate::breaker::Permit;
 use crate::client::Core;
 use crate::drive::{Attempts, Tried};
 use crate::error::{Error, ErrorKind, OperationTarget};
@@ -38,7 +38,7 @@ pub(crate) struct KvAttempts<'r> {
     /// Set when the last attempt found no connection.
     blocked: bool,
     /// The circuit breaker's permit for this attempt, if there is a breaker.
-    permit: Option<(Arc<Node>, Permit)>,
+    permit: Option<(Arc<Node>, BreakerPermit)>,
     last: LastAttempt,
 }
 
@@ -101,7 +101,7 @@ impl<'r> KvAttempts<'r> {
             return Err(self.no_connection(Some(node), "no connection to the node"));
         };
         // Asked last: a canary must not be spent on an attempt that cannot be made.
-        if node.breaker.is_on() {
+        if node.breaker.is_some() {
             self.ask_breaker(node)?;
         }
         Ok(connection)

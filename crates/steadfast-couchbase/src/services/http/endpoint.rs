@@ -1,20 +1,14 @@
 //! Endpoints of a service: which nodes have it, and which is asked next.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
+use steadfast::breaker::{CircuitBreaker, CircuitBreakers};
 use steadfast_wire::config::{ClusterConfig, Service};
 
-use crate::breaker::Breaker;
 use crate::client::Core;
 use crate::options::BreakerOptions;
 use crate::topology::Address;
-
-/// The most endpoints that have a breaker. When there are more, all breakers are
-/// dropped, those of vanished nodes among them, and start closed again.
-const MAX_ENDPOINTS: usize = 4096;
 
 /// The address of a service on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,32 +87,18 @@ impl RoundRobin {
 }
 
 /// The circuit breakers of all endpoints, if the options ask for breakers.
-pub(crate) struct EndpointBreakers {
-    options: Option<BreakerOptions>,
-    breakers: Mutex<HashMap<Arc<str>, Arc<Breaker>>>,
-}
+pub(crate) struct EndpointBreakers(Option<CircuitBreakers<Arc<str>>>);
 
 impl EndpointBreakers {
-    pub(crate) fn new(options: Option<BreakerOptions>) -> Self {
-        Self {
-            options,
-            breakers: Mutex::default(),
-        }
+    pub(crate) fn new(options: Option<&BreakerOptions>) -> Self {
+        Self(options.map(|options| {
+            CircuitBreakers::new(options.settings()).expect("validated when the client was made")
+        }))
     }
 
     /// Returns the breaker of an endpoint; `None` without breakers.
-    pub(super) fn get(&self, endpoint: &Endpoint) -> Option<Arc<Breaker>> {
-        let options = self.options.as_ref()?;
-        let mut breakers = self.breakers.lock();
-        if let Some(breaker) = breakers.get(&endpoint.authority) {
-            return Some(breaker.clone());
-        }
-        if breakers.len() >= MAX_ENDPOINTS {
-            breakers.clear();
-        }
-        let breaker = Arc::new(Breaker::new(Some(options.clone())));
-        breakers.insert(endpoint.authority.clone(), breaker.clone());
-        Some(breaker)
+    pub(super) fn get(&self, endpoint: &Endpoint) -> Option<Arc<CircuitBreaker>> {
+        Some(self.0.as_ref()?.get(&*endpoint.authority))
     }
 }
 

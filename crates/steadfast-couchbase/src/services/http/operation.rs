@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use hyper::header::{AUTHORIZATION, RETRY_AFTER, USER_AGENT};
 use hyper::{Request, Uri};
+use steadfast::breaker::{BreakerPermit, CircuitBreaker, Signal};
 use steadfast::reason::TIMEOUT;
 use steadfast::{Failure, Stage};
 use steadfast_wire::config::Service;
@@ -14,7 +15,6 @@ use tokio::sync::watch;
 use super::client::{HttpRequest, RequestBody, SentMark};
 use super::endpoint::{Destinations, Endpoint};
 use super::response::{HttpResponse, ReadError, ResponseBody, ServiceError, WaitLimit, chain};
-use crate::breaker::{Breaker, Permit, Signal};
 use crate::client::Core;
 use crate::cluster::Handle;
 use crate::drive::{Attempts, RequestOptions, Tried, drive};
@@ -305,7 +305,10 @@ impl HttpSender {
 
     /// Asks the circuit breaker of a node, if there is one. That it is open is a
     /// reason like any other.
-    fn permit(&self, endpoint: &Endpoint) -> Result<Option<(Arc<Breaker>, Permit)>, Tried> {
+    fn permit(
+        &self,
+        endpoint: &Endpoint,
+    ) -> Result<Option<(Arc<CircuitBreaker>, BreakerPermit)>, Tried> {
         let Some(breaker) = self.client.core.services.breakers.get(endpoint) else {
             return Ok(None);
         };

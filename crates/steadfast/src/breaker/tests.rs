@@ -3,18 +3,22 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
+use crate::call::Call;
+use crate::strategy::BestEffort;
+use crate::testing::{attempts, begun, waits};
+use crate::world::{VirtualWorld, World};
 
 /// A breaker, and a clock that is moved by hand.
 struct Scene {
-    breaker: Breaker,
+    breaker: CircuitBreaker,
     now: Instant,
 }
 
 impl Scene {
     fn new() -> Self {
         Self {
-            breaker: Breaker::new(Some(BreakerOptions::default())),
-            now: Instant::now(),
+            breaker: CircuitBreaker::new(BreakerSettings::default()).unwrap(),
+            now: VirtualWorld::new().now(),
         }
     }
 
@@ -22,7 +26,7 @@ impl Scene {
         self.now += Duration::from_secs(seconds);
     }
 
-    fn allow(&self) -> Result<Permit, Refused> {
+    fn allow(&self) -> Result<BreakerPermit, BreakerOpen> {
         self.breaker.allow(self.now)
     }
 
@@ -60,7 +64,7 @@ fn the_breaker_opens_at_the_configured_volume_and_share() {
     assert!(scene.attempt(Failed), "the twentieth is still allowed");
     assert_eq!(
         scene.allow(),
-        Err(Refused {
+        Err(BreakerOpen {
             until: scene.now + Duration::from_secs(5)
         })
     );
@@ -132,7 +136,7 @@ fn a_lost_canary_is_replaced() {
 #[test]
 fn attempts_begun_before_the_breaker_opened_do_not_count() {
     let mut scene = Scene::new();
-    let early: Vec<Permit> = (0..50).map(|_| scene.allow().unwrap()).collect();
+    let early: Vec<BreakerPermit> = (0..50).map(|_| scene.allow().unwrap()).collect();
     scene.attempts(20, Failed);
     scene.pass(5);
     let canary = scene.allow().unwrap();
@@ -144,14 +148,76 @@ fn attempts_begun_before_the_breaker_opened_do_not_count() {
 }
 
 #[test]
-fn a_disabled_breaker_allows_everything() {
-    let breaker = Breaker::new(None);
-    let now = Instant::now();
-    for _ in 0..1000 {
-        let permit = breaker.allow(now).unwrap();
-        breaker.record(permit, Failed, now);
+fn an_invalid_setting_is_named() {
+    let valid = BreakerSettings::default();
+    let field = |settings| {
+        CircuitBreaker::new(settings)
+            .unwrap_err()
+            .field()
+            .to_owned()
+    };
+    for (settings, expected) in [
+        (
+            BreakerSettings {
+                sleep_window: Duration::ZERO,
+                ..valid
+            },
+            "breaker.sleep_window",
+        ),
+        (
+            BreakerSettings {
+                canary_timeout: Duration::MAX,
+                ..valid
+            },
+            "breaker.canary_timeout",
+        ),
+        (
+            BreakerSettings {
+                volume_threshold: 0,
+                ..valid
+            },
+            "breaker.volume_threshold",
+        ),
+        (
+            BreakerSettings {
+                error_percentage: 101,
+                ..valid
+            },
+            "breaker.error_percentage",
+        ),
+    ] {
+        assert_eq!(field(settings), expected);
     }
-    assert!(!breaker.is_open(now));
+}
+
+/// A request under a strategy waits for the canary's turn, by the hint.
+#[test]
+fn a_rejected_attempt_is_retried_when_the_next_canary_may_be_sent() {
+    let scene = Scene::opened();
+    let open = scene.allow().unwrap_err();
+    let world = VirtualWorld::starting_at(scene.now);
+    let call = Call::new("upsert");
+    let mut request = begun(BestEffort::default(), call, &world);
+    let delay = waits(request.handle_failure(open.failure(world.now()), &world));
+    assert_eq!(
+        delay,
+        Duration::from_secs(5),
+        "also for a write: nothing was sent"
+    );
+    world.advance(delay);
+    attempts(request.handle_waited(&world));
+    assert!(scene.breaker.allow(world.now()).is_ok());
+}
+
+#[test]
+fn a_response_shows_that_the_peer_is_alive_and_silence_that_it_failed() {
+    use crate::reason::{NOT_AVAILABLE, THROTTLED, TIMEOUT};
+    let of = |failure| Signal::of::<()>(&Err(failure));
+    assert_eq!(Signal::of(&Ok(())), Alive);
+    assert_eq!(of(Failure::responded(&THROTTLED)), Alive);
+    assert_eq!(of(Failure::inconclusive(&THROTTLED)), Alive);
+    assert_eq!(of(Failure::in_flight(&TIMEOUT)), Failed);
+    assert_eq!(of(Failure::not_sent(&NOT_AVAILABLE)), NotMade);
 }
 
 proptest! {
