@@ -6,7 +6,9 @@ use std::io;
 
 use steadfast::classify::Unaccepted;
 use steadfast::strategy::Cause;
-use steadfast::{BestEffort, Budget, Failure, Stage, StrategyExt, reason, retry};
+use steadfast::{
+    BestEffort, Budget, Failure, Stage, StrategyExt, VirtualWorld, World, reason, retry,
+};
 
 use crate::{MS, unsent, waiting};
 
@@ -94,7 +96,7 @@ fn errors_are_classified_as_ever_and_the_last_result_is_in_the_error() {
 fn a_value_that_is_not_accepted_costs_like_a_failure_and_refunds_nothing() {
     let budget = Budget::builder().build().unwrap();
     let strategy = BestEffort::default().with_budget(budget.clone());
-    let level = || budget.level(std::time::Instant::now());
+    let level = || budget.level(VirtualWorld::new().now());
     let count = Cell::new(0);
     let call = || retry(&strategy).idempotent(true);
     let accepted = call().run_blocking_until(|value| *value > 2, |_| io::Result::Ok(next(&count)));
