@@ -17,6 +17,7 @@
 //! - [`control`]: the cluster's own endpoint, for tests in any language.
 
 mod analytics;
+mod consistency;
 pub(crate) mod control;
 mod faults;
 mod language;
@@ -177,7 +178,7 @@ async fn dispatch(request: &HttpRequest, session: &HttpSession) -> HttpResponse 
         Service::Management => mgmt::answer(request, session, &user).await,
         Service::Query => query::answer(request, session, &user),
         Service::Analytics => analytics::answer(request),
-        Service::Search => search::answer(request),
+        Service::Search => search::answer(request, session),
         Service::Views => views::answer(request, session, &user),
         Service::KeyValue => HttpResponse::text(404, "this port does not speak HTTP"),
     }

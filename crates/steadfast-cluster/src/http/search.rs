@@ -7,15 +7,16 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::consistency::{Unmet, check_search_vectors};
 use super::rows::{Envelope, respond};
-use super::{HttpRequest, HttpResponse};
+use super::{HttpRequest, HttpResponse, HttpSession};
 use crate::Service;
 
 /// Answers a request to the search service.
-pub(super) fn answer(request: &HttpRequest) -> HttpResponse {
+pub(super) fn answer(request: &HttpRequest, session: &HttpSession) -> HttpResponse {
     match (request.method.as_str(), request.segments().as_slice()) {
-        ("POST", ["api", "index", _, "query"]) => find(request),
-        ("POST", ["api", "bucket", _, "scope", _, "index", _, "query"]) => find(request),
+        ("POST", ["api", "index", _, "query"]) => find(request, session),
+        ("POST", ["api", "bucket", _, "scope", _, "index", _, "query"]) => find(request, session),
         ("GET", ["api", "index"] | ["api", "bucket", _, "scope", _, "index"]) => {
             HttpResponse::json(
                 200,
@@ -57,9 +58,21 @@ pub(super) fn envelope(hits: usize) -> Envelope {
     }
 }
 
-fn find(request: &HttpRequest) -> HttpResponse {
+fn find(request: &HttpRequest, session: &HttpSession) -> HttpResponse {
     match request.json::<Value>() {
-        Ok(Value::Object(_)) => {
+        Ok(Value::Object(body)) => {
+            let vectors = body.get("ctl").map(|ctl| &ctl["consistency"]["vectors"]);
+            match vectors.filter(|vectors| !vectors.is_null()) {
+                None => {}
+                Some(vectors) => match check_search_vectors(vectors, session) {
+                    Ok(()) => {}
+                    Err(Unmet::Malformed(sentence)) => return refuse(400, sentence),
+                    Err(Unmet::NotReached(vector)) => {
+                        let sentence = format!("pindex_consistency: timeout at {vector}");
+                        return refuse(412, &sentence);
+                    }
+                },
+            }
             let envelope = super::envelope(request, Service::Search, 0);
             respond(200, envelope, Box::new(std::iter::empty()), Duration::ZERO)
         }

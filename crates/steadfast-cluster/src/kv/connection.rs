@@ -15,9 +15,10 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use socket2::Socket;
 use steadfast_wire::config::ConfigVersion;
+use steadfast_wire::frame_info::RequestFrameInfo;
 use steadfast_wire::{
-    Datatype, Decoded, DocumentKey, Feature, Frame, FrameDecoder, FrameError, HEADER_LEN, Magic,
-    Status,
+    Datatype, Decoded, DocumentKey, Entries, Feature, Frame, FrameDecoder, FrameError, HEADER_LEN,
+    Magic, Status,
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::watch;
@@ -57,6 +58,7 @@ where
         waiting: FuturesUnordered::new(),
         waiting_bytes: 0,
         barriers: 0,
+        behind: None,
         map_is_due: false,
         silent: false,
     };
@@ -113,6 +115,8 @@ struct Link {
     waiting_bytes: usize,
     /// How many of them nothing may overtake.
     barriers: usize,
+    /// A command with a barrier, which waits until all earlier ones are finished.
+    behind: Option<Frame>,
     /// Whether a new map is to be pushed to the client.
     map_is_due: bool,
     /// Whether a fault silenced this connection.
@@ -191,6 +195,11 @@ impl Link {
             self.inbound.clear();
             return Ok(());
         }
+        if self.waiting.is_empty()
+            && let Some(frame) = self.behind.take()
+        {
+            self.take(frame)?;
+        }
         while self.has_room() && self.may_take() {
             match FrameDecoder::from_client().decode(&mut self.inbound) {
                 Ok(Decoded::Frame(frame)) => self.take(frame)?,
@@ -215,6 +224,9 @@ impl Link {
 
     /// Returns whether another command may start: in order, unless execution is unordered.
     fn may_take(&self) -> bool {
+        if self.behind.is_some() {
+            return false;
+        }
         self.waiting.is_empty()
             || (self.session.features.contains(Feature::UnorderedExecution)
                 && self.barriers == 0
@@ -225,6 +237,10 @@ impl Link {
     fn take(&mut self, frame: Frame) -> Result<(), CloseReason> {
         if frame.header().magic == Magic::ClientResponse {
             // The answer to a map that was pushed. There is nothing to learn from it.
+            return Ok(());
+        }
+        if !self.waiting.is_empty() && has_barrier(&frame) {
+            self.behind = Some(frame);
             return Ok(());
         }
         if self.session.shared.faults.rules.any()
@@ -418,11 +434,18 @@ fn held(frame: &Frame) -> Waiting {
     let barrier = matches!(
         frame.opcode(),
         Opcode::Hello | Opcode::SaslAuth | Opcode::SaslStep | Opcode::SelectBucket
-    );
+    ) || has_barrier(frame);
     Waiting {
         bytes: HEADER_LEN + frame.body().len(),
         barrier,
     }
+}
+
+/// Whether a command must not be reordered, in either direction.
+fn has_barrier(frame: &Frame) -> bool {
+    !frame.framing_extras().is_empty()
+        && Entries::<RequestFrameInfo<'_>>::new(frame.framing_extras())
+            .any(|info| matches!(info, Ok(RequestFrameInfo::Barrier)))
 }
 
 fn damage(answer: &mut BytesMut, garble: Garble) {

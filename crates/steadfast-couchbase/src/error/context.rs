@@ -1,12 +1,14 @@
 //! The context of an error: what the operation was about, and the server's response.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use steadfast::report::Report;
 use steadfast_wire::Status;
 use steadfast_wire::error_map::Attributes;
+
+use crate::kv::connection::Connection;
 
 /// Everything that is known about a failed operation.
 #[derive(Debug, Default)]
@@ -64,6 +66,8 @@ pub struct KvContext {
     /// [`ClusterOptions::server_durations`](crate::ClusterOptions::server_durations) is
     /// on.
     pub server_duration: Option<Duration>,
+    /// The connection of the last attempt, while it exists.
+    pub(crate) connection: Weak<Connection>,
 }
 
 /// The server's last response to an HTTP operation, and the node.

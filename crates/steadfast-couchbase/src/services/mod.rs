@@ -6,6 +6,7 @@
 //! loop in [`drive`](crate::drive) decides whether there is another attempt.
 
 pub(crate) mod analytics;
+mod consistency;
 mod http;
 pub(crate) mod management;
 mod path;

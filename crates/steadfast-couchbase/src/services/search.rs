@@ -11,11 +11,13 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use steadfast_wire::config::Service;
 
+use super::consistency::Newest;
 use super::http::{HttpRequest, HttpSender, ServiceError, ServiceResponse, named_limit, one_line};
 use super::path::segment;
 use super::rows::{self, Members, RowService, Rows, SizeLimits, row_option_methods};
 use super::statement::JsonObject;
 use crate::cluster::Handle;
+use crate::collection::MutationToken;
 use crate::drive::RequestOptions;
 use crate::error::{Error, ErrorKind, HttpContext, OperationTarget};
 use crate::reason::SEARCH_TOO_MANY_REQUESTS;
@@ -27,7 +29,9 @@ const OPERATION: &str = "search";
 pub struct Search {
     client: Arc<Handle>,
     path: String,
+    index: String,
     json: JsonObject,
+    consistency: Option<Value>,
     target: OperationTarget,
     options: RequestOptions,
     limits: SizeLimits,
@@ -90,6 +94,7 @@ pub(crate) fn search(
     index: &str,
     query: &(impl Serialize + ?Sized),
 ) -> Result<Search, Error> {
+    let name = index;
     let index = segment(index);
     let (path, target) = match scope {
         None => (
@@ -110,7 +115,9 @@ pub(crate) fn search(
     Ok(Search {
         client,
         path,
+        index: name.to_owned(),
         json,
+        consistency: None,
         target,
         options: RequestOptions::default(),
         limits: SizeLimits::default(),
@@ -142,17 +149,52 @@ impl Search {
         self
     }
 
+    /// Finds at least what these writes have written. The service waits until the
+    /// index has them.
+    ///
+    /// # Errors
+    /// If there is no token, if a token is of another bucket than the index, or if
+    /// [`raw`](Self::raw) has set `ctl`, which contains the consistency.
+    pub fn consistent_with<'t>(
+        mut self,
+        tokens: impl IntoIterator<Item = &'t MutationToken>,
+    ) -> Result<Self, Error> {
+        let newest = Newest::collect(OPERATION, tokens)?;
+        if let Some(bucket) = &self.target.bucket
+            && let Some(other) = newest.bucket_other_than(bucket)
+        {
+            let problem =
+                format!("a mutation token is of the bucket {other}, the index of {bucket}");
+            return Err(Error::new(ErrorKind::InvalidArgument, OPERATION).because(problem));
+        }
+        if self.json.has("ctl") {
+            return Err(two_consistencies());
+        }
+        self.consistency = Some(newest.search_consistency(&self.index));
+        Ok(self)
+    }
+
     /// Sets a member of the request that has no method here, such as `sort`,
     /// `facets` or `highlight`.
     ///
     /// # Errors
-    /// If the value cannot be written as JSON.
+    /// If the value cannot be written as JSON, or if it is `ctl` of a search that has
+    /// tokens to be [consistent with](Self::consistent_with).
     pub fn raw(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Result<Self, Error> {
+        if name == "ctl" && self.consistency.is_some() {
+            return Err(two_consistencies());
+        }
         self.json.set_raw(OPERATION, name, value)?;
         Ok(self)
     }
 
     row_option_methods!();
+}
+
+#[cold]
+fn two_consistencies() -> Error {
+    let problem = "consistent_with and a ctl of one's own exclude each other";
+    Error::new(ErrorKind::InvalidArgument, OPERATION).because(problem)
 }
 
 impl IntoFuture for Search {
@@ -180,11 +222,17 @@ impl RowService for Search {
 
     fn request(&mut self, remaining: Option<Duration>) -> HttpRequest {
         let mut json = self.json.clone();
-        if let Some(remaining) = remaining
-            && !json.has("ctl")
-        {
-            let milliseconds = u64::try_from(remaining.as_millis()).unwrap_or(u64::MAX);
-            json.set("ctl", json!({"timeout": milliseconds}));
+        if !json.has("ctl") {
+            let mut ctl = json!({});
+            if let Some(remaining) = remaining {
+                ctl["timeout"] = u64::try_from(remaining.as_millis())
+                    .unwrap_or(u64::MAX)
+                    .into();
+            }
+            if let Some(consistency) = &self.consistency {
+                ctl["consistency"] = consistency.clone();
+            }
+            json.set("ctl", ctl);
         }
         HttpRequest::post_json(self.path.clone(), json.to_vec())
     }

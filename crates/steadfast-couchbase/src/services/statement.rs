@@ -106,6 +106,7 @@ impl<S> StatementRequest<S> {
     /// Sets how recent the data must be that the statement reads.
     pub fn consistency(mut self, consistency: ScanConsistency) -> Self {
         self.json.set("scan_consistency", consistency.name());
+        self.json.0.remove("scan_vectors");
         self
     }
 

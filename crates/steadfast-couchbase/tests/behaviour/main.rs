@@ -21,6 +21,7 @@ mod first_steps;
 mod fixture;
 mod hostile;
 mod orchestration;
+mod production;
 mod readiness;
 mod routing;
 mod scripted;

@@ -17,6 +17,7 @@ pub(super) use execute::signature;
 pub use plans::PlanLoss;
 pub(crate) use plans::PreparedPlans;
 
+use super::consistency::{Unmet, check_scan_vectors};
 use super::rows::{Break, Rows, respond};
 use super::{HttpRequest, HttpResponse, HttpSession};
 use crate::users::User;
@@ -75,6 +76,16 @@ fn execute(
     let parameters = options
         .parameters()
         .map_err(|sentence| QueryError::new(1070, sentence))?;
+    if options.text("scan_consistency") == Some("at_plus") {
+        check_scan_vectors(options.value("scan_vectors"), session).map_err(
+            |unmet| match unmet {
+                Unmet::Malformed(sentence) => QueryError::new(1070, sentence),
+                Unmet::NotReached(vector) => {
+                    QueryError::new(12_015, format!("Index scan timed out - {vector}"))
+                }
+            },
+        )?;
+    }
     let mut execution = Execution {
         session,
         user,

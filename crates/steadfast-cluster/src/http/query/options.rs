@@ -47,6 +47,11 @@ impl RequestOptions {
         self.members.get(name)?.as_str()
     }
 
+    /// An option of any kind; null if it is not there.
+    pub(in crate::http) fn value(&self, name: &str) -> &Value {
+        self.members.get(name).unwrap_or(&Value::Null)
+    }
+
     /// An option that is on or off, and off if it is not there.
     pub(in crate::http) fn flag(&self, name: &str) -> bool {
         match self.members.get(name) {

@@ -111,6 +111,7 @@ impl LastAttempt {
             dispatched_from: connection.map(|it| it.local.clone()),
             path_index: details.and_then(|details| details.path),
             server_duration: self.server_duration(),
+            connection: connection.map(Arc::downgrade).unwrap_or_default(),
         }
     }
 }

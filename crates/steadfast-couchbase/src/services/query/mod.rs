@@ -12,12 +12,14 @@ pub(crate) use plans::PreparedPlans;
 use steadfast::Reason;
 use steadfast_wire::config::Service;
 
+use super::consistency::Newest;
 use super::http::{HttpRequest, ServiceError, ServiceResponse};
 use super::proof;
 use super::rows::{Members, RowService};
 use super::statement::{ReportedError, StatementRequest, reported_error, timeout};
 use crate::cluster::Handle;
-use crate::error::ErrorKind;
+use crate::collection::MutationToken;
+use crate::error::{Error, ErrorKind};
 use crate::reason::{QUERY_INDEX_NOT_FOUND, QUERY_PREPARED_STATEMENT_FAILURE};
 
 /// A query in SQL++; await it to run it.
@@ -76,6 +78,34 @@ impl Query {
     pub fn prepared(mut self, prepared: bool) -> Self {
         self.settings.prepared = prepared;
         self
+    }
+
+    /// Reads at least what these writes have written, from any bucket. Waits for the
+    /// indexes only as far as that needs, unlike
+    /// [`RequestPlus`](ScanConsistency::RequestPlus). Replaces
+    /// [`consistency`](Self::consistency), and is replaced by it.
+    ///
+    /// ```no_run
+    /// # async fn example(cluster: steadfast_couchbase::Cluster, users: steadfast_couchbase::Collection) -> steadfast_couchbase::Result<()> {
+    /// let written = users.upsert("u:42", &"Ada").await?;
+    /// let rows = cluster
+    ///     .query("SELECT RAW u FROM travel AS u")
+    ///     .consistent_with(written.token())?
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no token: the query would silently read old data.
+    pub fn consistent_with<'t>(
+        mut self,
+        tokens: impl IntoIterator<Item = &'t MutationToken>,
+    ) -> Result<Self, Error> {
+        let newest = Newest::collect(super::name(Service::Query), tokens)?;
+        self.json.set("scan_consistency", "at_plus");
+        self.json.set("scan_vectors", newest.scan_vectors());
+        Ok(self)
     }
 
     /// Asks for [metrics](QueryMeta::metrics).
