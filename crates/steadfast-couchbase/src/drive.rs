@@ -138,6 +138,10 @@ pub(crate) fn drive<'a, A: Attempts + Send>(
     }
 }
 
+#[expect(
+    clippy::manual_async_fn,
+    reason = "an async function keeps its arguments twice"
+)]
 fn run<A: Attempts + Send>(
     request: &mut Orchestrator<&dyn RetryStrategy>,
     operation: &mut A,

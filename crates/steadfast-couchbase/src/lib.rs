@@ -45,6 +45,13 @@
 //! - **Every error lists its attempts** with their reasons, delays and nodes: on one
 //!   line, in full with `{:#}`, or as JSON.
 //!
+//! # Not included
+//!
+//! Transactions, eventing, columnar, a builder for search queries, and the management of
+//! users and indexes are out of scope for now.
+//!
+//! # Order
+//!
 //! Concurrent operations have no order: a retried operation may take effect after one
 //! that was started later. Where the order matters, await one before the next.
 //!
@@ -119,6 +126,8 @@ mod guides {
     struct Budgets;
     #[doc = include_str!("../../../docs/idempotency-and-stages.md")]
     struct IdempotencyAndStages;
+    #[doc = include_str!("../../../docs/couchbase.md")]
+    struct Couchbase;
     #[doc = include_str!("../../../docs/couchbase-reasons.md")]
     struct CouchbaseReasons;
     #[doc = include_str!("../../../docs/testing-with-the-cluster.md")]

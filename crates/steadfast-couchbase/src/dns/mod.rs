@@ -10,9 +10,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use hickory_resolver::TokioResolver;
-use hickory_resolver::net::NetError;
-use hickory_resolver::proto::rr::RData;
+#[cfg(feature = "dns")]
+use hickory_resolver::{TokioResolver, net::NetError as LookupError, proto::rr::RData};
+#[cfg(not(feature = "dns"))]
+use std::io::Error as LookupError;
 use tracing::{debug, info};
 
 use crate::connection_string::ConnectionString;
@@ -42,7 +43,7 @@ pub(crate) trait SrvLookup: Send + Sync {
 
 /// A running lookup.
 pub(crate) type SrvFuture<'a> =
-    Pin<Box<dyn Future<Output = Result<Vec<SrvTarget>, NetError>> + Send + 'a>>;
+    Pin<Box<dyn Future<Output = Result<Vec<SrvTarget>, LookupError>> + Send + 'a>>;
 
 /// Asks the name servers that the machine is set up with.
 #[derive(Debug)]
@@ -129,6 +130,16 @@ fn in_order(mut targets: Vec<SrvTarget>) -> Vec<Address> {
     seeds
 }
 
+#[cfg(not(feature = "dns"))]
+impl SrvLookup for SystemDns {
+    fn lookup<'a>(&'a self, _: &'a str) -> SrvFuture<'a> {
+        let problem = "the client was built without its feature dns";
+        let unsupported = LookupError::new(std::io::ErrorKind::Unsupported, problem);
+        Box::pin(std::future::ready(Err(unsupported)))
+    }
+}
+
+#[cfg(feature = "dns")]
 impl SrvLookup for SystemDns {
     fn lookup<'a>(&'a self, name: &'a str) -> SrvFuture<'a> {
         // Lookups are rare, and the machine's settings may have changed since the
@@ -138,7 +149,8 @@ impl SrvLookup for SystemDns {
 }
 
 /// Cancel-safe: dropping the future abandons the lookup.
-async fn ask(resolver: &TokioResolver, name: &str) -> Result<Vec<SrvTarget>, NetError> {
+#[cfg(feature = "dns")]
+async fn ask(resolver: &TokioResolver, name: &str) -> Result<Vec<SrvTarget>, LookupError> {
     let lookup = resolver.srv_lookup(name).await?;
     let target = |data: &RData| match data {
         RData::SRV(srv) => Some(SrvTarget {
@@ -156,4 +168,5 @@ async fn ask(resolver: &TokioResolver, name: &str) -> Result<Vec<SrvTarget>, Net
 }
 
 #[cfg(test)]
+#[cfg(feature = "dns")]
 mod tests;

@@ -27,7 +27,7 @@ impl SrvLookup for Script {
                 std::future::pending::<()>().await;
             }
             match self.fails {
-                true => Err(NetError::Timeout),
+                true => Err(LookupError::Timeout),
                 false => Ok(self.targets.clone()),
             }
         })

@@ -8,6 +8,7 @@
 //!   responses that came too late.
 
 mod labels;
+#[cfg_attr(not(feature = "metrics"), path = "unmetered.rs")]
 mod metrics;
 mod reports;
 mod samples;
