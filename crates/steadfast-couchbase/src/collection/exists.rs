@@ -1,13 +1,13 @@
 //! Checks whether a document exists.
 
-use steadfast_wire::Entries;
-use steadfast_wire::observe::{KeyState, ObserveResult};
+use steadfast_wire::Status;
+use steadfast_wire::extras::DocumentMeta;
 
 use super::Collection;
 use super::options::operation;
 use crate::error::Result;
 use crate::kv::operation::KvOperation;
-use crate::kv::request::{KeyPlace, KvRequest, KvResponse};
+use crate::kv::request::{KvRequest, KvResponse};
 
 operation! {
     /// Checks whether a document exists; see [`Collection::exists`].
@@ -33,28 +33,25 @@ impl Collection {
     /// # }
     /// ```
     pub fn exists<'a>(&'a self, id: &'a str) -> Exists<'a> {
-        let mut request = KvRequest::new(self, KvOperation::Exists, id);
-        request.key = KeyPlace::InValue;
+        let request = KvRequest::new(self, KvOperation::Exists, id);
         Exists { request }
     }
 }
 
 impl ExistsResult {
     fn read(response: &KvResponse<'_>) -> Result<Self> {
-        let value = response.value()?;
-        let observed = Entries::<ObserveResult<'_>>::new(&value).next();
-        let observed = observed
-            .ok_or_else(|| response.unreadable("it is empty"))?
-            .map_err(|error| response.unreadable(error))?;
-        let exists = match observed.state {
-            KeyState::NotPersisted | KeyState::Persisted => true,
-            KeyState::NotFound | KeyState::LogicallyDeleted => false,
-            KeyState::Unknown(state) => {
-                let problem = format!("it has a state of {:#04x}", state.code());
-                return Err(response.unreadable(problem));
-            }
-        };
-        let cas = if exists { observed.cas } else { 0 };
+        let frame = &response.frame;
+        if frame.status() == Status::KeyNotFound {
+            return Ok(Self {
+                exists: false,
+                cas: 0,
+            });
+        }
+        // A deleted document still has metadata for a while.
+        let meta = DocumentMeta::decode(frame.extras());
+        let meta = meta.map_err(|error| response.unreadable(error))?;
+        let exists = !meta.deleted;
+        let cas = if exists { frame.header().cas } else { 0 };
         Ok(Self { exists, cas })
     }
 

@@ -138,6 +138,7 @@ fn known(asked: Asked, status: Status) -> Option<Meaning> {
         ),
 
         // Known and final.
+        (Status::KeyNotFound, Op::Exists) => Some(Disposition::Done.into()),
         (Status::KeyNotFound, _) => is(ErrorKind::DocumentNotFound),
         // With a CAS the version differs; without one the document was required
         // not to exist (RFC 0058, 9 and 105).

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use steadfast::RetryStrategy;
 use steadfast_wire::collections::DEFAULT_NAME;
 pub use steadfast_wire::frame_info::DurabilityLevel;
@@ -76,8 +76,6 @@ pub(crate) enum KeyPlace {
     /// In the key field.
     #[default]
     KeyField,
-    /// Inside the value, as observe requests have it.
-    InValue,
     /// Absent: the operation does not name a document.
     Absent,
 }
@@ -287,18 +285,8 @@ impl<'a> KvRequest<'a> {
             .cas(self.cas.unwrap_or_default())
             .datatype(datatype)
             .extras(&self.extras.bytes[..usize::from(self.extras.len)]);
-        match self.key {
-            KeyPlace::KeyField => {}
-            KeyPlace::Absent => return frame.value(value).encode(out),
-            KeyPlace::InValue => {
-                let mut observed = BytesMut::with_capacity(id.len() + 16);
-                observed.put_u16(vbucket);
-                let len = key.measure()?;
-                // A key has at most 250 bytes, and its collection at most five.
-                observed.put_u16(len as u16);
-                key.write(&mut observed);
-                return frame.value(&observed[..]).encode(out);
-            }
+        if self.key == KeyPlace::Absent {
+            return frame.value(value).encode(out);
         }
         let frame = frame.key(key).value(value);
         match (self.durability, self.preserve_expiry) {

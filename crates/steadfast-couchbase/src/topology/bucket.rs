@@ -204,11 +204,16 @@ impl BucketCore {
     }
 }
 
-/// Returns whether the request would now go to another node (D24).
+/// Returns whether the request's route has changed (D24, D43).
 fn route_changed(routes: &Routes, condition: &WaitCondition) -> bool {
-    let route = &condition.route;
-    let next = route.node(routes, condition.vbucket, condition.copy);
-    next.is_some() && next.map(|node| node.id) != condition.node && route.may_wake_early()
+    let WaitCondition {
+        vbucket,
+        copy,
+        node,
+        ref route,
+        ..
+    } = *condition;
+    route.may_wake_early() && route.is_changed(node, routes, vbucket, copy)
 }
 
 /// Handles server requests and late responses of a bucket's connections.

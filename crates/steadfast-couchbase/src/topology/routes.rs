@@ -1,12 +1,13 @@
-//! Routes vbuckets to nodes (RFC 0005; decisions D21 to D23 in docs/decisions.md).
+//! Routes vbuckets to nodes (RFC 0005; decisions D21 to D23 and D43 in
+//! docs/decisions.md).
 //!
 //! [`Routes`] holds the maps of one config. A [`VbucketRoute`] is the way of one
 //! request through them. It starts on the current map. After a "not my vbucket"
 //! response it goes to the node in a newer config, or else to the node in the
-//! fast-forward map of the same config. It goes there at once, but only once per
-//! revision, so that two nodes which name each other cannot make it spin;
-//! otherwise it waits. It does not return from the fast-forward map to the current
-//! map of the same config.
+//! fast-forward map. It goes there at once, but only once per revision, so that two
+//! nodes which name each other cannot make it spin; otherwise it waits. It returns
+//! from the fast-forward map to the current map when a config has another entry for
+//! this vbucket in either of them.
 
 use std::sync::Arc;
 
@@ -69,9 +70,25 @@ impl Routes {
         self.node(map.node(vbucket, copy.into())?)
     }
 
+    /// The entry of a copy of a vbucket in both maps.
+    fn entry(&self, vbucket: u16, copy: u8) -> Entry {
+        Entry {
+            current: self.current(vbucket, copy).map(|node| node.id),
+            forward: self.forward(vbucket, copy).map(|node| node.id),
+        }
+    }
+
     fn node(&self, place: usize) -> Option<&Arc<Node>> {
         self.nodes.get(place)?.as_ref()
     }
+}
+
+/// The nodes of one vbucket in the current map and in the fast-forward map. A node
+/// keeps its number from config to config, whatever its place in them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entry {
+    current: Option<NodeId>,
+    forward: Option<NodeId>,
 }
 
 /// The limit of immediate hops and early wakes. Every revision allows one, and a
@@ -89,8 +106,8 @@ pub(crate) struct VbucketRoute {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Rerouted {
-    /// The config whose fast-forward map the request follows.
-    forward: Option<ConfigVersion>,
+    /// The entry whose fast-forward node the request follows.
+    followed: Option<Entry>,
     /// The config of the last immediate hop.
     hopped: Option<ConfigVersion>,
 }
@@ -103,13 +120,55 @@ impl VbucketRoute {
         vbucket: u16,
         copy: u8,
     ) -> Option<&'r Arc<Node>> {
-        if let Some(rerouted) = &self.rerouted
-            && rerouted.forward == Some(routes.version())
-        {
-            let forward = routes.forward(vbucket, copy);
-            return forward.or_else(|| routes.current(vbucket, copy));
+        let (current, forward) = (
+            || routes.current(vbucket, copy),
+            || routes.forward(vbucket, copy),
+        );
+        if self.follows(routes, vbucket, copy) {
+            return forward().or_else(current);
         }
-        routes.current(vbucket, copy)
+        // A vbucket that no node has now may already be on its new one. A replica
+        // that no node has is not asked for anywhere.
+        match copy {
+            0 => current().or_else(forward),
+            _ => current(),
+        }
+    }
+
+    /// Returns whether the request follows the fast-forward map: the entry is the same
+    /// as when it began to (D43).
+    fn follows(&self, routes: &Routes, vbucket: u16, copy: u8) -> bool {
+        let rerouted = self.rerouted.as_ref();
+        rerouted
+            .and_then(|rerouted| rerouted.followed)
+            .is_some_and(|followed| followed == routes.entry(vbucket, copy))
+    }
+
+    /// Stops following the fast-forward map if the entry has changed.
+    #[inline]
+    pub(crate) fn update(&mut self, routes: &Routes, vbucket: u16, copy: u8) {
+        if let Some(rerouted) = &mut self.rerouted
+            && rerouted.followed != Some(routes.entry(vbucket, copy))
+        {
+            rerouted.followed = None;
+        }
+    }
+
+    /// Returns whether a request that waits for its turn at this node should go on:
+    /// another node is next, or the vbucket's entry has changed.
+    pub(crate) fn is_changed(
+        &self,
+        waits_at: Option<NodeId>,
+        routes: &Routes,
+        vbucket: u16,
+        copy: u8,
+    ) -> bool {
+        let Some(next) = self.node(routes, vbucket, copy) else {
+            return false;
+        };
+        let followed = self.rerouted.as_ref().and_then(|it| it.followed);
+        Some(next.id) != waits_at
+            || followed.is_some_and(|entry| entry != routes.entry(vbucket, copy))
     }
 
     /// Handles a "not my vbucket" response of a node. `routes` are the newest,
@@ -122,16 +181,14 @@ impl VbucketRoute {
         copy: u8,
     ) -> bool {
         let version = routes.version();
-        let rerouted = self.rerouted.get_or_insert_default();
-        if rerouted.forward != Some(version) {
-            let current = routes.current(vbucket, copy);
-            if current.is_some_and(|node| node.id != refused_by) {
-                rerouted.forward = None;
+        if !self.follows(routes, vbucket, copy) {
+            let entry = routes.entry(vbucket, copy);
+            let rerouted = self.rerouted.get_or_insert_default();
+            if entry.current.is_some_and(|node| node != refused_by) {
+                rerouted.followed = None;
                 return self.hop(version);
             }
-            if routes.forward(vbucket, copy).is_some() {
-                rerouted.forward = Some(version);
-            }
+            rerouted.followed = entry.forward.map(|_| entry);
         }
         let next = self.node(routes, vbucket, copy);
         next.is_some_and(|node| node.id != refused_by) && self.hop(version)
@@ -237,6 +294,62 @@ mod tests {
         assert!(!route.reroute(1, &newer, 0, 0));
         assert_eq!(next(&route, &newer), Some(3));
         assert!(route.reroute(3, &routes(3, 0, None), 0, 0), "another one");
+    }
+
+    #[test]
+    fn a_newer_config_with_the_same_entry_changes_nothing() {
+        let mut route = VbucketRoute::default();
+        assert!(route.reroute(2, &routes(1, 2, Some(3)), 0, 0));
+        for rev in 2..5 {
+            let same = routes(rev, 2, Some(3));
+            assert_eq!(next(&route, &same), Some(3), "revision {rev}");
+            assert!(!route.reroute(3, &same, 0, 0), "revision {rev}: it waits");
+            assert_eq!(next(&route, &same), Some(3), "revision {rev}");
+        }
+    }
+
+    #[test]
+    fn an_entry_that_changed_in_either_map_leads_back_to_the_current_map() {
+        for (current, forward, then) in [
+            (1, Some(3), 1),
+            (2, Some(0), 2),
+            (2, None, 2),
+            (3, None, 3),
+            (-1, Some(0), 0),
+        ] {
+            let mut route = VbucketRoute::default();
+            assert!(route.reroute(2, &routes(1, 2, Some(3)), 0, 0));
+            let changed = routes(2, current, forward);
+            assert_eq!(
+                next(&route, &changed),
+                Some(then),
+                "{current} to {forward:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_request_at_the_forward_node_is_woken_when_the_node_gets_the_vbucket() {
+        let mut route = VbucketRoute::default();
+        assert!(route.reroute(2, &routes(1, 2, Some(3)), 0, 0));
+        assert!(!route.is_changed(Some(3), &routes(2, 2, Some(3)), 0, 0));
+        let moved = routes(3, 3, None);
+        assert!(route.is_changed(Some(3), &moved, 0, 0));
+        route.update(&moved, 0, 0);
+        assert!(!route.is_changed(Some(3), &moved, 0, 0), "just once");
+        // The rebalance went back and began again: the current map comes first.
+        assert_eq!(next(&route, &routes(4, 2, Some(3))), Some(2));
+    }
+
+    #[test]
+    fn a_vbucket_without_a_node_is_asked_for_at_its_next_one() {
+        let without = routes(1, -1, Some(3));
+        let mut route = VbucketRoute::default();
+        assert_eq!(next(&route, &without), Some(3));
+        assert!(!route.reroute(3, &without, 0, 0), "there is no other");
+        assert_eq!(next(&route, &without), Some(3));
+        assert_eq!(next(&route, &routes(2, -1, None)), None);
+        assert!(without.forward(0, 0).is_some());
     }
 
     #[test]

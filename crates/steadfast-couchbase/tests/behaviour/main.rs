@@ -19,6 +19,7 @@ mod errors;
 mod first_steps;
 #[path = "../fixture/mod.rs"]
 mod fixture;
+mod forwarding;
 mod hostile;
 mod orchestration;
 mod production;

@@ -196,6 +196,19 @@ pub(crate) fn frame_of(frame: &Frame, status: Status, value: &[u8]) -> Vec<u8> {
 
 /// A config of the bucket with all vbuckets on one of the nodes.
 pub(crate) fn config(epoch: i64, rev: i64, ports: &[u16], active: usize) -> String {
+    bucket_config(epoch, rev, ports, active as i32).to_string()
+}
+
+/// A config of the bucket that moves all vbuckets from one place to another; -1 is
+/// no node.
+pub(crate) fn moving(rev: i64, ports: &[u16], from: i32, to: i32) -> Vec<u8> {
+    let mut config = bucket_config(1, rev, ports, from);
+    let map: Vec<_> = (0..VBUCKETS).map(|_| [to]).collect();
+    config["vBucketServerMap"]["vBucketMapForward"] = json!(map);
+    config.to_string().into_bytes()
+}
+
+pub(crate) fn bucket_config(epoch: i64, rev: i64, ports: &[u16], active: i32) -> serde_json::Value {
     let nodes: Vec<_> = ports
         .iter()
         .map(|port| json!({"hostname": "127.0.0.1:8091", "ports": {"direct": port}}))
@@ -225,5 +238,4 @@ pub(crate) fn config(epoch: i64, rev: i64, ports: &[u16], active: usize) -> Stri
             "vBucketMap": map,
         },
     })
-    .to_string()
 }

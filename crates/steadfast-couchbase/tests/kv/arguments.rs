@@ -50,7 +50,7 @@ async fn an_invalid_key_is_rejected_by_every_operation() {
     let seen = setup
         .server
         .fault(Fault::on_anything().key_prefix("k").pass());
-    let observed = setup.server.fault(Fault::on(Opcode::Observe).pass());
+    let observed = setup.server.fault(Fault::on(Opcode::GetMeta).pass());
     let hotels = setup
         .cluster
         .bucket("travel")

@@ -1,8 +1,10 @@
 //! Writing, reading and removing whole documents.
 
 use serde_json::{Value, json};
+use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::ErrorKind;
 use steadfast_couchbase::collection::{Format, Raw};
+use steadfast_wire::Opcode;
 
 use crate::fixture::{Setup, fails_with, server};
 
@@ -99,7 +101,9 @@ async fn bytes_are_added_at_both_ends() {
 
 #[tokio::test]
 async fn existence_is_checked_without_reading_the_document() {
-    let users = &Setup::simple().await.users;
+    let setup = Setup::simple().await;
+    let users = &setup.users;
+    let by_metadata = setup.server.fault(Fault::on(Opcode::GetMeta).pass());
     let absent = users.exists("ada").await.unwrap();
     assert_eq!((absent.exists(), absent.cas()), (false, 0));
     let written = users.upsert("ada", &1).await.unwrap();
@@ -108,6 +112,7 @@ async fn existence_is_checked_without_reading_the_document() {
     users.remove("ada").await.unwrap();
     let removed = users.exists("ada").await.unwrap();
     assert_eq!((removed.exists(), removed.cas()), (false, 0));
+    assert_eq!(by_metadata.fired(), 3);
 }
 
 #[tokio::test]

@@ -88,11 +88,14 @@ impl<'r> KvAttempts<'r> {
             Some(vbucket) => vbucket,
             None => routes.vbucket(request.id.as_bytes()),
         };
+        self.route.update(routes, self.vbucket, request.copy);
         let Some(node) = self.route.node(routes, self.vbucket, request.copy) else {
             self.node = None;
             return Err(if request.skip_missing_copy {
                 self.no_copy("no node has this copy now")
             } else {
+                // The config that gives it one may have been missed.
+                bucket.config_wanted.notify_one();
                 self.no_connection(None, "no node has this vbucket now")
             });
         };
@@ -111,7 +114,7 @@ impl<'r> KvAttempts<'r> {
     fn collection_id(&self) -> Option<u32> {
         match self.request.key {
             KeyPlace::Absent => Some(0),
-            KeyPlace::KeyField | KeyPlace::InValue => self.request.collection.id(),
+            KeyPlace::KeyField => self.request.collection.id(),
         }
     }
 
@@ -232,7 +235,7 @@ impl Attempts for KvAttempts<'_> {
         let bucket = request.bucket;
         let target = match request.key {
             KeyPlace::Absent => OperationTarget::bucket(&bucket.name),
-            KeyPlace::KeyField | KeyPlace::InValue => OperationTarget {
+            KeyPlace::KeyField => OperationTarget {
                 bucket: Some(bucket.name.clone()),
                 scope: Some(request.collection.scope.clone()),
                 collection: Some(request.collection.name.clone()),
@@ -269,7 +272,7 @@ impl Attempts for KvAttempts<'_> {
         } = *self.request;
         let default;
         let collection = match self.request.key {
-            KeyPlace::KeyField | KeyPlace::InValue => self.request.collection,
+            KeyPlace::KeyField => self.request.collection,
             KeyPlace::Absent => {
                 default = bucket.collections.default_collection();
                 &default
@@ -294,7 +297,7 @@ impl Attempts for KvAttempts<'_> {
         } = *self.request;
         match self.request.key {
             KeyPlace::Absent => [&bucket.name, "", ""],
-            KeyPlace::KeyField | KeyPlace::InValue => {
+            KeyPlace::KeyField => {
                 [&bucket.name, &collection.scope, &collection.name]
             }
         }

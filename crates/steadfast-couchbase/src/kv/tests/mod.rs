@@ -125,12 +125,12 @@ fn prescription(
     if let Some((_, reason, fates)) = tables::RETRY_LIST.iter().find(|(it, ..)| *it == code) {
         return Ok((reason, *fates));
     }
-    if let Some((_, kind)) = tables::KNOWN.iter().find(|(it, _)| *it == code) {
-        return Err(kind);
-    }
     let mut to_some = tables::KNOWN_TO_SOME.iter();
     if let Some((.., what)) = to_some.find(|(it, some, _)| *it == code && some.contains(&name)) {
         return Err(what);
+    }
+    if let Some((_, kind)) = tables::KNOWN.iter().find(|(it, _)| *it == code) {
+        return Err(kind);
     }
     if has_map && tables::RETRIED_BY_SHIPPED_MAP.contains(&code) {
         return Ok(("KV_ERROR_MAP_RETRY_INDICATED", tables::MAP_SAYS_RETRY));

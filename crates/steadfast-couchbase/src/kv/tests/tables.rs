@@ -9,7 +9,7 @@ pub(super) const OPERATIONS: &[(&str, bool)] = &[
     ("get_replica", true),     // Replica Get Request
     ("unlock", false),
     ("touch", false),
-    ("exists", true), // Observe
+    ("exists", true), // GetMeta (D42)
     ("insert", false),
     ("upsert", false),
     ("replace", false),
@@ -137,6 +137,8 @@ pub(super) const KNOWN: &[(u16, &str)] = &[
 /// Statuses that some operations know. `Done` is not an error, and `AtPath` one that
 /// the body explains.
 pub(super) const KNOWN_TO_SOME: &[(u16, &[&str], &str)] = &[
+    // No metadata: it does not exist.
+    (0x01, &["exists"], "Done"),
     // Appending to nothing, and the older word for what 0x01 and 0x02 say.
     (0x05, &["append", "prepend", "replace"], "DocumentNotFound"),
     (0x05, &["insert"], "DocumentExists"),
