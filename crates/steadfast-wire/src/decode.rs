@@ -52,6 +52,17 @@ pub enum DecodeError {
     /// A number in LEB128 that is none.
     #[error(transparent)]
     Leb128(#[from] Leb128Error),
+    /// A bucket that finds its documents in another way than by vbuckets.
+    #[error(
+        "the bucket {bucket:?} has the nodeLocator {locator:?}: only buckets with vbuckets are \
+         supported, and not memcached buckets"
+    )]
+    NodeLocator {
+        /// The bucket.
+        bucket: String,
+        /// Its way, `ketama` for memcached buckets.
+        locator: String,
+    },
     /// JSON that is none, or of another shape.
     #[error("{what} is malformed: {problem}")]
     Json {

@@ -188,7 +188,7 @@ fn a_config_that_contradicts_itself_is_rejected_with_the_place() {
         (
             "/nodeLocator",
             json!("ketama"),
-            "nodeLocator \"ketama\" is not supported",
+            "has the nodeLocator \"ketama\": only buckets with vbuckets are supported",
         ),
         (
             "/collectionsManifestUid",

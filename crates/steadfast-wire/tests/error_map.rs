@@ -70,7 +70,18 @@ fn the_example_of_the_rfc_is_read() {
             .ceil,
         None
     );
-    assert_eq!(map.get(Status::from_code(0xfff2)).unwrap().retry, None);
+    // The sample has the specification beside the attributes, and no strategy in it.
+    let flat = RetrySpec {
+        strategy: ErrorMapBackoff::Exponential,
+        interval: Duration::from_millis(2),
+        after: Duration::from_millis(10),
+        max_duration: Some(Duration::from_millis(1500)),
+        ceil: Some(Duration::from_millis(500)),
+    };
+    assert_eq!(
+        map.get(Status::from_code(0xfff2)).unwrap().retry,
+        Some(flat)
+    );
     assert_eq!(map.get(Status::from_code(0xfff3)), None);
 }
 
@@ -86,15 +97,18 @@ fn unknown_members_are_ignored() {
     json["errors"]["fff4"] = json["errors"]["fff3"].clone();
     json["errors"]["fff4"]["attrs"] = json!(["auto-retry", "retry-later"]);
     let map = parse(&json).unwrap();
-    // An unknown retry strategy means no retry. The other attributes still apply.
+    // An unknown retry strategy is as good as no specification. All attributes still apply.
     let unknown = map.get(Status::from_code(0xfff3)).unwrap();
     assert_eq!(
         (unknown.attributes, unknown.retry),
-        (Attributes::TEMP, None)
+        (Attributes::TEMP | Attributes::AUTO_RETRY, None)
     );
-    assert!(!unknown.indicates_retry());
+    assert!(unknown.indicates_retry());
     let known = map.get(Status::from_code(0xfff4)).unwrap();
-    assert_eq!(known.attributes, Attributes::RETRY_LATER);
+    assert_eq!(
+        known.attributes,
+        Attributes::RETRY_LATER | Attributes::AUTO_RETRY
+    );
     let definition = map.get(Status::from_code(0xfff0)).unwrap();
     assert_eq!(
         (definition.attributes, definition.retry),

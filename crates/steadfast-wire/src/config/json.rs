@@ -130,7 +130,12 @@ fn read_bucket(terse: &mut Terse, origin: &str) -> Result<Option<BucketConfig>, 
     };
     match terse.node_locator.as_deref() {
         Some("vbucket") | None => {}
-        Some(other) => return Err(malformed(format!("nodeLocator {other:?} is not supported"))),
+        Some(other) => {
+            return Err(DecodeError::NodeLocator {
+                locator: other.to_owned(),
+                bucket: name,
+            });
+        }
     }
     let missing = |field| malformed(format!("bucket {name:?} has no {field}"));
     let nodes = terse.nodes.take().ok_or_else(|| missing("nodes"))?;

@@ -32,6 +32,36 @@ struct JsonDefinition<'a> {
     attrs: Vec<Cow<'a, str>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     retry: Option<JsonRetry<'a>>,
+    #[serde(flatten, borrow, skip_serializing)]
+    flat: FlatRetry<'a>,
+}
+
+/// The members of a retry specification beside the attributes, where the RFC's own sample has
+/// them (its code `fff2`).
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct FlatRetry<'a> {
+    #[serde(borrow, default)]
+    strategy: Option<Cow<'a, str>>,
+    interval: Option<u64>,
+    after: Option<u64>,
+    max_duration: Option<u64>,
+    ceil: Option<u64>,
+}
+
+impl<'a> FlatRetry<'a> {
+    /// The specification, if it has what one must have. The sample is called exponential and names
+    /// no strategy.
+    fn read(self) -> Option<JsonRetry<'a>> {
+        Some(JsonRetry {
+            interval: self.interval?,
+            after: self.after?,
+            strategy: (self.strategy)
+                .unwrap_or(Cow::Borrowed(ErrorMapBackoff::Exponential.json_name())),
+            max_duration: self.max_duration,
+            ceil: self.ceil,
+        })
+    }
 }
 
 /// All times are in milliseconds.
@@ -125,28 +155,20 @@ impl<'de> Visitor<'de> for ErrorsVisitor {
 
 impl From<JsonDefinition<'_>> for ErrorDefinition {
     fn from(json: JsonDefinition<'_>) -> Self {
-        let mut attributes: Attributes = json
-            .attrs
-            .iter()
-            .map(|name| Attributes::from_json_name(name))
-            .collect();
-        let has_specification = json.retry.is_some();
-        let retry = json.retry.and_then(read_retry);
-        if has_specification && retry.is_none() {
-            attributes -= Attributes::AUTO_RETRY;
-        }
+        let attributes = json.attrs.iter();
         Self {
             name: json.name.into_owned(),
             description: json.desc.into_owned(),
-            attributes,
-            retry,
+            attributes: attributes
+                .map(|name| Attributes::from_json_name(name))
+                .collect(),
+            retry: json.retry.or_else(|| json.flat.read()).and_then(read_retry),
         }
     }
 }
 
-/// A strategy without a type makes the whole specification one that cannot be followed: the error
-/// is the user's, as it would be without (RFC 0013, last question). So the specification is
-/// ignored, and the attribute that says to follow it.
+/// A specification with an unknown strategy cannot be followed and is ignored, as if there were
+/// none (D27): `auto-retry` still asks for a retry, and the client chooses the delay.
 fn read_retry(json: JsonRetry<'_>) -> Option<RetrySpec> {
     Some(RetrySpec {
         strategy: ErrorMapBackoff::from_json_name(&json.strategy)?,
@@ -179,6 +201,7 @@ impl<'a> From<&'a ErrorDefinition> for JsonDefinition<'a> {
                 max_duration: retry.max_duration.map(millis),
                 ceil: retry.ceil.map(millis),
             }),
+            flat: FlatRetry::default(),
         }
     }
 }
