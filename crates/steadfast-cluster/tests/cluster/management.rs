@@ -58,7 +58,9 @@ async fn clients_find_the_cluster_its_services_and_its_maps() {
     assert_eq!(vbuckets, usize::from(VBUCKETS));
     assert_eq!(get(&cluster, "/pools/default/b/nope").await.status, 404);
     assert_eq!(get(&cluster, "/nowhere").await.status, 404);
-    assert_eq!(get(&cluster, "/").await.status, 200);
+    // To the web console.
+    assert_eq!(get(&cluster, "/").await.status, 301);
+    assert_eq!(get(&cluster, "/pools").await.status, 200);
 }
 
 #[tokio::test]

@@ -53,7 +53,9 @@ const fn path(service: Service) -> &'static str {
     match service {
         Service::Query | Service::Analytics => "/admin/ping",
         Service::Search => "/api/ping",
+        // Servers redirect the root of this one to their web console.
+        Service::Management => "/pools",
         // Key-value is pinged in its own protocol.
-        Service::Management | Service::Views | Service::KeyValue => "/",
+        Service::Views | Service::KeyValue => "/",
     }
 }

@@ -9,7 +9,7 @@ mod pools;
 mod roles;
 mod users;
 
-use hyper::header::{HeaderValue, WWW_AUTHENTICATE};
+use hyper::header::{HeaderValue, LOCATION, WWW_AUTHENTICATE};
 use serde_json::{Value, json};
 
 use super::{HttpRequest, HttpResponse, HttpSession};
@@ -54,8 +54,11 @@ pub(super) async fn answer(
 /// Answers what anybody may ask.
 pub(super) fn open(request: &HttpRequest, session: &HttpSession) -> Option<HttpResponse> {
     match request.segments().as_slice() {
-        // What SDKs ping.
-        [] => Some(HttpResponse::text(200, "")),
+        // The web console.
+        [] => {
+            let location = HeaderValue::from_static("/ui/index.html");
+            Some(HttpResponse::text(301, "").header(LOCATION, location))
+        }
         ["pools"] if request.method == hyper::Method::GET => Some(pools::pools(session)),
         _ => None,
     }
