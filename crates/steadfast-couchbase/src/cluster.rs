@@ -115,7 +115,20 @@ impl Cluster {
     pub async fn connect_with(
         connection_string: &str,
         credentials: Credentials,
+        options: ClusterOptions,
+    ) -> Result<Self, ConfigError> {
+        let dns = Arc::new(dns::SystemDns);
+        Self::connect_by(connection_string, credentials, options, dns).await
+    }
+
+    /// Makes a client that looks up DNS SRV records in this way.
+    ///
+    /// Cancel-safe: dropping the future leaves nothing behind.
+    pub(crate) async fn connect_by(
+        connection_string: &str,
+        credentials: Credentials,
         mut options: ClusterOptions,
+        dns: Arc<dyn dns::SrvLookup>,
     ) -> Result<Self, ConfigError> {
         let string = ConnectionString::parse_with(connection_string, &mut options)?;
         credentials.validate()?;
@@ -125,7 +138,7 @@ impl Cluster {
         } else {
             None
         };
-        let seeds = dns::seeds(&string, &options, &dns::SystemDns).await;
+        let seeds = dns::Seeds::find(string, &options, dns).await;
         let core = Core::start(options, credentials, seeds, tls);
         let handle = Arc::new(Handle { core });
         Ok(Self { handle })
@@ -225,7 +238,8 @@ impl Cluster {
 
 impl fmt::Debug for Cluster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seeds = self.handle.core.seeds.iter().map(ToString::to_string);
+        let seeds = self.handle.core.seeds.get();
+        let seeds = seeds.iter().map(ToString::to_string);
         f.debug_struct("Cluster")
             .field("seeds", &seeds.collect::<Vec<_>>())
             .finish_non_exhaustive()

@@ -17,21 +17,18 @@ use crate::reason;
 /// **Volatile**, as the RFC requires: later versions may add reasons. Copy the list
 /// if you depend on exactly these.
 pub const TERMINALS: [Terminal; 5] = [
-    Terminal::new(&reason::AUTHENTICATION_ERROR, |_, _| {
-        raise(
-            ErrorKind::AuthenticationFailure,
-            "the server refused these credentials; check user and password",
-        )
+    Terminal::new(&reason::AUTHENTICATION_ERROR, |_, failure| {
+        let text = "the server refused these credentials; check user and password";
+        raise_note(ErrorKind::AuthenticationFailure, text, failure)
     }),
     Terminal::new(&reason::TLS_ERROR, |_, failure| {
         let text = "no secure connection could be made; check which certificates are trusted";
         raise_with(ErrorKind::Couchbase, text, failure)
     }),
-    Terminal::new(&reason::BUCKET_ACCESS_ERROR, |_, _| {
-        raise(
-            ErrorKind::Couchbase,
-            "the server does not open the bucket; check that it exists and that the user has rights on it",
-        )
+    Terminal::new(&reason::BUCKET_ACCESS_ERROR, |_, failure| {
+        let text = "the server does not open the bucket; check that it exists and that the user \
+                    has rights on it";
+        raise_note(ErrorKind::Couchbase, text, failure)
     }),
     Terminal::new(&reason::SCOPE_NOT_FOUND, |_, _| {
         raise(ErrorKind::ScopeNotFound, "the bucket has no such scope")
@@ -86,6 +83,12 @@ impl Raised {
 fn raise(kind: ErrorKind, text: &str) -> BoxError {
     let text = text.to_owned();
     Box::new(Raised { kind, text })
+}
+
+/// Raises an error whose text is the failure's note, which says what happened. The
+/// general text is for failures without one.
+fn raise_note(kind: ErrorKind, general: &str, failure: &Failure) -> BoxError {
+    raise(kind, failure.note().unwrap_or(general))
 }
 
 fn raise_with(kind: ErrorKind, text: &str, failure: &Failure) -> BoxError {

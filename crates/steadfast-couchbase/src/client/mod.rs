@@ -1,7 +1,7 @@
 //! State that all parts of a client share.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::credentials::Credentials;
+use crate::dns::Seeds;
 use crate::fast_fail::fast_fail_on_terminal_errors;
 use crate::kv::attempt::server_duration;
 use crate::kv::connection::Connection;
@@ -29,7 +30,7 @@ pub(crate) struct Core {
     pub(crate) options: ClusterOptions,
     pub(crate) strategy: Arc<dyn RetryStrategy>,
     /// The nodes to start from.
-    pub(crate) seeds: Vec<Address>,
+    pub(crate) seeds: Seeds,
     /// `None` without TLS. Swapped when a client certificate is.
     pub(crate) tls: Option<ArcSwap<TlsConnector>>,
     pub(crate) terminals: TerminalStates,
@@ -61,7 +62,7 @@ impl Core {
     pub(crate) fn start(
         options: ClusterOptions,
         credentials: Credentials,
-        seeds: Vec<Address>,
+        seeds: impl Into<Seeds>,
         tls: Option<TlsConnector>,
     ) -> Arc<Self> {
         let core = Self::new(options, credentials, seeds, tls);
@@ -76,7 +77,7 @@ impl Core {
     pub(crate) fn new(
         options: ClusterOptions,
         credentials: Credentials,
-        seeds: Vec<Address>,
+        seeds: impl Into<Seeds>,
         tls: Option<TlsConnector>,
     ) -> Arc<Self> {
         let strategy = match &options.retry_strategy {
@@ -94,7 +95,7 @@ impl Core {
             services: Services::new(&options, config),
             options,
             strategy,
-            seeds,
+            seeds: seeds.into(),
             tls: tls.map(ArcSwap::from_pointee),
             terminals: TerminalStates::default(),
             closed: CancellationToken::new(),
@@ -157,6 +158,24 @@ impl Core {
     /// Applies a config if it is newer than the last of its kind. Revisions of the
     /// cluster and of a bucket cannot be compared.
     pub(crate) fn apply_config(&self, config: Arc<ClusterConfig>) {
+        self.store_config(config, false);
+    }
+
+    /// Applies a config although it is not newer than the last of its kind.
+    pub(crate) fn replace_config(&self, config: Arc<ClusterConfig>) {
+        self.store_config(config, true);
+    }
+
+    /// Applies the config of a new connection. Revisions of another cluster, which has
+    /// taken the place of the old one, cannot be compared with those of the old one.
+    pub(crate) fn apply_first_config(&self, config: Arc<ClusterConfig>) {
+        let known = self.global.load_full();
+        let known = known.and_then(|known| known.cluster_uuid.clone());
+        let is_other = known.is_some() && config.cluster_uuid.is_some();
+        self.store_config(config.clone(), is_other && known != config.cluster_uuid);
+    }
+
+    fn store_config(&self, config: Arc<ClusterConfig>, replaces: bool) {
         if let Some(labels) = ClusterLabels::of(&config)
             && **self.labels.load() != labels
         {
@@ -170,6 +189,7 @@ impl Core {
             Some(known)
                 if known.bucket.as_ref().map(|bucket| &bucket.name)
                     == config.bucket.as_ref().map(|bucket| &bucket.name)
+                    && !replaces
                     && !config.version.supersedes(known.version) =>
             {
                 Some(known.clone())
@@ -218,9 +238,23 @@ impl Core {
         }
     }
 
-    /// The next node to try without a connection: the nodes of the last config and
-    /// the seeds in turn.
-    pub(crate) fn candidate(&self, turn: usize) -> Address {
+    /// The next node to try without a connection. All candidates have their turn, and
+    /// then the seeds are looked up again.
+    ///
+    /// Cancel-safe: dropping the future abandons the lookup.
+    pub(crate) async fn next_candidate(&self, turns: &AtomicUsize) -> Address {
+        let turn = turns.fetch_add(1, Ordering::Relaxed);
+        if turn > 0 && turn.is_multiple_of(self.candidates().len()) {
+            self.seeds.renew(&self.options).await;
+        }
+        let mut candidates = self.candidates();
+        // Clients start at different ones.
+        let start = self.client_id as usize % candidates.len();
+        candidates.swap_remove((start + turn % candidates.len()) % candidates.len())
+    }
+
+    /// The nodes to try without a connection: those of the last config, and the seeds.
+    pub(crate) fn candidates(&self) -> Vec<Address> {
         let mut candidates = Vec::new();
         if let Some(config) = self.config() {
             let network = self.network_of(&config);
@@ -230,12 +264,12 @@ impl Core {
                 candidates.extend(endpoint.map(|(host, port)| Address::new(host, port)));
             }
         }
-        for seed in &self.seeds {
+        for seed in &*self.seeds.get() {
             if !candidates.contains(seed) {
                 candidates.push(seed.clone());
             }
         }
-        candidates.swap_remove(turn % candidates.len())
+        candidates
     }
 
     pub(crate) fn transport(&self) -> Transport {
@@ -258,7 +292,8 @@ impl Core {
     }
 
     fn guess_network(&self, config: &ClusterConfig) -> Option<String> {
-        let is_seed = |host: &str| self.seeds.iter().any(|seed| &*seed.host == host);
+        let seeds = self.seeds.get();
+        let is_seed = |host: &str| seeds.iter().any(|seed| &*seed.host == host);
         if config.nodes.iter().any(|node| is_seed(&node.hostname)) {
             return None;
         }

@@ -14,8 +14,8 @@ use crate::client::Core;
 use crate::drive::{Attempts, Tried, drive};
 use crate::error::{Error, ErrorKind, OperationTarget};
 use crate::kv::attempt::with_directive;
-use crate::kv::connection::{CloseReason, Connection, NoResponseCause, SubmitError};
-use crate::kv::meaning::{Asked, Disposition, meaning};
+use crate::kv::connection::{Connection, NoResponseCause, SubmitError};
+use crate::kv::meaning::Disposition;
 use crate::kv::operation::KvOperation;
 use crate::observe::Dispatch;
 use crate::reason::{SOCKET_CLOSED_WHILE_IN_FLIGHT, SOCKET_NOT_AVAILABLE, UNKNOWN};
@@ -145,14 +145,9 @@ impl Ping<'_> {
     /// Says what it means that a node answered with an error status.
     fn refused(&mut self, status: Status, connection: &Connection) -> Tried {
         self.status = Some(status);
-        let asked = Asked {
-            operation: KvOperation::Noop,
-            with_cas: false,
-        };
-        let meaning = meaning(asked, status, connection.error_map.as_deref());
-        if meaning.closes_connection {
-            let why = format!("the server answered {status}");
-            connection.close(CloseReason::Invalid(why));
+        let meaning = connection.judge(KvOperation::Noop.into(), status);
+        if meaning.fetches_config {
+            self.bucket.config_wanted.notify_one();
         }
         match (meaning.disposition, meaning.disposition.retry()) {
             (_, Some((reason, kind))) => {

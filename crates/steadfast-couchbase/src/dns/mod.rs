@@ -6,6 +6,8 @@
 //! record, and some networks do not answer, so a failed lookup is not an error: the
 //! name is then used as a host.
 
+mod renew;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
@@ -19,6 +21,8 @@ use tracing::{debug, info};
 use crate::connection_string::ConnectionString;
 use crate::options::ClusterOptions;
 use crate::topology::Address;
+
+pub(crate) use renew::Seeds;
 
 /// The largest number of hosts used; they know the others.
 const MOST_HOSTS: usize = 64;
@@ -61,40 +65,42 @@ pub(crate) async fn seeds(
     options: &ClusterOptions,
     dns: &dyn SrvLookup,
 ) -> Vec<Address> {
-    let written = || {
-        let addresses = string.addresses();
-        addresses
-            .map(|(host, port)| Address::new(host, port))
-            .collect()
-    };
-    let Some(name) = srv_name(string).filter(|_| options.dns_srv) else {
-        return written();
-    };
+    if let Some(found) = look_up(string, options, dns).await {
+        return found;
+    }
+    let written = string.addresses();
+    written
+        .map(|(host, port)| Address::new(host, port))
+        .collect()
+}
+
+/// The hosts of the SRV record, if the string may name one and it exists.
+///
+/// Cancel-safe: dropping the future abandons the lookup.
+async fn look_up(
+    string: &ConnectionString,
+    options: &ClusterOptions,
+    dns: &dyn SrvLookup,
+) -> Option<Vec<Address>> {
+    let name = srv_name(string).filter(|_| options.dns_srv)?;
     let limit = (options.connect_timeout / 2).min(LONGEST_LOOKUP);
     let found = match tokio::time::timeout(limit, dns.lookup(&name)).await {
         Ok(Ok(targets)) => in_order(targets),
         Ok(Err(error)) => {
-            debug!(name, %error, "no DNS SRV record, the name is taken as a host's");
-            return written();
+            debug!(name, %error, "no DNS SRV record");
+            return None;
         }
         Err(_) => {
-            debug!(
-                name,
-                ?limit,
-                "no answer to the DNS SRV lookup, the name is taken as a host's"
-            );
-            return written();
+            debug!(name, ?limit, "no answer to the DNS SRV lookup");
+            return None;
         }
     };
     if found.is_empty() {
-        debug!(
-            name,
-            "the DNS SRV record has no hosts, the name is taken as a host's"
-        );
-        return written();
+        debug!(name, "the DNS SRV record has no hosts");
+        return None;
     }
     info!(name, hosts = found.len(), "hosts found by DNS SRV");
-    found
+    Some(found)
 }
 
 /// The name of the record, if the string may mean one.

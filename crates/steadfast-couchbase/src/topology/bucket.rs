@@ -4,7 +4,9 @@ use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
-use steadfast_wire::config::{ClusterConfig, ConfigNotification, ConfigVersion, Service};
+use steadfast_wire::config::{
+    BucketConfig, ClusterConfig, ConfigNotification, ConfigVersion, Service,
+};
 use steadfast_wire::{Frame, ServerOpcode};
 use tokio::sync::Notify;
 
@@ -15,6 +17,7 @@ use crate::client::Core;
 use crate::kv::collection_ids::CollectionIds;
 use crate::kv::connection::{CloseReason, Connection, Events};
 use crate::kv::handshake::Rejected;
+use crate::kv::operation::KvOperation;
 
 /// A bucket.
 pub(crate) struct BucketCore {
@@ -95,8 +98,12 @@ impl BucketCore {
             return false;
         }
         let before = self.routes.load_full();
+        let supersedes = before
+            .as_ref()
+            .is_none_or(|before| config.version.supersedes(before.version()));
         if let Some(before) = &before
-            && !config.version.supersedes(before.version())
+            && !supersedes
+            && !(first.is_some() && replaces(&config, before))
         {
             return false;
         }
@@ -137,7 +144,10 @@ impl BucketCore {
         }
         self.waiting
             .wake(|condition| route_changed(&routes, condition));
-        self.core.apply_config(config);
+        match supersedes {
+            true => self.core.apply_config(config),
+            false => self.core.replace_config(config),
+        }
         true
     }
 
@@ -204,6 +214,19 @@ impl BucketCore {
     }
 }
 
+/// Returns whether the config of a seed replaces the known one although it is not newer.
+/// That takes that no node of the known one is connected. Revisions of a bucket that
+/// was made again cannot be compared. An older config of the same bucket is that of a
+/// node which was removed, and must not be followed.
+fn replaces(config: &ClusterConfig, known: &Routes) -> bool {
+    let is_connected = known
+        .nodes()
+        .any(|node| node.connections().next().is_some());
+    let uuid = |bucket: Option<&BucketConfig>| bucket.map(|bucket| bucket.uuid.clone());
+    let is_other = uuid(config.bucket.as_ref()) != uuid(known.bucket());
+    !is_connected && (is_other || config.version == known.version())
+}
+
 /// Returns whether the request's route has changed (D24, D43).
 fn route_changed(routes: &Routes, condition: &WaitCondition) -> bool {
     let WaitCondition {
@@ -251,8 +274,16 @@ impl Events for BucketEvents {
     }
 
     fn orphan(&self, connection: &Arc<Connection>, frame: Frame) {
-        if let Some(bucket) = self.bucket.upgrade() {
-            bucket.core.orphan(connection, &frame);
+        let Some(bucket) = self.bucket.upgrade() else {
+            return;
+        };
+        bucket.core.orphan(connection, &frame);
+        // No operation waits for it, but it may concern the connection or the config.
+        if connection
+            .judge(KvOperation::Noop.into(), frame.status())
+            .fetches_config
+        {
+            bucket.config_wanted.notify_one();
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Reads cluster configs from responses and notifications.
 
-use steadfast_wire::Frame;
 use steadfast_wire::config::ClusterConfig;
+use steadfast_wire::{DecodeError, Frame};
 
 use crate::kv::handshake::{MAX_BODY, Rejected};
 
@@ -15,7 +15,10 @@ pub(crate) fn parse_config(frame: &Frame, host: &str) -> Result<ClusterConfig, R
     let json = frame
         .plain_value(MAX_BODY)
         .map_err(|error| invalid(error.to_string()))?;
-    let config = ClusterConfig::parse(&json, host).map_err(|error| invalid(error.to_string()))?;
+    let config = ClusterConfig::parse(&json, host).map_err(|error| match error {
+        DecodeError::NodeLocator { .. } => Rejected::unsupported_bucket(&error),
+        error => invalid(error.to_string()),
+    })?;
     match config.nodes.len() {
         ..=MAX_NODES => Ok(config),
         count => Err(invalid(format!("it has {count} nodes"))),

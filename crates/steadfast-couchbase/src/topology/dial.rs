@@ -7,7 +7,7 @@ use steadfast_wire::config::ClusterConfig;
 use steadfast_wire::hello::ClientIdentity;
 use tokio::net::TcpStream;
 
-use super::{Address, parse_config};
+use super::{Address, is_terminal, parse_config};
 use crate::client::Core;
 use crate::kv::connection::{Connection, ConnectionLimits, Io};
 use crate::kv::handshake::{HandshakeParams, Reached, Rejected, bootstrap, features};
@@ -73,7 +73,12 @@ async fn open(core: &Core, address: &Address, bucket: Option<&str>) -> Result<Op
     let config = match &welcome.config {
         Some(frame) => {
             let config = parse_config(frame, &address.host);
-            Some(config.map_err(|rejected| rejected.after(Reached::Bucket))?)
+            Some(
+                config.map_err(|rejected| match is_terminal(rejected.reason) {
+                    true => rejected.after(Reached::Authentication),
+                    false => rejected.after(Reached::Bucket),
+                })?,
+            )
         }
         None => None,
     };

@@ -16,7 +16,11 @@ use super::{Address, BucketCore, Opened, dial, host_part, parse_config};
 use crate::client::Core;
 use crate::kv::connection::{Connection, Events, Task};
 use crate::kv::handshake::Rejected;
+use crate::kv::operation::KvOperation;
 use crate::options::MIN_POLL_INTERVAL;
+
+/// The time from one look for other nodes to the next, while no node is connected.
+const LOST_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The time for a node to return its config.
 const FETCH_TIMEOUT: Duration = Duration::from_millis(2500);
@@ -49,13 +53,13 @@ pub(super) async fn track_bucket(bucket: Arc<BucketCore>) {
 
 /// Tries seeds until one opens the bucket. Cancel-safe.
 async fn find_bucket(bucket: &Arc<BucketCore>) {
-    let turn = AtomicUsize::new(fastrand::usize(..0xffff));
+    let turns = AtomicUsize::new(0);
     let mut redialer = Redialer::new(bucket.core.renewals());
     let found = redialer.round(
         "open bucket",
         || false,
         || async {
-            let seed = bucket.core.candidate(turn.fetch_add(1, Ordering::Relaxed));
+            let seed = bucket.core.next_candidate(&turns).await;
             find_at(bucket, &seed).await
         },
     );
@@ -101,8 +105,11 @@ async fn find_at(bucket: &Arc<BucketCore>, seed: &Address) -> Result<(), Rejecte
 /// Completes when a config is wanted, or when it is time to poll because no node
 /// pushes configs. Cancel-safe.
 async fn config_due(bucket: &BucketCore) {
-    let interval = bucket.core.options.config_poll_interval;
     loop {
+        let interval = match connections(bucket).is_empty() {
+            true => LOST_INTERVAL,
+            false => bucket.core.options.config_poll_interval,
+        };
         tokio::select! {
             () = bucket.config_wanted.notified() => return,
             () = tokio::time::sleep(interval) => {
@@ -127,22 +134,12 @@ fn connections(bucket: &BucketCore) -> Vec<Arc<Connection>> {
     nodes.filter_map(|node| node.connection(0)).collect()
 }
 
-/// Queries nodes until one returns a newer config. Without any connection it tries a
-/// seed. Cancel-safe: outstanding queries continue.
+/// Queries nodes until one returns a newer config. Without any connection it looks for
+/// other nodes. Cancel-safe: outstanding queries continue.
 async fn refresh(bucket: &Arc<BucketCore>, queries: &mut StaggeredQueries<Arc<str>>) {
     let mut connections = connections(bucket);
     if connections.is_empty() {
-        let seed = bucket.core.candidate(fastrand::usize(..0xffff));
-        let found = steadfast::retry(&FailFast::new())
-            .operation("open bucket")
-            .idempotent(true)
-            .classify(Rejected::failure)
-            .run(|_| find_at(bucket, &seed))
-            .await;
-        if let Err(error) = found {
-            tracing::debug!(bucket = %bucket.name, %error, "no seed returned a config");
-        }
-        return;
+        return find_others(bucket, queries).await;
     }
     fastrand::shuffle(&mut connections);
     let asked = connections.into_iter().map(|connection| {
@@ -152,13 +149,42 @@ async fn refresh(bucket: &Arc<BucketCore>, queries: &mut StaggeredQueries<Arc<st
     queries.query(asked).await;
 }
 
+/// Tries the seeds that are not nodes of the bucket; its nodes are dialled anyway.
+///
+/// Cancel-safe: outstanding dials continue.
+async fn find_others(bucket: &Arc<BucketCore>, queries: &mut StaggeredQueries<Arc<str>>) {
+    bucket.core.seeds.renew(&bucket.core.options).await;
+    let mut others = bucket.core.candidates();
+    if let Some(routes) = bucket.routes.load().as_ref() {
+        others.retain(|seed| !routes.nodes().any(|node| node.address == *seed));
+    }
+    fastrand::shuffle(&mut others);
+    let dialled = others.into_iter().map(|seed| {
+        let bucket = bucket.clone();
+        let label: Arc<str> = format!("seed {seed}").into();
+        (label, async move {
+            let found = steadfast::retry(&FailFast::new())
+                .operation("open bucket")
+                .idempotent(true)
+                .classify(Rejected::failure)
+                .run(|_| find_at(&bucket, &seed))
+                .await;
+            if let Err(error) = &found {
+                tracing::debug!(bucket = %bucket.name, %error, "the seed returned no config");
+            }
+            found.is_ok()
+        })
+    });
+    queries.query(dialled).await;
+}
+
 /// Fetches a node's config and applies it. Returns whether it was newer. Cancel-safe.
 async fn knows_newer(bucket: Arc<BucketCore>, connection: Arc<Connection>) -> bool {
-    match fetch(&connection, bucket.version()).await {
-        Ok(answer) if answer.status() == Status::Success && !answer.value().is_empty() => {
+    match fetch(&connection, true, bucket.version()).await {
+        Ok(answer) if !answer.value().is_empty() => {
             bucket.apply_config_from(&answer, host_part(&connection.peer))
         }
-        // Nothing newer, or it gives none.
+        // Nothing newer.
         Ok(_) => false,
         Err(rejected) => {
             tracing::debug!(peer = %connection.peer, %rejected, "no config");
@@ -170,6 +196,7 @@ async fn knows_newer(bucket: Arc<BucketCore>, connection: Arc<Connection>) -> bo
 /// Requests a config from a node, if it is newer than the known one. Cancel-safe.
 async fn fetch(
     connection: &Arc<Connection>,
+    of_bucket: bool,
     known: Option<ConfigVersion>,
 ) -> Result<Frame, Rejected> {
     let known = known
@@ -192,7 +219,11 @@ async fn fetch(
             });
             let ticket = ticket.map_err(|error| Rejected::lost(error.to_string()))?;
             let answer = ticket.await;
-            answer.map_err(|ended| Rejected::lost(ended.to_string()))
+            let answer = answer.map_err(|ended| Rejected::lost(ended.to_string()))?;
+            match answer.status() {
+                Status::Success => Ok(answer),
+                status => Err(no_config(connection, of_bucket, status)),
+            }
         })
         .await
         .map_err(|error| {
@@ -201,12 +232,27 @@ async fn fetch(
         })
 }
 
+/// Says what it means that a node answered a config request with an error status.
+fn no_config(connection: &Connection, of_bucket: bool, status: Status) -> Rejected {
+    let note = format!("a config request was answered {status}");
+    // Without a bucket, this is how a server says that it has no config for the
+    // whole cluster.
+    if status == Status::NoBucket && !of_bucket {
+        return Rejected::lost(note);
+    }
+    let meaning = connection.judge(KvOperation::GetClusterConfig.into(), status);
+    match meaning.disposition.retry() {
+        Some((reason, _)) => Rejected::new(reason, note),
+        None => Rejected::lost(note),
+    }
+}
+
 /// Keeps a connection without a bucket and tracks the cluster's config, for services
 /// that need no bucket (SDK RFC 0048). Runs as a task until the client is closed.
 ///
 /// Cancel-safe: dropping the future closes the connection.
 pub(crate) async fn track_cluster(core: Arc<Core>) {
-    let turn = AtomicUsize::new(fastrand::usize(..0xffff));
+    let turns = AtomicUsize::new(0);
     let closed = core.closed.clone();
     let track = async {
         let mut redialer = Redialer::new(core.renewals());
@@ -214,7 +260,7 @@ pub(crate) async fn track_cluster(core: Arc<Core>) {
         loop {
             let is_up = || up.load(Ordering::Relaxed);
             let round = redialer.round("track cluster", is_up, || async {
-                let seed = core.candidate(turn.fetch_add(1, Ordering::Relaxed));
+                let seed = core.next_candidate(&turns).await;
                 let ended = track_at(&core, &seed, &up).await;
                 up.store(false, Ordering::Relaxed);
                 ended
@@ -255,7 +301,7 @@ async fn track_at(core: &Arc<Core>, seed: &Address, up: &AtomicBool) -> Result<(
     core.terminals.opened(&key);
     core.terminals.forget_unless(&key);
     if let Some(config) = config {
-        core.apply_config(Arc::new(config));
+        core.apply_first_config(Arc::new(config));
     }
     let config_wanted = Arc::new(Notify::new());
     let events = ClusterEvents {
@@ -275,8 +321,7 @@ async fn track_at(core: &Arc<Core>, seed: &Address, up: &AtomicBool) -> Result<(
                     }
                 }
             }
-            if let Ok(answer) = fetch(&connection, core.global_version()).await
-                && answer.status() == Status::Success
+            if let Ok(answer) = fetch(&connection, false, core.global_version()).await
                 && !answer.value().is_empty()
                 && let Ok(config) = parse_config(&answer, host_part(&connection.peer))
             {

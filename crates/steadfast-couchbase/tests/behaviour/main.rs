@@ -11,6 +11,7 @@
 )]
 
 mod access;
+mod admission;
 mod closing;
 mod collections;
 mod configs;

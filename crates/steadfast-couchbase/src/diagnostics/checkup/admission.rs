@@ -25,7 +25,9 @@ pub(super) async fn authenticate(checkup: &Checkup, seed: &Address, io: Io) -> F
             Finding::works("authenticate", format!("{who}{nodes}"))
         }
         Err(rejected) => {
-            let advice = if rejected.reason == &AUTHENTICATION_ERROR {
+            let advice = if rejected.is_unproven() {
+                "do not use the server: find out who answers at that address, and use TLS"
+            } else if rejected.reason == &AUTHENTICATION_ERROR {
                 "check the password, or ask an administrator whether the user exists"
             } else if rejected.reason == &TLS_ERROR {
                 "the server does not take the client's certificate: ask who issued it"

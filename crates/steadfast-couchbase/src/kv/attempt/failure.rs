@@ -15,8 +15,8 @@ use super::{KvAttempts, Unsent};
 use crate::drive::Tried;
 use crate::error::ErrorKind;
 use crate::kv::collection_ids::{LookupError, manifest_uid};
-use crate::kv::connection::{CloseReason, Connection, NoResponse, NoResponseCause, SubmitError};
-use crate::kv::meaning::{Asked, Disposition, failed_path, meaning, path_error};
+use crate::kv::connection::{Connection, NoResponse, NoResponseCause, SubmitError};
+use crate::kv::meaning::{Asked, Disposition, failed_path, path_error};
 use crate::options::VbucketRetry;
 use crate::reason::{
     CIRCUIT_BREAKER_OPEN, COLLECTION_NOT_FOUND, KV_COLLECTION_OUTDATED, NODE_NOT_AVAILABLE,
@@ -214,11 +214,7 @@ impl KvAttempts<'_> {
             operation: self.request.operation,
             with_cas: self.request.cas.is_some(),
         };
-        let meaning = meaning(asked, status, connection.error_map.as_deref());
-        if meaning.closes_connection {
-            let why = format!("the server answered {status}");
-            connection.close(CloseReason::Invalid(why));
-        }
+        let meaning = connection.judge(asked, status);
         if meaning.fetches_config && meaning.disposition != Disposition::Done {
             self.request.bucket.config_wanted.notify_one();
         }

@@ -11,8 +11,8 @@ use tokio::sync::watch;
 use super::CollectionEntry;
 use crate::error::ErrorKind;
 use crate::kv::attempt::with_directive;
-use crate::kv::connection::{CloseReason, Connection, NoResponseCause, SubmitError};
-use crate::kv::meaning::{Asked, Disposition, meaning};
+use crate::kv::connection::{Connection, NoResponseCause, SubmitError};
+use crate::kv::meaning::Disposition;
 use crate::kv::operation::KvOperation;
 use crate::reason::SOCKET_NOT_AVAILABLE;
 use crate::topology::BucketCore;
@@ -144,16 +144,7 @@ async fn ask(
 
 /// Any other status means the same as to any operation.
 fn error_response(status: Status, bucket: &BucketCore, connection: &Connection) -> LookupError {
-    let asked = Asked {
-        operation: KvOperation::GetCollectionId,
-        with_cas: false,
-    };
-    let meaning = meaning(asked, status, connection.error_map.as_deref());
-    if meaning.closes_connection {
-        connection.close(CloseReason::Invalid(format!(
-            "the server answered {status}"
-        )));
-    }
+    let meaning = connection.judge(KvOperation::GetCollectionId.into(), status);
     if meaning.fetches_config {
         bucket.config_wanted.notify_one();
     }

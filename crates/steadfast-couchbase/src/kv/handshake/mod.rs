@@ -20,6 +20,8 @@ use steadfast_wire::{Feature, Frame, FrameBuilder, Opcode, Status};
 use wire::Wire;
 
 use super::connection::Io;
+use super::meaning::{Meaning, meaning};
+use super::operation::KvOperation;
 use crate::credentials::Credentials;
 use crate::options::{ClusterOptions, Compression};
 use crate::sasl::{Channel, Exchange, choose, preferred};
@@ -127,7 +129,7 @@ async fn negotiate(wire: &mut Wire<'_>, params: &HandshakeParams<'_>) -> Result<
         };
     }
     let (features, error_map) = greeting.receive(wire, params).await?;
-    let config = opening.receive(wire, params).await?;
+    let config = opening.receive(wire, params, error_map.as_deref()).await?;
     Ok((features, error_map, config))
 }
 
@@ -173,6 +175,7 @@ impl Greeting {
         let answer = wire.answer(error_map).await?;
         // A server that does not grant XERROR has no codes to explain. It was
         // asked all the same, in the same flight (D26).
+        check(&answer, None)?;
         if answer.status() != Status::Success || !features.contains(Feature::Xerror) {
             return Ok((features, None));
         }
@@ -202,6 +205,7 @@ fn without(features: FeatureSet, unwanted: Feature) -> FeatureSet {
 }
 
 fn read_features(hello: &Frame) -> Result<FeatureSet, Rejected> {
+    check(hello, None)?;
     if hello.status() != Status::Success {
         // An old server, which has none of them.
         return Ok(FeatureSet::default());
@@ -233,6 +237,7 @@ impl Opening {
         self,
         wire: &mut Wire<'_>,
         params: &HandshakeParams<'_>,
+        error_map: Option<&ErrorMap>,
     ) -> Result<Option<Frame>, Rejected> {
         if let Some(select) = self.select {
             let selected = wire.answer(select).await?;
@@ -242,7 +247,19 @@ impl Opening {
         }
         wire.reached = Reached::Bucket;
         let config = wire.answer(self.config).await?;
-        Ok((config.status() == Status::Success).then_some(config))
+        match config.status() {
+            Status::Success => return Ok(Some(config)),
+            // There is no config for the whole cluster.
+            Status::NoBucket if params.bucket.is_none() => {}
+            status @ (Status::NotSupported | Status::UnknownCommand) => {
+                if let Some(bucket) = params.bucket {
+                    wire.reached = Reached::Authentication;
+                    return Err(Rejected::without_config(bucket, status));
+                }
+            }
+            _ => check(&config, error_map)?,
+        }
+        Ok(None)
     }
 }
 
@@ -266,6 +283,7 @@ async fn authenticate(
         **early = Some(Opening::queue(wire, params)?);
     }
     let offered = wire.answer(list).await?;
+    check(&offered, None)?;
     let mut answer = wire.answer(auth).await?;
     if is_refusal(&answer) && offered.status() == Status::Success {
         let chosen =
@@ -304,8 +322,10 @@ async fn authenticate(
     }
     match answer.status() {
         Status::Success => {
+            let proved = exchange.finish(answer.value());
+            proved.map_err(|error| Rejected::unproven(&error))?;
             wire.reached = Reached::Authentication;
-            exchange.finish(answer.value()).map_err(refused)
+            Ok(())
         }
         Status::AuthError => Err(Rejected::authentication(params.credentials, &answer)),
         status => Err(Rejected::lost(format!(
@@ -325,6 +345,19 @@ fn begin(
         .key(mechanism.name().as_bytes())
         .value(&first[..]);
     Ok((exchange, wire.queue(auth)?))
+}
+
+/// Rejects the connection if a response makes it unusable (D51). Another error of a
+/// step only means that the server cannot do it.
+fn check(answer: &Frame, error_map: Option<&ErrorMap>) -> Result<(), Rejected> {
+    let (opcode, status) = (answer.opcode(), answer.status());
+    match meaning(KvOperation::Noop.into(), status, error_map) {
+        Meaning {
+            closes_connection: true,
+            ..
+        } => Err(Rejected::lost(format!("{opcode} was answered {status}"))),
+        _ => Ok(()),
+    }
 }
 
 fn is_refusal(answer: &Frame) -> bool {

@@ -24,6 +24,10 @@ pub(crate) struct Rejected {
     pub(crate) reached: Reached,
 }
 
+/// What is said of a server that may be an impostor.
+const UNPROVEN: &str =
+    "the server did not prove that it knows the password, so it may be an impostor";
+
 /// The last step of a handshake that succeeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reached {
@@ -79,8 +83,35 @@ impl Rejected {
             None => "the token".to_owned(),
         };
         let (status, said) = (answer.status(), said(answer));
-        let note = format!("{who}: the server answered {status}{said}");
+        let note = format!(
+            "the server refused these credentials; check user and password \
+             ({who}: {status}{said})"
+        );
         Self::new(&AUTHENTICATION_ERROR, note)
+    }
+
+    /// The server accepted the credentials but did not prove that it knows the
+    /// password. Waiting cannot help, and whoever answers there must not be trusted.
+    pub(super) fn unproven(error: &SaslError) -> Self {
+        Self::new(&AUTHENTICATION_ERROR, format!("{UNPROVEN} ({error})"))
+    }
+
+    /// Returns whether the server did not prove itself.
+    pub(crate) fn is_unproven(&self) -> bool {
+        self.note.starts_with(UNPROVEN)
+    }
+
+    /// A bucket without a config is of a kind that the client cannot use.
+    pub(super) fn without_config(bucket: &str, status: Status) -> Self {
+        Self::unsupported_bucket(&format_args!(
+            "the server has no config for the bucket \"{bucket}\" ({status}): only buckets \
+             with vbuckets are supported, and not memcached buckets"
+        ))
+    }
+
+    /// The bucket is of a kind that the client cannot use.
+    pub(crate) fn unsupported_bucket(problem: &dyn fmt::Display) -> Self {
+        Self::new(&BUCKET_ACCESS_ERROR, problem.to_string())
     }
 
     /// The same rejection, after these steps succeeded.
@@ -132,7 +163,7 @@ pub(super) fn bad_answer(what: &str, error: &dyn fmt::Display) -> Rejected {
 pub(super) fn bucket_refused(bucket: &str, answer: &Frame) -> Rejected {
     let status = answer.status();
     let reason = match status {
-        Status::AccessError => &BUCKET_ACCESS_ERROR,
+        Status::AccessError | Status::AuthError => &BUCKET_ACCESS_ERROR,
         // The user may open the bucket, but it is not ready on this node.
         Status::KeyNotFound => &NODE_NOT_AVAILABLE,
         Status::NotSupported => {
@@ -144,7 +175,15 @@ pub(super) fn bucket_refused(bucket: &str, answer: &Frame) -> Rejected {
         }
         _ => &SOCKET_NOT_AVAILABLE,
     };
-    let note = format!("opening the bucket \"{bucket}\": {status}{}", said(answer));
+    let said = said(answer);
+    let note = if reason == &BUCKET_ACCESS_ERROR {
+        format!(
+            "the server does not open the bucket \"{bucket}\"; check that it exists and that \
+             the user has rights on it ({status}{said})"
+        )
+    } else {
+        format!("opening the bucket \"{bucket}\": {status}{said}")
+    };
     Rejected::new(reason, note)
 }
 

@@ -1,7 +1,10 @@
 //! Requests and responses of a handshake, on a socket that it owns alone.
 
-use bytes::{Bytes, BytesMut};
-use steadfast_wire::{Decoded, Encode, Frame, FrameBuilder, FrameDecoder, Magic};
+use bytes::{Buf, Bytes, BytesMut};
+use steadfast_wire::{
+    Decoded, Encode, Frame, FrameBuilder, FrameDecoder, FrameError, HEADER_LEN, Header, Magic,
+    Opcode,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{Reached, Rejected};
@@ -89,14 +92,54 @@ impl<'a> Wire<'a> {
                     return Ok(frame);
                 }
                 Ok(Decoded::NeedMore(_)) => {}
+                // The only response that a connection can do without (D29).
+                Err(FrameError::BodyTooLong { opcode, .. })
+                    if opcode == Opcode::GetErrorMap.code() =>
+                {
+                    return self.skip().await;
+                }
                 Err(error) => return Err(Rejected::lost(format!("invalid frame: {error}"))),
             }
-            let read = self.io.read_buf(&mut self.received).await;
-            if read.map_err(Rejected::io)? == 0 {
-                return Err(Rejected::lost(
-                    "the server closed the connection during the bootstrap".to_owned(),
-                ));
+            self.fill().await?;
+        }
+    }
+
+    async fn fill(&mut self) -> Result<(), Rejected> {
+        let read = self.io.read_buf(&mut self.received).await;
+        match read.map_err(Rejected::io)? {
+            0 => Err(Rejected::lost(
+                "the server closed the connection during the bootstrap".to_owned(),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads a frame that is too large without keeping it. Returns one with the same
+    /// opaque and an empty body.
+    async fn skip(&mut self) -> Result<Frame, Rejected> {
+        let invalid = |error: FrameError| Rejected::lost(format!("invalid frame: {error}"));
+        let mut header: [u8; HEADER_LEN] = match self.received.first_chunk() {
+            Some(header) => *header,
+            None => return Err(Rejected::lost("a frame without a header".to_owned())),
+        };
+        let mut left = HEADER_LEN + Header::decode(&header).map_err(invalid)?.body_len as usize;
+        while left > 0 {
+            if self.received.is_empty() {
+                self.fill().await?;
             }
+            let here = left.min(self.received.len());
+            self.received.advance(here);
+            left -= here;
+        }
+        // Lengths of framing and key, of extras, and of the body.
+        for place in [2, 3, 4, 8, 9, 10, 11] {
+            header[place] = 0;
+        }
+        self.reached = self.reached.max(Reached::Answers);
+        match FrameDecoder::from_server().decode(&mut BytesMut::from(&header[..])) {
+            Ok(Decoded::Frame(frame)) => Ok(frame),
+            Ok(Decoded::NeedMore(_)) => Err(Rejected::lost("an incomplete header".to_owned())),
+            Err(error) => Err(invalid(error)),
         }
     }
 

@@ -1,3 +1,5 @@
+mod replaced;
+
 use std::net::Ipv4Addr;
 
 use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolverConfig};
