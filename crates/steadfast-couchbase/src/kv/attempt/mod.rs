@@ -297,9 +297,7 @@ impl Attempts for KvAttempts<'_> {
         } = *self.request;
         match self.request.key {
             KeyPlace::Absent => [&bucket.name, "", ""],
-            KeyPlace::KeyField => {
-                [&bucket.name, &collection.scope, &collection.name]
-            }
+            KeyPlace::KeyField => [&bucket.name, &collection.scope, &collection.name],
         }
     }
 
