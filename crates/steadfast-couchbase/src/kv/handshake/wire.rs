@@ -13,6 +13,9 @@ use crate::kv::connection::Io;
 /// The largest frame of a handshake.
 const MAX_FRAME: u32 = super::MAX_BODY as u32;
 
+/// The room for one read.
+const READ: usize = 64 << 10;
+
 pub(super) struct Wire<'a> {
     io: &'a mut Io,
     out: BytesMut,
@@ -105,6 +108,7 @@ impl<'a> Wire<'a> {
     }
 
     async fn fill(&mut self) -> Result<(), Rejected> {
+        self.received.reserve(READ);
         let read = self.io.read_buf(&mut self.received).await;
         match read.map_err(Rejected::io)? {
             0 => Err(Rejected::lost(
