@@ -6,6 +6,7 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use super::nested::{is_inside_retry, poll_retry};
 use super::{Attempt, Retry, handle_error};
 use crate::classify::Classifier;
 use crate::error::Error;
@@ -160,6 +161,7 @@ where
 {
     let world = retry;
     let mut request = first.take_over(retry.call.clone(), started);
+    request.leave_retries_to_outer(is_inside_retry());
     let mut last = None;
     let mut step = match setback {
         Handover::Failed(error) => {
@@ -179,7 +181,12 @@ where
         step = match step {
             Step::Attempt => {
                 let attempt = Attempt::next(request.request(), retry.attempt_timeout, world);
+                let retried = attempt.number() > 1;
                 let mut future = pin!(operation(state, attempt));
+                let mut future = pin!(poll_fn(|cx| match retried {
+                    true => poll_retry(future.as_mut(), cx),
+                    false => future.as_mut().poll(cx),
+                }));
                 let outcome = match once(future.as_mut()).await {
                     Poll::Ready(outcome) => {
                         request.handle_idle_attempt();

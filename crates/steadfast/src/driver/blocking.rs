@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
+use super::nested::{inside_retry, is_inside_retry};
 use super::{Attempt, Retry, handle_error};
 use crate::classify::Classifier;
 use crate::error::Error;
@@ -44,11 +45,17 @@ impl<S: RetryStrategy, C, W: World> Retry<'_, S, C, W> {
         };
         let mut last = None;
         let mut call = Orchestrator::new(&self.strategy, self.call);
+        call.leave_retries_to_outer(is_inside_retry());
         let mut step = call.begin(world);
         loop {
             step = match step {
                 Step::Attempt => {
-                    match operation(Attempt::next(call.request(), self.attempt_timeout, world)) {
+                    let attempt = Attempt::next(call.request(), self.attempt_timeout, world);
+                    let outcome = match attempt.number() {
+                        1 => operation(attempt),
+                        _ => inside_retry(|| operation(attempt)),
+                    };
+                    match outcome {
                         Ok(value) => {
                             call.handle_success(world);
                             return Ok(value);

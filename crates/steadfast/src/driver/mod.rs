@@ -22,6 +22,7 @@
 
 mod asynchronous;
 mod blocking;
+mod nested;
 mod until;
 
 use std::any::Any;

@@ -12,6 +12,9 @@ use std::fmt;
 
 pub(crate) use display::Time;
 
+use crate::classify::RetryInfo;
+use crate::failure::{Failure, Safety, Stage};
+use crate::reason::OPERATION_FAILED;
 use crate::report::{Report, Verdict};
 use crate::strategy::{Cause, Refusal};
 
@@ -95,6 +98,33 @@ impl<E> Error<E> {
     /// Takes the last attempt's own error.
     pub fn into_last_error(self) -> Option<E> {
         self.inner.last
+    }
+}
+
+/// The error of a call inside an attempt of another call. What was retried already, or may
+/// have been applied, is not retried again from outside.
+impl<E> RetryInfo for Error<E> {
+    fn is_retry_safe(&self) -> Safety {
+        self.to_failure().safety
+    }
+
+    fn to_failure(&self) -> Failure {
+        let (report, request) = (self.report(), self.report().request());
+        let last = report.history().last().map(|record| record.failure.clone());
+        // Without a failure no attempt was made.
+        let mut failure = last.unwrap_or_else(|| Failure::not_sent(&OPERATION_FAILED));
+        if request.may_have_been_applied() && !failure.stage.may_have_been_applied() {
+            failure.stage = Stage::InFlight;
+        }
+        if report.retries() > 0 || self.is_ambiguous() || self.is_timeout() {
+            failure.safety = Safety::No;
+            let note = format!(
+                "an inner call gave up: {}",
+                failure.note().unwrap_or("failed")
+            );
+            failure = failure.with_note(note);
+        }
+        failure
     }
 }
 

@@ -84,6 +84,7 @@ impl<'s, S: RetryStrategy> FirstAttempt<'s, S> {
             progress: Progress::none(true),
             token,
             phase: Phase::New,
+            nested: false,
         }
     }
 

@@ -90,6 +90,7 @@ pub struct Orchestrator<S: RetryStrategy> {
     progress: Progress,
     token: Option<RetryToken>,
     phase: Phase,
+    nested: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -115,7 +116,14 @@ impl<S: RetryStrategy> Orchestrator<S> {
             progress: Progress::none(true),
             token: None,
             phase: Phase::New,
+            nested: false,
         }
+    }
+
+    /// States whether the request is inside a retry of another one, which then makes the
+    /// retries.
+    pub(crate) fn leave_retries_to_outer(&mut self, nested: bool) {
+        self.nested = nested;
     }
 
     /// Returns the request and its progress.
@@ -262,6 +270,9 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
         if grounds == Grounds::AlwaysRetry {
             return self.always_retry(world);
+        }
+        if self.nested {
+            return self.refuse_unasked(Refusal::new(Cause::Declined), world);
         }
         let Some(token) = self.token.take() else {
             return self.refuse(Refusal::new(Cause::NoToken), world);

@@ -7,6 +7,7 @@ mod blocking;
 mod decisions;
 mod huge;
 mod lending;
+mod nested;
 mod observer;
 mod real;
 mod refill;
