@@ -1,6 +1,31 @@
 //! Idempotency of requests, by method and `Idempotency-Key`.
 
+#[cfg(any(feature = "tower", feature = "reqwest"))]
+use std::hash::{BuildHasher, Hasher, RandomState};
+
 use http::{HeaderMap, Method};
+
+pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+/// Returns a new key: a random UUID, as a string of a structured header.
+#[cfg(any(feature = "tower", feature = "reqwest"))]
+pub(crate) fn generate_key() -> http::HeaderValue {
+    // Each state has keys of its own, from the system's random numbers.
+    let random = || u128::from(RandomState::new().build_hasher().finish());
+    let bits = (random() << 64) | random();
+    // Version 4, variant 1 (RFC 9562, section 5.4).
+    let bits = (bits & !(0xF << 76) & !(0b11 << 62)) | (4 << 76) | (0b10 << 62);
+    let hex = format!("{bits:032x}");
+    let parts = [
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..],
+    ];
+    let key = format!("\"{}\"", parts.join("-"));
+    http::HeaderValue::try_from(key).expect("hexadecimal digits are valid in a header")
+}
 
 /// Returns whether sending a request twice has the same effect as sending it once.
 ///
@@ -24,7 +49,7 @@ pub fn is_idempotent(method: &Method, headers: &HeaderMap) -> bool {
         *method,
         Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE | Method::PUT | Method::DELETE
     ) || headers
-        .get("idempotency-key")
+        .get(IDEMPOTENCY_KEY)
         .is_some_and(|key| !key.as_bytes().trim_ascii().is_empty())
 }
 
@@ -69,6 +94,20 @@ mod tests {
                 !is_idempotent(&method.parse().unwrap(), &headers),
                 "{method}"
             );
+        }
+    }
+
+    #[cfg(any(feature = "tower", feature = "reqwest"))]
+    #[test]
+    fn a_generated_key_is_a_new_uuid() {
+        let keys: std::collections::HashSet<_> = (0..1000).map(|_| generate_key()).collect();
+        assert_eq!(keys.len(), 1000);
+        for key in keys {
+            let key = key.to_str().unwrap().trim_matches('"').to_owned();
+            let lengths: Vec<_> = key.split('-').map(str::len).collect();
+            assert_eq!(lengths, [8, 4, 4, 4, 12], "{key}");
+            assert_eq!(&key[14..15], "4", "{key}");
+            assert!(matches!(&key[19..20], "8" | "9" | "a" | "b"), "{key}");
         }
     }
 

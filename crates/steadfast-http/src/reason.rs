@@ -9,7 +9,7 @@ use steadfast::Reason;
 /// 425: the server did not act on early data (RFC 8470, section 5.2).
 pub static TOO_EARLY: Reason = Reason::new("HTTP_TOO_EARLY").allowing_non_idempotent_retry();
 
-/// 500: the server failed, at an unknown point.
+/// 500, or a 5xx without a meaning of its own: the server failed, at an unknown point.
 pub static SERVER_ERROR: Reason = Reason::new("HTTP_SERVER_ERROR");
 
 /// 502: a gateway got no valid response.
@@ -19,5 +19,5 @@ pub static BAD_GATEWAY: Reason = Reason::new("HTTP_BAD_GATEWAY");
 /// this too when the connection behind them breaks.
 pub static UNAVAILABLE: Reason = Reason::new("HTTP_UNAVAILABLE");
 
-/// Any other status from 400 on: a permanent failure.
+/// Any other 4xx, 501 or 505: a permanent failure.
 pub static REJECTED: Reason = Reason::new("HTTP_REJECTED").never_retried();

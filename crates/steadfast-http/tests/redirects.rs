@@ -216,8 +216,8 @@ async fn a_redirected_post_is_sent_once_whatever_follows() {
             .await;
         }
     }
-    let cases =
-        STACKS.map(|stack| STATUSES.map(|status| sent_once(stack, status, Ending::Timeout)));
+    let cases = STACKS
+        .map(|stack| STATUSES.map(|status| Box::pin(sent_once(stack, status, Ending::Timeout))));
     all(cases.into_iter().flatten().collect()).await;
 }
 

@@ -107,10 +107,11 @@ type Rule = dyn Fn(&HttpOutcome<'_>) -> Option<Result<(), Failure>> + Send + Syn
 /// | 408, 504 | `TIMEOUT` | idempotent |
 /// | 425 | `HTTP_TOO_EARLY` | always: it was not applied |
 /// | 429 | `THROTTLED` | always: it was not applied |
-/// | 500, 502, 503 | `HTTP_SERVER_ERROR`, `HTTP_BAD_GATEWAY`, `HTTP_UNAVAILABLE` | idempotent |
-/// | others from 400 on | `HTTP_REJECTED` | never |
+/// | 502, 503 | `HTTP_BAD_GATEWAY`, `HTTP_UNAVAILABLE` | idempotent |
+/// | other 4xx, 501, 505 | `HTTP_REJECTED` | never |
+/// | 500 and others from 506 on | `HTTP_SERVER_ERROR` | idempotent |
 ///
-/// A 500, 502, 503 or 504 does not prove whether the request was applied
+/// A 5xx other than 501 and 505 does not prove whether the request was applied
 /// (`Stage::Inconclusive`). A request that is not idempotent is then not sent
 /// again, and its outcome is ambiguous.
 ///

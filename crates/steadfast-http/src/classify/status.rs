@@ -28,7 +28,14 @@ pub(super) fn classify(
         502 => (server_error(&BAD_GATEWAY), "HTTP 502"),
         503 => (server_error(&UNAVAILABLE), "HTTP 503"),
         504 => (server_error(&TIMEOUT).timed_out(), "HTTP 504"),
-        _ => return Err(rejected(status)),
+        // The server does not know the method or the version.
+        ..=499 | 501 | 505 => return Err(rejected(status)),
+        // Without a meaning of its own (D49). A status above 599 is invalid and counts
+        // as a 5xx too (RFC 9110, section 15).
+        _ => {
+            let note = format!("HTTP {}", status.as_u16());
+            (server_error(&SERVER_ERROR).with_note(note), "")
+        }
     };
     Err(with_hint(failure, note, hint::parse(headers, now)))
 }
@@ -63,17 +70,13 @@ fn server_error(reason: &'static Reason) -> Failure {
     Failure::inconclusive(reason).with_fault(FaultSide::Server)
 }
 
+/// A permanent failure: by definition the request was not applied.
 fn rejected(status: StatusCode) -> Failure {
-    let failure = match status.as_u16() {
-        // Not applied by definition: the server does not know the method or the version.
-        ..=499 | 501 | 505 => Failure::responded(&REJECTED),
-        _ => Failure::inconclusive(&REJECTED),
-    };
     let fault = match status.as_u16() {
         ..=499 => FaultSide::Client,
         _ => FaultSide::Server,
     };
-    failure
+    Failure::responded(&REJECTED)
         .with_safety(Safety::No)
         .with_fault(fault)
         .with_note(format!("HTTP {}", status.as_u16()))

@@ -35,14 +35,15 @@ fn asked(idempotent: bool, failure: &Failure) -> Result<Grounds, Cause> {
 }
 
 #[test]
-fn seven_statuses_are_retryable_and_all_others_are_final() {
+fn three_4xx_and_every_5xx_but_501_and_505_are_retryable() {
     for status in 100..1000 {
         let failure = classify(status, &[]);
         let retried = failure.as_ref().map(|failure| asked(true, failure).is_ok());
         let expected = match status {
             ..400 => None,
-            408 | 425 | 429 | 500 | 502 | 503 | 504 => Some(true),
-            _ => Some(false),
+            408 | 425 | 429 => Some(true),
+            ..=499 | 501 | 505 => Some(false),
+            _ => Some(true),
         };
         assert_eq!(retried, expected, "{status}");
     }
@@ -96,7 +97,9 @@ fn reason_throttling_timeout_and_fault_follow_from_the_status() {
         (502, &BAD_GATEWAY, false, false, FaultSide::Server),
         (503, &UNAVAILABLE, false, false, FaultSide::Server),
         (504, &TIMEOUT, false, true, FaultSide::Server),
-        (507, &REJECTED, false, false, FaultSide::Server),
+        (505, &REJECTED, false, false, FaultSide::Server),
+        (507, &SERVER_ERROR, false, false, FaultSide::Server),
+        (599, &SERVER_ERROR, false, false, FaultSide::Server),
     ] {
         let failure = classify(status, &[]).unwrap();
         assert_eq!(failure.reason, reason, "{status}");
@@ -127,6 +130,9 @@ fn a_hint_is_kept_and_an_unreadable_one_is_noted_without_its_value() {
     let failure = classify(503, &[("retry-after", "7")]).unwrap();
     assert_eq!(failure.hint, Some(Duration::from_secs(7)));
     assert_eq!(failure.note(), Some("HTTP 503"));
+    let failure = classify(520, &[("retry-after", "7")]).unwrap();
+    assert_eq!(failure.hint, Some(Duration::from_secs(7)));
+    assert_eq!(failure.note(), Some("HTTP 520"));
     let failure = classify(503, &[("retry-after", "-7 secret")]).unwrap();
     assert_eq!(failure.hint, None);
     assert_eq!(

@@ -7,7 +7,7 @@
 //!
 //! | header | value |
 //! |---|---|
-//! | `Retry-After` | seconds, or a date (RFC 9110, section 10.2.3) |
+//! | `Retry-After` | seconds, or a date by the server's clock (RFC 9110, section 10.2.3) |
 //! | `retry-after-ms` | milliseconds |
 //! | `x-amz-retry-after` | milliseconds |
 //! | `grpc-retry-pushback-ms` | milliseconds; anything else means "do not retry" (gRFC A6) |
@@ -71,7 +71,13 @@ pub(crate) const PUSHBACK: &str = "grpc-retry-pushback-ms";
 /// let now = UNIX_EPOCH + Duration::from_secs(50);
 /// assert_eq!(hint::parse(&headers, now), Hint::Wait(Duration::from_secs(10)));
 /// ```
+///
+/// A date is compared with the response's own `Date`, if there is one: both are by the
+/// server's clock, which may differ from this one.
 pub fn parse(headers: &HeaderMap, now: SystemTime) -> Hint {
+    let date = headers.get("date").and_then(|date| date.to_str().ok());
+    let date = date.and_then(|date| httpdate::parse_http_date(date).ok());
+    let now = date.unwrap_or(now);
     HEADERS
         .iter()
         .flat_map(|(name, parse)| {

@@ -179,3 +179,29 @@ proptest! {
         prop_assert_eq!(parse(&headers, at(now)), secs(ahead));
     }
 }
+
+/// The server's clock is an hour ahead or behind.
+#[test]
+fn a_date_is_read_against_the_date_of_the_response() {
+    let text = |seconds: u64| {
+        httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds))
+            .parse::<http::HeaderValue>()
+            .unwrap()
+    };
+    let now = UNIX_EPOCH + Duration::from_secs(10_000);
+    for server in [6_400, 10_000, 13_600] {
+        let mut headers = HeaderMap::new();
+        headers.insert("date", text(server));
+        headers.insert("retry-after", text(server + 7));
+        assert_eq!(parse(&headers, now), Hint::Wait(Duration::from_secs(7)));
+        headers.insert("retry-after", text(server - 7));
+        assert_eq!(parse(&headers, now), Hint::None);
+        headers.insert("retry-after", "9".parse().unwrap());
+        assert_eq!(parse(&headers, now), Hint::Wait(Duration::from_secs(9)));
+    }
+    // An unreadable date is no date.
+    let mut headers = HeaderMap::new();
+    headers.insert("date", "yesterday".parse().unwrap());
+    headers.insert("retry-after", text(10_007));
+    assert_eq!(parse(&headers, now), Hint::Wait(Duration::from_secs(7)));
+}

@@ -59,6 +59,7 @@ struct Inner {
     when_too_late: WhenTooLate,
     body_limit: usize,
     without_redirects: bool,
+    generate_keys: bool,
     observer: Option<Arc<Observer>>,
     world: SharedWorld,
 }
@@ -268,8 +269,20 @@ impl HttpRetry {
         self
     }
 
-    /// Keeps this many bytes of a body, to send it again; 64 KiB by default. A
-    /// request that has sent more is not retried, and its history says why.
+    /// Adds an `Idempotency-Key` to every request that is not idempotent and has none.
+    /// Each request gets a key of its own, the same in all its attempts, and so becomes
+    /// idempotent.
+    ///
+    /// Only for servers that honour the header. Any other applies a request again.
+    #[must_use]
+    pub fn generate_idempotency_keys(mut self) -> Self {
+        self.inner().generate_keys = true;
+        self
+    }
+
+    /// Keeps this many bytes of a streamed body, to send it again; 64 KiB by default. A
+    /// request that has sent more is not retried, and its history says why. A body in
+    /// memory has no limit.
     #[must_use]
     pub fn body_limit(mut self, bytes: usize) -> Self {
         self.inner().body_limit = bytes;
@@ -326,6 +339,7 @@ impl HttpRetry {
             when_too_late: WhenTooLate::FailFast,
             body_limit: DEFAULT_BODY_LIMIT,
             without_redirects: false,
+            generate_keys: false,
             observer: None,
             world,
         };

@@ -4,19 +4,22 @@ use std::cell::Cell;
 use std::convert::Infallible;
 use std::error::Error as StdError;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::{Extensions, HeaderMap, Method, StatusCode};
 use steadfast::classify::{ByInfo, Classifier, guarded};
+use steadfast::report::Outcome;
 use steadfast::strategy::Refusal;
 use steadfast::world::SharedWorld;
-use steadfast::{Attempt, Error, FailFast, Failure, Retry, RetryStrategy, World, reason};
+use steadfast::{
+    Attempt, Error, FailFast, Failure, Retry, RetryEvent, RetryStrategy, World, reason,
+};
 
 use super::{HttpRetry, Inner, Strategies};
 use crate::classify::{HttpOutcome, Redirects};
 use crate::clock;
 use crate::extensions::{AttemptCount, AttemptMark, ResponseReport};
-use crate::idempotent::{RequestHead, is_idempotent};
+use crate::idempotent::{IDEMPOTENCY_KEY, RequestHead, generate_key, is_idempotent};
 
 /// A call in the world of an [`HttpRetry`].
 pub(crate) type HttpCall<'a, S> = Retry<'a, S, ByInfo, SharedWorld>;
@@ -53,6 +56,14 @@ impl HttpRetry {
         self.retry(strategy)
             .operation(operation_name(head.method))
             .idempotent(self.is_idempotent(head))
+    }
+
+    /// Adds a generated `Idempotency-Key` to a request that is not idempotent, if the
+    /// settings say so. All attempts then have the same key.
+    pub(crate) fn add_key(&self, method: &Method, headers: &mut HeaderMap) {
+        if self.inner.generate_keys && !is_idempotent(method, headers) {
+            headers.insert(IDEMPOTENCY_KEY, generate_key());
+        }
     }
 
     fn is_idempotent(&self, head: &RequestHead<'_>) -> bool {
@@ -138,26 +149,50 @@ impl HttpRetry {
 /// Returns the last response, also if it is a failure: its report is then in its
 /// extensions. Returns an error if there is no response.
 ///
+/// A failed response is dropped as soon as a retry is granted, and `on_retry` is called.
+/// Otherwise every request that waits would hold a connection.
+///
 /// Dropping the future drops the attempt that is under way; its cost stays paid.
 pub(crate) async fn run<R, E, F>(
+    settings: &HttpRetry,
     retry: HttpCall<'_, Arc<dyn RetryStrategy>>,
     address: impl Fn() -> String,
+    on_retry: &(dyn Fn() + Send + Sync),
     mut send: impl FnMut(Attempt) -> Option<F>,
 ) -> Result<R, Error<E>>
 where
-    R: AnyResponse,
+    R: AnyResponse + Send,
+    E: Send,
     F: Future<Output = Result<R, FailedAttempt<R, E>>>,
 {
     let address = &address;
+    // The last result of an attempt that failed.
+    let last = &Mutex::new(None);
+    let observer = |event: &RetryEvent<'_>| {
+        // Without another attempt, this result is the last.
+        if matches!(event.outcome(), Outcome::Retry { capped: false, .. }) {
+            drop(lock(last).take());
+            on_retry();
+        }
+        if let Some(observer) = &settings.inner.observer {
+            observer(event);
+        }
+    };
     let result = retry
+        .observe(&observer)
         .classify(AlreadyClassified)
         .run(|attempt| {
             let sending = send(attempt);
+            // A result is that of the last attempt, and not of an earlier one.
+            drop(lock(last).take());
             async move {
                 match sending {
                     Some(sending) => match sending.await {
                         Ok(response) => Ok((response, attempt.number())),
-                        Err(failed) => Err(failed.map(|failure| failure.with_peer(address()))),
+                        Err(mut failed) => {
+                            *lock(last) = failed.result.take();
+                            Err(failed.map(|failure| failure.with_peer(address())))
+                        }
                     },
                     None => Err(FailedAttempt {
                         result: None,
@@ -175,8 +210,8 @@ where
         }
         Err(error) => error,
     };
-    let (report, last) = error.into_parts();
-    match last.and_then(|last| last.result) {
+    let (report, _) = error.into_parts();
+    match lock(last).take() {
         Some(Ok(mut response)) => {
             let extensions = response.extensions_mut();
             if report.attempts() > 1 {
@@ -188,6 +223,11 @@ where
         Some(Err(error)) => Err(Error::from_parts(report, Some(error))),
         None => Err(Error::from_parts(report, None)),
     }
+}
+
+/// Ignores poison: the result is replaced as a whole.
+fn lock<T>(last: &Mutex<T>) -> MutexGuard<'_, T> {
+    last.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Fails a request that cannot be attempted. `retry` must not retry.

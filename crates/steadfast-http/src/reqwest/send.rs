@@ -52,21 +52,25 @@ mod sealed {
 pub(super) async fn run<E, F>(
     retry: &HttpRetry,
     outer: Option<&AttemptMark>,
-    request: Request,
+    mut request: Request,
     mut send: impl FnMut(Request, Attempt) -> F,
 ) -> Result<Response, Error<E>>
 where
-    E: StdError + 'static,
+    E: StdError + Send + 'static,
     F: Future<Output = Result<Response, E>>,
 {
+    let method = request.method().clone();
+    retry.add_key(&method, request.headers_mut());
     let url = &request.url().clone();
     let head = RequestHead::new(request.method(), url.path(), request.headers());
     let started = retry.start(&head, outer, || address(url));
     let unseen = retry.unseen_redirects(&head);
     let mut request = Some(request);
     http_retry::run(
+        retry,
         started,
         || address(url),
+        &|| (),
         |attempt| {
             let copy = request.as_mut().and_then(|request| request.try_clone());
             // A streamed body cannot be copied. It is sent itself, once.

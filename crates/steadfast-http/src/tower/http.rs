@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use ::http::{Extensions, HeaderMap, Request, Response, StatusCode, Uri};
+use ::http::{Extensions, HeaderMap, Request, Response, StatusCode, Uri, Version};
 use http_body::Body;
 use steadfast::Error;
 use steadfast::strategy::BoxError;
@@ -94,9 +94,11 @@ where
     S: Service<Request<ReplayBody<B>>, Response = Response<R>> + Clone,
     S::Error: Into<BoxError>,
     S::Future: 'static,
-    B: Body + Unpin,
+    B: Body + Send + Unpin,
+    R: Send,
 {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
+    retry.add_key(&parts.method, &mut parts.headers);
     let address = || address(&parts.uri);
     let head = RequestHead::new(&parts.method, parts.uri.path(), &parts.headers);
     let started = retry.start(&head, parts.extensions.get(), address);
@@ -105,7 +107,8 @@ where
         false => retry.unseen_redirects(&head),
     };
     let replay = Replay::new(body, retry.body_limit_bytes());
-    http_retry::run(started, address, |attempt| {
+    let abandon = || replay.abandon();
+    let result = http_retry::run(&retry, started, address, &abandon, |attempt| {
         let mut request = Request::from_parts(parts.clone(), replay.next_body()?);
         request.extensions_mut().insert(AttemptMark::from(attempt));
         let service = services.next();
@@ -119,6 +122,7 @@ where
                 }
             };
             result.map_err(|failed| {
+                replay.pause();
                 failed.map(|failure| match replay.lost() {
                     Some(lost) => cannot_resend(failure, lost),
                     None => failure,
@@ -126,7 +130,16 @@ where
             })
         })
     })
-    .await
+    .await;
+    // On HTTP/1.1, an upload that nobody wants stays paused until its connection closes.
+    // On HTTP/2 that would keep a stream open. There the server controls the upload.
+    if result
+        .as_ref()
+        .is_ok_and(|response| response.version() == Version::HTTP_2)
+    {
+        replay.resume();
+    }
+    result
 }
 
 /// Returns whether a service with this future follows no redirects. hyper's client

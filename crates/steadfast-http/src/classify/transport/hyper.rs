@@ -7,12 +7,9 @@ use steadfast::Failure;
 use steadfast::failure::Safety;
 use steadfast::reason::{NOT_AVAILABLE, SOCKET_CLOSED_WHILE_IN_FLIGHT, TIMEOUT};
 
-/// Returns whether this is an error of hyper's other than a failed connect.
+/// Returns whether this is an error of a connection.
 pub(super) fn is_of_connection(error: &(dyn StdError + 'static)) -> bool {
     error.is::<hyper::Error>()
-        || error
-            .downcast_ref::<legacy::Error>()
-            .is_some_and(|error| !error.is_connect())
 }
 
 /// Classifies an error of hyper's that proves something.
@@ -22,7 +19,10 @@ pub(super) fn classify(error: &(dyn StdError + 'static)) -> Option<Failure> {
         return error.is_connect().then_some(failure);
     }
     let error = error.downcast_ref::<hyper::Error>()?;
-    if error.is_canceled() {
+    if is_unprocessed(error) {
+        let note = "the server refused to process the request";
+        Some(Failure::not_sent(&NOT_AVAILABLE).with_note(note))
+    } else if error.is_canceled() {
         // hyper reports this only for a request that it still holds in full.
         let note = "the connection closed before the request was sent";
         Some(Failure::not_sent(&NOT_AVAILABLE).with_note(note))
@@ -41,4 +41,21 @@ pub(super) fn classify(error: &(dyn StdError + 'static)) -> Option<Failure> {
     } else {
         None
     }
+}
+
+/// Returns whether an HTTP/2 server said that it did not process the request: by
+/// `REFUSED_STREAM`, or by a `GOAWAY` with the id of an earlier stream (RFC 9113,
+/// section 8.7).
+fn is_unprocessed(error: &hyper::Error) -> bool {
+    // hyper has another text for errors of a response's body. A server that has begun
+    // to respond has processed the request, whatever it says afterwards.
+    let without_response = error.to_string() == "http2 error";
+    let source = error.source().and_then(|source| source.downcast_ref());
+    without_response
+        && source.is_some_and(|error: &h2::Error| {
+            // h2 raises a `GOAWAY` of the server only in streams that the server did not
+            // process, and in those that were not opened. Others end with the connection.
+            error.is_remote()
+                && (error.is_go_away() || error.reason() == Some(h2::Reason::REFUSED_STREAM))
+        })
 }

@@ -17,7 +17,7 @@ use std::time::SystemTime;
 
 use steadfast::classify::RetryInfo;
 use steadfast::reason::OPERATION_FAILED;
-use steadfast::{Failure, Stage};
+use steadfast::{Error, Failure, Stage};
 
 /// Bounds a chain of sources that is a loop.
 const MAX_DEPTH: usize = 16;
@@ -83,6 +83,9 @@ fn source<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError +
     expect(unused_variables, reason = "only gRPC errors hold hints")
 )]
 fn definite(error: &(dyn StdError + 'static), now: SystemTime) -> Option<Failure> {
+    if let Some(failure) = of_inner_call(error) {
+        return Some(failure);
+    }
     #[cfg(feature = "client")]
     if let Some(failure) = hyper::classify(error) {
         return Some(failure);
@@ -98,4 +101,27 @@ fn definite(error: &(dyn StdError + 'static), now: SystemTime) -> Option<Failure
     let error = error.downcast_ref::<io::Error>()?;
     // An `io::Error` that wraps another error has no meaning of its own.
     (error.kind() != io::ErrorKind::Other).then(|| error.to_failure())
+}
+
+/// Classifies the error of a call that was itself retried, so that its attempts do not
+/// multiply.
+fn of_inner_call(error: &(dyn StdError + 'static)) -> Option<Failure> {
+    fn of<E: 'static>(error: &(dyn StdError + 'static)) -> Option<Failure>
+    where
+        Error<E>: StdError,
+    {
+        error.downcast_ref::<Error<E>>().map(Error::to_failure)
+    }
+    let failure = of::<io::Error>(error);
+    #[cfg(feature = "client")]
+    let failure = failure.or_else(|| of::<hyper_util::client::legacy::Error>(error));
+    #[cfg(feature = "tower")]
+    let failure = failure.or_else(|| of::<crate::tower::AnyError>(error));
+    #[cfg(feature = "reqwest")]
+    let failure = failure.or_else(|| of::<::reqwest::Error>(error));
+    #[cfg(feature = "reqwest-middleware")]
+    let failure = failure.or_else(|| of::<reqwest_middleware::Error>(error));
+    #[cfg(feature = "tonic")]
+    let failure = failure.or_else(|| of::<::tonic::Status>(error));
+    failure
 }

@@ -1,15 +1,17 @@
 //! Bodies that can be sent again.
 //!
 //! A body is a stream that can be read once. So an attempt keeps what it sends, up
-//! to a limit. A later attempt sends the kept part first and then reads on.
+//! to a limit. A later attempt sends the kept part first and then reads on. A body
+//! that is in memory anyway is kept whole, without a limit.
 //! Nothing is read ahead: a body that waits for the response to begin still works,
 //! and a first attempt does not wait until its body is collected.
 
+use std::any::TypeId;
 use std::error::Error as StdError;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use bytes::{Buf, Bytes};
 use http::HeaderMap;
@@ -31,8 +33,14 @@ struct Source<B> {
 
 struct Shared<B> {
     body: B,
+    /// The length of the body, if it is known.
+    exact: Option<u64>,
     ended: bool,
     turn: u32,
+    /// Whether the attempt has failed and may not read on.
+    paused: bool,
+    /// The attempt that waits for more of the body.
+    waiting: Option<Waker>,
     limit: usize,
     kept: Vec<Kept>,
     size: usize,
@@ -69,9 +77,12 @@ impl<B: Body> Replay<B> {
     pub(super) fn new(body: B, limit: usize) -> Self {
         let shared = (!body.is_end_stream()).then(|| {
             Arc::new(Mutex::new(Shared {
+                exact: body.size_hint().exact(),
                 body,
                 ended: false,
                 turn: 0,
+                paused: false,
+                waiting: None,
                 limit,
                 kept: Vec::new(),
                 size: 0,
@@ -90,7 +101,7 @@ impl<B: Body> Replay<B> {
         if locked.lost.is_some() {
             return None;
         }
-        locked.turn = locked.turn.wrapping_add(1);
+        locked.next_turn();
         let source = Source {
             shared: Arc::clone(shared),
             turn: locked.turn,
@@ -101,13 +112,41 @@ impl<B: Body> Replay<B> {
         })
     }
 
+    /// Stops the upload of an attempt that failed, until it is known whether there is a
+    /// next one. A server may respond before it has read the body.
+    pub(super) fn pause(&self) {
+        if let Some(shared) = &self.shared {
+            lock(shared).paused = true;
+        }
+    }
+
+    /// Lets a paused upload go on.
+    pub(super) fn resume(&self) {
+        if let Some(shared) = &self.shared {
+            let mut shared = lock(shared);
+            shared.paused = false;
+            shared.wake();
+        }
+    }
+
+    /// Ends the upload of an attempt that will be followed by another. Its connection
+    /// closes.
+    pub(super) fn abandon(&self) {
+        if let Some(shared) = &self.shared {
+            lock(shared).next_turn();
+        }
+    }
+
     /// Returns why a further attempt cannot have the whole body, if so.
     pub(super) fn lost(&self) -> Option<Lost> {
         self.shared.as_ref().and_then(|shared| lock(shared).lost)
     }
 }
 
-impl<B: Body + Unpin> Body for ReplayBody<B> {
+impl<B: Body + Unpin> Body for ReplayBody<B>
+where
+    B::Data: 'static,
+{
     type Data = Bytes;
     type Error = ReplayError<B::Error>;
 
@@ -121,6 +160,10 @@ impl<B: Body + Unpin> Body for ReplayBody<B> {
         let mut shared = lock(&source.shared);
         if shared.turn != source.turn {
             return Poll::Ready(Some(Err(ReplayError::Superseded)));
+        }
+        shared.waiting = Some(cx.waker().clone());
+        if shared.paused {
+            return Poll::Pending;
         }
         if let Some(kept) = shared.kept.get(source.sent) {
             source.sent += 1;
@@ -161,7 +204,25 @@ impl<B: Body + Unpin> Body for ReplayBody<B> {
     }
 }
 
-impl<B: Body + Unpin> Shared<B> {
+impl<B> Shared<B> {
+    /// Gives the body to the next attempt.
+    fn next_turn(&mut self) {
+        self.turn = self.turn.wrapping_add(1);
+        self.paused = false;
+        self.wake();
+    }
+
+    fn wake(&mut self) {
+        if let Some(waiting) = self.waiting.take() {
+            waiting.wake();
+        }
+    }
+}
+
+impl<B: Body + Unpin> Shared<B>
+where
+    B::Data: 'static,
+{
     /// Reads on, and keeps what it reads up to the limit.
     fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
         if self.ended {
@@ -182,10 +243,13 @@ impl<B: Body + Unpin> Shared<B> {
         if let Some(kept) = Kept::from_frame(&frame)
             && self.lost.is_none()
         {
-            self.size = self
-                .size
-                .saturating_add(frame.data_ref().map_or(0, Bytes::len));
-            match self.size > self.limit {
+            let length = frame.data_ref().map_or(0, Bytes::len);
+            // A body in one piece was in memory before. To keep it is cheap.
+            let in_memory = self.size == 0
+                && self.exact == Some(length as u64)
+                && TypeId::of::<B::Data>() == TypeId::of::<Bytes>();
+            self.size = self.size.saturating_add(length);
+            match self.size > self.limit && !in_memory {
                 true => self.lose(Lost::TooLarge { limit: self.limit }),
                 false => self.kept.push(kept),
             }

@@ -32,6 +32,7 @@ impl Body for Frames {
 
 async fn whole<B: Body + Unpin>(body: ReplayBody<B>) -> Bytes
 where
+    B::Data: 'static,
     B::Error: fmt::Debug,
 {
     body.collect().await.unwrap().to_bytes()
