@@ -77,6 +77,7 @@ mod drive;
 mod error;
 pub mod explain;
 mod fast_fail;
+mod hedge;
 mod kv;
 mod observe;
 pub mod options;
@@ -130,6 +131,8 @@ mod guides {
     struct Couchbase;
     #[doc = include_str!("../../../docs/couchbase-reasons.md")]
     struct CouchbaseReasons;
+    #[doc = include_str!("../../../docs/couchbase-connections.md")]
+    struct CouchbaseConnections;
     #[doc = include_str!("../../../docs/testing-with-the-cluster.md")]
     struct TestingWithTheCluster;
     #[doc = include_str!("../../../docs/for-sdk-authors.md")]

@@ -21,7 +21,7 @@ pub(crate) mod views;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Connector, EndpointBreakers, HttpClient, RoundRobin, ServiceError, ServiceResponse};
+use http::{Connector, EndpointBreakers, EndpointPools, RoundRobin, ServiceError, ServiceResponse};
 use query::PreparedPlans;
 use rows::{RowService, SizeLimits, Splitter, skip_rows};
 pub use rows::{Rows, TypedRows};
@@ -31,8 +31,7 @@ use crate::options::ClusterOptions;
 
 /// State that the HTTP services of one client share.
 pub(crate) struct Services {
-    http: HttpClient,
-    connector: Connector,
+    http: EndpointPools,
     round_robin: RoundRobin,
     breakers: EndpointBreakers,
     plans: PreparedPlans,
@@ -43,12 +42,11 @@ impl Services {
     pub(crate) fn new(options: &ClusterOptions, tls: Option<Arc<rustls::ClientConfig>>) -> Self {
         let connector = Connector::new(tls, options.connect_timeout);
         Self {
-            http: http::client(
-                connector.clone(),
+            http: EndpointPools::new(
+                connector,
                 options.idle_http_timeout,
                 options.max_idle_http_connections,
             ),
-            connector,
             round_robin: RoundRobin::new(),
             breakers: EndpointBreakers::new(options.circuit_breaker.as_ref()),
             plans: PreparedPlans::new(),
@@ -57,7 +55,7 @@ impl Services {
 
     /// Uses this configuration for new connections.
     pub(crate) fn set_tls(&self, tls: Option<Arc<rustls::ClientConfig>>) {
-        self.connector.set_tls(tls);
+        self.http.set_tls(tls);
     }
 }
 

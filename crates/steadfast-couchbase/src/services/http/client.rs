@@ -23,6 +23,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
+use crate::hedge::dial_hedged;
+
 /// The client with its pool of connections.
 pub(crate) type HttpClient = Client<Connector, RequestBody>;
 
@@ -183,9 +185,9 @@ impl Service<Uri> for Connector {
         let tls = (uri.scheme_str() == Some("https")).then(|| self.tls.load_full());
         let timeout = self.timeout;
         Box::pin(async move {
-            match tokio::time::timeout(timeout, connect(&uri, tls)).await {
-                Ok(connected) => connected.map(TokioIo::new),
-                Err(_) => Err(io::Error::new(
+            match dial_hedged(timeout, || connect(&uri, tls.clone())).await {
+                Some(connected) => connected.map(TokioIo::new),
+                None => Err(io::Error::new(
                     io::ErrorKind::TimedOut,
                     format!("no connection after {timeout:?}"),
                 )),

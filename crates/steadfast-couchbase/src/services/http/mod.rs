@@ -6,6 +6,7 @@
 //! - [`mod@client`] opens connections and marks the moment in which one of them takes
 //!   up a request. Before that moment nothing was sent; after it bytes may have
 //!   left.
+//! - [`pool`] keeps idle connections, and forgets them after a timeout.
 //! - [`operation`] picks a node, sends, and turns what happens into a failure with
 //!   the right stage, reason and peer.
 //! - [`response`] reads the response until it ends, the deadline passes or the
@@ -18,11 +19,13 @@
 mod client;
 mod endpoint;
 mod operation;
+mod pool;
 mod response;
 
-pub(crate) use client::{Connector, HttpClient, HttpRequest, client};
+pub(crate) use client::{Connector, HttpRequest};
 pub(crate) use endpoint::{Endpoint, EndpointBreakers, RoundRobin};
 pub(crate) use operation::{HttpOperation, HttpSender, run};
+pub(crate) use pool::EndpointPools;
 pub(crate) use response::{
     HttpResponse, ReadError, ResponseBody, ServiceError, ServiceResponse, named_limit, one_line,
 };

@@ -247,8 +247,9 @@ impl HttpSender {
             Tried::Failed(failure, ErrorKind::InvalidArgument)
         })?;
         let permit = self.permit(&endpoint)?;
-        let mut limit = WaitLimit::new(&self.client, deadline);
-        let response = self.client.core.services.http.request(request);
+        let mut limit = WaitLimit::new(&self.client, deadline, endpoint.authority.clone());
+        let pool = self.client.core.services.http.get(&endpoint.authority);
+        let response = pool.request(request);
         let response = match limit.apply_to(response).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(error)) => Err(ReadError::ConnectionLost(chain(&error))),

@@ -141,15 +141,22 @@ impl ResponseBody {
 pub(super) struct WaitLimit {
     deadline: Option<Pin<Box<Sleep>>>,
     closed: Pin<Box<WaitForCancellationFutureOwned>>,
-    _client: Arc<Handle>,
+    client: Arc<Handle>,
+    /// The endpoint that is waited for.
+    authority: Arc<str>,
 }
 
 impl WaitLimit {
-    pub(super) fn new(client: &Arc<Handle>, deadline: Option<Instant>) -> Self {
+    pub(super) fn new(
+        client: &Arc<Handle>,
+        deadline: Option<Instant>,
+        authority: Arc<str>,
+    ) -> Self {
         Self {
             deadline: deadline.map(|at| Box::pin(tokio::time::sleep_until(at.into()))),
             closed: Box::pin(client.core.closed.clone().cancelled_owned()),
-            _client: client.clone(),
+            client: client.clone(),
+            authority,
         }
     }
 
@@ -158,7 +165,10 @@ impl WaitLimit {
             return Poll::Ready(ReadError::ClientClosed);
         }
         match &mut self.deadline {
-            Some(deadline) => deadline.as_mut().poll(cx).map(|()| ReadError::Deadline),
+            Some(deadline) => deadline.as_mut().poll(cx).map(|()| {
+                self.client.core.services.http.replace(&self.authority);
+                ReadError::Deadline
+            }),
             None => Poll::Pending,
         }
     }

@@ -6,6 +6,7 @@ mod hostile;
 mod management;
 mod query;
 mod services;
+mod silence;
 mod stage;
 mod support;
 mod tls;

@@ -57,6 +57,11 @@ impl TestClient {
 
     /// A client that finds every service at these addresses.
     pub(super) fn at(addresses: &[std::net::SocketAddr]) -> Self {
+        Self::with_at(ClusterOptions::new(), addresses)
+    }
+
+    /// The same, with these options.
+    pub(super) fn with_at(options: ClusterOptions, addresses: &[std::net::SocketAddr]) -> Self {
         let node = |address: &std::net::SocketAddr| {
             let ports = Service::ALL
                 .iter()
@@ -69,7 +74,7 @@ impl TestClient {
                 ..ConfigNode::default()
             }
         };
-        let client = Self::unconnected();
+        let client = Self::with(options, None);
         client.set_config(of_nodes(addresses.iter().map(node).collect()));
         client
     }

@@ -1,0 +1,120 @@
+//! Dials beside a dial that hangs.
+//!
+//! A network can swallow the packets of a dial, and TCP repeats them after 1, 3 and
+//! 7 seconds. A short time limit would help against that, but would lock out servers
+//! that need longer. So the first dial keeps the whole time limit. Beside it, fresh
+//! dials with a short limit are made, one at a time. The first dial that ends decides,
+//! whatever its result. So at most two are under way, and a network that recovers is
+//! noticed within half a second (decision D46 in docs/decisions.md).
+
+use std::future::Future;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use steadfast::{Backoff, BestEffort, Failure};
+
+use crate::reason::SOCKET_NOT_AVAILABLE;
+
+/// The time after which a dial hangs, and the time limit of each fresh dial.
+const HANGS: Duration = Duration::from_millis(500);
+
+/// The fresh dials go through the orchestrator like all that is repeated.
+fn fresh_dials() -> &'static BestEffort {
+    static FRESH: LazyLock<BestEffort> =
+        LazyLock::new(|| BestEffort::new(Backoff::constant(Duration::from_millis(1))));
+    &FRESH
+}
+
+/// Dials, and dials again beside it while that hangs. Returns the result of the first
+/// dial that ends; `None` after the time limit.
+///
+/// Cancel-safe if dialling is: dropping the future drops all dials.
+pub(crate) async fn dial_hedged<F: Future>(
+    limit: Duration,
+    dial: impl Fn() -> F,
+) -> Option<F::Output> {
+    let fresh = async {
+        tokio::time::sleep(HANGS).await;
+        let dialled = steadfast::retry(fresh_dials())
+            .operation("dial")
+            .idempotent(true)
+            .classify(|_: &tokio::time::error::Elapsed| Failure::not_sent(&SOCKET_NOT_AVAILABLE))
+            .run(|_| tokio::time::timeout(HANGS, dial()))
+            .await;
+        match dialled {
+            Ok(ended) => ended,
+            // Best effort ends only at a deadline, and there is none.
+            Err(_) => std::future::pending().await,
+        }
+    };
+    let first = async {
+        tokio::select! {
+            biased;
+            ended = dial() => ended,
+            ended = fresh => ended,
+        }
+    };
+    tokio::time::timeout(limit, first).await.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use tokio::time::Instant;
+
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    /// Dials whose results come after these times, and later ones never.
+    async fn dial(limit: Duration, times: &[Option<u32>]) -> (Option<usize>, Duration, usize) {
+        let (start, dials) = (Instant::now(), Cell::new(0));
+        let dialled = dial_hedged(limit, || {
+            let number = dials.get();
+            dials.set(number + 1);
+            async move {
+                match times.get(number).copied().flatten() {
+                    Some(millis) => tokio::time::sleep(MS * millis).await,
+                    None => std::future::pending().await,
+                }
+                number
+            }
+        });
+        (dialled.await, start.elapsed(), dials.get())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_quick_dial_is_the_only_one() {
+        let dialled = dial(10_000 * MS, &[Some(499)]).await;
+        assert_eq!(dialled, (Some(0), 499 * MS, 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_fresh_dial_replaces_one_that_hangs() {
+        let dialled = dial(10_000 * MS, &[None, Some(20)]).await;
+        assert_eq!(dialled, (Some(1), 520 * MS, 2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_network_is_tried_again_every_half_second_while_dials_hang() {
+        let mut times = vec![None; 12];
+        times.push(Some(5));
+        let (dialled, took, _) = dial(10_000 * MS, &times).await;
+        assert_eq!(dialled, Some(12));
+        assert!(took <= 12 * (HANGS + 2 * MS) + 5 * MS, "{took:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_server_is_reached_by_the_first_dial() {
+        let (dialled, took, _) = dial(10_000 * MS, &[Some(9_000)]).await;
+        assert_eq!((dialled, took), (Some(0), 9_000 * MS));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn dials_that_all_hang_end_at_the_limit() {
+        let (dialled, took, dials) = dial(10_000 * MS, &[]).await;
+        assert_eq!((dialled, took), (None, 10_000 * MS));
+        assert!(dials <= 20, "{dials}");
+    }
+}
