@@ -173,6 +173,10 @@ reasons! {
         "the response is final, and the application's `retry_if` asked for a retry",
         "RFC 0049, Response Received: retryable with application context",
         "check that `retry_if` returns true only if a retry can help";
+    client KV_CONNECTION_FULL [allowing_non_idempotent_retry always_retried]
+        "as many operations are in flight on the connection as `max_in_flight` allows, or its socket does not keep up",
+        "D45, always retried: the operation waits in order for its turn",
+        "use more connections (`kv_connections`), or send fewer operations at a time";
 }
 
 /// Explains a reason; `None` if it is not one of [`ALL`] or [`BEYOND_RFC`].

@@ -10,7 +10,7 @@ use steadfast_wire::{Feature, FrameBuilder, Opcode, Status};
 
 use super::{Collection, GetResult};
 use crate::error::{Error, ErrorKind, Result};
-use crate::kv::connection::Connection;
+use crate::kv::connection::{Admission, Connection};
 use crate::kv::operation::KvOperation;
 use crate::world::now;
 
@@ -195,14 +195,18 @@ impl<'a> Resolve<'a> {
         if unordered && !connection.has(Feature::AltRequest) {
             return false;
         }
-        let submitted =
-            connection.submit(Opcode::Noop, Some(now() + self.step()), |opaque, out| {
+        let submitted = connection.submit(
+            Opcode::Noop,
+            Some(now() + self.step()),
+            Admission::Always,
+            |opaque, out| {
                 let noop = FrameBuilder::request(Opcode::Noop).opaque(opaque);
                 match unordered {
                     true => noop.framing(RequestFrameInfo::Barrier).encode(out),
                     false => noop.encode(out),
                 }
-            });
+            },
+        );
         match submitted {
             Ok(ticket) => matches!(ticket.await, Ok(answer) if answer.status() == Status::Success),
             Err(_) => false,

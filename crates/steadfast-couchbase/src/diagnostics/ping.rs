@@ -14,7 +14,7 @@ use crate::client::Core;
 use crate::drive::{Attempts, Tried, drive};
 use crate::error::{Error, ErrorKind, OperationTarget};
 use crate::kv::attempt::with_directive;
-use crate::kv::connection::{Connection, NoResponseCause, SubmitError};
+use crate::kv::connection::{Admission, Connection, NoResponseCause, SubmitError};
 use crate::kv::meaning::Disposition;
 use crate::kv::operation::KvOperation;
 use crate::observe::Dispatch;
@@ -186,13 +186,13 @@ impl Attempts for Ping<'_> {
         };
         let opcode = KvOperation::Noop.opcode();
         let begun = now();
-        let ticket = connection.submit(opcode, deadline, |opaque, out| {
+        let ticket = connection.submit(opcode, deadline, Admission::Always, |opaque, out| {
             FrameBuilder::request(opcode).opaque(opaque).encode(out)
         });
         let ticket = match ticket {
             Ok(ticket) => ticket,
             Err(SubmitError::Closed) => return unavailable("the connection is closed"),
-            Err(SubmitError::Full) => return unavailable("the socket does not keep up"),
+            Err(SubmitError::Full) => return unavailable("the connection is full"),
             Err(SubmitError::Unencodable(_)) => {
                 return Err(Tried::Unsendable(ErrorKind::InvalidArgument));
             }
@@ -205,7 +205,9 @@ impl Attempts for Ping<'_> {
             Err(ended) => {
                 let failure = match ended.cause {
                     NoResponseCause::TimedOut => Failure::in_flight(&TIMEOUT).timed_out(),
-                    NoResponseCause::ClosedByUser | NoResponseCause::Closed => {
+                    NoResponseCause::ClosedByUser
+                    | NoResponseCause::Closed
+                    | NoResponseCause::WentSilent => {
                         Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT)
                     }
                 };

@@ -18,7 +18,7 @@ use steadfast_wire::error_map::{Attributes, ErrorDefinition, ErrorMap};
 use steadfast_wire::subdoc::MutationOutcome;
 use steadfast_wire::{Frame, Status};
 
-use super::connection::{CloseReason, Connection};
+use super::connection::Connection;
 use super::operation::KvOperation;
 use crate::error::ErrorKind;
 use crate::reason::{
@@ -96,15 +96,13 @@ impl From<Disposition> for Meaning {
 }
 
 impl Connection {
-    /// Returns what a status means that arrived on this connection, and closes the
-    /// connection if the status makes it unusable. Every response other than a success
+    /// Returns what a status means that arrived on this connection, and drains the
+    /// connection if the status makes it unusable (D52). Every response other than a success
     /// comes here, those to the client's own requests included (D51).
     pub(crate) fn judge(&self, asked: Asked, status: Status) -> Meaning {
         let meaning = meaning(asked, status, self.error_map.as_deref());
         if meaning.closes_connection {
-            self.close(CloseReason::Invalid(format!(
-                "the server answered {status}"
-            )));
+            self.invalidate(status);
         }
         meaning
     }

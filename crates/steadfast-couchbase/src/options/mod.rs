@@ -102,8 +102,13 @@ settings! {
         /// The number of key-value connections to each node, for each bucket: 1.
         plain kv_connections: u16 = 1;
         /// The largest number of requests in flight on one connection: 65536. Further
-        /// requests are retried until there is room.
+        /// requests wait in order until there is room
+        /// ([D45](steadfast::decisions#d45)).
         plain max_in_flight: u32 = 65_536;
+        /// The time in which a key-value connection must receive a byte after a probe:
+        /// 400 ms. A probe is sent when a response is overdue. Without a byte in this
+        /// time the connection is replaced ([D46](steadfast::decisions#d46)).
+        plain probe_timeout: Duration = Duration::from_millis(400);
         /// The time without traffic after which the operating system probes the peer:
         /// 60 s. `None` disables probes.
         into tcp_keepalive: Option<Duration> = Some(Duration::from_secs(60));
@@ -175,6 +180,7 @@ impl ClusterOptions {
             positive(name, timeout)?;
         }
         interval("idle_http_timeout", self.idle_http_timeout)?;
+        interval("probe_timeout", self.probe_timeout)?;
         interval("config_poll_interval", self.config_poll_interval)?;
         if let Some(keepalive) = self.tcp_keepalive {
             interval("tcp_keepalive", keepalive)?;

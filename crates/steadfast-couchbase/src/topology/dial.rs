@@ -9,6 +9,7 @@ use tokio::net::TcpStream;
 
 use super::{Address, is_terminal, parse_config};
 use crate::client::Core;
+use crate::hedge::dial_hedged;
 use crate::kv::connection::{Connection, ConnectionLimits, Io};
 use crate::kv::handshake::{HandshakeParams, Reached, Rejected, bootstrap, features};
 use crate::sasl::Channel;
@@ -32,14 +33,14 @@ pub(crate) async fn dial(
 ) -> Result<Opened, Rejected> {
     let limit = core.options.connect_timeout;
     let renewals = core.renewals();
-    match tokio::time::timeout(limit, open(core, address, bucket)).await {
+    match dial_hedged(limit, || open(core, address, bucket)).await {
         // A rejection of credentials that were replaced meanwhile does not concern
         // the new ones.
-        Ok(Err(rejected)) if renewals.has_changed().unwrap_or(false) => {
+        Some(Err(rejected)) if renewals.has_changed().unwrap_or(false) => {
             Err(Rejected::lost(rejected.note))
         }
-        Ok(opened) => opened,
-        Err(_) => Err(Rejected::lost(format!("no connection within {limit:?}"))),
+        Some(opened) => opened,
+        None => Err(Rejected::lost(format!("no connection within {limit:?}"))),
     }
 }
 
@@ -84,6 +85,7 @@ async fn open(core: &Core, address: &Address, bucket: Option<&str>) -> Result<Op
     };
     let limits = ConnectionLimits {
         in_flight: options.max_in_flight as usize,
+        probe_timeout: options.probe_timeout,
         ..ConnectionLimits::default()
     };
     let ends = (address.to_string().into(), local.unwrap_or_default().into());

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
@@ -16,9 +15,6 @@ use super::redial::{Redialer, end_of_connection};
 use super::{Address, BucketCore, NodeId, Opened, dial};
 use crate::kv::connection::{CloseReason, Connection, Events, Task};
 use crate::kv::handshake::Rejected;
-
-/// The time for a removed node to send its last responses.
-const LAST_ANSWERS: Duration = Duration::from_secs(10);
 
 /// A node of one bucket. It lives as long as configs contain its address.
 pub(crate) struct Node {
@@ -191,21 +187,28 @@ async fn connect_and_run(
         node.clone(),
         core.closed.clone(),
     ));
-    let closing = match task.await {
-        Ok(closing) => closing,
-        Err(error) => CloseReason::Lost(error.to_string()),
+    let closing = tokio::select! {
+        biased;
+        ended = task => match ended {
+            Ok(closing) => closing,
+            Err(error) => CloseReason::Lost(error.to_string()),
+        },
+        // Its replacement is dialled while it drains.
+        why = connection.draining() => why,
     };
     drop(published);
-    tracing::debug!(node = %node.address, bucket = %bucket.name, ?closing, "connection closed");
+    tracing::debug!(node = %node.address, bucket = %bucket.name, ?closing, "connection ended");
     match closing {
-        CloseReason::ByUser | CloseReason::NotNeeded => {}
-        CloseReason::Lost(_) | CloseReason::Invalid(_) => bucket.config_wanted.notify_one(),
+        CloseReason::ByUser | CloseReason::NotNeeded | CloseReason::Replaced(_) => {}
+        CloseReason::Lost(_) | CloseReason::Silent | CloseReason::Invalid(_) => {
+            bucket.config_wanted.notify_one()
+        }
     }
     end_of_connection(&connection, opened_at, closing)
 }
 
-/// Runs a connection. After the node is retired, outstanding responses are still
-/// received, unless the client is closed.
+/// Runs a connection to its end. When the node is retired the connection is drained,
+/// and when the client is closed it is closed.
 ///
 /// Cancel-safe: dropping the future closes the connection.
 async fn run<E: Events>(
@@ -218,14 +221,17 @@ async fn run<E: Events>(
     tokio::select! {
         biased;
         closing = &mut task => return closing,
-        () = node.retired.cancelled() => connection.drain(),
+        () = closed.cancelled() => {}
+        () = node.retired.cancelled() => {
+            connection.drain(CloseReason::NotNeeded);
+            tokio::select! {
+                biased;
+                closing = &mut task => return closing,
+                () = closed.cancelled() => {}
+            }
+        }
     }
-    tokio::select! {
-        biased;
-        closing = &mut task => return closing,
-        () = closed.cancelled() => connection.close(CloseReason::ByUser),
-        () = tokio::time::sleep(LAST_ANSWERS) => connection.close(CloseReason::NotNeeded),
-    }
+    connection.close(CloseReason::ByUser);
     task.await
 }
 

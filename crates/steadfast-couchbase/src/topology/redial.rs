@@ -103,10 +103,11 @@ pub(super) fn end_of_connection(
 ) -> Result<(), Rejected> {
     let lasted = opened_at.elapsed() >= PROVEN;
     match closing {
-        CloseReason::ByUser | CloseReason::NotNeeded => Ok(()),
-        CloseReason::Lost(_) | CloseReason::Invalid(_) if lasted => Ok(()),
-        CloseReason::Lost(_) if connection.has_served() => Ok(()),
-        // A peer whose answer made the connection unusable has not served.
+        CloseReason::ByUser | CloseReason::NotNeeded | CloseReason::Replaced(_) => Ok(()),
+        CloseReason::Lost(_) | CloseReason::Silent | CloseReason::Invalid(_) if lasted => Ok(()),
+        CloseReason::Lost(_) | CloseReason::Silent if connection.has_served() => Ok(()),
+        CloseReason::Silent => Err(Rejected::lost("the connection went silent".to_owned())),
+        // A peer that breaks the protocol has not served.
         CloseReason::Lost(text) | CloseReason::Invalid(text) => Err(Rejected::lost(text)),
     }
 }
@@ -121,7 +122,7 @@ mod tests {
     use steadfast_wire::{Decoded, FrameBuilder, FrameDecoder, Opcode, Status};
 
     use super::*;
-    use crate::kv::connection::ConnectionLimits;
+    use crate::kv::connection::{Admission, ConnectionLimits};
 
     const MS: Duration = Duration::from_millis(1);
 
@@ -249,7 +250,7 @@ mod tests {
         for (opcode, served) in [(Opcode::Get, true), (Opcode::GetClusterConfig, false)] {
             let connection = connection();
             let ticket = connection
-                .submit(opcode, None, |opaque, out| {
+                .submit(opcode, None, Admission::InOrder, |opaque, out| {
                     FrameBuilder::request(opcode).opaque(opaque).encode(out)
                 })
                 .unwrap();
@@ -266,8 +267,11 @@ mod tests {
             };
             connection.deliver(answer);
             assert_eq!(end(lost()).is_ok(), served);
-            let broken = CloseReason::Invalid("the server answered 0x25".to_owned());
+            assert_eq!(end(CloseReason::Silent).is_ok(), served);
+            let broken = CloseReason::Invalid("invalid frame".to_owned());
             assert!(end(broken).is_err());
+            let replaced = CloseReason::Replaced("the server answered 0x25".to_owned());
+            assert!(end(replaced).is_ok());
         }
     }
 }

@@ -14,10 +14,11 @@ use super::redial::{Redialer, end_of_connection};
 use super::staggered::StaggeredQueries;
 use super::{Address, BucketCore, Opened, dial, host_part, parse_config};
 use crate::client::Core;
-use crate::kv::connection::{Connection, Events, Task};
+use crate::kv::connection::{Admission, Connection, Events, Task};
 use crate::kv::handshake::Rejected;
 use crate::kv::operation::KvOperation;
 use crate::options::MIN_POLL_INTERVAL;
+use crate::world::now;
 
 /// The time from one look for other nodes to the next, while no node is connected.
 const LOST_INTERVAL: Duration = Duration::from_secs(1);
@@ -208,9 +209,10 @@ async fn fetch(
         .timeout(FETCH_TIMEOUT)
         .classify(Rejected::failure)
         .run(|_| async {
-            let deadline = None;
+            // A connection notices its silence by the deadlines of its operations.
+            let deadline = Some(now() + FETCH_TIMEOUT);
             let opcode = Opcode::GetClusterConfig;
-            let ticket = connection.submit(opcode, deadline, |opaque, out| {
+            let ticket = connection.submit(opcode, deadline, Admission::Always, |opaque, out| {
                 let request = FrameBuilder::request(opcode).opaque(opaque);
                 match known {
                     Some(known) => request.extras(known).encode(out),

@@ -16,6 +16,7 @@ mod closing;
 mod collections;
 mod configs;
 mod conformance;
+mod draining;
 mod errors;
 mod first_steps;
 #[path = "../fixture/mod.rs"]
@@ -27,6 +28,8 @@ mod production;
 mod readiness;
 mod routing;
 mod scripted;
+mod silence;
+mod slots;
 mod sockets;
 mod statuses;
 mod storm;

@@ -29,6 +29,8 @@ pub(crate) enum Reply {
     Close,
     /// Success, then no byte is read any more until this says to close.
     Stall(Arc<Notify>),
+    /// Nothing, now and later, although all is read.
+    Silence,
 }
 
 pub(crate) struct Scripted {
@@ -141,6 +143,12 @@ async fn serve(
                     Reply::Raw(bytes) => bytes,
                     Reply::Usual => continue,
                     Reply::Close => return,
+                    Reply::Silence => {
+                        while !matches!(socket.read_buf(&mut received).await, Ok(0) | Err(_)) {
+                            received.clear();
+                        }
+                        return;
+                    }
                     Reply::Stall(until) => {
                         let answer = frame_of(&frame, Status::Success, b"1");
                         let _ = socket.write_all(&answer).await;

@@ -1,7 +1,6 @@
 //! Connections that break while operations are under way.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use steadfast::{Backoff, BestEffort};
@@ -97,37 +96,6 @@ async fn each_way_to_cut_a_get_is_survived() {
         assert_eq!(found.content::<u8>().unwrap(), 7);
         assert_eq!(cut.fired(), 2);
     }
-    cluster.close().await;
-}
-
-#[tokio::test]
-async fn a_full_connection_makes_operations_back_off() {
-    let server = server(1, 1).await;
-    let options = ClusterOptions::new().max_in_flight(1);
-    let (cluster, documents) = warm_client(&server, options).await;
-    let held = server.fault(Fault::on(Opcode::Get).key("held").hold());
-    let first = spawn_get(&documents, "held");
-    until("it is in flight", || held.fired() == 1).await;
-    let outcome = documents.upsert("k", &1).timeout(ms(100)).await;
-    let error = fails_with(outcome, ErrorKind::UnambiguousTimeout);
-    assert_eq!(reasons(&error), ["SOCKET_NOT_AVAILABLE"]);
-    assert!(error.attempts() < 20, "{} attempts", error.attempts());
-    let (strategy, asked) = counting();
-    let second = tokio::spawn({
-        let documents = documents.clone();
-        async move {
-            documents
-                .upsert("k", &2)
-                .timeout(LONG)
-                .retry(strategy)
-                .await
-        }
-    });
-    until("it backs off", || asked.load(Ordering::Relaxed) > 1).await;
-    drop(held);
-    first.await.unwrap().unwrap_err();
-    second.await.unwrap().unwrap();
-    assert!(asked.load(Ordering::Relaxed) < 20);
     cluster.close().await;
 }
 

@@ -15,16 +15,20 @@ use super::{KvAttempts, Unsent};
 use crate::drive::Tried;
 use crate::error::ErrorKind;
 use crate::kv::collection_ids::{LookupError, manifest_uid};
-use crate::kv::connection::{Connection, NoResponse, NoResponseCause, SubmitError};
+use crate::kv::connection::{Connection, NoResponse, NoResponseCause, SubmitError, Turn};
 use crate::kv::meaning::{Asked, Disposition, failed_path, path_error};
 use crate::options::VbucketRetry;
 use crate::reason::{
-    CIRCUIT_BREAKER_OPEN, COLLECTION_NOT_FOUND, KV_COLLECTION_OUTDATED, NODE_NOT_AVAILABLE,
-    SCOPE_NOT_FOUND, SOCKET_CLOSED_WHILE_IN_FLIGHT, SOCKET_NOT_AVAILABLE, UNKNOWN,
+    CIRCUIT_BREAKER_OPEN, COLLECTION_NOT_FOUND, KV_COLLECTION_OUTDATED, KV_CONNECTION_FULL,
+    NODE_NOT_AVAILABLE, SCOPE_NOT_FOUND, SOCKET_CLOSED_WHILE_IN_FLIGHT, SOCKET_NOT_AVAILABLE,
+    UNKNOWN,
 };
 use crate::strategy::RetryDirective;
 use crate::topology::{Node, host_part, is_terminal};
 use crate::world::now;
+
+/// The wait for a slot. The operation's turn ends it, or its deadline.
+const UNTIL_ITS_TURN: Duration = Duration::from_secs(24 * 3600);
 
 /// The client is closed, and nothing was sent.
 #[cold]
@@ -159,6 +163,22 @@ impl KvAttempts<'_> {
         })
     }
 
+    /// The connection is full: the operation keeps its place in line, or joins it
+    /// (D45). Not blocked: a new connection would not help, there is one.
+    #[cold]
+    pub(super) fn wait_in_line(
+        &mut self,
+        turn: Option<Turn>,
+        connection: &Arc<Connection>,
+    ) -> Unsent {
+        self.turn = Some(turn.unwrap_or_else(|| connection.wait_in_line()));
+        let failure = Failure::not_sent(&KV_CONNECTION_FULL)
+            .with_peer(connection.peer.clone())
+            .with_note("the connection has no free slot")
+            .with_prescribed_delay(UNTIL_ITS_TURN);
+        Box::new(Tried::Failed(failure, ErrorKind::ServiceNotAvailable))
+    }
+
     /// The connection did not accept the frame.
     #[cold]
     pub(super) fn not_submitted(&mut self, error: SubmitError, connection: &Connection) -> Unsent {
@@ -167,8 +187,7 @@ impl KvAttempts<'_> {
                 self.blocked = true;
                 "the connection is closed"
             }
-            // Not blocked: a new connection would not help, there is one.
-            SubmitError::Full => "the socket does not keep up",
+            SubmitError::Full => "the connection is full",
             SubmitError::Unencodable(error) => {
                 self.last.note(error.to_string());
                 return Box::new(Tried::Unsendable(ErrorKind::InvalidArgument));
@@ -306,6 +325,12 @@ impl KvAttempts<'_> {
                 .with_note("the connection closed before it was sent"),
             (NoResponseCause::Closed, true) => Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT)
                 .with_note("the connection closed before the response"),
+            (NoResponseCause::WentSilent, false) => Failure::not_sent(&SOCKET_NOT_AVAILABLE)
+                .with_note("the connection went silent before it was sent"),
+            (NoResponseCause::WentSilent, true) => {
+                Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT)
+                    .with_note("the connection went silent and was closed")
+            }
             (NoResponseCause::TimedOut, false) => {
                 let failure = Failure::not_sent(&TIMEOUT).timed_out();
                 failure.with_note("not sent in time")
@@ -321,7 +346,9 @@ impl KvAttempts<'_> {
         };
         match cause {
             NoResponseCause::ClosedByUser => Tried::Closed(failure),
-            NoResponseCause::Closed => Tried::Failed(failure, ErrorKind::RequestCanceled),
+            NoResponseCause::Closed | NoResponseCause::WentSilent => {
+                Tried::Failed(failure, ErrorKind::RequestCanceled)
+            }
             NoResponseCause::TimedOut if sent => {
                 Tried::Failed(failure, ErrorKind::AmbiguousTimeout)
             }

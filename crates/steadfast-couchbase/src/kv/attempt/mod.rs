@@ -7,7 +7,10 @@
 mod failure;
 mod last;
 
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Instant;
 
 pub(crate) use failure::with_directive;
@@ -18,7 +21,7 @@ use steadfast::breaker::BreakerPermit;
 use steadfast_wire::{Feature, Frame, Status};
 
 use super::compression::CompressedValue;
-use super::connection::{Connection, Ticket};
+use super::connection::{Admission, Connection, SubmitError, Ticket, Turn};
 use super::request::{DurabilityLevel, KeyPlace, KvRequest};
 use crate::client::Core;
 use crate::drive::{Attempts, Tried};
@@ -37,6 +40,8 @@ pub(crate) struct KvAttempts<'r> {
     node: Option<NodeId>,
     /// Set when the last attempt found no connection.
     blocked: bool,
+    /// The place in line, if the last attempt found its connection full.
+    turn: Option<Turn>,
     /// The circuit breaker's permit for this attempt, if there is a breaker.
     permit: Option<(Arc<Node>, BreakerPermit)>,
     last: LastAttempt,
@@ -58,6 +63,7 @@ impl<'r> KvAttempts<'r> {
             vbucket: 0,
             node: None,
             blocked: false,
+            turn: None,
             permit: None,
             last: LastAttempt::default(),
         }
@@ -122,11 +128,13 @@ impl<'r> KvAttempts<'r> {
     /// would keep these variables while it waits for the response.
     fn submit<'c>(
         &mut self,
-        connection: &'c Connection,
+        connection: &'c Arc<Connection>,
+        turn: Option<Turn>,
         collection_id: u32,
         deadline: Option<Instant>,
     ) -> Result<Ticket<'c>, Unsent> {
         let request = self.request;
+        let turn = turn.filter(|turn| turn.is_at(connection));
         if let Some(lacking) = request.lacking_feature(connection, collection_id) {
             self.last.note(lacking);
             return Err(Box::new(Tried::Unsendable(ErrorKind::FeatureNotAvailable)));
@@ -139,7 +147,11 @@ impl<'r> KvAttempts<'r> {
         let target = (self.vbucket, collection_id);
         let compressed = self.compressed.bytes();
         let opcode = request.operation.opcode();
-        let submitted = connection.submit(opcode, deadline, |opaque, out| {
+        let admission = match &turn {
+            Some(turn) => Admission::Turn(turn),
+            None => Admission::InOrder,
+        };
+        let submitted = connection.submit(opcode, deadline, admission, |opaque, out| {
             request.encode(connection, target, compressed, deadline, opaque, out)
         });
         match submitted {
@@ -147,6 +159,7 @@ impl<'r> KvAttempts<'r> {
                 self.last.begin(ticket.opaque());
                 Ok(ticket)
             }
+            Err(SubmitError::Full) => Err(self.wait_in_line(turn, connection)),
             Err(error) => Err(self.not_submitted(error, connection)),
         }
     }
@@ -176,6 +189,8 @@ impl Attempts for KvAttempts<'_> {
     /// Cancel-safe: the ticket withdraws what was not sent, and the connection
     /// drops a late response.
     async fn attempt(&mut self, deadline: Option<Instant>) -> Result<Frame, Tried> {
+        // Dropped, for the next in line, unless it is used or kept below.
+        let turn = self.turn.take();
         let connection = match self.find_connection() {
             Ok(connection) => connection,
             Err(unsent) => return Err(*unsent),
@@ -191,7 +206,7 @@ impl Attempts for KvAttempts<'_> {
                 }
             },
         };
-        let response = match self.submit(&connection, collection_id, deadline) {
+        let response = match self.submit(&connection, turn, collection_id, deadline) {
             Ok(ticket) => ticket.await,
             Err(unsent) => {
                 self.return_permit();
@@ -220,9 +235,15 @@ impl Attempts for KvAttempts<'_> {
             blocked: self.blocked,
         };
         let met = |condition: &WaitCondition| bucket.core.is_closed() || bucket.is_met(condition);
-        let woken = bucket.waiting.wait(condition, met);
-        woken.await;
-        self.route.count_early_wake();
+        let mut woken = bucket.waiting.wait(condition, met);
+        let turn = self.turn.as_ref();
+        let early = poll_fn(|cx| match turn.map(|turn| turn.poll(cx)) {
+            Some(Poll::Ready(())) => Poll::Ready(false),
+            Some(Poll::Pending) | None => Pin::new(&mut woken).poll(cx).map(|()| true),
+        });
+        if early.await {
+            self.route.count_early_wake();
+        }
     }
 
     /// Cancel-safe.

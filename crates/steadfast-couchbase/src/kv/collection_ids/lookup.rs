@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use super::CollectionEntry;
 use crate::error::ErrorKind;
 use crate::kv::attempt::with_directive;
-use crate::kv::connection::{Connection, NoResponseCause, SubmitError};
+use crate::kv::connection::{Admission, Connection, NoResponseCause, SubmitError};
 use crate::kv::meaning::Disposition;
 use crate::kv::operation::KvOperation;
 use crate::reason::SOCKET_NOT_AVAILABLE;
@@ -111,7 +111,7 @@ async fn ask(
         collection: &collection.name,
     };
     let opcode = Opcode::GetCollectionId;
-    let ticket = connection.submit(opcode, Some(deadline), |opaque, out| {
+    let ticket = connection.submit(opcode, Some(deadline), Admission::Always, |opaque, out| {
         FrameBuilder::request(opcode)
             .opaque(opaque)
             .value(path)
@@ -124,11 +124,11 @@ async fn ask(
     };
     let ticket = ticket.map_err(|error| match error {
         SubmitError::Closed => unavailable("the connection is closed".to_owned()),
-        SubmitError::Full => unavailable("the socket does not keep up".to_owned()),
+        SubmitError::Full => unavailable("the connection is full".to_owned()),
         SubmitError::Unencodable(error) => unavailable(error.to_string()),
     })?;
     let response = ticket.await.map_err(|ended| match ended.cause {
-        NoResponseCause::Closed | NoResponseCause::ClosedByUser => {
+        NoResponseCause::Closed | NoResponseCause::WentSilent | NoResponseCause::ClosedByUser => {
             unavailable("the connection was closed".to_owned())
         }
         NoResponseCause::TimedOut => unavailable("no answer in time".to_owned()),

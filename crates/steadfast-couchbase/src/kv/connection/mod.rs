@@ -18,7 +18,42 @@
 //!
 //! The connection also keeps the deadlines, with one timer for all operations: a
 //! timer per operation would cost as much as the operation.
+//!
+//! # The life of a connection
+//!
+//! ```text
+//!                    a response is overdue, or nothing came for long: probe
+//!                 ┌──────────────────────────────────────────────────┐
+//!               Open ◀───────────────── any byte ──────────────── Probing
+//!                 │                                                  │
+//!                 │ drain                                            │ no byte within
+//!                 ▼                                                  │ the probe timeout
+//!              Draining                                              │
+//!                 │ no caller waits any more, or the limit is over   │
+//!                 ▼                                                  ▼
+//!               Closed ◀────────────────── close ────────────────────┘
+//! ```
+//!
+//! A draining connection is probed too. It accepts no operations, and a replacement
+//! is dialled while it drains. The causes, in one table ([`CloseReason`]):
+//!
+//! | cause | drained or closed at once | is a failed dial |
+//! |---|---|---|
+//! | the client is closed (`ByUser`) | closed | no |
+//! | the node left (`NotNeeded`) | drained | no |
+//! | a response invalidates it: 0x08, 0x1f, 0x25, 0x84, or by the error map (`Replaced`) | drained | no |
+//! | ended operations keep its slots, or a response is missing for 30 s (`Replaced`) | drained | no |
+//! | no byte arrives, not even after a probe (`Silent`) | closed | if it served no operation and lasted less than 1 s |
+//! | an error of the socket, or its end (`Lost`) | closed | as above |
+//! | an invalid frame, or an unknown opaque (`Invalid`) | closed | if it lasted less than 1 s |
+//!
+//! Only in the last three cases is the stream broken, so that responses cannot be
+//! trusted or will not come. What is in flight then ends as in flight. In the other
+//! cases it would be wrong to make operations ambiguous whose responses still come
+//! (decisions D45, D46 and D52 in docs/decisions.md).
 
+mod silence;
+mod slots;
 mod state;
 mod task;
 
@@ -26,8 +61,8 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::Instant;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use parking_lot::{Mutex, MutexGuard};
@@ -35,11 +70,12 @@ pub(crate) use state::MAX_IN_FLIGHT;
 use state::State;
 use steadfast_wire::error_map::ErrorMap;
 use steadfast_wire::hello::FeatureSet;
-use steadfast_wire::{EncodeError, Feature, Frame, Opcode};
+use steadfast_wire::{EncodeError, Feature, Frame, Opcode, Status};
 pub(crate) use task::{Events, Task};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 use tokio_util::either::Either;
+use tokio_util::sync::CancellationToken;
 
 /// A socket, without TLS or with it.
 pub(crate) type Io = Either<TcpStream, Box<TlsStream<TcpStream>>>;
@@ -56,6 +92,8 @@ pub(crate) struct Connection {
     /// D26 in docs/decisions.md).
     pub(crate) error_map: Option<Arc<ErrorMap>>,
     state: Mutex<State>,
+    /// Cancelled when it begins to drain.
+    draining: CancellationToken,
     limits: ConnectionLimits,
 }
 
@@ -66,6 +104,12 @@ pub(crate) struct ConnectionLimits {
     pub(crate) in_flight: usize,
     /// Bytes that the socket has not accepted yet.
     pub(crate) unsent_bytes: usize,
+    /// The time in which a probe must be followed by a byte.
+    pub(crate) probe_timeout: Duration,
+    /// The time without a byte after which an idle connection is probed.
+    pub(crate) idle: Duration,
+    /// The time that draining may take.
+    pub(crate) drain: Duration,
 }
 
 impl Default for ConnectionLimits {
@@ -73,16 +117,30 @@ impl Default for ConnectionLimits {
         Self {
             in_flight: 1 << 17,
             unsent_bytes: 64 << 20,
+            probe_timeout: Duration::from_millis(400),
+            idle: Duration::from_secs(10),
+            drain: Duration::from_secs(10),
         }
     }
+}
+
+/// How an operation gets its slot.
+#[derive(Clone, Copy)]
+pub(crate) enum Admission<'a> {
+    /// Takes a free slot, unless others wait for one.
+    InOrder,
+    /// Takes the slot that was granted to this place in line.
+    Turn(&'a Turn),
+    /// Needs no slot: one of the client's own requests, of which there are few.
+    Always,
 }
 
 /// Why an operation was not accepted. Nothing of it was sent.
 #[derive(Debug)]
 pub(crate) enum SubmitError {
-    /// The connection is closed.
+    /// The connection is closed, or about to be.
     Closed,
-    /// The socket does not keep up.
+    /// There is no free slot, or the socket does not keep up.
     Full,
     /// The operation does not fit the protocol.
     Unencodable(EncodeError),
@@ -107,8 +165,12 @@ pub(crate) enum CloseReason {
     NotNeeded,
     /// The peer, or the network, ended it.
     Lost(String),
-    /// The peer broke the protocol, or a response made the connection unusable.
+    /// Nothing arrives any more.
+    Silent,
+    /// The peer broke the protocol.
     Invalid(String),
+    /// It works, and a new one is better.
+    Replaced(String),
 }
 
 impl Connection {
@@ -123,7 +185,8 @@ impl Connection {
             local,
             features,
             error_map,
-            state: Mutex::new(State::default()),
+            state: Mutex::new(State::new(limits)),
+            draining: CancellationToken::new(),
             limits,
         })
     }
@@ -133,10 +196,11 @@ impl Connection {
         &self,
         opcode: Opcode,
         deadline: Option<Instant>,
+        admission: Admission<'_>,
         encode: impl FnOnce(u32, &mut BytesMut) -> Result<(), EncodeError>,
     ) -> Result<Ticket<'_>, SubmitError> {
         let mut state = self.state.lock();
-        let opaque = state.enqueue(opcode, deadline, &self.limits, encode)?;
+        let opaque = state.enqueue(opcode, deadline, admission, encode)?;
         wake_task(state);
         Ok(Ticket {
             connection: self,
@@ -145,23 +209,77 @@ impl Connection {
         })
     }
 
-    /// Closes the connection. Every operation ends as sent or not sent.
-    pub(crate) fn close(&self, why: CloseReason) {
+    /// Joins the line of operations that wait for a slot.
+    pub(crate) fn wait_in_line(self: &Arc<Self>) -> Turn {
         let mut state = self.state.lock();
-        state.close(why);
-        wake_task(state);
+        let place = state.slots.join();
+        let mut wakers = Vec::new();
+        if state.is_open() {
+            // A slot may have become free since the operation was refused.
+            state.grant(&mut wakers);
+        } else {
+            state.slots.dissolve(&mut wakers);
+        }
+        self.replace_if_clogged(state, wakers);
+        Turn {
+            connection: self.clone(),
+            place,
+        }
     }
 
-    /// Accepts no more operations, and closes when all responses have arrived.
-    pub(crate) fn drain(&self) {
+    /// Closes the connection. Every operation ends as sent or not sent.
+    pub(crate) fn close(&self, why: CloseReason) {
+        let mut wakers = Vec::new();
         let mut state = self.state.lock();
-        state.draining = true;
+        state.close(why, &mut wakers);
         wake_task(state);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Accepts no more operations. Closes for this reason when no caller waits for a
+    /// response any more, or after a limit.
+    pub(crate) fn drain(&self, why: CloseReason) {
+        let mut wakers = Vec::new();
+        let mut state = self.state.lock();
+        state.drain(why, &mut wakers);
+        wake_task(state);
+        wakers.into_iter().for_each(Waker::wake);
+        self.draining.cancel();
+    }
+
+    /// Drains the connection, because a response says that it is unusable.
+    #[cold]
+    pub(crate) fn invalidate(&self, status: Status) {
+        let why = format!("the server answered {status}");
+        self.drain(CloseReason::Replaced(why));
+    }
+
+    /// Completes when the connection begins to drain, with the reason. Cancel-safe.
+    pub(crate) async fn draining(&self) -> CloseReason {
+        self.draining.cancelled().await;
+        let why = self.state.lock().draining.clone();
+        why.unwrap_or(CloseReason::NotNeeded)
+    }
+
+    /// Unlocks the state and wakes operations. If ended operations keep the slots
+    /// that others wait for, a new connection is better.
+    fn replace_if_clogged(&self, state: MutexGuard<'_, State>, wakers: Vec<Waker>) {
+        let is_clogged = state.is_open() && state.is_clogged();
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
+        if is_clogged {
+            let why = "ended operations keep its slots".to_owned();
+            self.drain(CloseReason::Replaced(why));
+        }
     }
 
     /// Returns whether it accepts operations.
     pub(crate) fn is_open(&self) -> bool {
         self.state.lock().is_open()
+    }
+
+    pub(crate) fn limits(&self) -> &ConnectionLimits {
+        &self.limits
     }
 
     /// Returns whether any operation got a response through it.
@@ -195,6 +313,38 @@ fn wake_task(mut state: MutexGuard<'_, State>) {
     }
 }
 
+/// A place in the line of operations that wait for a slot.
+///
+/// Cancel-safe: dropping it leaves the line, and a granted slot goes to the next.
+pub(crate) struct Turn {
+    connection: Arc<Connection>,
+    place: u64,
+}
+
+impl Turn {
+    pub(crate) fn is_at(&self, connection: &Arc<Connection>) -> bool {
+        Arc::ptr_eq(&self.connection, connection)
+    }
+
+    /// Completes when a slot is granted, or when the connection accepts no more
+    /// operations.
+    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.connection.state.lock();
+        state.slots.poll(self.place, cx.waker())
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut state = self.connection.state.lock();
+        state.slots.leave(self.place);
+        let mut wakers = Vec::new();
+        state.grant(&mut wakers);
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+}
+
 /// An operation that a connection has accepted. Completes with its response.
 ///
 /// Cancel-safe: dropping it abandons the operation. What was not sent is never
@@ -220,6 +370,8 @@ pub(crate) enum NoResponseCause {
     ClosedByUser,
     /// The connection was closed for another reason.
     Closed,
+    /// The connection was closed because nothing arrived any more.
+    WentSilent,
     /// The deadline passed. The response may still come.
     TimedOut,
 }
@@ -229,6 +381,7 @@ impl fmt::Display for NoResponse {
         f.write_str(match self.cause {
             NoResponseCause::ClosedByUser => "the client was closed",
             NoResponseCause::Closed => "the connection closed",
+            NoResponseCause::WentSilent => "the connection went silent",
             NoResponseCause::TimedOut => "no response in time",
         })
     }
@@ -244,21 +397,32 @@ impl Future for Ticket<'_> {
     type Output = Result<Frame, NoResponse>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let fetched = self.connection.state.lock().fetch(self.opaque, cx.waker());
-        match fetched {
-            Some(answer) => {
-                self.done = true;
-                Poll::Ready(answer)
-            }
-            None => Poll::Pending,
+        let mut state = self.connection.state.lock();
+        let Some(answer) = state.fetch(self.opaque, cx.waker()) else {
+            return Poll::Pending;
+        };
+        // Allocates nothing unless others wait for the slot.
+        let mut wakers = Vec::new();
+        state.grant(&mut wakers);
+        if answer.is_err() {
+            self.connection.replace_if_clogged(state, wakers);
+        } else {
+            drop(state);
+            wakers.into_iter().for_each(Waker::wake);
         }
+        self.done = true;
+        Poll::Ready(answer)
     }
 }
 
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
         if !self.done {
-            self.connection.state.lock().abandon(self.opaque);
+            let mut state = self.connection.state.lock();
+            state.abandon(self.opaque);
+            let mut wakers = Vec::new();
+            state.grant(&mut wakers);
+            self.connection.replace_if_clogged(state, wakers);
         }
     }
 }

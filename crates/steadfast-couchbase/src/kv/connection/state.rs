@@ -1,14 +1,15 @@
-//! State shared by callers and the connection's task: the frames to send, and the
-//! operations that wait for a response.
+//! State shared by callers and the connection's task: the frames to send, the
+//! operations that wait for a response, and those that wait for a slot.
 
 use std::task::Waker;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use slab::Slab;
-use steadfast_wire::{EncodeError, Frame, Opcode};
+use steadfast_wire::{EncodeError, Frame, FrameBuilder, Opcode};
 
-use super::{CloseReason, ConnectionLimits, NoResponse, NoResponseCause, SubmitError};
+use super::slots::SlotQueue;
+use super::{Admission, CloseReason, ConnectionLimits, NoResponse, NoResponseCause, SubmitError};
 
 /// An opaque has the index of its operation in these bits, and a generation in the
 /// rest.
@@ -23,8 +24,12 @@ const INDEX_MASK: u32 = MAX_IN_FLIGHT;
 /// The number of operations whose memory is kept when none is left.
 const KEPT_OPERATIONS: usize = 4096;
 
-#[derive(Default)]
+/// The time after its end in which an operation's response may still come. Then the
+/// connection is replaced, because the operation would keep its slot for ever.
+pub(super) const LATEST_RESPONSE: Duration = Duration::from_secs(30);
+
 pub(super) struct State {
+    limits: ConnectionLimits,
     /// Frames that the task has not taken yet.
     out: BytesMut,
     /// The position in the stream of `out`'s first byte.
@@ -38,13 +43,17 @@ pub(super) struct State {
     /// Parts of the stream that must not be sent, in order.
     cuts: Vec<(u64, u64)>,
     operations: Slab<PendingOperation>,
+    /// The number of operations that ended without a response, which may still come.
+    unanswered: usize,
+    pub(super) slots: SlotQueue,
     generation: u32,
     /// A lower bound of all deadlines.
     earliest: Option<Instant>,
     /// The task's waker, while it sleeps.
     pub(super) waker: Option<Waker>,
     served: bool,
-    pub(super) draining: bool,
+    /// Set when no more operations are accepted: the reason to close then.
+    pub(super) draining: Option<CloseReason>,
     pub(super) closing: Option<CloseReason>,
 }
 
@@ -54,6 +63,7 @@ struct PendingOperation {
     /// The positions of its frame in the stream.
     start: u64,
     end: u64,
+    /// The end of the caller's wait. After it, the end of [`LATEST_RESPONSE`].
     deadline: Option<Instant>,
     reply: Reply,
 }
@@ -66,8 +76,20 @@ enum Reply {
     /// The caller gets this instead. The flag tells whether the response may still
     /// come, so that the index must stay reserved for it.
     Ended(NoResponse, bool),
-    /// Not received yet, and the caller was dropped.
-    Unwanted,
+    /// Not received yet, and the caller is gone: its deadline has passed, or it was
+    /// dropped before that.
+    Unwanted { overdue: bool },
+    /// Not received yet, and nobody waits for it: the connection probes its peer.
+    Probe,
+}
+
+/// What the deadlines of a connection say about it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Expired {
+    /// An operation that was sent got no response in time.
+    pub(super) overdue: bool,
+    /// A response did not even come in [`LATEST_RESPONSE`].
+    pub(super) stuck: bool,
 }
 
 /// The receiver of a response.
@@ -81,24 +103,112 @@ pub(super) enum Delivered {
 }
 
 impl State {
+    pub(super) fn new(limits: ConnectionLimits) -> Self {
+        Self {
+            limits,
+            out: BytesMut::new(),
+            out_start: 0,
+            taken_bytes: 0,
+            handed: 0,
+            handing: 0,
+            cuts: Vec::new(),
+            operations: Slab::new(),
+            unanswered: 0,
+            slots: SlotQueue::default(),
+            generation: 0,
+            earliest: None,
+            waker: None,
+            served: false,
+            draining: None,
+            closing: None,
+        }
+    }
+
     pub(super) fn enqueue(
         &mut self,
         opcode: Opcode,
         deadline: Option<Instant>,
-        limits: &ConnectionLimits,
+        admission: Admission<'_>,
         encode: impl FnOnce(u32, &mut BytesMut) -> Result<(), EncodeError>,
     ) -> Result<u32, SubmitError> {
         if !self.is_open() {
             return Err(SubmitError::Closed);
         }
-        if self.operations.len() >= limits.in_flight.min(MAX_IN_FLIGHT as usize)
-            || self.out.len() + self.taken_bytes > limits.unsent_bytes
-        {
+        let admitted = match admission {
+            Admission::InOrder => self.slots.is_empty() && self.has_room(),
+            Admission::Turn(turn) => self.slots.is_called(turn.place) && self.uses_slot(turn.place),
+            Admission::Always => true,
+        };
+        if !admitted {
             return Err(SubmitError::Full);
         }
+        self.push(opcode, deadline, Reply::Awaited(None), encode)
+    }
+
+    /// Returns whether there is a slot for one more operation.
+    #[inline]
+    fn has_room(&self) -> bool {
+        self.operations.len() + self.slots.granted() < self.limits.in_flight && self.takes_bytes()
+    }
+
+    #[inline]
+    fn takes_bytes(&self) -> bool {
+        self.out.len() + self.taken_bytes <= self.limits.unsent_bytes
+    }
+
+    /// Returns whether a granted slot can be used. Others with a slot may have filled
+    /// the buffer meanwhile; then the operation is the first in line again.
+    fn uses_slot(&mut self, place: u64) -> bool {
+        let takes = self.takes_bytes();
+        if !takes {
+            self.slots.rejoin(place);
+        }
+        takes
+    }
+
+    /// Grants the free slots to the first in line.
+    #[inline]
+    pub(super) fn grant(&mut self, wakers: &mut Vec<Waker>) {
+        while !self.slots.is_empty() && self.is_open() && self.has_room() {
+            self.slots.grant(wakers);
+        }
+    }
+
+    /// Returns whether operations wait for slots of which ended operations keep at
+    /// least half.
+    pub(super) fn is_clogged(&self) -> bool {
+        !self.slots.is_empty() && self.unanswered * 2 >= self.limits.in_flight
+    }
+
+    /// Adds a probe, unless the last one has no response yet.
+    pub(super) fn push_probe(&mut self) {
+        let is_probe = |operation: &PendingOperation| matches!(operation.reply, Reply::Probe);
+        if self.operations.iter().any(|(_, it)| is_probe(it)) {
+            return;
+        }
+        let pushed = self.push(Opcode::Noop, None, Reply::Probe, |opaque, out| {
+            let probe = FrameBuilder::request(Opcode::Noop).opaque(opaque);
+            probe.encode(out)
+        });
+        // Only a connection without a free opaque refuses, and its silence is judged
+        // without a probe.
+        if let Err(error) = pushed {
+            tracing::debug!(%error, "no probe");
+        }
+    }
+
+    fn push(
+        &mut self,
+        opcode: Opcode,
+        deadline: Option<Instant>,
+        reply: Reply,
+        encode: impl FnOnce(u32, &mut BytesMut) -> Result<(), EncodeError>,
+    ) -> Result<u32, SubmitError> {
         let entry = self.operations.vacant_entry();
-        // The index is less than the limit, so it fits its bits. The generation
-        // makes a duplicate response one to an unknown opaque.
+        if entry.key() > INDEX_MASK as usize {
+            return Err(SubmitError::Full);
+        }
+        // The generation makes a duplicate response one to an unknown opaque.
         self.generation = self.generation.wrapping_add(1);
         let opaque = entry.key() as u32 | self.generation << INDEX_BITS;
         let start = self.out_start + self.out.len() as u64;
@@ -109,7 +219,7 @@ impl State {
             start,
             end: self.out_start + self.out.len() as u64,
             deadline,
-            reply: Reply::Awaited(None),
+            reply,
         });
         if let Some(deadline) = deadline
             && self.earliest.is_none_or(|earliest| deadline < earliest)
@@ -194,17 +304,22 @@ impl State {
         if operation.opaque != frame.opaque() || operation.opcode != frame.opcode() {
             return Delivered::Unknown;
         }
-        // The client itself fetches configs on every connection.
-        self.served |= operation.opcode != Opcode::GetClusterConfig;
+        // The client itself fetches configs on every connection, and probes it.
+        self.served |= !matches!(operation.opcode, Opcode::GetClusterConfig | Opcode::Noop);
         match &mut operation.reply {
             Reply::Awaited(waker) => {
                 let waker = waker.take();
                 operation.reply = Reply::Received(frame);
                 Delivered::ToCaller(waker)
             }
-            Reply::Unwanted => {
+            Reply::Unwanted { .. } => {
+                self.unanswered -= 1;
                 self.remove(index);
                 Delivered::Orphaned(frame)
+            }
+            Reply::Probe => {
+                self.remove(index);
+                Delivered::ToCaller(None)
             }
             // A duplicate response, before the caller fetched the first.
             Reply::Received(_) => Delivered::Unknown,
@@ -233,7 +348,8 @@ impl State {
             Reply::Ended(ended, may_come) => {
                 let (ended, may_come) = (*ended, *may_come);
                 if may_come {
-                    operation.reply = Reply::Unwanted;
+                    operation.reply = Reply::Unwanted { overdue: true };
+                    self.unanswered += 1;
                 } else {
                     self.remove(index);
                 }
@@ -241,9 +357,11 @@ impl State {
             }
             Reply::Received(_) => match self.remove(index).reply {
                 Reply::Received(frame) => Some(Ok(frame)),
-                Reply::Awaited(_) | Reply::Ended(..) | Reply::Unwanted => None,
+                Reply::Awaited(_) | Reply::Ended(..) | Reply::Unwanted { .. } | Reply::Probe => {
+                    None
+                }
             },
-            Reply::Unwanted => None,
+            Reply::Unwanted { .. } | Reply::Probe => None,
         }
     }
 
@@ -253,17 +371,19 @@ impl State {
         let Some(operation) = self.operations.get_mut(index) else {
             return;
         };
-        let gone = match operation.reply {
-            Reply::Awaited(_) => operation.start >= self.handing,
-            Reply::Received(_) => true,
-            Reply::Ended(_, may_come) => !may_come,
-            Reply::Unwanted => false,
+        let (gone, overdue) = match operation.reply {
+            Reply::Awaited(_) => (operation.start >= self.handing, false),
+            Reply::Received(_) => (true, false),
+            Reply::Ended(_, may_come) => (!may_come, true),
+            // A ticket is dropped once.
+            Reply::Unwanted { .. } | Reply::Probe => return,
         };
         if gone {
             self.cut(index);
             self.remove(index);
         } else {
-            operation.reply = Reply::Unwanted;
+            operation.reply = Reply::Unwanted { overdue };
+            self.unanswered += 1;
         }
     }
 
@@ -293,60 +413,88 @@ impl State {
     }
 
     /// Ends the operations whose deadline has passed, and finds the next deadline.
-    pub(super) fn expire(&mut self, now: Instant, wakers: &mut Vec<Waker>) {
+    pub(super) fn expire(&mut self, now: Instant, wakers: &mut Vec<Waker>) -> Expired {
         self.earliest = None;
+        let mut expired = Expired::default();
         for index in 0..self.operations.capacity() {
             let handed = self.handed;
             let Some(operation) = self.operations.get_mut(index) else {
                 continue;
             };
-            let Reply::Awaited(waker) = &mut operation.reply else {
-                continue;
-            };
             let Some(deadline) = operation.deadline else {
                 continue;
             };
-            if deadline > now {
-                if self.earliest.is_none_or(|earliest| deadline < earliest) {
-                    self.earliest = Some(deadline);
+            let mut next = Some(deadline);
+            if deadline <= now {
+                let latest = Some(now + LATEST_RESPONSE);
+                match &mut operation.reply {
+                    Reply::Awaited(waker) => {
+                        wakers.extend(waker.take());
+                        let sent = operation.start < handed;
+                        let cause = NoResponseCause::TimedOut;
+                        operation.reply = Reply::Ended(NoResponse { cause, sent }, sent);
+                        expired.overdue |= sent;
+                        next = latest.filter(|_| sent);
+                    }
+                    Reply::Unwanted { overdue: false } => {
+                        operation.reply = Reply::Unwanted { overdue: true };
+                        expired.overdue = true;
+                        next = latest;
+                    }
+                    Reply::Unwanted { overdue: true } | Reply::Ended(_, true) => {
+                        expired.stuck = true;
+                        next = None;
+                    }
+                    Reply::Received(_) | Reply::Ended(_, false) | Reply::Probe => next = None,
                 }
-                continue;
+                operation.deadline = next;
+                if let Reply::Ended(NoResponse { sent: false, .. }, _) = operation.reply {
+                    self.cut(index);
+                }
             }
-            wakers.extend(waker.take());
-            let sent = operation.start < handed;
-            let cause = NoResponseCause::TimedOut;
-            operation.reply = Reply::Ended(NoResponse { cause, sent }, sent);
-            if !sent {
-                self.cut(index);
+            if let Some(next) = next
+                && self.earliest.is_none_or(|earliest| next < earliest)
+            {
+                self.earliest = Some(next);
             }
         }
+        expired
     }
 
     pub(super) fn is_open(&self) -> bool {
-        self.closing.is_none() && !self.draining
+        self.closing.is_none() && self.draining.is_none()
+    }
+
+    /// The position up to which the stream was handed to the socket.
+    pub(super) fn handed(&self) -> u64 {
+        self.handed
     }
 
     pub(super) fn has_served(&self) -> bool {
         self.served
     }
 
-    pub(super) fn close(&mut self, why: CloseReason) {
+    /// Accepts no more operations, and closes when no caller waits any more.
+    pub(super) fn drain(&mut self, why: CloseReason, wakers: &mut Vec<Waker>) {
+        self.draining.get_or_insert(why);
+        self.slots.dissolve(wakers);
+    }
+
+    pub(super) fn close(&mut self, why: CloseReason, wakers: &mut Vec<Waker>) {
         self.closing.get_or_insert(why);
+        self.slots.dissolve(wakers);
     }
 
     pub(super) fn in_flight(&self) -> usize {
         self.operations.len()
     }
 
-    /// Returns whether a response is still to come. Received ones do not need the
-    /// connection any more.
+    /// Returns whether a caller waits for a response. Received ones do not need the
+    /// connection any more, and nobody waits for late ones.
     pub(super) fn awaits_responses(&self) -> bool {
         self.operations
             .iter()
-            .any(|(_, operation)| match operation.reply {
-                Reply::Awaited(_) | Reply::Unwanted | Reply::Ended(_, true) => true,
-                Reply::Received(_) | Reply::Ended(_, false) => false,
-            })
+            .any(|(_, operation)| matches!(operation.reply, Reply::Awaited(_)))
     }
 
     /// Ends all operations, because the connection is gone.
@@ -356,9 +504,11 @@ impl State {
             .get_or_insert_with(|| CloseReason::Lost("the runtime was shut down".to_owned()));
         let cause = match why {
             CloseReason::ByUser => NoResponseCause::ClosedByUser,
-            CloseReason::NotNeeded | CloseReason::Lost(_) | CloseReason::Invalid(_) => {
-                NoResponseCause::Closed
-            }
+            CloseReason::Silent => NoResponseCause::WentSilent,
+            CloseReason::NotNeeded
+            | CloseReason::Lost(_)
+            | CloseReason::Invalid(_)
+            | CloseReason::Replaced(_) => NoResponseCause::Closed,
         };
         let handed = self.handed;
         self.operations
@@ -374,8 +524,10 @@ impl State {
                     *may_come = false;
                     true
                 }
-                Reply::Unwanted => false,
+                Reply::Unwanted { .. } | Reply::Probe => false,
             });
+        self.unanswered = 0;
+        self.slots.dissolve(wakers);
         self.out = BytesMut::new();
         self.cuts = Vec::new();
         self.waker = None;

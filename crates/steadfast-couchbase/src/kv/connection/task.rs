@@ -1,4 +1,4 @@
-//! The task of a connection: reads, writes and keeps deadlines.
+//! The task of a connection: reads, writes, keeps deadlines and notices silence.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -13,7 +13,8 @@ use tokio::io::AsyncWrite;
 use tokio::time::Sleep;
 use tokio_util::io::poll_read_buf;
 
-use super::state::Delivered;
+use super::silence::{Judgement, Progress, SilenceWatch};
+use super::state::{Delivered, Expired, LATEST_RESPONSE};
 use super::{CloseReason, Connection, Io};
 use crate::world::now;
 
@@ -41,6 +42,9 @@ pub(crate) struct Task<E: Events> {
     decoder: FrameDecoder,
     received: BytesMut,
     writing: Writing,
+    silence: SilenceWatch,
+    /// The end of draining, once that has begun.
+    drained_at: Option<Instant>,
     timer: Option<Pin<Box<Sleep>>>,
     armed_for: Option<Instant>,
     frames: Vec<Frame>,
@@ -64,6 +68,8 @@ impl<E: Events> Task<E> {
     pub(crate) fn new(io: Io, connection: Arc<Connection>, received: BytesMut, events: E) -> Self {
         Self {
             io,
+            silence: SilenceWatch::new(*connection.limits()),
+            drained_at: None,
             connection,
             events,
             decoder: FrameDecoder::from_server(),
@@ -84,7 +90,7 @@ impl<E: Events> Task<E> {
     /// Cancel-safe: dropping the future closes the connection and ends its operations.
     pub(crate) async fn run(mut self) -> CloseReason {
         let closing = poll_fn(|cx| self.poll(cx)).await;
-        self.connection.state.lock().close(closing.clone());
+        self.connection.close(closing.clone());
         closing
     }
 
@@ -101,13 +107,24 @@ impl<E: Events> Task<E> {
             Poll::Ready(Err(error)) => return Poll::Ready(lost(&error)),
             Poll::Pending => false,
         };
-        self.poll_deadlines(cx);
+        self.wakers.drain(..).for_each(Waker::wake);
+        let blocked = !all_sent && !self.writing.yielded;
+        if let Poll::Ready(closing) = self.poll_timer(cx, blocked) {
+            return Poll::Ready(closing);
+        }
         let mut state = self.connection.state.lock();
         if let Some(closing) = &state.closing {
             return Poll::Ready(closing.clone());
         }
-        if state.draining && !state.awaits_responses() {
-            return Poll::Ready(CloseReason::NotNeeded);
+        if let Some(why) = &state.draining {
+            if !state.awaits_responses() {
+                return Poll::Ready(why.clone());
+            }
+            if self.drained_at.is_none() {
+                // The timer is not set to it yet.
+                self.drained_at = Some(now() + self.connection.limits().drain);
+                cx.waker().wake_by_ref();
+            }
         }
         // Frames added since the buffer was checked did not wake the task, because
         // it was not asleep yet.
@@ -126,6 +143,7 @@ impl<E: Events> Task<E> {
                     return Poll::Ready(CloseReason::Lost(text));
                 }
                 Ok(_) => {
+                    self.silence.heard();
                     if let Err(closing) = self.deliver() {
                         return Poll::Ready(closing);
                     }
@@ -188,6 +206,8 @@ impl<E: Events> Task<E> {
                 }
             }
         }
+        // Late responses have freed slots.
+        state.grant(&mut self.wakers);
         drop(state);
         self.wakers.drain(..).for_each(Waker::wake);
         for frame in aside {
@@ -210,6 +230,7 @@ impl<E: Events> Task<E> {
                 let mut state = self.connection.state.lock();
                 if !writing.buffer.is_empty() {
                     state.all_handed();
+                    state.grant(&mut self.wakers);
                     writing.buffer.clear();
                     writing.done = 0;
                     if writing.buffer.capacity() > KEPT {
@@ -260,31 +281,63 @@ impl<E: Events> Task<E> {
         }
     }
 
-    fn poll_deadlines(&mut self, cx: &mut Context<'_>) {
+    /// Ends late operations, probes a silent peer and limits draining. `blocked` says
+    /// that the socket accepts no more bytes for now.
+    fn poll_timer(&mut self, cx: &mut Context<'_>, blocked: bool) -> Poll<CloseReason> {
+        self.silence.begin(now);
         loop {
             let earliest = self.connection.state.lock().earliest();
-            let Some(earliest) = earliest else {
-                return;
+            let times = [earliest, self.silence.next(), self.drained_at];
+            let Some(next) = times.into_iter().flatten().min() else {
+                return Poll::Pending;
             };
-            if self.armed_for != Some(earliest) {
-                self.armed_for = Some(earliest);
+            if self.armed_for != Some(next) {
+                self.armed_for = Some(next);
                 match &mut self.timer {
-                    Some(timer) => timer.as_mut().reset(earliest.into()),
-                    none => *none = Some(Box::pin(tokio::time::sleep_until(earliest.into()))),
+                    Some(timer) => timer.as_mut().reset(next.into()),
+                    none => *none = Some(Box::pin(tokio::time::sleep_until(next.into()))),
                 }
             }
-            let Some(timer) = &mut self.timer else {
-                return;
-            };
-            if timer.as_mut().poll(cx).is_pending() {
-                return;
+            if let Some(timer) = &mut self.timer {
+                ready!(timer.as_mut().poll(cx));
             }
             self.armed_for = None;
-            let mut state = self.connection.state.lock();
-            state.expire(now(), &mut self.wakers);
-            drop(state);
-            self.wakers.drain(..).for_each(Waker::wake);
+            if let Some(closing) = self.handle_timer(now(), blocked) {
+                return Poll::Ready(closing);
+            }
         }
+    }
+
+    fn handle_timer(&mut self, now: Instant, blocked: bool) -> Option<CloseReason> {
+        let mut state = self.connection.state.lock();
+        let Expired { overdue, stuck } = match state.earliest() {
+            Some(earliest) if earliest <= now => state.expire(now, &mut self.wakers),
+            Some(_) | None => Expired::default(),
+        };
+        let judgement = self.silence.judge(Progress {
+            now,
+            overdue,
+            handed: state.handed(),
+            blocked,
+        });
+        if judgement == Judgement::Probe {
+            state.push_probe();
+        }
+        drop(state);
+        self.wakers.drain(..).for_each(Waker::wake);
+        if stuck {
+            let why = format!("a response did not come within {LATEST_RESPONSE:?}");
+            self.connection.drain(CloseReason::Replaced(why));
+        }
+        if judgement == Judgement::Silent {
+            return Some(CloseReason::Silent);
+        }
+        // Whoever still waits gets no response.
+        let is_over = self.drained_at.is_some_and(|at| at <= now);
+        is_over.then(|| {
+            let why = self.connection.state.lock().draining.clone();
+            why.unwrap_or(CloseReason::NotNeeded)
+        })
     }
 }
 

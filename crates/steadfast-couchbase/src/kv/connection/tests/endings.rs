@@ -27,7 +27,7 @@ async fn a_draining_connection_accepts_nothing_and_ends_after_the_last_response(
     let mut pair = pair(ConnectionLimits::default()).await;
     let ticket = submit(&pair.connection, 1, 10, None).unwrap();
     let opaque = pair.peer.request().await.unwrap().opaque();
-    pair.connection.drain();
+    pair.connection.drain(CloseReason::NotNeeded);
     let refused = submit(&pair.connection, 2, 10, None);
     assert!(matches!(refused, Err(SubmitError::Closed)));
     assert!(!pair.task.is_finished());

@@ -2,6 +2,8 @@
 
 mod answers;
 mod endings;
+mod silence;
+mod slots;
 mod stream;
 
 use std::future::Future;
@@ -26,8 +28,20 @@ struct Peer {
 }
 
 impl Peer {
-    /// The next request, or nothing if there is no whole one before the end.
+    /// The next request of a caller, or nothing if there is no whole one before the
+    /// end. Answers probes.
     async fn request(&mut self) -> Option<Frame> {
+        loop {
+            let frame = self.frame().await?;
+            if frame.opcode() != Opcode::Noop {
+                return Some(frame);
+            }
+            self.answer(Opcode::Noop, frame.opaque()).await;
+        }
+    }
+
+    /// The next frame.
+    async fn frame(&mut self) -> Option<Frame> {
         loop {
             let decoder = FrameDecoder::from_client().with_max_body(u32::MAX);
             if let Ok(Decoded::Frame(frame)) = decoder.decode(&mut self.received) {
@@ -95,7 +109,7 @@ fn submit(
     let mut value = vec![0; len.max(4)];
     value[..4].copy_from_slice(&number.to_be_bytes());
     let deadline = timeout.map(|timeout| now() + timeout);
-    connection.submit(Opcode::Set, deadline, |opaque, out| {
+    connection.submit(Opcode::Set, deadline, Admission::InOrder, |opaque, out| {
         let frame = FrameBuilder::request(Opcode::Set).opaque(opaque);
         frame.value(&value[..]).encode(out)
     })

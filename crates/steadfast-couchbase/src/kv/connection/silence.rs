@@ -1,0 +1,232 @@
+//! Notices that nothing arrives on a connection any more.
+//!
+//! A network can drop packets without telling, and TCP then repeats them for many
+//! minutes. The connection sends a probe when a response is overdue, or when nothing
+//! arrived for long. Any byte proves that it is alive: a slow server, or a large
+//! value on its way, is not silent. If no byte arrives in time, the connection is
+//! closed (decision D46 in docs/decisions.md).
+//!
+//! Reads are counted, not timed: the clock is read only when a timer fires.
+
+use std::time::Instant;
+
+use super::ConnectionLimits;
+
+/// Judges whether a connection is alive.
+pub(super) struct SilenceWatch {
+    limits: ConnectionLimits,
+    /// Counts reads that returned bytes.
+    reads: u64,
+    probe: Option<Probe>,
+    /// The next time at which an idle connection is probed.
+    idle: Option<Idle>,
+}
+
+struct Idle {
+    at: Instant,
+    reads_before: u64,
+}
+
+struct Probe {
+    until: Instant,
+    reads_before: u64,
+    /// How far the stream was handed to a socket that took no more bytes. If it
+    /// moves, the peer reads, and the probe has not reached it yet.
+    stuck_at: Option<u64>,
+}
+
+/// What to do after a timer fired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Judgement {
+    /// Nothing.
+    Fine,
+    /// Send a probe.
+    Probe,
+    /// Close the connection.
+    Silent,
+}
+
+/// The progress of a connection when a timer fired.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Progress {
+    pub(super) now: Instant,
+    /// An operation got no response in time.
+    pub(super) overdue: bool,
+    /// The position up to which the stream was handed to the socket.
+    pub(super) handed: u64,
+    /// Whether the socket accepts no more bytes for now.
+    pub(super) blocked: bool,
+}
+
+impl SilenceWatch {
+    pub(super) fn new(limits: ConnectionLimits) -> Self {
+        Self {
+            limits,
+            reads: 0,
+            probe: None,
+            idle: None,
+        }
+    }
+
+    /// Records that bytes arrived.
+    #[inline]
+    pub(super) fn heard(&mut self) {
+        self.reads = self.reads.wrapping_add(1);
+    }
+
+    /// Starts to watch an idle connection. Does nothing the second time.
+    #[inline]
+    pub(super) fn begin(&mut self, now: impl FnOnce() -> Instant) {
+        if self.idle.is_none() {
+            self.idle = Some(Idle {
+                at: now() + self.limits.idle,
+                reads_before: self.reads,
+            });
+        }
+    }
+
+    /// The next time at which [`judge`](Self::judge) has something to do.
+    pub(super) fn next(&self) -> Option<Instant> {
+        match &self.probe {
+            Some(probe) => Some(probe.until),
+            None => self.idle.as_ref().map(|idle| idle.at),
+        }
+    }
+
+    /// Judges the connection after a timer fired.
+    pub(super) fn judge(&mut self, progress: Progress) -> Judgement {
+        let Progress { now, .. } = progress;
+        if let Some(probe) = &self.probe {
+            if probe.reads_before != self.reads {
+                self.probe = None;
+            } else if now < probe.until {
+                return Judgement::Fine;
+            } else if probe.stuck_at.is_some_and(|at| at < progress.handed) {
+                self.probe = Some(self.probe(progress));
+                return Judgement::Fine;
+            } else {
+                return Judgement::Silent;
+            }
+        }
+        let mut is_due = progress.overdue;
+        if let Some(idle) = &mut self.idle
+            && idle.at <= now
+        {
+            is_due |= idle.reads_before == self.reads;
+            idle.at = now + self.limits.idle;
+            idle.reads_before = self.reads;
+        }
+        if !is_due {
+            return Judgement::Fine;
+        }
+        self.probe = Some(self.probe(progress));
+        Judgement::Probe
+    }
+
+    fn probe(&self, progress: Progress) -> Probe {
+        Probe {
+            until: progress.now + self.limits.probe_timeout,
+            reads_before: self.reads,
+            stuck_at: progress.blocked.then_some(progress.handed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    struct Watched {
+        watch: SilenceWatch,
+        start: Instant,
+        handed: u64,
+        blocked: bool,
+    }
+
+    impl Watched {
+        fn new() -> Self {
+            let start = Instant::now();
+            let mut watch = SilenceWatch::new(ConnectionLimits::default());
+            watch.begin(|| start);
+            Self {
+                watch,
+                start,
+                handed: 0,
+                blocked: false,
+            }
+        }
+
+        fn judge(&mut self, millis: u32, overdue: bool) -> Judgement {
+            self.watch.judge(Progress {
+                now: self.start + MS * millis,
+                overdue,
+                handed: self.handed,
+                blocked: self.blocked,
+            })
+        }
+    }
+
+    #[test]
+    fn an_overdue_response_sends_a_probe_and_silence_after_it_closes() {
+        let mut it = Watched::new();
+        it.watch.heard();
+        assert_eq!(it.judge(100, false), Judgement::Fine);
+        assert_eq!(it.judge(100, true), Judgement::Probe);
+        assert_eq!(it.judge(200, true), Judgement::Fine);
+        assert_eq!(it.watch.next(), Some(it.start + 500 * MS));
+        assert_eq!(it.judge(499, true), Judgement::Fine);
+        assert_eq!(it.judge(500, false), Judgement::Silent);
+    }
+
+    #[test]
+    fn any_byte_after_the_probe_proves_that_the_connection_is_alive() {
+        let mut it = Watched::new();
+        for millis in [0, 500, 1000] {
+            assert_eq!(it.judge(millis, true), Judgement::Probe);
+            it.watch.heard();
+            assert_eq!(it.judge(millis + 400, false), Judgement::Fine);
+        }
+        // A byte from before the probe proves nothing.
+        assert_eq!(it.judge(2000, true), Judgement::Probe);
+        assert_eq!(it.judge(2400, false), Judgement::Silent);
+    }
+
+    #[test]
+    fn a_peer_that_still_reads_is_not_silent_until_it_stops() {
+        let mut it = Watched::new();
+        (it.handed, it.blocked) = (100, true);
+        assert_eq!(it.judge(0, true), Judgement::Probe);
+        it.handed = 200;
+        assert_eq!(it.judge(400, false), Judgement::Fine);
+        assert_eq!(it.watch.next(), Some(it.start + 800 * MS));
+        assert_eq!(it.judge(800, false), Judgement::Silent);
+        // Bytes that a socket accepts without being full say nothing about the peer.
+        let mut it = Watched::new();
+        assert_eq!(it.judge(0, true), Judgement::Probe);
+        it.handed = 200;
+        assert_eq!(it.judge(400, false), Judgement::Silent);
+    }
+
+    #[test]
+    fn an_idle_connection_is_probed_now_and_then() {
+        let mut it = Watched::new();
+        assert_eq!(it.watch.next(), Some(it.start + 10_000 * MS));
+        it.watch.heard();
+        assert_eq!(it.judge(10_000, false), Judgement::Fine);
+        assert_eq!(it.judge(20_000, false), Judgement::Probe);
+        it.watch.heard();
+        assert_eq!(it.judge(20_400, false), Judgement::Fine);
+        assert_eq!(it.judge(29_999, false), Judgement::Fine);
+        assert_eq!(
+            it.judge(30_000, false),
+            Judgement::Fine,
+            "the response was heard"
+        );
+        assert_eq!(it.judge(40_000, false), Judgement::Probe);
+        assert_eq!(it.judge(40_400, false), Judgement::Silent);
+    }
+}

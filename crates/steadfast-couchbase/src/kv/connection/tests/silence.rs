@@ -1,0 +1,99 @@
+//! Connections that go silent, and slow ones that do not.
+
+use super::*;
+
+const SHORT: Option<Duration> = Some(Duration::from_millis(20));
+
+fn probed_within(probe_timeout: Duration) -> ConnectionLimits {
+    ConnectionLimits {
+        probe_timeout,
+        ..ConnectionLimits::default()
+    }
+}
+
+#[tokio::test]
+async fn a_silent_connection_is_closed_and_what_is_in_flight_ends_as_in_flight() {
+    let mut pair = pair(probed_within(Duration::from_millis(50))).await;
+    let patient = submit(&pair.connection, 1, 10, None).unwrap();
+    let late = submit(&pair.connection, 2, 10, SHORT).unwrap();
+    let ended = soon(late).await.unwrap_err();
+    assert_eq!(ended, ended_by(NoResponseCause::TimedOut, true));
+    let ended = soon(patient).await.unwrap_err();
+    assert_eq!(ended, ended_by(NoResponseCause::WentSilent, true));
+    assert_eq!(soon(pair.task).await.unwrap(), CloseReason::Silent);
+    let opcodes = [
+        pair.peer.frame().await.unwrap().opcode(),
+        pair.peer.frame().await.unwrap().opcode(),
+        pair.peer.frame().await.unwrap().opcode(),
+    ];
+    assert_eq!(opcodes, [Opcode::Set, Opcode::Set, Opcode::Noop]);
+    assert!(pair.peer.frame().await.is_none(), "one probe is enough");
+}
+
+#[tokio::test]
+async fn an_operation_whose_caller_was_dropped_reveals_the_silence_too() {
+    let mut pair = pair(probed_within(Duration::from_millis(50))).await;
+    let dropped = submit(&pair.connection, 1, 10, SHORT).unwrap();
+    pair.peer.frame().await.unwrap();
+    drop(dropped);
+    assert_eq!(soon(pair.task).await.unwrap(), CloseReason::Silent);
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_probed_and_closed_when_it_is_silent() {
+    let limits = ConnectionLimits {
+        idle: Duration::from_millis(50),
+        ..probed_within(Duration::from_millis(300))
+    };
+    let mut pair = pair(limits).await;
+    for _ in 0..3 {
+        let probe = soon(pair.peer.frame()).await.unwrap();
+        assert_eq!(probe.opcode(), Opcode::Noop);
+        pair.peer.answer(Opcode::Noop, probe.opaque()).await;
+    }
+    assert_eq!(soon(pair.task).await.unwrap(), CloseReason::Silent);
+}
+
+#[tokio::test]
+async fn a_node_that_answers_probes_but_no_operations_keeps_its_connection() {
+    let mut pair = pair(probed_within(Duration::from_secs(10))).await;
+    for number in 0..5 {
+        let late = submit(&pair.connection, number, 10, SHORT).unwrap();
+        assert_eq!(pair.peer.frame().await.unwrap().opcode(), Opcode::Set);
+        let ended = soon(late).await.unwrap_err();
+        assert_eq!(ended, ended_by(NoResponseCause::TimedOut, true));
+        let probe = pair.peer.frame().await.unwrap();
+        assert_eq!(probe.opcode(), Opcode::Noop);
+        pair.peer.answer(Opcode::Noop, probe.opaque()).await;
+        until("the probe is answered", || {
+            pair.connection.in_flight() == number as usize + 1
+        })
+        .await;
+    }
+    assert!(pair.connection.is_open());
+    assert!(pair.orphans.try_recv().is_err(), "probes are no orphans");
+    assert!(!pair.connection.has_served());
+}
+
+#[tokio::test]
+async fn bytes_of_a_large_value_that_trickle_in_keep_a_connection_open() {
+    let mut pair = pair(probed_within(Duration::from_secs(2))).await;
+    let slow = submit(&pair.connection, 1, 10, None).unwrap();
+    let opaque = pair.peer.frame().await.unwrap().opaque();
+    let mut answer = BytesMut::new();
+    FrameBuilder::response(Opcode::Set, Status::Success)
+        .opaque(opaque)
+        .value(&[7; 100][..])
+        .encode(&mut answer)
+        .unwrap();
+    // Its probe is answered after the value, like everything else.
+    for piece in answer.chunks(30) {
+        let late = submit(&pair.connection, 2, 10, SHORT).unwrap();
+        let ended = soon(late).await.unwrap_err();
+        assert_eq!(ended.cause, NoResponseCause::TimedOut);
+        pair.peer.socket.write_all(piece).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(700)).await;
+    }
+    assert_eq!(soon(slow).await.unwrap().value().len(), 100);
+    assert!(pair.connection.is_open());
+}

@@ -1,0 +1,105 @@
+//! Operations beyond `max_in_flight`: they wait in order.
+
+use std::time::Instant;
+
+use steadfast::FailFast;
+use steadfast_cluster::fault::Fault;
+use steadfast_couchbase::{ClusterOptions, ErrorKind};
+use steadfast_wire::Opcode;
+
+use crate::fixture::*;
+
+#[tokio::test]
+async fn an_operation_that_finds_no_slot_until_its_deadline_names_the_reason() {
+    let server = server(1, 1).await;
+    let options = ClusterOptions::new().max_in_flight(1);
+    let (cluster, documents) = warm_client(&server, options).await;
+    let held = server.fault(Fault::on(Opcode::Get).key("held").hold());
+    let first = spawn_get(&documents, "held");
+    until("it is in flight", || held.fired() == 1).await;
+    let outcome = documents.upsert("k", &1).timeout(ms(100)).await;
+    let error = fails_with(outcome, ErrorKind::UnambiguousTimeout);
+    assert_eq!(reasons(&error), ["KV_CONNECTION_FULL"]);
+    assert_eq!(error.attempts(), 1, "it waits instead of polling");
+    // A strategy is not asked whether operations may wait in line.
+    let second = tokio::spawn({
+        let documents = documents.clone();
+        async move {
+            let write = documents.upsert("k", &2).timeout(LONG);
+            write.retry(FailFast::new()).await
+        }
+    });
+    let mut dropped = documents.upsert("k", &3).timeout(LONG).into_future();
+    assert!(poll_once(&mut dropped).await.is_none());
+    let third = spawn_upsert(&documents, "k", &4);
+    tokio::task::yield_now().await;
+    drop(dropped);
+    drop(held);
+    first.await.unwrap().unwrap_err();
+    second.await.unwrap().unwrap();
+    third.await.unwrap().unwrap();
+    cluster.close().await;
+}
+
+async fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
+    std::future::poll_fn(|cx| {
+        std::task::Poll::Ready(match std::pin::Pin::new(&mut *future).poll(cx) {
+            std::task::Poll::Ready(output) => Some(output),
+            std::task::Poll::Pending => None,
+        })
+    })
+    .await
+}
+
+#[tokio::test]
+async fn many_operations_share_few_slots_in_order_and_none_is_polled() {
+    let server = server(1, 1).await;
+    let options = ClusterOptions::new().max_in_flight(10);
+    let (cluster, documents) = warm_client(&server, options).await;
+    documents.upsert("k", &1).timeout(LONG).await.unwrap();
+    let slow = server.fault(Fault::on(Opcode::Get).delay(ms(2)));
+    let done = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let gets: Vec<_> = (0..500)
+        .map(|number| {
+            let (documents, done) = (documents.clone(), done.clone());
+            async move {
+                let got = documents.get("k").timeout(LONG).await;
+                done.lock().unwrap().push(number);
+                got
+            }
+        })
+        .collect();
+    for got in futures(gets).await {
+        got.unwrap();
+    }
+    assert_eq!(slow.fired(), 500);
+    // Ten are in flight at a time, so no operation ends long before its turn.
+    let done = done.lock().unwrap();
+    let furthest = done
+        .iter()
+        .enumerate()
+        .map(|(at, number)| at.abs_diff(*number));
+    assert!(furthest.max() < Some(50), "{done:?}");
+    cluster.close().await;
+}
+
+#[tokio::test]
+async fn operations_without_a_response_do_not_keep_their_slots_for_ever() {
+    let server = server(1, 1).await;
+    let options = ClusterOptions::new().max_in_flight(64);
+    let (cluster, documents) = warm_client(&server, options).await;
+    documents.upsert("k", &1).timeout(LONG).await.unwrap();
+    let held = server.fault(Fault::on(Opcode::Get).key("held").hold());
+    let gets: Vec<_> = (0..64)
+        .map(|_| documents.get("held").timeout(ms(300)).into_future())
+        .collect();
+    for got in futures(gets).await {
+        fails_with(got, ErrorKind::UnambiguousTimeout);
+    }
+    assert!(held.fired() >= 64);
+    let start = Instant::now();
+    documents.get("k").timeout(LONG).await.unwrap();
+    // It waits for a dial, and not for a deadline.
+    assert!(start.elapsed() < LONG / 10, "{:?}", start.elapsed());
+    cluster.close().await;
+}
