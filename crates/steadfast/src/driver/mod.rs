@@ -90,9 +90,10 @@ impl<'a, S: RetryStrategy, C, W> Retry<'a, S, C, W> {
         self
     }
 
-    /// Sets whether the operation is a long poll, which its caller repeats in a loop. If
-    /// the budget refuses a retry of it, the error comes after the delay that the retry
-    /// would have had, at most until the deadline ([D50](crate::decisions#d50)).
+    /// Sets whether the operation is a long poll, which its caller repeats in a loop. If a
+    /// retry of it is refused although the failure might pass, the error comes after the
+    /// delay that the retry would have had, or after 1 s, at most until the deadline
+    /// ([D50](crate::decisions#d50)).
     #[inline]
     pub fn long_polling(mut self, long_polling: bool) -> Self {
         self.call.long_polling = long_polling;

@@ -183,14 +183,17 @@ impl<S: RetryStrategy> Orchestrator<S> {
         self.remember_the_time(world);
         // The request fails for this cause, also if its observer panics.
         let _ = self.record_outcome(Outcome::Refused(cause), Some(&refusal), world);
-        let delay = refusal.delay();
+        let held_back = match self.call.long_polling {
+            true => holding_back(&refusal),
+            false => None,
+        };
         // A refusal with a delay comes before the deadline.
-        let timeout = cause == Cause::Deadline && delay.is_none();
+        let timeout = cause == Cause::Deadline && refusal.delay().is_none();
         let step = self.give_up(Some(refusal), timeout, world.now());
-        if self.call.long_polling && cause == Cause::BudgetEmpty {
-            return self.hold_back(delay.unwrap_or(LONG_POLL_DELAY), step, world);
+        match held_back {
+            Some(delay) => self.hold_back(delay, step, world),
+            None => step,
         }
-        step
     }
 
     /// Delivers a refusal after a delay, so that the caller's own loop cannot spin (D50).
@@ -319,5 +322,22 @@ impl<S: RetryStrategy> Orchestrator<S> {
         self.request()
             .deadline()
             .is_some_and(|deadline| world.now() >= deadline)
+    }
+}
+
+/// Returns how long the refusal of a long poll is held back, if its failure might pass.
+/// Used-up attempts have waited before.
+fn holding_back(refusal: &Refusal) -> Option<Duration> {
+    match refusal.cause() {
+        Cause::BudgetEmpty | Cause::RateLimited => Some(refusal.delay().unwrap_or(LONG_POLL_DELAY)),
+        Cause::Unsafe | Cause::NoToken | Cause::HintTooLong => Some(LONG_POLL_DELAY),
+        Cause::NotRetryable
+        | Cause::Terminal
+        | Cause::AttemptsUsedUp { .. }
+        | Cause::Deadline
+        | Cause::Cancelled
+        | Cause::ForeignToken
+        | Cause::Declined
+        | Cause::StrategyFailed => None,
     }
 }

@@ -92,8 +92,31 @@ fn used_up_attempts_and_final_failures_of_a_long_poll_are_reported_at_once() {
     gives_up(request.handle_failure(server_error(), &world));
     let mut request = begun(broke(), poll(), &world);
     gives_up(request.handle_failure(server_error().with_safety(Safety::No), &world));
+}
+
+/// These are not retried, so that only the caller's loop asks again.
+#[test]
+fn a_refusal_for_safety_or_of_a_rate_limiter_is_held_back_too() {
+    let second = Duration::from_secs(1);
+    let world = VirtualWorld::new();
     let mut request = begun(broke(), poll().idempotent(false), &world);
-    gives_up(request.handle_failure(server_error(), &world));
+    let step = request.handle_failure(Failure::in_flight(&OPERATION_FAILED), &world);
+    assert_eq!(waits(step), second);
+    world.advance(second);
+    let step = request.handle_waited(&world);
+    assert_eq!(gives_up(step), Verdict::Failed(Certainty::Ambiguous));
+
+    for (cause, delay) in [
+        (Cause::RateLimited, 30 * MS),
+        (Cause::HintTooLong, second),
+        (Cause::NoToken, second),
+    ] {
+        let refusal = move || Refusal::new(cause).would_wait(30 * MS);
+        let refusing = crate::strategy::from_decision(move |_, _, _| refusal().into());
+        let mut request = begun(refusing, poll(), &world);
+        let step = request.handle_failure(server_error(), &world);
+        assert_eq!(waits(step), delay, "{cause:?}");
+    }
 }
 
 #[test]
