@@ -80,6 +80,15 @@ impl Standard {
         Self::preset(3, SECOND / 20, SECOND, hint, costs, Refund::LastCostOr(1))
     }
 
+    /// Creates the AWS SDKs' retry behaviour 2.1 for DynamoDB and DynamoDB Streams: 4
+    /// attempts, delays from 25 ms (throttling: 1 s), the rest as
+    /// [`aws_2_1`](Self::aws_2_1).
+    pub fn aws_2_1_dynamodb() -> Self {
+        let costs = Costs::new(14, 14, 5);
+        let hint = RetryAfter::Clamp(Duration::from_secs(5));
+        Self::preset(4, SECOND / 40, SECOND, hint, costs, Refund::LastCostOr(1))
+    }
+
     /// Starts from the guidance's numbers.
     pub fn builder() -> StandardBuilder {
         Self::guidance().to_builder()

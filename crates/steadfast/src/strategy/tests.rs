@@ -179,6 +179,20 @@ fn aws_2_1_clamps_the_hint_between_its_own_delay_and_five_seconds_more() {
 }
 
 #[test]
+fn aws_2_1_for_dynamodb_as_published() {
+    let strategy = Standard::aws_2_1_dynamodb();
+    assert_eq!(
+        row(&strategy, std::iter::repeat_n(server_error(), 4), false),
+        [R(486, 25 * MS), R(472, 50 * MS), R(458, 100 * MS), Max(458)]
+    );
+    let throttled = Failure::responded(&THROTTLED).throttling();
+    assert_eq!(
+        row(&Standard::aws_2_1_dynamodb(), [throttled], true),
+        [R(495, S), Okay(500)]
+    );
+}
+
+#[test]
 fn aws_2_0_as_published() {
     let strategy = Standard::aws_2_0();
     assert_eq!(
