@@ -201,18 +201,30 @@ async fn the_strategy_of_a_call_replaces_the_clients() {
 }
 
 #[tokio::test]
-async fn the_operation_timeout_is_the_deadline_and_no_attempt_follows_a_capped_sleep() {
+async fn a_retry_that_would_miss_the_operation_timeout_is_refused_at_once_and_costs_nothing() {
     let server = Server::start([with(503, "retry-after", "600")]).await;
     let floor = steadfast::strategy::RetryAfter::Floor;
     let strategy = quick().to_builder().retry_after(floor).build().unwrap();
-    let timeout = TimeoutConfig::builder().operation_timeout(Duration::from_millis(400));
+    let timeout = TimeoutConfig::builder().operation_timeout(Duration::from_secs(60));
     let config = config(&server).timeout_config(timeout.build());
-    let client = Client::from_conf(config.interceptor(AwsRetry::new(strategy)).build());
-    let began = Instant::now();
-    let error = client.list_queues().send().await.unwrap_err();
-    assert!(format!("{error:?}").contains("Timeout"), "{error:?}");
-    assert!(began.elapsed() < Duration::from_secs(5));
+    let causes = Arc::new(Mutex::new(Vec::new()));
+    let retry = AwsRetry::new(strategy.clone()).observe({
+        let causes = Arc::clone(&causes);
+        move |event| {
+            causes
+                .lock()
+                .unwrap()
+                .push(event.refusal().map(|refusal| refusal.cause()))
+        }
+    });
+    let client = Client::from_conf(config.interceptor(retry.clone()).build());
+    let call = client.list_queues().send();
+    let call = tokio::time::timeout(Duration::from_secs(30), call).await;
+    assert!(call.unwrap().is_err());
+    assert_eq!(*causes.lock().unwrap(), [Some(Cause::Deadline)]);
     assert_eq!(server.seen().len(), 1);
+    assert_eq!(level(&strategy), 500);
+    assert_eq!(retry.deviations(), 0);
 }
 
 #[tokio::test]

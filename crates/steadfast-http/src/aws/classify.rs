@@ -2,16 +2,30 @@
 
 use aws_smithy_runtime_api::client::interceptors::context::InterceptorContext;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
-use aws_smithy_runtime_api::client::retries::classifiers::{RetryAction, RetryReason};
+use aws_smithy_runtime_api::client::retries::classifiers::{
+    ClassifyRetry as _, RetryAction, RetryReason,
+};
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::retry::ErrorKind;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use steadfast::failure::{FaultSide, Safety};
 use steadfast::reason::{OPERATION_FAILED, THROTTLED, TIMEOUT};
-use steadfast::{Failure, Stage};
+use steadfast::{Failure, Reason, Stage};
 
 use crate::classify::{HttpClassifier, HttpOutcome};
 use crate::clock;
 use crate::reason::{REJECTED, SERVER_ERROR};
+
+/// The service rejected the signature because the clocks differ. The SDK has measured
+/// the difference and signs the next attempt with the service's time.
+static CLOCK_SKEW: Reason = Reason::new("AWS_CLOCK_SKEW").allowing_non_idempotent_retry();
+
+/// Returns whether the service rejected a signature because the clocks differ.
+pub(super) fn is_clock_skew(components: &RuntimeComponents, context: &InterceptorContext) -> bool {
+    let mut classifiers = components.retry_classifiers();
+    let classifier = classifiers.find(|each| each.name() == "ServiceClockSkew");
+    classifier.is_some_and(|each| each.classify_retry(context).should_retry())
+}
 
 /// Classifies a failed attempt. The SDK's classifiers say whether the error may
 /// pass; the outcome says whether a retry is safe. Before `sending`, nothing was
@@ -20,6 +34,7 @@ pub(super) fn classify(
     action: &RetryAction,
     context: &InterceptorContext,
     sending: bool,
+    skewed: bool,
 ) -> Failure {
     let mut outcome = outcome(context);
     if !sending {
@@ -33,6 +48,9 @@ pub(super) fn classify(
     };
     let mut failure = match (kind, outcome.stage) {
         (_, Stage::NotSent) => outcome,
+        (_, _) if skewed => {
+            with_details(Failure::responded(&CLOCK_SKEW), &outcome).with_fault(FaultSide::Client)
+        }
         (ErrorKind::ThrottlingError, _) => with_details(Failure::responded(&THROTTLED), &outcome)
             .throttling()
             .with_fault(FaultSide::Client),

@@ -10,13 +10,15 @@ use aws_smithy_runtime_api::client::interceptors::context::{
     BeforeSerializationInterceptorContextRef, BeforeTransmitInterceptorContextRef,
     FinalizerInterceptorContextRef,
 };
+use aws_smithy_runtime_api::client::retries::RequestAttempts;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::config_bag::ConfigBag;
 use steadfast::Step;
 
-use super::request::AwsRequest;
+use super::deviation::Deviation;
+use super::request::{AwsOperation, AwsRequest};
 use super::retry::AwsRetry;
-use super::{classify, sdk_config};
+use super::{classify, idempotency, sdk_config};
 
 impl Intercept for AwsRetry {
     fn name(&self) -> &'static str {
@@ -38,31 +40,46 @@ impl Intercept for AwsRetry {
         Ok(())
     }
 
-    /// Begins the request: now its operation is known.
     fn read_before_serialization(
         &self,
         _: &BeforeSerializationInterceptorContextRef<'_>,
-        _: &RuntimeComponents,
+        components: &RuntimeComponents,
         cfg: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         if let Some(request) = AwsRequest::load(self, cfg) {
-            request.begin(cfg, &self.world());
-            sdk_config::disable_limits(cfg, self.inner.unlimited.clone());
+            request.keep_config(cfg);
+            let long_poll = idempotency::is_long_poll(AwsOperation::load(cfg));
+            sdk_config::replace_limits(cfg, self.partition(components)?, long_poll);
         }
         Ok(())
     }
 
+    /// Begins the request at its first attempt: now everything about it is known.
     fn read_before_attempt(
         &self,
         context: &BeforeTransmitInterceptorContextRef<'_>,
-        _: &RuntimeComponents,
+        components: &RuntimeComponents,
         cfg: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         let Some(request) = AwsRequest::load(self, cfg) else {
             return Ok(());
         };
+        let world = self.world();
+        let attempt = cfg.load::<RequestAttempts>();
+        let attempt = attempt.map_or(1, RequestAttempts::attempts);
         let replayable = context.request().body().try_clone().is_some();
-        match request.begin_attempt(replayable, &self.world()) {
+        if let Some(deviation) = request.begin_attempt(attempt, replayable, &world) {
+            self.report(deviation, cfg);
+            if deviation == Deviation::Unwanted {
+                return Err("no retry was decided, so this attempt is not sent".into());
+            }
+        }
+        let step = match request.is_begun() {
+            true => request.resume(&world),
+            false => request.begin(self.call(context, components, cfg), cfg, &world),
+        };
+        sdk_config::set_for_attempt(cfg, &request.config(), self.inner.max_attempts);
+        match step {
             Step::Attempt => Ok(()),
             Step::Wait { .. } | Step::Ask(_) | Step::GiveUp(_) | Step::LeftAlone => {
                 Err("the operation's deadline has passed".into())
@@ -101,9 +118,30 @@ impl Intercept for AwsRetry {
             return Ok(());
         }
         let action = run_classifiers_on_ctx(components.retry_classifiers(), context);
-        let failure = classify::classify(&action, context, request.is_sending());
+        let skewed = classify::is_clock_skew(components, context);
+        let failure = classify::classify(&action, context, request.is_sending(), skewed);
         let next = request.fail(failure, &self.world());
-        sdk_config::force(cfg, next, &action);
+        sdk_config::force(cfg, next);
+        Ok(())
+    }
+
+    /// Checks that the SDK ended the operation where the engine did. The operation
+    /// timeout may end it before.
+    fn read_after_execution(
+        &self,
+        context: &FinalizerInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        cfg: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let Some(request) = AwsRequest::load(self, cfg) else {
+            return Ok(());
+        };
+        let deviation = request.end(&self.world());
+        let timed_out =
+            matches!(context.output_or_error(), Some(Err(error)) if error.is_timeout_error());
+        if let Some(deviation) = deviation.filter(|_| !timed_out) {
+            self.report(deviation, cfg);
+        }
         Ok(())
     }
 }

@@ -14,18 +14,36 @@
 //!
 //! The classifiers of the SDK say which failures may pass. The SDK does not ask
 //! whether a retry is safe: it sends `SendMessage` again after a 500. [`AwsRetry`]
-//! asks. Operations that only read by their name (`Get…`, `List…`, `Describe…`) are
-//! taken for idempotent. Others are sent again only if nothing was sent or the
-//! response was throttling. [`idempotent`](AwsRetry::idempotent) changes that for
-//! operations that you know.
+//! asks. Operations that are not idempotent are sent again only if nothing was sent or
+//! the response proves that nothing was applied, such as throttling. An operation is
+//! idempotent if one of these is true, in this order:
+//!
+//! 1. You said so: [`add_idempotent`](AwsRetry::add_idempotent),
+//!    [`add_not_idempotent`](AwsRetry::add_not_idempotent).
+//! 2. A built-in table says so. `GetActivityTask` is not, because a task is handed out
+//!    once. `ReceiveMessage` is, because messages come back.
+//! 3. The SDK fills in an idempotency token.
+//! 4. Its HTTP method is GET, HEAD, PUT or DELETE.
+//! 5. Its method is POST, as for all operations of many services, and the name begins
+//!    with `Get`, `List`, `Describe` or a similar verb, or with `Delete`, `Set`, `Tag`
+//!    or `Untag`.
+//!
+//! A write with a condition (`If-Match`, DynamoDB's `ConditionExpression`) is not
+//! idempotent under 2, 4 and 5. All others are not idempotent either.
 //!
 //! The operation timeout of the client's `TimeoutConfig` is the deadline.
+//!
+//! # Long polls
+//!
+//! A program calls `ReceiveMessage` in a loop. If its retry is refused, the error comes
+//! after the delay of that retry. So the loop does not spin during an outage.
 //!
 //! # How it works
 //!
 //! - As an interceptor, for the crates of the AWS SDK, it asks the engine after
 //!   each attempt. Then it sets the configuration of the SDK's own strategy so that
-//!   it can only make the same decision.
+//!   it can only make the same decision. [`deviations`](AwsRetry::deviations) counts
+//!   how often the SDK did something else.
 //! - As a runtime plugin, for other clients that Smithy generates, it also replaces
 //!   the SDK's strategy.
 //!
@@ -42,6 +60,8 @@
 //!   applied twice.
 
 mod classify;
+mod deviation;
+mod idempotency;
 mod interceptor;
 mod intern;
 mod plugin;

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use aws_smithy_runtime::client::retries::strategy::StandardRetryStrategy;
 use aws_smithy_runtime_api::box_error::BoxError;
 use aws_smithy_runtime_api::client::interceptors::SharedInterceptor;
 use aws_smithy_runtime_api::client::interceptors::context::InterceptorContext;
@@ -46,14 +47,18 @@ impl RetryStrategy for DecidedByInterceptor {
 
     fn should_attempt_retry(
         &self,
-        _: &InterceptorContext,
-        _: &RuntimeComponents,
+        context: &InterceptorContext,
+        components: &RuntimeComponents,
         cfg: &ConfigBag,
     ) -> Result<ShouldAttempt, BoxError> {
         let request = cfg.load::<AwsRequest>();
         let request = request.ok_or("the interceptor that decides about retries did not run")?;
         Ok(match request.next_step() {
             NextStep::GiveUp => ShouldAttempt::No,
+            // Only the SDK's own strategy can delay the end.
+            NextStep::GiveUpAfter(_) => {
+                StandardRetryStrategy::new().should_attempt_retry(context, components, cfg)?
+            }
             NextStep::Retry(delay) if delay.is_zero() => ShouldAttempt::Yes,
             NextStep::Retry(delay) => ShouldAttempt::YesAfterDelay(delay),
         })

@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use aws_smithy_runtime_api::client::orchestrator::Metadata;
 use aws_smithy_types::config_bag::{ConfigBag, Storable, StoreReplace};
+use aws_smithy_types::retry::RetryConfig;
 use aws_smithy_types::timeout::TimeoutConfig;
-use steadfast::strategy::WhenTooLate;
 use steadfast::world::Roll;
 use steadfast::{Call, Failure, Orchestrator, RetryEvent, RetryStrategy, Step, World};
 
+use super::deviation::{Decision, Deviation};
 use super::intern::intern;
 use super::retry::{AwsRetry, Inner};
 use crate::classify::cannot_resend;
@@ -24,6 +25,25 @@ pub struct AwsOperation {
     pub name: &'static str,
 }
 
+impl AwsOperation {
+    pub(super) fn load(cfg: &ConfigBag) -> Self {
+        let (service, name) = match cfg.load::<Metadata>() {
+            Some(metadata) => (metadata.service(), metadata.name()),
+            None => ("", ""),
+        };
+        Self {
+            service: intern(service),
+            name: intern(name),
+        }
+    }
+}
+
+impl fmt::Display for AwsOperation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.service, self.name)
+    }
+}
+
 /// A request and its retry token, stored in the request's own configuration.
 #[derive(Clone)]
 pub(super) struct AwsRequest {
@@ -33,19 +53,25 @@ pub(super) struct AwsRequest {
 
 struct RequestState {
     started: Instant,
-    /// None until the operation is known.
+    /// The client's own configuration.
+    config: RetryConfig,
+    /// None before the first attempt.
     request: Option<Orchestrator<Arc<dyn RetryStrategy>>>,
-    begun: bool,
+    /// The engine waits for nothing before the next attempt.
+    ready: bool,
+    attempt: u32,
     replayable: bool,
     sending: bool,
-    next: NextStep,
+    decision: Option<Decision>,
 }
 
 /// The step that the SDK has to take after an attempt.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum NextStep {
     Retry(Duration),
     GiveUp,
+    /// Gives up, and delays the error that the caller gets.
+    GiveUpAfter(Duration),
 }
 
 impl AwsRequest {
@@ -53,44 +79,18 @@ impl AwsRequest {
     pub(super) fn new(retry: &AwsRetry, world: &dyn World) -> Self {
         let state = RequestState {
             started: world.now(),
+            config: RetryConfig::standard(),
             request: None,
-            begun: false,
+            ready: false,
+            attempt: 0,
             replayable: true,
             sending: false,
-            next: NextStep::GiveUp,
+            decision: None,
         };
         Self {
             owner: Arc::clone(&retry.inner),
             state: Arc::new(Mutex::new(state)),
         }
-    }
-
-    /// Begins the request. Its time counts from the start of the operation.
-    pub(super) fn begin(&self, cfg: &ConfigBag, world: &dyn World) {
-        let (service, name) = match cfg.load::<Metadata>() {
-            Some(metadata) => (metadata.service(), metadata.name()),
-            None => ("", ""),
-        };
-        let mut call = Call::new(intern(name))
-            .service("aws")
-            .idempotent((self.owner.idempotent)(name))
-            .when_too_late(WhenTooLate::FailFast)
-            .context(AwsOperation {
-                service: intern(service),
-                name: intern(name),
-            });
-        let timeout = cfg.load::<TimeoutConfig>();
-        if let Some(timeout) = timeout.and_then(TimeoutConfig::operation_timeout) {
-            call = call.timeout(timeout);
-        }
-        let mut state = self.state();
-        let at = state.started;
-        let request = Orchestrator::new(Arc::clone(&self.owner.strategy), call);
-        let step = state
-            .request
-            .insert(request)
-            .begin(&StartWorld { at, world });
-        state.begun = matches!(step, Step::Attempt);
     }
 
     /// Loads the request, if it belongs to this interceptor.
@@ -99,13 +99,56 @@ impl AwsRequest {
         Arc::ptr_eq(&request.owner, &retry.inner).then(|| request.clone())
     }
 
-    /// Begins an attempt, if the deadline allows it.
-    pub(super) fn begin_attempt(&self, replayable: bool, world: &dyn World) -> Step {
+    /// Keeps the client's own configuration.
+    pub(super) fn keep_config(&self, cfg: &ConfigBag) {
+        if let Some(config) = cfg.load::<RetryConfig>() {
+            self.state().config = config.clone();
+        }
+    }
+
+    /// Returns the client's own configuration.
+    pub(super) fn config(&self) -> RetryConfig {
+        self.state().config.clone()
+    }
+
+    /// Returns whether an attempt was begun.
+    pub(super) fn is_begun(&self) -> bool {
+        self.state().request.is_some()
+    }
+
+    /// Begins the request. Its time counts from the start of the operation.
+    pub(super) fn begin(&self, call: Call, cfg: &ConfigBag, world: &dyn World) -> Step {
+        let timeout = cfg.load::<TimeoutConfig>();
+        let call = match timeout.and_then(TimeoutConfig::operation_timeout) {
+            Some(timeout) => call.timeout(timeout),
+            None => call,
+        };
         let mut state = self.state();
+        let at = state.started;
+        let request = Orchestrator::new(Arc::clone(&self.owner.strategy), call);
+        let request = state.request.insert(request);
+        request.begin(&StartWorld { at, world })
+    }
+
+    /// Notes that the SDK begins an attempt, and returns whether it has to.
+    pub(super) fn begin_attempt(
+        &self,
+        attempt: u32,
+        replayable: bool,
+        world: &dyn World,
+    ) -> Option<Deviation> {
+        let mut state = self.state();
+        state.attempt = attempt;
         state.replayable = replayable;
         state.sending = false;
-        state.next = NextStep::GiveUp;
-        match (std::mem::take(&mut state.begun), &mut state.request) {
+        let decision = state.decision.take()?;
+        decision.check_attempt(attempt, world.now())
+    }
+
+    /// Continues after the wait.
+    pub(super) fn resume(&self, world: &dyn World) -> Step {
+        let mut state = self.state();
+        match (std::mem::take(&mut state.ready), &mut state.request) {
             (true, _) => Step::Attempt,
             (false, Some(request)) => request.handle_waited(world),
             (false, None) => Step::LeftAlone,
@@ -124,7 +167,8 @@ impl AwsRequest {
 
     /// Returns the step after the last attempt.
     pub(super) fn next_step(&self) -> NextStep {
-        self.state().next
+        let decision = self.state().decision;
+        decision.map_or(NextStep::GiveUp, |decision| decision.next)
     }
 
     pub(super) fn succeed(&self, world: &dyn World) {
@@ -142,7 +186,10 @@ impl AwsRequest {
         let Some(request) = &mut state.request else {
             return NextStep::GiveUp;
         };
-        let next = match request.handle_failure(failure, world) {
+        let step = request.handle_failure(failure, world);
+        let ready = matches!(step, Step::Attempt);
+        let next = match step {
+            Step::Wait { delay, .. } if request.refusal().is_some() => NextStep::GiveUpAfter(delay),
             Step::Wait { delay, capped } => NextStep::Retry(match capped {
                 // The SDK's own timer ends the operation at the deadline. A sleep
                 // that ends earlier would be followed by an attempt.
@@ -152,8 +199,16 @@ impl AwsRequest {
             Step::Attempt => NextStep::Retry(Duration::ZERO),
             Step::Ask(_) | Step::GiveUp(_) | Step::LeftAlone => NextStep::GiveUp,
         };
-        state.next = next;
+        state.ready = ready;
+        let (at, attempt) = (world.now(), state.attempt);
+        state.decision = Some(Decision { next, at, attempt });
         next
+    }
+
+    /// Notes that the SDK ends the operation.
+    pub(super) fn end(&self, world: &dyn World) -> Option<Deviation> {
+        let decision = self.state().decision.take()?;
+        decision.check_end(world.now())
     }
 
     fn state(&self) -> MutexGuard<'_, RequestState> {

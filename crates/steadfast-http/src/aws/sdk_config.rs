@@ -1,77 +1,109 @@
 //! Forces the decision of the engine on the SDK's own strategy.
 //!
-//! The SDK computes a delay as `min(2ⁿ · initial, max)`, so this sets both to the
-//! wanted delay. If the server asks for a delay, the SDK applies one of two rules:
-//! the smaller of both, or the server's but not less than its own. This selects the
-//! rule that keeps the wanted delay.
+//! That strategy draws the delay of a retry by lot, unless the rate limiter of its
+//! adaptive mode asks for one: then it waits as long as the limiter says, but not
+//! longer than the configured maximum. So this gives it a limiter that always asks for
+//! an eternity, and the wanted delay as the maximum.
+//!
+//! It also waits before it delivers a refusal, if the operation is a long poll and its
+//! token bucket is empty. So a refusal that has to wait gets an empty bucket.
 
-use std::time::Duration;
-
-use aws_smithy_runtime::client::retries::TokenBucket;
-use aws_smithy_runtime_api::client::retries::RequestAttempts;
-use aws_smithy_runtime_api::client::retries::classifiers::{RetryAction, RetryReason};
+use aws_smithy_runtime::client::retries::strategy::StandardRetryStrategy;
+use aws_smithy_runtime::client::retries::{ClientRateLimiter, RetryPartition, TokenBucket};
+use aws_smithy_runtime_api::box_error::BoxError;
+use aws_smithy_runtime_api::client::interceptors::context::{Input, InterceptorContext};
+use aws_smithy_runtime_api::client::retries::classifiers::{
+    ClassifyRetry, RetryAction, SharedRetryClassifier,
+};
+use aws_smithy_runtime_api::client::retries::{RequestAttempts, RetryStrategy as _};
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::config_bag::ConfigBag;
-use aws_smithy_types::retry::{RetryConfig, RetrySpec};
+use aws_smithy_types::retry::{RetryConfig, RetryMode, RetrySpec};
 
 use super::request::NextStep;
 
-/// Replaces the SDK's token bucket by an unlimited one, and disables its rate
-/// limiter.
-pub(super) fn disable_limits(cfg: &mut ConfigBag, unlimited: TokenBucket) {
-    let config = default_config(cfg);
+/// Tokens that a limiter owes. At the highest rates it would need centuries for them.
+const OWED: f64 = 1e15;
+
+/// Replaces the SDK's limits by ones that leave the decision to the engine, before the
+/// first attempt.
+///
+/// The version of the retry behaviour is 2.1 here, because the SDK marks long polls
+/// only in that one.
+pub(super) fn replace_limits(cfg: &mut ConfigBag, partition: RetryPartition, long_poll: bool) {
+    let spec = RetrySpec::v2_1().with_long_polling(long_poll);
     let state = cfg.interceptor_state();
-    state.store_put(unlimited);
+    state.store_put(partition);
+    state.store_put(RetryConfig::standard().with_retry_spec(spec));
+}
+
+/// Returns whether the SDK, or [`replace_limits`], marked the operation as a long poll.
+pub(super) fn is_long_poll(cfg: &ConfigBag) -> bool {
+    let config = cfg.load::<RetryConfig>();
+    let spec = config.and_then(RetryConfig::retry_spec);
+    spec.is_some_and(RetrySpec::long_polling)
+}
+
+/// Sets the configuration for the time of an attempt: the client's, with the real
+/// number of attempts. The SDK sends that number to the service.
+pub(super) fn set_for_attempt(cfg: &mut ConfigBag, client: &RetryConfig, max_attempts: u32) {
+    let config = client.clone().with_retry_mode(RetryMode::Standard);
+    cfg.interceptor_state()
+        .store_put(config.with_max_attempts(max_attempts));
+}
+
+/// Makes the SDK's strategy take this step.
+pub(super) fn force(cfg: &mut ConfigBag, next: NextStep) {
+    let exact = |delay| {
+        let config = RetryConfig::adaptive().with_max_backoff(delay);
+        config.with_max_attempts(u32::MAX)
+    };
+    let state = cfg.interceptor_state();
+    let config = match next {
+        NextStep::Retry(delay) => exact(delay),
+        NextStep::GiveUp => RetryConfig::disabled(),
+        NextStep::GiveUpAfter(delay) => {
+            state.store_put(TokenBucket::new(0));
+            exact(delay).with_retry_spec(RetrySpec::v2_0().with_long_polling(true))
+        }
+    };
     state.store_put(config);
 }
 
-/// Makes the SDK's strategy take this step. Allows one more attempt at a time,
-/// because the work of the SDK grows with the limit.
-pub(super) fn force(cfg: &mut ConfigBag, next: NextStep, action: &RetryAction) {
-    let config = match next {
-        NextStep::GiveUp => default_config(cfg).with_max_attempts(1),
-        NextStep::Retry(delay) => {
-            let made = cfg
-                .load::<RequestAttempts>()
-                .map_or(1, RequestAttempts::attempts);
-            with_exact_delay(default_config(cfg), delay, hint(action))
-                .with_max_attempts(made.saturating_add(1))
-        }
-    };
-    cfg.interceptor_state().store_put(config);
+/// Makes a partition whose rate limiter always asks for an eternity.
+///
+/// A limiter works only after it has seen throttling, so it is shown some.
+pub(super) fn partition(components: &RuntimeComponents) -> Result<RetryPartition, BoxError> {
+    let limiter = ClientRateLimiter::builder().current_bucket_capacity(-OWED);
+    let partition = RetryPartition::custom("AwsRetry")
+        .client_rate_limiter(limiter.build())
+        .token_bucket(TokenBucket::unlimited())
+        .build();
+
+    let mut cfg = ConfigBag::base();
+    let state = cfg.interceptor_state();
+    state.store_put(partition.clone());
+    state.store_put(RetryConfig::adaptive());
+    state.store_put(TokenBucket::unlimited());
+    state.store_put(RequestAttempts::new(1));
+    let mut components = components.to_builder();
+    let throttled = SharedRetryClassifier::new(Throttled);
+    components.set_retry_classifiers(std::iter::once(throttled));
+    let nothing = InterceptorContext::new(Input::erase(()));
+    StandardRetryStrategy::new().should_attempt_retry(&nothing, &components.build()?, &cfg)?;
+    Ok(partition)
 }
 
-/// Returns a default configuration, with the client's reconnect mode.
-fn default_config(cfg: &ConfigBag) -> RetryConfig {
-    let config = RetryConfig::standard();
-    match cfg.load::<RetryConfig>() {
-        Some(client) => config.with_reconnect_mode(client.reconnect_mode()),
-        None => config,
+/// Takes everything for throttling.
+#[derive(Debug)]
+struct Throttled;
+
+impl ClassifyRetry for Throttled {
+    fn classify_retry(&self, _: &InterceptorContext) -> RetryAction {
+        RetryAction::throttling_error()
     }
-}
 
-fn with_exact_delay(config: RetryConfig, delay: Duration, hint: Option<Duration>) -> RetryConfig {
-    let config = config
-        .with_initial_backoff(delay)
-        .with_max_backoff(delay)
-        .with_use_static_exponential_base(true);
-    match hint {
-        // At least its own: the wanted delay.
-        Some(hint) if hint < delay => {
-            config.with_retry_spec(RetrySpec::v2_1().with_non_throttling_initial_backoff(delay))
-        }
-        // The smaller of both: the wanted delay.
-        Some(_) | None => {
-            config.with_retry_spec(RetrySpec::v2_0().with_non_throttling_initial_backoff(delay))
-        }
-    }
-}
-
-/// Returns the delay of the server as the SDK's strategy sees it.
-fn hint(action: &RetryAction) -> Option<Duration> {
-    match action {
-        RetryAction::RetryIndicated(RetryReason::RetryableError { retry_after, .. }) => {
-            *retry_after
-        }
-        _ => None,
+    fn name(&self) -> &'static str {
+        "Throttled"
     }
 }
