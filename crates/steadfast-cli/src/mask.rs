@@ -30,10 +30,15 @@ fn is_end(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\'' | '"' | '`' | '<' | '>')
 }
 
-/// Masks everything between the scheme and the last `@`, since passwords may contain
+/// Masks everything between the scheme and the last `@`, also if it is encoded, since passwords may contain
 /// slashes, colons and question marks. Without a colon it is a path or a mail address.
 fn userinfo(word: &str) -> String {
-    match word.rsplit_once('@') {
+    let ends = [
+        word.rfind('@').map(|at| at + 1),
+        word.rfind("%40").map(|at| at + 3),
+    ];
+    let front = ends.into_iter().flatten().max();
+    match front.map(|at| word.split_at(at)) {
         Some((front, rest)) if front.contains(':') => {
             let scheme = front
                 .find("://")
@@ -78,6 +83,8 @@ mod tests {
                 "invalid value 'couchbase://***@h' for",
             ),
             ("a:b/c?d@e@h:1", "***@h:1"),
+            ("couchbase://app:x%40h/b", "couchbase://***@h/b"),
+            ("couchbase://app:p%40q@h/b", "couchbase://***@h/b"),
             ("couchbase://h/b?password=x", "couchbase://h/b?password=***"),
             ("h?a=1&PassWord=x&b=2", "h?a=1&PassWord=***&b=2"),
             ("h?kv_timeout=1s", "h?kv_timeout=1s"),

@@ -84,6 +84,7 @@ pub mod options;
 pub mod reason;
 mod sasl;
 mod scope;
+mod server_text;
 mod services;
 mod strategy;
 mod tls;

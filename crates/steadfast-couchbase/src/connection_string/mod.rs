@@ -85,6 +85,10 @@ impl ConnectionString {
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         let (tls, rest) = scheme(text.trim())?;
         let (rest, options) = split_once(rest, '?');
+        // A password may have a slash in it, and its @ may be encoded.
+        if has_at(rest) {
+            return Err(ConfigError::new("host", HAS_AT));
+        }
         let (hosts, path) = split_once(rest, '/');
         Ok(Self {
             tls,
@@ -212,11 +216,18 @@ fn scheme(text: &str) -> Result<(bool, &str), ConfigError> {
     }
 }
 
+const HAS_AT: &str = "has an @ in it; users and passwords are given as Credentials instead";
+
+/// Whether there is an `@`, also if it is encoded, once or more often.
+fn has_at(text: &str) -> bool {
+    text.contains('@')
+        || text
+            .to_ascii_lowercase()
+            .replace("%25", "%")
+            .contains("%40")
+}
+
 fn read_hosts(text: &str) -> Result<Vec<Host>, ConfigError> {
-    if text.contains('@') {
-        let problem = "has an @ in it; users and passwords are given as Credentials instead";
-        return Err(ConfigError::new("host", problem));
-    }
     if text.is_empty() {
         return Err(ConfigError::new("host", "is missing"));
     }
@@ -250,6 +261,9 @@ fn read_options(text: &str, tls: bool) -> Result<Vec<(&'static Known, String)>, 
     let mut options: Vec<(&'static Known, String)> = Vec::new();
     for option in text.split('&').filter(|option| !option.is_empty()) {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        if has_at(name) {
+            return Err(ConfigError::new("host", HAS_AT));
+        }
         let name = decode("name of an option", name)?;
         let part = format!("option {name}");
         let value = decode(&part, value)?;

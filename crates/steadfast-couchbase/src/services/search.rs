@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use steadfast_wire::config::Service;
 
 use super::consistency::Newest;
-use super::http::{HttpRequest, HttpSender, ServiceError, ServiceResponse, named_limit, one_line};
+use super::http::{HttpRequest, HttpSender, ServiceError, ServiceResponse, named_limit};
 use super::path::segment;
 use super::rows::{self, Members, RowService, Rows, SizeLimits, row_option_methods};
 use super::statement::JsonObject;
@@ -21,6 +21,7 @@ use crate::collection::MutationToken;
 use crate::drive::RequestOptions;
 use crate::error::{Error, ErrorKind, HttpContext, OperationTarget};
 use crate::reason::SEARCH_TOO_MANY_REQUESTS;
+use crate::server_text::one_line;
 
 const OPERATION: &str = "search";
 

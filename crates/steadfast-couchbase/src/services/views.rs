@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use steadfast_wire::config::Service;
 
-use super::http::{HttpRequest, HttpSender, ServiceError, ServiceResponse, one_line};
+use super::http::{HttpRequest, HttpSender, ServiceError, ServiceResponse};
 use super::path::{pairs, segment};
 use super::rows::{self, Members, RowService, Rows, SizeLimits, row_option_methods};
 use super::statement::encode;
@@ -18,6 +18,7 @@ use crate::cluster::Handle;
 use crate::drive::RequestOptions;
 use crate::error::{Error, ErrorKind, HttpContext, OperationTarget};
 use crate::reason::{VIEWS_NO_ACTIVE_PARTITION, VIEWS_TEMPORARY_FAILURE};
+use crate::server_text::one_line;
 
 const OPERATION: &str = "view";
 

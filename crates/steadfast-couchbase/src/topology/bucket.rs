@@ -18,6 +18,7 @@ use crate::kv::collection_ids::CollectionIds;
 use crate::kv::connection::{CloseReason, Connection, Events};
 use crate::kv::handshake::Rejected;
 use crate::kv::operation::KvOperation;
+use crate::server_text::bounded;
 
 /// A bucket.
 pub(crate) struct BucketCore {
@@ -80,7 +81,8 @@ impl BucketCore {
         match parse_config(frame, host) {
             Ok(config) => self.apply_locked(config, None),
             Err(rejected) => {
-                tracing::warn!(bucket = %self.name, host, %rejected, "ignored an invalid config");
+                // Any response can bring one, so it is no warning.
+                tracing::debug!(bucket = %self.name, host, %rejected, "ignored an invalid config");
                 false
             }
         }
@@ -268,7 +270,8 @@ impl Events for BucketEvents {
                 }
             }
             Err(error) => {
-                tracing::warn!(peer = %connection.peer, %error, "ignored an invalid notification");
+                let error = bounded(&error.to_string());
+                tracing::warn!(peer = %connection.peer, error, "ignored an invalid notification");
             }
         }
     }

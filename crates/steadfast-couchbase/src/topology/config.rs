@@ -1,13 +1,12 @@
 //! Reads cluster configs from responses and notifications.
 
-use steadfast_wire::config::ClusterConfig;
+use steadfast_wire::config::{ClusterConfig, ConfigNode};
 use steadfast_wire::{DecodeError, Frame};
 
 use crate::kv::handshake::{MAX_BODY, Rejected};
 
-/// The client dials each node of a config, so a server must not invent any number
-/// of them. The largest clusters have some hundreds.
-const MAX_NODES: usize = 4096;
+/// The longest name that DNS has.
+const LONGEST_NAME: usize = 255;
 
 /// Parses the config in a frame. `host` replaces `$HOST` in it.
 pub(crate) fn parse_config(frame: &Frame, host: &str) -> Result<ClusterConfig, Rejected> {
@@ -19,8 +18,20 @@ pub(crate) fn parse_config(frame: &Frame, host: &str) -> Result<ClusterConfig, R
         DecodeError::NodeLocator { .. } => Rejected::unsupported_bucket(&error),
         error => invalid(error.to_string()),
     })?;
-    match config.nodes.len() {
-        ..=MAX_NODES => Ok(config),
-        count => Err(invalid(format!("it has {count} nodes"))),
+    if !config.nodes.iter().all(has_valid_names) {
+        return Err(invalid("a host name is invalid".to_owned()));
     }
+    Ok(config)
+}
+
+/// Whether the names of a node can be shown and looked up.
+fn has_valid_names(node: &ConfigNode) -> bool {
+    let alternates = node
+        .alternate_addresses
+        .values()
+        .map(|other| &other.hostname);
+    [&node.hostname].into_iter().chain(alternates).all(|name| {
+        let odd = |c: char| c.is_control() || c.is_whitespace();
+        name.len() <= LONGEST_NAME && !name.contains(odd)
+    })
 }

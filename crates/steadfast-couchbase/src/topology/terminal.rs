@@ -36,7 +36,18 @@ impl TerminalStates {
             return false;
         }
         let before = states.insert(key.clone(), rejected.clone());
-        before.is_none_or(|before| before.reason != rejected.reason)
+        let is_new = before.is_none_or(|before| before.reason != rejected.reason);
+        if is_new {
+            // The only warning: operations that fail because of it do not log one each.
+            tracing::warn!(
+                reason = rejected.reason.name(),
+                bucket = key.0.as_deref(),
+                node = %key.1,
+                note = rejected.note,
+                "the server rejects connections"
+            );
+        }
+        is_new
     }
 
     /// Clears the state of an opened connection, and that of its bucket.

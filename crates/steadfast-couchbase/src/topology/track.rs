@@ -18,6 +18,7 @@ use crate::kv::connection::{Admission, Connection, Events, Task};
 use crate::kv::handshake::Rejected;
 use crate::kv::operation::KvOperation;
 use crate::options::MIN_POLL_INTERVAL;
+use crate::server_text::bounded;
 use crate::world::now;
 
 /// The time from one look for other nodes to the next, while no node is connected.
@@ -356,7 +357,8 @@ impl Events for ClusterEvents {
             },
             Ok(_) => {}
             Err(error) => {
-                tracing::warn!(peer = %connection.peer, %error, "ignored an invalid notification")
+                let error = bounded(&error.to_string());
+                tracing::warn!(peer = %connection.peer, error, "ignored an invalid notification")
             }
         }
     }

@@ -20,3 +20,4 @@ mod observing;
 mod replicas;
 mod retries;
 mod retry_if;
+mod text;

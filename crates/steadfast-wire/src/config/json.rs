@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::host::{HOST_PLACEHOLDER, fill_in, with_port};
+use super::limit;
 use super::{
     AlternateAddress, BucketConfig, ClusterConfig, ConfigNode, ConfigVersion, Service,
     ServicePorts, Transport, VbucketMap,
@@ -38,11 +39,14 @@ struct Terse {
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     bucket_capabilities_ver: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "limit::optional")]
     bucket_capabilities: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     collections_manifest_uid: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "limit::optional")]
     nodes: Option<Vec<TerseBucketNode>>,
+    #[serde(deserialize_with = "limit::list")]
     nodes_ext: Vec<TerseNode>,
     #[serde(rename = "vBucketServerMap", skip_serializing_if = "Option::is_none")]
     vbucket_server_map: Option<TerseServerMap>,
@@ -94,6 +98,7 @@ struct TerseNode {
 struct TerseServerMap {
     hash_algorithm: String,
     num_replicas: u8,
+    #[serde(deserialize_with = "limit::list")]
     server_list: Vec<String>,
     #[serde(rename = "vBucketMap")]
     vbucket_map: VbucketMap,

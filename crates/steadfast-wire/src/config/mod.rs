@@ -24,6 +24,7 @@
 mod bucket;
 mod host;
 mod json;
+mod limit;
 mod node;
 mod vbucket_map;
 mod version;

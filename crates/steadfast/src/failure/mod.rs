@@ -82,6 +82,9 @@ pub struct Failure {
     /// The shortest delay that the peer asks for, already parsed and bounded by the
     /// protocol.
     pub hint: Option<Duration>,
+    /// Whether the hint counts only up to the strategy's own largest delay
+    /// ([D44](crate::decisions#d44)).
+    pub soft_hint: bool,
     /// The side at fault.
     pub fault: FaultSide,
     /// For a reason that is always retried: the delay that its protocol
@@ -139,6 +142,7 @@ impl Failure {
             throttling: false,
             timeout: false,
             hint: None,
+            soft_hint: false,
             fault: FaultSide::Other,
             prescribed_delay: None,
             detail: RareBox::NONE,
@@ -171,6 +175,16 @@ impl Failure {
     pub fn with_hint(mut self, hint: Duration) -> Self {
         self.hint = Some(hint);
         self
+    }
+
+    /// Sets a delay that the peer asks for, which counts only up to the strategy's own
+    /// largest delay, unless the strategy's rule is
+    /// [`RetryAfter::Obey`](crate::strategy::RetryAfter::Obey)
+    /// ([D44](crate::decisions#d44)).
+    #[inline]
+    pub fn with_soft_hint(mut self, hint: Duration) -> Self {
+        self.soft_hint = true;
+        self.with_hint(hint)
     }
 
     /// Sets the side at fault.
@@ -232,6 +246,7 @@ impl Failure {
             throttling,
             timeout,
             hint,
+            soft_hint,
             fault,
             prescribed_delay: _,
             detail: _,
@@ -242,6 +257,7 @@ impl Failure {
             && self.throttling == *throttling
             && self.timeout == *timeout
             && self.hint == *hint
+            && self.soft_hint == *soft_hint
             && self.fault == *fault
             && self.peer() == other.peer()
             && self.note() == other.note()

@@ -56,7 +56,13 @@ impl<S: RetryStrategy> Orchestrator<S> {
             Some(prescribed) => prescribed,
             None => Backoff::controlled().longest(self.progress.retries),
         };
-        match RetryAfter::Floor.apply(own, false, &self.request(), self.failure()) {
+        match RetryAfter::Floor.within(
+            Backoff::controlled().cap(),
+            own,
+            false,
+            &self.request(),
+            self.failure(),
+        ) {
             Ok(delay) => {
                 if let Some(token) = &mut self.token {
                     token.count_retry();

@@ -24,6 +24,9 @@ pub enum RetryAfter {
     /// and the hint, the longer one is used.
     #[default]
     Floor,
+    /// As [`Floor`](Self::Floor), also for a soft hint that is longer than the backoff's
+    /// longest delay ([D44](crate::decisions#d44)).
+    Obey,
     /// The hint, clamped between `t` and `t` plus this much.
     Clamp(#[cfg_attr(feature = "serde", serde(with = "crate::config::duration"))] Duration),
     /// The hint, at most this long, instead of `t`.
@@ -47,8 +50,24 @@ impl RetryAfter {
         request: &Request<'_>,
         failure: &Failure,
     ) -> Result<Duration, Refusal> {
+        self.within(own, own, jittered, request, failure)
+    }
+
+    /// The same, for a strategy whose own delays are at most `longest`.
+    #[inline]
+    pub(crate) fn within(
+        self,
+        longest: Duration,
+        own: Duration,
+        jittered: bool,
+        request: &Request<'_>,
+        failure: &Failure,
+    ) -> Result<Duration, Refusal> {
         match failure.hint {
             None => Ok(own),
+            Some(hint) if failure.soft_hint && self != RetryAfter::Obey => {
+                self.weigh(own, jittered, request, hint.min(longest))
+            }
             Some(hint) => self.weigh(own, jittered, request, hint),
         }
     }
@@ -61,11 +80,13 @@ impl RetryAfter {
         hint: Duration,
     ) -> Result<Duration, Refusal> {
         Ok(match self {
-            RetryAfter::Floor if hint > Self::LIMIT && request.deadline().is_none() => {
+            RetryAfter::Floor | RetryAfter::Obey
+                if hint > Self::LIMIT && request.deadline().is_none() =>
+            {
                 return Err(Refusal::new(Cause::HintTooLong).would_wait(hint));
             }
-            RetryAfter::Floor if jittered => hint.saturating_add(own),
-            RetryAfter::Floor => own.max(hint),
+            RetryAfter::Floor | RetryAfter::Obey if jittered => hint.saturating_add(own),
+            RetryAfter::Floor | RetryAfter::Obey => own.max(hint),
             RetryAfter::Clamp(above) => hint.clamp(own, own.saturating_add(above)),
             RetryAfter::Cap(most) => hint.min(most),
             RetryAfter::Ignore => own,
@@ -82,13 +103,16 @@ impl RetryAfter {
         world: &dyn World,
     ) -> Result<Duration, Refusal> {
         let own = backoff.delay(token.retries(), token.delay(), world);
-        self.apply(own, backoff.jitter() != Jitter::None, request, failure)
+        let jittered = backoff.jitter() != Jitter::None;
+        self.within(backoff.cap(), own, jittered, request, failure)
     }
 
     /// Returns the longest possible delay in a request with this timeout.
     pub(super) fn longest(self, own: Duration, timeout: Option<Duration>) -> Duration {
         match self {
-            RetryAfter::Floor => own.saturating_add(timeout.unwrap_or(Self::LIMIT)),
+            RetryAfter::Floor | RetryAfter::Obey => {
+                own.saturating_add(timeout.unwrap_or(Self::LIMIT))
+            }
             RetryAfter::Clamp(above) => own.saturating_add(above),
             RetryAfter::Cap(most) => own.max(most),
             RetryAfter::Ignore => own,

@@ -626,3 +626,19 @@ fn a_strategy_describes_itself() {
         "{text}"
     );
 }
+
+#[test]
+fn a_soft_hint_counts_up_to_the_longest_delay_of_the_backoff() {
+    let world = VirtualWorld::new();
+    let delay = |strategy: BestEffort, hint| {
+        let token = token_of(&strategy, &world);
+        let failure = server_error().with_soft_hint(hint);
+        let call = get();
+        granted(strategy.refresh_retry_token(token, &call.request(), &failure, &world)).delay()
+    };
+    let ms = Duration::from_millis;
+    assert_eq!(delay(BestEffort::default(), ms(20)), ms(20));
+    assert_eq!(delay(BestEffort::default(), 3600 * S), ms(500));
+    let obeying = BestEffort::default().retry_after(RetryAfter::Obey);
+    assert_eq!(delay(obeying, 3600 * S), 3600 * S);
+}

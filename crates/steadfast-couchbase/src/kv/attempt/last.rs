@@ -13,6 +13,7 @@ use steadfast_wire::{ErrorBody, Frame, Status};
 use crate::error::KvContext;
 use crate::kv::connection::Connection;
 use crate::observe::Dispatch;
+use crate::server_text::{bounded, one_line};
 
 /// The last attempt.
 #[derive(Default)]
@@ -54,8 +55,11 @@ impl LastAttempt {
         }
         // The body of this status is a config, not an explanation.
         if response.status() != Status::NotMyVbucket
-            && let Ok(Some(body)) = ErrorBody::of(response)
+            && let Ok(Some(mut body)) = ErrorBody::of(response)
         {
+            for text in [&mut body.context, &mut body.reference] {
+                *text = text.take().as_deref().and_then(one_line);
+            }
             self.details.get_or_insert_default().body = Some(body);
         }
     }
@@ -102,8 +106,8 @@ impl LastAttempt {
         KvContext {
             status: self.status,
             opaque: self.opaque,
-            error_map_name: definition.map(|it| it.name.clone()),
-            error_map_description: definition.map(|it| it.description.clone()),
+            error_map_name: definition.map(|it| bounded(&it.name)),
+            error_map_description: definition.map(|it| bounded(&it.description)),
             error_map_attributes: definition.map(|it| it.attributes),
             reference: body.and_then(|body| body.reference.clone()),
             server_text: body.and_then(|body| body.context.clone()),

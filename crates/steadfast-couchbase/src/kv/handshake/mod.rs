@@ -25,6 +25,7 @@ use super::operation::KvOperation;
 use crate::credentials::Credentials;
 use crate::options::{ClusterOptions, Compression};
 use crate::sasl::{Channel, Exchange, choose, preferred};
+use crate::server_text::bounded;
 
 /// The parameters of a handshake.
 pub(crate) struct HandshakeParams<'a> {
@@ -187,6 +188,7 @@ impl Greeting {
             Err(problem) => {
                 // D29: an unreadable map is ignored, and HELLO without XERROR asks
                 // the server not to use codes that only the map explains.
+                let problem = bounded(&problem);
                 tracing::warn!(host = params.host, problem, "the error map cannot be read");
                 let without = without(params.features, Feature::Xerror);
                 let again = Self::queue(wire, params, without)?;

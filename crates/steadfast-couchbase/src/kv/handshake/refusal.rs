@@ -12,13 +12,14 @@ use crate::reason::{
     AUTHENTICATION_ERROR, BUCKET_ACCESS_ERROR, NODE_NOT_AVAILABLE, SOCKET_NOT_AVAILABLE, TLS_ERROR,
 };
 use crate::sasl::SaslError;
+use crate::server_text::bounded;
 
 /// A connection that was not established.
 #[derive(Clone, Debug)]
 pub(crate) struct Rejected {
     /// The reason for operations that wait for the connection.
     pub(crate) reason: &'static Reason,
-    /// A description without secrets.
+    /// A description without secrets, on one line.
     pub(crate) note: String,
     /// The steps that succeeded before.
     pub(crate) reached: Reached,
@@ -48,7 +49,7 @@ impl Rejected {
     pub(crate) fn new(reason: &'static Reason, note: String) -> Self {
         Self {
             reason,
-            note,
+            note: bounded(&note),
             reached: Reached::Nothing,
         }
     }

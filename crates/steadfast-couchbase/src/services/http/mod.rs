@@ -27,5 +27,5 @@ pub(crate) use endpoint::{Endpoint, EndpointBreakers, RoundRobin};
 pub(crate) use operation::{HttpOperation, HttpSender, run};
 pub(crate) use pool::EndpointPools;
 pub(crate) use response::{
-    HttpResponse, ReadError, ResponseBody, ServiceError, ServiceResponse, named_limit, one_line,
+    HttpResponse, ReadError, ResponseBody, ServiceError, ServiceResponse, named_limit,
 };

@@ -25,11 +25,9 @@ use crate::reason::{
     CIRCUIT_BREAKER_OPEN, SERVICE_NOT_AVAILABLE, SOCKET_CLOSED_WHILE_IN_FLIGHT,
     SOCKET_NOT_AVAILABLE, UNKNOWN,
 };
+use crate::server_text;
 use crate::services::name;
 use crate::world::now;
-
-/// The longest time that a peer can ask to be left alone.
-const MAX_RETRY_AFTER: Duration = Duration::from_secs(3600);
 
 /// The part of an operation that differs between services.
 pub(crate) trait HttpOperation: Send + Sync {
@@ -267,10 +265,10 @@ impl HttpSender {
             Ok(response) => response.into_parts(),
             Err(error) => return Err(self.failed(error, mark.is_set())),
         };
-        self.retry_after = head.headers.get(RETRY_AFTER).and_then(|value| {
-            let wait = steadfast_http::hint::seconds(value.as_bytes())?;
-            Some(wait.min(MAX_RETRY_AFTER))
-        });
+        self.retry_after = head
+            .headers
+            .get(RETRY_AFTER)
+            .and_then(|value| steadfast_http::hint::seconds(value.as_bytes()));
         let status = head.status.as_u16();
         self.context.status = Some(status);
         let body = ResponseBody::new(body, limit);
@@ -389,12 +387,12 @@ impl HttpSender {
         let status = self.context.status.unwrap_or_default();
         let failure = error.failure(status, self.idempotent);
         self.context.code = error.code;
-        self.context.message = error.message;
+        self.context.message = error.message.map(|text| self.without_secret(text));
         let Some(mut failure) = failure else {
             return Tried::Final(error.kind);
         };
         if let Some(wait) = self.retry_after {
-            failure = failure.with_hint(wait);
+            failure = failure.with_soft_hint(wait);
         }
         Tried::Failed(self.at_peer(failure), error.kind)
     }
@@ -407,6 +405,16 @@ impl HttpSender {
             None => failure,
         };
         Tried::Failed(self.at_peer(failure), kind)
+    }
+
+    /// Masks the client's credentials in a service's message.
+    fn without_secret(&self, text: String) -> String {
+        let header = self.client.authorization();
+        let secret = header.as_ref().and_then(|header| header.to_str().ok());
+        match secret.and_then(|header| header.split_once(' ')) {
+            Some((_, secret)) => server_text::without(&text, secret),
+            None => text,
+        }
     }
 
     /// Names the peer on a failure.

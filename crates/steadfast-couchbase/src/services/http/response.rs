@@ -16,11 +16,9 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 use crate::cluster::Handle;
 use crate::error::ErrorKind;
 use crate::reason::UNKNOWN;
+use crate::server_text::{bounded, one_line};
 use crate::services::proof;
 use crate::services::rows::Members;
-
-/// The most bytes of a service's own message that an error repeats.
-const MAX_MESSAGE: usize = 512;
 
 /// A response whose body is still to be read.
 pub(crate) struct HttpResponse {
@@ -282,24 +280,6 @@ pub(crate) fn named_limit(text: &str) -> Option<ErrorKind> {
     has(&rates).then_some(ErrorKind::RateLimited)
 }
 
-/// Returns a message on one line, cut to a bounded length; `None` if it is blank.
-pub(crate) fn one_line(text: &str) -> Option<String> {
-    let mut line = String::new();
-    for word in text.split_whitespace() {
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-        if line.len() > MAX_MESSAGE {
-            let end = line.floor_char_boundary(MAX_MESSAGE);
-            line.truncate(end);
-            line.push('…');
-            break;
-        }
-    }
-    (!line.is_empty()).then_some(line)
-}
-
 /// Returns an error with its causes, on one line.
 pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
@@ -312,20 +292,12 @@ pub(super) fn chain(error: &dyn std::error::Error) -> String {
         }
         cause = error.source();
     }
-    text
+    bounded(&text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn messages_are_on_one_line_and_bounded() {
-        assert_eq!(one_line(" a\r\n b "), Some("a b".to_owned()));
-        assert_eq!(one_line("\n"), None);
-        let long = one_line(&"ü".repeat(1000)).unwrap();
-        assert!(long.len() <= MAX_MESSAGE + 3 && long.ends_with('…'));
-    }
 
     #[test]
     fn limits_are_recognized_by_their_names() {

@@ -9,4 +9,5 @@ mod services;
 mod silence;
 mod stage;
 mod support;
+mod text;
 mod tls;

@@ -155,16 +155,26 @@ async fn search_retries_429_and_not_430_and_names_the_limit() {
 }
 
 #[tokio::test]
-async fn retry_after_is_obeyed_up_to_the_deadline() {
+async fn retry_after_counts_up_to_the_largest_delay_of_the_strategy() {
     let (cluster, client) = pair().await;
     let busy = Script::on(Service::Search).answer(429, "busy");
-    let guard = cluster.script(busy.retry_after(3600));
+    let guard = cluster.script(busy.retry_after(3600).times(2));
+    // Best effort waits for 500 ms at most, and here from the first retry on.
+    let started = std::time::Instant::now();
+    find(&client).await.unwrap();
+    assert_eq!(guard.answered(), 2);
+    assert!(started.elapsed() >= Duration::from_secs(1));
+    drop(guard);
+    // A strategy can opt in to longer ones.
+    let busy = Script::on(Service::Search).answer(429, "busy");
+    let _guard = cluster.script(busy.retry_after(3600));
     let error = timeout_that_names("SEARCH_TOO_MANY_REQUESTS", async |time| {
-        find(&client).timeout(time).await
+        let obeying =
+            steadfast::BestEffort::default().retry_after(steadfast::strategy::RetryAfter::Obey);
+        find(&client).retry(obeying).timeout(time).await
     })
     .await;
     assert_eq!(error.attempts(), 1, "it was asked once and left alone");
-    drop(guard);
 }
 
 #[tokio::test]
