@@ -138,7 +138,9 @@ mod tests {
         );
         assert_eq!(reason(Search, 429, ""), Some("SEARCH_TOO_MANY_REQUESTS"));
         assert_eq!(reason(Views, 302, ""), Some("VIEWS_NO_ACTIVE_PARTITION"));
-        assert_eq!(reason(Management, 503, ""), None);
+        // A write may have been applied (D47).
+        assert_eq!(reason(Management, 503, ""), Some("UNKNOWN"));
+        assert_eq!(reason(Management, 404, ""), None);
         assert!(matches!(
             answered_http(Query, 200, r#"{"results":[]}"#, false),
             AttemptMeaning::Done
