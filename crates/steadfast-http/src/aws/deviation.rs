@@ -124,7 +124,7 @@ mod tests {
             let decision = decision(next);
             decision.check_end(decision.at + after)
         };
-        assert_eq!(check(NextStep::GiveUp, 0 * MS), None);
+        assert_eq!(check(NextStep::GiveUp, Duration::ZERO), None);
         assert_eq!(check(NextStep::Retry(MS), MS), Some(Deviation::Missing));
         assert_eq!(check(NextStep::GiveUpAfter(5 * MS), 5 * MS), None);
         let (decided, waited) = (5 * MS, 4 * MS);
