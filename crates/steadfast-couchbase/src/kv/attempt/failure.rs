@@ -168,10 +168,10 @@ impl KvAttempts<'_> {
     #[cold]
     pub(super) fn wait_in_line(
         &mut self,
-        turn: Option<Turn>,
+        turn: Option<Box<Turn>>,
         connection: &Arc<Connection>,
     ) -> Unsent {
-        self.turn = Some(turn.unwrap_or_else(|| connection.wait_in_line()));
+        self.turn = Some(turn.unwrap_or_else(|| Box::new(connection.wait_in_line())));
         let failure = Failure::not_sent(&KV_CONNECTION_FULL)
             .with_peer(connection.peer.clone())
             .with_note("the connection has no free slot")

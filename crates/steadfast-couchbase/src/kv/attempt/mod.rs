@@ -40,8 +40,9 @@ pub(crate) struct KvAttempts<'r> {
     node: Option<NodeId>,
     /// Set when the last attempt found no connection.
     blocked: bool,
-    /// The place in line, if the last attempt found its connection full.
-    turn: Option<Turn>,
+    /// The place in line, if the last attempt found its connection full. Boxed, so
+    /// that operations that wait for something else stay small.
+    turn: Option<Box<Turn>>,
     /// The circuit breaker's permit for this attempt, if there is a breaker.
     permit: Option<(Arc<Node>, BreakerPermit)>,
     last: LastAttempt,
@@ -129,7 +130,7 @@ impl<'r> KvAttempts<'r> {
     fn submit<'c>(
         &mut self,
         connection: &'c Arc<Connection>,
-        turn: Option<Turn>,
+        turn: Option<Box<Turn>>,
         collection_id: u32,
         deadline: Option<Instant>,
     ) -> Result<Ticket<'c>, Unsent> {
@@ -236,8 +237,8 @@ impl Attempts for KvAttempts<'_> {
         };
         let met = |condition: &WaitCondition| bucket.core.is_closed() || bucket.is_met(condition);
         let mut woken = bucket.waiting.wait(condition, met);
-        let turn = self.turn.as_ref();
-        let early = poll_fn(|cx| match turn.map(|turn| turn.poll(cx)) {
+        let turn = self.turn.as_deref();
+        let early = poll_fn(move |cx| match turn.map(|turn| turn.poll(cx)) {
             Some(Poll::Ready(())) => Poll::Ready(false),
             Some(Poll::Pending) | None => Pin::new(&mut woken).poll(cx).map(|()| true),
         });
