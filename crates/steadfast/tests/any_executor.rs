@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use steadfast::strategy::{Decision, from_decision};
+use steadfast::strategy::{Decision, WhenTooLate, from_decision};
 use steadfast::world::{Roll, Seeded, SharedWorld, Timer, from_sleep};
 use steadfast::{
     Backoff, BestEffort, Failure, Jitter, Standard, VirtualWorld, World, reason, retry,
@@ -146,6 +146,7 @@ fn a_timer_of_ones_own_is_the_only_clock_of_a_call() {
                 .idempotent(true)
                 .timeout(Duration::from_secs(10))
                 .attempt_timeout(Duration::from_secs(2))
+                .when_too_late(WhenTooLate::Wait)
                 .classify(Failure::clone)
                 .run(|attempt| {
                     let at = executor.now() - begin;

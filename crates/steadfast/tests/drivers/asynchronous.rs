@@ -246,3 +246,22 @@ async fn retries_without_a_delay_do_not_starve_the_runtime() {
         assert!(attempts <= 12, "{attempts} attempts in 100 ms");
     }
 }
+
+/// The second retry in a row yields, before there is any wait.
+#[tokio::test(start_paused = true)]
+async fn a_retry_without_a_delay_lets_other_tasks_run_first() {
+    let (open, connected) = tokio::sync::watch::channel(false);
+    tokio::spawn(async move { open.send_replace(true) });
+    let start = Instant::now();
+    let answer = retry(&waiting(Duration::ZERO))
+        .classify(Failure::clone)
+        .run(|attempt| {
+            ready(match *connected.borrow() {
+                true => Ok(attempt.number()),
+                false => Err(unsent()),
+            })
+        })
+        .await;
+    let attempts = answer.expect("the other task runs");
+    assert_eq!((attempts, start.elapsed()), (3, Duration::ZERO));
+}

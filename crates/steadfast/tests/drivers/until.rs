@@ -48,6 +48,7 @@ async fn law_1_a_value_is_not_retried_unless_the_call_is_idempotent() {
     let count = Cell::new(0);
     let error = retry(&waiting(MS))
         .operation("book")
+        .timeout(100 * MS)
         .run_until(|_| false, |_| ready(io::Result::Ok(next(&count))))
         .await
         .expect_err("it is not accepted");
@@ -108,6 +109,7 @@ fn a_value_that_is_not_accepted_costs_like_a_failure_and_refunds_nothing() {
 fn a_predicate_that_panics_fails_the_call_with_the_value() {
     let error = retry(&waiting(MS))
         .idempotent(true)
+        .timeout(100 * MS)
         .run_blocking_until(|_| panic!("no idea"), |_| io::Result::Ok(7))
         .expect_err("it panics");
     assert_eq!(error.report().attempts(), 1);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::backoff::{Backoff, Jitter};
-use crate::budget::Budget;
+use crate::budget::{Budget, Refund};
 use crate::strategy::{Adaptive, Decision, WhenLimited, WhenTooLate, from_decision};
 
 /// A failure after which the peer asks for two seconds.
@@ -100,6 +100,47 @@ fn a_budget_that_refills_by_time_is_not_charged_either() {
 }
 
 #[test]
+fn a_delay_that_ends_exactly_at_the_deadline_is_not_paid_for_while_it_lasts() {
+    let world = VirtualWorld::new().rolling(Roll::ZERO);
+    let exactly = || Failure::responded(&THROTTLED).with_hint(100 * MS);
+    let mut request = begun(Standard::guidance(), hurried(), &world);
+    let step = request.handle_failure(exactly(), &world);
+    failed_at_once(&mut request, step, 100 * MS);
+
+    let budget = budget();
+    let patient = Standard::builder()
+        .when_too_late(WhenTooLate::Wait)
+        .budget(budget.clone());
+    for strategy in [
+        Box::new(patient.build().unwrap()) as Box<dyn RetryStrategy>,
+        Box::new(BestEffort::default().with_budget(budget.clone())),
+    ] {
+        let mut request = begun(strategy, hurried(), &world);
+        assert_eq!(waits(request.handle_failure(exactly(), &world)), 100 * MS);
+        assert_eq!(budget.level(world.now()), 500);
+    }
+}
+
+#[test]
+fn a_retry_that_would_miss_the_deadline_is_refused_on_an_empty_budget() {
+    let world = VirtualWorld::new();
+    let empty = Budget::builder().initial(0).build().unwrap();
+    let patient = Standard::builder()
+        .when_too_late(WhenTooLate::Wait)
+        .budget(empty.clone());
+    for strategy in [
+        Box::new(patient.build().unwrap()) as Box<dyn RetryStrategy>,
+        Box::new(BestEffort::default().with_budget(empty.clone())),
+    ] {
+        let mut request = begun(strategy, hurried(), &world);
+        gives_up(request.handle_failure(busy(), &world));
+        let report = request.take_report();
+        let cause = report.refusal().map(Refusal::cause);
+        assert_eq!(cause, Some(Cause::BudgetEmpty));
+    }
+}
+
+#[test]
 fn smithy_strategies_fail_at_once_and_say_how_long_they_would_have_waited() {
     let world = VirtualWorld::new().rolling(Roll::ZERO).recording();
     let adaptive = Adaptive::new(Standard::guidance(), WhenLimited::Wait);
@@ -175,13 +216,13 @@ fn a_retry_that_would_miss_the_deadline_holds_no_permit() {
         // All begin before the first throttled one starts the limiter.
         let mut first = begun(&adaptive, get(), &world);
         let mut last = begun(&adaptive, get(), &world);
-        let timeout = get().timeout(3500 * MS);
+        let timeout = get().timeout(4500 * MS);
         let mut late: Vec<_> = (0..50)
             .map(|_| begun(&adaptive, timeout.clone(), &world))
             .collect();
         let throttled = || Failure::responded(&THROTTLED).throttling();
         let before = waits(first.handle_failure(throttled(), &world));
-        assert!(before < 3500 * MS, "the next would have its turn in time");
+        assert!(2 * before < 4500 * MS, "the next has its turn in time");
         for request in &mut late {
             let _ = request.handle_failure(throttled().with_hint(5000 * MS), &world);
         }
@@ -242,7 +283,9 @@ fn an_awaited_decision_whose_delay_no_longer_fits_costs_nothing_in_the_end() {
 
 #[test]
 fn a_request_that_is_woken_before_its_deadline_pays_for_the_attempt() {
-    let (world, outer, inner) = (VirtualWorld::new().recording(), budget(), budget());
+    let (world, outer) = (VirtualWorld::new().recording(), budget());
+    let inner = Budget::builder().refund(Refund::LastCostOr(1));
+    let inner = inner.build().unwrap();
     let strategy = foreign()
         .with_budget(inner.clone())
         .with_budget(outer.clone());
@@ -263,7 +306,8 @@ fn a_request_that_is_woken_before_its_deadline_pays_for_the_attempt() {
     request.handle_success(&world);
     assert_eq!(
         (outer.level(world.now()), inner.level(world.now())),
-        (496, 496)
+        (496, 500),
+        "one token, and the last cost"
     );
 }
 
