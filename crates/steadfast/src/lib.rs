@@ -71,6 +71,7 @@ pub mod explain;
 pub mod failure;
 mod invalid_setting;
 pub mod law;
+mod nested;
 mod orchestrator;
 mod rare_box;
 pub mod reason;

@@ -1,10 +1,20 @@
 //! Integrations inside other retries: attempts never multiply.
 
-use steadfast::classify::any_error;
-use steadfast::{Backoff, Standard, retry};
-use steadfast_http::HttpRetry;
-use steadfast_http::reqwest::SendWithRetry;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use hyper_util::client::legacy;
+use hyper_util::rt::TokioExecutor;
+use reqwest_middleware::ClientBuilder;
+use steadfast::classify::any_error;
+use steadfast::strategy::Cause;
+use steadfast::{Backoff, Failure, Standard, reason, retry};
+use steadfast_http::HttpRetry;
+use steadfast_http::reqwest::{RetryMiddleware, SendWithRetry};
+use steadfast_http::tower::{HttpRetryLayer, RetryLayer};
+use tower::{Layer, ServiceExt, service_fn};
+
+use crate::common::clients::Body;
 use crate::common::server::{Server, ServerAction, answer};
 
 fn three_attempts() -> Standard {
@@ -12,21 +22,38 @@ fn three_attempts() -> Standard {
     builder.backoff(Backoff::none()).build().unwrap()
 }
 
+fn http_retry() -> HttpRetry {
+    HttpRetry::new(three_attempts()).unwrap()
+}
+
+fn plain_client() -> reqwest::Client {
+    reqwest::Client::builder().no_proxy().build().unwrap()
+}
+
+async fn closing_server() -> Server {
+    Server::start(vec![ServerAction::CloseRead; 20]).await
+}
+
 #[tokio::test]
 async fn send_with_retry_inside_a_retry_does_not_multiply_attempts() {
-    let http_retry = HttpRetry::new(three_attempts()).unwrap();
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
-    let server = Server::start(vec![ServerAction::CloseRead; 20]).await;
-    let strategy = three_attempts();
+    let (http_retry, client, strategy) = (http_retry(), plain_client(), three_attempts());
+    let server = closing_server().await;
     let send = || client.get(server.uri()).send_with_retry(&http_retry);
 
     let call = retry(&strategy).idempotent(true);
     call.run(|_| send()).await.unwrap_err();
-    assert_eq!(server.seen().len(), 3, "the outer call leaves it at that");
+    assert_eq!(server.seen().len(), 3, "by what the error says");
 
     let call = retry(&strategy).idempotent(true).classify(any_error);
-    call.run(|_| send()).await.unwrap_err();
-    assert_eq!(server.seen().len(), 3 + 5, "retries of both add up");
+    let error = call.run(|_| send()).await.unwrap_err();
+    assert_eq!(server.seen().len(), 3 + 3, "any error");
+    assert!(error.was_refused_for(Cause::Nested), "{error:#}");
+
+    let call = retry(&strategy).idempotent(true);
+    let call = call.classify(|_: &io::Error| Failure::not_sent(&reason::OPERATION_FAILED));
+    let opaque = async |_| send().await.map_err(io::Error::other);
+    call.run(opaque).await.unwrap_err();
+    assert_eq!(server.seen().len(), 3 + 3 + 3, "a classifier of the user's");
 
     // A response that the caller turns into an error.
     let server = Server::start(vec![answer(503); 20]).await;
@@ -36,5 +63,61 @@ async fn send_with_retry_inside_a_retry_does_not_multiply_attempts() {
     };
     let call = retry(&strategy).idempotent(true).classify(any_error);
     call.run(|_| send()).await.unwrap_err();
-    assert_eq!(server.seen().len(), 5);
+    assert_eq!(server.seen().len(), 3);
+}
+
+#[tokio::test]
+async fn the_middleware_inside_itself_and_inside_a_retry_does_not_multiply_attempts() {
+    let (server, strategy) = (closing_server().await, three_attempts());
+    let once = ClientBuilder::new(plain_client()).with(RetryMiddleware::new(http_retry()));
+    let twice = once.with(RetryMiddleware::new(http_retry())).build();
+    twice.get(server.uri()).send().await.unwrap_err();
+    assert_eq!(server.seen().len(), 3, "in itself");
+
+    let once = ClientBuilder::new(plain_client()).with(RetryMiddleware::new(http_retry()));
+    let once = once.build();
+    let call = retry(&strategy).idempotent(true).classify(any_error);
+    let sent = call.run(|_| once.get(server.uri()).send()).await;
+    assert!(sent.unwrap_err().was_refused_for(Cause::Nested));
+    assert_eq!(server.seen().len(), 3 + 3, "in a retry");
+}
+
+#[tokio::test]
+async fn tower_layers_inside_each_other_do_not_multiply_attempts() {
+    let server = closing_server().await;
+    let request = || {
+        let request = http::Request::get(server.uri());
+        request.body(Body::new(bytes::Bytes::new())).unwrap()
+    };
+    let hyper = legacy::Client::builder(TokioExecutor::new()).build_http();
+    let inner = HttpRetryLayer::new(http_retry()).layer(hyper);
+    let outer = HttpRetryLayer::new(http_retry()).layer(inner);
+    outer.oneshot(request()).await.unwrap_err();
+    assert_eq!(server.seen().len(), 3, "of HTTP");
+
+    let hyper = legacy::Client::builder(TokioExecutor::new()).build_http();
+    let inner = HttpRetryLayer::new(http_retry()).layer(hyper);
+    let strategy = three_attempts();
+    let call = retry(&strategy).idempotent(true).classify(any_error);
+    let sent = call.run(|_| inner.clone().oneshot(request())).await;
+    assert!(sent.unwrap_err().was_refused_for(Cause::Nested));
+    assert_eq!(server.seen().len(), 3 + 3, "in a retry");
+}
+
+#[tokio::test]
+async fn general_tower_layers_inside_each_other_do_not_multiply_attempts() {
+    static SENT: AtomicUsize = AtomicUsize::new(0);
+    let service = service_fn(|()| async {
+        SENT.fetch_add(1, Ordering::Relaxed);
+        tokio::task::yield_now().await;
+        Err::<(), _>(io::Error::from(io::ErrorKind::ConnectionReset))
+    });
+    let layer = || {
+        let layer = RetryLayer::new(three_attempts()).unwrap();
+        layer.idempotent(|()| true)
+    };
+    let inner = layer().classify(any_error).layer(service);
+    let twice = layer().classify(any_error).layer(inner);
+    let error = twice.oneshot(()).await.unwrap_err();
+    assert_eq!(SENT.load(Ordering::Relaxed), 3, "{error:#}");
 }

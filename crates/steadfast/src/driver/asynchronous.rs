@@ -6,10 +6,10 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use super::nested::{is_inside_retry, poll_retry};
 use super::{Attempt, Retry, handle_error};
 use crate::classify::Classifier;
 use crate::error::Error;
+use crate::nested::{Watch, is_inside_retry, poll_retry};
 use crate::orchestrator::{FirstAttempt, Handover, Step};
 use crate::request::{Progress, Request};
 use crate::strategy::RetryStrategy;
@@ -101,9 +101,10 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
                 progress: Progress::NONE,
             };
             let mut first = FirstAttempt::new(&self.strategy);
-            let setback = match first.begin(request, &self) {
-                Err(panicked) => Handover::Panicked(panicked),
-                Ok(()) if !first.is_due() || self.call.has_no_time() => Handover::NotDue,
+            let watch = Watch::begin();
+            let (setback, watch) = match first.begin(request, &self) {
+                Err(panicked) => (Handover::Panicked(panicked), watch),
+                Ok(()) if !first.is_due() || self.call.has_no_time() => (Handover::NotDue, watch),
                 Ok(()) => {
                     let mut future = pin!(operation(state.borrow_mut(), self.first_attempt()));
                     match once(future.as_mut()).await {
@@ -112,21 +113,23 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
                             first.succeed(&self);
                             return Ok(value);
                         }
-                        Poll::Ready(Err(error)) => Handover::Failed(error),
+                        Poll::Ready(Err(error)) => (Handover::Failed(error), watch),
                         Poll::Pending => {
-                            match until(&self.world, self.left_since(started), future).await {
-                                Some(Ok(value)) => {
+                            let left = self.left_since(started);
+                            match until(&self.world, left, future, watch).await {
+                                (Some(Ok(value)), _) => {
                                     first.succeed(&self);
                                     return Ok(value);
                                 }
-                                Some(Err(error)) => Handover::Failed(error),
-                                None => Handover::CutOff,
+                                (Some(Err(error)), watch) => (Handover::Failed(error), watch),
+                                (None, watch) => (Handover::CutOff, watch),
                             }
                         }
                     }
                 }
             };
             let state = state.borrow_mut();
+            let setback = (setback, watch.found());
             recover(&self, &mut first, started, setback, state, &mut operation).await
         }
     }
@@ -149,7 +152,7 @@ async fn recover<T, E, S, C, W, A, F>(
     retry: &Retry<'_, S, C, W>,
     first: &mut FirstAttempt<'_, S>,
     started: Option<Instant>,
-    setback: Handover<E>,
+    (setback, inner_lost): (Handover<E>, bool),
     state: &mut A,
     operation: &mut F,
 ) -> Result<T, Error<E>>
@@ -161,7 +164,7 @@ where
 {
     let world = retry;
     let mut request = first.take_over(retry.call.clone(), started);
-    request.leave_retries_to_outer(is_inside_retry());
+    request.leave_retries(inner_lost || is_inside_retry());
     let mut last = None;
     let mut step = match setback {
         Handover::Failed(error) => {
@@ -187,14 +190,15 @@ where
                     true => poll_retry(future.as_mut(), cx),
                     false => future.as_mut().poll(cx),
                 }));
-                let outcome = match once(future.as_mut()).await {
+                let watch = Watch::begin();
+                let (outcome, watch) = match once(future.as_mut()).await {
                     Poll::Ready(outcome) => {
                         request.handle_idle_attempt();
-                        Some(outcome)
+                        (Some(outcome), watch)
                     }
                     Poll::Pending => {
                         let now = Attempt::next(request.request(), retry.attempt_timeout, world);
-                        until(&retry.world, now.remaining(), future).await
+                        until(&retry.world, now.remaining(), future, watch).await
                     }
                 };
                 match outcome {
@@ -203,6 +207,9 @@ where
                         return Ok(value);
                     }
                     Some(Err(error)) => {
+                        if watch.found() {
+                            request.leave_retries(true);
+                        }
                         let step = handle_error(&mut request, &retry.classifier, &error, world);
                         last = Some(error);
                         step
@@ -227,7 +234,7 @@ where
                     Poll::Ready(answer) => Some(answer),
                     Poll::Pending => {
                         let left = request.request().remaining(world.now());
-                        until(&retry.world, left, decision).await
+                        until(&retry.world, left, decision, Watch::begin()).await.0
                     }
                 };
                 match answer {
@@ -261,24 +268,29 @@ async fn yield_once() {
     .await;
 }
 
-/// Awaits a pending future until the limit, which is computed after its first poll.
+/// Awaits a pending future until the limit, which is computed after its first poll. The
+/// watch began before that poll.
 async fn until<F: Future>(
     world: &impl Timer,
     limit: Option<Duration>,
     mut future: Pin<&mut F>,
-) -> Option<F::Output> {
+    mut watch: Watch,
+) -> (Option<F::Output>, Watch) {
     let mut timer = pin!(limit.map(|limit| world.sleep(limit)));
     let mut just_polled = true;
-    poll_fn(|cx| {
-        if !std::mem::take(&mut just_polled)
-            && let Poll::Ready(output) = future.as_mut().poll(cx)
-        {
-            return Poll::Ready(Some(output));
+    let output = poll_fn(|cx| {
+        if !std::mem::take(&mut just_polled) {
+            watch.resume();
+            if let Poll::Ready(output) = future.as_mut().poll(cx) {
+                return Poll::Ready(Some(output));
+            }
         }
+        watch.look();
         match timer.as_mut().as_pin_mut() {
             Some(timer) => timer.poll(cx).map(|_| None),
             None => Poll::Pending,
         }
     })
-    .await
+    .await;
+    (output, watch)
 }

@@ -8,10 +8,10 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use super::nested::{inside_retry, is_inside_retry};
 use super::{Attempt, Retry, handle_error};
 use crate::classify::Classifier;
 use crate::error::Error;
+use crate::nested::{Watch, inside_retry, is_inside_retry};
 use crate::orchestrator::{Orchestrator, Step};
 use crate::strategy::{Answer, PendingDecision, RetryStrategy};
 use crate::world::{Observed, World};
@@ -45,12 +45,13 @@ impl<S: RetryStrategy, C, W: World> Retry<'_, S, C, W> {
         };
         let mut last = None;
         let mut call = Orchestrator::new(&self.strategy, self.call);
-        call.leave_retries_to_outer(is_inside_retry());
+        call.leave_retries(is_inside_retry());
         let mut step = call.begin(world);
         loop {
             step = match step {
                 Step::Attempt => {
                     let attempt = Attempt::next(call.request(), self.attempt_timeout, world);
+                    let watch = Watch::begin();
                     let outcome = match attempt.number() {
                         1 => operation(attempt),
                         _ => inside_retry(|| operation(attempt)),
@@ -61,6 +62,9 @@ impl<S: RetryStrategy, C, W: World> Retry<'_, S, C, W> {
                             return Ok(value);
                         }
                         Err(error) => {
+                            if watch.found() {
+                                call.leave_retries(true);
+                            }
                             let next = handle_error(&mut call, &self.classifier, &error, world);
                             last = Some(error);
                             next

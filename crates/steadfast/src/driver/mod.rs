@@ -22,7 +22,6 @@
 
 mod asynchronous;
 mod blocking;
-mod nested;
 mod until;
 
 use std::any::Any;

@@ -6,6 +6,7 @@ use super::{Nowhere, Orchestrator, Phase, Step, guarded};
 use crate::backoff::Backoff;
 use crate::event::RetryEvent;
 use crate::failure::Failure;
+use crate::nested::note_lost_call;
 use crate::report::{AttemptRecord, Certainty, Outcome, RequestEnd, Trail, Verdict};
 use crate::strategy::{
     Answer, Cause, Ending, Refusal, RetryAfter, RetryStrategy, RetryToken, WhenTooLate,
@@ -266,6 +267,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
             Verdict::Failed(certainty)
         };
         self.phase = Phase::Finished;
+        self.note_if_retried();
         // A retry whose attempt was not made is none (law 4).
         let made = self.progress.attempts.saturating_sub(1);
         self.progress.retries = self.progress.retries.min(made);
@@ -281,12 +283,20 @@ impl<S: RetryStrategy> Orchestrator<S> {
     #[inline(never)]
     pub(super) fn abandon(&mut self) {
         let attempt_made = self.phase == Phase::Attempting;
+        self.note_if_retried();
         if let Some(token) = self.token.take() {
             // A panic must not leave a destructor, where it could end the process.
             let _ = guarded(|| {
                 let ending = Ending::abandoned(attempt_made);
                 self.strategy.record_end(token, ending, &Nowhere);
             });
+        }
+    }
+
+    /// Notes the end of a request that was retried, for a call around it.
+    fn note_if_retried(&self) {
+        if self.progress.attempts > 1 {
+            note_lost_call();
         }
     }
 
@@ -344,6 +354,7 @@ fn holding_back(refusal: &Refusal) -> Option<Duration> {
         | Cause::Cancelled
         | Cause::ForeignToken
         | Cause::Declined
+        | Cause::Nested
         | Cause::StrategyFailed => None,
     }
 }

@@ -120,9 +120,8 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
-    /// States whether the request is inside a retry of another one, which then makes the
-    /// retries.
-    pub(crate) fn leave_retries_to_outer(&mut self, nested: bool) {
+    /// States whether a call around this one or inside it makes the retries.
+    pub(crate) fn leave_retries(&mut self, nested: bool) {
         self.nested = nested;
     }
 
@@ -272,7 +271,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
             return self.always_retry(world);
         }
         if self.nested {
-            return self.refuse_unasked(Refusal::new(Cause::Declined), world);
+            return self.refuse_unasked(Refusal::new(Cause::Nested), world);
         }
         let Some(token) = self.token.take() else {
             return self.refuse(Refusal::new(Cause::NoToken), world);

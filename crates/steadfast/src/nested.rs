@@ -1,0 +1,91 @@
+//! Calls inside the attempts of other calls.
+//!
+//! Three attempts of an inner call in each of three attempts of an outer one would make
+//! nine. So only one of the two retries. Inside a first attempt it is the inner call. If
+//! it was retried and did not succeed, the outer call is not retried, whatever its
+//! classifier says. Inside a retry it is the outer call: the inner one makes one attempt.
+//!
+//! Both know of each other by the thread that polls them. A task that an attempt spawns
+//! is not inside it.
+
+use std::cell::Cell;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+
+/// The number of calls in this process that were retried and did not succeed. It is read
+/// before every attempt, and a thread-local value would cost more.
+static LOST: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// Whether this thread is inside the attempt of a call that is not its first.
+    static IN_RETRY: Cell<bool> = const { Cell::new(false) };
+    /// What `LOST` was after the last of these calls that ended on this thread.
+    static LAST_LOST: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Notes that a call which was retried ends here without success.
+#[cold]
+pub(crate) fn note_lost_call() {
+    LAST_LOST.set(LOST.fetch_add(1, Ordering::Relaxed) + 1);
+}
+
+/// A look at an attempt, for calls inside it that were retried and did not succeed.
+#[derive(Clone, Copy)]
+pub(crate) struct Watch {
+    since: u64,
+    found: bool,
+}
+
+impl Watch {
+    /// Begins before an attempt is made, or polled for the first time.
+    #[inline(always)]
+    pub(crate) fn begin() -> Self {
+        Self {
+            since: LOST.load(Ordering::Relaxed),
+            found: false,
+        }
+    }
+
+    /// Begins again before the next poll. In between the thread did something else.
+    pub(crate) fn resume(&mut self) {
+        self.since = LOST.load(Ordering::Relaxed);
+    }
+
+    /// Looks after a poll.
+    pub(crate) fn look(&mut self) {
+        self.found |= LAST_LOST.get() > self.since;
+    }
+
+    /// Returns whether there was such a call, until now.
+    #[inline]
+    pub(crate) fn found(mut self) -> bool {
+        self.look();
+        self.found
+    }
+}
+
+/// Returns whether a call that runs here is inside a retry of another one.
+pub(crate) fn is_inside_retry() -> bool {
+    IN_RETRY.get()
+}
+
+/// Makes an attempt that is a retry, or a part of it.
+#[inline]
+pub(crate) fn inside_retry<T>(attempt: impl FnOnce() -> T) -> T {
+    struct Restore(bool);
+    impl Drop for Restore {
+        #[inline]
+        fn drop(&mut self) {
+            IN_RETRY.set(self.0);
+        }
+    }
+    let _restore = Restore(IN_RETRY.replace(true));
+    attempt()
+}
+
+/// Polls an attempt that is a retry.
+#[inline]
+pub(crate) fn poll_retry<F: Future>(attempt: Pin<&mut F>, cx: &mut Context<'_>) -> Poll<F::Output> {
+    inside_retry(|| attempt.poll(cx))
+}
