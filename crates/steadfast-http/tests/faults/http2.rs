@@ -36,7 +36,7 @@ async fn a_request_that_the_server_did_not_process_is_sent_again() {
 }
 
 #[tokio::test]
-async fn a_request_that_the_server_may_have_processed_is_sent_once() {
+async fn a_request_that_the_server_may_have_processed_is_sent_again_if_idempotent() {
     let goaway = |code| Act::GoAway {
         code,
         includes_this: true,
@@ -50,13 +50,15 @@ async fn a_request_that_the_server_may_have_processed_is_sent_once() {
         Act::Close,
     ] {
         for integration in Integration::ALL {
-            let fault = Fault {
-                name: "processed",
-                carried_out: true,
-                proves_nothing_happened: false,
-                act: act.clone(),
-            };
-            judge(integration, true, false, fault).await;
+            for idempotent in [true, false] {
+                let fault = Fault {
+                    name: "processed",
+                    carried_out: true,
+                    proves_nothing_happened: false,
+                    act: act.clone(),
+                };
+                judge(integration, true, idempotent, fault).await;
+            }
         }
     }
 }
