@@ -237,6 +237,15 @@ fn options_are_set_and_what_is_not_named_stays() {
 }
 
 #[test]
+fn an_option_may_name_its_default() {
+    let default = format!("{:?}", ClusterOptions::default());
+    for option in ["network=auto", "compression=on", "dns_srv=true"] {
+        let set = options(&format!("couchbases://db?{option}"));
+        assert_eq!(format!("{set:?}"), default, "{option}");
+    }
+}
+
+#[test]
 fn every_option_is_set_by_every_one_of_its_names() {
     for (names, value) in [
         (&["kv_timeout", "key_value_timeout"][..], "7s"),

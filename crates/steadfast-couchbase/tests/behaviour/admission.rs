@@ -53,6 +53,21 @@ async fn a_config_response_that_invalidates_the_connection_closes_it() {
 }
 
 #[tokio::test]
+async fn a_handshake_response_that_invalidates_the_connection_ends_it() {
+    for step in [Opcode::Hello, Opcode::GetErrorMap, Opcode::SaslListMechs] {
+        let server = Scripted::start(move |frame| match frame.opcode() {
+            opcode if opcode == step => Reply::Answer(Status::AuthStale, Vec::new()),
+            _ => Reply::Usual,
+        })
+        .await;
+        let (cluster, documents) = server.opened().await;
+        let read = documents.get("k").timeout(ms(300)).await;
+        assert!(read.unwrap_err().kind().is_timeout(), "{step}");
+        cluster.close().await;
+    }
+}
+
+#[tokio::test]
 async fn a_bucket_that_is_refused_with_an_authentication_error_fails_at_once() {
     for status in [Status::AuthError, Status::AccessError] {
         let server = Scripted::start(move |frame| match frame.opcode() {

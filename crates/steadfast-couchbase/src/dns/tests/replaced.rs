@@ -111,6 +111,9 @@ async fn a_record_is_not_looked_up_all_the_time() {
     tokio::time::advance(Duration::from_secs(4)).await;
     seeds.renew(&options).await;
     assert_eq!(&*seeds.get()[0].host, "127.0.0.1");
+    *dns.port.lock() = Some(2);
+    seeds.renew(&options).await;
+    assert_eq!(seeds.get()[0].port, 1, "it was just looked up again");
     *dns.port.lock() = None;
     tokio::time::advance(Duration::from_secs(4)).await;
     seeds.renew(&options).await;
