@@ -175,11 +175,11 @@ async fn an_error_map_above_the_size_limit_is_skipped_and_xerror_is_given_up() {
     .await;
     let (cluster, documents) = server.opened().await;
     documents.get("k").timeout(LONG).await.unwrap();
+    cluster.close().await;
     let greetings = greetings.lock();
     let asks = |features: &&FeatureSet| features.contains(Feature::Xerror);
     let with = greetings.iter().filter(asks).count();
     assert!(with > 0 && greetings.len() > with, "{greetings:?}");
-    cluster.close().await;
 }
 
 /// A server whose error map explains the status 0xfff2 with these members, and

@@ -168,8 +168,8 @@ async fn a_strategy_sees_operation_deadline_retries_reasons_and_history() {
         records,
         has_deadline: true,
     };
+    cluster.close().await;
     let seen = seen.lock().unwrap();
-    assert_eq!(seen[0].retries, 0);
     assert_eq!(
         *seen,
         [
@@ -178,7 +178,6 @@ async fn a_strategy_sees_operation_deadline_retries_reasons_and_history() {
         ]
     );
     assert_eq!(seen[1].records, seen[0].records + 1);
-    cluster.close().await;
 }
 
 #[tokio::test]
