@@ -30,8 +30,8 @@ fn is_end(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\'' | '"' | '`' | '<' | '>')
 }
 
-/// Masks everything between the scheme and the last `@`, also if it is encoded, since passwords may contain
-/// slashes, colons and question marks. Without a colon it is a path or a mail address.
+/// Masks everything between the scheme and the last `@`, plain or encoded, since passwords
+/// may contain slashes, colons and question marks. Without a colon it is a path or a mail address.
 fn userinfo(word: &str) -> String {
     let ends = [
         word.rfind('@').map(|at| at + 1),

@@ -71,7 +71,7 @@ pub(crate) trait Attempts {
         Dispatch::default()
     }
 
-    /// Returns the application's say on final responses, if it wants one.
+    /// Returns the application's rule for final responses, if it has one.
     fn retry_if(&self) -> Option<&RetryIf> {
         None
     }

@@ -1,11 +1,11 @@
-//! Dials beside a dial that hangs.
+//! Parallel dials while a dial hangs.
 //!
-//! A network can swallow the packets of a dial, and TCP repeats them after 1, 3 and
-//! 7 seconds. A short time limit would help against that, but would lock out servers
-//! that need longer. So the first dial keeps the whole time limit. Beside it, fresh
-//! dials with a short limit are made, one at a time. The first dial that ends decides,
-//! whatever its result. So at most two are under way, and a network that recovers is
-//! noticed within half a second (decision D46 in docs/decisions.md).
+//! A network can drop the packets of a dial, and TCP repeats them after 1, 3 and
+//! 7 seconds. A short time limit would help, but slow servers could never be reached. So
+//! the first dial keeps the whole time limit. In parallel, other dials with a short limit
+//! are made, one at a time. The first dial that ends decides, whatever its result. So at
+//! most two are under way, and a network that recovers is noticed within half a second
+//! (decision D46 in docs/decisions.md).
 
 use std::future::Future;
 use std::sync::LazyLock;
@@ -15,18 +15,19 @@ use steadfast::{Backoff, BestEffort, Failure};
 
 use crate::reason::SOCKET_NOT_AVAILABLE;
 
-/// The time after which a dial hangs, and the time limit of each fresh dial.
+/// The time after which a dial counts as hanging, and the time limit of each other dial.
 const HANGS: Duration = Duration::from_millis(500);
 
-/// The fresh dials go through the orchestrator like all that is repeated.
+/// Returns the strategy of the other dials. Like all retries, they go through the
+/// orchestrator.
 fn fresh_dials() -> &'static BestEffort {
     static FRESH: LazyLock<BestEffort> =
         LazyLock::new(|| BestEffort::new(Backoff::constant(Duration::from_millis(1))));
     &FRESH
 }
 
-/// Dials, and dials again beside it while that hangs. Returns the result of the first
-/// dial that ends; `None` after the time limit.
+/// Dials, and makes other dials in parallel while the first one hangs. Returns the result
+/// of the first dial that ends; `None` after the time limit.
 ///
 /// Cancel-safe if dialling is: dropping the future drops all dials.
 pub(crate) async fn dial_hedged<F: Future>(

@@ -1,4 +1,4 @@
-//! The 25 retry reasons of RFC 0049, and two more, one row for each.
+//! The 25 retry reasons of RFC 0049, and three more, one row for each.
 //!
 //! A row has the reason's name, its flags, what happened, the rule that governs it
 //! and what to do about it. The statics, [`ALL`] and [`about`] are generated from
@@ -77,7 +77,7 @@ reasons! {
         NOT_SENT,
         "wait for the failover or the rebalance to end; check the nodes' health";
     client KV_NOT_MY_VBUCKET [allowing_non_idempotent_retry always_retried]
-        "the node answered that the document's vbucket is not its own",
+        "the node reported that the document's vbucket is not its own",
         "RFC 0005; RFC 0049, always retried; D21 to D25",
         "nothing: the client follows the new map; if it lasts, a rebalance is stuck";
     client KV_COLLECTION_OUTDATED [allowing_non_idempotent_retry always_retried]

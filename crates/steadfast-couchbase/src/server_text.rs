@@ -1,9 +1,9 @@
 //! Text from servers, made safe for errors and logs.
 //!
-//! A server can send text of any length, with line breaks that forge log lines, with
-//! control characters that rewrite a terminal, and with the credentials that it was
-//! sent. All text of a server goes through [`one_line`] or [`bounded`] before it gets
-//! into an error, a note or a log.
+//! A server can send text of any length. It can contain line breaks that forge log lines,
+//! control characters that rewrite a terminal, and the client's own credentials. All text
+//! of a server goes through [`one_line`] or [`bounded`] before it gets into an error, a
+//! note or a log.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;

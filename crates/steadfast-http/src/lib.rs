@@ -62,8 +62,8 @@ pub mod reqwest;
 #[cfg(feature = "tower")]
 pub mod tower;
 
-/// The names that most programs need, and no module, so that a glob import does not
-/// collide with the crates that it is about.
+/// The names that most programs need. It has no modules, so that a glob import does not
+/// hide the crates `tower` and `reqwest`.
 ///
 /// ```
 /// # #[cfg(feature = "tower")]

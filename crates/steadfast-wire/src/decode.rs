@@ -41,7 +41,7 @@ pub enum DecodeError {
         /// Its value.
         value: u64,
     },
-    /// Text that is no text, or not of the form it should have.
+    /// Invalid text, or text of an unexpected form.
     #[error("{what} {problem}")]
     Text {
         /// The field.
@@ -49,10 +49,10 @@ pub enum DecodeError {
         /// The problem.
         problem: &'static str,
     },
-    /// A number in LEB128 that is none.
+    /// An invalid LEB128 number.
     #[error(transparent)]
     Leb128(#[from] Leb128Error),
-    /// A bucket that finds its documents in another way than by vbuckets.
+    /// A bucket that does not locate documents by vbuckets.
     #[error(
         "the bucket {bucket:?} has the nodeLocator {locator:?}: only buckets with vbuckets are \
          supported, and not memcached buckets"
@@ -60,10 +60,10 @@ pub enum DecodeError {
     NodeLocator {
         /// The bucket.
         bucket: String,
-        /// Its way, `ketama` for memcached buckets.
+        /// Its `nodeLocator`; `ketama` for memcached buckets.
         locator: String,
     },
-    /// JSON that is none, or of another shape.
+    /// Invalid JSON, or JSON of an unexpected shape.
     #[error("{what} is malformed: {problem}")]
     Json {
         /// The document.

@@ -66,12 +66,12 @@ impl Call {
         self
     }
 
-    /// Sets whether the operation is a long poll, which its caller repeats in a loop. If a
-    /// retry of it is refused although the failure might pass, the error comes after the
-    /// delay that the retry would have had, or after 1 s, at most until the deadline.
-    /// Otherwise the caller's loop would spin while the budget is empty
-    /// ([D50](crate::decisions#d50)). For the same reason a long poll whose retry would
-    /// miss the deadline waits for it.
+    /// Sets whether the operation is a long poll, which its caller repeats in a loop. If
+    /// its retry is refused, but the failure may be temporary, the error comes after the
+    /// delay of that retry, or after 1 s, at the deadline at the latest. Otherwise the
+    /// caller's loop would spin while the budget is empty ([D50](crate::decisions#d50)).
+    /// For the same reason, a long poll whose retry would miss the deadline waits for the
+    /// deadline, whatever [`when_too_late`](Self::when_too_late) says.
     #[inline]
     #[must_use]
     pub fn long_polling(mut self, long_polling: bool) -> Self {

@@ -21,7 +21,7 @@ pub enum Grounds {
     NothingSent,
     /// The request is idempotent.
     Idempotent,
-    /// The peer answered, and its answer means that nothing was applied.
+    /// The peer's response means that nothing was applied.
     ReasonAllows,
 }
 

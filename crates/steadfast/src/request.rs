@@ -162,7 +162,7 @@ impl<'a> Request<'a> {
             .unwrap_or_default()
     }
 
-    /// Returns whether an attempt's bytes may have left without a conclusive answer.
+    /// Returns whether an attempt's bytes may have left without a conclusive response.
     /// Once true, it stays true.
     #[inline]
     pub const fn may_have_been_applied(&self) -> bool {

@@ -14,7 +14,7 @@ pub(crate) static LOCKED: Reason = Reason::new("LOCKED").allowing_non_idempotent
 
 pub(crate) const MS: Duration = Duration::from_millis(1);
 
-/// The failure of an attempt that was answered, and that any request may be retried after.
+/// The failure of an attempt that got a response, after which any request may be retried.
 pub(crate) fn locked() -> Failure {
     Failure::responded(&LOCKED)
 }

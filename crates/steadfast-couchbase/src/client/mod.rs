@@ -238,8 +238,8 @@ impl Core {
         }
     }
 
-    /// The next node to try without a connection. All candidates have their turn, and
-    /// then the seeds are looked up again.
+    /// Returns the next node to try while there is no connection. After all candidates were
+    /// tried, the seeds are looked up again.
     ///
     /// Cancel-safe: dropping the future abandons the lookup.
     pub(crate) async fn next_candidate(&self, turns: &AtomicUsize) -> Address {
@@ -248,7 +248,7 @@ impl Core {
             self.seeds.renew(&self.options).await;
         }
         let mut candidates = self.candidates();
-        // Clients start at different ones.
+        // Each client starts at another candidate, to spread the load.
         let start = self.client_id as usize % candidates.len();
         candidates.swap_remove((start + turn % candidates.len()) % candidates.len())
     }

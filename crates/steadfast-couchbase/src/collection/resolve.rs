@@ -14,7 +14,7 @@ use crate::kv::connection::{Admission, Connection};
 use crate::kv::operation::KvOperation;
 use crate::world::now;
 
-/// What became of a write whose error is ambiguous.
+/// The result of resolving an ambiguous write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Resolution {
@@ -27,7 +27,7 @@ pub enum Resolution {
     NotApplied,
     /// Neither can be proven.
     Unknown {
-        /// Why not.
+        /// The reason why it cannot be proven.
         why: &'static str,
     },
 }
@@ -46,11 +46,11 @@ pub struct Resolve<'a> {
 type Evidence<'a> = Box<dyn Fn(&GetResult) -> bool + Send + Sync + 'a>;
 
 impl Collection {
-    /// Finds out what became of a write whose error
-    /// [is ambiguous](Error::is_ambiguous), by reading the document back.
+    /// Finds out whether a write whose error [is ambiguous](Error::is_ambiguous) was
+    /// applied, by reading the document back.
     ///
-    /// A reader can prove little about a write that may still be on its way, so most
-    /// of the work is in what the caller knows:
+    /// Reading alone proves little about a write that may still be on its way. The caller
+    /// has to add what it knows:
     ///
     /// - [`applied_if`](Resolve::applied_if) proves that the write was applied.
     /// - [`previous_cas`](Resolve::previous_cas) proves that it was not, if the
@@ -58,9 +58,9 @@ impl Collection {
     ///   has finished everything that was sent there before. If the connection is
     ///   closed, the request may still be waiting inside the server.
     ///
-    /// Everything else is [`Unknown`](Resolution::Unknown): a document that somebody
-    /// else has written or removed since, and a write that the server itself called
-    /// ambiguous. A result holds until somebody writes the document again.
+    /// Everything else is [`Unknown`](Resolution::Unknown): a document that another
+    /// writer has written or removed since, and a write that the server itself called
+    /// ambiguous. A result holds until the document is written again.
     ///
     /// ```no_run
     /// use steadfast_couchbase::collection::Resolution;

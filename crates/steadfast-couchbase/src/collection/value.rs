@@ -90,7 +90,7 @@ impl Raw {
         Self::with_flags(json, Format::Json.flags())
     }
 
-    /// Bytes with flags of one's own, which whoever reads them understands.
+    /// Bytes with custom flags, which the reader must understand.
     pub fn with_flags(bytes: impl Into<Bytes>, flags: u32) -> Self {
         Self {
             bytes: Value::Shared(bytes.into()),

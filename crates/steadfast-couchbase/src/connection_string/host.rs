@@ -40,7 +40,7 @@ impl Host {
                 let (address, rest) = rest.split_once(']').ok_or("has no closing bracket")?;
                 let address: Ipv6Addr = address
                     .parse()
-                    .map_err(|_| "has brackets around what is not an IPv6 address")?;
+                    .map_err(|_| "has brackets, but no valid IPv6 address in them")?;
                 let port = match rest {
                     "" => None,
                     rest => Some(rest.strip_prefix(':').ok_or("goes on after its bracket")?),
@@ -98,7 +98,8 @@ fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The port, which may be part of a password by mistake, so that no error repeats it. It may say what it is for: `11210=mcd`, as in strings of old.
+/// Reads a port, with an optional purpose as in old connection strings: `11210=mcd`. The
+/// text may be part of a password by mistake, so no error repeats it.
 fn read_port(text: &str) -> Result<u16, String> {
     let (port, purpose) = match text.split_once('=') {
         Some((port, purpose)) => (port, Some(purpose)),
@@ -108,7 +109,7 @@ fn read_port(text: &str) -> Result<u16, String> {
         .filter(|port| port.bytes().all(|byte| byte.is_ascii_digit()))
         .and_then(|port| port.parse().ok())
         .filter(|port| *port != 0)
-        .ok_or("has a port that is none: write a number from 1 to 65535")?;
+        .ok_or("has an invalid port: write a number from 1 to 65535")?;
     match purpose {
         None | Some("mcd" | "cccp") if MANAGEMENT_PORTS.contains(&number) => Err(format!(
             "has port {number}, which is the management service's: leave it out, or write the \
@@ -118,6 +119,6 @@ fn read_port(text: &str) -> Result<u16, String> {
         Some("http" | "manager") => {
             Err("has the port of the management service: leave it out".into())
         }
-        Some(_) => Err("has a port for a purpose that is not known".into()),
+        Some(_) => Err("has a port with an unknown purpose".into()),
     }
 }

@@ -150,9 +150,7 @@ fn instead(name: &str) -> Option<&'static str> {
 fn profile(value: &str) -> Result<Profile, String> {
     match value {
         "wan_development" | "wan-development" => Ok(Profile::WanDevelopment),
-        other => Err(format!(
-            "is not a profile: {other:?}; there is wan_development"
-        )),
+        other => Err(format!("is not a profile: {other:?}; use wan_development")),
     }
 }
 

@@ -216,9 +216,9 @@ fn scheme(text: &str) -> Result<(bool, &str), ConfigError> {
     }
 }
 
-const HAS_AT: &str = "has an @ in it; users and passwords are given as Credentials instead";
+const HAS_AT: &str = "has an @ in it; pass user and password as Credentials instead";
 
-/// Whether there is an `@`, also if it is encoded, once or more often.
+/// Returns whether the text has an `@`, plain, or percent-encoded once or twice.
 fn has_at(text: &str) -> bool {
     text.contains('@')
         || text

@@ -1,4 +1,4 @@
-//! The hosts to start from, which are looked up again when none of them answers.
+//! The seed hosts, which are looked up again when none of them responds.
 //!
 //! In Kubernetes, all nodes of a cluster may be replaced while a client runs. Then
 //! neither the nodes of its last config nor its first hosts exist any more, and only
@@ -17,13 +17,13 @@ use crate::connection_string::ConnectionString;
 use crate::options::ClusterOptions;
 use crate::topology::Address;
 
-/// The least time from one lookup to the next.
+/// The shortest time from one lookup to the next.
 const PACE: Duration = Duration::from_secs(3);
 
 /// The hosts to start from.
 pub(crate) struct Seeds {
     known: ArcSwap<Vec<Address>>,
-    /// Where they come from, and when they were looked up.
+    /// Their source, and the time of the last lookup.
     source: Option<(ConnectionString, Arc<dyn SrvLookup>, Mutex<Instant>)>,
 }
 

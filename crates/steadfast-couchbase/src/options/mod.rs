@@ -147,7 +147,7 @@ settings! {
     }
 }
 
-/// The application's say on a final response: whether a retry can help.
+/// The application's rule for final responses: returns whether a retry can help.
 pub type RetryIf = Arc<dyn Fn(&crate::Error) -> bool + Send + Sync>;
 
 const HTTP_TIMEOUT: Duration = Duration::from_secs(75);

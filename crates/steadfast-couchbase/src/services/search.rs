@@ -194,7 +194,7 @@ impl Search {
 
 #[cold]
 fn two_consistencies() -> Error {
-    let problem = "consistent_with and a ctl of one's own exclude each other";
+    let problem = "consistent_with cannot be combined with your own ctl";
     Error::new(ErrorKind::InvalidArgument, OPERATION).because(problem)
 }
 

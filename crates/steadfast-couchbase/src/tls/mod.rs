@@ -1,12 +1,11 @@
-//! TLS, by rustls: the same on every machine, with no C library to keep up to
-//! date.
+//! TLS through rustls. It is the same on every machine, and needs no C library.
 //!
 //! By default the client trusts the machine's own authorities, and the root of
 //! Couchbase Capella, which no machine has. The public authorities are not built
-//! into the program: a company's authority is installed on the machine, one that
-//! turns out bad is removed there, and neither needs a new build. Other SDKs add
-//! Mozilla's list, which goes stale in a binary. Capella's root issues certificates
-//! for Couchbase's cloud alone, so trusting it exposes no other server to it.
+//! into the program. A company installs its own authority on the machine, and removes a
+//! compromised one there; neither needs a new build. Other SDKs build in Mozilla's list,
+//! which becomes outdated in a binary. Capella's root issues certificates only for
+//! Couchbase's cloud, so trusting it adds no risk for other servers.
 //!
 //! Named files are read once, when the cluster is connected to. So a path with a
 //! typo is an error there, and not a connection that never opens.

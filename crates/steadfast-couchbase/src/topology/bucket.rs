@@ -217,9 +217,9 @@ impl BucketCore {
 }
 
 /// Returns whether the config of a seed replaces the known one although it is not newer.
-/// That takes that no node of the known one is connected. Revisions of a bucket that
-/// was made again cannot be compared. An older config of the same bucket is that of a
-/// node which was removed, and must not be followed.
+/// This requires that no node of the known one is connected. The revisions of a bucket
+/// that was deleted and created again cannot be compared. An older config of the same
+/// bucket comes from a node that was removed, and must be ignored.
 fn replaces(config: &ClusterConfig, known: &Routes) -> bool {
     let is_connected = known
         .nodes()

@@ -270,7 +270,7 @@ mod tests {
             assert_eq!(end(CloseReason::Silent).is_ok(), served);
             let broken = CloseReason::Invalid("invalid frame".to_owned());
             assert!(end(broken).is_err());
-            let replaced = CloseReason::Replaced("the server answered 0x25".to_owned());
+            let replaced = CloseReason::Replaced("the server returned 0x25".to_owned());
             assert!(end(replaced).is_ok());
         }
     }

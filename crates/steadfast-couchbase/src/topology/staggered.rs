@@ -18,7 +18,7 @@ const STAGGER: Duration = Duration::from_millis(100);
 
 type Query<Node> = Pin<Box<dyn Future<Output = (Node, bool)> + Send>>;
 
-/// The queries that have no answer yet.
+/// The queries that have no response yet.
 pub(super) struct StaggeredQueries<Node> {
     outstanding: FuturesUnordered<Query<Node>>,
     nodes: Vec<Node>,

@@ -235,9 +235,9 @@ async fn fetch(
         })
 }
 
-/// Says what it means that a node answered a config request with an error status.
+/// Returns the meaning of an error status in the response to a config request.
 fn no_config(connection: &Connection, of_bucket: bool, status: Status) -> Rejected {
-    let note = format!("a config request was answered {status}");
+    let note = format!("a config request returned {status}");
     // Without a bucket, this is how a server says that it has no config for the
     // whole cluster.
     if status == Status::NoBucket && !of_bucket {

@@ -51,7 +51,7 @@ async fn an_ambiguous_timeout_lists_the_attempts_and_the_possible_effect() {
         "#3",
         "retry in 1 ms",
         "0x86",
-        "no answer",
+        "no response",
     ] {
         assert!(full.contains(part), "{part}: {full}");
     }

@@ -1,8 +1,8 @@
-//! Notices when the SDK does not carry out a decision.
+//! Detects that the SDK did not carry out a decision.
 //!
-//! The interceptor steers a strategy that is not made for that. A new version of the
-//! SDK, another interceptor or a timer of the user could change the result, and
-//! nothing else would show it.
+//! The interceptor controls a strategy that was not designed for that. A new version of
+//! the SDK, another interceptor or the user's own timer could change the result. Only
+//! this check would show it.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ pub(super) struct Decision {
 pub(super) enum Deviation {
     /// An attempt after the end. It is not sent.
     Unwanted,
-    /// The end instead of an attempt.
+    /// No attempt, although a retry was decided.
     Missing,
     /// Another delay than the decided one, in either direction.
     Delay { decided: Duration, waited: Duration },

@@ -1,7 +1,7 @@
 //! Decides whether an operation may be sent twice.
 //!
-//! The SDK does not tell what its models know. It tells three things that follow from
-//! them: the HTTP method, the name, and whether it fills in an idempotency token.
+//! The SDK does not expose which operations its models call idempotent. It exposes three
+//! facts: the HTTP method, the name, and whether it fills in an idempotency token.
 
 use aws_smithy_runtime_api::client::interceptors::Intercept as _;
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
@@ -13,7 +13,7 @@ use super::request::AwsOperation;
 /// repeated request. Operations whose model has no such token do not have it.
 const TOKEN: &str = "IdempotencyTokenInterceptor";
 
-/// Operations that have another answer than their method and name suggest.
+/// Operations whose method and name suggest the wrong result.
 const LISTED: &[(&str, &str, bool)] = &[
     // A task is handed out once. The name says `Get`.
     ("SFN", "GetActivityTask", false),
@@ -28,7 +28,7 @@ const LISTED: &[(&str, &str, bool)] = &[
     ("SQS", "ReceiveMessage", true),
     ("SQS", "ChangeMessageVisibility", true),
     ("SQS", "ChangeMessageVisibilityBatch", true),
-    // They return what is there already.
+    // They return the existing queue, topic or subscription.
     ("SQS", "CreateQueue", true),
     ("SNS", "CreateTopic", true),
     ("SNS", "Subscribe", true),

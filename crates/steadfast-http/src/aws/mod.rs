@@ -15,21 +15,21 @@
 //! The classifiers of the SDK say which failures may pass. The SDK does not ask
 //! whether a retry is safe: it sends `SendMessage` again after a 500. [`AwsRetry`]
 //! asks. Operations that are not idempotent are sent again only if nothing was sent or
-//! the response proves that nothing was applied, such as throttling. An operation is
-//! idempotent if one of these is true, in this order:
+//! the response proves that nothing was applied, such as throttling. The first of these
+//! rules that applies decides whether an operation is idempotent:
 //!
 //! 1. You said so: [`add_idempotent`](AwsRetry::add_idempotent),
 //!    [`add_not_idempotent`](AwsRetry::add_not_idempotent).
-//! 2. A built-in table says so. `GetActivityTask` is not, because a task is handed out
-//!    once. `ReceiveMessage` is, because messages come back.
-//! 3. The SDK fills in an idempotency token.
-//! 4. Its HTTP method is GET, HEAD, PUT or DELETE.
-//! 5. Its method is POST, as for all operations of many services, and the name begins
-//!    with `Get`, `List`, `Describe` or a similar verb, or with `Delete`, `Set`, `Tag`
-//!    or `Untag`.
+//! 2. A built-in table lists it. `GetActivityTask` is not idempotent, because a task is
+//!    handed out once. `ReceiveMessage` is, because messages come back.
+//! 3. If the SDK fills in an idempotency token, the operation is idempotent.
+//! 4. If its HTTP method is GET, HEAD, PUT or DELETE, it is idempotent.
+//! 5. If its method is POST, as for all operations of many services, the name decides. It
+//!    is idempotent if the name begins with `Get`, `List`, `Describe` or a similar verb, or
+//!    with `Delete`, `Set`, `Tag` or `Untag`.
 //!
-//! A write with a condition (`If-Match`, DynamoDB's `ConditionExpression`) is not
-//! idempotent under 2, 4 and 5. All others are not idempotent either.
+//! All others are not idempotent. A write with a condition (`If-Match`, DynamoDB's
+//! `ConditionExpression`) is not idempotent under 2, 4 and 5.
 //!
 //! The operation timeout of the client's `TimeoutConfig` is the deadline.
 //!

@@ -130,7 +130,7 @@ impl AwsRequest {
         request.begin(&StartWorld { at, world })
     }
 
-    /// Notes that the SDK begins an attempt, and returns whether it has to.
+    /// Notes that the SDK begins an attempt, and returns whether one was decided.
     pub(super) fn begin_attempt(
         &self,
         attempt: u32,

@@ -107,10 +107,10 @@ impl AwsRetry {
     }
 
     /// Returns how often the SDK did not carry out a decision: it began an attempt too
-    /// early, more than two seconds late or with a wrong number, made none, or began
-    /// one after the end. That one is not sent. Clones count together.
+    /// early, more than two seconds late or with a wrong number, made no attempt, or began
+    /// one after the end. An attempt after the end is not sent. Clones share the count.
     ///
-    /// Each time is also logged as a warning of `tracing`. With the versions of the SDK
+    /// Each deviation is also logged as a warning of `tracing`. With the versions of the SDK
     /// that this crate is tested with, the count stays zero. Check it after an update.
     pub fn deviations(&self) -> u64 {
         self.inner.deviations.load(Ordering::Relaxed)

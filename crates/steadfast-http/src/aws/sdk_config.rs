@@ -1,9 +1,9 @@
 //! Forces the decision of the engine on the SDK's own strategy.
 //!
-//! That strategy draws the delay of a retry by lot, unless the rate limiter of its
-//! adaptive mode asks for one: then it waits as long as the limiter says, but not
-//! longer than the configured maximum. So this gives it a limiter that always asks for
-//! an eternity, and the wanted delay as the maximum.
+//! That strategy chooses a random delay, unless the rate limiter of its adaptive mode
+//! asks for one. Then it waits as long as the limiter says, up to the configured maximum.
+//! So this module gives it a limiter that asks for a practically infinite delay, and sets
+//! the maximum to the decided delay.
 //!
 //! It also waits before it delivers a refusal, if the operation is a long poll and its
 //! token bucket is empty. So a refusal that has to wait gets an empty bucket.
@@ -70,7 +70,7 @@ pub(super) fn force(cfg: &mut ConfigBag, next: NextStep) {
     state.store_put(config);
 }
 
-/// Makes a partition whose rate limiter always asks for an eternity.
+/// Makes a partition whose rate limiter always asks for a practically infinite delay.
 ///
 /// A limiter works only after it has seen throttling, so it is shown some.
 pub(super) fn partition(components: &RuntimeComponents) -> Result<RetryPartition, BoxError> {

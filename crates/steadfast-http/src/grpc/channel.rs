@@ -33,7 +33,7 @@ pub fn retry_channel<S: Clone>(channel: S, retry: HttpRetry) -> RetryChannel<S> 
     HttpRetryService::new(TonicBodies { channel }, retry)
 }
 
-/// Gives a channel the bodies that it takes.
+/// Adapts a channel: converts request bodies to tonic's body type.
 #[derive(Clone, Debug)]
 pub struct TonicBodies<S> {
     channel: S,

@@ -273,7 +273,8 @@ impl HttpRetry {
     /// Each request gets a key of its own, the same in all its attempts, and so becomes
     /// idempotent.
     ///
-    /// Only for servers that honour the header. Any other applies a request again.
+    /// Use this only for servers that honour the header. Other servers apply a repeated
+    /// request again.
     #[must_use]
     pub fn generate_idempotency_keys(mut self) -> Self {
         self.inner().generate_keys = true;

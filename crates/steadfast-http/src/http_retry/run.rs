@@ -71,8 +71,8 @@ impl HttpRetry {
         is_idempotent(head.method, head.headers) || also.is_some_and(|also| also(head))
     }
 
-    /// Returns what to assume about the redirects of a request whose client does not
-    /// tell. An idempotent request may be sent again after a redirect too.
+    /// Returns what to assume about redirects if the client does not report them. An
+    /// idempotent request may be sent again after a redirect too.
     pub(crate) fn unseen_redirects(&self, head: &RequestHead<'_>) -> Redirects {
         let Inner {
             without_redirects,

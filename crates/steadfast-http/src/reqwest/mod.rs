@@ -21,9 +21,9 @@
 //! With the feature `reqwest-middleware`, a `RetryMiddleware` does this for every
 //! request of a client.
 //!
-//! reqwest follows redirects by itself, and does not tell of all of them. So a `POST`
-//! of a client that was built without [`watch_redirects`] is sent once, not even
-//! again after a refused connection: a server before that may have applied it.
+//! reqwest follows redirects by itself, and does not report all of them. A server that
+//! redirected a `POST` may have applied it. So a `POST` is sent once, even if a connection
+//! was refused, unless the client was built with [`watch_redirects`].
 //!
 //! A body in memory can be sent again. A streamed body is lost after the first
 //! attempt; such a request is not retried, and its history says so.

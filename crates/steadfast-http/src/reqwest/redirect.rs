@@ -15,7 +15,7 @@ tokio::task_local! {
     static HOPS: Cell<Hops>;
 }
 
-/// The requests of one attempt whose end reqwest has told.
+/// The requests of one attempt whose results reqwest has reported.
 #[derive(Clone, Copy, Default)]
 struct Hops {
     count: u32,
@@ -23,12 +23,13 @@ struct Hops {
     status: Option<StatusCode>,
 }
 
-/// Builds a client whose redirects the retries learn of.
+/// Makes a client report its redirects to the retries.
 ///
-/// A server that redirects a `POST` may have applied it. An error does not say
-/// whether there was a redirect before it, and a response only if its address
+/// A server that redirects a `POST` may have applied it. An error does not show
+/// whether there was a redirect before it. A response shows it only if its address
 /// differs. So a `POST` of any other client is not sent again, not even if the
-/// connection was refused. With this, it is sent again if there was no redirect:
+/// connection was refused. A `POST` of this client is sent again if there was no
+/// redirect:
 ///
 /// ```
 /// use steadfast_http::reqwest::watch_redirects;
@@ -38,7 +39,7 @@ struct Hops {
 /// ```
 ///
 /// The redirect policy stays as it is. This replaces reqwest's own retry policy
-/// (`ClientBuilder::retry`) by one that never retries; set none afterwards.
+/// (`ClientBuilder::retry`) by one that never retries. Do not set another one afterwards.
 pub fn watch_redirects(client: ClientBuilder) -> ClientBuilder {
     // reqwest asks its retry policy about every request that it sends, also about
     // those that follow a redirect.
@@ -54,7 +55,7 @@ pub fn watch_redirects(client: ClientBuilder) -> ClientBuilder {
 }
 
 /// Awaits an attempt, and returns what is known about its redirects; `unseen` if the
-/// client does not tell. Dropping the future drops the attempt.
+/// client does not report them. Dropping the future drops the attempt.
 pub(super) async fn watched<E: StdError + 'static>(
     url: &Url,
     unseen: Redirects,

@@ -131,7 +131,7 @@ where
         })
     })
     .await;
-    // On HTTP/1.1, an upload that nobody wants stays paused until its connection closes.
+    // On HTTP/1.1, an upload that is not needed stays paused until its connection closes.
     // On HTTP/2 that would keep a stream open. There the server controls the upload.
     if result
         .as_ref()

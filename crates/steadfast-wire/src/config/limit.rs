@@ -1,8 +1,7 @@
 //! Limits on the lists of a config, which hold while the config is parsed.
 //!
-//! A client dials each node of a config, so a server must not invent any number of
-//! them. Without a limit, a config of some megabytes would take some hundred megabytes
-//! when parsed.
+//! A client dials each node of a config, so the number of nodes must be limited. Without a
+//! limit, a config of a few megabytes would take hundreds of megabytes when parsed.
 
 use std::fmt;
 use std::marker::PhantomData;

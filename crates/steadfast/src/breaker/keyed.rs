@@ -17,8 +17,8 @@ pub struct CircuitBreakers<K = String> {
 }
 
 impl<K: Eq + Hash> CircuitBreakers<K> {
-    /// The most keys. When there are more, all breakers are dropped, those of vanished
-    /// peers among them, and start closed again.
+    /// The largest number of keys. Beyond it, all breakers are dropped and start closed
+    /// again. This removes the breakers of peers that no longer exist.
     pub const MAX_KEYS: usize = 4096;
 
     /// Creates breakers with these settings.
@@ -39,7 +39,7 @@ impl<K: Eq + Hash> CircuitBreakers<K> {
         K: Borrow<Q> + for<'q> From<&'q Q>,
         Q: Eq + Hash + ?Sized,
     {
-        // No code of a user but `Eq`, `Hash` and `From` of the key runs under the lock.
+        // Under the lock, the only user code that runs is `Eq`, `Hash` and `From` of the key.
         let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(breaker) = breakers.get(key) {
             return breaker.clone();

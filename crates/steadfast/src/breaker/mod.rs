@@ -15,11 +15,11 @@
 //! canary's caller may be dropped, so the canary has a time limit; after it the next
 //! attempt is the canary.
 //!
-//! A breaker is a gate in front of the attempts, and so works under any strategy. A
+//! A breaker runs before each attempt, so it works under any strategy. A
 //! rejected attempt fails with [`CIRCUIT_BREAKER_OPEN`] and was not sent, so every request
 //! may be retried after it. Its hint is the time until the next canary. The strategy
 //! decides whether the request waits for that or fails ([`when`](crate::StrategyExt::when)).
-//! A breaker only takes attempts away, so a strategy's worst case still holds.
+//! A breaker only reduces the number of attempts, so a strategy's worst case still holds.
 //!
 //! [`CIRCUIT_BREAKER_OPEN`]: crate::reason::CIRCUIT_BREAKER_OPEN
 //!
@@ -80,8 +80,8 @@ pub struct CircuitBreaker {
 #[derive(Debug)]
 struct Circuit {
     state: State,
-    /// Counts the changes of state. An attempt that began before the last one says
-    /// nothing about the peer as it is now.
+    /// Counts the changes of state. The outcome of an attempt that began before the last
+    /// change is ignored, because it is outdated.
     era: u64,
 }
 
@@ -92,8 +92,8 @@ enum State {
     HalfOpen { canary_until: Instant },
 }
 
-/// The right to one attempt. Pass it back with the attempt's signal; a lost one does no
-/// harm.
+/// The right to one attempt. Pass it back with the attempt's signal. If it is dropped, the
+/// attempt does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "an attempt whose signal is not recorded does not count"]
 pub struct BreakerPermit {
@@ -111,9 +111,9 @@ pub struct BreakerOpen {
 /// The health of a peer as one attempt showed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// It responded, whatever it said.
+    /// The peer responded, even with an error.
     Alive,
-    /// It did not respond in time, or the connection broke.
+    /// The peer did not respond in time, or the connection broke.
     Failed,
     /// Nothing: the attempt was not made.
     NotMade,

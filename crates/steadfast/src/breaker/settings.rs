@@ -4,22 +4,22 @@ use std::time::Duration;
 
 use crate::invalid_setting::InvalidSetting;
 
-/// When a peer counts as broken, and when it is tried again.
+/// The settings of a breaker: when a peer counts as broken, and when it is tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BreakerSettings {
     /// The time for which outcomes count: 60 s.
     pub rolling_window: Duration,
-    /// The number of outcomes in the window from which on they are judged: 20.
+    /// The minimum number of outcomes in the window before the breaker can open: 20.
     pub volume_threshold: u32,
     /// The percentage of failures at which the breaker opens: 50.
     pub error_percentage: u8,
     /// The time that it stays open before one attempt, the canary, is made: 5 s.
     pub sleep_window: Duration,
-    /// The time after which a missing canary is replaced: 5 s.
+    /// The time after which a canary without an outcome is replaced: 5 s.
     pub canary_timeout: Duration,
 }
 
-/// No interval is longer.
+/// The longest interval.
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 impl Default for BreakerSettings {

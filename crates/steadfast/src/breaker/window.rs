@@ -48,7 +48,7 @@ impl Window {
         })
     }
 
-    /// Forgets what is too old. A time before the last one is taken as the last.
+    /// Drops outcomes that are too old. A time before the last one counts as the last one.
     fn advance(&mut self, now: Instant) {
         let began = *self.began.get_or_insert(now);
         let passed = now.saturating_duration_since(began);

@@ -88,12 +88,12 @@ pub struct Costs {
     pub normal: u32,
     /// After a timeout, which may be a sign of overload.
     pub timeout: u32,
-    /// After a throttling answer.
+    /// After a throttling response.
     pub throttling: u32,
 }
 
 impl Costs {
-    /// Returns the costs after a normal failure, a timeout and a throttling answer.
+    /// Returns the costs after a normal failure, a timeout and a throttling response.
     pub const fn new(normal: u32, timeout: u32, throttling: u32) -> Self {
         Self {
             normal,

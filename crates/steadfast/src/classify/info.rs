@@ -57,7 +57,7 @@ pub trait RetryInfo {
         false
     }
 
-    /// Returns whether no answer came in time.
+    /// Returns whether no response came in time.
     fn is_timeout(&self) -> bool {
         false
     }
@@ -67,8 +67,8 @@ pub trait RetryInfo {
         None
     }
 
-    /// Returns how far the attempt got. By default a throttling error is an answer, a
-    /// timeout or an error of unknown safety is in flight, and any other is an answer.
+    /// Returns how far the attempt got. By default, a timeout or an error of
+    /// unknown safety is in flight. A throttling error and any other error is a response.
     fn stage(&self) -> Stage {
         if self.is_throttle() {
             return Stage::Responded;

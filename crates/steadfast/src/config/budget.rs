@@ -8,8 +8,8 @@ use super::duration;
 use crate::budget::{Budget, BudgetBuilder, Costs, Refund};
 use crate::invalid_setting::InvalidSetting;
 
-/// The settings of a [`Budget`]. What is left out is as in [`Budget::builder`], or as in
-/// the preset of the strategy that it belongs to.
+/// The settings of a [`Budget`]. Settings that are left out keep the value of
+/// [`Budget::builder`], or of the strategy's preset.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -31,7 +31,7 @@ pub struct BudgetConfig {
     pub refill: Option<RefillConfig>,
 }
 
-/// A refill by time: so many tokens in each period.
+/// A refill by time: a number of tokens in each period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RefillConfig {

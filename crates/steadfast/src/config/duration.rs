@@ -1,7 +1,7 @@
 //! Durations as people write them: `100ms`, `2s`.
 //!
-//! A whole number and a unit. A number without a unit is rejected, because nobody can tell
-//! what it means.
+//! A duration is a whole number and a unit. A number without a unit is ambiguous, so it is
+//! rejected.
 
 use std::fmt;
 use std::time::Duration;

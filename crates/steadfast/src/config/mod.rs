@@ -1,7 +1,8 @@
 //! Strategies and budgets as data, for configuration files (feature `serde`).
 //!
-//! A [`StrategyConfig`] describes a strategy; [`build`](StrategyConfig::build) makes it, with
-//! the checks of the builders. What a file leaves out is as in the preset:
+//! A [`StrategyConfig`] describes a strategy. [`build`](StrategyConfig::build) checks it like
+//! the builders do, and makes the strategy. Fields that a file leaves out keep the preset's
+//! value:
 //!
 //! ```
 //! use steadfast::config::StrategyConfig;
@@ -11,7 +12,7 @@
 //!     preset = "aws_2_1"          # or "guidance" (the default), "aws_2_0"
 //!     max_attempts = 4
 //!     max_backoff = "5s"
-//!     retry_after = { cap = "30s" } # or "floor", "ignore", { clamp = "5s" }
+//!     retry_after = { cap = "30s" } # or "floor", "obey", "ignore", { clamp = "5s" }
 //!
 //!     [backoff]
 //!     shape = "exponential"       # or "none", "constant", "linear", "controlled", "best_effort"
@@ -127,8 +128,8 @@ pub struct BestEffortConfig {
     /// The budget that pays for retries. The default is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<BudgetConfig>,
-    /// Whether it is a [`FastFailOnTerminalError`]. The protocol knows which errors are
-    /// terminal: see [`StrategyConfig::build_with_terminals`].
+    /// Whether to fail fast on terminal errors ([`FastFailOnTerminalError`]). The protocol
+    /// knows which errors are terminal: see [`StrategyConfig::build_with_terminals`].
     pub fast_fail_on_terminal_error: bool,
 }
 
@@ -250,7 +251,7 @@ impl BestEffortConfig {
             }
             (true, None) => Err(InvalidSetting::new(
                 "fast_fail_on_terminal_error",
-                "needs the terminal errors of a protocol: build with terminals",
+                "needs the terminal errors of a protocol: use `build_with_terminals`",
             )),
         }
     }

@@ -21,8 +21,8 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
     /// Cancel-safe: dropping the future drops the attempt under way. Payments into budgets
     /// are final, and reservations are released.
     ///
-    /// It waits on tokio, or in the world that [`Retry::world`] set. If the attempts share
-    /// something that they change, see [`run_with`](Self::run_with).
+    /// It waits on tokio, or in the world that [`Retry::world`] set. If the attempts change
+    /// a shared state, see [`run_with`](Self::run_with).
     ///
     /// # Panics
     /// In the default world, outside a tokio runtime with time enabled, once it has to wait.
@@ -63,7 +63,7 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
     /// future is `Send`. If it is to be spawned, pass all that the closure borrows as
     /// `state`, such as a tuple, and move the rest into the closure.
     ///
-    /// Cancel-safe, as `run`. An attempt that is cut off leaves `state` as it was then.
+    /// Cancel-safe, like `run`. A cancelled attempt leaves `state` as it is at that moment.
     #[inline]
     pub fn run_with<T, E, A, F>(
         self,

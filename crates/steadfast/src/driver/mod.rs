@@ -89,9 +89,9 @@ impl<'a, S: RetryStrategy, C, W> Retry<'a, S, C, W> {
         self
     }
 
-    /// Sets whether the operation is a long poll, which its caller repeats in a loop. If a
-    /// retry of it is refused although the failure might pass, the error comes after the
-    /// delay that the retry would have had, or after 1 s, at most until the deadline
+    /// Sets whether the operation is a long poll, which its caller repeats in a loop. If
+    /// its retry is refused, but the failure may be temporary, the error comes after the
+    /// delay of that retry, or after 1 s, at the deadline at the latest
     /// ([D50](crate::decisions#d50)).
     #[inline]
     pub fn long_polling(mut self, long_polling: bool) -> Self {
@@ -187,8 +187,8 @@ impl<S, C, W> Retry<'_, S, C, W> {
     }
 }
 
-/// The world of the call and its observer. It is the call itself that stands for both,
-/// because what is kept across an await besides costs stores.
+/// Combines the world of the call with its observer. The call itself implements this,
+/// because another value that lives across an await would cost memory writes.
 impl<S, C, W: World> World for Retry<'_, S, C, W> {
     #[inline]
     fn now(&self) -> Instant {

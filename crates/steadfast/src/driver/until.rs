@@ -1,5 +1,5 @@
-//! Retries of values: an attempt that returns a value which the caller does not accept is
-//! a failed attempt.
+//! Retries by value: if the caller does not accept the value of an attempt, the attempt
+//! has failed.
 
 use std::cell::Cell;
 use std::error::Error as StdError;
@@ -15,7 +15,7 @@ use crate::reason::VALUE_NOT_ACCEPTED;
 use crate::strategy::{Refusal, RetryStrategy};
 use crate::world::{Timer, World};
 
-/// The last result of a call that ended without a value that it accepts.
+/// The last result of a call that got no acceptable value.
 #[derive(Debug)]
 pub enum Unaccepted<T, E> {
     /// A value that the predicate does not accept.
@@ -51,7 +51,7 @@ impl<S: RetryStrategy, C, W> Retry<'_, S, C, W> {
     /// # }
     /// ```
     ///
-    /// Cancel-safe, as `run`. If `accept` panics, the call fails with that
+    /// Cancel-safe, like `run`. If `accept` panics, the call fails with that panic
     /// ([D13](crate::decisions#d13)).
     pub fn run_until<T, E, P, F, Fut>(
         self,
@@ -75,7 +75,8 @@ impl<S: RetryStrategy, C, W> Retry<'_, S, C, W> {
         }
     }
 
-    /// Does the same on this thread, like [`run_blocking`](Self::run_blocking).
+    /// Makes the call like [`run_until`](Self::run_until), on this thread, like
+    /// [`run_blocking`](Self::run_blocking).
     pub fn run_blocking_until<T, E>(
         self,
         accept: impl Fn(&T) -> bool,

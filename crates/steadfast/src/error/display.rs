@@ -44,7 +44,7 @@ fn headline(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
     }
 }
 
-/// An error answer alone does not prove that nothing was applied. A request that was
+/// An error response alone does not prove that nothing was applied. A request that was
 /// never sent does, and so does a reason that says so. Earlier attempts were retried,
 /// so their failures proved it.
 fn surely_not_applied(report: &Report) -> bool {

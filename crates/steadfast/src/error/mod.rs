@@ -101,8 +101,8 @@ impl<E> Error<E> {
     }
 }
 
-/// The error of a call inside an attempt of another call. What was retried already, or may
-/// have been applied, is not retried again from outside.
+/// Classifies the error of a call inside an attempt of another call. If the inner call was
+/// retried, or may have been applied, the outer call does not retry it.
 impl<E> RetryInfo for Error<E> {
     fn is_retry_safe(&self) -> Safety {
         self.to_failure().safety

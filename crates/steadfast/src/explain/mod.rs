@@ -29,7 +29,7 @@ use crate::strategy::{Cause, RetryStrategy};
 /// assert!(!explanation.would_retry());
 /// assert_eq!(
 ///     explanation.to_string(),
-///     "upsert ended with SOCKET_CLOSED_WHILE_IN_FLIGHT (bytes may have left, no answer)\n\
+///     "upsert ended with SOCKET_CLOSED_WHILE_IN_FLIGHT (bytes may have left, no response)\n\
 ///      \x20 decision  no retry, may have been applied\n\
 ///      \x20 because   it may have been applied, and the request is not idempotent\n\
 ///      \x20 strategy  best effort (backoff 1ms × 2ⁿ up to 500ms)"

@@ -73,11 +73,11 @@ pub struct Failure {
     pub reason: &'static Reason,
     /// How far it got.
     pub stage: Stage,
-    /// What the error says of its own safety.
+    /// The safety that the error itself states.
     pub safety: Safety,
     /// Whether the peer throttled the request.
     pub throttling: bool,
-    /// Whether no answer came in time.
+    /// Whether no response came in time.
     pub timeout: bool,
     /// The shortest delay that the peer asks for, already parsed and bounded by the
     /// protocol.
@@ -93,8 +93,8 @@ pub struct Failure {
     detail: RareBox<Detail>,
 }
 
-/// What is for people to read, or for one strategy only, kept apart because most
-/// of the engine only passes it on.
+/// Details for people, or for one strategy only. They are stored separately because most
+/// of the engine only passes them on.
 #[derive(Clone, Debug, Default)]
 struct Detail {
     peer: Option<Arc<str>>,
@@ -109,20 +109,20 @@ impl Failure {
         Self::new(reason, Stage::NotSent, Safety::Yes)
     }
 
-    /// Creates the failure of an attempt whose bytes may have left, without an answer.
+    /// Creates the failure of an attempt whose bytes may have left, without a response.
     #[inline]
     pub const fn in_flight(reason: &'static Reason) -> Self {
         Self::new(reason, Stage::InFlight, Safety::Maybe)
     }
 
-    /// Creates the failure of an attempt whose answer does not prove whether the request
+    /// Creates the failure of an attempt whose response does not prove whether the request
     /// was applied.
     #[inline]
     pub const fn inconclusive(reason: &'static Reason) -> Self {
         Self::new(reason, Stage::Inconclusive, Safety::Maybe)
     }
 
-    /// Creates the failure of an attempt that the peer answered.
+    /// Creates the failure of an attempt that got a conclusive response.
     #[inline]
     pub const fn responded(reason: &'static Reason) -> Self {
         let safety = if reason.allows_non_idempotent_retry() {
@@ -156,7 +156,7 @@ impl Failure {
         self
     }
 
-    /// Marks a throttling answer.
+    /// Marks a throttling response.
     #[inline]
     pub fn throttling(mut self) -> Self {
         self.throttling = true;
@@ -177,10 +177,9 @@ impl Failure {
         self
     }
 
-    /// Sets a delay that the peer asks for, which counts only up to the strategy's own
-    /// largest delay, unless the strategy's rule is
-    /// [`RetryAfter::Obey`](crate::strategy::RetryAfter::Obey)
-    /// ([D44](crate::decisions#d44)).
+    /// Sets a soft hint: the delay that the peer asks for counts only up to the strategy's
+    /// own largest delay ([D44](crate::decisions#d44)). Under
+    /// [`RetryAfter::Obey`](crate::strategy::RetryAfter::Obey) it counts in full.
     #[inline]
     pub fn with_soft_hint(mut self, hint: Duration) -> Self {
         self.soft_hint = true;

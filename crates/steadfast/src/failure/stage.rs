@@ -1,23 +1,23 @@
 //! The stage that an attempt reached before it ended.
 //!
 //! RFC 0049 ("Different Stage Retry Semantics") ties the safety of a retry to
-//! this more than to the error itself: before the network nothing can have
-//! happened, on the network it is unknown, and after an answer the answer says,
-//! if it is one that proves anything.
+//! this more than to the error itself. Before anything is sent, nothing can have
+//! happened. Without a response, the outcome is unknown. With a response, it is
+//! known if the response proves it.
 
 use std::fmt;
 
-/// Where an attempt ended.
+/// The stage at which an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
     /// Nothing was sent. Safe for all requests to retry.
     NotSent,
-    /// Bytes may have left, and no answer came. Safe for idempotent requests only.
+    /// Bytes may have left, and no response came. Safe for idempotent requests only.
     InFlight,
     /// A response arrived that does not prove whether the request was applied, such
     /// as HTTP 500. Safe for idempotent requests only.
     Inconclusive,
-    /// The peer answered conclusively. Safe if the reason says so.
+    /// A conclusive response arrived. Safe if the reason says so.
     Responded,
 }
 
@@ -46,8 +46,8 @@ impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Stage::NotSent => "nothing was sent",
-            Stage::InFlight => "bytes may have left, no answer",
-            Stage::Inconclusive => "answered, but the answer does not prove whether it was applied",
+            Stage::InFlight => "bytes may have left, no response",
+            Stage::Inconclusive => "the response does not prove whether it was applied",
             Stage::Responded => "answered",
         })
     }

@@ -160,7 +160,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
     #[cold]
     fn fail_for_observer(&mut self, panicked: Refusal, world: &FrozenWorld<'_>) -> Step {
         let granted = self.token.as_ref().is_some_and(RetryToken::is_granted);
-        // The panic of the observer came first. One of the strategy adds nothing.
+        // The observer panicked first. A panic of the strategy would add nothing.
         let _ = match granted {
             true => self.withdraw(world),
             false => self.tell_abandoned(world),
@@ -268,7 +268,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
         };
         self.phase = Phase::Finished;
         self.note_if_retried();
-        // A retry whose attempt was not made is none (law 4).
+        // A retry without an attempt does not count (law 4).
         let made = self.progress.attempts.saturating_sub(1);
         self.progress.retries = self.progress.retries.min(made);
         self.progress.ended.set(RequestEnd {
@@ -341,8 +341,8 @@ impl<S: RetryStrategy> Orchestrator<S> {
     }
 }
 
-/// Returns how long the refusal of a long poll is held back, if its failure might pass.
-/// Used-up attempts have waited before.
+/// Returns how long the refusal of a long poll is held back; `None` if it is delivered at
+/// once. If the attempts are used up, the request has already waited.
 fn holding_back(refusal: &Refusal) -> Option<Duration> {
     match refusal.cause() {
         Cause::BudgetEmpty | Cause::RateLimited => Some(refusal.delay().unwrap_or(LONG_POLL_DELAY)),

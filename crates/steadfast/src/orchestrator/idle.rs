@@ -22,7 +22,7 @@ const LONGEST: u32 = 6;
 
 impl<S: RetryStrategy> Orchestrator<S> {
     /// Notes that the attempt under way ended without waiting for anything, so it did no
-    /// I/O. Drivers that can tell call this before they report a failure. An attempt that
+    /// I/O. Drivers that detect this call it before they report a failure. An attempt that
     /// was not sent needs no such note.
     #[inline]
     pub fn handle_idle_attempt(&mut self) {

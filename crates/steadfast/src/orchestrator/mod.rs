@@ -19,27 +19,26 @@
 //!      └───────────────► Waiting ──┴─────────────────────────────┘
 //! ```
 //!
-//! The refusal of a long poll is held back for a while (D50). It is a wait, after which
-//! the request is finished.
+//! The refusal of a long poll is held back for a while (D50): the request waits, and then
+//! it is finished.
 //!
 //! The laws it keeps:
 //!
-//! 1. A request that was not sent is safe for everybody; one that is in flight, or
-//!    whose answer proves nothing, for idempotent requests only; one that was
-//!    answered as the reason says. `UNKNOWN` is never retried. ([`lawful`])
+//! 1. A retry is safe if the request was not sent. If it is in flight, or its response
+//!    proves nothing, a retry is safe only if the request is idempotent. After any other
+//!    response, the reason decides. `UNKNOWN` is never retried. ([`lawful`])
 //! 2. A reason that is always retried does not ask the strategy; it waits by
 //!    the controlled backoff.
-//! 3. No sleep passes the deadline. A capped sleep ends in the timeout, not in
-//!    another attempt, and nothing is paid for it. An attempt is given what is left,
-//!    not the whole.
-//! 4. A retry is counted, its reason added, its event emitted, before the sleep.
-//!    A capped sleep is not counted: no retry follows it. A refusal emits its event
-//!    too.
+//! 3. No sleep lasts beyond the deadline. A capped sleep ends in the timeout, not in
+//!    another attempt, and nothing is paid for it. An attempt gets the remaining time.
+//! 4. Before the sleep, a retry is counted, its reason is recorded and its event is
+//!    emitted. A capped sleep is not counted, because no retry follows it. A refusal
+//!    emits its event too.
 //! 5. A token is used once, by the strategy that issued it.
-//! 6. A server's hint is a floor, under the deadline.
+//! 6. A server's hint is a lower bound on the delay. The deadline still caps it.
 //! 7. *May have been applied* is sticky, and decides ambiguity at the end.
 //! 8. Dropping a request at any point leaves budgets, permits and shared caches
-//!    right.
+//!    correct.
 //! 9. A finished request is never retried.
 //! 10. No ordering is promised between requests: one that is retried may take
 //!     effect after another that was started later.
@@ -225,10 +224,10 @@ impl<S: RetryStrategy> Orchestrator<S> {
         }
     }
 
-    /// Ends the request with a conclusive error answer, such as a missing document or a
+    /// Ends the request with a conclusive error response, such as a missing document or a
     /// CAS mismatch. For the strategy it is a success, because the peer works. For the
     /// caller the request failed, and [`take_report`](Self::take_report) says so. Such
-    /// answers are never retried (RFC 0049, "Response Code Retry List").
+    /// responses are never retried (RFC 0049, "Response Code Retry List").
     pub fn handle_final_response(&mut self, world: &dyn World) {
         if self.phase == Phase::Attempting {
             self.handle_success(world);
@@ -333,7 +332,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
         if self.out_of_time(world) {
             return self.handle_deadline(world);
         }
-        self.handle_failure(cut_off("no answer in its time"), world)
+        self.handle_failure(cut_off("no response in time"), world)
     }
 
     /// Ends the request because the classifier panicked on an attempt's error. The request

@@ -18,7 +18,7 @@ pub static RETRY_SAFE: Reason = Reason::new("RETRY_SAFE").allowing_non_idempoten
 /// No peer was available for the attempt.
 pub static NOT_AVAILABLE: Reason = Reason::new("NOT_AVAILABLE").allowing_non_idempotent_retry();
 
-/// The connection closed after bytes may have left and before an answer came.
+/// The connection closed after bytes may have left and before a response came.
 pub static SOCKET_CLOSED_WHILE_IN_FLIGHT: Reason = Reason::new("SOCKET_CLOSED_WHILE_IN_FLIGHT");
 
 /// A circuit breaker blocked the attempt.
@@ -35,7 +35,7 @@ pub static TLS_ERROR: Reason = Reason::new("TLS_ERROR").allowing_non_idempotent_
 /// The peer throttled the request.
 pub static THROTTLED: Reason = Reason::new("THROTTLED").allowing_non_idempotent_retry();
 
-/// No answer came before the timeout of the attempt.
+/// No response came before the timeout of the attempt.
 pub static TIMEOUT: Reason = Reason::new("TIMEOUT");
 
 /// The attempt returned a value that the caller does not accept. Retried if the request is

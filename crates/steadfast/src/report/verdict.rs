@@ -17,7 +17,7 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Certainty {
     /// It is not idempotent, and an attempt's bytes may have left without a
-    /// conclusive answer: it may or may not have been applied.
+    /// conclusive response: it may or may not have been applied.
     Ambiguous,
     /// It was not applied, or it is idempotent.
     Unambiguous,

@@ -1,4 +1,4 @@
-//! The answers of a strategy.
+//! The results of a strategy's decisions.
 
 use std::fmt;
 use std::future::Future;

@@ -1,10 +1,10 @@
 //! The delay that a peer asks for, such as `Retry-After`.
 //!
-//! The guidance takes the peer's word as the least delay. A fleet that obeys it
-//! to the millisecond comes back as one and knocks the peer over again, so with
-//! a jittered backoff the jitter goes on top. And a peer's word is input from
-//! the network: however long it asks for, a request ends at its deadline, and
-//! without one at [`RetryAfter::LIMIT`].
+//! In the guidance, the hint is the shortest delay. If all clients of a fleet waited
+//! exactly that long, they would return at once and overload the peer again. So the
+//! jitter of a jittered backoff is added to the hint. A hint is also untrusted input:
+//! however long it is, a request ends at its deadline. Without a deadline, a request
+//! with a hint above [`RetryAfter::LIMIT`] fails.
 
 use std::time::Duration;
 

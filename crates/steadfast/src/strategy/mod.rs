@@ -112,7 +112,7 @@ pub struct Ending<'a> {
     /// Whether the token's attempt was started.
     pub attempt_made: bool,
     /// Whether the retry was granted and then withdrawn, because the deadline or another
-    /// strategy's budget did not allow it. What was paid for it is taken back.
+    /// strategy's budget did not allow it. The strategy takes its payment back.
     pub withdrawn: bool,
 }
 

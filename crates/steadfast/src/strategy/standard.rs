@@ -215,7 +215,7 @@ impl StandardBuilder {
         self
     }
 
-    /// Sets the backoff, also after throttling answers.
+    /// Sets the backoff, also after throttling responses.
     #[must_use]
     pub fn backoff(mut self, backoff: Backoff) -> Self {
         self.parts.throttling_backoff = backoff.clone();
@@ -223,7 +223,7 @@ impl StandardBuilder {
         self
     }
 
-    /// Sets the backoff after throttling answers.
+    /// Sets the backoff after throttling responses.
     #[must_use]
     pub fn throttling_backoff(mut self, backoff: Backoff) -> Self {
         self.parts.throttling_backoff = backoff;

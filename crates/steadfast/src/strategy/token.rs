@@ -81,7 +81,7 @@ struct Payment {
 #[derive(Default)]
 struct More {
     payments: Vec<Payment>,
-    /// What its retry costs and was not paid, because its delay reaches the deadline.
+    /// The cost of its retry, not paid yet because the delay reaches the deadline.
     debts: Vec<(Budget, u32)>,
     /// One of each type, because nested strategies share a token.
     states: Vec<Box<dyn Any + Send>>,
@@ -310,7 +310,7 @@ mod tests {
     use crate::strategy::{BestEffort, Decision, Ending, ForeignToken, RetryStrategy};
     use crate::world::World;
 
-    /// Ambiguous, and so an error of the compiler, if the type can be cloned.
+    /// Does not compile if the type can be cloned, because the call is then ambiguous.
     trait NotClone<Marker> {
         fn holds() {}
     }

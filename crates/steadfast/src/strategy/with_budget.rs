@@ -157,7 +157,7 @@ fn empty(left: u32) -> Refusal {
 /// a retry that is refused or cancelled adds no load.
 struct Reserved {
     budget: Budget,
-    /// Zero once it is settled.
+    /// Zero after it was settled.
     cost: u32,
 }
 

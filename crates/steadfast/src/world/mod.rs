@@ -1,15 +1,15 @@
-//! Time and chance, which the engine asks of a [`World`].
+//! Sources of time and randomness for the engine.
 //!
-//! A core that reads a clock can only be tested by waiting, and one that rolls
-//! its own dice can only be tested by luck. So both are asked of a [`World`]
-//! that the driver brings along. Production hands in the machine's; tests and
-//! simulators hand in a [`VirtualWorld`] and get the same code, the same
-//! decisions, in no time. [`Retry::world`](crate::Retry::world) sets the world of a call,
-//! and so which executor it waits on: see [`Timer`].
+//! A core that reads a clock can only be tested by waiting. A core with its own random
+//! source makes tests unpredictable. So the engine takes both from a [`World`] that the
+//! driver passes in. In production it is the machine's. Tests and simulators pass a
+//! [`VirtualWorld`]: the code and the decisions are the same, and no time passes.
+//! [`Retry::world`](crate::Retry::world) sets the world of a call, and so which executor it
+//! waits on: see [`Timer`].
 //!
-//! The world is asked, rather than told beforehand, because a clock costs more
-//! than a whole first-try success does: a request without a deadline that
-//! succeeds at once never asks for the time at all.
+//! The engine reads the time only when it needs it, because reading a clock costs more
+//! than a whole request that succeeds at once. Such a request, without a deadline, never
+//! reads the time.
 
 mod forward;
 mod frozen;
@@ -36,7 +36,7 @@ pub(crate) use virtual_world::any_instant;
 
 use crate::event::RetryEvent;
 
-/// Time, chance, and an observer of decisions.
+/// The time, a random source, and an observer of decisions.
 pub trait World {
     /// Returns the current time. If it stands still or goes backwards, waits get longer
     /// and nothing else changes.

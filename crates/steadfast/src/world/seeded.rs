@@ -1,4 +1,4 @@
-//! A world with predictable dice.
+//! A world with a seeded random source.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use super::{Roll, Timer, World};
 use crate::event::RetryEvent;
 
-/// Another world, in which the dice are rolled from a seed: the same seed gives the same
-/// delays. With tokio's paused clock, this makes a whole test predictable:
+/// Wraps a world and replaces its random source by a seeded one: the same seed gives the
+/// same delays. With tokio's paused clock, this makes a whole test deterministic:
 ///
 /// ```
 /// use steadfast::world::{Seeded, SystemWorld};
@@ -26,7 +26,7 @@ pub struct Seeded<W> {
 }
 
 impl<W> Seeded<W> {
-    /// Rolls from this seed, in this world.
+    /// Wraps this world, with random numbers from this seed.
     pub fn new(seed: u64, world: W) -> Self {
         let dice = Mutex::new(fastrand::Rng::with_seed(seed));
         Self { world, dice }

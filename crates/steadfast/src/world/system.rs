@@ -27,8 +27,8 @@ impl World for SystemWorld {
         return Instant::now();
     }
 
-    /// Rolls a generator of this thread: no two requests share a sequence, and no two
-    /// threads share a cache line.
+    /// Uses a generator of this thread, so threads share no cache line, and requests do not
+    /// repeat each other's numbers.
     #[inline]
     fn roll(&self) -> Roll {
         Roll::from_bits(fastrand::u64(..))

@@ -26,7 +26,7 @@ pub(super) async fn authenticate(checkup: &Checkup, seed: &Address, io: Io) -> F
         }
         Err(rejected) => {
             let advice = if rejected.is_unproven() {
-                "do not use the server: find out who answers at that address, and use TLS"
+                "do not use this server: find out which server has that address, and use TLS"
             } else if rejected.reason == &AUTHENTICATION_ERROR {
                 "check the password, or ask an administrator whether the user exists"
             } else if rejected.reason == &TLS_ERROR {
@@ -100,7 +100,7 @@ async fn enter(
                 .map(|frame| parse_config(&frame, &seed.host))
                 .transpose()
         }
-        Err(_) => Err(Rejected::lost(format!("no answer within {limit:?}"))),
+        Err(_) => Err(Rejected::lost(format!("no response within {limit:?}"))),
     }
 }
 

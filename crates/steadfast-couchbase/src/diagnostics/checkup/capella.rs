@@ -22,7 +22,7 @@ impl Checkup {
         if let Some(hint) = hint(finding.step, self.string.is_tls(), own_ca) {
             let advice = finding.advice.take();
             finding.advice = Some(match advice {
-                Some(advice) => format!("{hint}. Else: {advice}"),
+                Some(advice) => format!("{hint}. Otherwise: {advice}"),
                 None => hint.to_owned(),
             });
         }
@@ -35,7 +35,7 @@ fn is_capella(host: &str) -> bool {
     host.ends_with(DOMAIN)
 }
 
-/// What to check first on Capella when this step fails.
+/// Returns what to check first on Capella when this step fails.
 fn hint(step: &str, tls: bool, own_ca: bool) -> Option<&'static str> {
     Some(match step {
         "name" => {
@@ -48,7 +48,7 @@ fn hint(step: &str, tls: bool, own_ca: bool) -> Option<&'static str> {
         "connect" => {
             "on Capella: allow the public address of this machine (Settings, Allowed IP \
              Addresses), and check that the cluster is turned on: Capella drops connections \
-             from other addresses, and a paused cluster answers nobody"
+             from other addresses, and a paused cluster does not respond"
         }
         "TLS" if own_ca => {
             "on Capella: name no certificate to trust, the client has Capella's root"
@@ -110,7 +110,7 @@ mod tests {
         ] {
             let advice = advice(string, step);
             assert!(advice.contains(expected), "{string} {step}: {advice}");
-            assert!(advice.ends_with("Else: look around"), "{advice}");
+            assert!(advice.ends_with("Otherwise: look around"), "{advice}");
         }
         for other in [
             "couchbases://db.example.com",

@@ -90,7 +90,7 @@ pub(super) async fn dial(seed: &Address, limit: Duration) -> io::Result<TcpStrea
 fn no_answer(limit: Duration) -> io::Error {
     io::Error::new(
         io::ErrorKind::TimedOut,
-        format!("no answer within {limit:?}"),
+        format!("no response within {limit:?}"),
     )
 }
 

@@ -163,8 +163,8 @@ impl KvAttempts<'_> {
         })
     }
 
-    /// The connection is full: the operation keeps its place in line, or joins it
-    /// (D45). Not blocked: a new connection would not help, there is one.
+    /// The connection is full: the operation keeps its place in line, or joins the line
+    /// (D45). It does not wait for a new connection, because there is one.
     #[cold]
     pub(super) fn wait_in_line(
         &mut self,
@@ -337,7 +337,7 @@ impl KvAttempts<'_> {
             }
             (NoResponseCause::TimedOut, true) => {
                 let failure = Failure::in_flight(&TIMEOUT).timed_out();
-                failure.with_note("no answer in time")
+                failure.with_note("no response in time")
             }
         };
         let failure = match &self.last.connection {

@@ -101,7 +101,7 @@ impl<'r> KvAttempts<'r> {
             return Err(if request.skip_missing_copy {
                 self.no_copy("no node has this copy now")
             } else {
-                // The config that gives it one may have been missed.
+                // The client may have missed the config that names its node.
                 bucket.config_wanted.notify_one();
                 self.no_connection(None, "no node has this vbucket now")
             });

@@ -131,7 +131,7 @@ async fn ask(
         NoResponseCause::Closed | NoResponseCause::WentSilent | NoResponseCause::ClosedByUser => {
             unavailable("the connection was closed".to_owned())
         }
-        NoResponseCause::TimedOut => unavailable("no answer in time".to_owned()),
+        NoResponseCause::TimedOut => unavailable("no response in time".to_owned()),
     })?;
     read(&response).ok_or_else(|| match response.status() {
         // The operation reports these two under reasons of its own (D10).

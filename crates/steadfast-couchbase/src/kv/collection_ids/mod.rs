@@ -76,7 +76,7 @@ impl CollectionIds {
         self.answered.store(false, Ordering::Relaxed);
     }
 
-    /// Records that the server answered a lookup. Returns whether it had answered
+    /// Records that the server responded to a lookup. Returns whether it had responded
     /// one before.
     pub(crate) fn mark_answered(&self) -> bool {
         self.answered.swap(true, Ordering::Relaxed)

@@ -47,10 +47,10 @@
 //! | an error of the socket, or its end (`Lost`) | closed | as above |
 //! | an invalid frame, or an unknown opaque (`Invalid`) | closed | if it lasted less than 1 s |
 //!
-//! Only in the last three cases is the stream broken, so that responses cannot be
-//! trusted or will not come. What is in flight then ends as in flight. In the other
-//! cases it would be wrong to make operations ambiguous whose responses still come
-//! (decisions D45, D46 and D52 in docs/decisions.md).
+//! In the last three cases the stream is broken: responses cannot be trusted, or will
+//! not come. Operations then end at the stage *in flight*. In the other cases responses
+//! still come, so operations must not become ambiguous (decisions D45, D46 and D52 in
+//! docs/decisions.md).
 
 mod silence;
 mod slots;
@@ -124,7 +124,7 @@ impl Default for ConnectionLimits {
     }
 }
 
-/// How an operation gets its slot.
+/// The way in which an operation gets its slot.
 #[derive(Clone, Copy)]
 pub(crate) enum Admission<'a> {
     /// Takes a free slot, unless others wait for one.
@@ -169,7 +169,7 @@ pub(crate) enum CloseReason {
     Silent,
     /// The peer broke the protocol.
     Invalid(String),
-    /// It works, and a new one is better.
+    /// It still works, but a new connection replaces it.
     Replaced(String),
 }
 
@@ -250,7 +250,7 @@ impl Connection {
     /// Drains the connection, because a response says that it is unusable.
     #[cold]
     pub(crate) fn invalidate(&self, status: Status) {
-        let why = format!("the server answered {status}");
+        let why = format!("the server returned {status}");
         self.drain(CloseReason::Replaced(why));
     }
 

@@ -1,8 +1,8 @@
-//! Notices that nothing arrives on a connection any more.
+//! Detects connections that went silent.
 //!
-//! A network can drop packets without telling, and TCP then repeats them for many
-//! minutes. The connection sends a probe when a response is overdue, or when nothing
-//! arrived for long. Any byte proves that it is alive: a slow server, or a large
+//! A network can drop packets silently, and TCP then repeats them for many minutes. The
+//! connection sends a probe when a response is overdue, or when nothing arrived for ten
+//! seconds. Any byte proves that it is alive: a slow server, or a large
 //! value on its way, is not silent. If no byte arrives in time, the connection is
 //! closed (decision D46 in docs/decisions.md).
 //!
@@ -30,12 +30,12 @@ struct Idle {
 struct Probe {
     until: Instant,
     reads_before: u64,
-    /// How far the stream was handed to a socket that took no more bytes. If it
+    /// The position in the stream at which the socket accepted no more bytes. If it
     /// moves, the peer reads, and the probe has not reached it yet.
     stuck_at: Option<u64>,
 }
 
-/// What to do after a timer fired.
+/// The action to take after a timer fired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Judgement {
     /// Nothing.

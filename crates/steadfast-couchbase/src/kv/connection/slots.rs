@@ -19,7 +19,7 @@ pub(super) struct SlotQueue {
 }
 
 impl SlotQueue {
-    /// Returns whether nobody waits.
+    /// Returns whether no operation waits.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()

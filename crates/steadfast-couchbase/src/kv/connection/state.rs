@@ -24,8 +24,8 @@ const INDEX_MASK: u32 = MAX_IN_FLIGHT;
 /// The number of operations whose memory is kept when none is left.
 const KEPT_OPERATIONS: usize = 4096;
 
-/// The time after its end in which an operation's response may still come. Then the
-/// connection is replaced, because the operation would keep its slot for ever.
+/// The time that a response may be late. After that the connection is replaced, because
+/// the operation would keep its slot forever.
 pub(super) const LATEST_RESPONSE: Duration = Duration::from_secs(30);
 
 pub(super) struct State {
@@ -73,22 +73,22 @@ enum Reply {
     Awaited(Option<Waker>),
     /// Received, for the caller to fetch.
     Received(Frame),
-    /// The caller gets this instead. The flag tells whether the response may still
+    /// The caller gets this instead. The flag says whether the response may still
     /// come, so that the index must stay reserved for it.
     Ended(NoResponse, bool),
     /// Not received yet, and the caller is gone: its deadline has passed, or it was
     /// dropped before that.
     Unwanted { overdue: bool },
-    /// Not received yet, and nobody waits for it: the connection probes its peer.
+    /// Not received yet. The connection's own probe, which no caller waits for.
     Probe,
 }
 
-/// What the deadlines of a connection say about it.
+/// The result of checking the deadlines of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Expired {
     /// An operation that was sent got no response in time.
     pub(super) overdue: bool,
-    /// A response did not even come in [`LATEST_RESPONSE`].
+    /// A response is late by more than [`LATEST_RESPONSE`].
     pub(super) stuck: bool,
 }
 
@@ -490,7 +490,7 @@ impl State {
     }
 
     /// Returns whether a caller waits for a response. Received ones do not need the
-    /// connection any more, and nobody waits for late ones.
+    /// connection any more, and no caller waits for late ones.
     pub(super) fn awaits_responses(&self) -> bool {
         self.operations
             .iter()

@@ -357,7 +357,7 @@ fn check(answer: &Frame, error_map: Option<&ErrorMap>) -> Result<(), Rejected> {
         Meaning {
             closes_connection: true,
             ..
-        } => Err(Rejected::lost(format!("{opcode} was answered {status}"))),
+        } => Err(Rejected::lost(format!("{opcode} returned {status}"))),
         _ => Ok(()),
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct Rejected {
     pub(crate) reached: Reached,
 }
 
-/// What is said of a server that may be an impostor.
+/// The note about a server that may be an impostor.
 const UNPROVEN: &str =
     "the server did not prove that it knows the password, so it may be an impostor";
 
@@ -35,7 +35,7 @@ pub(crate) enum Reached {
     /// Nothing came back.
     #[default]
     Nothing,
-    /// The server answered, so TLS works if it is used. The end of the TLS handshake
+    /// The server responded, so TLS works if it is used. The end of the TLS handshake
     /// does not prove that: a server may reject the client's certificate later.
     Answers,
     /// The server knows the user.
@@ -92,7 +92,7 @@ impl Rejected {
     }
 
     /// The server accepted the credentials but did not prove that it knows the
-    /// password. Waiting cannot help, and whoever answers there must not be trusted.
+    /// password. This failure is permanent, and the server must not be trusted.
     pub(super) fn unproven(error: &SaslError) -> Self {
         Self::new(&AUTHENTICATION_ERROR, format!("{UNPROVEN} ({error})"))
     }
@@ -160,7 +160,7 @@ pub(super) fn bad_answer(what: &str, error: &dyn fmt::Display) -> Rejected {
     Rejected::lost(format!("{what} cannot be read: {error}"))
 }
 
-/// SELECT_BUCKET was answered with something else than success (D4).
+/// The status of SELECT_BUCKET is not success (D4).
 pub(super) fn bucket_refused(bucket: &str, answer: &Frame) -> Rejected {
     let status = answer.status();
     let reason = match status {

@@ -13,7 +13,7 @@ use crate::kv::connection::Io;
 /// The largest frame of a handshake.
 const MAX_FRAME: u32 = super::MAX_BODY as u32;
 
-/// The room for one read.
+/// The buffer size of one read.
 const READ: usize = 64 << 10;
 
 pub(super) struct Wire<'a> {

@@ -77,7 +77,7 @@ pub(crate) struct HttpSender {
 struct Running<'a, O> {
     operation: O,
     sender: &'a mut HttpSender,
-    /// The operation's own say on final responses.
+    /// The operation's own rule for final responses.
     retry_if: Option<&'a RetryIf>,
 }
 
@@ -356,7 +356,7 @@ impl HttpSender {
                 return Tried::Closed(self.at_peer(failure));
             }
             (ReadError::Deadline, true) => {
-                let failure = Failure::in_flight(&TIMEOUT).with_note("no answer in time");
+                let failure = Failure::in_flight(&TIMEOUT).with_note("no response in time");
                 (failure.timed_out(), ErrorKind::AmbiguousTimeout)
             }
             (ReadError::Deadline, false) => {

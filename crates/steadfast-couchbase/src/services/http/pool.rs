@@ -15,8 +15,8 @@ use rustls::ClientConfig;
 
 use super::client::{Connector, HttpClient, client};
 
-/// The most endpoints that have a pool. When there are more, all pools are dropped,
-/// those of vanished nodes among them, and start anew.
+/// The largest number of endpoints with a pool. Beyond it, all pools are dropped and
+/// start empty. This removes the pools of nodes that no longer exist.
 const MAX_ENDPOINTS: usize = 4096;
 
 /// The connections to all endpoints.

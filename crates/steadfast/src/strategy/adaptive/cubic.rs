@@ -106,7 +106,7 @@ mod tests {
         }
     }
 
-    /// A run of successes and throttling answers, with the smoothed rate and
+    /// A run of successes and throttling responses, with the smoothed rate and
     /// the new rate after each: the arithmetic worked through by hand from the
     /// constants, slot by slot.
     #[test]

@@ -32,7 +32,7 @@ pub(super) struct Limiter {
 #[derive(Clone, Debug)]
 struct State {
     cubic: Cubic,
-    /// `None` until the first throttling answer.
+    /// `None` until the first throttling response.
     rate: Option<f64>,
     most: f64,
     /// Available permits. Never negative.

@@ -30,7 +30,7 @@ use limiter::{Limiter, Permit};
 
 /// [`Standard`] with a client-side send rate, for peers that often throttle.
 ///
-/// The limiter is inactive until the first throttling answer. Use one `Adaptive` for each
+/// The limiter is inactive until the first throttling response. Use one `Adaptive` for each
 /// peer: a rate learned from one host is wrong for another. Clones share the rate.
 #[derive(Clone)]
 pub struct Adaptive {
@@ -66,7 +66,7 @@ impl Adaptive {
         &self.standard
     }
 
-    /// Returns the admitted attempts per second, `None` before the first throttling answer.
+    /// Returns the admitted attempts per second, `None` before the first throttling response.
     pub fn rate(&self) -> Option<f64> {
         self.limiter.rate()
     }
