@@ -83,7 +83,7 @@ fn an_invalid_connection_string_is_rejected_by_its_invalid_part() {
         ("couchbase://::1", "host", "brackets"),
         ("couchbase://[::1", "host", "closing bracket"),
         ("couchbase://[::1]x", "host", "goes on"),
-        ("couchbase://[db]", "host", "is not an IPv6 address"),
+        ("couchbase://[db]", "host", "no valid IPv6 address"),
         ("couchbase://app:hunter2%40db", "host", "has an @ in it"),
         ("couchbase://app:hunter2%2540db", "host", "has an @ in it"),
         ("couchbase://app:hun/ter2%40db", "host", "has an @ in it"),
