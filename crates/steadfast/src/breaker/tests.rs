@@ -17,7 +17,8 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         Self {
-            breaker: CircuitBreaker::new(BreakerSettings::default()).unwrap(),
+            breaker: CircuitBreaker::new(BreakerSettings::default())
+                .expect("the defaults are valid"),
             now: VirtualWorld::new().now(),
         }
     }

@@ -11,7 +11,10 @@ use steadfast::{Attempt, Backoff, Failure, Standard, retry};
 
 fn three_attempts() -> Standard {
     let builder = Standard::builder().max_attempts(3);
-    builder.backoff(Backoff::none()).build().unwrap()
+    builder
+        .backoff(Backoff::none())
+        .build()
+        .expect("a preset is valid")
 }
 
 /// An idempotent call of this strategy. It is a macro because each has its own error.
