@@ -100,8 +100,11 @@ fn parse() -> Result<CommandLine, clap::Error> {
     CommandLine::from_arg_matches(&matches)
 }
 
+/// The log without `RUST_LOG`. A terminal state of a connection is in the command's error.
+const LOG_FILTER: &str = "warn,steadfast_couchbase::topology::terminal=error";
+
 fn run(command: Command) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(LOG_FILTER));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

@@ -74,11 +74,7 @@ fn an_attempt_that_is_not_ready_at_once_allocates_nothing() {
 #[test]
 fn an_attempt_that_is_watched_by_a_deadline_allocates_nothing() {
     // The timer is part of the future, and the runtime's wheel has its slots.
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .expect("a runtime");
+    let runtime = paused_runtime();
     let strategy = Standard::guidance();
     let counted = runtime.block_on(async {
         allocations(|| {
@@ -128,7 +124,7 @@ fn failures_that_are_alike_allocate_no_more_however_many_they_are() {
     let after = |failures: u32| {
         allocations(|| {
             let call = retry(&strategy).classify(Failure::clone);
-            let answer = at_once(call.run(|attempt| {
+            let answer = waited_for(call.run(|attempt| {
                 ready(if attempt.number() <= failures {
                     Err(Failure::not_sent(&reason::NOT_AVAILABLE))
                 } else {
@@ -148,7 +144,7 @@ fn what_does_allocate_is_counted() {
     let strategy = BestEffort::new(Backoff::none());
     let counted = allocations(|| {
         let call = retry(&strategy).classify(Failure::clone);
-        let answer = at_once(call.run(|attempt| {
+        let answer = waited_for(call.run(|attempt| {
             ready(match attempt.number() {
                 1 => Err(Failure::not_sent(&reason::NOT_AVAILABLE)),
                 2 => Err(Failure::not_sent(&reason::TIMEOUT)),
@@ -215,6 +211,20 @@ fn at_once<F: Future>(call: F) -> F::Output {
         Poll::Ready(answer) => answer,
         Poll::Pending => panic!("nothing was to be waited for"),
     }
+}
+
+/// The result of a call whose retries wait, in paused time.
+fn waited_for<F: Future>(call: F) -> F::Output {
+    thread_local!(static RUNTIME: tokio::runtime::Runtime = paused_runtime());
+    RUNTIME.with(|runtime| runtime.block_on(call))
+}
+
+fn paused_runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime")
 }
 
 fn poll<F: Future>(call: std::pin::Pin<&mut F>) -> Poll<F::Output> {

@@ -24,7 +24,7 @@ mod response;
 
 pub(crate) use client::{Connector, HttpRequest};
 pub(crate) use endpoint::{Endpoint, EndpointBreakers, RoundRobin};
-pub(crate) use operation::{HttpOperation, HttpSender, run};
+pub(crate) use operation::{HttpOperation, HttpSender, mask_credentials, run};
 pub(crate) use pool::EndpointPools;
 pub(crate) use response::{
     HttpResponse, ReadError, ResponseBody, ServiceError, ServiceResponse, named_limit,

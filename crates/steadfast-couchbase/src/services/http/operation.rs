@@ -49,7 +49,7 @@ pub(crate) trait HttpOperation: Send + Sync {
 
 /// Sends the attempts of one operation, and keeps what the next one needs.
 pub(crate) struct HttpSender {
-    client: Arc<Handle>,
+    pub(crate) client: Arc<Handle>,
     service: Service,
     /// The name of the operation.
     pub(crate) name: &'static str,
@@ -387,7 +387,8 @@ impl HttpSender {
         let status = self.context.status.unwrap_or_default();
         let failure = error.failure(status, self.idempotent);
         self.context.code = error.code;
-        self.context.message = error.message.map(|text| self.without_secret(text));
+        let masked = |text: String| mask_credentials(&text, &self.client);
+        self.context.message = error.message.map(masked);
         let Some(mut failure) = failure else {
             return Tried::Final(error.kind);
         };
@@ -407,21 +408,21 @@ impl HttpSender {
         Tried::Failed(self.at_peer(failure), kind)
     }
 
-    /// Masks the client's credentials in a service's message.
-    fn without_secret(&self, text: String) -> String {
-        let header = self.client.authorization();
-        let secret = header.as_ref().and_then(|header| header.to_str().ok());
-        match secret.and_then(|header| header.split_once(' ')) {
-            Some((_, secret)) => server_text::without(&text, secret),
-            None => text,
-        }
-    }
-
     /// Names the peer on a failure.
     fn at_peer(&self, failure: Failure) -> Failure {
         match &self.context.dispatched_to {
             Some(peer) => failure.with_peer(peer.clone()),
             None => failure,
         }
+    }
+}
+
+/// Masks the client's credentials, if a service's message repeats them.
+pub(crate) fn mask_credentials(text: &str, client: &Handle) -> String {
+    let header = client.authorization();
+    let header = header.as_ref().and_then(|header| header.to_str().ok());
+    match header.and_then(|header| header.split_once(' ')) {
+        Some((_, secret)) => server_text::without(text, secret),
+        None => text.to_owned(),
     }
 }

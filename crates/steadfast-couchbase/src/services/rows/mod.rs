@@ -19,6 +19,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -29,8 +30,9 @@ pub(crate) use splitter::{Members, SizeLimits, Splitter};
 
 use super::http::{
     self, HttpOperation, HttpRequest, HttpResponse, HttpSender, ReadError, ResponseBody,
-    ServiceError, ServiceResponse,
+    ServiceError, ServiceResponse, mask_credentials,
 };
+use crate::cluster::Handle;
 use crate::drive::RequestOptions;
 use crate::error::{Error, ErrorKind, HttpContext, OperationTarget};
 
@@ -145,6 +147,7 @@ impl<S: RowService> RowOperation<S> {
             batch: sender.batch,
             target: sender.target.clone(),
             context: sender.context.clone(),
+            client: sender.client.clone(),
         };
         let first = poll_fn(|cx| reader.poll_next(cx)).await?;
         // Errors may also stand before the rows.
@@ -212,6 +215,7 @@ struct RowReader<M> {
     batch: bool,
     target: OperationTarget,
     context: HttpContext,
+    client: Arc<Handle>,
 }
 
 impl<M> RowReader<M> {
@@ -261,7 +265,8 @@ impl<M> RowReader<M> {
         let note = match error {
             ReadError::Service(error) => {
                 self.context.code = error.code;
-                self.context.message = error.message;
+                let masked = |text: String| mask_credentials(&text, &self.client);
+                self.context.message = error.message.map(masked);
                 return self.error(kind).ambiguous(!self.idempotent);
             }
             ReadError::Malformed(note) => note,
