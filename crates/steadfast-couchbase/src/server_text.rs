@@ -7,6 +7,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
+use serde::{Deserialize, Deserializer};
 
 /// The most bytes of a server's text that an error repeats.
 const MAX: usize = 512;
@@ -45,6 +46,11 @@ pub(crate) fn one_line(text: &str) -> Option<String> {
 /// Returns text on one line like [`one_line`], also if it is blank.
 pub(crate) fn bounded(text: &str) -> String {
     one_line(text).unwrap_or_default()
+}
+
+/// Reads a member of JSON as [`bounded`] text.
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(member: D) -> Result<String, D::Error> {
+    String::deserialize(member).map(|text| bounded(&text))
 }
 
 /// Masks a secret that the client sent, wherever a text on one line repeats it, also

@@ -268,3 +268,33 @@ fn a_retry_that_asks_no_strategy_leaves_its_event_all_the_same() {
         ]
     );
 }
+
+/// What the documents ask of docs: each sentence stands in the docs of its item.
+#[test]
+fn the_docs_say_what_the_documents_ask_of_them() {
+    const FAIL_FAST: &str = include_str!("../src/strategy/fail_fast.rs");
+    const TERMINAL: &str = include_str!("../src/strategy/gate/terminal.rs");
+    const CLIENT: &str = include_str!("../../steadfast-couchbase/src/fast_fail.rs");
+    const ORCHESTRATOR: &str = include_str!("../src/orchestrator/mod.rs");
+    for (file, sentence) in [
+        (
+            FAIL_FAST,
+            "The RFC advises clients not to offer it to their users",
+        ),
+        (TERMINAL, "**Volatile.** Reasons may be added to the list"),
+        (
+            TERMINAL,
+            "A program that depends on an exact list should pass its own.",
+        ),
+        (CLIENT, "Makes the client's default strategy"),
+        (ORCHESTRATOR, "No ordering is promised between requests"),
+    ] {
+        let docs = file.lines().filter_map(|line| {
+            let line = line.trim_start();
+            line.strip_prefix("///")
+                .or_else(|| line.strip_prefix("//!"))
+        });
+        let docs: Vec<&str> = docs.flat_map(str::split_whitespace).collect();
+        assert!(docs.join(" ").contains(sentence), "{sentence}");
+    }
+}

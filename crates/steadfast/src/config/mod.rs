@@ -9,9 +9,10 @@
 //!
 //! let config: StrategyConfig = toml::from_str(r#"
 //!     strategy = "standard"
-//!     preset = "aws_2_1"          # or "guidance" (the default), "aws_2_0"
+//!     preset = "aws_2_1"          # or "guidance" (the default), "aws_2_0", "aws_2_1_dynamodb"
 //!     max_attempts = 4
 //!     max_backoff = "5s"
+//!     when_too_late = "wait"      # or "fail_fast": a retry that would miss the deadline
 //!     retry_after = { cap = "30s" } # or "floor", "obey", "ignore", { clamp = "5s" }
 //!
 //!     [backoff]
@@ -90,7 +91,7 @@ use crate::invalid_setting::InvalidSetting;
 use crate::law::MaybeRule;
 use crate::strategy::{
     Adaptive, BestEffort, FailFast, FastFailOnTerminalError, RetryAfter, RetryStrategy, Standard,
-    StrategyExt, Terminal, WhenLimited,
+    StrategyExt, Terminal, WhenLimited, WhenTooLate,
 };
 
 /// A strategy and its settings. See the [module](self).
@@ -122,6 +123,9 @@ pub struct BestEffortConfig {
     /// The rule for errors whose safety is "maybe".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_maybe: Option<MaybeRule>,
+    /// The treatment of a retry that would miss the deadline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub when_too_late: Option<WhenTooLate>,
     /// The most attempts, the first included. The default is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<u32>,
@@ -158,6 +162,9 @@ pub struct StandardConfig {
     /// The rule for errors whose safety is "maybe".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_maybe: Option<MaybeRule>,
+    /// The treatment of a retry that would miss the deadline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub when_too_late: Option<WhenTooLate>,
     /// Changes of the preset's budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<BudgetConfig>,
@@ -188,6 +195,9 @@ pub enum Preset {
     /// [`Standard::aws_2_1`].
     #[serde(rename = "aws_2_1")]
     Aws2_1,
+    /// [`Standard::aws_2_1_dynamodb`].
+    #[serde(rename = "aws_2_1_dynamodb")]
+    Aws2_1DynamoDb,
 }
 
 impl StrategyConfig {
@@ -237,6 +247,9 @@ impl BestEffortConfig {
         if let Some(rule) = self.retry_maybe {
             strategy = strategy.retry_maybe(rule);
         }
+        if let Some(rule) = self.when_too_late {
+            strategy = strategy.when_too_late(rule);
+        }
         let mut strategy: Arc<dyn RetryStrategy> = Arc::new(strategy);
         if let Some(limit) = self.max_attempts {
             strategy = Arc::new(strategy.max_attempts(limit)?);
@@ -267,6 +280,7 @@ impl StandardConfig {
             Preset::Guidance => Standard::guidance(),
             Preset::Aws2_0 => Standard::aws_2_0(),
             Preset::Aws2_1 => Standard::aws_2_1(),
+            Preset::Aws2_1DynamoDb => Standard::aws_2_1_dynamodb(),
         };
         let mut builder = preset.to_builder();
         if let Some(attempts) = self.max_attempts {
@@ -289,6 +303,9 @@ impl StandardConfig {
         }
         if let Some(rule) = self.retry_maybe {
             builder = builder.retry_maybe(rule);
+        }
+        if let Some(rule) = self.when_too_late {
+            builder = builder.when_too_late(rule);
         }
         if let Some(budget) = &self.budget {
             let changed = budget.change(preset.budget().to_builder());

@@ -25,6 +25,8 @@ fn invalid_field(toml: &str) -> String {
 #[test]
 fn every_strategy_is_what_its_constructor_makes() {
     let of = |strategy: &dyn RetryStrategy| Described(strategy).to_string();
+    let waiting = Standard::guidance().to_builder();
+    let waiting = waiting.when_too_late(WhenTooLate::Wait);
     for (toml, expected) in [
         ("strategy = 'fail_fast'", of(&FailFast::new())),
         ("strategy = 'best_effort'", of(&BestEffort::default())),
@@ -36,6 +38,18 @@ fn every_strategy_is_what_its_constructor_makes() {
         (
             "strategy = 'standard'\npreset = 'aws_2_1'",
             of(&Standard::aws_2_1()),
+        ),
+        (
+            "strategy = 'standard'\npreset = 'aws_2_1_dynamodb'",
+            of(&Standard::aws_2_1_dynamodb()),
+        ),
+        (
+            "strategy = 'standard'\nwhen_too_late = 'wait'",
+            of(&waiting.build().unwrap()),
+        ),
+        (
+            "strategy = 'best_effort'\nwhen_too_late = 'fail_fast'",
+            of(&BestEffort::default().when_too_late(WhenTooLate::FailFast)),
         ),
         (
             "strategy = 'adaptive'\nwhen_limited = 'fail_fast'",

@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::options::parse_duration;
+use crate::server_text;
 use crate::services::rows::{Members, Rows};
 
 /// The rows of a statement.
@@ -39,8 +40,8 @@ pub struct QueryWarning {
     /// The service's number of the warning.
     #[serde(default)]
     pub code: u64,
-    /// The service's message.
-    #[serde(default, rename = "msg")]
+    /// The service's message, on one line and of a bounded length.
+    #[serde(default, rename = "msg", deserialize_with = "server_text::deserialize")]
     pub message: String,
 }
 

@@ -100,3 +100,19 @@ async fn hostile_text_is_tame_through_every_door() {
     assert_eq!(rows.next::<u8>().await.unwrap(), Some(1));
     assert_tame(&rows.next::<u8>().await.unwrap_err(), "after a row");
 }
+
+#[tokio::test]
+async fn the_text_of_a_warning_is_tame() {
+    let (cluster, client) = pair().await;
+    let warnings = [json!({"code": 1, "msg": hostile()})];
+    let body = json!({"results": [], "warnings": warnings, "status": "success"});
+    let _guard = cluster.script(Script::on(Service::Query).answer(200, body.to_string()));
+    let rows = client.query("SELECT 1").readonly(true).await.unwrap();
+    let warning = &rows.meta().unwrap().warnings[0].message;
+    assert!(warning.starts_with("first"), "{warning}");
+    assert!(warning.len() < 1024, "{} bytes", warning.len());
+    assert!(
+        !warning.contains(['\n', '\u{1b}', '\u{202e}']),
+        "{warning:?}"
+    );
+}
