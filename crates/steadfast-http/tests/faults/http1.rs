@@ -1,6 +1,6 @@
 //! HTTP/1.1: connections that end at every kind of byte.
 
-use super::integrations::{Integration, judge};
+use super::integrations::{Integration, judge, judge_body};
 use super::raw::{Act, Fault};
 
 fn write(text: &str) -> Act {
@@ -78,6 +78,25 @@ async fn a_status_proves_what_it_says_also_after_an_informational_one() {
                     };
                     judge(integration, false, idempotent, fault).await;
                 }
+            }
+        }
+    }
+}
+
+/// A body in one piece may be sent again whatever its size, if the request may be.
+#[tokio::test]
+async fn a_connection_cut_in_a_large_body_proves_nothing() {
+    let body = vec![b'x'; 1 << 20];
+    for bytes in [1_000, 70_000, 900_000] {
+        for integration in Integration::HTTP {
+            for idempotent in [true, false] {
+                let fault = Fault {
+                    name: "closed in the body",
+                    carried_out: true,
+                    proves_nothing_happened: false,
+                    act: Act::CloseAfterReading(bytes),
+                };
+                judge_body(integration, false, idempotent, fault, &body).await;
             }
         }
     }

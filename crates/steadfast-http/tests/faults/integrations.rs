@@ -30,11 +30,11 @@ impl Integration {
     pub const HTTP: [Self; 3] = [Self::Tower, Self::Reqwest, Self::Middleware];
     pub const ALL: [Self; 4] = [Self::Tower, Self::Reqwest, Self::Middleware, Self::Tonic];
 
-    async fn send(self, http2: bool, idempotent: bool, uri: &str) -> TestOutcome {
+    async fn send(self, http2: bool, idempotent: bool, uri: &str, body: &[u8]) -> TestOutcome {
         let retry = HttpRetry::new(quick()).unwrap();
         let ask = TestRequest {
             method: if idempotent { "PUT" } else { "POST" },
-            ..post(uri, b"pay 5")
+            ..post(uri, body)
         };
         let client = || {
             let builder = reqwest::Client::builder().no_proxy();
@@ -84,10 +84,23 @@ async fn check(idempotent: bool, uri: &str) -> TestOutcome {
 
 /// Sends a request to a server that does this once, and then works.
 pub async fn judge(integration: Integration, http2: bool, idempotent: bool, fault: Fault) {
+    judge_body(integration, http2, idempotent, fault, b"pay 5").await;
+}
+
+/// The same, with a body.
+pub async fn judge_body(
+    integration: Integration,
+    http2: bool,
+    idempotent: bool,
+    fault: Fault,
+    body: &[u8],
+) {
     let Fault { name, act, .. } = &fault;
     let case = format!("{integration:?}, idempotent: {idempotent}, {name}, {act:?}");
     let server = Server::start(http2, vec![fault.clone()]).await;
-    let ended = integration.send(http2, idempotent, &server.uri()).await;
+    let ended = integration
+        .send(http2, idempotent, &server.uri(), body)
+        .await;
     let carried_out = server.carried_out();
     let case = format!("{case}: carried out {carried_out} times, {ended:?}");
     let succeeded = ended.status == Some(200) && ended.cause.is_none();

@@ -14,5 +14,6 @@ mod early;
 mod http1;
 mod http2;
 mod integrations;
+mod keep_alive;
 mod nested;
 mod raw;
