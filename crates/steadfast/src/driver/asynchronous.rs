@@ -46,7 +46,7 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
     /// # impl Connection {
     /// #     async fn send(&mut self, _: &str) -> std::io::Result<u32> { self.sent += 1; Ok(self.sent) }
     /// # }
-    /// # #[tokio::main]
+    /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let mut connection = Connection { sent: 0 };
     /// let sent = tokio::spawn(async move {
