@@ -80,8 +80,9 @@ async fn a_lock_keeps_writers_out_until_it_is_released() {
         .await
         .unwrap_err();
     assert!(refused.is_timeout(), "{refused:#}");
-    let mut reasons = refused.reasons().iter().map(|reason| reason.name());
-    assert!(reasons.any(|name| name == "KV_LOCKED"), "{refused:#}");
+    let reasons = refused.reasons();
+    let mut names = reasons.iter().map(|reason| reason.name());
+    assert!(names.any(|name| name == "KV_LOCKED"), "{refused:#}");
     documents.unlock("k", locked.cas()).await.unwrap();
     documents.upsert("k", &2).await.unwrap();
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use steadfast_couchbase::{Cluster, ClusterOptions, Credentials, ErrorKind, ErrorMapDirected};
 
 use crate::server::Mock;
-use crate::{PATIENCE, started, within};
+use crate::{PATIENCE, started, within, write_acknowledged};
 
 const GET: u8 = 0x00;
 const SET: u8 = 0x01;
@@ -80,7 +80,8 @@ async fn a_stalled_node_makes_writes_ambiguous_and_reads_not() {
     assert_eq!(read.unwrap_err().kind(), ErrorKind::UnambiguousTimeout);
     mock.command("hiccup", json!({"msecs": 0, "offset": 0}))
         .await;
-    documents.upsert("k", &3).await.unwrap();
+    // The silent connection is being replaced.
+    write_acknowledged(&documents, "k", 3).await;
 }
 
 #[tokio::test]

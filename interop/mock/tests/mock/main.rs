@@ -25,3 +25,10 @@ async fn within<T>(future: impl Future<Output = T>) -> T {
         .await
         .expect("timed out")
 }
+
+/// Writes until a node has acknowledged it. A connection that ends cuts writes off.
+async fn write_acknowledged(documents: &Collection, key: &str, value: i32) {
+    while let Err(error) = documents.upsert(key, &value).await {
+        assert!(error.is_ambiguous(), "{error:#}");
+    }
+}

@@ -1,8 +1,6 @@
 //! Failover, nodes that come back, and new vbucket owners.
 
-use steadfast_couchbase::Collection;
-
-use crate::{started, within};
+use crate::{started, within, write_acknowledged};
 
 /// The mock gives the vbuckets of a failed node to others without their documents, so this
 /// test checks routes and not contents.
@@ -14,7 +12,7 @@ async fn operations_follow_the_vbuckets_to_their_new_owners() {
         mock.on_node(command, 1).await;
         for number in 0..200 {
             let key = format!("k{number}");
-            write(&documents, &key, value).await;
+            write_acknowledged(&documents, &key, value).await;
             let read = documents.get(&key).await.unwrap();
             assert_eq!(read.content::<i32>().unwrap(), value);
         }
@@ -53,12 +51,5 @@ async fn writes_go_on_through_failover_and_return() {
         );
         let read = documents.get(&key).await.unwrap();
         assert_eq!(read.content::<i32>().unwrap(), 300, "{key}");
-    }
-}
-
-/// Writes until a node has acknowledged it. A node that fails cuts writes off.
-async fn write(documents: &Collection, key: &str, value: i32) {
-    while let Err(error) = documents.upsert(key, &value).await {
-        assert!(error.is_ambiguous(), "{error:#}");
     }
 }
