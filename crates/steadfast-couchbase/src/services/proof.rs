@@ -249,7 +249,7 @@ mod tests {
         assert!(!with(dup, r#"{"mutationCount":1}"#));
         assert!(!with(other, r#"{"mutationCount":0}"#));
         assert!(!with(&format!("{dup},{other}"), "{}"));
-        // Without metrics nobody knows how many documents were changed.
+        // Without metrics, the number of changed documents is unknown.
         assert!(!query(&format!(r#"{{"errors":[{dup}]}}"#)));
         assert!(!with(dup, r#"{"mutationCount":"none"}"#));
     }
