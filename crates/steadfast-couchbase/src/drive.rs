@@ -164,7 +164,9 @@ fn run<A: Attempts + Send>(
                         }
                         None => {
                             request.handle_final_response(&TokioWorld(operation.core()));
-                            let error = error(finally, request);
+                            let ambiguous = !request.request().is_idempotent()
+                                && !operation.proves_not_applied(finally);
+                            let error = error(finally, request).ambiguous(ambiguous);
                             let error = error.with_report(request.take_report());
                             return Err(operation.add_context(error));
                         }

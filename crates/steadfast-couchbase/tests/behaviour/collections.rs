@@ -123,7 +123,10 @@ async fn a_lookup_response_may_close_the_connection() {
     let others = cluster.bucket(BUCKET).collection("s", "c");
     let broken = Fault::on(Opcode::GetCollectionId).times(1);
     let _broken = server.fault(broken.answer(Status::InternalError));
-    let _ = others.upsert("k", &1).await;
+    let error = others.upsert("k", &1).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InternalServerFailure);
+    // The write itself was not sent.
+    assert!(!error.is_ambiguous(), "{error}");
     documents.upsert("k", &1).timeout(LONG).await.unwrap();
     let after = server.journal().since(0).last().unwrap().connection;
     assert_ne!(before, after);

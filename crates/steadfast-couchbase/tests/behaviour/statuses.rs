@@ -269,7 +269,6 @@ async fn an_unknown_status_without_a_retry_attribute_fails_at_once() {
         let error = write(&documents).await.unwrap_err();
         assert_eq!((refused.fired(), error.attempts()), (1, 1), "{error:#}");
         assert_eq!(error.kind(), ErrorKind::Couchbase);
-        assert!(!error.is_ambiguous());
         cluster.close().await;
     }
 }
@@ -284,6 +283,31 @@ async fn a_status_that_is_on_no_map_fails_at_once_and_keeps_the_connection() {
     drop(refused);
     write(&documents).await.unwrap();
     assert_eq!(last_connection(&server), before);
+    cluster.close().await;
+}
+
+#[tokio::test]
+async fn a_status_that_does_not_prove_that_nothing_was_applied_leaves_a_write_ambiguous() {
+    let (server, cluster, documents) = started(1, 1).await;
+    let odd = Status::from_code(ODD);
+    for (status, ambiguous) in [
+        (Status::InternalError, true),
+        (Status::SyncWriteAmbiguous, true),
+        (odd, true),
+        (Status::TooBig, false),
+        (Status::KeyExists, false),
+        (Status::AccessError, false),
+    ] {
+        let write = server.fault(Fault::on(Opcode::Set).times(1).answer(status));
+        let error = documents.upsert("k", &1).await.unwrap_err();
+        assert_eq!(error.is_ambiguous(), ambiguous, "{error}");
+        let says_so = error.to_string().contains("may have been applied");
+        assert_eq!((says_so, write.fired()), (ambiguous, 1), "{error}");
+        let _read = server.fault(Fault::on(Opcode::Get).times(1).answer(status));
+        let error = documents.get("k").await.unwrap_err();
+        let durable = status == Status::SyncWriteAmbiguous;
+        assert_eq!(error.is_ambiguous(), durable, "{error}");
+    }
     cluster.close().await;
 }
 

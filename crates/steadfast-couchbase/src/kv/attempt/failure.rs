@@ -157,7 +157,8 @@ impl KvAttempts<'_> {
                 LookupError::Failed(failure, kind) => Tried::Failed(failure, kind),
                 LookupError::Final(kind) => {
                     self.last.connection = Some(connection.clone());
-                    Tried::Final(kind)
+                    // The response is to the lookup: the operation itself was not sent.
+                    Tried::Unsendable(kind)
                 }
             })
         })
