@@ -231,6 +231,7 @@ fn run<A: Attempts + Send>(
                             ErrorKind::AmbiguousTimeout
                         }
                         (Verdict::TimedOut(_), _) => ErrorKind::UnambiguousTimeout,
+                        (Verdict::Shed, _) => ErrorKind::TemporaryFailure,
                         (Verdict::Failed(_) | Verdict::Succeeded, Some(raised)) => raised,
                         (Verdict::Failed(_) | Verdict::Succeeded, None) => kind,
                     };

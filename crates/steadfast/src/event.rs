@@ -1,4 +1,4 @@
-//! Events: one for each retry and each refusal.
+//! Events: one for each retry, each refusal, and each request that the client shed.
 
 use std::fmt;
 use std::time::Duration;
@@ -34,7 +34,8 @@ impl<'a> RetryEvent<'a> {
         self.request.operation()
     }
 
-    /// Returns the number of the attempt that failed; the first is 1.
+    /// Returns the number of the attempt that failed; the first is 1. Zero if the client
+    /// shed the request, so that no attempt was made.
     pub const fn attempt(&self) -> u32 {
         self.request.attempts()
     }
@@ -86,6 +87,10 @@ impl<'a> RetryEvent<'a> {
                 emit!(?delay, capped, "waits for the deadline");
             }
             Outcome::Retry { delay, capped } => emit!(?delay, capped, "retry"),
+            Outcome::Refused(cause) if attempt == 0 => {
+                let delay = self.refusal.and_then(Refusal::delay);
+                emit!(cause = cause.name(), ?delay, "shed");
+            }
             Outcome::Refused(cause) => emit!(cause = cause.name(), "not retried"),
             Outcome::Undecided => {}
         }
@@ -94,17 +99,23 @@ impl<'a> RetryEvent<'a> {
 
 impl fmt::Display for RetryEvent<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (operation, id, attempt) = (self.operation(), self.request_id(), self.attempt());
-        write!(
-            f,
-            "{operation} (request {id}) attempt {attempt} failed: {} ",
-            self.reason()
-        )?;
+        let (operation, id) = (self.operation(), self.request_id());
+        match self.attempt() {
+            0 => write!(f, "{operation} (request {id}) was shed: ")?,
+            attempt => {
+                let reason = self.reason();
+                write!(
+                    f,
+                    "{operation} (request {id}) attempt {attempt} failed: {reason} "
+                )?;
+            }
+        }
         match (self.outcome(), self.refusal) {
             (Outcome::Retry { delay, capped }, _) => {
                 let next = if capped { "times out" } else { "retry" };
                 write!(f, "{next} in {delay:?}")
             }
+            (_, Some(refusal)) if self.attempt() == 0 => write!(f, "{refusal}"),
             (_, Some(refusal)) => write!(f, "not retried: {refusal}"),
             (outcome, None) => write!(f, "{outcome:?}"),
         }

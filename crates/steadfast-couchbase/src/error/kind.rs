@@ -46,7 +46,7 @@ kinds! {
     InternalServerFailure = "internal server failure";
     /// The credentials are wrong or insufficient.
     AuthenticationFailure = "authentication failure";
-    /// The server is temporarily unable to do it.
+    /// The server is temporarily unable to do it, or the client shed the operation.
     TemporaryFailure = "temporary failure";
     /// The server does not understand the statement.
     ParsingFailure = "parsing failure";

@@ -6,8 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use steadfast::report::Outcome;
-use steadfast::strategy::{Decision, RetryAction, from_decision};
-use steadfast::{Backoff, BestEffort, FailFast, RetryStrategy, from_fn};
+use steadfast::strategy::{
+    Answer, Decision, ForeignToken, Refusal, RetryAction, RetryToken, from_decision,
+};
+use steadfast::{
+    Backoff, BestEffort, FailFast, Failure, Request, RetryStrategy, Verdict, World, from_fn,
+};
 use steadfast_cluster::TestCluster;
 use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::{Collection, ErrorKind};
@@ -332,5 +336,43 @@ async fn a_strict_strategy_is_one_line() {
         fails_with(read.await, ErrorKind::TemporaryFailure);
     }
     assert_eq!(refused.fired(), 2);
+    cluster.close().await;
+}
+
+/// Sheds every operation.
+struct Shedding;
+
+impl RetryStrategy for Shedding {
+    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
+        Err(Refusal::shed(ms(2000)))
+    }
+
+    fn refresh_retry_token(
+        &self,
+        _: RetryToken,
+        _: &Request<'_>,
+        _: &Failure,
+        _: &dyn World,
+    ) -> Decision {
+        unreachable!("an operation that was shed has no token")
+    }
+
+    fn record_success(&self, _: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
+        unreachable!("an operation that was shed has no token")
+    }
+}
+
+#[tokio::test]
+async fn an_operation_that_is_shed_is_not_sent_and_says_when_to_try_again() {
+    let (server, cluster, documents) = started(1, 0).await;
+    let sent = server.fault(Fault::on(Opcode::Set).answer(Status::TemporaryFailure));
+    let write = documents.upsert("shed", &1).retry(Shedding).await;
+    let error = fails_with(write, ErrorKind::TemporaryFailure);
+    assert!(!error.is_ambiguous());
+    let report = error.context().report().expect("it has a report");
+    assert_eq!((report.verdict(), report.attempts()), (Verdict::Shed, 0));
+    let said = "the client sheds load, nothing was sent; try again in 2.00 s";
+    assert!(error.to_string().contains(said), "{error}");
+    assert_eq!(sent.fired(), 0);
     cluster.close().await;
 }

@@ -82,7 +82,8 @@ impl Intercept for AwsRetry {
         match step {
             Step::Attempt => Ok(()),
             Step::Wait { .. } | Step::Ask(_) | Step::GiveUp(_) | Step::LeftAlone => {
-                Err("the operation's deadline has passed".into())
+                let shed = request.shed();
+                Err(shed.map_or_else(|| "the operation's deadline has passed".into(), Into::into))
             }
         }
     }

@@ -8,6 +8,7 @@ use aws_smithy_runtime_api::client::orchestrator::Metadata;
 use aws_smithy_types::config_bag::{ConfigBag, Storable, StoreReplace};
 use aws_smithy_types::retry::RetryConfig;
 use aws_smithy_types::timeout::TimeoutConfig;
+use steadfast::strategy::Cause;
 use steadfast::world::Roll;
 use steadfast::{Call, Failure, Orchestrator, RetryEvent, RetryStrategy, Step, World};
 
@@ -63,6 +64,8 @@ struct RequestState {
     replayable: bool,
     sending: bool,
     decision: Option<Decision>,
+    /// How long the error of a request that was shed is held back.
+    held_back: Option<Duration>,
 }
 
 /// The step that the SDK has to take after an attempt.
@@ -86,6 +89,7 @@ impl AwsRequest {
             replayable: true,
             sending: false,
             decision: None,
+            held_back: None,
         };
         Self {
             owner: Arc::clone(&retry.inner),
@@ -127,7 +131,18 @@ impl AwsRequest {
         let at = state.started;
         let request = Orchestrator::new(Arc::clone(&self.owner.strategy), call);
         let request = state.request.insert(request);
-        request.begin(&StartWorld { at, world })
+        let step = request.begin(&StartWorld { at, world });
+        if let (Step::Wait { delay, .. }, true) = (&step, request.refusal().is_some()) {
+            state.held_back = Some(*delay);
+        }
+        step
+    }
+
+    /// Returns why the strategy shed the request, if it did.
+    pub(super) fn shed(&self) -> Option<String> {
+        let state = self.state();
+        let refusal = state.request.as_ref()?.refusal()?;
+        (refusal.cause() == Cause::Shed).then(|| format!("{refusal}; nothing was sent"))
     }
 
     /// Notes that the SDK begins an attempt, and returns whether one was decided.
@@ -183,6 +198,7 @@ impl AwsRequest {
             true => failure,
             false => cannot_resend(failure, "the body is a stream"),
         };
+        let held_back = state.held_back.take();
         let Some(request) = &mut state.request else {
             return NextStep::GiveUp;
         };
@@ -197,7 +213,9 @@ impl AwsRequest {
                 false => delay,
             }),
             Step::Attempt => NextStep::Retry(Duration::ZERO),
-            Step::Ask(_) | Step::GiveUp(_) | Step::LeftAlone => NextStep::GiveUp,
+            Step::Ask(_) | Step::GiveUp(_) | Step::LeftAlone => {
+                held_back.map_or(NextStep::GiveUp, NextStep::GiveUpAfter)
+            }
         };
         state.ready = ready;
         let (at, attempt) = (world.now(), state.attempt);

@@ -3,8 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use steadfast::strategy::{Cause, WhenTooLate};
-use steadfast::{Backoff, Failure, Standard};
+use steadfast::strategy::{
+    Answer, Cause, Decision, ForeignToken, Refusal, RetryToken, WhenTooLate,
+};
+use steadfast::{Backoff, Failure, Request, RetryStrategy, Standard, World};
 use steadfast_http::{HttpClassifier, HttpRetry};
 
 use super::server::{Server, ServerAction, answer, closed_port, once_each, with};
@@ -37,6 +39,7 @@ pub async fn hold<C: Client>() {
     a_classifier_that_panics_ends_the_request::<C>().await;
     one_budget_or_one_per_host::<C>().await;
     every_preset_survives_throttling::<C>().await;
+    a_request_that_is_shed_is_not_sent::<C>().await;
 }
 
 async fn first_try_success<C: Client>() {
@@ -311,4 +314,42 @@ pub async fn all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
     })
     .await;
     ended.into_iter().map(Option::unwrap).collect()
+}
+
+/// Sheds every request.
+struct Shedding;
+
+impl RetryStrategy for Shedding {
+    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
+        Err(Refusal::shed(Duration::from_secs(2)))
+    }
+
+    fn refresh_retry_token(
+        &self,
+        _: RetryToken,
+        _: &Request<'_>,
+        _: &Failure,
+        _: &dyn World,
+    ) -> Decision {
+        unreachable!("a request that was shed has no token")
+    }
+
+    fn record_success(&self, _: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
+        unreachable!("a request that was shed has no token")
+    }
+}
+
+async fn a_request_that_is_shed_is_not_sent<C: Client>() {
+    let server = Server::start([]).await;
+    let client = C::new(HttpRetry::new(Shedding).unwrap());
+    for ask in [get(&server.uri()), post(&server.uri(), b"body")] {
+        let ended = client.send(ask).await;
+        assert_eq!((ended.status, ended.attempts), (None, 0), "{ended:?}");
+        assert_eq!(ended.cause, Some(Cause::Shed));
+        assert_eq!(ended.would_wait, Some(Duration::from_secs(2)));
+        assert!(!ended.ambiguous);
+        let said = "the client sheds load, nothing was sent; try again in 2.00 s";
+        assert!(ended.text.contains(said), "{}", ended.text);
+    }
+    assert!(server.seen().is_empty(), "a request was sent");
 }

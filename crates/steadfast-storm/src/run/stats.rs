@@ -76,7 +76,7 @@ impl RunStats {
                 self.latency
                     .saturating_record(u64::try_from(micros).unwrap_or(u64::MAX));
             }
-            Verdict::Failed(_) => self.failed += 1,
+            Verdict::Failed(_) | Verdict::Shed => self.failed += 1,
             Verdict::TimedOut(_) => self.timed_out += 1,
         }
         self.ambiguous += u64::from(verdict.is_ambiguous());

@@ -103,7 +103,7 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
             let mut first = FirstAttempt::new(&self.strategy);
             let watch = Watch::begin();
             let (setback, watch) = match first.begin(request, &self) {
-                Err(panicked) => (Handover::Panicked(panicked), watch),
+                Err(refusal) => (Handover::Refused(refusal), watch),
                 Ok(()) if !first.is_due() || self.call.has_no_time() => (Handover::NotDue, watch),
                 Ok(()) => {
                     let mut future = pin!(operation(state.borrow_mut(), self.first_attempt()));
@@ -178,7 +178,7 @@ where
             request.handle_attempt_timeout(world)
         }
         Handover::NotDue => request.begin_with_token(world),
-        Handover::Panicked(panicked) => request.handle_panic(panicked, world),
+        Handover::Refused(refusal) => request.handle_refused_start(refusal, world),
     };
     loop {
         step = match step {

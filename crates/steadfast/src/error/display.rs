@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::Error;
 use crate::failure::Stage;
 use crate::reason::Reason;
-use crate::report::{AttemptRecord, Outcome, Report};
-use crate::strategy::Cause;
+use crate::report::{AttemptRecord, Outcome, Report, Verdict};
+use crate::strategy::{Cause, Refusal};
 
 impl<E: fmt::Display> fmt::Display for Error<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -66,6 +66,10 @@ fn counted(f: &mut fmt::Formatter<'_>, reason: &Reason, times: u32) -> fmt::Resu
 }
 
 fn summary(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
+    if report.verdict() == Verdict::Shed {
+        write!(f, ": {}, nothing was sent", Cause::Shed)?;
+        return try_again(f, report.refusal().and_then(Refusal::delay));
+    }
     let attempts = report.attempts();
     let plural = if attempts == 1 { "" } else { "s" };
     write!(f, ": {attempts} attempt{plural}")?;
@@ -84,6 +88,13 @@ fn summary(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
         }
     }
     Ok(())
+}
+
+fn try_again(f: &mut fmt::Formatter<'_>, delay: Option<Duration>) -> fmt::Result {
+    match delay {
+        Some(delay) => write!(f, "; try again in {}", Time(delay)),
+        None => Ok(()),
+    }
 }
 
 fn history(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
@@ -106,6 +117,16 @@ fn history(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
 fn line(f: &mut fmt::Formatter<'_>, record: &AttemptRecord) -> fmt::Result {
     let (attempt, times, failure) = (record.attempt, record.times, &record.failure);
     let at = Time(record.at);
+    if attempt == 0 {
+        write!(
+            f,
+            "\n  –    {:>8}  {}  {}",
+            at.to_string(),
+            failure.stage,
+            failure.reason
+        )?;
+        return try_again(f, failure.hint);
+    }
     if times == 1 {
         write!(f, "\n  #{attempt:<3} {:>8}  ", at.to_string())?;
     } else {

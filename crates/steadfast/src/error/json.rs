@@ -25,6 +25,7 @@ impl Report {
                 Verdict::Succeeded => "succeeded",
                 Verdict::Failed(_) => "failed",
                 Verdict::TimedOut(_) => "timed_out",
+                Verdict::Shed => "shed",
             },
             "ambiguous": self.verdict().is_ambiguous(),
             "elapsed_us": self.elapsed().map(micros),

@@ -9,6 +9,7 @@ mod json;
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::time::Duration;
 
 pub(crate) use display::Time;
 
@@ -67,6 +68,19 @@ impl<E> Error<E> {
     /// is not idempotent ([D14](crate::decisions#d14)).
     pub fn is_ambiguous(&self) -> bool {
         self.verdict().is_ambiguous()
+    }
+
+    /// Returns whether the client shed the call: no attempt was made
+    /// ([D41](crate::decisions#d41)).
+    pub fn is_shed(&self) -> bool {
+        self.verdict() == Verdict::Shed
+    }
+
+    /// Returns how long to wait before making the call again, if the client
+    /// [shed](Self::is_shed) it.
+    pub fn try_again_in(&self) -> Option<Duration> {
+        let refusal = self.refusal().filter(|_| self.is_shed())?;
+        refusal.delay()
     }
 
     /// Returns whether a retry was refused for this cause.

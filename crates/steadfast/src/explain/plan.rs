@@ -8,7 +8,7 @@ use crate::call::Call;
 use crate::error::Time;
 use crate::failure::Failure;
 use crate::orchestrator::{Orchestrator, Step};
-use crate::reason::Reason;
+use crate::reason::{LOAD_SHED, Reason};
 use crate::report::{Outcome, Verdict};
 use crate::strategy::{Cause, Described, Refusal, RetryStrategy};
 use crate::world::{Roll, VirtualWorld, World, any_instant};
@@ -35,6 +35,10 @@ pub fn plan(
     let failures: Vec<Failure> = failures.into_iter().take(Plan::MAX_ROWS).collect();
     let mut plan = run(strategy, call, &failures, now, Roll::ONE)?;
     let least = run(strategy, call, &failures, now, Roll::ZERO)?;
+    if plan.verdict == Some(Verdict::Shed) {
+        // A strategy that sheds some requests admits the one with the lowest roll.
+        return Ok(least);
+    }
     for (row, other) in plan.rows.iter_mut().zip(&least.rows) {
         match (&mut row.decided, other.decided) {
             (Planned::Retry { shortest, .. }, Planned::Retry { longest, .. }) => {
@@ -72,7 +76,7 @@ pub struct Plan {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PlanRow {
-    /// The number of the attempt; the first is 1.
+    /// The number of the attempt; the first is 1. Zero if the request is shed.
     pub attempt: u32,
     /// The time of its failure, counted from the start, if every delay is the longest.
     pub at: Duration,
@@ -171,6 +175,16 @@ fn run(
             }
             Step::Ask(_) | Step::LeftAlone => return Ok(plan),
             Step::GiveUp(verdict) => {
+                if verdict == Verdict::Shed {
+                    plan.rows.push(PlanRow {
+                        attempt: 0,
+                        at: world.elapsed(),
+                        reason: &LOAD_SHED,
+                        decided: Planned::Refused(Cause::Shed),
+                        would_wait: request.refusal().and_then(Refusal::delay),
+                        budget_left: request.strategy().info().budget_left(world.now()),
+                    });
+                }
                 plan.verdict = Some(verdict);
                 return Ok(plan);
             }
@@ -194,10 +208,12 @@ fn decided<S: RetryStrategy>(step: &Step, request: &Orchestrator<S>) -> Planned 
     }
 }
 
-/// Returns how long a retry that would miss the deadline would have waited, as text.
+/// Returns how long a retry that would miss the deadline would have waited, or when to try
+/// a request again that is shed, as text.
 pub(super) fn would_wait(cause: Cause, delay: Option<Duration>) -> String {
     match (cause, delay) {
         (Cause::Deadline, Some(delay)) => format!(", it would have waited {}", Time(delay)),
+        (Cause::Shed, Some(delay)) => format!(", try again in {}", Time(delay)),
         _ => String::new(),
     }
 }

@@ -261,8 +261,13 @@ impl<S: RetryStrategy> Orchestrator<S> {
         } else {
             Certainty::Unambiguous
         };
+        let shed = refusal
+            .as_ref()
+            .is_some_and(|refusal| refusal.cause() == Cause::Shed);
         let verdict = if timeout {
             Verdict::TimedOut(certainty)
+        } else if shed && self.progress.attempts == 0 {
+            Verdict::Shed
         } else {
             Verdict::Failed(certainty)
         };
@@ -345,7 +350,9 @@ impl<S: RetryStrategy> Orchestrator<S> {
 /// once. If the attempts are used up, the request has already waited.
 fn holding_back(refusal: &Refusal) -> Option<Duration> {
     match refusal.cause() {
-        Cause::BudgetEmpty | Cause::RateLimited => Some(refusal.delay().unwrap_or(LONG_POLL_DELAY)),
+        Cause::BudgetEmpty | Cause::RateLimited | Cause::Shed => {
+            Some(refusal.delay().unwrap_or(LONG_POLL_DELAY))
+        }
         Cause::Unsafe | Cause::NoToken | Cause::HintTooLong => Some(LONG_POLL_DELAY),
         Cause::NotRetryable
         | Cause::Terminal

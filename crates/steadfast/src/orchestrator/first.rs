@@ -11,7 +11,7 @@ use super::guarded::guarded_for;
 use super::{Nowhere, Orchestrator, Phase, guarded};
 use crate::call::Call;
 use crate::request::{Progress, Request};
-use crate::strategy::{Ending, Refusal, RetryStrategy, RetryToken};
+use crate::strategy::{Cause, Ending, Refusal, RetryStrategy, RetryToken};
 use crate::world::World;
 
 /// A request before or in its first attempt.
@@ -28,8 +28,8 @@ pub(crate) enum Handover<E> {
     CutOff,
     /// It was not made, because the token asks for a delay.
     NotDue,
-    /// It was not made, because the strategy panicked.
-    Panicked(Refusal),
+    /// It was not made, because the strategy shed the request or panicked.
+    Refused(Refusal),
 }
 
 impl<'s, S: RetryStrategy> FirstAttempt<'s, S> {
@@ -42,12 +42,16 @@ impl<'s, S: RetryStrategy> FirstAttempt<'s, S> {
     }
 
     /// Acquires the initial token. Without one there is a first attempt and no retry
-    /// (D38). The error is a strategy's panic.
+    /// (D38). The error is a strategy that sheds the request (D41) or panics.
     #[inline]
     pub(crate) fn begin(&mut self, request: Request<'_>, world: &dyn World) -> Result<(), Refusal> {
         let strategy = self.strategy;
         let answer = guarded_for(strategy, || strategy.acquire_initial_token(&request, world))?;
-        self.token = answer.ok();
+        match answer {
+            Ok(token) => self.token = Some(token),
+            Err(refusal) if refusal.cause() == Cause::Shed => return Err(refusal),
+            Err(_) => {}
+        }
         Ok(())
     }
 

@@ -59,7 +59,7 @@ pub use step::Step;
 use crate::call::Call;
 use crate::failure::Failure;
 use crate::law::{Grounds, lawful};
-use crate::reason::{TIMEOUT, UNKNOWN};
+use crate::reason::{LOAD_SHED, TIMEOUT, UNKNOWN};
 use crate::report::Report;
 use crate::request::{Progress, Request};
 use crate::strategy::{Answer, Cause, Decision, Refusal, RetryStrategy, RetryToken};
@@ -146,7 +146,8 @@ impl<S: RetryStrategy> Orchestrator<S> {
     }
 
     /// Starts the request. Without an initial token there is one attempt and no retry
-    /// ([D38](crate::decisions#d38)).
+    /// ([D38](crate::decisions#d38)). If the strategy sheds the request, there is no attempt
+    /// ([D41](crate::decisions#d41)).
     #[inline]
     pub fn begin(&mut self, world: &dyn World) -> Step {
         if self.phase != Phase::New {
@@ -158,11 +159,15 @@ impl<S: RetryStrategy> Orchestrator<S> {
         match guarded_for(&self.strategy, || {
             self.strategy.acquire_initial_token(&self.request(), world)
         }) {
-            Ok(answer) => {
-                self.token = answer.ok();
+            Ok(Ok(token)) => {
+                self.token = Some(token);
                 self.begin_with_token(world)
             }
-            Err(panicked) => self.handle_panic(panicked, world),
+            Ok(Err(refusal)) if refusal.cause() == Cause::Shed => {
+                self.handle_refused_start(refusal, world)
+            }
+            Ok(Err(_)) => self.begin_with_token(world),
+            Err(panicked) => self.handle_refused_start(panicked, world),
         }
     }
 
@@ -203,9 +208,20 @@ impl<S: RetryStrategy> Orchestrator<S> {
         self.phase = Phase::Attempting;
     }
 
-    /// Fails the request because the strategy panicked before anything was sent (D13).
-    pub(crate) fn handle_panic(&mut self, panicked: Refusal, world: &dyn World) -> Step {
-        self.give_up(Some(panicked), false, world.now())
+    /// Ends the request before anything was sent, because the strategy shed it (D41) or
+    /// panicked (D13).
+    #[cold]
+    pub(crate) fn handle_refused_start(&mut self, refusal: Refusal, world: &dyn World) -> Step {
+        if refusal.cause() != Cause::Shed {
+            return self.give_up(Some(refusal), false, world.now());
+        }
+        let mut failure = Failure::not_sent(&LOAD_SHED);
+        if let Some(delay) = refusal.delay() {
+            failure = failure.with_hint(delay);
+        }
+        let world = &FrozenWorld::new(world);
+        self.record_failure(failure, world);
+        self.refuse(refusal, world)
     }
 
     /// Ends the request with a success.

@@ -38,6 +38,10 @@ pub static THROTTLED: Reason = Reason::new("THROTTLED").allowing_non_idempotent_
 /// No response came before the timeout of the attempt.
 pub static TIMEOUT: Reason = Reason::new("TIMEOUT");
 
+/// The client shed the request, so that the peer can recover; nothing was sent
+/// ([D41](crate::decisions#d41)).
+pub static LOAD_SHED: Reason = Reason::new("LOAD_SHED").allowing_non_idempotent_retry();
+
 /// The attempt returned a value that the caller does not accept. Retried if the request is
 /// idempotent.
 pub static VALUE_NOT_ACCEPTED: Reason = Reason::new("VALUE_NOT_ACCEPTED");

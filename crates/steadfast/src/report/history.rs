@@ -36,7 +36,8 @@ pub struct History<'a> {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct AttemptRecord {
-    /// The number of the attempt; the first is 1.
+    /// The number of the attempt; the first is 1. Zero if the request was shed, so that no
+    /// attempt was made.
     pub attempt: u32,
     /// The number of attempts that it stands for, this one included.
     pub times: u32,

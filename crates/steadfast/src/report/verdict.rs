@@ -11,6 +11,8 @@ pub enum Verdict {
     Failed(Certainty),
     /// The deadline ended it.
     TimedOut(Certainty),
+    /// The client shed it: no attempt was made ([D41](crate::decisions#d41)).
+    Shed,
 }
 
 /// The knowledge of whether the operation took effect ([D14](crate::decisions#d14)).
@@ -44,6 +46,7 @@ impl fmt::Display for Verdict {
             Verdict::Succeeded => "succeeded",
             Verdict::Failed(_) => "failed",
             Verdict::TimedOut(_) => "timed out",
+            Verdict::Shed => "was shed",
         })
     }
 }

@@ -63,8 +63,14 @@ use crate::world::World;
 /// One strategy serves a whole client and is called from all its threads. A request may
 /// use another one. A strategy synchronizes its own shared state.
 pub trait RetryStrategy: Send + Sync {
-    /// Issues the token of the first attempt. If it refuses, the first attempt is still
-    /// made, but there are no retries ([D38](crate::decisions#d38)).
+    /// Issues the token of the first attempt. There are three answers:
+    ///
+    /// - a token;
+    /// - a refusal: the first attempt is still made, but there are no retries
+    ///   ([D38](crate::decisions#d38));
+    /// - a refusal with [`Cause::Shed`], made by [`Refusal::shed`]: no attempt is made, and
+    ///   the error says when to try again ([D41](crate::decisions#d41)). Only strategies
+    ///   that shed load return it.
     fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer;
 
     /// Grants or refuses a retry after a failed attempt. Called only if the law allows

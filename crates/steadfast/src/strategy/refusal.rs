@@ -45,6 +45,9 @@ pub enum Cause {
     BudgetEmpty,
     /// The rate limiter admits no attempt now.
     RateLimited,
+    /// The client sheds load, so that the peer can recover. The refusal's delay says when
+    /// to try again ([D41](crate::decisions#d41)).
+    Shed,
     /// The peer asked for a longer wait than is allowed.
     HintTooLong,
     /// The deadline has passed, or comes before the retry. Then the refusal has the delay.
@@ -79,6 +82,12 @@ impl Refusal {
         }
     }
 
+    /// Sheds a request: it should be tried again after this time at the earliest.
+    #[cold]
+    pub fn shed(try_again_in: Duration) -> Self {
+        Self::new(Cause::Shed).would_wait(try_again_in)
+    }
+
     /// Adds the delay that would have been used.
     #[must_use]
     pub fn would_wait(mut self, delay: Duration) -> Self {
@@ -106,7 +115,8 @@ impl Refusal {
         self.inner.cause
     }
 
-    /// Returns the delay that a granted retry would have had.
+    /// Returns the delay that a granted retry would have had. For [`Cause::Shed`], the time
+    /// after which to try again.
     pub fn delay(&self) -> Option<Duration> {
         self.inner.delay
     }
@@ -132,6 +142,7 @@ impl Cause {
             Cause::AttemptsUsedUp { .. } => "attempts_used_up",
             Cause::BudgetEmpty => "budget_empty",
             Cause::RateLimited => "rate_limited",
+            Cause::Shed => "shed",
             Cause::HintTooLong => "hint_too_long",
             Cause::Deadline => "deadline",
             Cause::Cancelled => "cancelled",
@@ -155,6 +166,7 @@ impl fmt::Display for Cause {
             }
             Cause::BudgetEmpty => "the retry budget is empty",
             Cause::RateLimited => "the rate limiter lets nothing through now",
+            Cause::Shed => "the client sheds load",
             Cause::HintTooLong => "the peer asked for a longer wait than is allowed",
             Cause::Deadline => "the deadline leaves no time for a retry",
             Cause::Cancelled => "the request was cancelled",
@@ -179,8 +191,10 @@ impl fmt::Display for Refusal {
         if let Some(left) = budget_left {
             write!(f, " ({left} left)")?;
         }
-        if let Some(delay) = delay {
-            write!(f, "; it would have waited {delay:?}")?;
+        match (cause, delay) {
+            (Cause::Shed, Some(delay)) => write!(f, "; try again in {delay:?}")?,
+            (_, Some(delay)) => write!(f, "; it would have waited {delay:?}")?,
+            (_, None) => {}
         }
         if let Some(raise) = raise {
             write!(f, ": {raise}")?;

@@ -12,6 +12,7 @@ mod observer;
 mod real;
 mod refill;
 mod shape;
+mod shed;
 mod until;
 
 use std::future::{Future, Pending, Ready, pending, ready};

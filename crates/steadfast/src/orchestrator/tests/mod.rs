@@ -3,6 +3,7 @@
 mod idle;
 mod long_polling;
 mod protocol;
+mod shed;
 mod tokens;
 mod too_late;
 
