@@ -1,12 +1,14 @@
 //! Command-line parsing on top of clap: negative numbers, secrets, renamed values.
 
 use std::any::TypeId;
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue, Error};
 use clap::{Arg, Command};
 
+use crate::exit;
 use crate::mask::mask;
 use crate::number;
 use crate::output::stderr_line;
@@ -37,17 +39,28 @@ fn with_number(arg: Arg) -> Arg {
     }
 }
 
-/// Prints a usage error without the secrets in it, or the help that was requested.
-pub(crate) fn report(error: &Error) -> ExitCode {
-    if !error.use_stderr() {
-        // Help and version contain nothing that the user typed.
-        error.exit();
+/// Decides whether the command line asks for JSON, even if it is invalid.
+pub(crate) fn wants_json(line: impl Iterator<Item = OsString>) -> bool {
+    line.take_while(|word| word != "--")
+        .any(|word| word == "--json")
+}
+
+/// Prints a usage error without the secrets in it, as JSON if that is asked for.
+pub(crate) fn report(error: &Error, json: bool) -> ExitCode {
+    let status = u8::try_from(error.exit_code()).unwrap_or(u8::MAX);
+    let renamed = match error.get(ContextKind::InvalidValue) {
+        Some(ContextValue::String(typed)) => strategy::new_name(typed)
+            .map(|name| format!("\n\n{typed} is now called {name}"))
+            .unwrap_or_default(),
+        _ => String::new(),
+    };
+    if json {
+        let text = error.render().to_string();
+        let text = text.trim_start_matches("error: ").trim_end();
+        exit::print(status, &mask(&format!("{text}{renamed}")), true);
+    } else {
+        let text = error.render().ansi().to_string();
+        stderr_line(mask(&format!("{}{renamed}", text.trim_end())));
     }
-    stderr_line(mask(error.render().ansi().to_string().trim_end()));
-    if let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidValue)
-        && let Some(name) = strategy::new_name(typed)
-    {
-        stderr_line(format_args!("\n{typed} is now called {name}"));
-    }
-    u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
+    ExitCode::from(status)
 }

@@ -17,6 +17,9 @@ use crate::mask::mask;
 use crate::output::{BAD, stderr_line, styled};
 use crate::strategy::StrategyName;
 
+/// How long a command tries to connect before it says why that fails.
+const SILENCE: Duration = Duration::from_secs(1);
+
 /// How long to wait for the remaining nodes once a bucket is usable.
 const ALL_NODES_WAIT: Duration = Duration::from_millis(500);
 
@@ -49,7 +52,7 @@ pub(crate) struct ConnectArgs {
 impl ConnectArgs {
     /// Creates a client of the cluster.
     pub(crate) async fn open(&self) -> anyhow::Result<Cluster> {
-        let (credentials, options) = (self.credentials()?, self.options()?);
+        let (credentials, options) = (self.credentials().await?, self.options()?);
         let string = self.address.string.to_string();
         Cluster::connect_with(&string, credentials, options)
             .await
@@ -71,8 +74,8 @@ impl ConnectArgs {
         Ok(options)
     }
 
-    pub(crate) fn credentials(&self) -> anyhow::Result<Credentials> {
-        self.login.credentials(&self.address.string)
+    pub(crate) async fn credentials(&self) -> anyhow::Result<Credentials> {
+        self.login.credentials(&self.address.string).await
     }
 
     /// Returns the collection once its bucket is open. If the bucket does not open in time,
@@ -81,7 +84,8 @@ impl ConnectArgs {
         let collection = self.address.collection(cluster)?;
         let bucket = self.address.bucket(cluster)?;
         let timeout = self.connect_timeout()?;
-        self.check_timeout(bucket.wait_until(Readiness::Degraded, timeout).await)?;
+        let wait = |timeout| bucket.wait_until(Readiness::Degraded, timeout);
+        self.check_timeout(self.wait(timeout, wait).await)?;
         // The document's node is probably about to connect; if not, the operation fails
         // with the reason.
         let _ = bucket.wait_until(Readiness::Online, ALL_NODES_WAIT).await;
@@ -91,7 +95,34 @@ impl ConnectArgs {
     /// Waits until the cluster's services are known.
     pub(crate) async fn services(&self, cluster: &Cluster) -> anyhow::Result<()> {
         let timeout = self.connect_timeout()?;
-        self.check_timeout(cluster.wait_until_ready(timeout).await)
+        let wait = |timeout| cluster.wait_until_ready(timeout);
+        self.check_timeout(self.wait(timeout, wait).await)
+    }
+
+    /// Waits for the cluster. If that takes long, prints why, so that nobody watches a
+    /// command that is silent until its timeout.
+    async fn wait<W>(&self, timeout: Duration, wait: impl Fn(Duration) -> W) -> Result<(), Error>
+    where
+        W: Future<Output = Result<(), Error>>,
+    {
+        if self.json || timeout <= SILENCE {
+            return wait(timeout).await;
+        }
+        let whole = wait(timeout);
+        // It ends with the cause, while the other one goes on.
+        let look = async {
+            let Err(error) = wait(SILENCE).await else {
+                return;
+            };
+            if let (true, Some(note)) = (error.is_timeout(), not_sent_note(&error)) {
+                let limit = crate::duration::show(timeout);
+                stderr_line(format_args!(
+                    "{}; still trying, for up to {limit}",
+                    mask(note)
+                ));
+            }
+        };
+        tokio::join!(whole, look).0
     }
 
     /// Returns the strategy of the operation. The client itself keeps its default, so that
@@ -115,30 +146,35 @@ impl ConnectArgs {
 
     /// Prints why an operation failed, and what may help.
     pub(crate) fn report(&self, error: &Error) -> anyhow::Error {
-        if self.json {
-            stderr_line(error.to_json());
-            AlreadyReported::from_error(error).into()
-        } else {
-            report_error(error, self.verbose)
-        }
+        report_error(error, self.verbose, self.json)
     }
 }
 
-/// Prints why an operation failed, and what may help.
-pub(crate) fn report_error(error: &Error, verbose: bool) -> anyhow::Error {
+/// Prints why an operation failed, and what may help; as JSON if that is asked for.
+pub(crate) fn report_error(error: &Error, verbose: bool, json: bool) -> anyhow::Error {
+    let reported = AlreadyReported::from_error(error).into();
+    if json {
+        stderr_line(error.to_json());
+        return reported;
+    }
     let label = styled(BAD, "error:");
     let text = match verbose {
         true => format!("{error:#}"),
         false => error.to_string(),
     };
-    stderr_line(format_args!("{label} {}", mask(&text)));
+    let text = mask(&text);
     if let Some(note) = not_sent_note(error) {
-        stderr_line(format_args!("  {note}"));
+        // The cause first: that the time passed meanwhile is its effect.
+        stderr_line(format_args!("{label} {}", mask(note)));
+        stderr_line(format_args!("  {text}"));
         stderr_line("  → run `steadfast doctor` with the same address to see which step fails");
-    } else if let Some(advice) = advice(error) {
+        return reported;
+    }
+    stderr_line(format_args!("{label} {text}"));
+    if let Some(advice) = advice(error) {
         stderr_line(format_args!("  → {advice}"));
     }
-    AlreadyReported::from_error(error).into()
+    reported
 }
 
 /// Returns what prevented an operation from being sent before its timeout: an unknown host

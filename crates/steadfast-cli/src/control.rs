@@ -3,17 +3,18 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
 use clap::Args;
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::Method;
 use hyper::body::Bytes;
+use hyper::{Method, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::TcpStream;
 
 use crate::duration::show;
-use crate::exit::usage;
+use crate::effect;
+use crate::exit::{ambiguous, not_found, usage};
 
 /// The largest accepted response: the address may belong to another server.
 const MAX_RESPONSE: usize = 64 * 1024 * 1024;
@@ -39,13 +40,20 @@ pub(crate) struct ControlArgs {
         global = true
     )]
     timeout: Duration,
+    /// Print the cluster's response as JSON, and errors
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
 }
 
 impl ControlArgs {
-    /// Replaces the address.
-    pub(crate) fn at(self, address: SocketAddr) -> Self {
+    /// Replaces the address, and decides about JSON.
+    pub(crate) fn at(self, address: SocketAddr, json: bool) -> Self {
         let control = Some(address.to_string());
-        Self { control, ..self }
+        Self {
+            control,
+            json,
+            ..self
+        }
     }
 
     /// Sends a request and returns the JSON response. An error response becomes an error
@@ -65,19 +73,22 @@ impl ControlArgs {
             ));
         };
         let limit = self.timeout;
-        let changed = match method {
-            Method::GET => "",
-            _ => "; the cluster may still do what was requested",
-        };
-        match tokio::time::timeout(limit, exchange(address, method, path, body)).await {
-            Ok(response) => response,
-            Err(_) => bail!(
-                "{address} did not respond within {}: check that it is the control address \
+        let response =
+            match tokio::time::timeout(limit, exchange(address, method, path, body)).await {
+                Ok(response) => response,
+                Err(_) => Err(anyhow!(
+                    "{address} did not respond within {}: check that it is the control address \
                  printed by `steadfast cluster` and that the cluster is up, or give it more \
-                 time with --timeout{changed}",
-                show(limit)
-            ),
-        }
+                 time with --timeout",
+                    show(limit)
+                )),
+            };
+        response.map_err(|error| match effect::may_have_changed() {
+            true => ambiguous(format_args!(
+                "{error:#}; the cluster may still do what was requested"
+            )),
+            false => error,
+        })
     }
 }
 
@@ -100,6 +111,9 @@ async fn exchange(
     // It ends with the response, or with the task that awaits it.
     let driving = tokio::spawn(connection);
     let body = body.map(Value::to_string).unwrap_or_default();
+    if method != Method::GET {
+        effect::begin();
+    }
     let request = hyper::Request::builder()
         .method(method)
         .uri(path)
@@ -117,15 +131,18 @@ async fn exchange(
     drop(sender);
     driving.await??;
     let body: Value = serde_json::from_slice(&bytes).with_context(foreign)?;
-    if !status.is_success() {
-        bail!(
-            "{}",
-            body["error"]
-                .as_str()
-                .unwrap_or("the cluster rejected the request")
-        );
+    if status.is_success() {
+        return Ok(body);
     }
-    Ok(body)
+    if status.is_client_error() {
+        effect::nothing_changed();
+    }
+    let problem = body["error"].as_str();
+    let problem = problem.unwrap_or("the cluster rejected the request");
+    Err(match status {
+        StatusCode::NOT_FOUND => not_found(problem),
+        _ => anyhow!("{problem}"),
+    })
 }
 
 /// Parses HOST:PORT, or the URL that `steadfast cluster` prints.
@@ -155,8 +172,9 @@ mod tests {
         let control = ControlArgs {
             control: None,
             timeout: Duration::from_secs(3),
+            json: false,
         };
-        let elsewhere = control.at(([127, 0, 0, 1], 40000).into());
+        let elsewhere = control.at(([127, 0, 0, 1], 40000).into(), true);
         assert_eq!(elsewhere.timeout, Duration::from_secs(3));
         assert_eq!(elsewhere.control.as_deref(), Some("127.0.0.1:40000"));
     }

@@ -3,11 +3,14 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use serde_json::json;
 use steadfast_cluster::ClusterError;
 use steadfast_couchbase::{ConfigError, Error, ErrorKind};
 
+use crate::effect;
 use crate::mask::mask;
 use crate::output::{BAD, stderr_line, styled};
+use crate::signals::{INTERRUPTED, TERMINATED};
 
 /// The help text on the exit statuses of commands on documents.
 macro_rules! document_statuses {
@@ -19,7 +22,8 @@ Exit status:
   2  the command line is invalid, or names a file that cannot be read
   3  the document does not exist
   4  failed; it may have been applied
-  5  the document exists already, or has changed"
+  5  the document exists already, or has changed
+  130, 143  interrupted; the message says whether it may have been applied"
     };
 }
 
@@ -38,11 +42,28 @@ Exit status:
 
 pub(crate) use plain_statuses;
 
+/// The help text on the exit statuses of commands that control a cluster.
+macro_rules! control_statuses {
+    () => {
+        "\
+Exit status:
+  0  done
+  1  failed; nothing was changed
+  2  the command line is invalid
+  3  the cluster has no such rule or node
+  4  failed; it may have been done
+  130, 143  interrupted; the message says whether it may have been done"
+    };
+}
+
+pub(crate) use control_statuses;
+
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 const NOT_FOUND: u8 = 3;
 const AMBIGUOUS: u8 = 4;
 const PRECONDITION: u8 = 5;
+const UNMET: u8 = 6;
 
 /// The exit status of a command that has already printed why it failed.
 #[derive(Debug)]
@@ -77,13 +98,45 @@ impl fmt::Display for AlreadyReported {
 
 impl std::error::Error for AlreadyReported {}
 
-/// An invalid command line that clap accepted.
+/// An error with an exit status of its own.
 #[derive(Debug)]
-struct UsageError(String);
+struct StatusError {
+    status: u8,
+    text: String,
+}
 
 /// Makes an error that ends the command like an invalid option.
 pub(crate) fn usage(problem: impl fmt::Display) -> anyhow::Error {
-    UsageError(problem.to_string()).into()
+    status_error(USAGE, problem)
+}
+
+/// Makes the error of a command that names something that does not exist.
+pub(crate) fn not_found(problem: impl fmt::Display) -> anyhow::Error {
+    status_error(NOT_FOUND, problem)
+}
+
+/// Makes the error of a change that may have been applied.
+pub(crate) fn ambiguous(problem: impl fmt::Display) -> anyhow::Error {
+    status_error(AMBIGUOUS, problem)
+}
+
+/// Makes the error of a run that missed an expectation.
+pub(crate) fn unmet(problem: impl fmt::Display) -> anyhow::Error {
+    status_error(UNMET, problem)
+}
+
+/// Makes the error of a command that a signal stopped, with the status that shells expect.
+pub(crate) fn interrupted(status: u8) -> anyhow::Error {
+    let text = match effect::may_have_changed() {
+        true => "interrupted; the change that was under way may have been applied",
+        false => "interrupted; nothing was changed",
+    };
+    status_error(status, text)
+}
+
+fn status_error(status: u8, problem: impl fmt::Display) -> anyhow::Error {
+    let text = problem.to_string();
+    StatusError { status, text }.into()
 }
 
 /// Returns a usage error from a function.
@@ -95,40 +148,61 @@ macro_rules! refuse {
 
 pub(crate) use refuse;
 
-impl fmt::Display for UsageError {
+impl fmt::Display for StatusError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
 
-impl std::error::Error for UsageError {}
+impl std::error::Error for StatusError {}
 
-/// Reports output that could not be written. A command that `changes` something may have
-/// done so.
-pub(crate) fn report_lost_output(lost: &std::io::Error, changes: bool) -> ExitCode {
-    stderr_line(format_args!(
-        "{} the output could not be written: {lost}",
-        styled(BAD, "error:")
-    ));
-    ExitCode::from(if changes { AMBIGUOUS } else { FAILED })
+/// Reports output that could not be written. A command that changed something has done so.
+pub(crate) fn report_lost_output(lost: &std::io::Error, json: bool) -> ExitCode {
+    let text = format!("the output could not be written: {lost}");
+    let status = match effect::may_have_changed() {
+        true => AMBIGUOUS,
+        false => FAILED,
+    };
+    print(status, &text, json);
+    ExitCode::from(status)
 }
 
 /// Prints an error, unless that was done, and returns the exit status.
-pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+pub(crate) fn report(error: &anyhow::Error, json: bool) -> ExitCode {
     if let Some(AlreadyReported(status)) = error.downcast_ref() {
         return ExitCode::from(*status);
     }
-    let text = mask(&format!("{error:#}"));
-    stderr_line(format_args!("{} {text}", styled(BAD, "error:")));
-    ExitCode::from(if is_usage(error) { USAGE } else { FAILED })
+    let status = status_of(error);
+    print(status, &mask(&format!("{error:#}")), json);
+    ExitCode::from(status)
 }
 
-/// Decides whether the command line caused an error, here or in a crate that got it.
-fn is_usage(error: &anyhow::Error) -> bool {
-    error.is::<UsageError>()
-        || error.chain().any(|cause| {
-            // The settings of a cluster come from the command line only.
-            let rejected = cause.downcast_ref::<ClusterError>();
-            cause.is::<ConfigError>() || matches!(rejected, Some(ClusterError::Invalid(_)))
-        })
+/// Prints an error for people, or as JSON with the fields of the client's errors.
+pub(crate) fn print(status: u8, text: &str, json: bool) {
+    if !json {
+        return stderr_line(format_args!("{} {text}", styled(BAD, "error:")));
+    }
+    let name = match status {
+        USAGE => "InvalidArgument",
+        NOT_FOUND => "NotFound",
+        UNMET => "ExpectationNotMet",
+        INTERRUPTED | TERMINATED => "Interrupted",
+        _ => "Failed",
+    };
+    let interrupted = matches!(status, INTERRUPTED | TERMINATED);
+    let ambiguous = status == AMBIGUOUS || interrupted && effect::may_have_changed();
+    stderr_line(json!({"error": name, "message": text, "ambiguous": ambiguous}));
+}
+
+/// Returns the exit status of an error: its own, or that of a crate's error about what the
+/// command line said.
+fn status_of(error: &anyhow::Error) -> u8 {
+    let own = |cause: &(dyn std::error::Error + 'static)| {
+        let own = cause.downcast_ref::<StatusError>();
+        // The settings of a cluster come from the command line only.
+        let rejected = cause.downcast_ref::<ClusterError>();
+        let usage = cause.is::<ConfigError>() || matches!(rejected, Some(ClusterError::Invalid(_)));
+        own.map(|error| error.status).or(usage.then_some(USAGE))
+    };
+    error.chain().find_map(own).unwrap_or(FAILED)
 }

@@ -10,6 +10,7 @@ use steadfast_couchbase::{ConnectionString, Credentials};
 
 use crate::exit::usage;
 use crate::files;
+use crate::prompt;
 
 /// Credentials and trusted certificates.
 #[derive(Args)]
@@ -47,7 +48,9 @@ impl LoginArgs {
     }
 
     /// Returns the credentials; prompts for the password if nothing else provides it.
-    pub(crate) fn credentials(&self, to: &ConnectionString) -> anyhow::Result<Credentials> {
+    ///
+    /// Dropping the future ends the prompt and restores the terminal.
+    pub(crate) async fn credentials(&self, to: &ConnectionString) -> anyhow::Result<Credentials> {
         if let (Some(certificate), Some(key)) = (&self.client_certificate, &self.client_key) {
             if !to.is_tls() {
                 return Err(usage(
@@ -67,11 +70,11 @@ impl LoginArgs {
                  --client-certificate and --client-key",
             ));
         };
-        let password = self.password(&user)?;
+        let password = self.password(&user).await?;
         Ok(Credentials::password(user, password))
     }
 
-    fn password(&self, user: &str) -> anyhow::Result<String> {
+    async fn password(&self, user: &str) -> anyhow::Result<String> {
         if let Some(path) = &self.password_file {
             let text = String::from_utf8(files::read(path, files::TEXT)?)
                 .map_err(|_| usage(format_args!("{} is not UTF-8", path.display())))?;
@@ -83,10 +86,7 @@ impl LoginArgs {
             return Ok(password);
         }
         if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-            let prompt = format!("Password of {user}: ");
-            let password = rpassword::prompt_password(prompt);
-            return password
-                .map_err(|error| usage(format_args!("cannot read the password: {error}")));
+            return prompt::password(user).await;
         }
         Err(usage(
             "no password: give --password-file FILE or set STEADFAST_PASSWORD \

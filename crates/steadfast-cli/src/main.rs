@@ -9,20 +9,25 @@ mod command;
 mod connect;
 mod control;
 mod duration;
+mod effect;
 mod exit;
 mod files;
 mod login;
 mod mask;
 mod number;
 mod output;
+mod prompt;
 mod schedule;
 mod signals;
 mod strategy;
+mod suggest;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
+
+use crate::signals::StopSignals;
 
 /// Retry handling for clients of distributed systems, and a test cluster that injects faults
 ///
@@ -60,38 +65,21 @@ enum Command {
     Completions(command::completions::CompletionsArgs),
 }
 
-impl Command {
-    /// Decides whether the command may have changed something when its output is lost.
-    fn changes(&self) -> bool {
-        match self {
-            Self::Upsert(_)
-            | Self::Insert(_)
-            | Self::Replace(_)
-            | Self::Remove(_)
-            | Self::Query(_)
-            | Self::Fault(_)
-            | Self::Topology(_) => true,
-            Self::Cluster(_)
-            | Self::Load(_)
-            | Self::Storm(_)
-            | Self::Explain(_)
-            | Self::Doctor(_)
-            | Self::Get(_)
-            | Self::Completions(_) => false,
-        }
-    }
-}
-
 fn main() -> ExitCode {
-    let command = match parse() {
-        Ok(line) => line.command,
-        Err(error) => return arguments::report(&error),
+    let json = arguments::wants_json(std::env::args_os());
+    let ended = match parse() {
+        Ok(line) => run(line.command),
+        Err(error) if error.use_stderr() => return arguments::report(&error, json),
+        Err(help) => {
+            // Help and version contain nothing that the user typed.
+            output::bytes_styled(&help.render().ansi().to_string());
+            Ok(())
+        }
     };
-    let changes = command.changes();
-    match (run(command), output::lost()) {
+    match (ended, output::lost()) {
         (Ok(()), None) => ExitCode::SUCCESS,
-        (Ok(()), Some(lost)) => exit::report_lost_output(lost, changes),
-        (Err(error), _) => exit::report(&error),
+        (Ok(()), Some(lost)) => exit::report_lost_output(lost, json),
+        (Err(error), _) => exit::report(&error, json),
     }
 }
 
@@ -113,22 +101,35 @@ fn run(command: Command) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(async {
+    let ended = runtime.block_on(async {
         match command {
             Command::Cluster(args) => command::cluster::run(args).await,
-            Command::Fault(args) => command::fault::run(args).await,
+            Command::Fault(args) => until_signal(command::fault::run(args)).await,
             Command::Load(args) => command::load::run_load(args).await,
             Command::Storm(args) => command::storm::run(args),
-            Command::Topology(args) => command::topology::run(args).await,
+            Command::Topology(args) => until_signal(command::topology::run(args)).await,
             Command::Explain(args) => command::explain::run(args),
-            Command::Doctor(args) => command::doctor::run(args).await,
-            Command::Get(args) => command::document::get::run(args).await,
-            Command::Upsert(args) => command::document::store::upsert(args).await,
-            Command::Insert(args) => command::document::store::insert(args).await,
-            Command::Replace(args) => command::document::store::replace(args).await,
-            Command::Remove(args) => command::document::remove::run(args).await,
-            Command::Query(args) => command::query::run(args).await,
+            Command::Doctor(args) => until_signal(command::doctor::run(args)).await,
+            Command::Get(args) => until_signal(command::document::get::run(args)).await,
+            Command::Upsert(args) => until_signal(command::document::store::upsert(args)).await,
+            Command::Insert(args) => until_signal(command::document::store::insert(args)).await,
+            Command::Replace(args) => until_signal(command::document::store::replace(args)).await,
+            Command::Remove(args) => until_signal(command::document::remove::run(args)).await,
+            Command::Query(args) => until_signal(command::query::run(args)).await,
             Command::Completions(args) => command::completions::run(args),
         }
-    })
+    });
+    // A lookup of a name may still block a thread, and would delay the end.
+    runtime.shutdown_background();
+    ended
+}
+
+/// Runs a command until it ends or a signal stops it.
+async fn until_signal(command: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    let mut signals = StopSignals::listen()?;
+    tokio::select! {
+        biased;
+        ended = command => ended,
+        status = signals.next() => Err(exit::interrupted(status)),
+    }
 }

@@ -52,6 +52,12 @@ pub(crate) fn bytes(bytes: &[u8]) {
     note(out.write_all(bytes).and_then(|()| out.flush()));
 }
 
+/// Writes text with styles to standard output, as it is on a terminal and plain elsewhere.
+pub(crate) fn bytes_styled(text: &str) {
+    let mut out = anstream::stdout().lock();
+    note(write!(out, "{text}").and_then(|()| out.flush()));
+}
+
 /// Decides whether a stream gets colours.
 pub(crate) fn is_colourful(stream: &impl anstream::stream::RawStream) -> bool {
     anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never

@@ -8,8 +8,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::anyhow;
 use clap::{CommandFactory, FromArgMatches, Parser};
+use serde_json::json;
 use steadfast_cluster::fault::Schedule;
 use tokio::time::Instant;
 
@@ -69,18 +70,26 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Schedule<Event>> {
 ///
 /// # Errors
 /// If the cluster rejects a command, such as one that names an unknown node.
-pub(crate) async fn play(schedule: Schedule<Event>, control: SocketAddr) -> anyhow::Result<bool> {
+pub(crate) async fn play(
+    schedule: Schedule<Event>,
+    control: SocketAddr,
+    json: bool,
+) -> anyhow::Result<bool> {
     let start = Instant::now();
     for (at, event) in schedule {
         tokio::time::sleep_until(start + at).await;
         let now = start.elapsed().as_secs_f64();
-        line(format_args!("{now:>7.1}s   {}", event.text));
+        match json {
+            true => line(json!({"at_s": now, "event": event.text})),
+            false => line(format_args!("{now:>7.1}s   {}", event.text)),
+        }
         match event.command {
             Command::Stop => return Ok(true),
-            Command::Fault(arguments) => fault::run(arguments.at(control)).await,
-            Command::Topology(arguments) => topology::run(arguments.at(control)).await,
+            Command::Fault(arguments) => fault::run(arguments.at(control, json)).await,
+            Command::Topology(arguments) => topology::run(arguments.at(control, json)).await,
         }
-        .with_context(|| format!("{}: {}", event.location, event.text))?;
+        // The statuses of these commands are not those of this one.
+        .map_err(|error| anyhow!("{}: {}: {error:#}", event.location, event.text))?;
     }
     Ok(false)
 }
@@ -115,11 +124,14 @@ fn parse(text: &str, location: &str) -> Result<Option<(Duration, Event)>, String
     )))
 }
 
-/// Returns the part of a message of clap's that says what is wrong, without the usage hints.
+/// Returns the parts of a message of clap's that say what is wrong and what was probably
+/// meant, without the usage hints.
 fn first_paragraph(message: &str) -> String {
-    let lines = message.lines().map(str::trim);
-    let part: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
-    part.join(" ").trim_start_matches("error: ").to_owned()
+    let lines = || message.lines().map(str::trim);
+    let part: Vec<&str> = lines().take_while(|line| !line.is_empty()).collect();
+    let tips = lines().filter(|line| line.starts_with("tip: "));
+    let text = part.join(" ").trim_start_matches("error: ").to_owned();
+    tips.fold(text, |text, tip| format!("{text}; {tip}"))
 }
 
 #[cfg(test)]
@@ -149,6 +161,8 @@ mod tests {
             ("fault clear", "its time"),
             ("5 fault clear", "its time"),
             ("5s explode", "explode"),
+            ("5s topolgy crash 1", "'topology'"),
+            ("5s fault add --opcode GTE hold", "did you mean GET?"),
             ("5s", "no command"),
             ("5s fault add answer --status NONSENSE", "NONSENSE"),
             ("5s fault add --probability 2 hold", "probability"),

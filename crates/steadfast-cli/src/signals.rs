@@ -1,13 +1,12 @@
-//! StopSignals that ask the command to stop: SIGINT and SIGTERM.
+//! Signals that ask the command to stop: SIGINT and SIGTERM.
 
 #[cfg(unix)]
 use anyhow::Context;
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-const INTERRUPTED: u8 = 128 + 2;
-#[cfg(unix)]
-const TERMINATED: u8 = 128 + 15;
+pub(crate) const INTERRUPTED: u8 = 128 + 2;
+pub(crate) const TERMINATED: u8 = 128 + 15;
 
 /// SIGINT from the terminal, SIGTERM from service managers and containers.
 #[cfg(unix)]

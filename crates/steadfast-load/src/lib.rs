@@ -34,6 +34,7 @@
 mod accounting;
 pub mod client;
 mod embedded;
+mod expect;
 mod faults;
 mod measure;
 pub mod progress;
@@ -43,5 +44,6 @@ mod workload;
 mod write_id;
 
 pub use embedded::{BUCKET, Embedded, PASSWORD, USER};
+pub use expect::Expectation;
 pub use report::LoadReport;
 pub use run::{Settings, Target, run};

@@ -2,10 +2,11 @@
 
 use std::io::ErrorKind;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
+use serde_json::{Value, json};
 use steadfast_cluster::users::check_name;
 use steadfast_cluster::{BucketSettings, ClusterError, Service, TestCluster};
 use tempfile::TempPath;
@@ -87,6 +88,10 @@ pub(crate) struct ClusterArgs {
     /// File of faults and topology changes, each with its time
     #[arg(long, value_name = "FILE")]
     schedule: Option<PathBuf>,
+    /// Print JSON: one line with the addresses when the cluster is up, then one for each
+    /// event of the schedule
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) async fn run(args: ClusterArgs) -> anyhow::Result<()> {
@@ -141,21 +146,10 @@ pub(crate) async fn run(args: ClusterArgs) -> anyhow::Result<()> {
         std::fs::write(&path, pem).with_context(|| format!("cannot write {}", path.display()))?;
         authority = Some(path);
     }
-    line(format_args!("connect    {}", cluster.connection_string()));
-    if let (Some(string), Some(path)) = (cluster.tls_connection_string(), authority) {
-        line(format_args!("with TLS   {string}"));
-        line(format_args!("authority  {}", path.display()));
+    match args.json {
+        true => line(to_json(&cluster, authority.as_deref())),
+        false => print(&cluster, authority.as_deref()),
     }
-    if let Some(mgmt) = cluster.addresses(Service::Management).first() {
-        line(format_args!("manage     http://{mgmt}"));
-    }
-    if let Some(control) = cluster.control_address() {
-        line(format_args!(
-            "control    http://{control}      export STEADFAST_CONTROL={control}"
-        ));
-    }
-    line(format_args!("seed       {}", cluster.seed()));
-    line("up; Ctrl-C stops it");
     // Without the printed address the cluster is of no use.
     if output::lost().is_some() {
         cluster.stop().await;
@@ -164,7 +158,7 @@ pub(crate) async fn run(args: ClusterArgs) -> anyhow::Result<()> {
 
     let played = async {
         match cluster.control_address() {
-            Some(control) => schedule::play(schedule, control).await,
+            Some(control) => schedule::play(schedule, control, args.json).await,
             None => Ok(false),
         }
     };
@@ -181,6 +175,36 @@ pub(crate) async fn run(args: ClusterArgs) -> anyhow::Result<()> {
     };
     cluster.stop().await;
     result
+}
+
+fn print(cluster: &TestCluster, authority: Option<&Path>) {
+    line(format_args!("connect    {}", cluster.connection_string()));
+    if let (Some(string), Some(path)) = (cluster.tls_connection_string(), authority) {
+        line(format_args!("with TLS   {string}"));
+        line(format_args!("authority  {}", path.display()));
+    }
+    if let Some(mgmt) = cluster.addresses(Service::Management).first() {
+        line(format_args!("manage     http://{mgmt}"));
+    }
+    if let Some(control) = cluster.control_address() {
+        line(format_args!(
+            "control    http://{control}      export STEADFAST_CONTROL={control}"
+        ));
+    }
+    line(format_args!("seed       {}", cluster.seed()));
+    line("up; Ctrl-C stops it");
+}
+
+fn to_json(cluster: &TestCluster, authority: Option<&Path>) -> Value {
+    let mgmt = cluster.addresses(Service::Management);
+    json!({
+        "connect": cluster.connection_string(),
+        "connect_tls": cluster.tls_connection_string(),
+        "authority": authority.map(|path| path.display().to_string()),
+        "manage": mgmt.first().map(|mgmt| format!("http://{mgmt}")),
+        "control": cluster.control_address().map(|control| control.to_string()),
+        "seed": cluster.seed(),
+    })
 }
 
 /// Creates a file for the authority's certificate that is removed at the end.

@@ -32,7 +32,7 @@ pub(crate) struct DoctorArgs {
 pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<()> {
     let connect = args.connect;
     let address = &connect.address;
-    let (credentials, options) = (connect.credentials()?, connect.options()?);
+    let (credentials, options) = (connect.credentials().await?, connect.options()?);
     let string = address.string.to_string();
     let mut checkup = Checkup::new(&string, credentials, options).map_err(usage)?;
     if let Some(scope) = &address.scope {

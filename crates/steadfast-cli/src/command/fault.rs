@@ -8,10 +8,12 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use steadfast_cluster::Service;
 use steadfast_cluster::fault::Fault;
+use steadfast_wire::{Opcode, Status};
 
 use crate::control::ControlArgs;
 use crate::exit::usage;
 use crate::output::line;
+use crate::suggest;
 
 /// Inject faults into a running cluster
 ///
@@ -27,7 +29,7 @@ Examples:
   steadfast fault list
   steadfast fault remove 0
 
-", crate::exit::plain_statuses!()))]
+", crate::exit::control_statuses!()))]
 pub(crate) struct FaultArgs {
     #[command(flatten)]
     control: ControlArgs,
@@ -62,7 +64,7 @@ struct AddArgs {
     #[arg(long, value_parser = parse_service)]
     service: Option<Service>,
     /// Only for this command, by name (SET) or number (0x01)
-    #[arg(long)]
+    #[arg(long, value_parser = opcode)]
     opcode: Option<String>,
     /// Only for this key; for an HTTP service, this path, such as /query/service
     #[arg(long, conflicts_with = "key_prefix")]
@@ -112,7 +114,7 @@ enum EffectArgs {
     /// Answer with a status and do not apply the request
     Answer {
         /// The status: for kv a name (ETMPFAIL) or number (0x86), for the others an HTTP status (503)
-        #[arg(long)]
+        #[arg(long, value_parser = status)]
         status: String,
         /// The body to send
         #[arg(long, conflicts_with = "context")]
@@ -144,8 +146,8 @@ enum EffectArgs {
 
 impl FaultArgs {
     /// Directs the command to the cluster with this control endpoint.
-    pub(crate) fn at(self, address: SocketAddr) -> Self {
-        let control = self.control.at(address);
+    pub(crate) fn at(self, address: SocketAddr, json: bool) -> Self {
+        let control = self.control.at(address, json);
         Self { control, ..self }
     }
 
@@ -173,24 +175,35 @@ pub(crate) async fn run(args: FaultArgs) -> anyhow::Result<()> {
     match args.action {
         Action::Add(add) => {
             let body = add.check()?;
-            show(&control.call(Method::POST, "/faults", Some(&body)).await?);
+            let fault = control.call(Method::POST, "/faults", Some(&body)).await?;
+            print(&control, &fault, show);
         }
         Action::List => {
             let faults = control.call(Method::GET, "/faults", None).await?;
-            faults.as_array().into_iter().flatten().for_each(show);
+            print(&control, &faults, |faults| {
+                faults.as_array().into_iter().flatten().for_each(show);
+            });
         }
         Action::Remove { id } => {
-            control
-                .call(Method::DELETE, &format!("/faults/{id}"), None)
-                .await?;
+            let path = format!("/faults/{id}");
+            let removed = control.call(Method::DELETE, &path, None).await?;
+            print(&control, &removed, |_| {});
         }
         Action::Clear => {
-            control
-                .call(Method::DELETE, "/faults", Some(&json!({})))
-                .await?;
+            let path = "/faults";
+            let cleared = control.call(Method::DELETE, path, Some(&json!({}))).await?;
+            print(&control, &cleared, |_| {});
         }
     }
     Ok(())
+}
+
+/// Prints a response as JSON, or for people.
+fn print(control: &ControlArgs, response: &Value, show: impl Fn(&Value)) {
+    match control.json {
+        true => line(response),
+        false => show(response),
+    }
 }
 
 fn show(fault: &Value) {
@@ -204,11 +217,41 @@ fn show(fault: &Value) {
     ));
 }
 
+/// Checks an opcode, so that a wrong one gets a suggestion.
+fn opcode(text: &str) -> Result<String, String> {
+    let names = || Opcode::KNOWN.iter().filter_map(|known| known.name());
+    check_name(text, "an opcode", names)
+}
+
+/// Checks a status like [`opcode`]. The service decides which statuses it has.
+fn status(text: &str) -> Result<String, String> {
+    let names = || Status::KNOWN.iter().filter_map(|known| known.name());
+    check_name(text, "a status", names)
+}
+
+/// Accepts a known name and whatever begins like a number, which the fault's parser checks.
+fn check_name<'a, N: Iterator<Item = &'a str>>(
+    text: &str,
+    kind: &str,
+    names: impl Fn() -> N,
+) -> Result<String, String> {
+    let plain = text.replace('-', "_");
+    let is_known = names().any(|name| name.eq_ignore_ascii_case(&plain));
+    if is_known || text.starts_with(|first: char| first.is_ascii_digit()) {
+        return Ok(text.to_owned());
+    }
+    Err(match suggest::nearest(text, &names().collect::<Vec<_>>()) {
+        Some(name) => format!("{text:?} is not {kind}; did you mean {name}?"),
+        None => format!("{text:?} is not {kind}"),
+    })
+}
+
 fn parse_service(text: &str) -> Result<Service, String> {
     let known = Service::ALL
         .into_iter()
         .find(|service| service.to_string() == text);
-    known.ok_or_else(|| "a service is kv, mgmt, query, analytics, search or views".to_owned())
+    let names: Vec<String> = Service::ALL.iter().map(ToString::to_string).collect();
+    known.ok_or_else(|| suggest::unknown(text, "a service", names.iter().map(|name| &**name)))
 }
 
 /// Parses a number between 0 and 1; NaN is rejected.

@@ -11,13 +11,13 @@ use clap::Args;
 use steadfast_couchbase::{ClusterOptions, Error};
 use steadfast_load::client::{Access, Steadfast};
 use steadfast_load::progress::{Lines, Progress, Quiet};
-use steadfast_load::{Embedded, LoadReport, Settings, Target, run};
+use steadfast_load::{Embedded, Expectation, LoadReport, Settings, Target, run};
 use tokio::sync::SetOnce;
 
 use crate::address::ClusterAddress;
 use crate::connect::report_error;
 use crate::duration;
-use crate::exit::{AlreadyReported, refuse};
+use crate::exit::{AlreadyReported, refuse, unmet};
 use crate::login::LoginArgs;
 use crate::output::{line, stderr_line};
 use crate::signals::StopSignals;
@@ -39,6 +39,8 @@ Examples:
   steadfast load                                  half a minute, a fresh seed
   steadfast load --seed 4711                      the same workload and faults again
   steadfast load --html report.html               with charts, as an HTML page
+  steadfast load --expect 'p99<20ms' --expect 'throughput>50k' --expect 'failures<0.1%'
+                                                  limits for CI, with status 6
   steadfast load --soak 1h                        an hour, with the memory of the process
   steadfast load --connect couchbase://db.example.com/test --user app
                                                   against an existing cluster, without faults
@@ -47,6 +49,7 @@ Exit status:
   0    every write is accounted for
   1    there are violations or unchecked writes, or the run failed
   2    the command line is invalid
+  6    every write is accounted for, but an --expect does not hold
   130  interrupted by SIGINT; every write until then is accounted for
   143  the same, by SIGTERM")]
 pub(crate) struct LoadArgs {
@@ -87,6 +90,10 @@ pub(crate) struct LoadArgs {
     /// Also write the report as an HTML page, with charts
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Fail with status 6 unless this holds: p50, p99, p99.9, max, throughput or failures,
+    /// a relation (<, <=, >, >=) and a limit, as in 'p99<20ms'; repeatable
+    #[arg(long, value_name = "LIMIT")]
+    expect: Vec<Expectation>,
     /// Show no progress, only the report
     #[arg(long, short)]
     quiet: bool,
@@ -146,6 +153,12 @@ pub(crate) async fn run_load(args: LoadArgs) -> anyhow::Result<()> {
             "not all writes could be checked, because the cluster does not answer: see the report"
         );
     }
+    // An interrupted run is too short to be judged.
+    let expected = args.expect.iter().filter(|_| interrupted.is_none());
+    let missed: Vec<String> = expected.filter_map(|one| one.miss(&report)).collect();
+    if !missed.is_empty() {
+        return Err(unmet(missed.join("; ")));
+    }
     match interrupted {
         Some(status) => Err(AlreadyReported::from_signal(status).into()),
         None => Ok(()),
@@ -159,7 +172,7 @@ async fn prepare(args: &LoadArgs, settings: &Settings) -> anyhow::Result<(Target
             let string = &address.string;
             let access = Access {
                 connection_string: string.to_string(),
-                credentials: args.login.credentials(string)?,
+                credentials: args.login.credentials(string).await?,
                 tls: args.login.tls(string)?,
                 bucket: address.bucket_name()?.to_owned(),
                 collection: address.collection_path()?,
@@ -189,15 +202,18 @@ async fn prepare(args: &LoadArgs, settings: &Settings) -> anyhow::Result<(Target
     }
     let strategy = Some(args.strategy.build());
     let client = Steadfast::connect(access, strategy, settings.timeout).await;
-    Ok((target, client.map_err(unconnected)?))
+    Ok((
+        target,
+        client.map_err(|error| unconnected(error, args.json))?,
+    ))
 }
 
 /// Prints why the run cannot start, like the commands on documents do.
-fn unconnected(error: anyhow::Error) -> anyhow::Error {
+fn unconnected(error: anyhow::Error, json: bool) -> anyhow::Error {
     let Some(error) = error.downcast_ref::<Error>() else {
         return error;
     };
-    report_error(error, false)
+    report_error(error, false, json)
 }
 
 /// Runs, and returns the report and the status of the signal that interrupted the run, if any.
@@ -274,6 +290,9 @@ fn replay(args: &LoadArgs, seed: u64) -> String {
     }
     if args.nodes != 3 {
         add("--nodes", &args.nodes);
+    }
+    for expected in &args.expect {
+        add("--expect", expected);
     }
     if let Some(address) = &args.connect {
         add("--connect", address);

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use steadfast_couchbase::{Error, Query, QueryMeta, QueryRows};
 
 use crate::connect::ConnectArgs;
+use crate::effect;
 use crate::exit::{refuse, usage};
 use crate::output::{bytes, line, stderr_line};
 
@@ -60,6 +61,9 @@ pub(crate) async fn run(args: QueryArgs) -> anyhow::Result<()> {
     };
     let query = args.parameters(query)?;
     connect.services(&cluster).await?;
+    if !args.readonly {
+        effect::begin();
+    }
     let printed = print(query, connect).await;
     cluster.close().await;
     printed.map_err(|error| connect.report(&error))
@@ -77,6 +81,7 @@ async fn print(query: Query, connect: &ConnectArgs) -> Result<(), Error> {
     let Some(meta) = rows.meta() else {
         return Ok(());
     };
+    note_effect(meta);
     for warning in &meta.warnings {
         stderr_line(format_args!(
             "warning {}: {}",
@@ -108,6 +113,7 @@ async fn print_object(mut rows: QueryRows) -> Result<(), Error> {
     match &result {
         Ok(()) => {
             let front = if started { "" } else { "{\"rows\":[" };
+            rows.meta().map(note_effect);
             let meta = rows.meta().map_or(Value::Null, meta_json);
             line(format_args!("{front}],\"meta\":{meta}}}"));
         }
@@ -118,6 +124,17 @@ async fn print_object(mut rows: QueryRows) -> Result<(), Error> {
         Err(_) => {}
     }
     result
+}
+
+/// Notes that a statement changed nothing, if its metrics prove it.
+fn note_effect(meta: &QueryMeta) {
+    if meta
+        .metrics
+        .as_ref()
+        .is_some_and(|metrics| metrics.mutation_count == 0)
+    {
+        effect::nothing_changed();
+    }
 }
 
 /// Formats the metadata of a query.

@@ -28,7 +28,7 @@ Examples:
   steadfast topology rebalance-in --step 1 --pause 500 --no-wait
   steadfast topology cancel                          stops it where it is
 
-", crate::exit::plain_statuses!()))]
+", crate::exit::control_statuses!()))]
 pub(crate) struct TopologyArgs {
     #[command(flatten)]
     control: ControlArgs,
@@ -48,7 +48,7 @@ enum Action {
     /// Move everything off a node and remove it
     RebalanceOut {
         /// Number of the node
-        #[arg(value_parser = crate::number::node)]
+        #[arg(value_parser = crate::number::whole)]
         node: u64,
         #[command(flatten)]
         pace: PaceArgs,
@@ -66,25 +66,25 @@ enum Action {
     /// Remove a node at once, and promote replicas in its place
     FailOver {
         /// Number of the node
-        #[arg(value_parser = crate::number::node)]
+        #[arg(value_parser = crate::number::whole)]
         node: u64,
     },
     /// Crash a node: its connections break, and the map still contains it
     Crash {
         /// Number of the node
-        #[arg(value_parser = crate::number::node)]
+        #[arg(value_parser = crate::number::whole)]
         node: u64,
     },
     /// Start a crashed node, on the same ports and with its data
     Restart {
         /// Number of the node
-        #[arg(value_parser = crate::number::node)]
+        #[arg(value_parser = crate::number::whole)]
         node: u64,
     },
     /// Bring a failed-over node back, empty; then rebalance
     Recover {
         /// Number of the node
-        #[arg(value_parser = crate::number::node)]
+        #[arg(value_parser = crate::number::whole)]
         node: u64,
     },
 }
@@ -104,8 +104,8 @@ struct PaceArgs {
 
 impl TopologyArgs {
     /// Replaces the control address.
-    pub(crate) fn at(self, address: SocketAddr) -> Self {
-        let control = self.control.at(address);
+    pub(crate) fn at(self, address: SocketAddr, json: bool) -> Self {
+        let control = self.control.at(address, json);
         Self { control, ..self }
     }
 }
@@ -126,13 +126,20 @@ pub(crate) async fn run(args: TopologyArgs) -> anyhow::Result<()> {
     let control = args.control;
     let (path, body, wait) = match args.action {
         Action::Show => {
-            show(&control.call(Method::GET, "/status", None).await?);
+            let status = control.call(Method::GET, "/status", None).await?;
+            match control.json {
+                true => line(status),
+                false => show(&status),
+            }
             return Ok(());
         }
         Action::Cancel => {
             let path = "/topology/cancel";
             let ended = control.call(Method::POST, path, Some(&json!({}))).await?;
-            line(progress(&ended));
+            match control.json {
+                true => line(ended),
+                false => line(progress(&ended)),
+            }
             return Ok(());
         }
         Action::RebalanceIn { pace } => ("rebalance-in", pace.body(None), !pace.no_wait),
@@ -151,7 +158,9 @@ pub(crate) async fn run(args: TopologyArgs) -> anyhow::Result<()> {
     if wait {
         wait_for_end(&control, &response["rebalance"]).await?;
     }
-    if let Some(node) = response["node"].as_u64() {
+    if control.json {
+        line(response);
+    } else if let Some(node) = response["node"].as_u64() {
         line(format_args!("node {node}"));
     }
     Ok(())

@@ -255,3 +255,23 @@ fn json_has_one_finding_per_line() {
     assert!(refused["advice"].is_string());
     assert_eq!(findings.last().unwrap()["outcome"], "not-tried");
 }
+
+#[test]
+fn every_host_is_shown_and_ipv6_has_brackets() {
+    let served = Served::start(|builder| builder.nodes(2));
+    let hosts = served.cluster().connection_string();
+    let address = format!("{hosts},[::1]:1,127.0.0.1:1/travel");
+    let output = served.run(&["doctor", &address]);
+    assert!(output.ok(), "{output:?}");
+    assert!(
+        found(&output, "name").contains("127.0.0.1; [::1]"),
+        "{output:?}"
+    );
+    let connect = found(&output, "connect");
+    let nodes = served.cluster().addresses(Service::KeyValue);
+    for node in &nodes {
+        assert!(connect.contains(&format!("{node} in ")), "{output:?}");
+    }
+    assert!(connect.contains("not [::1]:1: "), "{output:?}");
+    assert!(connect.contains("not 127.0.0.1:1: "), "{output:?}");
+}

@@ -1,6 +1,7 @@
 //! Failures outside of the command: full disks, closed ports, unwritable files.
 
 use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::process::Stdio;
 
@@ -8,12 +9,25 @@ use crate::support::{Served, command, run, steadfast};
 
 #[test]
 fn output_that_could_not_be_written_is_an_error() {
-    let served = Served::start(|builder| builder);
+    let served = Served::start(|builder| builder.control(0));
     let travel = served.address("travel");
+    let control = served.cluster().control_address().unwrap().to_string();
     for (arguments, status) in [
         (&["explain", "kv", "get", "--status", "ETMPFAIL"][..], 1),
         // It was stored, so the status must be the ambiguous one.
         (&["upsert", &travel, "k", "1", "--json"], 4),
+        // Reads have changed nothing; of a statement its metrics say so.
+        (&["get", &travel, "k"], 1),
+        (&["query", &travel, "SELECT 1 AS one"], 1),
+        (&["query", &travel, "SELECT 1 AS one", "--json"], 1),
+        (&["query", &travel, "SELECT 1 AS one", "--readonly"], 1),
+        (&["fault", "list", "--json"], 1),
+        (&["topology", "show"], 1),
+        (&["fault", "add", "--opcode", "SET", "hold"], 4),
+        (&["--help"], 1),
+        (&["load", "--help"], 1),
+        (&["--version"], 1),
+        (&["completions", "bash"], 1),
         // Without its printed address the cluster is useless.
         (&["cluster", "--nodes", "1"], 1),
     ] {
@@ -21,6 +35,7 @@ fn output_that_could_not_be_written_is_an_error() {
         let mut command = command(arguments);
         command.env("STEADFAST_USER", "app");
         command.env("STEADFAST_PASSWORD", "secret");
+        command.env("STEADFAST_CONTROL", &control);
         let process = command.stdout(full).stderr(Stdio::piped());
         let done = process.spawn().unwrap().wait_with_output().unwrap();
         let said = String::from_utf8(done.stderr).unwrap();
@@ -41,7 +56,8 @@ fn a_refused_connection_is_reported_and_the_doctor_suggested() {
     get.env("STEADFAST_PASSWORD", "secret");
     let refused = run(get);
     assert_eq!(refused.status, 1, "{refused:?}");
-    assert!(refused.stderr.contains("Connection refused"), "{refused:?}");
+    let first = refused.stderr.lines().next().unwrap();
+    assert!(first.contains("Connection refused"), "{refused:?}");
     assert!(refused.stderr.contains("steadfast doctor"), "{refused:?}");
 }
 
@@ -63,4 +79,32 @@ fn a_probability_that_is_not_a_number_is_rejected() {
     let refused = steadfast(&add);
     assert_eq!(refused.status, 2, "{refused:?}");
     assert!(refused.stderr.contains("between 0 and 1"), "{refused:?}");
+}
+
+#[test]
+fn connection_trouble_is_shown_long_before_the_timeout() {
+    // Bound and released, so that probably nothing listens there.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let closed = listener.local_addr().unwrap();
+    drop(listener);
+    let address = format!("couchbase://{closed}/travel");
+    for arguments in [
+        &["get", &address, "k"][..],
+        &["query", &address, "SELECT 1"],
+    ] {
+        let mut command = command(arguments);
+        command.args(["--user", "app", "--timeout", "600s"]);
+        command.env("STEADFAST_PASSWORD", "secret");
+        let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut first = String::new();
+        let mut lines = BufReader::new(process.stderr.take().unwrap());
+        lines.read_line(&mut first).unwrap();
+        // It still runs, so the line came before the timeout.
+        assert!(process.try_wait().unwrap().is_none(), "{first}");
+        process.kill().unwrap();
+        process.wait().unwrap();
+        for part in [&*closed.to_string(), "Connection refused", "still trying"] {
+            assert!(first.contains(part), "{part}: {first}");
+        }
+    }
 }

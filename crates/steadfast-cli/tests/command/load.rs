@@ -351,3 +351,24 @@ mod signals {
         assert!(!printed.contains("accounting"), "{printed}");
     }
 }
+
+#[test]
+fn expectations_decide_about_the_status_of_a_run_that_holds() {
+    let short = ["load", "--duration", "300ms", "--seed", "7", "--quiet"];
+    let met = ["--expect", "p99<1000s", "--expect", "throughput>1"];
+    let output = steadfast(&[&short[..], &met].concat());
+    assert!(output.ok(), "{output:?}");
+    let missed = ["--expect", "p50<1us", "--expect", "max<1000s"];
+    let output = steadfast(&[&short[..], &missed].concat());
+    assert_eq!(output.status, 6, "{output:?}");
+    assert!(
+        output.stderr.contains("expected p50<0.001ms, measured"),
+        "{output:?}"
+    );
+    assert!(!output.stderr.contains("max"), "{output:?}");
+    // The printed command repeats the expectations.
+    assert!(
+        output.stdout.contains("--expect 'p50<0.001ms'"),
+        "{output:?}"
+    );
+}

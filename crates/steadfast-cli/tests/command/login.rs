@@ -1,6 +1,6 @@
 //! Logging in with a password prompt and with a client certificate.
 
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +13,8 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 
 use crate::support::{Output, command, run};
+#[cfg(unix)]
+use crate::support::{is_shown, read_to_end, read_until};
 
 #[test]
 fn without_a_terminal_a_missing_password_is_an_error_with_the_ways_to_give_it() {
@@ -197,34 +199,4 @@ fn write(directory: &Path, name: &str, text: &str) -> PathBuf {
     let path = directory.join(name);
     std::fs::write(&path, text).unwrap();
     path
-}
-
-/// Decides whether a terminal echoes what is typed.
-#[cfg(unix)]
-fn is_shown(terminal: &pty_process::blocking::Pty) -> bool {
-    let modes = rustix::termios::tcgetattr(terminal).unwrap().local_modes;
-    modes.contains(rustix::termios::LocalModes::ECHO)
-}
-
-#[cfg(unix)]
-fn read_until(terminal: &mut impl Read, seen: &mut String, text: &str) {
-    let mut byte = [0];
-    while !seen.contains(text) {
-        assert_eq!(terminal.read(&mut byte).unwrap(), 1, "{seen}");
-        seen.push(char::from(byte[0]));
-    }
-}
-
-/// Reads until the end, which on a terminal is an error.
-#[cfg(unix)]
-fn read_to_end(terminal: &mut impl Read, seen: &mut String) {
-    let mut bytes = [0; 1024];
-    loop {
-        match terminal.read(&mut bytes) {
-            Ok(0) => return,
-            Ok(count) => seen.push_str(&String::from_utf8_lossy(&bytes[..count])),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(_) => return,
-        }
-    }
 }

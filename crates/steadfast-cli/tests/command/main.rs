@@ -11,6 +11,8 @@ mod failures;
 #[cfg(unix)]
 mod guides;
 mod help;
+mod interrupts;
+mod json;
 mod load;
 mod login;
 mod rebalance;

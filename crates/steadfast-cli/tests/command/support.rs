@@ -1,6 +1,6 @@
 //! Runs the binary, alone and against a cluster.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use steadfast_cluster::{BucketSettings, TestCluster, TestClusterBuilder};
@@ -164,5 +164,35 @@ impl Drop for Running {
         // It may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
+    }
+}
+
+/// Decides whether a terminal echoes what is typed.
+#[cfg(unix)]
+pub(crate) fn is_shown(terminal: &pty_process::blocking::Pty) -> bool {
+    let modes = rustix::termios::tcgetattr(terminal).unwrap().local_modes;
+    modes.contains(rustix::termios::LocalModes::ECHO)
+}
+
+#[cfg(unix)]
+pub(crate) fn read_until(terminal: &mut impl Read, seen: &mut String, text: &str) {
+    let mut byte = [0];
+    while !seen.contains(text) {
+        assert_eq!(terminal.read(&mut byte).unwrap(), 1, "{seen}");
+        seen.push(char::from(byte[0]));
+    }
+}
+
+/// Reads until the end, which on a terminal is an error.
+#[cfg(unix)]
+pub(crate) fn read_to_end(terminal: &mut impl Read, seen: &mut String) {
+    let mut bytes = [0; 1024];
+    loop {
+        match terminal.read(&mut bytes) {
+            Ok(0) => return,
+            Ok(count) => seen.push_str(&String::from_utf8_lossy(&bytes[..count])),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => return,
+        }
     }
 }

@@ -38,7 +38,6 @@ fn invalid_values_end_with_status_2() {
         ("fault add answer --status NONSENSE", "not a status"),
         ("fault add --node 64 hold", "no node 64"),
         ("topology show", "--control HOST:PORT"),
-        ("topology crash 64", "no node 64"),
         ("cluster --nodes 0", "1 to 64 nodes"),
         ("cluster --nodes 65", "1 to 64 nodes"),
         ("cluster --replicas 9", "replicas"),
@@ -59,6 +58,8 @@ fn invalid_values_end_with_status_2() {
             "not an error map",
         ),
         ("explain kv get --status ETMPFAIL --timeout 0s", "timeout"),
+        ("load --expect p98<1ms", "p99.9"),
+        ("load --expect p99<20", "20ms"),
     ] {
         let message = rejected(line).stderr;
         assert!(message.contains(problem), "{line}: {message}");
@@ -227,4 +228,30 @@ fn strategies_have_the_same_names_in_all_commands() {
     ] {
         assert!(help.stdout.contains("best-effort"), "{help:?}");
     }
+}
+
+#[test]
+fn a_name_that_is_almost_known_gets_a_suggestion() {
+    for (line, suggestion) in [
+        ("fault add --opcode GTE hold", "GET"),
+        (
+            "fault add --opcode subdoc-multi-lokup hold",
+            "SUBDOC_MULTI_LOOKUP",
+        ),
+        ("fault add --service qurey hold", "query"),
+        ("fault add answer --status ETMPFIAL", "ETMPFAIL"),
+        ("fault ad --opcode GET hold", "add"),
+        ("explain kv upsrt --in-flight", "upsert"),
+        ("explain kv get --status ETMPFIAL", "ETMPFAIL"),
+        ("explain kv get --not-sent KV_LOKED", "KV_LOCKED"),
+        ("explain kv get --in-flihgt", "--in-flight"),
+        ("get couchbase://a/t?kv_timout=1s k", "kv_timeout"),
+        ("lod", "load"),
+    ] {
+        let message = rejected(line).stderr;
+        assert!(message.contains(suggestion), "{line}: {message}");
+    }
+    // Nothing is suggested that has nothing to do with the name.
+    let message = rejected("fault add --opcode FROBNICATE hold").stderr;
+    assert!(!message.contains("did you mean"), "{message}");
 }

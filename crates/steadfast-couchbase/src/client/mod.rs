@@ -34,6 +34,8 @@ pub(crate) struct Core {
     /// `None` without TLS. Swapped when a client certificate is.
     pub(crate) tls: Option<ArcSwap<TlsConnector>>,
     pub(crate) terminals: TerminalStates,
+    /// Why the last node that was tried without a bucket could not be reached.
+    pub(crate) unreached: Mutex<Option<String>>,
     /// Cancelled when the client is closed.
     pub(crate) closed: CancellationToken,
     is_closed: AtomicBool,
@@ -98,6 +100,7 @@ impl Core {
             seeds: seeds.into(),
             tls: tls.map(ArcSwap::from_pointee),
             terminals: TerminalStates::default(),
+            unreached: Mutex::default(),
             closed: CancellationToken::new(),
             is_closed: AtomicBool::new(false),
             tasks: TaskTracker::new(),

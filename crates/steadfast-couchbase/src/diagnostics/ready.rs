@@ -142,7 +142,13 @@ impl Waiting<'_> {
         }
         let failure = match self.core.terminals.for_cluster() {
             Some(rejected) => rejected.failure(),
-            None => Failure::not_sent(&NODE_NOT_AVAILABLE).with_note("no node has answered yet"),
+            None => {
+                let note = match &*self.core.unreached.lock() {
+                    Some(problem) => format!("no node has answered yet; {problem}"),
+                    None => "no node has answered yet".to_owned(),
+                };
+                Failure::not_sent(&NODE_NOT_AVAILABLE).with_note(note)
+            }
         };
         Some(failure)
     }

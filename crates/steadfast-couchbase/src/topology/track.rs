@@ -296,6 +296,7 @@ async fn track_at(core: &Arc<Core>, seed: &Address, up: &AtomicBool) -> Result<(
         Ok(opened) => opened,
         Err(rejected) => {
             tracing::debug!(%seed, %rejected, "no connection");
+            *core.unreached.lock() = Some(format!("{seed}: {}", rejected.note));
             core.handle_rejected(&key, &rejected);
             return Err(rejected);
         }

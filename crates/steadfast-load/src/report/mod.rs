@@ -11,6 +11,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde::Serialize;
 
+#[cfg(test)]
+pub(crate) use tests::full;
 pub(crate) use text::{grouped, millis};
 
 use crate::accounting::{KEPT, Totals, Violation, ViolationKind, WriteLog};

@@ -12,7 +12,7 @@ use crate::measure::{Latency, OperationCounts, RetryCount, Sample};
 const GUIDE: &str = include_str!("../../../../docs/load.md");
 
 /// A report with a value in every field.
-pub(super) fn full() -> LoadReport {
+pub(crate) fn full() -> LoadReport {
     let text = || "text".to_owned();
     let sample = Sample {
         retries: BTreeMap::from([(text(), 1)]),

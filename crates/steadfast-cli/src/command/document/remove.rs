@@ -4,6 +4,7 @@ use clap::Args;
 
 use super::{CasArgs, DurabilityArgs, print_mutation};
 use crate::connect::ConnectArgs;
+use crate::effect;
 
 /// Remove a document
 #[derive(Args)]
@@ -38,6 +39,7 @@ pub(crate) async fn run(args: RemoveArgs) -> anyhow::Result<()> {
     if let Some(level) = args.durability.level() {
         remove = remove.durability(level);
     }
+    effect::begin();
     let result = remove.await;
     cluster.close().await;
     let result = result.map_err(|error| connect.report(&error))?;

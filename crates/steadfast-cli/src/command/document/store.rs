@@ -11,6 +11,7 @@ use steadfast_couchbase::collection::{Raw, Store};
 
 use super::{CasArgs, DurabilityArgs, print_mutation};
 use crate::connect::ConnectArgs;
+use crate::effect;
 use crate::exit::{refuse, usage};
 use crate::files;
 
@@ -112,6 +113,7 @@ impl StoreArgs {
         if let Some(expiry) = self.expiry {
             store = store.expiry(expiry);
         }
+        effect::begin();
         let result = store.await;
         cluster.close().await;
         let result = result.map_err(|error| connect.report(&error))?;

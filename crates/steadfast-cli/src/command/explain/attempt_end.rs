@@ -9,6 +9,7 @@ use steadfast_wire::error_map::ErrorMap;
 
 use super::operation::{ExplainedOperation, Protocol};
 use crate::exit::{refuse, usage};
+use crate::suggest;
 
 /// The flags that describe how the attempt ended.
 #[derive(Args)]
@@ -184,13 +185,8 @@ fn find_reason(name: &str) -> anyhow::Result<&'static Reason> {
     let known = reason::ALL
         .into_iter()
         .find(|reason| reason.name().eq_ignore_ascii_case(&name.replace('-', "_")));
-    known.ok_or_else(|| {
-        let names: Vec<_> = reason::ALL.iter().map(|reason| reason.name()).collect();
-        usage(format_args!(
-            "{name:?} is not a reason: give one of {}",
-            names.join(", ")
-        ))
-    })
+    let names = reason::ALL.iter().map(|reason| reason.name());
+    known.ok_or_else(|| usage(suggest::unknown(name, "a reason", names)))
 }
 
 fn find_status(text: &str) -> anyhow::Result<Status> {
@@ -208,9 +204,16 @@ fn find_status(text: &str) -> anyhow::Result<Status> {
         None => text.parse(),
     };
     let code = code.map_err(|_| {
-        usage(format_args!(
-            "{text:?} is not a status: give a name such as ETMPFAIL, or a number such as 0x86"
-        ))
+        let names: Vec<_> = Status::KNOWN
+            .iter()
+            .filter_map(|known| known.name())
+            .collect();
+        usage(match suggest::nearest(text, &names) {
+            Some(name) => format!("{text:?} is not a status; did you mean {name}?"),
+            None => format!(
+                "{text:?} is not a status: give a name such as ETMPFAIL, or a number such as 0x86"
+            ),
+        })
     })?;
     Ok(Status::from_code(code))
 }

@@ -8,6 +8,7 @@ use steadfast_couchbase::explain::HttpService;
 use steadfast_couchbase::{ClusterOptions, KvOperation};
 
 use crate::exit::refuse;
+use crate::suggest;
 
 /// A service by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -119,12 +120,14 @@ fn kv(name: Option<&str>) -> anyhow::Result<KvOperation> {
     if let Some(operation) = all.clone().find(|operation| operation.name() == wanted) {
         return Ok(*operation);
     }
-    let problem = match name {
-        Some(name) => format!("{name:?} is not an operation of kv"),
-        None => "kv needs an operation".to_owned(),
-    };
-    let names: Vec<_> = all.map(|operation| operation.name()).collect();
-    refuse!("{problem}: give one of {}", names.join(", "))
+    let names = all.map(|operation| operation.name());
+    match name {
+        Some(name) => refuse!("{}", suggest::unknown(name, "an operation of kv", names)),
+        None => {
+            let names: Vec<_> = names.collect();
+            refuse!("kv needs an operation: give one of {}", names.join(", "))
+        }
+    }
 }
 
 fn method(name: Option<&str>) -> anyhow::Result<&'static str> {

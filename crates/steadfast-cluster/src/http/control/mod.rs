@@ -206,7 +206,7 @@ impl From<ClusterError> for ControlError {
         match error {
             ClusterError::Invalid(_) | ClusterError::Manifest(_) => Self::Invalid(sentence),
             ClusterError::UnknownNode(_) | ClusterError::UnknownBucket(_) => {
-                Self::Invalid(sentence)
+                Self::Missing(sentence)
             }
             ClusterError::Rebalancing | ClusterError::Cancelled => Self::Conflict(sentence),
             ClusterError::Io(_) | ClusterError::Tls(_) => Self::Internal(sentence),

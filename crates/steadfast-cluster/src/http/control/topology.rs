@@ -111,5 +111,5 @@ pub(super) fn rebalance(cluster: &TestCluster) -> HttpResponse {
 
 pub(super) fn node_id(number: u64) -> Result<NodeId, ControlError> {
     NodeId::checked(number)
-        .ok_or_else(|| ControlError::Invalid(format!("there is no node {number}")))
+        .ok_or_else(|| ControlError::Missing(format!("there is no node {number}")))
 }

@@ -1,9 +1,12 @@
 //! Checks the host name, the port and TLS.
 
+use std::fmt::from_fn;
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use rustls::{CertificateError, ClientConfig, Error as TlsError};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
@@ -15,60 +18,67 @@ use crate::config_error::ConfigError;
 use crate::kv::connection::Io;
 use crate::options::{ClusterOptions, TlsOptions};
 use crate::tls;
-use crate::topology::Address;
+use crate::topology::{Address, write_host};
 use crate::world::now;
 
-/// Checks that the hosts have addresses. Cancel-safe.
+/// Checks that the hosts have addresses, and shows those of every host. Cancel-safe.
 pub(super) async fn name(seeds: &[Address], srv: bool, limit: Duration) -> Finding {
-    let mut found = Vec::new();
+    let mut shown: Vec<String> = Vec::new();
     let mut missing = Vec::new();
     for seed in seeds {
+        let host = from_fn(|f| write_host(f, &seed.host, None));
         let lookup = timeout(limit, lookup_host((&*seed.host, seed.port)));
         match lookup.await.unwrap_or_else(|_| Err(no_answer(limit))) {
-            Ok(addresses) => found.extend(addresses.map(|address| address.ip().to_string())),
-            Err(error) => missing.push(format!("{}: {error}", seed.host)),
+            Ok(addresses) => {
+                let mut found: Vec<IpAddr> = addresses.map(|address| address.ip()).collect();
+                found.sort();
+                found.dedup();
+                let literal = seed.host.parse::<IpAddr>().is_ok();
+                let found: Vec<String> = found.iter().map(IpAddr::to_string).collect();
+                let text = match literal {
+                    true => host.to_string(),
+                    false => format!("{host} → {}", found.join(", ")),
+                };
+                // Two ports of one host.
+                if !shown.contains(&text) {
+                    shown.push(text);
+                }
+            }
+            Err(error) => missing.push(format!("{host}: {error}")),
         }
     }
-    found.sort();
-    found.dedup();
-    if found.is_empty() {
+    if shown.is_empty() {
         let advice = "check the spelling of the name, and whether this machine can look it up";
         return Finding::fails("name", missing.join("; "), advice);
     }
-    let mut hosts: Vec<&str> = seeds.iter().map(|seed| &*seed.host).collect();
-    hosts.dedup();
-    let hosts = hosts.join(", ");
     let by = if srv { " (by DNS SRV)" } else { "" };
-    let found = found.join(", ");
-    let mut text = match hosts == found {
-        true => format!("{hosts}{by}"),
-        false => format!("{hosts} → {found}{by}"),
-    };
+    let mut text = format!("{}{by}", shown.join("; "));
     if !missing.is_empty() {
         text.push_str(&format!("; without an address: {}", missing.join("; ")));
     }
     Finding::works("name", text)
 }
 
-/// Connects to the first host that accepts. Cancel-safe: dropping the future closes
-/// the socket.
+/// Connects to every host, and returns the first connection. It works if one host accepts,
+/// because a client needs no more. Cancel-safe: dropping the future closes the sockets.
 pub(super) async fn connect(
     seeds: &[Address],
     options: &ClusterOptions,
 ) -> Result<(Address, TcpStream, Finding), Finding> {
+    let mut first = None;
+    let mut accepted = Vec::new();
     let mut failed = Vec::new();
     let mut advice = String::new();
-    for seed in seeds {
+    let dials = seeds.iter().map(|seed| async move {
         let begun = now();
-        match dial(seed, options.connect_timeout).await {
+        let dialled = dial(seed, options.connect_timeout).await;
+        (seed, dialled, now().saturating_duration_since(begun))
+    });
+    for (seed, dialled, took) in join_all(dials).await {
+        match dialled {
             Ok(socket) => {
-                let took = now().saturating_duration_since(begun);
-                let millis = took.as_secs_f64() * 1e3;
-                let mut text = format!("{seed} in {millis:.1} ms");
-                if !failed.is_empty() {
-                    text.push_str(&format!("; not {}", failed.join("; ")));
-                }
-                return Ok((seed.clone(), socket, Finding::works("connect", text)));
+                accepted.push(format!("{seed} in {:.1} ms", took.as_secs_f64() * 1e3));
+                first.get_or_insert((seed.clone(), socket));
             }
             Err(error) => {
                 failed.push(format!("{seed}: {error}"));
@@ -76,7 +86,14 @@ pub(super) async fn connect(
             }
         }
     }
-    Err(Finding::fails("connect", failed.join("; "), advice))
+    let Some((seed, socket)) = first else {
+        return Err(Finding::fails("connect", failed.join("; "), advice));
+    };
+    let mut text = accepted.join("; ");
+    if !failed.is_empty() {
+        text.push_str(&format!("; not {}", failed.join("; not ")));
+    }
+    Ok((seed, socket, Finding::works("connect", text)))
 }
 
 /// Connects to a host. Cancel-safe: dropping the future closes the socket.
