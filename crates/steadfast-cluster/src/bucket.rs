@@ -150,7 +150,7 @@ impl Bucket {
             .collect();
         Self {
             name: settings.name.as_str().into(),
-            uuid: format!("{:032x}", rand::random::<u128>()),
+            uuid: format!("{:032x}", steadfast_os::random::u128()),
             dropped: CancellationToken::new(),
             design_documents: RwLock::default(),
             vbuckets,
@@ -327,5 +327,5 @@ impl Bucket {
 
 fn fresh_uuid() -> u64 {
     // Clients treat zero as no uuid at all.
-    rand::random::<u64>() >> 16 | 1
+    steadfast_os::random::u64() >> 16 | 1
 }

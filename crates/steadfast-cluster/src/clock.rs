@@ -8,7 +8,7 @@
 //! test that runs in real time can set it forward.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use tokio::time::Instant;
 
@@ -50,9 +50,9 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// A clock that shows the system's wall time now and follows tokio's from here on.
+    /// A clock that shows the wall time now and follows tokio's from here on.
     pub(crate) fn new() -> Self {
-        let started_at = SystemTime::now()
+        let started_at = steadfast_os::wall_clock()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
         Self {

@@ -121,7 +121,7 @@ impl User {
             rights,
             profile,
             password,
-            salt: rand::random(),
+            salt: steadfast_os::random::bytes(),
             keys: Default::default(),
         }
     }

@@ -1,9 +1,9 @@
-//! A test cluster in this process, on threads of its own.
+//! A test cluster in this process.
 
 use std::time::Duration;
 
 use anyhow::Context;
-use steadfast_cluster::{BucketSettings, TestCluster};
+use steadfast_cluster::{BucketSettings, TestCluster, TestClusterBuilder};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 /// The bucket of the workload.
@@ -18,15 +18,17 @@ pub(crate) const VBUCKETS: u16 = 1024;
 /// for a slow reader.
 const JOURNAL: usize = 1 << 17;
 
-/// A cluster and its threads. Dropping it stops them.
+/// A cluster, on threads of its own or on those of the caller. Dropping it stops it.
 pub struct Embedded {
     cluster: TestCluster,
-    /// Present until drop.
+    /// Where the cluster runs.
+    handle: Handle,
+    /// The threads of the cluster, if it has its own.
     runtime: Option<Runtime>,
 }
 
 impl Embedded {
-    /// Starts a cluster.
+    /// Starts a cluster on threads of its own.
     ///
     /// Dropping the future stops what has started.
     ///
@@ -40,24 +42,15 @@ impl Embedded {
             .enable_all()
             .build()
             .context("cannot start the cluster's threads")?;
-        let bucket = BucketSettings::new(BUCKET)
-            .replicas(usize::from(nodes > 1))
-            .vbuckets(VBUCKETS);
-        let builder = TestCluster::builder()
-            .nodes(nodes)
-            .bucket(bucket)
-            .user(USER, PASSWORD)
-            .journal_limit(JOURNAL)
-            .farewell(Duration::from_millis(250))
-            .seed(seed);
         let cluster = runtime
-            .spawn(builder.start())
+            .spawn(builder(nodes, seed, false).start())
             .await
             .context("the cluster's start panicked")
             .and_then(|started| started.context("cannot start the cluster"));
         match cluster {
             Ok(cluster) => Ok(Self {
                 cluster,
+                handle: runtime.handle().clone(),
                 runtime: Some(runtime),
             }),
             Err(error) => {
@@ -65,6 +58,21 @@ impl Embedded {
                 Err(error)
             }
         }
+    }
+
+    /// Starts a cluster on the current runtime, for a simulation.
+    ///
+    /// Dropping the future stops what has started.
+    ///
+    /// # Errors
+    /// If ports or nodes cannot be created.
+    pub async fn start_here(nodes: usize, seed: u64, tls: bool) -> anyhow::Result<Self> {
+        let cluster = builder(nodes, seed, tls).start().await;
+        Ok(Self {
+            cluster: cluster.context("cannot start the cluster")?,
+            handle: Handle::current(),
+            runtime: None,
+        })
     }
 
     /// Returns the cluster.
@@ -75,9 +83,22 @@ impl Embedded {
     /// Returns the cluster's runtime. Topology changes must run there, because new nodes run where
     /// they were started.
     pub(crate) fn runtime(&self) -> Handle {
-        let runtime = self.runtime.as_ref();
-        runtime.expect("taken only on drop").handle().clone()
+        self.handle.clone()
     }
+}
+
+fn builder(nodes: usize, seed: u64, tls: bool) -> TestClusterBuilder {
+    let bucket = BucketSettings::new(BUCKET)
+        .replicas(usize::from(nodes > 1))
+        .vbuckets(VBUCKETS);
+    TestCluster::builder()
+        .nodes(nodes)
+        .bucket(bucket)
+        .user(USER, PASSWORD)
+        .tls(tls)
+        .journal_limit(JOURNAL)
+        .farewell(Duration::from_millis(250))
+        .seed(seed)
 }
 
 impl Drop for Embedded {

@@ -154,7 +154,7 @@ impl TestClusterBuilder {
             return Err(ClusterError::Invalid(text));
         }
         self.check_names()?;
-        let seed = self.seed.unwrap_or_else(rand::random);
+        let seed = self.seed.unwrap_or_else(steadfast_os::random::u64);
         let host = self.host.clone().unwrap_or_else(|| self.bind.to_string());
         let tls = if self.tls {
             Some(Tls::new(std::slice::from_ref(&host))?)

@@ -21,6 +21,21 @@ impl TestCluster {
             .collect()
     }
 
+    /// Returns the ports of a node, with and without TLS; none if there is no such node.
+    pub fn ports(&self, node: NodeId) -> Vec<u16> {
+        let member = self
+            .shared()
+            .members()
+            .into_iter()
+            .find(|member| member.id == node);
+        let ports = member
+            .into_iter()
+            .flat_map(|member| member.ports.into_values());
+        ports
+            .flat_map(|ports| std::iter::once(ports.plain).chain(ports.tls))
+            .collect()
+    }
+
     /// Adds a node and moves its share of every bucket to it, at the usual pace.
     ///
     /// Dropping the future stops the rebalance where it is.

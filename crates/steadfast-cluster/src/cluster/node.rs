@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use steadfast_os::net::{ReservedPort, TcpListener, TcpStream};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -55,7 +55,7 @@ struct Inner {
     running: Option<CancellationToken>,
     /// Its ports while it is down and may come back. Sockets without a listener keep
     /// them: a busy machine reuses a free port within seconds.
-    reserved: BTreeMap<u16, TcpSocket>,
+    reserved: BTreeMap<u16, ReservedPort>,
 }
 
 /// How many connections may wait to be accepted.
@@ -160,7 +160,7 @@ impl ServerNode {
         let ports = self.ports.values();
         let ports = ports.flat_map(|ports| std::iter::once(ports.plain).chain(ports.tls));
         for port in ports {
-            match reserve(self.address, port) {
+            match ReservedPort::new(SocketAddr::new(self.address, port)) {
                 Ok(socket) => {
                     self.inner.lock().reserved.insert(port, socket);
                 }
@@ -283,8 +283,8 @@ impl AcceptedConnection {
             .as_ref()
             .filter(|_| self.tls)
             .map(|tls| tls.acceptor().clone());
-        let handle = match socket2::SockRef::from(&stream).try_clone() {
-            Ok(handle) => handle,
+        let reset = match stream.reset_on_close() {
+            Ok(reset) => reset,
             Err(error) => {
                 tracing::warn!(peer = %self.peer, %error, "cannot serve a connection");
                 return;
@@ -292,13 +292,13 @@ impl AcceptedConnection {
         };
         match acceptor {
             None => match self.service {
-                Service::KeyValue => kv::serve(stream, handle, self).await,
-                _ => http::serve(stream, handle, self).await,
+                Service::KeyValue => kv::serve(stream, reset, self).await,
+                _ => http::serve(stream, reset, self).await,
             },
             Some(acceptor) => match timeout(HANDSHAKE, acceptor.accept(stream)).await {
                 Ok(Ok(stream)) => match self.service {
-                    Service::KeyValue => kv::serve(stream, handle, self).await,
-                    _ => http::serve(stream, handle, self).await,
+                    Service::KeyValue => kv::serve(stream, reset, self).await,
+                    _ => http::serve(stream, reset, self).await,
                 },
                 Ok(Err(error)) => {
                     tracing::info!(peer = %self.peer, %error, "TLS handshake failed");
@@ -310,20 +310,8 @@ impl AcceptedConnection {
 }
 
 async fn bind(address: IpAddr, port: u16) -> io::Result<TcpListener> {
-    let bound = TcpListener::bind((address, port)).await;
+    let bound = TcpListener::bind(SocketAddr::new(address, port)).await;
     bound.map_err(|error| cannot_listen(address, port, &error))
-}
-
-/// Takes a port without listening on it.
-fn reserve(address: IpAddr, port: u16) -> io::Result<TcpSocket> {
-    let socket = match address {
-        IpAddr::V4(_) => TcpSocket::new_v4(),
-        IpAddr::V6(_) => TcpSocket::new_v6(),
-    }?;
-    // Connections that were cut a moment ago still have the port.
-    socket.set_reuseaddr(true)?;
-    socket.bind(SocketAddr::new(address, port))?;
-    Ok(socket)
 }
 
 fn cannot_listen(address: IpAddr, port: u16, error: &io::Error) -> io::Error {

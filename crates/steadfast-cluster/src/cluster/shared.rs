@@ -78,7 +78,7 @@ impl Shared {
             users: Users::default(),
             error_map: ServedErrorMap::default(),
             tls,
-            uuid: format!("{:032x}", rand::random::<u128>()),
+            uuid: format!("{:032x}", steadfast_os::random::u128()),
             handle: OnceLock::new(),
             nodes: RwLock::default(),
             buckets: RwLock::default(),

@@ -1,12 +1,11 @@
 //! Applies faults to HTTP requests.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_LENGTH, HeaderValue};
-use socket2::Socket;
+use steadfast_os::net::ResetOnClose;
 use tokio_util::sync::CancellationToken;
 
 use super::message::{BrokenOff, ResponseBody};
@@ -16,14 +15,14 @@ use crate::fault::{Effect, IncomingRequest};
 /// Ends a connection from inside a request.
 #[derive(Clone)]
 pub(super) struct Cut {
-    socket: Arc<Socket>,
+    reset: Arc<ResetOnClose>,
     requested: CancellationToken,
 }
 
 impl Cut {
-    pub(super) fn new(socket: Socket) -> Self {
+    pub(super) fn new(reset: ResetOnClose) -> Self {
         Self {
-            socket: Arc::new(socket),
+            reset: Arc::new(reset),
             requested: CancellationToken::new(),
         }
     }
@@ -36,7 +35,7 @@ impl Cut {
     /// Ends the connection; with a reset where the client is to see one. Never returns, because
     /// the connection that polls this is gone.
     async fn now(&self, reset: bool) -> HttpResponse {
-        if reset && let Err(error) = self.socket.set_linger(Some(Duration::ZERO)) {
+        if reset && let Err(error) = self.reset.set() {
             tracing::debug!(%error, "cannot reset a connection");
         }
         self.requested.cancel();

@@ -38,7 +38,7 @@ use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use socket2::Socket;
+use steadfast_os::net::ResetOnClose;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 pub(crate) use message::{BrokenOff, HttpRequest, HttpResponse};
@@ -87,7 +87,7 @@ impl HttpSession {
 }
 
 /// Serves an HTTP connection until either side ends it. Dropping the future cuts it.
-pub(crate) async fn serve<S>(stream: S, socket: Socket, connection: AcceptedConnection)
+pub(crate) async fn serve<S>(stream: S, reset: ResetOnClose, connection: AcceptedConnection)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -98,13 +98,15 @@ where
         peer: connection.peer,
         connection: connection.id,
     };
-    let cut = faults::Cut::new(socket);
+    let cut = faults::Cut::new(reset);
     let service = service_fn(|request: hyper::Request<Incoming>| {
         let (session, cut) = (session.clone(), cut.clone());
         async move { Ok::<_, Infallible>(answer(request, session, cut).await) }
     });
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder.timer(TokioTimer::new());
+    // It would be the system's date.
+    builder.auto_date_header(!steadfast_os::is_simulated());
     let serving = builder.serve_connection(TokioIo::new(stream), service);
     tokio::select! {
         served = serving => {

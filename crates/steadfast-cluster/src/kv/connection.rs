@@ -8,12 +8,12 @@
 //! slow reader slows itself down and does not make the server grow. Delayed responses
 //! and pushed maps wait in the same way.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::BytesMut;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use socket2::Socket;
+use steadfast_os::net::ResetOnClose;
 use steadfast_wire::config::ConfigVersion;
 use steadfast_wire::frame_info::RequestFrameInfo;
 use steadfast_wire::{
@@ -44,7 +44,7 @@ const MAX_IDLE_BUFFER: usize = 1024 * 1024;
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Serves a connection until either side ends it. Dropping the future cuts it.
-pub(crate) async fn serve<S>(stream: S, socket: Socket, connection: AcceptedConnection)
+pub(crate) async fn serve<S>(stream: S, reset: ResetOnClose, connection: AcceptedConnection)
 where
     S: AsyncRead + AsyncWrite,
 {
@@ -67,7 +67,7 @@ where
         CloseReason::Reset => {
             // Closing with this set sends a reset instead of an orderly end. The stream closes
             // when its halves are dropped, below.
-            if let Err(error) = socket.set_linger(Some(Duration::ZERO)) {
+            if let Err(error) = reset.set() {
                 tracing::debug!(%error, "cannot reset a connection");
             }
         }
@@ -164,7 +164,7 @@ impl Link {
                 read = reader.read_buf(&mut self.inbound), if may_read => match read {
                     Ok(0) | Err(_) => return CloseReason::Closed,
                     Ok(_) => {
-                        self.session.received = Instant::now();
+                        self.session.received = tokio::time::Instant::now();
                         self.session.now = self.session.shared.clock.now();
                     }
                 },

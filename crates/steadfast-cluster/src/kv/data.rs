@@ -214,7 +214,7 @@ impl Session {
         if !bucket.has_collection(collection) {
             return Err(Status::UnknownCollection);
         }
-        let start = rand::random::<u16>() % bucket.settings.vbuckets;
+        let start = (steadfast_os::random::u64() as u16) % bucket.settings.vbuckets;
         for step in 0..bucket.settings.vbuckets {
             let vbucket = bucket.vbucket((start + step) % bucket.settings.vbuckets)?;
             let Ok(copy) = vbucket.active_copy(self.node.id) else {

@@ -1,6 +1,6 @@
 //! Encodes responses with the features that a connection has.
 
-use std::time::Instant;
+use tokio::time::Instant;
 
 use bytes::BytesMut;
 use steadfast_wire::extras::MutationTokenExtras;

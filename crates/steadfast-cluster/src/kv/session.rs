@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Instant;
+use tokio::time::Instant;
 
 use bytes::BytesMut;
 use steadfast_wire::config::ConfigVersion;

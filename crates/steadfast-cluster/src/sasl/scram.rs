@@ -123,7 +123,7 @@ impl ScramServer {
         };
         let nonce = format!(
             "{client_nonce}{}",
-            STANDARD.encode(rand::random::<[u8; 18]>())
+            STANDARD.encode(steadfast_os::random::bytes::<18>())
         );
         let challenge = format!("r={nonce},s={},i={ITERATIONS}", STANDARD.encode(salt));
         let server = Self {

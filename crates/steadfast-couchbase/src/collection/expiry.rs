@@ -48,7 +48,7 @@ impl Expiry {
 
     /// Encodes the expiry for a request.
     pub(super) fn encode(self, request: &KvRequest<'_>) -> Result<u32> {
-        self.encode_at(SystemTime::now())
+        self.encode_at(steadfast_os::wall_clock())
             .map_err(|problem| request.invalid(problem))
     }
 

@@ -18,7 +18,7 @@ pub(crate) enum SaslError {
     Unsendable(EncodeError),
     /// The machine has no randomness.
     #[error("no random bytes for the authentication: {0}")]
-    Randomness(getrandom::Error),
+    Randomness(steadfast_os::random::Error),
     /// A message of the server is not what the mechanism has in its place.
     #[error("the server's {0}")]
     Malformed(&'static str),

@@ -52,7 +52,7 @@ impl Scram {
         credentials: &Credentials,
     ) -> Result<(Self, Vec<u8>), SaslError> {
         let mut nonce = [0; 24];
-        getrandom::fill(&mut nonce).map_err(SaslError::Randomness)?;
+        steadfast_os::random::fill(&mut nonce).map_err(SaslError::Randomness)?;
         Self::begin_with(hash, credentials, STANDARD.encode(nonce))
     }
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use bytes::BytesMut;
+use steadfast_os::net::TcpStream;
 use steadfast_wire::config::ClusterConfig;
 use steadfast_wire::hello::ClientIdentity;
-use tokio::net::TcpStream;
 
 use super::{Address, is_terminal, parse_config};
 use crate::client::Core;
@@ -46,7 +46,7 @@ pub(crate) async fn dial(
 
 /// Cancel-safe: dropping the future closes the socket.
 async fn open(core: &Core, address: &Address, bucket: Option<&str>) -> Result<Opened, Rejected> {
-    let socket = TcpStream::connect((&*address.host, address.port))
+    let socket = TcpStream::connect(&address.host, address.port)
         .await
         .map_err(|error| Rejected::lost(error.to_string()))?;
     let local = socket.local_addr().map(|local| local.to_string());
@@ -102,10 +102,7 @@ fn prepare(core: &Core, socket: &TcpStream) -> Result<(), Rejected> {
     let failed = |error: std::io::Error| Rejected::lost(error.to_string());
     socket.set_nodelay(true).map_err(failed)?;
     if let Some(interval) = core.options.tcp_keepalive {
-        let keepalive = socket2::TcpKeepalive::new().with_time(interval);
-        socket2::SockRef::from(socket)
-            .set_tcp_keepalive(&keepalive)
-            .map_err(failed)?;
+        socket.set_keepalive(interval).map_err(failed)?;
     }
     Ok(())
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 use hdrhistogram::Histogram;
 use parking_lot::Mutex;
 use serde::Serialize;
+use tokio::time::Instant;
 
 use crate::client::ClientError;
 use crate::workload::OpKind;

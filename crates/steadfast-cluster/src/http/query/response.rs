@@ -1,6 +1,8 @@
 //! The response envelope that query and analytics share.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use serde_json::{Value, json};
 
@@ -24,7 +26,7 @@ pub(in crate::http) struct ResponseMeta {
 
 impl ResponseMeta {
     pub(in crate::http) fn new(client_context_id: Option<&str>) -> Self {
-        let id = format!("{:032x}", rand::random::<u128>());
+        let id = format!("{:032x}", steadfast_os::random::u128());
         Self {
             request_id: format!(
                 "{}-{}-{}-{}-{}",

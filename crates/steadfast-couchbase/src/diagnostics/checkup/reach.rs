@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use rustls::{CertificateError, ClientConfig, Error as TlsError};
-use tokio::net::{TcpStream, lookup_host};
+use steadfast_os::net::TcpStream;
+use tokio::net::lookup_host;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -98,7 +99,7 @@ pub(super) async fn connect(
 
 /// Connects to a host. Cancel-safe: dropping the future closes the socket.
 pub(super) async fn dial(seed: &Address, limit: Duration) -> io::Result<TcpStream> {
-    match timeout(limit, TcpStream::connect((&*seed.host, seed.port))).await {
+    match timeout(limit, TcpStream::connect(&seed.host, seed.port)).await {
         Ok(connected) => connected,
         Err(_) => Err(no_answer(limit)),
     }

@@ -304,7 +304,7 @@ async fn authenticate(
     while answer.status() == Status::AuthContinue {
         let value = answer.value_bytes();
         // Deriving keys takes milliseconds, which other tasks should not wait for.
-        let derived = tokio::task::spawn_blocking(move || {
+        let derived = steadfast_os::blocking(move || {
             let next = exchange.answer(&value);
             (exchange, next)
         });

@@ -18,8 +18,8 @@ use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
+use steadfast_os::net::TcpStream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
@@ -203,7 +203,7 @@ async fn connect(uri: &Uri, tls: Option<Option<Arc<ClientConfig>>>) -> io::Resul
         return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
     };
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    let stream = TcpStream::connect((host, port)).await?;
+    let stream = TcpStream::connect(host, port).await?;
     stream.set_nodelay(true)?;
     let Some(config) = tls else {
         return Ok(Socket(Box::pin(stream)));

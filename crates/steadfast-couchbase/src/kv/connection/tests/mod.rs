@@ -86,7 +86,7 @@ async fn pair(limits: ConnectionLimits) -> Pair {
     let ends = ("peer:1".into(), "local:1".into());
     let connection = Connection::new(ends, FeatureSet::default(), None, limits);
     let (heard, orphans) = mpsc::unbounded_channel();
-    let io = Io::Left(ours.unwrap());
+    let io = Io::Left(ours.unwrap().into());
     let task = Task::new(io, connection.clone(), BytesMut::new(), Heard(heard));
     Pair {
         connection,

@@ -1,0 +1,184 @@
+//! One end of a connection.
+
+use std::io::{self, IoSlice};
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use socket2::{SockRef, Socket, TcpKeepalive};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream as RealStream;
+
+use crate::platform::{ResetSwitch, SimulatedSocket, current};
+
+/// One end of a TCP connection. Dropping it closes the connection.
+pub struct TcpStream(Stream);
+
+enum Stream {
+    Real(RealStream),
+    Simulated(Box<dyn SimulatedSocket>),
+}
+
+/// Runs the same expression for either kind of socket, pinned.
+macro_rules! either {
+    ($stream:expr, $socket:ident => $body:expr) => {
+        match &mut $stream.get_mut().0 {
+            Stream::Real(socket) => {
+                let $socket = Pin::new(socket);
+                $body
+            }
+            Stream::Simulated(socket) => {
+                let $socket = Pin::new(socket);
+                $body
+            }
+        }
+    };
+}
+
+impl TcpStream {
+    /// Connects to a host name or address. A simulation knows addresses only.
+    ///
+    /// Cancel-safe: dropping the future closes the socket.
+    ///
+    /// # Errors
+    /// If the name has no address, or no address accepts.
+    pub async fn connect(host: &str, port: u16) -> io::Result<Self> {
+        let Some(platform) = current() else {
+            return RealStream::connect((host, port)).await.map(Self::from);
+        };
+        let address: IpAddr = host.parse().map_err(|_| {
+            let problem = format!("a simulation has no name service: {host:?} is no address");
+            io::Error::new(io::ErrorKind::NotFound, problem)
+        })?;
+        let socket = platform.connect(SocketAddr::new(address, port)).await?;
+        Ok(Self::simulated(socket))
+    }
+
+    pub(super) fn simulated(socket: Box<dyn SimulatedSocket>) -> Self {
+        Self(Stream::Simulated(socket))
+    }
+
+    /// Returns the address of this end.
+    ///
+    /// # Errors
+    /// If the operating system does not know it.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        match &self.0 {
+            Stream::Real(socket) => socket.local_addr(),
+            Stream::Simulated(socket) => Ok(socket.local_addr()),
+        }
+    }
+
+    /// Sends small pieces at once. A simulation always does.
+    ///
+    /// # Errors
+    /// If the operating system rejects it.
+    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
+        match &self.0 {
+            Stream::Real(socket) => socket.set_nodelay(nodelay),
+            Stream::Simulated(_) => Ok(()),
+        }
+    }
+
+    /// Probes the connection after this time without traffic. A simulation does not, because a
+    /// probe changes nothing that the process could see.
+    ///
+    /// # Errors
+    /// If the operating system rejects it.
+    pub fn set_keepalive(&self, after: Duration) -> io::Result<()> {
+        match &self.0 {
+            Stream::Real(socket) => {
+                let keepalive = TcpKeepalive::new().with_time(after);
+                SockRef::from(socket).set_tcp_keepalive(&keepalive)
+            }
+            Stream::Simulated(_) => Ok(()),
+        }
+    }
+
+    /// Returns a handle that can still turn the close of this socket into a reset when the socket
+    /// itself is inside of a TLS or HTTP connection.
+    ///
+    /// # Errors
+    /// If the operating system has no handle left.
+    pub fn reset_on_close(&self) -> io::Result<ResetOnClose> {
+        Ok(ResetOnClose(match &self.0 {
+            Stream::Real(socket) => Handle::Real(SockRef::from(socket).try_clone()?),
+            Stream::Simulated(socket) => Handle::Simulated(socket.reset_switch()),
+        }))
+    }
+}
+
+impl From<RealStream> for TcpStream {
+    fn from(socket: RealStream) -> Self {
+        Self(Stream::Real(socket))
+    }
+}
+
+impl AsyncRead for TcpStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        either!(self, socket => socket.poll_read(cx, buf))
+    }
+}
+
+impl AsyncWrite for TcpStream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        either!(self, socket => socket.poll_write(cx, buf))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        either!(self, socket => socket.poll_flush(cx))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        either!(self, socket => socket.poll_shutdown(cx))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        either!(self, socket => socket.poll_write_vectored(cx, bufs))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match &self.0 {
+            Stream::Real(socket) => socket.is_write_vectored(),
+            Stream::Simulated(socket) => socket.is_write_vectored(),
+        }
+    }
+}
+
+/// Turns the close of a socket into a reset.
+pub struct ResetOnClose(Handle);
+
+enum Handle {
+    Real(Socket),
+    Simulated(Arc<dyn ResetSwitch>),
+}
+
+impl ResetOnClose {
+    /// Makes the close of the socket a reset instead of an orderly end.
+    ///
+    /// # Errors
+    /// If the operating system rejects it.
+    pub fn set(&self) -> io::Result<()> {
+        match &self.0 {
+            Handle::Real(socket) => socket.set_linger(Some(Duration::ZERO)),
+            Handle::Simulated(switch) => {
+                switch.reset_on_close();
+                Ok(())
+            }
+        }
+    }
+}
