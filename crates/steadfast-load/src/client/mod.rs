@@ -36,6 +36,12 @@ pub trait Client: Clone + Send + Sync + 'static {
     /// Unlocks a document.
     fn unlock(&self, key: &str, cas: u64) -> impl ClientFuture<()>;
 
+    /// Returns whether the cluster has a query service. Without one, the workload uses operations
+    /// on documents instead of statements.
+    fn has_query(&self) -> bool {
+        true
+    }
+
     /// Sets a new password for the user.
     fn set_password(&self, user: &str, password: &str);
 

@@ -38,6 +38,8 @@ pub struct Access {
     pub collection: Option<(String, String)>,
     /// How long the cluster may take to be ready.
     pub ready_within: Duration,
+    /// Whether the workload may use statements, if the cluster has a query service.
+    pub statements: bool,
 }
 
 impl Access {
@@ -50,6 +52,7 @@ impl Access {
             bucket: BUCKET.to_owned(),
             collection: None,
             ready_within: READY,
+            statements: true,
         }
     }
 }
@@ -63,6 +66,7 @@ pub struct Steadfast {
     strategy: Arc<dyn RetryStrategy>,
     /// The collection as queries name it.
     keyspace: Arc<str>,
+    has_query: bool,
 }
 
 impl Steadfast {
@@ -108,7 +112,13 @@ impl Steadfast {
             Err(error) if error.kind() != ErrorKind::DocumentNotFound => return Err(error.into()),
             Ok(_) | Err(_) => {}
         }
+        let has_query = access.statements && {
+            // A service that is listed counts, whether it answers or not.
+            let pinged = cluster.ping().await;
+            pinged.endpoints.iter().any(|one| one.service == "query")
+        };
         Ok(Self {
+            has_query,
             cluster,
             collection,
             strategy: strategy.unwrap_or_else(|| Arc::new(fast_fail_on_terminal_errors())),
@@ -203,6 +213,10 @@ impl Client for Steadfast {
     async fn unlock(&self, key: &str, cas: u64) -> Result<(), ClientError> {
         let unlock = self.collection.unlock(key, cas);
         Ok(unlock.retry_shared(self.strategy()).await?)
+    }
+
+    fn has_query(&self) -> bool {
+        self.has_query
     }
 
     fn set_password(&self, user: &str, password: &str) {

@@ -19,7 +19,7 @@ use crate::accounting::{JournalAudit, Totals, Violation, WriteLog};
 use crate::client::{Client, ClientError, ErrorClass, Value};
 use crate::measure::WorkerStats;
 use crate::report::{Accounting, Leftovers};
-use crate::workload::{OpKind, RunState, Worker};
+use crate::workload::{OpKind, Pace, RunState, Worker};
 use crate::write_id::WriteId;
 
 const LATE: Duration = Duration::from_secs(15);
@@ -175,7 +175,7 @@ async fn account(
             state.clone(),
             log.clone(),
             stats,
-            None,
+            Arc::new(Pace::new(None)),
         );
         tokio::spawn(worker.run())
     });

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::super::kind::OpKind;
 use super::Worker;
 use crate::accounting::{Violation, ViolationKind, WriteOutcome};
@@ -34,14 +36,22 @@ impl<C: Client> Worker<C> {
         outcome
     }
 
+    /// Begins an operation when it is due, and measures it. Once the run has ended, an operation
+    /// begins at once and belongs to reading back.
     pub(super) async fn timed<T>(
         &self,
         kind: OpKind,
         operation: impl Future<Output = Result<T, ClientError>>,
     ) -> Result<T, ClientError> {
-        let began = self.stats.begin();
+        let given = self.start.lock().take();
+        let start = match given {
+            Some(start) => Some(start),
+            None => self.pace.next(&self.state).await,
+        };
+        let began = Instant::now();
+        self.stats.begin();
         let ended = operation.await;
-        self.stats.end(kind, began, ended.as_ref().err());
+        self.stats.end(kind, start, began, ended.as_ref().err());
         if let Err(error) = &ended
             && error.class == ErrorClass::Authentication
         {
