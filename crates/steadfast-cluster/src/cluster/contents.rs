@@ -6,7 +6,7 @@ use steadfast_wire::leb128;
 
 use super::{ClusterError, TestCluster};
 use crate::bucket::{Bucket, BucketSettings};
-use crate::manifest::{BucketManifest, ManifestError};
+use crate::manifest::{BucketManifest, CollectionSettings, ManifestError};
 use crate::store::document::StoredDocument;
 use crate::topology::NodeId;
 
@@ -75,8 +75,36 @@ impl TestCluster {
         collection: &str,
         max_ttl: u32,
     ) -> Result<u64, ClusterError> {
+        let settings = CollectionSettings {
+            max_ttl: i32::try_from(max_ttl).unwrap_or(i32::MAX),
+            ..CollectionSettings::default()
+        };
+        self.create_collection_with(bucket, scope, collection, settings)
+    }
+
+    pub(crate) fn create_collection_with(
+        &self,
+        bucket: &str,
+        scope: &str,
+        collection: &str,
+        settings: CollectionSettings,
+    ) -> Result<u64, ClusterError> {
         self.change_manifest(bucket, |manifest| {
-            let next = manifest.create_collection(scope, collection, max_ttl)?;
+            let next = manifest.create_collection(scope, collection, settings)?;
+            Ok((next, Vec::new()))
+        })
+    }
+
+    /// Changes the settings of a collection; returns the uid of the new manifest.
+    pub(crate) fn change_collection(
+        &self,
+        bucket: &str,
+        scope: &str,
+        collection: &str,
+        change: impl FnOnce(&mut CollectionSettings),
+    ) -> Result<u64, ClusterError> {
+        self.change_manifest(bucket, |manifest| {
+            let next = manifest.change_collection(scope, collection, change)?;
             Ok((next, Vec::new()))
         })
     }
