@@ -1,6 +1,6 @@
 //! The official Rust SDK, unmodified, under the workload.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use couchbase::authenticator::PasswordAuthenticator;
@@ -10,8 +10,10 @@ use couchbase::durability_level::DurabilityLevel;
 use couchbase::error::{Error, ErrorKind};
 use couchbase::options::cluster_options::ClusterOptions;
 use couchbase::options::kv_binary_options::IncrementOptions;
-use couchbase::options::kv_options::UpsertOptions;
+use couchbase::options::kv_options::{GetOptions, ReplaceOptions, UpsertOptions};
 use couchbase::options::query_options::QueryOptions;
+use couchbase::results::kv_results::GetResult;
+use couchbase::subdoc::lookup_in_specs::LookupInSpec;
 use couchbase::subdoc::mutate_in_specs::MutateInSpec;
 use futures_util::StreamExt;
 use steadfast_load::client::{Client, ClientError, Content, Counted, ErrorClass, Value};
@@ -63,22 +65,26 @@ impl Official {
 impl Client for Official {
     async fn get(&self, key: &str) -> Result<Content, ClientError> {
         let found = self.read(self.collection.get(key, None)).await?;
-        Ok(content(&found, None))
+        Ok(content(&found))
     }
 
+    /// Without the expiry: the SDK takes only times from now, so the exact second is not known.
     async fn get_with_expiry(&self, key: &str) -> Result<Content, ClientError> {
         let options = GetOptions::new().expiry(true);
         let found = self.read(self.collection.get(key, options)).await?;
-        let expiry = found.expiry_time().map_or(0, |at| at.timestamp() as u32);
-        Ok(content(&found, Some(expiry)))
+        Ok(content(&found))
     }
 
     async fn lookup_array(&self, key: &str) -> Result<Content, ClientError> {
         let specs = [LookupInSpec::get("a", None)];
-        let found = self.read(self.collection.lookup_in(key, &specs, None)).await?;
-        let value = found.content_as_raw(0).map_err(|error| client_error(&error, false))?;
+        let found = self
+            .read(self.collection.lookup_in(key, &specs, None))
+            .await?;
+        let value = found
+            .content_as_raw(0)
+            .map_err(|error| client_error(&error, false))?;
         Ok(Content {
-            value: Bytes::copy_from_slice(value),
+            value,
             cas: found.cas(),
             flags: None,
             expiry: None,
@@ -145,7 +151,9 @@ impl Client for Official {
     }
 
     async fn touch(&self, key: &str, expiry: u32) -> Result<u64, ClientError> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         let after = Duration::from_secs(u64::from(expiry)).saturating_sub(now);
         let touch = self.collection.touch(key, after, None);
         Ok(self.write(touch).await?.cas())
@@ -181,7 +189,7 @@ impl Client for Official {
 
     async fn lock(&self, key: &str) -> Result<Content, ClientError> {
         let locked = self.collection.get_and_lock(key, LOCK, None);
-        Ok(content(&self.read(locked).await?, None))
+        Ok(content(&self.read(locked).await?))
     }
 
     async fn unlock(&self, key: &str, cas: u64) -> Result<(), ClientError> {
@@ -199,13 +207,13 @@ impl Client for Official {
     }
 }
 
-fn content(found: &GetResult, expiry: Option<u32>) -> Content {
+fn content(found: &GetResult) -> Content {
     let (value, flags) = found.content_as_raw();
     Content {
         value: Bytes::copy_from_slice(value),
         cas: found.cas(),
         flags: Some(flags),
-        expiry,
+        expiry: None,
     }
 }
 
