@@ -1,6 +1,6 @@
-//! Simulates what a retry strategy does to a fleet and its service during an outage.
+//! Simulates what a retry policy does to a fleet and its service during an outage.
 //!
-//! A strategy that helps one request can ruin the service behind it. All clients retry
+//! A policy that helps one request can ruin the service behind it. All clients retry
 //! at the same bad moment, the service works on requests whose clients have stopped
 //! waiting, and the outage outlives its cause. A unit test cannot show that, and
 //! learning it in production is expensive.
@@ -11,47 +11,55 @@
 //! including budgets and jitter. So the decisions are those of production code.
 //!
 //! ```
-//! use steadfast_storm::{Candidate, FaultSchedule, Simulation};
+//! use steadfast_storm::{Arrivals, Policy, scenarios};
 //!
-//! let simulation = Simulation::default()
-//!     .with_duration(90.0)
-//!     .with_faults(FaultSchedule::brownout());
-//! let summaries = simulation.compare(&[Candidate::immediate(), Candidate::guidance()])?;
+//! let mut scenario = scenarios::brownout().with_duration(90.0);
+//! scenario.arrivals = Arrivals::Open(100.0);
+//! scenario.service.workers = 1;
+//! scenario.service.queue.limit = Some(250);
 //!
 //! // Immediate retries keep the service overloaded long after the fault has ended;
-//! // with a budget the fleet lets it recover.
-//! let [immediate, guidance] = &summaries[..] else { unreachable!() };
-//! assert_eq!(immediate.recovered_after_seconds, None);
-//! assert!(guidance.recovered_after_seconds.is_some());
-//! # Ok::<(), steadfast_storm::InvalidSimulation>(())
+//! // with a budget, five busy clients let it recover.
+//! let scenario = scenario.with_clients(5);
+//! let trials = scenario.compare(&[Policy::immediate(), Policy::guidance()], 0..2)?;
+//! assert_eq!(trials[0].recovered.share, 0.0);
+//! assert_eq!(trials[1].recovered.share, 1.0);
+//!
+//! // Five hundred clients with the same load together never empty their budgets.
+//! let trials = scenario.with_clients(500).compare(&[Policy::guidance()], 0..2)?;
+//! assert_eq!(trials[0].recovered.share, 0.0);
+//! # Ok::<(), steadfast_storm::InvalidScenario>(())
 //! ```
 //!
-//! - [`Simulation`]: the clients, the network, the service, and the faults;
-//! - [`FaultSchedule`]: which [`ServiceFault`]s happen, and when;
-//! - [`Candidate`]: a strategy under test, with a new instance for each client;
-//! - [`Summary`]: the result of one candidate, in total and second by second;
-//! - [`Comparison`]: all summaries, as a table for people or JSON for machines.
+//! - [`Scenario`]: [`Arrivals`], [`Clients`], the [`Network`], the [`Service`] and a list of
+//!   [`Fault`]s; [`scenarios`] has named ones;
+//! - [`Policy`]: a strategy under test, with a new instance for each client;
+//! - [`Summary`]: the result of one run, and [`Trials`]: the runs of one policy;
+//! - [`Comparison`]: all of them, as tables for people or JSON for machines;
+//! - [`fuzz`]: random scenarios.
 //!
-//! The model: requests arrive at random and independently (Poisson). Service times are
-//! exponential. One queue of bounded length feeds all workers. The service does not
-//! notice that a client has stopped waiting. The network has a delay and no losses.
-//! `docs/storm.md` explains how to read the results.
+//! `docs/storm.md` explains the method, its limits and the results.
 //!
 //! [`Orchestrator`]: steadfast::Orchestrator
 //! [strategy]: steadfast::RetryStrategy
 
-mod candidate;
-mod comparison;
-mod faults;
+pub mod fuzz;
+mod model;
+mod policies;
+mod report;
 mod run;
-mod simulation;
+pub mod scenarios;
 mod summary;
+mod trials;
 
-pub use candidate::Candidate;
-pub use comparison::Comparison;
-pub use faults::{FaultEffect, FaultSchedule, ServiceFault};
-pub use simulation::{InvalidSimulation, Simulation};
-pub use summary::{SecondStats, Summary};
+pub use model::{
+    Arrivals, Clients, Distribution, DropExpired, Effect, Fault, InvalidScenario, Network, Order,
+    Queue, Scenario, Scope, Service,
+};
+pub use policies::Policy;
+pub use report::Comparison;
+pub use summary::{Bin, Summary};
+pub use trials::{Share, Trials};
 
 /// Compiles and runs the examples of the guide.
 #[cfg(doctest)]

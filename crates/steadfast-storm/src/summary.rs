@@ -1,23 +1,26 @@
-//! The result of one candidate.
+//! The result of one run.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde::Serialize;
 
-use crate::candidate::Candidate;
+use crate::model::{Arrivals, Scenario};
 use crate::run::RunStats;
-use crate::simulation::Simulation;
 
-/// The share of a second's requests that must succeed for the service to count as
-/// recovered.
-const RECOVERED: f64 = 0.99;
+/// The share of a second's requests that must succeed for the second to count as good.
+const GOOD: f64 = 0.9;
+/// So many good seconds in a row are a recovery.
+const GOOD_SECONDS: usize = 5;
 
-/// The result of one candidate.
+/// The result of one run: one policy with one seed.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The candidate's name.
-    pub strategy: String,
+    /// The policy's name.
+    pub policy: String,
+    /// The seed of arrivals, service times and jitter.
+    pub seed: u64,
     /// The number of requests.
     pub requests: u64,
     /// How many succeeded.
@@ -26,40 +29,50 @@ pub struct Summary {
     pub failed: u64,
     /// How many ran into their deadline.
     pub timed_out: u64,
+    /// How many the client shed: no attempt was made.
+    pub shed: u64,
     /// How many of those that failed or timed out may have been applied.
     pub ambiguous: u64,
-    /// The number of attempts.
+    /// The number of attempts that were sent to the service.
     pub attempts: u64,
     /// The number of decisions to retry.
     pub retries: u64,
     /// The number of decisions not to retry, by cause.
     pub refusals: BTreeMap<&'static str, u64>,
     /// The share of all requests that succeeded.
-    pub succeeded_share: f64,
-    /// The share that succeeded of the requests that started during a fault.
-    pub succeeded_share_during_faults: Option<f64>,
+    pub success: f64,
+    /// The share that succeeded of the requests before the first fault.
+    pub success_calm: Option<f64>,
+    /// The share that succeeded of the requests during faults.
+    pub success_in_trouble: Option<f64>,
+    /// The share that succeeded of the requests after the last fault.
+    pub success_after: Option<f64>,
     /// Attempts per request during faults: the load when the service can bear it least.
-    pub load_during_faults: Option<f64>,
-    /// Attempts in the busiest second, as a multiple of the arrival rate.
+    pub load_in_trouble: Option<f64>,
+    /// Attempts per request in the minute after the last fault.
+    pub load_after: Option<f64>,
+    /// Attempts in the busiest bin, as a multiple of the normal rate.
     pub peak_load: f64,
-    /// The index of that second.
-    pub peak_load_second: usize,
-    /// How long after the last fault every second was a good one again. None if the run
-    /// ended before that.
-    pub recovered_after_seconds: Option<f64>,
+    /// The start of that bin, in seconds.
+    pub peak_load_at: f64,
+    /// The time from the end of the last fault to the first of five good seconds in a row.
+    /// For a herd: until every client has succeeded. None if that did not happen.
+    pub recovered_after: Option<f64>,
     /// The share of the service's work for requests whose client had stopped waiting.
-    pub wasted_work_share: f64,
+    pub wasted_work: f64,
     /// The median latency of successful requests.
     pub latency_p50_ms: Option<f64>,
     /// The 99th percentile of the latency of successful requests.
     pub latency_p99_ms: Option<f64>,
-    /// The same, second by second.
-    pub seconds: Vec<SecondStats>,
+    /// The number of events of the simulation.
+    pub events: u64,
+    /// The counts of each time bin.
+    pub bins: Vec<Bin>,
 }
 
-/// Counts of one second.
+/// Counts of one time bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct SecondStats {
+pub struct Bin {
     /// Requests that started.
     pub started: u64,
     /// Of those, requests that succeeded, then or later.
@@ -70,27 +83,36 @@ pub struct SecondStats {
     pub processed: u64,
     /// Of those, requests whose client had stopped waiting.
     pub wasted: u64,
-    /// The longest queue of the service.
+    /// The longest queue of an endpoint.
     pub max_queue: usize,
 }
 
 impl Summary {
-    pub(crate) fn new(simulation: &Simulation, candidate: &Candidate, stats: RunStats) -> Self {
-        let seconds = stats.seconds;
-        let sum = |count: fn(&SecondStats) -> u64| seconds.iter().map(count).sum::<u64>();
-        let requests = sum(|second| second.started);
-        let during_faults = |count: fn(&SecondStats) -> u64| -> u64 {
-            (0..)
-                .zip(&seconds)
-                .filter(|(at, _)| simulation.faults.active_at(f64::from(*at)).is_some())
-                .map(|(_, second)| count(second))
-                .sum()
+    pub(crate) fn new(scenario: &Scenario, policy: &str, seed: u64, stats: RunStats) -> Self {
+        let bins = stats.bins;
+        let width = scenario.bin;
+        let whole = 0..bins.len();
+        let sum = |range: &Range<usize>, count: fn(&Bin) -> u64| -> u64 {
+            bins[range.clone()].iter().map(count).sum()
         };
-        let started_then = during_faults(|second| second.started);
-        let per_request = |count| (started_then > 0).then(|| share(count, started_then));
-        let (peak_load_second, peak) = seconds
+        let per_request = |range: &Range<usize>, count: fn(&Bin) -> u64| {
+            let started = sum(range, |bin| bin.started);
+            (started > 0).then(|| share(sum(range, count), started))
+        };
+        let index = |seconds: f64| ((seconds / width) as usize).min(bins.len());
+        let trouble = scenario.trouble();
+        let (calm, during, after) = match trouble {
+            None => (whole.clone(), 0..0, 0..0),
+            Some((from, until)) => {
+                let end = (until / width).ceil() as usize;
+                let (first, end) = (index(from), end.min(bins.len()));
+                (0..first, first..end, end..bins.len())
+            }
+        };
+        let minute_after = after.start..after.end.min(after.start + (60.0 / width) as usize);
+        let (peak, peak_attempts) = bins
             .iter()
-            .map(|second| second.attempts)
+            .map(|bin| bin.attempts)
             .enumerate()
             .max_by_key(|(at, attempts)| (*attempts, std::cmp::Reverse(*at)))
             .unwrap_or_default();
@@ -99,34 +121,50 @@ impl Summary {
             let any = !latency.is_empty();
             any.then(|| latency.value_at_quantile(quantile) as f64 / 1e3)
         };
-        let (faults_end, duration) = (simulation.faults.end(), simulation.duration);
+        let requests = sum(&whole, |bin| bin.started);
+        let end = trouble.map(|(_, until)| until);
+        let recovered_after = match scenario.arrivals {
+            Arrivals::Once => (stats.succeeded == requests)
+                .then(|| (stats.last_success - end.unwrap_or(0.0)).max(0.0)),
+            _ => recovered_after(&seconds(&bins, width), end, scenario.duration),
+        };
+        let decisions = stats.decisions;
         Self {
-            strategy: candidate.name().to_owned(),
+            policy: policy.to_owned(),
+            seed,
             requests,
             succeeded: stats.succeeded,
             failed: stats.failed,
             timed_out: stats.timed_out,
+            shed: stats.shed,
             ambiguous: stats.ambiguous,
-            attempts: sum(|second| second.attempts),
-            retries: stats.retries,
-            refusals: stats.refusals,
-            succeeded_share: share(stats.succeeded, requests),
-            succeeded_share_during_faults: per_request(during_faults(|second| second.succeeded)),
-            load_during_faults: per_request(during_faults(|second| second.attempts)),
-            peak_load: peak as f64 / simulation.arrival_rate,
-            peak_load_second,
-            recovered_after_seconds: recovered_after(&seconds, faults_end, duration),
-            wasted_work_share: share(sum(|second| second.wasted), sum(|second| second.processed)),
+            attempts: sum(&whole, |bin| bin.attempts),
+            retries: decisions.retries,
+            refusals: decisions.refusals,
+            success: share(stats.succeeded, requests),
+            success_calm: per_request(&calm, |bin| bin.succeeded),
+            success_in_trouble: per_request(&during, |bin| bin.succeeded),
+            success_after: per_request(&after, |bin| bin.succeeded),
+            load_in_trouble: per_request(&during, |bin| bin.attempts),
+            load_after: per_request(&minute_after, |bin| bin.attempts),
+            peak_load: peak_attempts as f64 / (scenario.rate() * width),
+            peak_load_at: peak as f64 * width,
+            recovered_after,
+            wasted_work: share(
+                sum(&whole, |bin| bin.wasted),
+                sum(&whole, |bin| bin.processed),
+            ),
             latency_p50_ms: latency_ms(0.5),
             latency_p99_ms: latency_ms(0.99),
-            seconds,
+            events: stats.events,
+            bins,
         }
     }
 }
 
-impl SecondStats {
+impl Bin {
     /// Returns the share that succeeded of the requests that started; 1 if none started.
-    pub fn succeeded_share(&self) -> f64 {
+    pub fn success(&self) -> f64 {
         if self.started == 0 {
             1.0
         } else {
@@ -135,7 +173,7 @@ impl SecondStats {
     }
 }
 
-fn share(part: u64, whole: u64) -> f64 {
+pub(crate) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         0.0
     } else {
@@ -143,24 +181,37 @@ fn share(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// Returns the time from the end of the last fault to the end of the last bad second.
-/// None if the last second is bad, or no whole second follows the faults.
-fn recovered_after(seconds: &[SecondStats], faults_end: f64, duration: f64) -> Option<f64> {
-    if faults_end == 0.0 {
-        return Some(0.0);
+/// Adds up the bins of each second.
+fn seconds(bins: &[Bin], width: f64) -> Vec<Bin> {
+    if width >= 1.0 {
+        return bins.to_vec();
     }
+    let mut seconds = vec![Bin::default(); (bins.len() as f64 * width).ceil() as usize];
+    for (index, bin) in bins.iter().enumerate() {
+        let second = &mut seconds[((index as f64 + 0.5) * width) as usize];
+        second.started += bin.started;
+        second.succeeded += bin.succeeded;
+    }
+    seconds
+}
+
+/// Returns the time from the end of the last fault to the first good second of five in a
+/// row. None if there are no such five within the run.
+fn recovered_after(seconds: &[Bin], faults_end: Option<f64>, duration: f64) -> Option<f64> {
+    let Some(faults_end) = faults_end else {
+        return Some(0.0);
+    };
     // Only whole seconds count: faults and the run may end within one.
     let (first, end) = (faults_end.ceil() as usize, duration.floor() as usize);
     let after = seconds.get(first..end.min(seconds.len()))?;
-    let last_bad = after
+    let good: Vec<bool> = after
         .iter()
-        .rposition(|second| second.succeeded_share() < RECOVERED);
-    match last_bad {
-        None if after.is_empty() => None,
-        None => Some(0.0),
-        Some(last) if last + 1 == after.len() => None,
-        Some(last) => Some((first + last + 1) as f64 - faults_end),
-    }
+        .map(|second| second.success() >= GOOD)
+        .collect();
+    let recovered = good
+        .windows(GOOD_SECONDS)
+        .position(|window| window.iter().all(|good| *good))?;
+    Some((first + recovered) as f64 - faults_end)
 }
 
 #[cfg(test)]
@@ -168,12 +219,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_fleet_has_recovered_after_the_last_bad_second() {
-        let shares = [100, 0, 0, 40, 99, 98, 100, 100];
-        let second = |succeeded| SecondStats {
+    fn the_fleet_has_recovered_after_the_first_of_five_good_seconds() {
+        let shares = [100, 0, 0, 95, 95, 40, 90, 98, 100, 100, 92, 0, 100];
+        let second = |succeeded| Bin {
             started: 100,
             succeeded,
-            ..SecondStats::default()
+            ..Bin::default()
         };
         let seconds = shares.map(second);
         for (seconds, faults_end, expected) in [
@@ -181,14 +232,26 @@ mod tests {
             (&seconds[..], 6.0, Some(0.0)),
             (&seconds[..], 2.5, Some(3.5)),
             // Not within the run.
-            (&seconds[..4], 2.0, None),
+            (&seconds[..10], 3.0, None),
+            (&seconds[..], 7.0, None),
             // Unknown: the run ends with the fault.
-            (&seconds[..], 8.0, None),
-            // Without faults there is nothing to recover from.
-            (&seconds[..], 0.0, Some(0.0)),
+            (&seconds[..], 13.0, None),
         ] {
-            let found = recovered_after(seconds, faults_end, seconds.len() as f64);
+            let found = recovered_after(seconds, Some(faults_end), seconds.len() as f64);
             assert_eq!(found, expected, "after {faults_end} s");
         }
+        // Without faults there is nothing to recover from.
+        assert_eq!(recovered_after(&seconds, None, 13.0), Some(0.0));
+    }
+
+    #[test]
+    fn narrow_bins_are_added_up_to_seconds() {
+        let bin = |started| Bin {
+            started,
+            ..Bin::default()
+        };
+        let bins: Vec<Bin> = (0..25).map(|_| bin(1)).collect();
+        let started: Vec<u64> = seconds(&bins, 0.1).iter().map(|it| it.started).collect();
+        assert_eq!(started, [10, 10, 5]);
     }
 }

@@ -3,71 +3,65 @@
 
 mod support;
 
-use std::sync::Arc;
-
 use steadfast::Standard;
 use steadfast::strategy::RetryAfter;
-use steadfast_storm::{Candidate, FaultEffect, FaultSchedule, Simulation, Summary};
+use steadfast_storm::{Effect, Fault, Policy, Scenario, Summary};
 
-fn small() -> Simulation {
+fn small() -> Scenario {
     support::small().with_duration(90.0)
 }
 
-fn run(simulation: &Simulation, candidate: Candidate) -> Summary {
-    let summaries = simulation.compare(&[candidate]).expect("it is valid");
-    let mut summaries = summaries.into_iter();
-    summaries.next().expect("one for each candidate")
+fn run(scenario: &Scenario, policy: Policy) -> Summary {
+    scenario.run(&policy, 4711).expect("it is valid")
 }
 
-fn always(effect: FaultEffect) -> FaultSchedule {
-    FaultSchedule::healthy().with(0.0, 1000.0, effect)
+fn always(effect: Effect) -> Fault {
+    Fault::new(0.0, 1000.0, effect)
+}
+
+fn brownout() -> Fault {
+    Fault::new(20.0, 40.0, Effect::Slow { factor: 3.0 })
 }
 
 #[test]
 fn three_attempts_without_a_budget_triple_the_load_of_an_outage() {
-    let simulation = small().with_faults(always(FaultEffect::RefuseConnections));
-    let summary = run(&simulation, Candidate::immediate());
+    let scenario = small().with_fault(always(Effect::RefuseConnections));
+    let summary = run(&scenario, Policy::immediate());
     assert_eq!(summary.attempts, 3 * summary.requests);
 }
 
 #[test]
 fn a_budget_bounds_the_retries_of_an_outage_of_any_length() {
     // A bucket of 500 pays for a hundred retries at 5 each, and nothing succeeds to refill it.
-    let simulation = Simulation {
-        timeout: 60.0, // So that the deadline prevents no retry.
-        ..small().with_faults(always(FaultEffect::RefuseConnections))
-    };
-    let summary = run(&simulation, Candidate::guidance());
+    let mut scenario = small().with_fault(always(Effect::RefuseConnections));
+    scenario.clients.timeout = Some(60.0); // So that the deadline prevents no retry.
+    let summary = run(&scenario, Policy::guidance());
     assert_eq!(summary.retries, 10 * 100);
     assert!(summary.refusals["budget_empty"] > 8000);
 }
 
 #[test]
 fn retries_without_a_budget_keep_a_service_down_after_the_fault_has_ended() {
-    let simulation = small().with_faults(FaultSchedule::brownout());
-    for candidate in [Candidate::immediate(), Candidate::best_effort()] {
-        let summary = run(&simulation, candidate);
-        let name = &summary.strategy;
-        assert_eq!(summary.recovered_after_seconds, None, "{name}");
-        assert!(summary.wasted_work_share > 0.5, "{name}");
+    let scenario = small().with_fault(brownout());
+    for policy in [Policy::immediate(), Policy::best_effort()] {
+        let summary = run(&scenario, policy);
+        let name = &summary.policy;
+        assert_eq!(summary.recovered_after, None, "{name}");
+        assert!(summary.wasted_work > 0.5, "{name}");
     }
-    for candidate in [
-        Candidate::guidance(),
-        Candidate::aws_2_1(),
-        Candidate::no_retry(),
-    ] {
-        let summary = run(&simulation, candidate);
-        let recovered = summary.recovered_after_seconds.expect("it recovers");
-        assert!(recovered < 15.0, "{}: {recovered}", summary.strategy);
+    for policy in [Policy::guidance(), Policy::aws_2_1(), Policy::no_retry()] {
+        let summary = run(&scenario, policy);
+        let recovered = summary.recovered_after.expect("it recovers");
+        assert!(recovered < 15.0, "{}: {recovered}", summary.policy);
     }
 }
 
 #[test]
 fn an_adaptive_send_rate_reduces_the_load_and_recovers() {
-    let simulation = small().with_faults(FaultSchedule::brownout());
-    let summary = run(&simulation.with_duration(180.0), Candidate::adaptive());
-    assert!(summary.load_during_faults.expect("there was a fault") < 1.0);
-    let recovered = summary.recovered_after_seconds.expect("it recovers");
+    let scenario = small().with_fault(brownout());
+    let summary = run(&scenario.with_duration(180.0), Policy::adaptive());
+    assert!(summary.load_in_trouble.expect("there was a fault") < 1.0);
+    let recovered = summary.recovered_after.expect("it recovers");
     assert!(recovered < 120.0, "{recovered}");
 }
 
@@ -75,25 +69,25 @@ fn an_adaptive_send_rate_reduces_the_load_and_recovers() {
 /// return in two seconds.
 #[test]
 fn clients_with_the_same_hint_do_not_return_at_the_same_time() {
-    let effect = FaultEffect::Throttle {
+    let effect = Effect::Throttle {
         share: 0.0,
         hint: Some(2.0),
     };
-    let simulation = small()
-        .with_faults(FaultSchedule::healthy().with(0.0, 1.0, effect))
+    let scenario = small()
+        .with_fault(Fault::new(0.0, 1.0, effect))
         .with_duration(1.0);
-    let exact = Candidate::new("exact", || {
+    let exact = Policy::new("exact", |_| {
         let strategy = Standard::guidance()
             .to_builder()
             .retry_after(RetryAfter::Cap(std::time::Duration::from_secs(20)));
-        Arc::new(strategy.build().expect("a valid strategy"))
+        strategy.build().expect("a valid strategy")
     });
     // The share of the requests that returns in the second after the two.
-    let returned = |candidate| {
-        let summary = run(&simulation, candidate);
-        summary.seconds[2].attempts as f64 / summary.requests as f64
+    let returned = |policy| {
+        let summary = run(&scenario, policy);
+        summary.bins[2].attempts as f64 / summary.requests as f64
     };
-    let (exact, jittered) = (returned(exact), returned(Candidate::guidance()));
+    let (exact, jittered) = (returned(exact), returned(Policy::guidance()));
     assert!(exact > 0.95, "{exact}");
     assert!(jittered < 0.75, "{jittered}");
 }

@@ -1,20 +1,13 @@
 //! Comparison of the simulated service with results of queueing theory.
 
-use steadfast_storm::{Candidate, Simulation, Summary};
+use steadfast_storm::{Arrivals, Distribution, Network, Policy, Scenario, Service, Summary};
 
 /// One worker, half busy (M/M/1): latency is exponential, and its mean is the inverse of
 /// the spare capacity.
 #[test]
 fn one_worker_has_the_latency_of_queueing_theory() {
-    let simulation = Simulation {
-        clients: 1,
-        arrival_rate: 100.0,
-        workers: 1,
-        service_time: 0.005,
-        network_delay: 0.0,
-        ..Simulation::default()
-    };
-    let summary = run(&simulation.with_duration(1000.0));
+    let scenario = service(1, 0.005, 100.0);
+    let summary = run(&scenario.with_clients(1).with_duration(1000.0));
     let mean_ms = 1000.0 / (200.0 - 100.0);
     near(ms(summary.latency_p50_ms), mean_ms * 2f64.ln());
     near(ms(summary.latency_p99_ms), mean_ms * 100f64.ln());
@@ -24,14 +17,8 @@ fn one_worker_has_the_latency_of_queueing_theory() {
 #[test]
 fn many_workers_queue_the_share_of_erlangs_formula() {
     let (workers, arrival_rate, service_time) = (10, 1000.0, 0.008);
-    let simulation = Simulation {
-        workers,
-        arrival_rate,
-        service_time,
-        network_delay: 0.0,
-        ..Simulation::default()
-    };
-    let summary = run(&simulation.with_duration(300.0));
+    let scenario = service(workers, service_time, arrival_rate);
+    let summary = run(&scenario.with_duration(300.0));
     // The share that waits determines the distribution of the latency, and so its
     // percentiles.
     let waits = erlang_c(workers, arrival_rate * service_time);
@@ -59,10 +46,25 @@ fn erlang_c(workers: u32, load: f64) -> f64 {
     lost / (1.0 - busy * (1.0 - lost))
 }
 
-fn run(simulation: &Simulation) -> Summary {
-    let summaries = simulation.compare(&[Candidate::no_retry()]);
-    let mut summaries = summaries.expect("it is valid").into_iter();
-    summaries.next().expect("one for each candidate")
+fn service(workers: u32, service_time: f64, arrival_rate: f64) -> Scenario {
+    Scenario {
+        arrivals: Arrivals::Open(arrival_rate),
+        network: Network {
+            delay: Distribution::Constant(0.0),
+        },
+        service: Service {
+            workers,
+            service_time: Distribution::Exponential(service_time),
+            ..Service::default()
+        },
+        ..Scenario::default()
+    }
+}
+
+fn run(scenario: &Scenario) -> Summary {
+    scenario
+        .run(&Policy::no_retry(), 4711)
+        .expect("it is valid")
 }
 
 fn ms(latency: Option<f64>) -> f64 {

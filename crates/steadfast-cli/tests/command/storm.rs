@@ -15,9 +15,10 @@ fn a_comparison_is_printed_as_a_table_and_charts() {
     let output = storm(&["blip", "--strategy", "guidance", "--strategy", "no-retry"]);
     assert!(output.ok(), "{output:?}");
     for text in [
-        "clients    2, together 20 requests/s",
+        "scenario   blip: 20 requests/s together",
+        "\n2 clients",
         "connections are refused, from 20 s to 21 s",
-        "seed       4711",
+        "seeds      4711 to 4713",
         "\nguidance ",
         "\nno-retry ",
         "█",
@@ -42,20 +43,23 @@ fn json_has_every_second() {
         "--json",
     ]);
     let report: Value = serde_json::from_str(&output.stdout).expect("it is JSON");
-    assert_eq!(report["format"], 1);
-    assert_eq!(report["simulation"]["arrival_rate_per_s"], 20.0);
+    assert_eq!(report["format"], 2);
+    assert_eq!(report["scenario"]["arrivals"]["open"], 20.0);
     assert_eq!(
-        report["simulation"]["fault_schedule"]["faults"][0]["effect"],
+        report["scenario"]["faults"][0]["effect"],
         "refuse_connections"
     );
-    let summary = &report["summaries"][0];
-    assert_eq!(summary["strategy"], "immediate");
-    assert_eq!(summary["recovered_after_seconds"], 0.0);
-    let load = summary["load_during_faults"].as_f64().expect("a number");
+    let trials = &report["fleets"][0][0];
+    assert_eq!(trials["policy"], "immediate");
+    assert_eq!(trials["clients"], 2);
+    assert_eq!(trials["recovered"]["share"], 1.0);
+    let load = trials["load_in_trouble"].as_f64().expect("a number");
     assert!((load - 3.0).abs() < 0.1, "{load}");
-    let seconds = summary["seconds"].as_array().expect("a list");
-    assert!(seconds.len() >= 50);
-    assert!(seconds.iter().all(|second| second["started"].is_u64()));
+    let runs = trials["runs"].as_array().expect("a list");
+    assert_eq!(runs.len(), 3);
+    let bins = runs[0]["bins"].as_array().expect("a list");
+    assert!(bins.len() >= 50);
+    assert!(bins.iter().all(|bin| bin["started"].is_u64()));
 }
 
 #[test]
@@ -73,7 +77,7 @@ fn invalid_settings_are_usage_errors() {
     for (arguments, text) in [
         (["--rate", "0"], "the arrival rate must be"),
         (["--rate", "1e-25"], "fewer than 10 requests"),
-        (["--clients", "1000000000"], "from 1 to 100000"),
+        (["--clients", "1000000000"], "from 1 to 2000000"),
         (["--idempotent", "2"], "from 0 to 1"),
         (["--rate", "1e9"], "20 million"),
         (["--strategy", "unknown"], "possible values"),

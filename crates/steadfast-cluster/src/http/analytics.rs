@@ -63,12 +63,7 @@ impl AnalyticsError {
 
 impl From<LanguageError> for AnalyticsError {
     fn from(error: LanguageError) -> Self {
-        // 24000 is a syntax error, which a statement that is too much for the cluster is not.
-        let code = match &error {
-            LanguageError::Unsupported(_) => 25_000,
-            LanguageError::Syntax(_) | LanguageError::Evaluation(_) => 24_000,
-        };
-        Self::new(400, code, error.to_string())
+        Self::new(400, 24_000, error.to_string())
     }
 }
 
@@ -83,7 +78,6 @@ fn execute(options: &RequestOptions) -> Result<(Value, Vec<Value>), AnalyticsErr
     match parse(statement)? {
         Statement::Select(select) => echo(&select, &parameters),
         Statement::Write(write) => Err(unknown_collection(&write.source.keyspace)),
-        Statement::Index(index) => Err(unknown_collection(&index.keyspace)),
         Statement::Prepare { .. } | Statement::Execute { .. } => Err(AnalyticsError::new(
             400,
             24_000,
@@ -99,8 +93,7 @@ fn echo(select: &Select, parameters: &Parameters) -> Result<(Value, Vec<Value>),
     let scope = EvalScope {
         parameters,
         row: None,
-        group: None,
-        alias: "",
+        count: None,
     };
     let rows = if scope.passes(select.filter.as_ref())? {
         vec![scope.project(&select.projection)?]

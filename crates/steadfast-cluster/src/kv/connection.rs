@@ -418,9 +418,6 @@ fn has_document(frame: &Frame) -> bool {
             | Opcode::Noop
             | Opcode::GetClusterConfig
             | Opcode::GetErrorMap
-            | Opcode::RangeScanCreate
-            | Opcode::RangeScanContinue
-            | Opcode::RangeScanCancel
     )
 }
 

@@ -15,7 +15,6 @@ mod connection;
 mod data;
 mod features;
 mod observe;
-mod range_scan;
 mod response;
 mod session;
 mod setup;

@@ -156,13 +156,14 @@ impl Vbucket {
         change: WriteRequest<'_>,
         expiry: u32,
         context: StoreContext<'_>,
-    ) -> Result<Written, Status> {
+    ) -> Result<(Written, StoredDocument), Status> {
         let current = self.writable(change, context)?.ok_or(Status::KeyNotFound)?;
         let document = StoredDocument {
             expiry: expiry::absolute(expiry, context.now),
             ..current.clone()
         };
-        self.write(change.key, document, change.durability, context)
+        let written = self.write(change.key, document.clone(), change.durability, context)?;
+        Ok((written, document))
     }
 
     /// Locks a document and says what is in it; its new CAS is the key to the lock.

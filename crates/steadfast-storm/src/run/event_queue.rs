@@ -1,33 +1,103 @@
 //! The queue of future events, ordered by time.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// Future events, the earliest first. Events of the same time keep the order in which
 /// they were added, so that a run is repeatable.
 #[derive(Debug)]
 pub(super) struct EventQueue<E> {
-    events: BTreeMap<(Duration, u64), E>,
+    heap: BinaryHeap<Reverse<Entry<E>>>,
+    /// Events that were added in the order of their times. Timeouts of attempts are: nearly
+    /// all of them come the same time after the attempt, and most are stale by then. They
+    /// would make the heap many times larger.
+    in_order: VecDeque<Entry<E>>,
     added: u64,
+}
+
+#[derive(Debug)]
+struct Entry<E> {
+    at: u64,
+    number: u64,
+    event: E,
 }
 
 impl<E> EventQueue<E> {
     pub(super) fn new() -> Self {
         Self {
-            events: BTreeMap::new(),
+            heap: BinaryHeap::new(),
+            in_order: VecDeque::new(),
             added: 0,
         }
     }
 
-    pub(super) fn push(&mut self, at: Duration, event: E) {
-        self.events.insert((at, self.added), event);
-        self.added += 1;
+    pub(super) fn push(&mut self, at: u64, event: E) {
+        let entry = self.entry(at, event);
+        self.heap.push(Reverse(entry));
+    }
+
+    /// Adds an event that is probably later than all others of its kind.
+    pub(super) fn push_late(&mut self, at: u64, event: E) {
+        let entry = self.entry(at, event);
+        if self.in_order.back().is_none_or(|last| last.at <= at) {
+            self.in_order.push_back(entry);
+        } else {
+            self.heap.push(Reverse(entry));
+        }
     }
 
     /// Removes the next event and returns it with its time.
-    pub(super) fn pop(&mut self) -> Option<(Duration, E)> {
-        let ((at, _), event) = self.events.pop_first()?;
-        Some((at, event))
+    pub(super) fn pop(&mut self) -> Option<(u64, E)> {
+        let late_is_next = match (self.in_order.front(), self.heap.peek()) {
+            (Some(late), Some(Reverse(other))) => late.key() < other.key(),
+            (late, _) => late.is_some(),
+        };
+        let next = if late_is_next {
+            self.in_order.pop_front()
+        } else {
+            self.heap.pop().map(|Reverse(entry)| entry)
+        };
+        next.map(|entry| (entry.at, entry.event))
+    }
+
+    /// Returns the number of events that were added so far.
+    pub(super) fn added(&self) -> u64 {
+        self.added
+    }
+
+    fn entry(&mut self, at: u64, event: E) -> Entry<E> {
+        self.added += 1;
+        Entry {
+            at,
+            number: self.added,
+            event,
+        }
+    }
+}
+
+impl<E> Entry<E> {
+    fn key(&self) -> (u64, u64) {
+        (self.at, self.number)
+    }
+}
+
+impl<E> PartialEq for Entry<E> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl<E> Eq for Entry<E> {}
+
+impl<E> PartialOrd for Entry<E> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<E> Ord for Entry<E> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
     }
 }
 
@@ -38,12 +108,16 @@ mod tests {
     #[test]
     fn events_are_ordered_by_time_and_then_by_insertion() {
         let mut queue = EventQueue::new();
-        for (at, event) in [(2, 'c'), (1, 'a'), (2, 'd'), (1, 'b')] {
-            queue.push(Duration::from_secs(at), event);
+        for (at, event) in [(2, 'd'), (1, 'a'), (2, 'e')] {
+            queue.push(at, event);
         }
+        for (at, event) in [(1, 'b'), (3, 'g'), (2, 'f'), (4, 'h')] {
+            queue.push_late(at, event);
+        }
+        queue.push(1, 'c');
         let order: String = std::iter::from_fn(|| queue.pop())
             .map(|(_, event)| event)
             .collect();
-        assert_eq!(order, "abcd");
+        assert_eq!(order, "abcdefgh");
     }
 }

@@ -1,9 +1,8 @@
 //! The requests that have started and not ended.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use steadfast::{Call, Orchestrator, RetryStrategy};
+use steadfast::{Orchestrator, RetryStrategy};
 
 pub(super) type ClientRequest = Orchestrator<Arc<dyn RetryStrategy>>;
 
@@ -12,48 +11,53 @@ pub(super) type ClientRequest = Orchestrator<Arc<dyn RetryStrategy>>;
 #[derive(Default)]
 pub(super) struct OpenRequests {
     slots: Vec<Slot>,
-    free: Vec<usize>,
+    free: Vec<u32>,
 }
 
 /// Identifies what a request currently waits for. An event for an earlier wait, such as
 /// the response to an abandoned attempt, is stale and finds no request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WaitId {
-    slot: usize,
-    generation: u64,
+    slot: u32,
+    generation: u32,
 }
 
 #[derive(Default)]
 struct Slot {
     /// Grows with each wait, and is not reset when the slot is reused.
-    generation: u64,
+    generation: u32,
     request: Option<OpenRequest>,
 }
 
 pub(super) struct OpenRequest {
-    pub(super) started: Duration,
+    /// In nanoseconds.
+    pub(super) started: u64,
+    /// In nanoseconds; `u64::MAX` without a deadline.
+    pub(super) deadline: u64,
+    pub(super) client: u32,
+    pub(super) endpoint: u32,
+    /// 0 for a request of a client, 1 for a request of a server that a client called.
+    pub(super) layer: u32,
+    /// The attempt of the layer above that waits for it.
+    pub(super) parent: Option<WaitId>,
+    /// Whether the last response said that the shard has moved.
+    pub(super) moved: bool,
     pub(super) request: ClientRequest,
 }
 
 impl OpenRequests {
-    pub(super) fn insert(
-        &mut self,
-        strategy: Arc<dyn RetryStrategy>,
-        call: Call,
-        started: Duration,
-    ) -> WaitId {
+    pub(super) fn insert(&mut self, request: OpenRequest) -> WaitId {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
-            self.slots.len() - 1
+            u32::try_from(self.slots.len() - 1).expect("fewer than 2³² requests are open")
         });
-        let request = Orchestrator::new(strategy, call);
-        self.slots[slot].request = Some(OpenRequest { started, request });
+        self.slots[slot as usize].request = Some(request);
         self.next_generation(slot)
     }
 
     /// Returns the request if it still waits for this.
     pub(super) fn get(&mut self, wait: WaitId) -> Option<&mut OpenRequest> {
-        let slot = &mut self.slots[wait.slot];
+        let slot = &mut self.slots[wait.slot as usize];
         let current = slot.generation == wait.generation;
         slot.request.as_mut().filter(|_| current)
     }
@@ -63,27 +67,38 @@ impl OpenRequests {
         self.next_generation(wait.slot)
     }
 
-    pub(super) fn remove(&mut self, wait: WaitId) {
+    pub(super) fn remove(&mut self, wait: WaitId) -> Option<OpenRequest> {
         self.next_generation(wait.slot);
-        self.slots[wait.slot].request = None;
         self.free.push(wait.slot);
+        self.slots[wait.slot as usize].request.take()
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.free.len() == self.slots.len()
     }
 
-    fn next_generation(&mut self, slot: usize) -> WaitId {
-        self.slots[slot].generation += 1;
-        let generation = self.slots[slot].generation;
-        WaitId { slot, generation }
+    #[cfg(test)]
+    pub(super) fn any_wait(&self) -> WaitId {
+        WaitId {
+            slot: 0,
+            generation: 0,
+        }
+    }
+
+    fn next_generation(&mut self, slot: u32) -> WaitId {
+        let generation = &mut self.slots[slot as usize].generation;
+        *generation = generation.wrapping_add(1);
+        WaitId {
+            slot,
+            generation: *generation,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use steadfast::BestEffort;
+    use steadfast::{BestEffort, Call};
 
     #[test]
     fn an_event_for_an_earlier_wait_finds_no_request() {
@@ -102,7 +117,16 @@ mod tests {
     }
 
     fn insert(requests: &mut OpenRequests) -> WaitId {
-        let strategy = Arc::new(BestEffort::default());
-        requests.insert(strategy, Call::new("get"), Duration::ZERO)
+        let strategy: Arc<dyn RetryStrategy> = Arc::new(BestEffort::default());
+        requests.insert(OpenRequest {
+            started: 0,
+            deadline: u64::MAX,
+            client: 0,
+            endpoint: 0,
+            layer: 0,
+            parent: None,
+            moved: false,
+            request: Orchestrator::new(strategy, Call::new("get")),
+        })
     }
 }

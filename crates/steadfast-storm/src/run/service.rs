@@ -1,142 +1,145 @@
-//! The service: workers behind one queue.
+//! The side of the service: endpoints under faults.
 
-use std::collections::VecDeque;
-use std::time::Duration;
+use super::endpoint::{Admission, Taken};
+use super::open_requests::WaitId;
+use super::{Event, Job, Response, Run, Work, nanos};
+use crate::model::Effect;
 
-use fastrand::Rng;
+/// The cost of a dropped request, as a share of the mean service time.
+const DROP_COST: f64 = 0.05;
 
-use crate::simulation::Simulation;
+impl<'a> Run<'a> {
+    /// Returns the effects that are active at an endpoint, with their ends.
+    fn effects(&self, endpoint: u32) -> impl Iterator<Item = (Effect, u64)> + use<'a> {
+        let (now, endpoints) = (self.now(), self.scenario.service.endpoints);
+        let scenario = self.scenario;
+        scenario
+            .faults
+            .iter()
+            .filter(move |fault| fault.affects(now, endpoint, endpoints))
+            .map(|fault| (fault.effect, nanos(fault.until)))
+    }
 
-/// A service that processes some requests at a time and queues others.
-#[derive(Debug)]
-pub(super) struct QueueingService<T> {
-    idle_workers: u32,
-    queue: VecDeque<T>,
-    queue_limit: usize,
-    mean_work_time: f64,
-    rng: Rng,
-    /// What a throttled service would still admit, and since when.
-    allowance: (f64, Duration),
-}
-
-/// The state of a request after its arrival.
-#[derive(Debug, PartialEq)]
-pub(super) enum Admission {
-    Started,
-    Queued,
-    QueueFull,
-}
-
-impl<T> QueueingService<T> {
-    pub(super) fn new(simulation: &Simulation, rng: Rng) -> Self {
-        Self {
-            idle_workers: simulation.workers,
-            queue: VecDeque::new(),
-            queue_limit: simulation.queue_limit,
-            mean_work_time: simulation.service_time,
-            rng,
-            allowance: (0.0, Duration::ZERO),
+    pub(super) fn handle_arrival(&mut self, job: Job) {
+        let Job { wait, endpoint, .. } = job;
+        let now = self.now();
+        let at = endpoint as usize;
+        for (effect, until) in self.effects(endpoint) {
+            match effect {
+                Effect::RefuseConnections => {
+                    return self.respond(wait, Response::ConnectionRefused);
+                }
+                Effect::NoResponse => return,
+                Effect::Moved { .. } => return self.respond(wait, Response::Moved),
+                Effect::Hold => {
+                    return self.events.push(until, Event::AttemptArrives(job));
+                }
+                Effect::Throttle { share, hint } => {
+                    let endpoints = f64::from(self.scenario.service.endpoints);
+                    let rate = share * self.scenario.capacity() / endpoints;
+                    if !self.endpoints[at].admits(rate, now) {
+                        let hint = hint.map(|seconds| (seconds * 1000.0) as u32);
+                        return self.respond(wait, Response::Throttled(hint));
+                    }
+                }
+                Effect::Fail { .. } | Effect::Slow { .. } | Effect::Load { .. } => {}
+            }
+        }
+        if self.scenario.service.optimistic {
+            return self.read(wait);
+        }
+        match self.endpoints[at].receive(job, now) {
+            Admission::Started => self.start_work(job),
+            Admission::Queued => {
+                let queue = self.endpoints[at].queue_len();
+                let bin = self.stats.bin(now);
+                bin.max_queue = bin.max_queue.max(queue);
+            }
+            Admission::QueueFull => self.respond(wait, Response::Throttled(None)),
         }
     }
 
-    pub(super) fn receive(&mut self, request: T) -> Admission {
-        if self.idle_workers > 0 {
-            self.idle_workers -= 1;
-            return Admission::Started;
-        }
-        if self.queue.len() >= self.queue_limit {
-            return Admission::QueueFull;
-        }
-        self.queue.push_back(request);
-        Admission::Queued
+    /// Reads the version of the row: the write follows when the response has arrived.
+    fn read(&mut self, wait: WaitId) {
+        let back = self.delivery() - self.now();
+        let arrives = self.delivery() + back;
+        let version = self.version;
+        self.events
+            .push(arrives, Event::WriteArrives(wait, version));
     }
 
-    /// Frees a worker and returns the request that it takes from the queue.
-    pub(super) fn next_queued(&mut self) -> Option<T> {
-        let next = self.queue.pop_front();
-        if next.is_none() {
-            self.idle_workers += 1;
-        }
-        next
-    }
-
-    /// Draws the time for one request, multiplied by a factor.
-    pub(super) fn work_time(&mut self, factor: f64) -> Duration {
-        exponential(&mut self.rng, self.mean_work_time * factor)
-    }
-
-    /// Draws whether a request fails.
-    pub(super) fn fails(&mut self, share: f64) -> bool {
-        self.rng.f64() < share
-    }
-
-    /// Decides whether a service that admits `rate` requests a second admits this one.
-    /// Bursts are limited to a tenth of a second's worth.
-    pub(super) fn admits(&mut self, rate: f64, now: Duration) -> bool {
-        let (left, since) = self.allowance;
-        let most = (rate / 10.0).max(1.0);
-        let left = (left + now.saturating_sub(since).as_secs_f64() * rate).min(most);
-        let admitted = left >= 1.0;
-        self.allowance = (if admitted { left - 1.0 } else { left }, now);
-        admitted
-    }
-
-    pub(super) fn queue_len(&self) -> usize {
-        self.queue.len()
-    }
-}
-
-/// Draws the time between two independent events.
-pub(super) fn exponential(rng: &mut Rng, mean: f64) -> Duration {
-    // `f64()` is below 1, so the logarithm is finite.
-    Duration::from_secs_f64(-mean * (1.0 - rng.f64()).ln())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn service<T>(queue_limit: usize) -> QueueingService<T> {
-        let simulation = Simulation {
-            workers: 1,
-            queue_limit,
-            ..Simulation::default()
+    pub(super) fn handle_write(&mut self, wait: WaitId, version: u32) {
+        let response = if version == self.version {
+            self.version = self.version.wrapping_add(1);
+            Response::Success
+        } else {
+            Response::Conflict
         };
-        QueueingService::new(&simulation, Rng::with_seed(1))
+        self.respond(wait, response);
     }
 
-    #[test]
-    fn workers_serve_in_order_and_a_full_queue_rejects() {
-        let mut service = service(2);
-        let received: Vec<_> = (1..=4).map(|request| service.receive(request)).collect();
-        use Admission::{QueueFull, Queued, Started};
-        assert_eq!(received, [Started, Queued, Queued, QueueFull]);
-        let taken = [(); 3].map(|()| service.next_queued());
-        assert_eq!(taken, [Some(2), Some(3), None]);
-        assert_eq!(service.receive(5), Started);
+    fn start_work(&mut self, job: Job) {
+        let service = &self.scenario.service;
+        let (work, time) = if job.expires <= self.now() {
+            (Work::Dropped, service.service_time.mean() * DROP_COST)
+        } else {
+            (Work::Processed, service.service_time.sample(&mut self.rng))
+        };
+        let slow: f64 = self
+            .effects(job.endpoint)
+            .map(|(effect, _)| match effect {
+                Effect::Slow { factor } => factor,
+                _ => 1.0,
+            })
+            .product();
+        let crowded = service.contention.map_or(1.0, |doubling| {
+            let present = self.endpoints[job.endpoint as usize].present();
+            1.0 + present as f64 / doubling
+        });
+        let done = self.now() + nanos(time * slow * crowded);
+        self.events.push(done, Event::WorkDone(job, work));
     }
 
-    #[test]
-    fn times_between_events_have_the_right_mean_and_variance() {
-        let mut rng = Rng::with_seed(7);
-        let times: Vec<f64> = (0..100_000)
-            .map(|_| exponential(&mut rng, 2.0).as_secs_f64())
-            .collect();
-        let mean = times.iter().sum::<f64>() / 1e5;
-        let variance = times.iter().map(|time| (time - mean).powi(2)).sum::<f64>() / 1e5;
-        assert!((mean - 2.0).abs() < 0.03, "{mean}");
-        assert!((variance - 4.0).abs() < 0.2, "{variance}");
+    pub(super) fn handle_work_done(&mut self, job: Job, work: Work) {
+        let now = self.now();
+        self.endpoints[job.endpoint as usize].free_worker();
+        if work == Work::Processed {
+            let wasted = self.requests.get(job.wait).is_none();
+            let bin = self.stats.bin(now);
+            bin.processed += 1;
+            bin.wasted += u64::from(wasted);
+            self.finish_work(job);
+        }
+        while let Some(next) = self.endpoints[job.endpoint as usize].take(now) {
+            match next {
+                Taken::Work(next) => return self.start_work(next),
+                Taken::Reject(next) => self.respond(next.wait, Response::Throttled(None)),
+            }
+        }
     }
 
-    #[test]
-    fn a_throttled_service_admits_its_rate() {
-        let mut service = service::<()>(0);
-        let admitted = (0..10_000)
-            .filter(|millis| service.admits(100.0, Duration::from_millis(*millis)))
-            .count();
-        assert!(
-            (990..=1010).contains(&admitted),
-            "{admitted} in ten seconds"
-        );
+    fn finish_work(&mut self, job: Job) {
+        let mut response = Response::Success;
+        let mut held_until = None;
+        for (effect, until) in self.effects(job.endpoint) {
+            match effect {
+                Effect::NoResponse => return,
+                Effect::Hold => held_until = Some(until),
+                Effect::Fail { share } if self.rng.f64() < share => response = Response::Error,
+                _ => {}
+            }
+        }
+        match held_until {
+            Some(at) => self
+                .events
+                .push(at, Event::ResponseArrives(job.wait, response)),
+            None => self.respond(job.wait, response),
+        }
+    }
+
+    pub(super) fn respond(&mut self, wait: WaitId, response: Response) {
+        let arrives = self.delivery();
+        self.events
+            .push(arrives, Event::ResponseArrives(wait, response));
     }
 }

@@ -1,83 +1,72 @@
 //! Counters of a run.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
 use hdrhistogram::Histogram;
 use steadfast::Verdict;
-use steadfast::report::Outcome;
 
-use crate::summary::SecondStats;
+use super::world::Decisions;
+use super::{SECOND, nanos};
+use crate::summary::Bin;
 
-/// A day: the longest possible latency.
+/// A day: the longest latency that is told apart.
 const MAX_LATENCY_MICROS: u64 = 86_400_000_000;
 
-/// Counters of a run, in total and for each second.
+/// Counters of a run, in total and for each time bin.
 #[derive(Debug)]
 pub(crate) struct RunStats {
-    pub(crate) seconds: Vec<SecondStats>,
+    width: u64,
+    pub(crate) bins: Vec<Bin>,
     pub(crate) succeeded: u64,
     pub(crate) failed: u64,
     pub(crate) timed_out: u64,
+    pub(crate) shed: u64,
     pub(crate) ambiguous: u64,
-    pub(crate) retries: u64,
-    pub(crate) refusals: BTreeMap<&'static str, u64>,
+    /// When the last request succeeded, in seconds.
+    pub(crate) last_success: f64,
+    pub(crate) decisions: Decisions,
+    pub(crate) events: u64,
     /// The latency of successful requests, in microseconds.
-    pub(crate) latency: Histogram<u64>,
+    pub(crate) latency: Histogram<u32>,
 }
 
 impl RunStats {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(bin_seconds: f64) -> Self {
         Self {
-            seconds: Vec::new(),
+            width: nanos(bin_seconds),
+            bins: Vec::new(),
             succeeded: 0,
             failed: 0,
             timed_out: 0,
+            shed: 0,
             ambiguous: 0,
-            retries: 0,
-            refusals: BTreeMap::new(),
-            latency: Histogram::new_with_bounds(1, MAX_LATENCY_MICROS, 3)
-                .expect("a day of microseconds with three digits is a valid range"),
+            last_success: 0.0,
+            decisions: Decisions::default(),
+            events: 0,
+            latency: Histogram::new_with_bounds(1, MAX_LATENCY_MICROS, 2)
+                .expect("a day of microseconds with two digits is a valid range"),
         }
     }
 
-    /// Returns the counters of the second that contains a time.
-    pub(super) fn second(&mut self, time: Duration) -> &mut SecondStats {
-        // Bounded: a run takes a day at most, and its last request another one.
-        let index = time.as_secs() as usize;
-        if self.seconds.len() <= index {
-            self.seconds.resize(index + 1, SecondStats::default());
+    /// Returns the counters of the bin that contains a time.
+    pub(super) fn bin(&mut self, nanos: u64) -> &mut Bin {
+        let index = (nanos / self.width) as usize;
+        if self.bins.len() <= index {
+            self.bins.resize(index + 1, Bin::default());
         }
-        &mut self.seconds[index]
-    }
-
-    /// Counts a decision about a failed attempt.
-    pub(super) fn decided(&mut self, outcome: &Outcome) {
-        let cause = match outcome {
-            Outcome::Retry { capped: false, .. } => {
-                self.retries += 1;
-                return;
-            }
-            // A capped delay ends in the timeout, not in an attempt.
-            Outcome::Retry { capped: true, .. } => "deadline",
-            Outcome::Refused(cause) => cause.name(),
-            Outcome::Undecided => return,
-        };
-        *self.refusals.entry(cause).or_default() += 1;
+        &mut self.bins[index]
     }
 
     /// Counts a request that has ended.
-    pub(super) fn request_ended(&mut self, started: Duration, now: Duration, verdict: Verdict) {
+    pub(super) fn request_ended(&mut self, started: u64, now: u64, verdict: Verdict) {
         match verdict {
             Verdict::Succeeded => {
                 self.succeeded += 1;
-                self.second(started).succeeded += 1;
-                let micros = now.saturating_sub(started).as_micros();
-                self.latency
-                    .saturating_record(u64::try_from(micros).unwrap_or(u64::MAX));
+                self.bin(started).succeeded += 1;
+                self.last_success = now as f64 / SECOND;
+                self.latency.saturating_record((now - started) / 1000);
             }
-            Verdict::Failed(_) | Verdict::Shed => self.failed += 1,
+            Verdict::Failed(_) => self.failed += 1,
             Verdict::TimedOut(_) => self.timed_out += 1,
+            Verdict::Shed => self.shed += 1,
         }
         self.ambiguous += u64::from(verdict.is_ambiguous());
     }

@@ -1,13 +1,11 @@
-//! The simulation of the tests: a tenth of the default fleet and service.
+//! The scenario of the tests: a tenth of the default fleet and service.
 
-use steadfast_storm::Simulation;
+use steadfast_storm::{Arrivals, Scenario};
 
-pub(crate) fn small() -> Simulation {
-    Simulation {
-        clients: 10,
-        arrival_rate: 100.0,
-        workers: 1,
-        queue_limit: 250,
-        ..Simulation::default()
-    }
+pub(crate) fn small() -> Scenario {
+    let mut scenario = Scenario::default().with_clients(10);
+    scenario.arrivals = Arrivals::Open(100.0);
+    scenario.service.workers = 1;
+    scenario.service.queue.limit = Some(250);
+    scenario
 }

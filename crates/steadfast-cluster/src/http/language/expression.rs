@@ -2,8 +2,6 @@
 
 use serde_json::Value;
 
-use super::function::Function;
-
 /// An expression.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::http) enum Expression {
@@ -35,31 +33,8 @@ pub(in crate::http) enum Expression {
     Is(Box<Self>, IsTest, bool),
     /// `META()`
     Meta,
-    /// `a LIKE b`
-    Like(Box<Self>, Box<Self>),
-    /// `COUNT(*)`, `SUM(a)` and the like.
-    Aggregate(Aggregate, Option<Box<Self>>),
-    /// `UPPER(a)` and the like.
-    Call(Function, Vec<Self>),
-}
-
-/// An aggregate function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::http) struct Aggregate {
-    pub kind: AggregateKind,
-    /// Whether equal values count once.
-    pub distinct: bool,
-}
-
-/// The kind of an aggregate function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::http) enum AggregateKind {
+    /// `COUNT(*)`
     Count,
-    Sum,
-    Average,
-    Least,
-    Greatest,
-    Array,
 }
 
 /// A binary operator.
@@ -79,7 +54,6 @@ pub(in crate::http) enum Operator {
     Subtract,
     Multiply,
     Divide,
-    Remainder,
 }
 
 /// The test of an `IS` expression.
@@ -92,10 +66,10 @@ pub(in crate::http) enum IsTest {
 }
 
 impl Expression {
-    /// Returns whether it contains an aggregate function.
-    pub(in crate::http) fn aggregates(&self) -> bool {
+    /// Returns whether it contains `COUNT(*)`.
+    pub(in crate::http) fn counts(&self) -> bool {
         match self {
-            Self::Aggregate(..) => true,
+            Self::Count => true,
             Self::Literal(_)
             | Self::Missing
             | Self::Positional(_)
@@ -103,13 +77,13 @@ impl Expression {
             | Self::Name(_)
             | Self::Meta => false,
             Self::Field(of, _) | Self::Not(of) | Self::Negative(of) | Self::Is(of, _, _) => {
-                of.aggregates()
+                of.counts()
             }
-            Self::Element(left, right) | Self::Like(left, right) | Self::Binary(_, left, right) => {
-                left.aggregates() || right.aggregates()
+            Self::Element(left, right) | Self::Binary(_, left, right) => {
+                left.counts() || right.counts()
             }
-            Self::Array(items) | Self::Call(_, items) => items.iter().any(Self::aggregates),
-            Self::Object(fields) => fields.iter().any(|(_, value)| value.aggregates()),
+            Self::Array(items) => items.iter().any(Self::counts),
+            Self::Object(fields) => fields.iter().any(|(_, value)| value.counts()),
         }
     }
 

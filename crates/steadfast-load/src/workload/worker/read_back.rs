@@ -33,7 +33,7 @@ impl<C: Client> Worker<C> {
         let key = self.own(document.made);
         let read = self.state.until_given_up(self.client.get(&key));
         let found = match self.timed(OpKind::Get, read).await {
-            Ok(found) => Some(WriteId::find_all(&found.value)),
+            Ok(bytes) => Some(WriteId::find_all(&bytes)),
             Err(error) if error.is_not_found() => None,
             Err(error) => {
                 self.explain(OpKind::Get, &key, &error);
@@ -123,7 +123,7 @@ impl<C: Client> Worker<C> {
             }
             self.unsure.pop_front();
             match self.client.remove(&self.own(made)).await {
-                Ok(_) => {}
+                Ok(()) => {}
                 Err(error) if error.is_not_found() => {}
                 Err(_) => {
                     // Not part of the workload: try again later.
@@ -187,7 +187,7 @@ impl<C: Client> Worker<C> {
         while !self.state.has_given_up() {
             let read = self.state.until_given_up(self.client.get(key));
             match self.timed(OpKind::Get, read).await {
-                Ok(found) => return Some(Some(found.value)),
+                Ok(document) => return Some(Some(document)),
                 Err(error) if error.is_not_found() => return Some(None),
                 Err(error) => {
                     self.explain(OpKind::Get, key, &error);

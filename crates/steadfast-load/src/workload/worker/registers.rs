@@ -17,7 +17,7 @@ impl<C: Client> Worker<C> {
     pub(super) async fn get(&self, register: usize) {
         let key = self.register(register);
         match self.timed(OpKind::Get, self.client.get(&key)).await {
-            Ok(found) => self.check_register(register, &key, Some(&found.value)),
+            Ok(document) => self.check_register(register, &key, Some(&document)),
             Err(error) if error.is_not_found() => {
                 self.check_register(register, &key, None);
             }
@@ -58,10 +58,10 @@ impl<C: Client> Worker<C> {
         let locked = self.timed(OpKind::Lock, self.client.lock(&key)).await;
         let unlock = async {
             match locked {
-                Ok(found) => {
+                Ok(cas) => {
                     tokio::time::sleep(LOCKED).await;
                     // The lock may have expired, or its node may have crashed.
-                    let _ = self.client.unlock(&key, found.cas).await;
+                    let _ = self.client.unlock(&key, cas).await;
                 }
                 Err(error) => self.explain(OpKind::Lock, &key, &error),
             }

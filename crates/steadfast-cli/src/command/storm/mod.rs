@@ -1,0 +1,115 @@
+//! `steadfast storm`: compares retry policies in a simulated outage.
+
+mod fuzz;
+mod settings;
+
+use clap::{Args, Subcommand};
+use steadfast_storm::{Comparison, Trials};
+
+use crate::exit::usage;
+use crate::output::line;
+use settings::{PolicyArgs, ScenarioArgs};
+
+/// Simulate what retry policies do to a service during an outage
+///
+/// Simulates clients and a faulty service in virtual time, once for each policy and with
+/// the same requests. The clients run the code that decides in production. The service
+/// queues, slows down, rejects requests or does not respond.
+///
+/// The report shows how many requests succeed, how much load each policy adds while the
+/// service is faulty, and whether and when the fleet recovers afterwards, for fleets of
+/// several sizes.
+#[derive(Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  steadfast storm                                 a brownout, for three sizes of the fleet
+  steadfast storm outage --policy guidance --policy best-effort
+  steadfast storm unresponsive --rate 500 --attempt-timeout 250ms
+  steadfast storm s3-hold --all-policies --seeds 20
+  steadfast storm throttling --json
+  steadfast storm fuzz --policy guidance --policy grpc
+
+Scenarios:
+  healthy         no fault
+  blip            connections are refused for 1 s
+  outage          connections are refused for 20 s
+  unresponsive    requests get no response for 20 s
+  brownout        requests take three times as long for 20 s
+  errors          30 % of the requests fail for 40 s
+  throttling      40 % of the capacity is admitted for 20 s, the others wait 2 s
+  flash-crowd     twice the load for 10 s
+  held            messages are held back for 10 s and then delivered
+  shard           one of four shards does not respond for 20 s
+  s1-contention   clients that write the same row (Brooker 2015)
+  s2-flaky        a service that fails at random (Brooker 2022)
+  s3-hold         messages are held back for 10 s (HotOS'21)
+  s4-cpu          a cut of the CPU (OSDI'22)
+  s5-flash-crowd  twice the load, with a bounded queue
+  s5-brownout     half of the capacity, with a bounded queue
+  s6-queue        one worker near saturation, and a burst
+  s7-herd         10,000 clients reconnect at the same time
+  s8-moved        shards have moved, and clients learn it late
+  s9-layers       three layers of retries
+
+Columns:
+  succeeded        share of all requests that succeeded
+  in faults        the same, of the requests that started during the fault
+  load in faults   attempts per request during the fault
+  peak load        attempts in the busiest second, as a multiple of the arrival rate
+  recovers         share of the runs that recover: after the fault, 90 % of the requests
+                   succeed for five seconds in a row
+  after            median of the time to that
+  wasted work      share of the service's work for clients that had stopped waiting
+  p50, p99         latency of successful requests"
+)]
+pub(crate) struct StormArgs {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    scenario: ScenarioArgs,
+    #[command(flatten)]
+    policies: PolicyArgs,
+    /// Number of runs of each policy, with consecutive seeds
+    #[arg(long, default_value_t = 3)]
+    seeds: u64,
+    /// First seed of arrivals, service times and jitter
+    #[arg(long, default_value_t = 4711)]
+    seed: u64,
+    /// Print JSON, with every time bin
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    Fuzz(fuzz::FuzzArgs),
+}
+
+pub(crate) fn run(args: StormArgs) -> anyhow::Result<()> {
+    match args.action {
+        None => compare(&args),
+        Some(Action::Fuzz(fuzz)) => fuzz::run(&fuzz),
+    }
+}
+
+fn compare(args: &StormArgs) -> anyhow::Result<()> {
+    let policies = args.policies.policies();
+    let (scenario, sizes) = args.scenario.scenario();
+    let seeds = args.seed..args.seed.saturating_add(args.seeds.max(1));
+    let fleets: Result<Vec<Vec<Trials>>, _> = sizes
+        .iter()
+        .map(|clients| {
+            let scenario = scenario.clone().with_clients(*clients);
+            scenario.compare(&policies, seeds.clone())
+        })
+        .collect();
+    let comparison = Comparison::new(&scenario, fleets.map_err(usage)?);
+    if args.json {
+        line(serde_json::to_string_pretty(&comparison)?);
+    } else {
+        line(comparison);
+    }
+    Ok(())
+}

@@ -1,0 +1,233 @@
+//! Policies under test, by name: strategies of the engine, and published ones.
+//!
+//! Each policy is a [`RetryStrategy`] that runs in the engine's orchestrator, so what is
+//! compared is code that runs. A published policy is one reading of its specification; the
+//! docs of its type give the source and the parameters. Where a policy only limits retries
+//! and says nothing about delays, it has exponential backoff from 100 ms to 20 s with full
+//! jitter.
+
+mod breakers;
+mod budgets;
+mod guarded;
+mod limits;
+mod throttles;
+mod window;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use steadfast::config::StrategyConfig;
+use steadfast::strategy::WhenLimited;
+use steadfast::{
+    Adaptive, Backoff, BestEffort, FailFast, Jitter, RetryStrategy, Standard, StrategyExt,
+};
+
+use crate::model::Clients;
+use guarded::{Guard, Guarded};
+
+/// A strategy under test. Each client gets an instance of its own: in production, too,
+/// budgets and send rates belong to one client.
+#[derive(Clone)]
+pub struct Policy {
+    name: String,
+    about: &'static str,
+    make: Arc<dyn Fn(&Clients) -> Arc<dyn RetryStrategy> + Send + Sync>,
+}
+
+impl Policy {
+    /// Creates a policy with a name and a function that makes its strategy. The scenario's
+    /// limit of attempts is added.
+    ///
+    /// ```
+    /// use steadfast::{BestEffort, Budget, StrategyExt};
+    /// use steadfast_storm::Policy;
+    ///
+    /// let small_budget = Policy::new("small-budget", |_clients| {
+    ///     let budget = Budget::builder().capacity(100).build().expect("a valid budget");
+    ///     BestEffort::default().with_budget(budget)
+    /// });
+    /// # let _ = small_budget;
+    /// ```
+    pub fn new<S: RetryStrategy + 'static>(
+        name: impl Into<String>,
+        make: impl Fn(&Clients) -> S + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            about: "",
+            make: Arc::new(move |clients| {
+                let strategy = make(clients);
+                match clients.attempts {
+                    u32::MAX => Arc::new(strategy),
+                    limit => Arc::new(
+                        strategy
+                            .max_attempts(limit)
+                            .expect("the scenario's limit is at least 1"),
+                    ),
+                }
+            }),
+        }
+    }
+
+    /// Creates a policy from a strategy of a configuration file, which must be valid.
+    pub fn from_config(name: impl Into<String>, config: StrategyConfig) -> Self {
+        Self::new(name, move |_| {
+            config.build().expect("the configuration was built before")
+        })
+        .about_it("from a configuration")
+    }
+
+    /// Creates a policy with full jitter and a guard.
+    fn guarded<G: Guard>(
+        name: &str,
+        about: &'static str,
+        guard: impl Fn(&Clients) -> G + Send + Sync + 'static,
+    ) -> Self {
+        Self::new(name, move |clients| {
+            Guarded::new(full_jitter(), guard(clients))
+                .max_attempts(attempts(clients))
+                .expect("a limit is at least 1")
+        })
+        .about_it(about)
+    }
+
+    /// Adds a description.
+    #[must_use]
+    pub fn about_it(mut self, about: &'static str) -> Self {
+        self.about = about;
+        self
+    }
+
+    /// Returns all named policies.
+    pub fn all() -> Vec<Self> {
+        let mut all = vec![
+            Self::no_retry(),
+            Self::immediate(),
+            Self::exponential(),
+            Self::full_jitter(),
+            Self::best_effort(),
+            Self::guidance(),
+            Self::aws_2_0(),
+            Self::aws_2_1(),
+            Self::adaptive(),
+        ];
+        all.extend(budgets::all());
+        all.extend(throttles::all());
+        all.extend(limits::all());
+        all.extend(breakers::all());
+        all
+    }
+
+    /// Never retries.
+    pub fn no_retry() -> Self {
+        Self::new("no-retry", |_| FailFast::new()).about_it("one attempt")
+    }
+
+    /// Retries without delays, whatever the service says: a typical hand-written loop. Three
+    /// attempts, unless the scenario says otherwise.
+    pub fn immediate() -> Self {
+        Self::attempts("immediate", Backoff::none()).about_it("attempts without delays")
+    }
+
+    /// Exponential backoff from 100 ms to 20 s, without jitter.
+    pub fn exponential() -> Self {
+        let backoff = exponential().with_jitter(Jitter::None);
+        Self::attempts("exponential", backoff).about_it("backoff 0.1 to 20 s, no jitter")
+    }
+
+    /// Exponential backoff from 100 ms to 20 s, with full jitter.
+    pub fn full_jitter() -> Self {
+        Self::attempts("full-jitter", full_jitter()).about_it("backoff 0.1 to 20 s, full jitter")
+    }
+
+    /// Retries with a backoff: as often as the scenario allows, three attempts without such
+    /// a limit.
+    pub fn attempts(name: &str, backoff: Backoff) -> Self {
+        Self::new(name, move |clients| {
+            BestEffort::new(backoff.clone())
+                .max_attempts(attempts(clients))
+                .expect("a limit is at least 1")
+        })
+    }
+
+    /// RFC 0049's best effort: retries until the deadline.
+    pub fn best_effort() -> Self {
+        Self::new("best-effort", |_| BestEffort::default())
+            .about_it("until the deadline, after 1, 2, 4 … 500 ms (RFC 0049)")
+    }
+
+    /// Smithy's guidance: five attempts, full jitter, a budget.
+    pub fn guidance() -> Self {
+        Self::new("guidance", |_| Standard::guidance())
+            .about_it("Smithy's guidance: full jitter, a budget of 500")
+    }
+
+    /// The AWS SDKs' standard mode before 2.1.
+    pub fn aws_2_0() -> Self {
+        Self::new("aws-2.0", |_| Standard::aws_2_0())
+            .about_it("the AWS SDKs' standard mode before 2.1")
+    }
+
+    /// The AWS SDKs' standard mode, 2.1.
+    pub fn aws_2_1() -> Self {
+        Self::new("aws-2.1", |_| Standard::aws_2_1()).about_it("the AWS SDKs' standard mode, 2.1")
+    }
+
+    /// Smithy's guidance with a send rate that adapts to throttling.
+    pub fn adaptive() -> Self {
+        Self::new("adaptive", |_| {
+            Adaptive::new(Standard::guidance(), WhenLimited::Wait)
+        })
+        .about_it("guidance with a send rate that adapts to throttling")
+    }
+
+    /// Finds one of [`Policy::all`] by its name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::all().into_iter().find(|policy| policy.name == name)
+    }
+
+    /// Returns the name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns a line on what it does.
+    pub const fn about(&self) -> &'static str {
+        self.about
+    }
+
+    /// Makes a strategy for one client.
+    pub(crate) fn make(&self, clients: &Clients) -> Arc<dyn RetryStrategy> {
+        (self.make)(clients)
+    }
+}
+
+impl fmt::Debug for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Policy")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Returns the number of attempts of policies that do not set it.
+fn attempts(clients: &Clients) -> u32 {
+    match clients.attempts {
+        u32::MAX => 3,
+        attempts => attempts,
+    }
+}
+
+/// Returns the backoff of policies that have none of their own.
+fn full_jitter() -> Backoff {
+    exponential().with_jitter(Jitter::Full)
+}
+
+fn exponential() -> Backoff {
+    Backoff::exponential(Duration::from_millis(100), Duration::from_secs(20))
+        .expect("the base is below the cap")
+}
+
+#[cfg(test)]
+mod tests;

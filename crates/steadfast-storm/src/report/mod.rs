@@ -1,0 +1,42 @@
+//! The comparison of policies: tables and charts for people, JSON for machines.
+
+mod text;
+
+use serde::Serialize;
+
+use crate::model::Scenario;
+use crate::trials::Trials;
+
+/// A scenario with the trials of its policies, for one or more sizes of the fleet.
+///
+/// `Display` prints tables and charts; `Serialize` writes every number.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// Grows when a field changes its meaning.
+    format: u32,
+    scenario: Scenario,
+    /// The policies for each size of the fleet.
+    fleets: Vec<Vec<Trials>>,
+}
+
+impl Comparison {
+    /// Combines a scenario with what [`Scenario::compare`] returned for each size of the
+    /// fleet.
+    pub fn new(scenario: &Scenario, fleets: Vec<Vec<Trials>>) -> Self {
+        Self {
+            format: 2,
+            scenario: scenario.clone(),
+            fleets,
+        }
+    }
+
+    /// Returns the scenario.
+    pub const fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+
+    /// Returns the trials of each policy, for each size of the fleet.
+    pub fn fleets(&self) -> &[Vec<Trials>] {
+        &self.fleets
+    }
+}
