@@ -2,8 +2,6 @@
 
     python3 .ci/load.py PROGRAM
         Runs fixed seeds and a fresh one. The accounting of each run must hold.
-    python3 .ci/load.py PROGRAM --expect-applied-twice
-        Runs a build that retries writes in flight. The accounting must fail.
 
 Every run injects every fault. A single run may miss the effect of a fault by chance,
 so the effects are looked for in all runs together.
@@ -32,8 +30,6 @@ def main() -> int:
     match sys.argv[1:]:
         case [program]:
             return check_accounting(program)
-        case [program, "--expect-applied-twice"]:
-            return expect_applied_twice(program)
     print(__doc__, file=sys.stderr)
     return 2
 
@@ -51,17 +47,6 @@ def check_accounting(program: str) -> int:
     if missed:
         print(f"no run met {', '.join(sorted(missed))}: the faults of the load no longer cause it", file=sys.stderr)
     return 1 if missed else 0
-
-
-def expect_applied_twice(program: str) -> int:
-    """Checks that the accounting notices writes that were sent again and applied twice."""
-    for seed in SEEDS:
-        status, report = load(program, seed)
-        if status != 0 and report["accounting"]["applied_twice"] > 0:
-            print(f"caught: {report['accounting']['applied_twice']} writes applied twice")
-            return 0
-    print("a build that retries writes in flight was not caught", file=sys.stderr)
-    return 1
 
 
 def load(program: str, seed: int) -> tuple[int, dict]:

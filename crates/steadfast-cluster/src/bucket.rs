@@ -2,14 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard, RwLock};
+use serde_json::{Map, Value};
 use steadfast_wire::Status;
+use steadfast_wire::frame_info::DurabilityLevel;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Now;
+use crate::http::mgmt::details;
+use crate::indexes::Indexes;
 use crate::journal::split_key;
 use crate::manifest::BucketManifest;
 use crate::store::vbucket::{NodeSet, Vbucket};
@@ -39,6 +43,8 @@ pub struct BucketSettings {
     pub flush_enabled: bool,
     /// Whether management shows it as an ephemeral bucket.
     pub ephemeral: bool,
+    /// Further settings by the names that management has for them, initially.
+    pub(crate) details: Map<String, Value>,
 }
 
 impl BucketSettings {
@@ -51,6 +57,7 @@ impl BucketSettings {
             quota_bytes: 1024 * 1024 * 1024,
             flush_enabled: true,
             ephemeral: false,
+            details: details::defaults(false),
         }
     }
 
@@ -124,13 +131,19 @@ pub(crate) struct Bucket {
     /// Cancelled when the bucket is dropped; connections to it close.
     pub dropped: CancellationToken,
     /// Design documents of views, by name.
-    pub design_documents: RwLock<BTreeMap<String, serde_json::Value>>,
+    pub design_documents: RwLock<BTreeMap<String, Value>>,
+    /// Query indexes.
+    pub indexes: Indexes,
     vbuckets: Vec<Mutex<Vbucket>>,
     manifest: RwLock<Arc<BucketManifest>>,
     forward: RwLock<Option<Vec<VbucketNodes>>>,
     config: RwLock<Arc<Config>>,
     quota_bytes: AtomicU64,
     flush_enabled: AtomicBool,
+    details: RwLock<Map<String, Value>>,
+    /// Read on every write, so they are kept beside the details.
+    max_ttl: AtomicU32,
+    min_durability: AtomicU8,
     used_bytes: AtomicI64,
     swept_at: AtomicU64,
 }
@@ -148,11 +161,12 @@ impl Bucket {
                 Mutex::new(Vbucket::new(id, fresh_uuid(), active, chain.replicas))
             })
             .collect();
-        Self {
+        let bucket = Self {
             name: settings.name.as_str().into(),
             uuid: format!("{:032x}", steadfast_os::random::u128()),
             dropped: CancellationToken::new(),
             design_documents: RwLock::default(),
+            indexes: Indexes::default(),
             vbuckets,
             manifest: RwLock::default(),
             forward: RwLock::default(),
@@ -161,7 +175,53 @@ impl Bucket {
             flush_enabled: AtomicBool::new(settings.flush_enabled),
             used_bytes: AtomicI64::new(0),
             swept_at: AtomicU64::new(0),
+            details: RwLock::default(),
+            max_ttl: AtomicU32::new(0),
+            min_durability: AtomicU8::new(0),
             settings,
+        };
+        bucket.set_details(bucket.settings.details.clone());
+        bucket
+    }
+
+    /// Further settings, by the names that management has for them.
+    pub(crate) fn details(&self) -> Map<String, Value> {
+        self.details.read().clone()
+    }
+
+    /// Replaces the further settings.
+    pub(crate) fn set_details(&self, details: Map<String, Value>) {
+        let max_ttl = details.get("maxTTL").and_then(Value::as_u64);
+        let max_ttl = max_ttl.and_then(|seconds| seconds.try_into().ok());
+        self.max_ttl.store(max_ttl.unwrap_or(0), Ordering::Relaxed);
+        let level = match details.get("durabilityMinLevel").and_then(Value::as_str) {
+            Some("majority") => DurabilityLevel::Majority.code(),
+            Some("majorityAndPersistActive") => DurabilityLevel::MajorityAndPersistToActive.code(),
+            Some("persistToMajority") => DurabilityLevel::PersistToMajority.code(),
+            _ => 0,
+        };
+        self.min_durability.store(level, Ordering::Relaxed);
+        *self.details.write() = details;
+    }
+
+    /// The longest life of documents of a collection, in seconds; zero is no limit.
+    pub(crate) fn max_ttl(&self, collection: u32) -> u32 {
+        let own = match collection {
+            0 => 0,
+            _ => self.manifest.read().max_ttl(collection),
+        };
+        match own {
+            0 => self.max_ttl.load(Ordering::Relaxed),
+            // -1 lifts the limit of the bucket.
+            own => u32::try_from(own).unwrap_or(0),
+        }
+    }
+
+    /// The durability that every write has at least.
+    pub(crate) fn min_durability(&self) -> Option<DurabilityLevel> {
+        match self.min_durability.load(Ordering::Relaxed) {
+            0 => None,
+            code => Some(DurabilityLevel::from_code(code)),
         }
     }
 

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use steadfast_wire::Opcode;
+use steadfast_wire::frame_info::DurabilityLevel;
 
 pub use crate::store::write::Receipt;
 use crate::topology::NodeId;
@@ -116,6 +117,19 @@ impl std::fmt::Debug for Argument {
     }
 }
 
+/// The copies that had a mutation when it was applied, and the durability that was asked for.
+///
+/// A test can check here that a durable write was sent as one, and that a majority had it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spread {
+    /// The durability level of the request.
+    pub level: Option<DurabilityLevel>,
+    /// The number of copies that had the mutation, the active one included.
+    pub copies: usize,
+    /// The number of copies that is a majority of the configured ones.
+    pub majority: usize,
+}
+
 /// One applied mutation.
 #[derive(Debug, Clone)]
 pub struct JournalEntry {
@@ -131,6 +145,8 @@ pub struct JournalEntry {
     pub opcode: Opcode,
     /// The receipt that the client got, or would have got.
     pub receipt: Receipt,
+    /// The copies that had it at once.
+    pub spread: Spread,
     /// The request's opaque.
     pub opaque: u32,
     /// The connection that the request came on.
@@ -180,6 +196,7 @@ impl Journal {
         vbucket: u16,
         collection_and_key: Bytes,
         receipt: Receipt,
+        spread: Spread,
         origin: Origin<'_>,
     ) {
         let mut inner = self.inner.lock();
@@ -198,6 +215,7 @@ impl Journal {
             vbucket,
             opcode: origin.opcode,
             receipt,
+            spread,
             opaque: origin.opaque,
             connection: origin.connection,
             argument: Argument::new(origin.argument),

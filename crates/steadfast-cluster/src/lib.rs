@@ -43,6 +43,7 @@ mod cluster;
 mod error_map;
 pub mod fault;
 mod http;
+mod indexes;
 pub mod journal;
 mod kv;
 mod manifest;

@@ -34,7 +34,16 @@ struct ScopeEntry {
 #[derive(Debug, Clone, Copy)]
 struct CollectionEntry {
     id: u32,
-    max_ttl: u32,
+    settings: CollectionSettings,
+}
+
+/// Settings of a collection.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct CollectionSettings {
+    /// The longest life of a document, in seconds. Zero is that of the bucket, and -1 is no limit.
+    pub max_ttl: i32,
+    /// Whether the bucket keeps old versions, if the collection says so itself. Only shown.
+    pub history: Option<bool>,
 }
 
 /// The reason why a manifest could not be changed.
@@ -62,8 +71,11 @@ pub enum ManifestError {
 impl BucketManifest {
     /// The initial manifest: the default collection in the default scope.
     pub(crate) fn new() -> Self {
-        let collections =
-            BTreeMap::from([("_default".to_owned(), CollectionEntry { id: 0, max_ttl: 0 })]);
+        let default = CollectionEntry {
+            id: 0,
+            settings: CollectionSettings::default(),
+        };
+        let collections = BTreeMap::from([("_default".to_owned(), default)]);
         Self {
             uid: 0,
             next_id: FIRST_ID,
@@ -91,6 +103,11 @@ impl BucketManifest {
         collection
             .map(|collection| collection.id)
             .ok_or(Status::UnknownCollection)
+    }
+
+    /// The scope and the name of a collection.
+    pub(crate) fn names(&self, id: u32) -> Option<(String, String)> {
+        self.by_id.get(&id).cloned()
     }
 
     /// The id of a scope. A path to a collection is accepted, for its scope.
@@ -121,12 +138,12 @@ impl BucketManifest {
         Ok(next)
     }
 
-    /// The manifest with one collection more. Its documents live `max_ttl` seconds at most, if not zero.
+    /// The manifest with one collection more.
     pub(crate) fn create_collection(
         &self,
         scope: &str,
         name: &str,
-        max_ttl: u32,
+        settings: CollectionSettings,
     ) -> Result<Self, ManifestError> {
         if name != "_default" {
             check_name(name)?;
@@ -142,8 +159,28 @@ impl BucketManifest {
         }
         in_scope
             .collections
-            .insert(name.to_owned(), CollectionEntry { id, max_ttl });
+            .insert(name.to_owned(), CollectionEntry { id, settings });
         next.by_id.insert(id, (scope.to_owned(), name.to_owned()));
+        Ok(next)
+    }
+
+    /// The manifest with other settings of a collection.
+    pub(crate) fn change_collection(
+        &self,
+        scope: &str,
+        name: &str,
+        change: impl FnOnce(&mut CollectionSettings),
+    ) -> Result<Self, ManifestError> {
+        let mut next = self.next();
+        let in_scope = next
+            .scopes
+            .get_mut(scope)
+            .ok_or_else(|| ManifestError::UnknownScope(scope.to_owned()))?;
+        let collection = in_scope
+            .collections
+            .get_mut(name)
+            .ok_or_else(|| ManifestError::UnknownCollection(name.to_owned(), scope.to_owned()))?;
+        change(&mut collection.settings);
         Ok(next)
     }
 
@@ -185,20 +222,23 @@ impl BucketManifest {
         Ok((next, ids))
     }
 
-    /// The longest time to live, in seconds, of documents in a collection; zero is no limit.
-    pub(crate) fn max_ttl(&self, id: u32) -> u32 {
+    /// The longest life of documents in a collection, in seconds, as it is set.
+    pub(crate) fn max_ttl(&self, id: u32) -> i32 {
         self.by_id
             .get(&id)
             .and_then(|(scope, name)| self.scopes.get(scope)?.collections.get(name))
-            .map_or(0, |collection| collection.max_ttl)
+            .map_or(0, |collection| collection.settings.max_ttl)
     }
 
     /// The manifest as clients read it.
     pub(crate) fn to_json(&self) -> Value {
         let collection = |(name, collection): (&String, &CollectionEntry)| {
             let mut shown = json!({"name": name, "uid": format!("{:x}", collection.id)});
-            if collection.max_ttl != 0 {
-                shown["maxTTL"] = collection.max_ttl.into();
+            if collection.settings.max_ttl != 0 {
+                shown["maxTTL"] = collection.settings.max_ttl.into();
+            }
+            if let Some(history) = collection.settings.history {
+                shown["history"] = history.into();
             }
             shown
         };
@@ -274,12 +314,18 @@ mod tests {
     #[test]
     fn ids_are_never_reused_and_the_number_grows() {
         let first = BucketManifest::new().create_scope("s").unwrap();
-        let second = first.create_collection("s", "c", 0).unwrap();
+        let second = first
+            .create_collection("s", "c", CollectionSettings::default())
+            .unwrap();
         let id = second.collection_id("s.c").unwrap();
         let (third, dropped) = second.drop_collection("s", "c").unwrap();
         assert_eq!(dropped, id);
         assert!(!third.has_collection(id));
-        let fourth = third.create_collection("s", "c", 60).unwrap();
+        let settings = CollectionSettings {
+            max_ttl: 60,
+            history: None,
+        };
+        let fourth = third.create_collection("s", "c", settings).unwrap();
         let again = fourth.collection_id("s.c").unwrap();
         assert_ne!(again, id);
         assert_eq!(fourth.max_ttl(again), 60);
@@ -299,16 +345,33 @@ mod tests {
             manifest.drop_scope("_default").unwrap_err(),
             ManifestError::DefaultScope
         );
-        assert!(manifest.create_collection("none", "c", 0).is_err());
-        let twice = manifest.create_collection("_default", "c", 0).unwrap();
-        assert!(twice.create_collection("_default", "c", 0).is_err());
+        assert!(
+            manifest
+                .create_collection("none", "c", CollectionSettings::default())
+                .is_err()
+        );
+        let twice = manifest
+            .create_collection("_default", "c", CollectionSettings::default())
+            .unwrap();
+        assert!(
+            twice
+                .create_collection("_default", "c", CollectionSettings::default())
+                .is_err()
+        );
         assert!(twice.drop_collection("_default", "d").is_err());
     }
 
     #[test]
     fn clients_read_ids_in_hexadecimal() {
         let manifest = BucketManifest::new()
-            .create_collection("_default", "c", 5)
+            .create_collection(
+                "_default",
+                "c",
+                CollectionSettings {
+                    max_ttl: 5,
+                    history: None,
+                },
+            )
             .unwrap();
         let shown = manifest.to_json();
         assert_eq!(shown["uid"], "1");

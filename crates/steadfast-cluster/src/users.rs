@@ -126,6 +126,12 @@ impl User {
         }
     }
 
+    /// Returns whether this is an administrator that the cluster started with. Management
+    /// neither lists nor changes these.
+    pub(crate) fn is_built_in(&self) -> bool {
+        self.rights.admin && self.profile.roles.is_none()
+    }
+
     /// Returns whether this is the password.
     pub(crate) fn has_password(&self, password: &[u8]) -> bool {
         self.password.as_bytes().ct_eq(password).into()

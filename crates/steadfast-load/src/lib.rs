@@ -45,5 +45,5 @@ mod write_id;
 
 pub use embedded::{BUCKET, Embedded, PASSWORD, USER};
 pub use expect::Expectation;
-pub use report::LoadReport;
+pub use report::{LoadReport, MergedReport};
 pub use run::{Settings, Target, run};

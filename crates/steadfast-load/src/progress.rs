@@ -117,7 +117,8 @@ impl Progress for Lines {
 }
 
 fn line(snapshot: &Snapshot<'_>, sample: &Sample, memory: bool, bar: bool) -> String {
-    let rate = (sample.ok + sample.failed) as f64 / sample.length_s.max(0.001);
+    let operations = sample.ok + sample.failed + sample.read_back;
+    let rate = operations as f64 / sample.length_s.max(0.001);
     let retries: u64 = sample.retries.values().sum();
     let mut line = format!("[{}/{}] ", clock(snapshot.now), clock(snapshot.duration));
     if bar {

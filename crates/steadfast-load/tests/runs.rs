@@ -7,7 +7,8 @@ use std::future::pending;
 use std::time::Duration;
 
 use serde_json::Value;
-use steadfast_cluster::{BucketSettings, TestCluster};
+use steadfast_cluster::fault::Fault;
+use steadfast_cluster::{BucketSettings, Service, TestCluster, TestClusterBuilder};
 use steadfast_couchbase::Credentials;
 use steadfast_load::client::{Access, Steadfast};
 use steadfast_load::progress::{Progress, Quiet, Snapshot};
@@ -92,6 +93,7 @@ async fn a_run_against_an_existing_cluster_injects_no_faults_and_leaves_nothing_
         bucket: "mine".to_owned(),
         collection: None,
         ready_within: Duration::from_secs(30),
+        statements: true,
     };
     let client = Steadfast::connect(access, None, settings.timeout).await;
     let target = Target::Given(cluster.connection_string());
@@ -157,4 +159,124 @@ async fn interrupt_during(fault: &'static str) {
     for injected in report["faults"]["injected"].as_array().unwrap() {
         assert!(injected["until_s"].is_f64(), "{fault}: {injected}");
     }
+}
+
+/// Runs against a cluster of its own, without injected faults.
+async fn run_given(cluster: &TestCluster, settings: &Settings) -> Value {
+    run_until(cluster, settings, pending()).await
+}
+
+async fn run_until(
+    cluster: &TestCluster,
+    settings: &Settings,
+    interrupted: impl Future<Output = ()>,
+) -> Value {
+    let access = Access {
+        connection_string: cluster.connection_string(),
+        credentials: Credentials::password("app", "secret"),
+        tls: None,
+        bucket: "mine".to_owned(),
+        collection: None,
+        ready_within: Duration::from_secs(30),
+        statements: true,
+    };
+    let client = Steadfast::connect(access, None, settings.timeout).await;
+    let target = Target::Given(cluster.connection_string());
+    let report = run(settings, client.unwrap(), &target, &mut Quiet, interrupted).await;
+    let report = report.unwrap();
+    assert!(report.holds(), "{report}");
+    json(&report)
+}
+
+fn one_bucket(nodes: usize) -> TestClusterBuilder {
+    let bucket = BucketSettings::new("mine").replicas(nodes - 1).vbuckets(64);
+    TestCluster::builder().nodes(nodes).bucket(bucket)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rate_is_the_rate_of_the_load_and_reading_back_is_reported_apart() {
+    let cluster = one_bucket(1).start().await.unwrap();
+    let report = run_given(&cluster, &settings(3, 128, 100)).await;
+    assert_eq!(report["starts"]["rate_per_s"], 100);
+    assert_eq!(report["starts"]["intended"], 300);
+    assert_eq!(report["starts"]["missed"], 0);
+    assert_eq!(report["operations"]["operations"], 300);
+    assert_eq!(report["load_s"], 3.0);
+    assert_eq!(report["throughput_per_s"], 100.0);
+    let read_back = &report["read_back"];
+    assert!(read_back["operations"].as_u64() > Some(20), "{read_back}");
+    assert!(read_back["latency"]["p50_ms"].as_f64() > Some(0.0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stalled_server_lowers_no_intention_and_shows_in_the_latency() {
+    let cluster = one_bucket(1).start().await.unwrap();
+    let settings = Settings {
+        timeout: Duration::from_secs(5),
+        ..settings(3, 1000, 200)
+    };
+    let stall = {
+        let cluster = cluster.clone();
+        tokio::spawn(async move {
+            while cluster.journal().since(0).len() < 50 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            let hold = cluster.fault(Fault::on_service(Service::KeyValue).hold());
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            hold.fired()
+        })
+    };
+    let report = run_given(&cluster, &settings).await;
+    // With a closed loop, a worker would be held once and the others would not start.
+    assert!(stall.await.unwrap() > 100);
+    assert_eq!(report["starts"]["intended"], 600);
+    assert_eq!(report["operations"]["operations"], 600);
+    let p99 = report["latency"]["p99_ms"].as_f64().unwrap();
+    assert!(p99 > 700.0, "{p99}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn operations_that_cannot_begin_for_the_limit_are_reported() {
+    let cluster = one_bucket(1).start().await.unwrap();
+    let slow = Fault::on_service(Service::KeyValue).delay(Duration::from_millis(100));
+    let _slow = cluster.fault(slow);
+    // Two workers of 100 ms each begin 20 operations per second.
+    let report = run_given(&cluster, &settings(2, 2, 100)).await;
+    let starts = &report["starts"];
+    assert_eq!(starts["intended"], 200, "{starts}");
+    assert!(starts["missed"].as_u64() > Some(100), "{starts}");
+    assert!(starts["late"].as_u64() > Some(10), "{starts}");
+    assert!(report["operations"]["operations"].as_u64() < Some(60));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_without_a_query_service_gets_no_statements() {
+    let cluster = one_bucket(2).without(Service::Query);
+    let cluster = cluster.start().await.unwrap();
+    let report = run_given(&cluster, &settings(1, 8, 1000)).await;
+    let kinds = &report["operations"]["by_kind"];
+    assert!(kinds["insert"].as_u64() > Some(10), "{kinds}");
+    assert!(kinds["select"].is_null(), "{kinds}");
+    assert!(kinds["insert statement"].is_null(), "{kinds}");
+    assert_eq!(report["operations"]["failed"], 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_operations_are_in_flight_than_a_connection_takes_at_first() {
+    let cluster = one_bucket(1).start().await.unwrap();
+    let settings = Settings {
+        rate: None,
+        timeout: Duration::from_secs(60),
+        ..settings(60, 4200, 1)
+    };
+    let documents = Fault::on_service(Service::KeyValue).key_prefix("steadfast:load:1267:");
+    let hold = cluster.fault(documents.hold());
+    let held = async move {
+        while hold.fired() <= 4096 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let report = run_until(&cluster, &settings, held).await;
+    assert_eq!(report["concurrency"], 4200);
+    assert_eq!(report["operations"]["timed_out"], 0);
 }

@@ -1,6 +1,6 @@
 //! The official Rust SDK, unmodified, under the workload.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use couchbase::authenticator::PasswordAuthenticator;
@@ -10,11 +10,13 @@ use couchbase::durability_level::DurabilityLevel;
 use couchbase::error::{Error, ErrorKind};
 use couchbase::options::cluster_options::ClusterOptions;
 use couchbase::options::kv_binary_options::IncrementOptions;
-use couchbase::options::kv_options::UpsertOptions;
+use couchbase::options::kv_options::{GetOptions, ReplaceOptions, UpsertOptions};
 use couchbase::options::query_options::QueryOptions;
+use couchbase::results::kv_results::GetResult;
+use couchbase::subdoc::lookup_in_specs::LookupInSpec;
 use couchbase::subdoc::mutate_in_specs::MutateInSpec;
 use futures_util::StreamExt;
-use steadfast_load::client::{Client, ClientError, ErrorClass, Value};
+use steadfast_load::client::{Client, ClientError, Content, Counted, ErrorClass, Value};
 
 const LOCK: Duration = Duration::from_secs(1);
 
@@ -55,18 +57,46 @@ impl Official {
     async fn write<T>(
         &self,
         operation: impl Future<Output = Result<T, Error>>,
-    ) -> Result<(), ClientError> {
-        within(self.timeout, true, operation).await.map(|_| ())
+    ) -> Result<T, ClientError> {
+        within(self.timeout, true, operation).await
     }
 }
 
 impl Client for Official {
-    async fn get(&self, key: &str) -> Result<Bytes, ClientError> {
+    async fn get(&self, key: &str) -> Result<Content, ClientError> {
         let found = self.read(self.collection.get(key, None)).await?;
-        Ok(Bytes::copy_from_slice(found.content_as_raw().0))
+        Ok(content(&found))
     }
 
-    async fn upsert(&self, key: &str, value: &Value<'_>, durable: bool) -> Result<(), ClientError> {
+    /// Without the expiry: the SDK takes only times from now, so the exact second is not known.
+    async fn get_with_expiry(&self, key: &str) -> Result<Content, ClientError> {
+        let options = GetOptions::new().expiry(true);
+        let found = self.read(self.collection.get(key, options)).await?;
+        Ok(content(&found))
+    }
+
+    async fn lookup_array(&self, key: &str) -> Result<Content, ClientError> {
+        let specs = [LookupInSpec::get("a", None)];
+        let found = self
+            .read(self.collection.lookup_in(key, &specs, None))
+            .await?;
+        let value = found
+            .content_as_raw(0)
+            .map_err(|error| client_error(&error, false))?;
+        Ok(Content {
+            value,
+            cas: found.cas(),
+            flags: None,
+            expiry: None,
+        })
+    }
+
+    async fn upsert(
+        &self,
+        key: &str,
+        value: &Value<'_>,
+        durable: bool,
+    ) -> Result<u64, ClientError> {
         let mut options = UpsertOptions::new();
         let mut timeout = self.timeout;
         if durable {
@@ -74,32 +104,59 @@ impl Client for Official {
             timeout *= 2;
         }
         let upsert = self.collection.upsert(key, value, options);
-        within(timeout, true, upsert).await.map(|_| ())
+        Ok(within(timeout, true, upsert).await?.cas())
     }
 
-    async fn insert(&self, key: &str, value: &Value<'_>) -> Result<(), ClientError> {
-        self.write(self.collection.insert(key, value, None)).await
+    async fn insert(&self, key: &str, value: &Value<'_>) -> Result<u64, ClientError> {
+        let insert = self.collection.insert(key, value, None);
+        Ok(self.write(insert).await?.cas())
     }
 
-    async fn remove(&self, key: &str) -> Result<(), ClientError> {
-        self.write(self.collection.remove(key, None)).await
+    async fn replace(&self, key: &str, value: &Value<'_>, cas: u64) -> Result<u64, ClientError> {
+        let options = ReplaceOptions::new().cas(cas);
+        let replace = self.collection.replace(key, value, options);
+        Ok(self.write(replace).await?.cas())
     }
 
-    async fn increment(&self, key: &str, delta: u64) -> Result<(), ClientError> {
+    async fn remove(&self, key: &str) -> Result<u64, ClientError> {
+        Ok(self.write(self.collection.remove(key, None)).await?.cas())
+    }
+
+    async fn increment(&self, key: &str, delta: u64) -> Result<Counted, ClientError> {
         let options = IncrementOptions::new().delta(delta);
         let counters = self.collection.binary();
-        self.write(counters.increment(key, options)).await
+        let counted = self.write(counters.increment(key, options)).await?;
+        Ok(Counted {
+            value: counted.content(),
+            cas: counted.cas(),
+        })
     }
 
-    async fn append(&self, key: &str, bytes: String) -> Result<(), ClientError> {
+    async fn append(&self, key: &str, bytes: String) -> Result<u64, ClientError> {
         let texts = self.collection.binary();
-        self.write(texts.append(key, bytes.as_bytes(), None)).await
+        let append = texts.append(key, bytes.as_bytes(), None);
+        Ok(self.write(append).await?.cas())
     }
 
-    async fn array_append(&self, key: &str, element: &str) -> Result<(), ClientError> {
+    async fn prepend(&self, key: &str, bytes: String) -> Result<u64, ClientError> {
+        let texts = self.collection.binary();
+        let prepend = texts.prepend(key, bytes.as_bytes(), None);
+        Ok(self.write(prepend).await?.cas())
+    }
+
+    async fn array_append(&self, key: &str, element: &str) -> Result<u64, ClientError> {
         let specs = MutateInSpec::array_append("a", &[element], None).map(|spec| [spec]);
-        self.write(async { self.collection.mutate_in(key, &specs?, None).await })
-            .await
+        let mutate_in = async { self.collection.mutate_in(key, &specs?, None).await };
+        Ok(self.write(mutate_in).await?.cas())
+    }
+
+    async fn touch(&self, key: &str, expiry: u32) -> Result<u64, ClientError> {
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let after = Duration::from_secs(u64::from(expiry)).saturating_sub(now);
+        let touch = self.collection.touch(key, after, None);
+        Ok(self.write(touch).await?.cas())
     }
 
     async fn select(&self, key: &str) -> Result<Option<String>, ClientError> {
@@ -130,9 +187,9 @@ impl Client for Official {
         within(self.timeout * 2, true, inserted).await
     }
 
-    async fn lock(&self, key: &str) -> Result<u64, ClientError> {
+    async fn lock(&self, key: &str) -> Result<Content, ClientError> {
         let locked = self.collection.get_and_lock(key, LOCK, None);
-        Ok(self.read(locked).await?.cas())
+        Ok(content(&self.read(locked).await?))
     }
 
     async fn unlock(&self, key: &str, cas: u64) -> Result<(), ClientError> {
@@ -147,6 +204,16 @@ impl Client for Official {
             Ok(runtime) => drop(runtime.spawn(set)),
             Err(_) => eprintln!("there is no runtime to set the new password on"),
         }
+    }
+}
+
+fn content(found: &GetResult) -> Content {
+    let (value, flags) = found.content_as_raw();
+    Content {
+        value: Bytes::copy_from_slice(value),
+        cas: found.cas(),
+        flags: Some(flags),
+        expiry: None,
     }
 }
 
@@ -172,6 +239,8 @@ async fn within<T>(
 fn client_error(error: &Error, writes: bool) -> ClientError {
     let (class, answered) = match error.kind() {
         ErrorKind::DocumentNotFound => (ErrorClass::NotFound, true),
+        ErrorKind::DocumentExists => (ErrorClass::Exists, true),
+        ErrorKind::CasMismatch => (ErrorClass::CasMismatch, true),
         ErrorKind::AuthenticationFailure => (ErrorClass::Authentication, true),
         ErrorKind::RequestCanceled
         | ErrorKind::OtherFailure(_)

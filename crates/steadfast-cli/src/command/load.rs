@@ -7,21 +7,27 @@ use std::pin::pin;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use clap::Args;
+use clap::{Args, Subcommand};
 use steadfast_couchbase::{ClusterOptions, Error};
 use steadfast_load::client::{Access, Steadfast};
 use steadfast_load::progress::{Lines, Progress, Quiet};
-use steadfast_load::{Embedded, Expectation, LoadReport, Settings, Target, run};
+use steadfast_load::{Embedded, Expectation, LoadReport, MergedReport, Settings, Target, run};
 use tokio::sync::SetOnce;
 
 use crate::address::ClusterAddress;
 use crate::connect::report_error;
 use crate::duration;
-use crate::exit::{AlreadyReported, refuse, unmet};
+use crate::exit::{AlreadyReported, refuse, unmet, usage};
 use crate::login::LoginArgs;
 use crate::output::{line, stderr_line};
 use crate::signals::StopSignals;
 use crate::strategy::StrategyName;
+
+/// The largest number of operations in flight: each has a worker with a number of 16 bits.
+const MOST_IN_FLIGHT: i64 = 60_000;
+/// The usual limit of operations in flight with a rate: none of them waits for others until the
+/// cluster stalls.
+const IN_FLIGHT_AT_A_RATE: u16 = 4096;
 
 /// Run a workload, inject faults and account for every write
 ///
@@ -34,6 +40,7 @@ use crate::strategy::StrategyName;
 /// An interrupt (Ctrl-C, SIGTERM) ends the run early; its writes are accounted for as
 /// usual. A second one ends it at once.
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
 Examples:
   steadfast load                                  half a minute, a fresh seed
@@ -42,6 +49,7 @@ Examples:
   steadfast load --expect 'p99<20ms' --expect 'throughput>50k' --expect 'failures<0.1%'
                                                   limits for CI, with status 6
   steadfast load --soak 1h                        an hour, with the memory of the process
+  steadfast load merge a.json b.json              the sum of the reports of two machines
   steadfast load --connect couchbase://db.example.com/test --user app
                                                   against an existing cluster, without faults
 
@@ -53,16 +61,19 @@ Exit status:
   130  interrupted by SIGINT; every write until then is accounted for
   143  the same, by SIGTERM")]
 pub(crate) struct LoadArgs {
+    #[command(subcommand)]
+    command: Option<LoadCommand>,
     /// How long to begin operations, as 45s, 10m or 1h
     #[arg(long, default_value = "30s", value_parser = duration::parse)]
     duration: Duration,
     /// Like --duration, for long runs: also shows the memory of the process
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, conflicts_with = "duration")]
     soak: Option<Duration>,
-    /// How many operations are under way at a time
-    #[arg(long, default_value_t = 128, value_parser = clap::value_parser!(u16).range(1..=4096))]
-    concurrency: u16,
-    /// How many operations to begin per second [default: unlimited]
+    /// How many operations are under way at a time, at most [default: 128, with --rate 4096]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=MOST_IN_FLIGHT))]
+    concurrency: Option<u16>,
+    /// How many operations to begin per second, whatever became of those before
+    /// [default: unlimited]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
     /// How long an operation may take; durable writes and queries get twice as long
@@ -84,6 +95,9 @@ pub(crate) struct LoadArgs {
     connect: Option<ClusterAddress>,
     #[command(flatten)]
     login: LoginArgs,
+    /// Use no statements; a cluster without a query service needs no option
+    #[arg(long, requires = "connect")]
+    no_query: bool,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
@@ -99,7 +113,53 @@ pub(crate) struct LoadArgs {
     quiet: bool,
 }
 
+#[derive(Subcommand)]
+enum LoadCommand {
+    /// Add up the JSON reports of several machines
+    ///
+    /// Counts and violations add up, and percentiles come from the histograms of all reports.
+    /// Reports with the same seed are refused: they are the same workload.
+    Merge(MergeArgs),
+}
+
+#[derive(Args)]
+struct MergeArgs {
+    /// Reports that `steadfast load --json` or `steadfast load merge --json` has written
+    #[arg(required = true, num_args = 2.., value_name = "REPORT")]
+    reports: Vec<PathBuf>,
+    /// Print the sum as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn merge(args: &MergeArgs) -> anyhow::Result<()> {
+    let read = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| usage(format_args!("cannot read {}: {error}", path.display())))?;
+        Ok((path.display().to_string(), text))
+    };
+    let reports: Vec<(String, String)> = args
+        .reports
+        .iter()
+        .map(read)
+        .collect::<anyhow::Result<_>>()?;
+    let reports = reports.iter().map(|(name, text)| (&**name, &**text));
+    let merged = MergedReport::merge(reports)?;
+    if args.json {
+        line(merged.to_json());
+    } else {
+        line(merged.to_string().trim_end());
+    }
+    if !merged.holds() {
+        bail!("the accounting of a run does not hold: see the report");
+    }
+    Ok(())
+}
+
 pub(crate) async fn run_load(args: LoadArgs) -> anyhow::Result<()> {
+    if let Some(LoadCommand::Merge(args)) = &args.command {
+        return merge(args);
+    }
     let seed = args.seed.unwrap_or_else(fresh_seed);
     let duration = args.soak.unwrap_or(args.duration);
     if duration.is_zero() {
@@ -121,7 +181,10 @@ pub(crate) async fn run_load(args: LoadArgs) -> anyhow::Result<()> {
     let settings = Settings {
         seed,
         duration,
-        concurrency: args.concurrency,
+        concurrency: args.concurrency.unwrap_or(match args.rate {
+            Some(_) => IN_FLIGHT_AT_A_RATE,
+            None => Settings::default().concurrency,
+        }),
         rate: args.rate,
         timeout: args.timeout,
         nodes: args.nodes,
@@ -181,6 +244,7 @@ async fn prepare(args: &LoadArgs, settings: &Settings) -> anyhow::Result<(Target
                     string.apply_to(&mut options);
                     options.connect_timeout
                 },
+                statements: !args.no_query,
             };
             (Target::Given(address.to_string()), access)
         }
@@ -276,8 +340,8 @@ fn replay(args: &LoadArgs, seed: u64) -> String {
         }
         None => {}
     }
-    if args.concurrency != 128 {
-        add("--concurrency", &args.concurrency);
+    if let Some(concurrency) = args.concurrency {
+        add("--concurrency", &concurrency);
     }
     if let Some(rate) = args.rate {
         add("--rate", &rate);
@@ -298,6 +362,9 @@ fn replay(args: &LoadArgs, seed: u64) -> String {
         add("--connect", address);
         for (flag, value) in args.login.given() {
             add(flag, &value);
+        }
+        if args.no_query {
+            command += " --no-query";
         }
     }
     command

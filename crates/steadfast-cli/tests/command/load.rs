@@ -163,6 +163,42 @@ fn a_run_starts_with_every_strategy() {
 }
 
 #[test]
+fn reports_of_several_machines_are_merged_and_equal_seeds_are_refused() {
+    let served = three_nodes();
+    let address = served.address("travel");
+    let directory = tempfile::tempdir().unwrap();
+    let file = |seed: &str| {
+        let run = ["load", "--connect", &address, "--no-query", "--seed", seed];
+        let output = served.run(&[&run, &SHORT[..]].concat());
+        assert!(
+            report(&output)["replay"]
+                .as_str()
+                .unwrap()
+                .ends_with("--no-query")
+        );
+        assert!(report(&output)["operations"]["by_kind"]["select"].is_null());
+        let path = directory.path().join(seed);
+        std::fs::write(&path, &output.stdout).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (one, two) = (file("1"), file("2"));
+    let merged = report(&steadfast(&["load", "merge", "--json", &one, &two]));
+    // 40 operations in 100 ms, on each of two machines.
+    assert_eq!(merged["starts"]["intended"], 80);
+    assert_eq!(merged["runs"][1]["seed"], 2);
+    let text = steadfast(&["load", "merge", &one, &two]);
+    assert!(
+        text.ok() && text.stdout.contains("runs            2     seeds 1, 2"),
+        "{text:?}"
+    );
+    let twice = steadfast(&["load", "merge", &one, &two, &one]);
+    assert_eq!(twice.status, 1, "{twice:?}");
+    assert!(twice.stderr.contains("repeats the seed 1"), "{twice:?}");
+    let missing = steadfast(&["load", "merge", &one, "/nowhere"]);
+    assert_eq!(missing.status, 2, "{missing:?}");
+}
+
+#[test]
 fn a_missing_collection_is_reported_before_the_run_like_by_other_commands() {
     let served = three_nodes();
     for (path, advice) in [

@@ -1,6 +1,6 @@
 //! Starting a cluster.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,6 +35,7 @@ pub struct TestClusterBuilder {
     journal_limit: usize,
     seed: Option<u64>,
     farewell: Duration,
+    without: BTreeSet<Service>,
 }
 
 impl Default for TestClusterBuilder {
@@ -51,6 +52,7 @@ impl Default for TestClusterBuilder {
             journal_limit: DEFAULT_LIMIT,
             seed: None,
             farewell: Duration::from_millis(250),
+            without: BTreeSet::new(),
         }
     }
 }
@@ -145,6 +147,13 @@ impl TestClusterBuilder {
         self
     }
 
+    /// Leaves a service out on every node. Key-value and management cannot be left out.
+    #[must_use]
+    pub fn without(mut self, service: Service) -> Self {
+        self.without.insert(service);
+        self
+    }
+
     /// Starts the cluster.
     ///
     /// Dropping the future stops whatever had started.
@@ -153,7 +162,7 @@ impl TestClusterBuilder {
             let text = format!("a cluster has 1 to {MAX_NODES} nodes, not {}", self.nodes);
             return Err(ClusterError::Invalid(text));
         }
-        self.check_names()?;
+        self.check()?;
         let seed = self.seed.unwrap_or_else(steadfast_os::random::u64);
         let host = self.host.clone().unwrap_or_else(|| self.bind.to_string());
         let tls = if self.tls {
@@ -170,6 +179,7 @@ impl TestClusterBuilder {
                     address: self.bind,
                     host,
                     ports: BTreeMap::new(),
+                    without: self.without.clone(),
                 },
                 farewell: self.farewell,
                 control: Default::default(),
@@ -210,8 +220,15 @@ impl TestClusterBuilder {
         Ok(cluster)
     }
 
-    /// Rejects names that no client can use.
-    fn check_names(&self) -> Result<(), ClusterError> {
+    /// Rejects names and services that no client can use.
+    fn check(&self) -> Result<(), ClusterError> {
+        if let Some(service) = [Service::KeyValue, Service::Management]
+            .into_iter()
+            .find(|service| self.without.contains(service))
+        {
+            let text = format!("every node needs the service {service:?}");
+            return Err(ClusterError::Invalid(text));
+        }
         if let Some(host) = self.host.as_ref().filter(|host| !is_host(host)) {
             let text = format!("invalid host {host:?}: give an IP address or a DNS name");
             return Err(ClusterError::Invalid(text));

@@ -6,7 +6,8 @@ use steadfast_wire::leb128;
 
 use super::{ClusterError, TestCluster};
 use crate::bucket::{Bucket, BucketSettings};
-use crate::manifest::{BucketManifest, ManifestError};
+use crate::journal::split_key;
+use crate::manifest::{BucketManifest, CollectionSettings, ManifestError};
 use crate::store::document::StoredDocument;
 use crate::topology::NodeId;
 
@@ -75,8 +76,36 @@ impl TestCluster {
         collection: &str,
         max_ttl: u32,
     ) -> Result<u64, ClusterError> {
+        let settings = CollectionSettings {
+            max_ttl: i32::try_from(max_ttl).unwrap_or(i32::MAX),
+            ..CollectionSettings::default()
+        };
+        self.create_collection_with(bucket, scope, collection, settings)
+    }
+
+    pub(crate) fn create_collection_with(
+        &self,
+        bucket: &str,
+        scope: &str,
+        collection: &str,
+        settings: CollectionSettings,
+    ) -> Result<u64, ClusterError> {
         self.change_manifest(bucket, |manifest| {
-            let next = manifest.create_collection(scope, collection, max_ttl)?;
+            let next = manifest.create_collection(scope, collection, settings)?;
+            Ok((next, Vec::new()))
+        })
+    }
+
+    /// Changes the settings of a collection; returns the uid of the new manifest.
+    pub(crate) fn change_collection(
+        &self,
+        bucket: &str,
+        scope: &str,
+        collection: &str,
+        change: impl FnOnce(&mut CollectionSettings),
+    ) -> Result<u64, ClusterError> {
+        self.change_manifest(bucket, |manifest| {
+            let next = manifest.change_collection(scope, collection, change)?;
             Ok((next, Vec::new()))
         })
     }
@@ -123,6 +152,26 @@ impl TestCluster {
             .vbucket(id)
             .expect("the hash is below the number of vbuckets");
         Ok(vbucket.active())
+    }
+
+    /// The keys of all documents of a bucket's default collection, as the active nodes have them.
+    /// Tombstones are left out; documents whose expiry has passed may be listed.
+    pub fn keys(&self, bucket: &str) -> Result<Vec<Vec<u8>>, ClusterError> {
+        let bucket = self.bucket(bucket)?;
+        let mut keys = Vec::new();
+        for id in 0..bucket.settings.vbuckets {
+            let vbucket = bucket.vbucket(id).expect("the id is below their number");
+            let copy = vbucket.active().and_then(|active| vbucket.copy_of(active));
+            let documents = copy.into_iter().flat_map(|copy| copy.iter());
+            keys.extend(
+                documents
+                    .filter(|(_, document)| !document.deleted)
+                    .map(|(key, _)| split_key(key))
+                    .filter(|(collection, _)| *collection == 0)
+                    .map(|(_, key)| key.to_vec()),
+            );
+        }
+        Ok(keys)
     }
 
     /// A document of a collection as the active node has it, tombstones included.

@@ -1,6 +1,6 @@
 //! One node: its listeners, and whether it is up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -70,6 +70,8 @@ pub(crate) struct Placement {
     pub host: String,
     /// The ports to bind; what is missing, or zero, gets a free one.
     pub ports: BTreeMap<Service, ListenPorts>,
+    /// The services that it does not have.
+    pub without: BTreeSet<Service>,
 }
 
 impl ServerNode {
@@ -84,6 +86,9 @@ impl ServerNode {
         let mut listeners = Vec::new();
         let mut ports = BTreeMap::new();
         for service in Service::ALL {
+            if placement.without.contains(&service) {
+                continue;
+            }
             let wanted = placement.ports.get(&service).copied().unwrap_or_default();
             let plain = bind(placement.address, wanted.plain).await?;
             let mut bound = ListenPorts {

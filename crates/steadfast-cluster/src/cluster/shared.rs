@@ -23,7 +23,7 @@ use crate::kv::OFFERED;
 use crate::store::vbucket::{NodeSet, StoreContext};
 use crate::tls::Tls;
 use crate::topology::NodeId;
-use crate::topology::config::{self, Config, Member, NO_VERSION};
+use crate::topology::config::{self, ClusterLabels, Config, Member, NO_VERSION};
 use crate::users::Users;
 
 /// The epoch of every map this cluster makes.
@@ -52,6 +52,7 @@ pub(crate) struct Shared {
     pub tls: Option<Tls>,
     /// The uuid of the cluster.
     pub uuid: String,
+    name: RwLock<String>,
     /// The handle, for requests that change the cluster; set once it has started.
     handle: OnceLock<WeakCluster>,
     nodes: RwLock<BTreeMap<NodeId, Arc<ServerNode>>>,
@@ -79,6 +80,7 @@ impl Shared {
             error_map: ServedErrorMap::default(),
             tls,
             uuid: format!("{:032x}", steadfast_os::random::u128()),
+            name: RwLock::new("steadfast".to_owned()),
             handle: OnceLock::new(),
             nodes: RwLock::default(),
             buckets: RwLock::default(),
@@ -102,6 +104,17 @@ impl Shared {
     /// The handle of the cluster, as long as one exists.
     pub(crate) fn cluster(&self) -> Option<TestCluster> {
         self.handle.get()?.upgrade()
+    }
+
+    /// The name of the cluster.
+    pub(crate) fn name(&self) -> String {
+        self.name.read().clone()
+    }
+
+    /// Gives the cluster another name, which clients learn with the next map.
+    pub(crate) fn set_name(&self, name: &str) {
+        name.clone_into(&mut self.name.write());
+        self.publish();
     }
 
     /// The number for a new connection.
@@ -252,10 +265,14 @@ impl Shared {
         let rev = self.revision.fetch_add(1, Ordering::SeqCst) + 1;
         let version = ConfigVersion { epoch: EPOCH, rev };
         let members = self.members();
+        let labels = ClusterLabels {
+            name: self.name(),
+            uuid: self.uuid.clone(),
+        };
         for bucket in self.buckets() {
-            bucket.set_config(config::for_bucket(version, &self.uuid, &bucket, &members));
+            bucket.set_config(config::for_bucket(version, &labels, &bucket, &members));
         }
-        *self.global.write() = Arc::new(config::global(version, &self.uuid, &members));
+        *self.global.write() = Arc::new(config::global(version, &labels, &members));
         self.published.send_replace(version);
         tracing::debug!(rev, nodes = members.len(), "published a cluster map");
     }

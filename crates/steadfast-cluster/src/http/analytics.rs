@@ -63,7 +63,12 @@ impl AnalyticsError {
 
 impl From<LanguageError> for AnalyticsError {
     fn from(error: LanguageError) -> Self {
-        Self::new(400, 24_000, error.to_string())
+        // 24000 is a syntax error, which a statement that is too much for the cluster is not.
+        let code = match &error {
+            LanguageError::Unsupported(_) => 25_000,
+            LanguageError::Syntax(_) | LanguageError::Evaluation(_) => 24_000,
+        };
+        Self::new(400, code, error.to_string())
     }
 }
 
@@ -78,6 +83,7 @@ fn execute(options: &RequestOptions) -> Result<(Value, Vec<Value>), AnalyticsErr
     match parse(statement)? {
         Statement::Select(select) => echo(&select, &parameters),
         Statement::Write(write) => Err(unknown_collection(&write.source.keyspace)),
+        Statement::Index(index) => Err(unknown_collection(&index.keyspace)),
         Statement::Prepare { .. } | Statement::Execute { .. } => Err(AnalyticsError::new(
             400,
             24_000,
@@ -93,7 +99,8 @@ fn echo(select: &Select, parameters: &Parameters) -> Result<(Value, Vec<Value>),
     let scope = EvalScope {
         parameters,
         row: None,
-        count: None,
+        group: None,
+        alias: "",
     };
     let rows = if scope.passes(select.filter.as_ref())? {
         vec![scope.project(&select.projection)?]

@@ -198,7 +198,7 @@ fn open_to_all(request: &HttpRequest, session: &HttpSession) -> Option<HttpRespo
             HttpResponse::new(
                 200,
                 "application/json",
-                "{\"couchdb\":\"Welcome\",\"version\":\"7.6.0\"}",
+                "{\"couchdb\":\"Welcome\",\"version\":\"7.6.4\"}",
             )
         }),
         Service::KeyValue => None,

@@ -80,6 +80,15 @@ fn find(request: &HttpRequest, bucket: &Arc<Bucket>, design: &str, view: &str) -
     {
         return refuse(400, "bad_request", &sentence);
     }
+    // Keys are JSON, also in the query string.
+    for name in ["key", "keys", "startkey", "start_key", "endkey", "end_key"] {
+        if let Some(text) = request.parameter(name)
+            && let Err(error) = serde_json::from_str::<Value>(text)
+        {
+            let reason = format!("invalid JSON in `{name}`: {error}");
+            return refuse(400, "bad_request", &reason);
+        }
+    }
     let documents = bucket.design_documents.read();
     let Some(document) = documents.get(design) else {
         return missing();

@@ -418,6 +418,9 @@ fn has_document(frame: &Frame) -> bool {
             | Opcode::Noop
             | Opcode::GetClusterConfig
             | Opcode::GetErrorMap
+            | Opcode::RangeScanCreate
+            | Opcode::RangeScanContinue
+            | Opcode::RangeScanCancel
     )
 }
 

@@ -11,7 +11,8 @@ use super::session::{Flow, Handled, Session};
 use crate::bucket::Bucket;
 use crate::journal::split_key;
 use crate::store::document::{DocumentBody, StoredDocument, inflate};
-use crate::store::operations::{CounterChange, Side, StoreMode};
+use crate::store::expiry;
+use crate::store::operations::{CounterChange, Side, StoreMode, WriteRequest};
 
 impl Session {
     pub(super) fn get(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
@@ -137,17 +138,22 @@ impl Session {
         let expiry = ExpiryExtras::decode(frame.extras())
             .map_err(|_| Status::InvalidArguments)?
             .expiry;
-        let change = self.change(frame, &key)?;
-        if change.durability.is_some() {
+        if self.framing(frame)?.durability.is_some() {
             // Neither answer has a place for a write that waits.
             return Err(Status::NotSupported);
         }
+        let change = WriteRequest {
+            durability: None,
+            ..self.change(frame, &key)?
+        };
         let expiry = self.limit_expiry(bucket, &key, expiry);
         let mut vbucket = bucket.vbucket(frame.vbucket())?;
         let context = self.context(frame, bucket);
         vbucket.touch(change, expiry, context)?;
-        let (document, cas) = vbucket.get_with_tombstones(&key, context)?;
-        answer(self, document, cas)
+        // An expiry in the past is a success too, after which the document is gone.
+        let touched = vbucket.active_copy(self.node.id)?.get(&key);
+        let document = touched.ok_or(Status::KeyNotFound)?;
+        answer(self, document, document.cas)
     }
 
     pub(super) fn get_locked(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
@@ -257,13 +263,16 @@ impl Session {
     /// The expiry as on the wire, no later than the collection allows.
     pub(super) fn limit_expiry(&self, bucket: &Bucket, key: &[u8], expiry: u32) -> u32 {
         let (collection, _) = split_key(key);
-        if collection == 0 {
-            return expiry;
-        }
-        match bucket.manifest().max_ttl(collection) {
+        match bucket.max_ttl(collection) {
             0 => expiry,
-            limit if expiry == 0 || expiry > limit => limit,
-            _ => expiry,
+            limit => {
+                let latest = self.now.seconds().saturating_add(limit.into());
+                let latest = u32::try_from(latest).unwrap_or(u32::MAX);
+                match expiry::absolute(expiry, self.now) {
+                    wanted if wanted == 0 || wanted > latest => latest,
+                    _ => expiry,
+                }
+            }
         }
     }
 }

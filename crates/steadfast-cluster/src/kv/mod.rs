@@ -15,6 +15,7 @@ mod connection;
 mod data;
 mod features;
 mod observe;
+mod range_scan;
 mod response;
 mod session;
 mod setup;

@@ -128,6 +128,9 @@ impl Session {
             | Opcode::SubdocArrayAddUnique
             | Opcode::SubdocCounter
             | Opcode::SubdocMultiMutation => self.mutate(frame, out),
+            Opcode::RangeScanCreate => self.create_scan(frame, out),
+            Opcode::RangeScanContinue => self.continue_scan(frame, out),
+            Opcode::RangeScanCancel => self.cancel_scan(frame, out),
             Opcode::GetCollectionsManifest => self.get_manifest(frame, out),
             Opcode::GetCollectionId => self.get_collection_id(frame, out),
             Opcode::GetScopeId => self.get_scope_id(frame, out),
@@ -150,10 +153,8 @@ impl Session {
             }
             Opcode::GetEx
             | Opcode::GetExReplica
+            // Only inside of a multi-path mutation.
             | Opcode::SubdocReplaceBodyWithXattr
-            | Opcode::RangeScanCreate
-            | Opcode::RangeScanContinue
-            | Opcode::RangeScanCancel
             | Opcode::Unknown(_) => Err(Status::UnknownCommand),
         }
     }
@@ -316,11 +317,12 @@ impl Session {
         key: &'a [u8],
     ) -> Result<WriteRequest<'a>, Status> {
         let framing = self.framing(frame)?;
+        let least = self.bucket()?.min_durability();
         Ok(WriteRequest {
             key,
             cas: frame.header().cas,
             preserve_expiry: framing.preserve_expiry,
-            durability: framing.durability,
+            durability: DurabilityRequirement::at_least(framing.durability, least),
         })
     }
 

@@ -83,7 +83,7 @@ impl Session {
         let key = self.key(frame)?;
         let multi = is_multi(frame);
         let many = Entries::new(frame.value());
-        let (specs, extras) = read_specs(
+        let (mut specs, extras) = read_specs(
             frame,
             many,
             |single| MutationSpec {
@@ -95,6 +95,20 @@ impl Session {
             check_mutation,
         )?;
         check_doc_flags(extras.doc_flags)?;
+        if extras
+            .doc_flags
+            .intersects(DocFlags::UPSERT | DocFlags::INSERT)
+        {
+            // A new document has none of the parents.
+            for spec in &mut specs {
+                spec.flags |= PathFlags::CREATE_PARENTS;
+            }
+        }
+        let expiry = self.limit_expiry(bucket, &key, extras.expiry.unwrap_or(0));
+        let extras = MultiExtras {
+            expiry: Some(expiry),
+            ..extras
+        };
         let change = self.change(frame, &key)?;
         self.check_room(bucket)?;
         let mut vbucket = bucket.vbucket(frame.vbucket())?;
@@ -193,7 +207,12 @@ fn read_specs<'a, S>(
     let (expiry, doc_flags) = (single.expiry, single.doc_flags);
     specs.push(one(single));
     check(&specs[0])?;
-    Ok((specs, MultiExtras { expiry, doc_flags }))
+    let extras = MultiExtras {
+        expiry,
+        doc_flags,
+        ..MultiExtras::default()
+    };
+    Ok((specs, extras))
 }
 
 /// Rejects opcodes and flags that a lookup cannot have.
@@ -202,29 +221,32 @@ fn check_lookup(spec: &LookupSpec<'_>) -> Result<(), Status> {
         Opcode::SubdocGet | Opcode::SubdocExists | Opcode::SubdocGetCount | Opcode::Get => {}
         _ => return Err(Status::SubdocInvalidCombo),
     }
-    if !(spec.flags - PathFlags::XATTR).is_empty() {
+    if !(spec.flags - (PathFlags::XATTR | PathFlags::BINARY)).is_empty() {
         return Err(Status::InvalidArguments);
     }
     Ok(())
 }
 
-/// Rejects opcodes and flags that a mutation cannot have.
+/// Rejects opcodes that a mutation cannot have, and flags that an opcode cannot have.
 fn check_mutation(spec: &MutationSpec<'_>) -> Result<(), Status> {
-    match spec.opcode {
+    const XATTR: PathFlags = PathFlags::XATTR;
+    const VALUE: PathFlags = XATTR
+        .union(PathFlags::EXPAND_MACROS)
+        .union(PathFlags::BINARY);
+    let allowed = match spec.opcode {
         Opcode::SubdocDictAdd
         | Opcode::SubdocDictUpsert
-        | Opcode::SubdocDelete
-        | Opcode::SubdocReplace
         | Opcode::SubdocArrayPushLast
-        | Opcode::SubdocArrayPushFirst
-        | Opcode::SubdocArrayInsert
-        | Opcode::SubdocArrayAddUnique
-        | Opcode::SubdocCounter
-        | Opcode::Set
-        | Opcode::Delete => {}
+        | Opcode::SubdocArrayPushFirst => VALUE | PathFlags::CREATE_PARENTS,
+        Opcode::SubdocReplace | Opcode::SubdocArrayInsert => VALUE,
+        // A macro differs each time, so "unique" would say nothing.
+        Opcode::SubdocArrayAddUnique => XATTR | PathFlags::BINARY | PathFlags::CREATE_PARENTS,
+        Opcode::SubdocCounter => XATTR | PathFlags::CREATE_PARENTS,
+        Opcode::SubdocReplaceBodyWithXattr => XATTR | PathFlags::BINARY,
+        Opcode::SubdocDelete | Opcode::Set | Opcode::Delete => XATTR,
         _ => return Err(Status::SubdocInvalidCombo),
-    }
-    if !(spec.flags - PathFlags::all()).is_empty() {
+    };
+    if !(spec.flags - allowed).is_empty() {
         return Err(Status::InvalidArguments);
     }
     Ok(())

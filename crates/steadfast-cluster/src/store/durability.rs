@@ -43,6 +43,22 @@ impl DurabilityRequirement {
             timeout,
         })
     }
+
+    /// The requirement, raised to what a bucket demands.
+    pub(crate) fn at_least(wanted: Option<Self>, least: Option<DurabilityLevel>) -> Option<Self> {
+        match (wanted, least) {
+            (wanted, None) => wanted,
+            (None, Some(level)) => Some(Self {
+                level,
+                timeout: DEFAULT_TIMEOUT,
+            }),
+            (Some(wanted), Some(least)) if wanted.level.code() < least.code() => Some(Self {
+                level: least,
+                ..wanted
+            }),
+            (wanted, Some(_)) => wanted,
+        }
+    }
 }
 
 /// The nodes that hold a vbucket, and which of them are slow to answer.

@@ -18,6 +18,7 @@ pub(crate) mod durability;
 pub(crate) mod expiry;
 pub(crate) mod hlc;
 pub(crate) mod operations;
+pub(crate) mod scan;
 pub(crate) mod subdocument;
 pub(crate) mod vbucket;
 pub(crate) mod write;

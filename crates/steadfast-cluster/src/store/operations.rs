@@ -156,14 +156,13 @@ impl Vbucket {
         change: WriteRequest<'_>,
         expiry: u32,
         context: StoreContext<'_>,
-    ) -> Result<(Written, StoredDocument), Status> {
+    ) -> Result<Written, Status> {
         let current = self.writable(change, context)?.ok_or(Status::KeyNotFound)?;
         let document = StoredDocument {
             expiry: expiry::absolute(expiry, context.now),
             ..current.clone()
         };
-        let written = self.write(change.key, document.clone(), change.durability, context)?;
-        Ok((written, document))
+        self.write(change.key, document, change.durability, context)
     }
 
     /// Locks a document and says what is in it; its new CAS is the key to the lock.

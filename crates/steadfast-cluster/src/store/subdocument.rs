@@ -51,8 +51,11 @@ impl Vbucket {
             document.value = Bytes::new();
             document.datatype = Datatype::RAW;
             document.expiry = 0;
-        } else if let Some(wire) = extras.expiry.filter(|_| !keeps_expiry(change, &start)) {
-            document.expiry = expiry::absolute(wire, context.now);
+        } else if !document.deleted {
+            if !keeps_expiry(change, &start) {
+                document.expiry = expiry::absolute(extras.expiry.unwrap_or(0), context.now);
+            }
+            document.flags = extras.user_flags.unwrap_or(document.flags);
         }
         let deleted = document.deleted;
         let written = self.write(change.key, document, change.durability, context)?;
@@ -87,9 +90,12 @@ impl Vbucket {
         }
         let copy = self.active_copy(context.origin.node)?;
         let tombstone = copy.get(change.key).filter(|document| document.deleted);
-        if let Some(tombstone) = tombstone.filter(|_| {
-            flags.contains(DocFlags::ACCESS_DELETED) && !flags.contains(DocFlags::INSERT)
-        }) {
+        let sees_tombstones = flags.contains(DocFlags::ACCESS_DELETED);
+        if let Some(tombstone) = tombstone.filter(|_| sees_tombstones) {
+            if flags.contains(DocFlags::INSERT) {
+                // Another transaction may have staged its insert here.
+                return Err(Status::KeyExists.into());
+            }
             if change.cas != 0 && change.cas != tombstone.cas {
                 return Err(Status::KeyExists.into());
             }

@@ -13,6 +13,7 @@ use steadfast_wire::Status;
 use super::copy::VbucketCopy;
 use super::durability::DurabilityCheck;
 use super::expiry;
+use super::scan::RangeScans;
 use super::write::{Prepare, Receipt};
 use crate::clock::Now;
 use crate::journal::{Journal, Origin};
@@ -70,6 +71,8 @@ pub(crate) struct Vbucket {
     /// When the lock on a document ends. Locks belong to the active node and are not replicated.
     pub(super) locks: HashMap<Bytes, Now>,
     pub(super) prepares: HashMap<Bytes, Prepare>,
+    /// Range scans that are not finished, on the active node.
+    pub scans: RangeScans,
     /// The bytes by which the copies grew since they were last accounted for.
     pub(super) grown: isize,
 }
@@ -85,6 +88,7 @@ impl Vbucket {
             replicas,
             locks: HashMap::new(),
             prepares: HashMap::new(),
+            scans: RangeScans::default(),
             grown: 0,
         }
     }
@@ -159,6 +163,9 @@ impl Vbucket {
             .iter()
             .map(|(_, copy)| copy.cost())
             .sum::<isize>();
+        if self.active != Some(active) {
+            self.scans = RangeScans::default();
+        }
         self.active = Some(active);
         self.replicas = replicas;
     }
@@ -179,6 +186,7 @@ impl Vbucket {
             self.active = promoted;
             self.locks.clear();
             self.prepares.clear();
+            self.scans = RangeScans::default();
             if let Some(promoted) = promoted {
                 let at = self.copies.iter().position(|(owner, _)| *owner == promoted);
                 self.copies

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use super::document::StoredDocument;
 use super::durability::{DurabilityCheck, DurabilityRequirement};
 use super::vbucket::{StoreContext, Vbucket};
-use crate::journal::OwnedOrigin;
+use crate::journal::{OwnedOrigin, Spread};
 
 /// The CAS and the mutation token of an applied mutation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Prepare {
             origin: self.origin.borrow(),
             ..context
         };
-        let receipt = vbucket.commit(key, self.document, context);
+        let receipt = vbucket.commit(key, self.document, Some(self.level), context);
         // The client may have hung up; the write stands.
         let _ = self.receipt.send(receipt);
     }
@@ -86,7 +86,7 @@ impl Vbucket {
         let stored = self.copies[0].1.stored_key(key);
         let key = stored.unwrap_or_else(|| Bytes::copy_from_slice(key));
         let Some(durability) = durability else {
-            return Ok(Written::Done(self.commit(key, document, context)));
+            return Ok(Written::Done(self.commit(key, document, None, context)));
         };
         let chain = DurabilityCheck {
             active: context.origin.node,
@@ -95,7 +95,8 @@ impl Vbucket {
             unpersisted: context.unpersisted,
         };
         if chain.is_met(durability.level)? {
-            return Ok(Written::Done(self.commit(key, document, context)));
+            let level = Some(durability.level);
+            return Ok(Written::Done(self.commit(key, document, level, context)));
         }
         Ok(Written::Pending(
             self.prepare(key, document, durability, context),
@@ -139,6 +140,7 @@ impl Vbucket {
         &mut self,
         key: Bytes,
         mut document: StoredDocument,
+        level: Option<DurabilityLevel>,
         context: StoreContext<'_>,
     ) -> Receipt {
         let Some((_, active)) = self.copies.first_mut() else {
@@ -163,9 +165,18 @@ impl Vbucket {
         // Does the rare rest: replicas that have to catch up, and what is on disk.
         self.replicate(context);
         let receipt = self.receipt(cas);
+        let spread = Spread {
+            level,
+            copies: self
+                .copies
+                .iter()
+                .filter(|(_, copy)| copy.high_seqno >= receipt.seqno)
+                .count(),
+            majority: self.replicas.len().div_ceil(2) + 1,
+        };
         context
             .journal
-            .record(self.id, collection_and_key, receipt, context.origin);
+            .record(self.id, collection_and_key, receipt, spread, context.origin);
         receipt
     }
 }

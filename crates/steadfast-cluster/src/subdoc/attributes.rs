@@ -7,6 +7,8 @@
 //! A *macro* is a string such as `${Mutation.CAS}`, sent as the value of an xattr. The
 //! server replaces it by a value that is known only when it applies the mutation.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use steadfast_wire::{Datatype, Status};
 
@@ -27,6 +29,22 @@ pub(crate) struct Stamp {
     pub uuid: u64,
     /// The time, in seconds.
     pub now: u64,
+}
+
+/// Marks an attribute that holds binary content in base64.
+const BINARY_PREFIX: &str = "cb-content-base64-encoded:";
+
+/// The value of an attribute for binary content.
+pub(crate) fn encode_binary(content: &[u8]) -> Value {
+    format!("{BINARY_PREFIX}{}", STANDARD.encode(content)).into()
+}
+
+/// The binary content of an attribute.
+pub(crate) fn decode_binary(value: &Value) -> Result<Vec<u8>, Status> {
+    value
+        .as_str()
+        .and_then(|text| STANDARD.decode(text.strip_prefix(BINARY_PREFIX)?).ok())
+        .ok_or(Status::SubdocFieldNotBinaryValue)
 }
 
 /// Returns whether this names a virtual attribute.

@@ -105,6 +105,9 @@ fn read_attribute(
     // Only the attribute that is asked for is copied, not all of them.
     let value = xattrs.get(name).ok_or(Status::SubdocPathNotFound)?;
     let root = Value::Object([(name.clone(), value.clone())].into_iter().collect());
+    if spec.flags.contains(PathFlags::BINARY) && spec.opcode == Opcode::SubdocGet {
+        return attributes::decode_binary(tree::find(&root, &path)?);
+    }
     read(spec.opcode, &root, &path)
 }
 

@@ -92,9 +92,10 @@ pub(crate) fn run(
 
 fn check_combination(specs: &[MutationSpec<'_>]) -> Result<(), Status> {
     let body_specs = &specs[count_xattrs(specs, |spec| spec.flags)?..];
+    let for_xattrs = PathFlags::EXPAND_MACROS | PathFlags::BINARY;
     if body_specs
         .iter()
-        .any(|spec| spec.flags.contains(PathFlags::EXPAND_MACROS))
+        .any(|spec| spec.flags.intersects(for_xattrs))
     {
         return Err(Status::SubdocXattrInvalidFlagCombo);
     }
@@ -103,7 +104,11 @@ fn check_combination(specs: &[MutationSpec<'_>]) -> Result<(), Status> {
     let misplaced = specs.iter().any(|spec| {
         whole(spec) && (spec.flags.contains(PathFlags::XATTR) || !spec.path.is_empty())
     });
-    if misplaced || (body_specs.iter().any(whole) && body_specs.len() > 1) {
+    let from_xattr = |spec: &MutationSpec<'_>| spec.opcode == Opcode::SubdocReplaceBodyWithXattr;
+    if misplaced
+        || body_specs.iter().any(from_xattr)
+        || (body_specs.iter().any(whole) && body_specs.len() > 1)
+    {
         return Err(Status::SubdocInvalidCombo);
     }
     Ok(())
@@ -126,6 +131,15 @@ impl DocumentEdit {
             }
             Opcode::Delete => {
                 self.document.deleted = true;
+                Ok(None)
+            }
+            Opcode::SubdocReplaceBodyWithXattr => {
+                let found = tree::find(&self.xattrs, &Path::parse(spec.path)?)?;
+                let body = match spec.flags.contains(PathFlags::BINARY) {
+                    true => attributes::decode_binary(found)?,
+                    false => to_bytes(found),
+                };
+                self.set_body(body)?;
                 Ok(None)
             }
             _ => {
@@ -156,6 +170,10 @@ impl DocumentEdit {
     }
 
     fn expanded(&self, spec: &MutationSpec<'_>) -> Result<Option<Vec<u8>>, Status> {
+        if spec.flags.contains(PathFlags::BINARY) {
+            let value = attributes::encode_binary(spec.value);
+            return Ok(Some(to_bytes(&value)));
+        }
         if !spec.flags.contains(PathFlags::EXPAND_MACROS) {
             return Ok(None);
         }
@@ -189,6 +207,7 @@ impl DocumentEdit {
         let body = DocumentBody::plain(value).map_err(|_| Status::SubdocValueCannotInsert)?;
         self.document.value = body.value;
         self.document.datatype = body.datatype;
+        self.body = None;
         Ok(())
     }
 

@@ -64,7 +64,12 @@ impl Parser<'_> {
     fn parse(mut self) -> Result<Vec<Component>, Status> {
         let mut components = Vec::new();
         while !self.rest.is_empty() {
-            if let Some(rest) = self.rest.strip_prefix('[') {
+            // `a.[0]` is `a[0]`.
+            let dotted = self
+                .rest
+                .strip_prefix('.')
+                .filter(|_| !components.is_empty());
+            if let Some(rest) = dotted.unwrap_or(self.rest).strip_prefix('[') {
                 let (index, rest) = rest.split_once(']').ok_or(Status::SubdocPathInvalid)?;
                 components.push(index_component(index)?);
                 self.rest = rest;
@@ -159,6 +164,15 @@ mod tests {
             ])
         );
         assert_eq!(parse("[0]"), Ok(vec![Component::Index(0)]));
+        assert_eq!(
+            parse("a.[2].[-1].c"),
+            Ok(vec![
+                key("a"),
+                Component::Index(2),
+                Component::Last,
+                key("c")
+            ])
+        );
         assert_eq!(parse("`a.b`.c"), Ok(vec![key("a.b"), key("c")]));
         assert_eq!(
             parse("`a``b`[1]"),
@@ -171,7 +185,8 @@ mod tests {
     #[test]
     fn invalid_paths_are_rejected() {
         for text in [
-            ".", "a.", ".a", "a..b", "a[", "a[]", "a[x]", "a[-2]", "a]", "`a", "``", "a[0]b",
+            ".", "a.", ".a", ".[0]", "a..[0]", "a.[", "a.[0].", "a..b", "a[", "a[]", "a[x]",
+            "a[-2]", "a]", "`a", "``", "a[0]b",
         ] {
             assert_eq!(parse(text), Err(Status::SubdocPathInvalid), "{text}");
         }

@@ -28,8 +28,12 @@ pub(crate) struct Config {
     bodies: BTreeMap<NodeId, ConfigText>,
 }
 
-/// The name of every test cluster.
-pub(crate) const CLUSTER_NAME: &str = "steadfast";
+/// The name and the uuid of a cluster, as maps show them.
+#[derive(Debug, Clone)]
+pub(crate) struct ClusterLabels {
+    pub name: String,
+    pub uuid: String,
+}
 
 /// A map's text, plain and compressed.
 #[derive(Debug)]
@@ -75,12 +79,12 @@ impl Config {
 
     fn write(
         version: ConfigVersion,
-        cluster: &str,
+        cluster: &ClusterLabels,
         mut shared: Map<String, Value>,
         nodes: &[Member],
     ) -> Self {
-        shared.insert("clusterName".into(), CLUSTER_NAME.into());
-        shared.insert("clusterUUID".into(), cluster.into());
+        shared.insert("clusterName".into(), cluster.name.as_str().into());
+        shared.insert("clusterUUID".into(), cluster.uuid.as_str().into());
         shared.insert("rev".into(), version.rev.into());
         shared.insert("revEpoch".into(), version.epoch.into());
         shared.insert("clusterCapabilitiesVer".into(), json!([1, 0]));
@@ -162,15 +166,15 @@ pub(crate) fn authority(host: &str, port: u16) -> String {
     }
 }
 
-/// The map of the cluster with this uuid, without any bucket.
-pub(crate) fn global(version: ConfigVersion, cluster: &str, nodes: &[Member]) -> Config {
+/// The map of the cluster, without any bucket.
+pub(crate) fn global(version: ConfigVersion, cluster: &ClusterLabels, nodes: &[Member]) -> Config {
     Config::write(version, cluster, Map::new(), nodes)
 }
 
-/// The map of a bucket in the cluster with this uuid.
+/// The map of a bucket.
 pub(crate) fn for_bucket(
     version: ConfigVersion,
-    cluster: &str,
+    cluster: &ClusterLabels,
     bucket: &Bucket,
     nodes: &[Member],
 ) -> Config {
@@ -238,6 +242,10 @@ pub(crate) const BUCKET_CAPABILITIES: &[&str] = &[
     "xdcrCheckpointing",
     "nodesExt",
     "xattr",
+    "rangeScan",
+    "nonDedupedHistory",
+    "subdoc.ReplaceBodyWithXattr",
+    "subdoc.BinaryXattr",
 ];
 
 fn cluster_capabilities() -> Value {
@@ -285,6 +293,13 @@ mod tests {
             .collect()
     }
 
+    fn labels() -> ClusterLabels {
+        ClusterLabels {
+            name: "n1".into(),
+            uuid: "c1".into(),
+        }
+    }
+
     fn read(config: &Config, node: u8) -> Value {
         serde_json::from_slice(config.body(NodeId::new(node)).unwrap().json()).unwrap()
     }
@@ -294,11 +309,16 @@ mod tests {
         let members = members(2);
         let ids: Vec<NodeId> = members.iter().map(|member| member.id).collect();
         let bucket = Bucket::new(BucketSettings::new("b").vbuckets(4).replicas(2), &ids);
-        let config = for_bucket(ConfigVersion { epoch: 1, rev: 7 }, "c1", &bucket, &members);
+        let config = for_bucket(
+            ConfigVersion { epoch: 1, rev: 7 },
+            &labels(),
+            &bucket,
+            &members,
+        );
         let told = read(&config, 2);
         assert_eq!(told["rev"], 7);
         assert_eq!(told["revEpoch"], 1);
-        assert_eq!(told["clusterName"], CLUSTER_NAME);
+        assert_eq!(told["clusterName"], "n1");
         assert_eq!(told["clusterUUID"], "c1");
         let map = &told["vBucketServerMap"];
         assert_eq!(map["serverList"][1], "127.0.0.1:1001");
@@ -310,7 +330,12 @@ mod tests {
         assert_eq!(told["nodesExt"][1]["services"]["kvSSL"], 2000);
         bucket.set_forward(Some(bucket.chains()));
         let during = read(
-            &for_bucket(ConfigVersion { epoch: 1, rev: 8 }, "c1", &bucket, &members),
+            &for_bucket(
+                ConfigVersion { epoch: 1, rev: 8 },
+                &labels(),
+                &bucket,
+                &members,
+            ),
             0,
         );
         assert_eq!(
@@ -321,7 +346,7 @@ mod tests {
 
     #[test]
     fn the_compressed_map_is_the_same_map() {
-        let config = global(ConfigVersion { epoch: 1, rev: 1 }, "c1", &members(1));
+        let config = global(ConfigVersion { epoch: 1, rev: 1 }, &labels(), &members(1));
         let body = config.body(NodeId::new(0)).unwrap();
         let inflated = snap::raw::Decoder::new()
             .decompress_vec(body.snappy())

@@ -432,6 +432,44 @@ async fn a_collection_limits_the_expiry_of_its_documents() {
 }
 
 #[tokio::test]
+async fn a_limit_keeps_an_earlier_expiry_whether_relative_or_absolute() {
+    let cluster = cluster(1, 0).await;
+    cluster
+        .create_collection(BUCKET, "_default", "short", 60)
+        .unwrap();
+    let mut client = Client::for_key(&cluster, "k").await;
+    let resolve = FrameBuilder::request(Opcode::GetCollectionId).value(".short");
+    let found = client.call(resolve).await;
+    client.collection = u32::from_be_bytes(found.extras()[8..].try_into().unwrap());
+    let expiry = || {
+        let document = cluster.document(BUCKET, ".short", b"k").unwrap();
+        document.unwrap().expiry
+    };
+    client.set_with_expiry("k", "1", 10).await;
+    let soon = expiry();
+    client.set_with_expiry("k", "1", soon).await;
+    assert_eq!(expiry(), soon);
+    client.set_with_expiry("k", "1", soon + 1_000_000).await;
+    assert!((soon + 40..soon + 60).contains(&expiry()));
+}
+
+#[tokio::test]
+async fn a_touch_to_a_past_moment_succeeds_and_the_document_is_gone() {
+    let (_cluster, mut client) = one_node().await;
+    // Thirty days and a second: a date in 1970.
+    let past = 30 * 24 * 60 * 60 + 1;
+    for opcode in [Opcode::Touch, Opcode::GetAndTouch] {
+        client.set("k", "1").await;
+        let touched = client.touch(opcode, "k", past).await;
+        assert_eq!(touched.status(), Status::Success, "{opcode}");
+        assert_ne!(cas(&touched), 0);
+        assert_eq!(client.get("k").await.status(), Status::KeyNotFound);
+        let again = client.touch(opcode, "k", past).await;
+        assert_eq!(again.status(), Status::KeyNotFound);
+    }
+}
+
+#[tokio::test]
 async fn compressed_values_are_inflated_for_clients_without_snappy() {
     let cluster = cluster(1, 0).await;
     let plain_text = format!("\"{}\"", "x".repeat(500));

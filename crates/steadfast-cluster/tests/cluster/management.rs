@@ -328,7 +328,7 @@ async fn users_are_created_log_in_and_are_dropped() {
     );
     assert_eq!(shown["roles"][1]["bucket_name"], BUCKET);
     let listed = get(&cluster, "/settings/rbac/users").await.json();
-    assert_eq!(listed.as_array().unwrap().len(), 2);
+    assert_eq!(listed.as_array().unwrap().len(), 1);
     let whoami = Call::new("GET", "/whoami").by(Some(("u", "secret1")));
     assert_eq!(
         whoami.send(&cluster, Service::Management).await.json()["id"],
@@ -396,4 +396,161 @@ async fn only_an_administrator_can_change_the_cluster() {
     ] {
         assert_eq!(status("one", method, path).await, 403, "{method} {path}");
     }
+}
+
+#[tokio::test]
+async fn the_nodes_have_a_configured_host_name() {
+    let cluster = cluster(2, 1).await;
+    let nodes = get(&cluster, "/pools/nodes").await.json();
+    let addresses = cluster.addresses(Service::Management);
+    assert_eq!(nodes["nodes"][1]["configuredHostname"], addresses[1]);
+}
+
+#[tokio::test]
+async fn the_administrator_is_not_a_local_user() {
+    let cluster = cluster(1, 0).await;
+    let path = &format!("/settings/rbac/users/local/{}", TestCluster::USER);
+    let list = get(&cluster, "/settings/rbac/users").await.json();
+    assert_eq!(list, json!([]));
+    assert_eq!(get(&cluster, path).await.status, 404);
+    assert_eq!(delete(&cluster, path).await, 404);
+    let put = form(&cluster, "PUT", path, "roles=ro_admin&password=secret1").await;
+    assert_eq!(put.status, 400);
+    let me = get(&cluster, "/whoami").await.json();
+    assert_eq!(
+        (&me["id"], &me["domain"]),
+        (&json!(TestCluster::USER), &json!("admin"))
+    );
+    assert_eq!(get(&cluster, "/settings/rbac/users").await.status, 200);
+}
+
+#[tokio::test]
+async fn settings_of_buckets_are_stored_shown_changed_and_checked() {
+    let cluster = cluster(1, 0).await;
+    let buckets = "/pools/default/buckets";
+    let created = form(
+        &cluster,
+        "POST",
+        buckets,
+        "name=m&ramQuotaMB=1024&storageBackend=magma&replicaIndex=1&durabilityMinLevel=majority\
+         &historyRetentionBytes=2147483648&historyRetentionCollectionDefault=false&maxTTL=5",
+    )
+    .await;
+    assert_eq!(created.status, 202, "{}", created.body);
+    let shown = get(&cluster, "/pools/default/buckets/m").await.json();
+    for (name, value) in [
+        ("storageBackend", json!("magma")),
+        ("replicaIndex", json!(true)),
+        ("durabilityMinLevel", json!("majority")),
+        ("historyRetentionBytes", json!(2_147_483_648_u64)),
+        ("historyRetentionCollectionDefault", json!(false)),
+        ("historyRetentionSeconds", json!(0)),
+        ("evictionPolicy", json!("fullEviction")),
+        ("maxTTL", json!(5)),
+    ] {
+        assert_eq!(shown[name], value, "{name}");
+    }
+    let path = "/pools/default/buckets/m";
+    let changed = form(&cluster, "POST", path, "compressionMode=active&maxTTL=9").await;
+    assert_eq!(changed.status, 200, "{}", changed.body);
+    let shown = get(&cluster, path).await.json();
+    assert_eq!(
+        (&shown["compressionMode"], &shown["maxTTL"]),
+        (&json!("active"), &json!(9))
+    );
+    for (path, body, parameter) in [
+        (path, "durabilityMinLevel=much", "durabilityMinLevel"),
+        (path, "conflictResolutionType=lww", "conflictResolutionType"),
+        (
+            "/pools/default/buckets/b",
+            "historyRetentionSeconds=1",
+            "historyRetentionSeconds",
+        ),
+        (
+            buckets,
+            "name=e&ramQuotaMB=100&bucketType=ephemeral&durabilityMinLevel=persistToMajority",
+            "durabilityMinLevel",
+        ),
+        (
+            buckets,
+            "name=e&ramQuotaMB=100&bucketType=ephemeral&evictionPolicy=fullEviction",
+            "evictionPolicy",
+        ),
+    ] {
+        let refused = form(&cluster, "POST", path, body).await;
+        assert_eq!(refused.status, 400, "{body}");
+        assert!(
+            refused.json()["errors"][parameter].is_string(),
+            "{}",
+            refused.body
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_bucket_demands_durability_and_limits_the_life_of_documents() {
+    let cluster = cluster(1, 1).await;
+    let path = "/pools/default/buckets/b";
+    let mut client = Client::for_key(&cluster, "k").await;
+    form(&cluster, "POST", path, "maxTTL=60").await;
+    assert_eq!(client.set("k", "1").await.status(), Status::Success);
+    assert_ne!(
+        cluster.document(BUCKET, ".", b"k").unwrap().unwrap().expiry,
+        0
+    );
+    form(&cluster, "POST", path, "durabilityMinLevel=majority").await;
+    // There is one node, so a majority of two copies cannot be.
+    let refused = client.set("k", "2").await;
+    assert_eq!(refused.status(), Status::DurabilityImpossible);
+    form(&cluster, "POST", path, "durabilityMinLevel=none").await;
+    assert_eq!(client.set("k", "2").await.status(), Status::Success);
+}
+
+#[tokio::test]
+async fn settings_of_collections_are_changed_and_shown() {
+    let cluster = cluster(1, 0).await;
+    let scopes = "/pools/default/buckets/b/scopes";
+    let collections = format!("{scopes}/_default/collections");
+    form(
+        &cluster,
+        "POST",
+        &collections,
+        "name=c&maxTTL=-1&history=true",
+    )
+    .await;
+    let shown = || async {
+        let manifest = get(&cluster, scopes).await.json();
+        let found = manifest["scopes"][0]["collections"]
+            .as_array()
+            .unwrap()
+            .clone();
+        found
+            .into_iter()
+            .find(|found| found["name"] == "c")
+            .unwrap()
+    };
+    let first = shown().await;
+    assert_eq!(
+        (&first["maxTTL"], &first["history"]),
+        (&json!(-1), &json!(true))
+    );
+    let one = format!("{collections}/c");
+    let changed = form(&cluster, "PATCH", &one, "maxTTL=7").await;
+    assert_eq!(changed.status, 200, "{}", changed.body);
+    let second = shown().await;
+    assert_eq!(
+        (&second["maxTTL"], &second["history"]),
+        (&json!(7), &json!(true))
+    );
+    assert_eq!(second["uid"], first["uid"]);
+    let missing = form(
+        &cluster,
+        "PATCH",
+        &format!("{collections}/none"),
+        "maxTTL=7",
+    )
+    .await;
+    assert_eq!(missing.status, 404);
+    let invalid = form(&cluster, "PATCH", &one, "maxTTL=-2").await;
+    assert_eq!(invalid.status, 400);
 }

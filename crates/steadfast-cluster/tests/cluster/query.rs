@@ -227,11 +227,16 @@ async fn errors_have_the_codes_of_the_real_service() {
     let cluster = cluster(1, 0).await;
     for (body, status, code) in [
         (json!({"statement": "SELEC 1"}), 400, 3000),
-        (json!({"statement": "SELECT nope(1)"}), 400, 3000),
+        (json!({"statement": "SELECT nope(1)"}), 400, 1020),
+        (
+            json!({"statement": "SELECT a FROM b JOIN c ON 1"}),
+            400,
+            1020,
+        ),
         (json!({"statement": "SELECT * FROM nope"}), 500, 12003),
         (json!({"statement": "SELECT * FROM b.s.nope"}), 500, 12003),
         (
-            json!({"statement": "SELECT * FROM system:keyspaces"}),
+            json!({"statement": "SELECT * FROM other:keyspaces"}),
             500,
             12003,
         ),

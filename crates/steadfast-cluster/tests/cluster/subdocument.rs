@@ -89,7 +89,11 @@ async fn call_multi(
     value: BytesMut,
 ) -> Frame {
     let expiry = None;
-    let extras = MultiExtras { expiry, doc_flags };
+    let extras = MultiExtras {
+        expiry,
+        doc_flags,
+        ..MultiExtras::default()
+    };
     let request = client.on(opcode, key).extras(extras);
     client.call(request.value(value.to_vec())).await
 }
@@ -299,4 +303,149 @@ async fn single_paths_answer_with_the_status_of_their_path() {
     let malformed = client.on(SubdocGet, "k").extras([0, 9, 0]).value("short");
     let status = client.call(malformed).await.status();
     assert_eq!(status, Status::InvalidArguments);
+}
+
+/// The commit of a transaction: a staged attribute becomes the body, and goes.
+#[tokio::test]
+async fn an_attribute_replaces_the_body() {
+    let (cluster, mut client) = with_document(r#"{"old":true}"#).await;
+    let stage = [(
+        SubdocDictUpsert,
+        "txn",
+        r#"{"op":{"stgd":{"new":1}}}"#,
+        XATTR,
+    )];
+    assert_eq!(
+        mutate(&mut client, "k", &stage, NO_FLAGS).await.status(),
+        Success
+    );
+    let commit = [
+        (SubdocReplaceBodyWithXattr, "txn.op.stgd", "", XATTR),
+        (SubdocDelete, "txn", "", XATTR),
+    ];
+    let committed = mutate(&mut client, "k", &commit, NO_FLAGS).await;
+    assert_eq!(committed.status(), Success);
+    assert_eq!(body(&mut client, "k").await, json!({"new": 1}));
+    let document = cluster.document("b", ".", b"k").unwrap().unwrap();
+    assert!(document.xattrs.is_none());
+    let missing = mutate(&mut client, "k", &commit[..1], NO_FLAGS).await;
+    assert_eq!(missing.status(), Status::SubdocMultiPathFailure);
+    assert_eq!(body(&mut client, "k").await, json!({"new": 1}));
+    for (flags, status) in [
+        (NONE, Status::SubdocInvalidCombo),
+        (XATTR | PathFlags::CREATE_PARENTS, Status::InvalidArguments),
+    ] {
+        let spec = [(SubdocReplaceBodyWithXattr, "txn", "", flags)];
+        let refused = mutate(&mut client, "k", &spec, NO_FLAGS).await;
+        assert_eq!(refused.status(), status);
+    }
+}
+
+/// The commit of a staged insert: a tombstone becomes a document.
+#[tokio::test]
+async fn a_staged_insert_is_revived_with_its_body_and_flags() {
+    let (cluster, mut client) = one_node().await;
+    let stage = [(SubdocDictUpsert, "txn", r#"{"stgd":[1,2]}"#, XATTR)];
+    let staging = DocFlags::CREATE_AS_DELETED | DocFlags::INSERT | DocFlags::ACCESS_DELETED;
+    let staged = mutate(&mut client, "k", &stage, staging).await;
+    assert!(staged.status().is_success(), "{}", staged.status());
+    assert_eq!(client.get("k").await.status(), Status::KeyNotFound);
+    let mut specs = BytesMut::new();
+    for (opcode, path) in [
+        (SubdocReplaceBodyWithXattr, "txn.stgd"),
+        (SubdocDelete, "txn"),
+    ] {
+        let spec = MutationSpec {
+            opcode,
+            flags: XATTR,
+            path: path.as_bytes(),
+            value: b"",
+        };
+        spec.append_to(&mut specs).unwrap();
+    }
+    let extras = MultiExtras {
+        expiry: Some(0),
+        user_flags: Some(0x0200_0006),
+        doc_flags: DocFlags::REVIVE | DocFlags::ACCESS_DELETED,
+    };
+    let revive = client.on(SubdocMultiMutation, "k").extras(extras);
+    let revived = client
+        .call(revive.cas(staged.header().cas).value(specs.to_vec()))
+        .await;
+    assert_eq!(revived.status(), Success);
+    assert_eq!(body(&mut client, "k").await, json!([1, 2]));
+    let document = cluster.document("b", ".", b"k").unwrap().unwrap();
+    assert_eq!(document.flags, 0x0200_0006);
+    assert!(document.xattrs.is_none() && !document.deleted);
+}
+
+#[tokio::test]
+async fn binary_content_is_kept_in_an_attribute_and_becomes_the_body() {
+    let (_cluster, mut client) = with_document("{}").await;
+    let binary = XATTR | PathFlags::BINARY;
+    let stage = [
+        (SubdocDictUpsert, "bin", "\u{1}raw", binary),
+        (SubdocDictUpsert, "text", "\"x\"", XATTR),
+    ];
+    let staged = mutate(&mut client, "k", &stage, NO_FLAGS).await;
+    assert_eq!(staged.status(), Success);
+    let encoded = r#""cb-content-base64-encoded:AXJhdw==""#;
+    let not_binary = Status::SubdocFieldNotBinaryValue;
+    let found = [
+        (SubdocGet, "bin", binary, Success, "\u{1}raw"),
+        (SubdocGet, "bin", XATTR, Success, encoded),
+        (SubdocGet, "text", binary, not_binary, ""),
+    ];
+    check_lookup(&mut client, Status::SubdocMultiPathFailure, &found).await;
+    let commit = [(SubdocReplaceBodyWithXattr, "bin", "", binary)];
+    let committed = mutate(&mut client, "k", &commit, NO_FLAGS).await;
+    assert_eq!(committed.status(), Success);
+    assert_eq!(client.get("k").await.value(), b"\x01raw");
+}
+
+#[tokio::test]
+async fn each_opcode_has_its_own_flags() {
+    let (_cluster, mut client) = with_document(r#"{"a":[1]}"#).await;
+    let list = [(SubdocDictUpsert, "l", "[]", XATTR)];
+    mutate(&mut client, "k", &list, NO_FLAGS).await;
+    let cas = r#""${Mutation.CAS}""#;
+    let expand = XATTR | PathFlags::EXPAND_MACROS;
+    for (opcode, path, value, flags, status) in [
+        (SubdocArrayPushLast, "l", cas, expand, Success),
+        (SubdocArrayInsert, "l[0]", cas, expand, Success),
+        (
+            SubdocArrayAddUnique,
+            "l",
+            cas,
+            expand,
+            Status::InvalidArguments,
+        ),
+        (SubdocCounter, "n", "1", expand, Status::InvalidArguments),
+        (SubdocDelete, "l", "", expand, Status::InvalidArguments),
+        (
+            SubdocReplace,
+            "a",
+            "1",
+            PathFlags::CREATE_PARENTS,
+            Status::InvalidArguments,
+        ),
+        (SubdocArrayInsert, "a.[0]", "0", NONE, Success),
+    ] {
+        let done = mutate(&mut client, "k", &[(opcode, path, value, flags)], NO_FLAGS).await;
+        assert_eq!(done.status(), status, "{opcode} {path}");
+    }
+    assert_eq!(body(&mut client, "k").await, json!({"a": [0, 1]}));
+}
+
+#[tokio::test]
+async fn a_mutation_without_an_expiry_clears_it() {
+    let (cluster, mut client) = one_node().await;
+    client.set_with_expiry("k", "{}", 100).await;
+    let spec = [(SubdocDictUpsert, "a", "1", NONE)];
+    assert_eq!(
+        mutate(&mut client, "k", &spec, NO_FLAGS).await.status(),
+        Success
+    );
+    let document = cluster.document("b", ".", b"k").unwrap().unwrap();
+    assert_eq!(document.expiry, 0);
 }

@@ -136,3 +136,22 @@ async fn errors_have_the_format_of_the_service() {
     let stored = ask(&cluster, "GET", "/b/_design/d", "").await;
     assert_eq!(stored.status, 404, "no rejected design document is stored");
 }
+
+#[tokio::test]
+async fn keys_that_are_not_json_are_rejected() {
+    let cluster = cluster(1, 0).await;
+    let design = json!({"views": {"v": {"map": "function(){}"}}});
+    let put = Call::new("PUT", "/b/_design/d").json(&design);
+    assert_eq!(put.send(&cluster, Service::Views).await.status, 201);
+    for (query, status) in [
+        ("startkey=%22a%22&endkey=[1]", 200),
+        ("startkey=a", 400),
+        ("key=", 400),
+        ("keys=[1", 400),
+        ("end_key=nope", 400),
+    ] {
+        let path = format!("/b/_design/d/_view/v?{query}");
+        let reply = Call::new("GET", &path).send(&cluster, Service::Views).await;
+        assert_eq!(reply.status, status, "{query}");
+    }
+}

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use steadfast_cluster::TestCluster;
+use steadfast_cluster::journal::Spread;
 use steadfast_wire::Opcode;
+use steadfast_wire::frame_info::DurabilityLevel;
 
 use super::violation::{Violation, ViolationKind};
 use super::write_log::WriteLog;
@@ -23,6 +25,30 @@ pub(crate) struct JournalAudit {
     unattributed: Arc<Mutex<WriteLog>>,
     next: u64,
     expected: ExpectedDocuments,
+}
+
+/// One mutation of the journal.
+pub(crate) struct Mutation<'a> {
+    pub(crate) opcode: Opcode,
+    pub(crate) key: &'a [u8],
+    pub(crate) argument: &'a [u8],
+    pub(crate) cas: u64,
+    pub(crate) spread: Spread,
+}
+
+impl Mutation<'_> {
+    /// Returns why a durable write is not durable, if it is not.
+    fn lacks_durability(&self, kind: OpKind) -> Option<&'static str> {
+        if kind != OpKind::DurableUpsert {
+            None
+        } else if self.spread.level != Some(DurabilityLevel::Majority) {
+            Some("the durability level of the write did not reach the server")
+        } else if self.spread.copies < self.spread.majority {
+            Some("a durable write was applied while less than a majority had it")
+        } else {
+            None
+        }
+    }
 }
 
 /// The final contents of documents, by the journal.
@@ -57,7 +83,13 @@ impl JournalAudit {
                 return false;
             }
             for entry in &entries {
-                self.enter(entry.opcode, entry.key(), entry.argument.as_bytes());
+                self.enter(&Mutation {
+                    opcode: entry.opcode,
+                    key: entry.key(),
+                    argument: entry.argument.as_bytes(),
+                    cas: entry.receipt.cas,
+                    spread: entry.spread,
+                });
             }
             self.next = next;
             if entries.len() < PAGE {
@@ -71,7 +103,13 @@ impl JournalAudit {
     }
 
     /// Enters one mutation of the journal.
-    pub(crate) fn enter(&mut self, opcode: Opcode, key: &[u8], argument: &[u8]) {
+    pub(crate) fn enter(&mut self, mutation: &Mutation<'_>) {
+        let &Mutation {
+            opcode,
+            key,
+            argument,
+            ..
+        } = mutation;
         let write = identify(opcode, key, argument);
         let write = write.and_then(|(id, kind)| {
             let log = self.logs.get(usize::from(id.worker))?;
@@ -83,7 +121,13 @@ impl JournalAudit {
             let violation = Violation::new(ViolationKind::Unexplained(why), "write", key);
             return self.unattributed.lock().violate(violation);
         };
-        log.lock().applied(id, kind);
+        let mut log = log.lock();
+        log.applied(id, kind, mutation.cas);
+        if let Some(why) = mutation.lacks_durability(kind) {
+            let kind = ViolationKind::Unexplained(why);
+            log.violate(Violation::new(kind, "durable upsert", id.to_string()));
+        }
+        drop(log);
         match opcode {
             Opcode::Set => {
                 self.expected.last.insert(key.to_vec(), id);
@@ -128,6 +172,29 @@ fn identify(opcode: Opcode, key: &[u8], argument: &[u8]) -> Option<(WriteId, OpK
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_durable_write_has_its_level_and_a_majority() {
+        let lacks = |kind, level, copies| {
+            let mutation = Mutation {
+                opcode: Opcode::Set,
+                key: b"s:1",
+                argument: b"",
+                cas: 1,
+                spread: Spread {
+                    level,
+                    copies,
+                    majority: 2,
+                },
+            };
+            mutation.lacks_durability(kind).is_some()
+        };
+        let (durable, majority) = (OpKind::DurableUpsert, Some(DurabilityLevel::Majority));
+        assert!(!lacks(durable, majority, 2));
+        assert!(lacks(durable, majority, 1));
+        assert!(lacks(durable, None, 2));
+        assert!(!lacks(OpKind::Upsert, None, 1));
+    }
 
     #[test]
     fn every_kind_of_write_is_identified() {

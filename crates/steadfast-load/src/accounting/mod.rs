@@ -24,6 +24,8 @@ mod violation;
 mod write;
 mod write_log;
 
+#[cfg(test)]
+pub(crate) use journal::Mutation;
 pub(crate) use journal::{ExpectedDocuments, JournalAudit};
 pub(crate) use violation::{Violation, ViolationKind};
 pub(crate) use write::WriteOutcome;

@@ -31,6 +31,10 @@ pub(crate) struct WriteRecord {
     pub(crate) found: Option<u8>,
     /// When it ended, in milliseconds of the run: enough for weeks.
     pub(crate) ended_ms: u32,
+    /// The CAS that the client or the journal named first, folded to save memory; zero if none.
+    cas: u32,
+    /// Whether the client and the journal named different ones.
+    cas_differs: bool,
     /// The text of the error.
     #[expect(
         clippy::box_collection,
@@ -49,8 +53,20 @@ impl WriteRecord {
             applied: 0,
             found: None,
             ended_ms: 0,
+            cas: 0,
+            cas_differs: false,
             history: None,
         }
+    }
+
+    /// Records the CAS that the client or the journal names.
+    pub(crate) fn note_cas(&mut self, cas: u64) {
+        let folded = (cas ^ (cas >> 32)) as u32;
+        if self.cas == 0 {
+            self.cas = folded;
+        }
+        // No document has the CAS zero.
+        self.cas_differs |= self.cas != folded || cas == 0;
     }
 
     /// Returns whether its outcome is known and it was read back where that is due. A failed write
@@ -86,6 +102,9 @@ impl WriteRecord {
             WriteOutcome::Acknowledged if self.found.is_none() && self.kind.is_read_back() => {
                 Some(Unchecked("it could not be read back"))
             }
+            WriteOutcome::Acknowledged if has_journal && self.cas_differs => Some(Unexplained(
+                "the client returned another CAS than the server gave it",
+            )),
             WriteOutcome::Ambiguous if has_journal && found > self.applied => {
                 Some(Unexplained("its document has it, and the journal does not"))
             }

@@ -100,10 +100,14 @@ impl WriteLog {
         &mut self,
         id: WriteId,
         outcome: WriteOutcome,
+        cas: Option<u64>,
         history: Option<&str>,
         now: Duration,
     ) {
         if let Some(record) = self.record(id) {
+            if let Some(cas) = cas {
+                record.note_cas(cas);
+            }
             record.outcome = Some(outcome);
             record.history = history.map(|text| Box::new(text.to_owned()));
             record.ended_ms = millis(now);
@@ -111,7 +115,7 @@ impl WriteLog {
     }
 
     /// Records an entry of the journal, which looks like a write of this kind.
-    pub(crate) fn applied(&mut self, id: WriteId, kind: OpKind) {
+    pub(crate) fn applied(&mut self, id: WriteId, kind: OpKind, cas: u64) {
         let settled = id.number < self.first;
         if settled && kind == OpKind::Remove && self.repeated.remove(&id.number) {
             return;
@@ -119,6 +123,7 @@ impl WriteLog {
         let why = match self.record(id) {
             Some(record) => {
                 record.applied = record.applied.saturating_add(1);
+                record.note_cas(cas);
                 if record.kind.journaled_as() == Some(kind) {
                     return;
                 }
@@ -286,8 +291,8 @@ mod tests {
     fn a_correct_write_is_counted_and_dropped() {
         let mut log = log();
         let id = log.begin(OpKind::Upsert);
-        log.applied(id, OpKind::Upsert);
-        log.ended(id, WriteOutcome::Acknowledged, None, START);
+        log.applied(id, OpKind::Upsert, 7);
+        log.ended(id, WriteOutcome::Acknowledged, Some(7), None, START);
         log.settle(LATE);
         assert_eq!(log.unsettled(), 1, "something may still come");
         log.settle(LATE + Duration::from_millis(1));
@@ -301,13 +306,24 @@ mod tests {
     fn a_write_that_is_applied_after_it_was_settled_is_a_violation() {
         let mut log = log();
         let id = log.begin(OpKind::Upsert);
-        log.applied(id, OpKind::Upsert);
-        log.ended(id, WriteOutcome::Acknowledged, None, START);
+        log.applied(id, OpKind::Upsert, 7);
+        log.ended(id, WriteOutcome::Acknowledged, Some(7), None, START);
         log.settle(LATE * 2);
-        log.applied(id, OpKind::Upsert);
+        log.applied(id, OpKind::Upsert, 7);
         let (totals, violations) = log.close();
         assert_eq!(totals.unexplained, 1);
         assert!(violations[0].to_string().contains("long after"));
+    }
+
+    #[test]
+    fn an_acknowledged_cas_that_the_journal_does_not_have_is_a_violation() {
+        for (reported, violations) in [(7, 0), (8, 1), (0, 1)] {
+            let mut log = log();
+            let id = log.begin(OpKind::Remove);
+            log.ended(id, WriteOutcome::Acknowledged, Some(reported), None, START);
+            log.applied(id, OpKind::Remove, 7);
+            assert_eq!(log.close().0.unexplained, violations, "{reported}");
+        }
     }
 
     #[test]
@@ -317,7 +333,7 @@ mod tests {
             worker: 3,
             number: 9,
         };
-        log.applied(id, OpKind::Append);
+        log.applied(id, OpKind::Append, 7);
         assert_eq!(log.close().0.unexplained, 1);
     }
 
@@ -325,8 +341,8 @@ mod tests {
     fn a_write_that_was_applied_as_another_kind_is_a_violation() {
         let mut log = log();
         let id = log.begin(OpKind::Append);
-        log.applied(id, OpKind::ArrayAppend);
-        log.ended(id, WriteOutcome::Ambiguous, None, START);
+        log.applied(id, OpKind::ArrayAppend, 7);
+        log.ended(id, WriteOutcome::Ambiguous, None, None, START);
         assert_eq!(log.close().0.unexplained, 1);
     }
 
@@ -334,8 +350,8 @@ mod tests {
     fn a_write_is_kept_until_it_was_read_back() {
         let mut log = log();
         let id = log.begin(OpKind::Append);
-        log.applied(id, OpKind::Append);
-        log.ended(id, WriteOutcome::Acknowledged, None, START);
+        log.applied(id, OpKind::Append, 7);
+        log.ended(id, WriteOutcome::Acknowledged, Some(7), None, START);
         log.settle(LATE * 2);
         assert_eq!(log.unsettled(), 1);
         log.found(id, 1);
@@ -361,13 +377,13 @@ mod tests {
     fn a_settled_removal_may_be_repeated_once() {
         let mut log = WriteLog::new(1, true, LATE);
         let removal = log.begin(OpKind::Remove);
-        log.ended(removal, WriteOutcome::Ambiguous, None, START);
+        log.ended(removal, WriteOutcome::Ambiguous, None, None, START);
         assert!(!log.repeat_removal(removal), "it may still be applied");
         log.settle(LATE + Duration::from_millis(1));
         assert!(log.repeat_removal(removal));
-        log.applied(removal, OpKind::Remove);
+        log.applied(removal, OpKind::Remove, 7);
         assert!(log.totals.holds());
-        log.applied(removal, OpKind::Remove);
+        log.applied(removal, OpKind::Remove, 7);
         assert_eq!(log.totals.unexplained, 1);
     }
 
@@ -376,7 +392,7 @@ mod tests {
         let mut log = WriteLog::new(1, false, LATE);
         for _ in 0..100_000 {
             let id = log.begin(OpKind::Upsert);
-            log.ended(id, WriteOutcome::Failed, None, START);
+            log.ended(id, WriteOutcome::Failed, None, None, START);
         }
         assert!(log.records.capacity() >= 100_000);
         log.settle(LATE + Duration::from_millis(1));
@@ -388,10 +404,10 @@ mod tests {
     fn a_violation_prints_its_history() {
         let mut log = log();
         let id = log.begin(OpKind::Increment);
-        log.applied(id, OpKind::Increment);
-        log.applied(id, OpKind::Increment);
+        log.applied(id, OpKind::Increment, 7);
+        log.applied(id, OpKind::Increment, 7);
         let history = "increment cancelled\n#1 0 ms closed";
-        log.ended(id, WriteOutcome::Ambiguous, Some(history), START);
+        log.ended(id, WriteOutcome::Ambiguous, None, Some(history), START);
         let (totals, violations) = log.close();
         assert_eq!(totals.applied_twice, 1);
         assert_eq!((totals.ambiguous, totals.ambiguous_applied), (1, 1));
@@ -411,7 +427,7 @@ mod tests {
         let mut log = log();
         for _ in 0..100 {
             let id = log.begin(OpKind::Upsert);
-            log.ended(id, WriteOutcome::Acknowledged, None, START);
+            log.ended(id, WriteOutcome::Acknowledged, Some(7), None, START);
         }
         let (totals, violations) = log.close();
         assert_eq!((totals.lost, violations.len() as u64), (100, KEPT));

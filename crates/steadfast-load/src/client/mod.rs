@@ -14,27 +14,43 @@ pub use crate::measure::RetryCounts;
 /// and clean-up removals that are out of time.
 pub trait Client: Clone + Send + Sync + 'static {
     /// Reads a document.
-    fn get(&self, key: &str) -> impl ClientFuture<Bytes>;
-    /// Writes a document, optionally with durability.
-    fn upsert(&self, key: &str, value: &Value<'_>, durable: bool) -> impl ClientFuture<()>;
+    fn get(&self, key: &str) -> impl ClientFuture<Content>;
+    /// Reads a document and its expiry, by a lookup of both.
+    fn get_with_expiry(&self, key: &str) -> impl ClientFuture<Content>;
+    /// Reads the array `a` of a document, by a lookup of this part.
+    fn lookup_array(&self, key: &str) -> impl ClientFuture<Content>;
+    /// Writes a document, optionally with durability. Returns its new CAS, as all writes do.
+    fn upsert(&self, key: &str, value: &Value<'_>, durable: bool) -> impl ClientFuture<u64>;
     /// Writes a new document.
-    fn insert(&self, key: &str, value: &Value<'_>) -> impl ClientFuture<()>;
+    fn insert(&self, key: &str, value: &Value<'_>) -> impl ClientFuture<u64>;
+    /// Replaces a document that has this CAS.
+    fn replace(&self, key: &str, value: &Value<'_>, cas: u64) -> impl ClientFuture<u64>;
     /// Removes a document.
-    fn remove(&self, key: &str) -> impl ClientFuture<()>;
+    fn remove(&self, key: &str) -> impl ClientFuture<u64>;
     /// Adds to a counter that exists.
-    fn increment(&self, key: &str, delta: u64) -> impl ClientFuture<()>;
+    fn increment(&self, key: &str, delta: u64) -> impl ClientFuture<Counted>;
     /// Appends bytes to a document.
-    fn append(&self, key: &str, bytes: String) -> impl ClientFuture<()>;
+    fn append(&self, key: &str, bytes: String) -> impl ClientFuture<u64>;
+    /// Prepends bytes to a document.
+    fn prepend(&self, key: &str, bytes: String) -> impl ClientFuture<u64>;
     /// Appends an element to the array `a` of a document.
-    fn array_append(&self, key: &str, element: &str) -> impl ClientFuture<()>;
+    fn array_append(&self, key: &str, element: &str) -> impl ClientFuture<u64>;
+    /// Sets the expiry of a document, in seconds since 1970.
+    fn touch(&self, key: &str, expiry: u32) -> impl ClientFuture<u64>;
     /// Reads the `id` of a document with a query; none if there is no such document.
     fn select(&self, key: &str) -> impl ClientFuture<Option<String>>;
-    /// Writes a new document with a query.
+    /// Writes a new document with a query, which returns no CAS.
     fn insert_statement(&self, key: &str, value: &Value<'_>) -> impl ClientFuture<()>;
-    /// Locks a document for a second, and returns the CAS that unlocks it.
-    fn lock(&self, key: &str) -> impl ClientFuture<u64>;
+    /// Reads a document and locks it for a second. Its CAS unlocks it.
+    fn lock(&self, key: &str) -> impl ClientFuture<Content>;
     /// Unlocks a document.
     fn unlock(&self, key: &str, cas: u64) -> impl ClientFuture<()>;
+
+    /// Returns whether the cluster has a query service. Without one, the workload uses operations
+    /// on documents instead of statements.
+    fn has_query(&self) -> bool {
+        true
+    }
 
     /// Sets a new password for the user.
     fn set_password(&self, user: &str, password: &str);
@@ -50,7 +66,29 @@ pub trait ClientFuture<T>: Future<Output = Result<T, ClientError>> + Send {}
 
 impl<T, F: Future<Output = Result<T, ClientError>> + Send> ClientFuture<T> for F {}
 
-/// The content of a document.
+/// A document that was read, or a part of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Content {
+    /// The bytes.
+    pub value: Bytes,
+    /// The CAS; all ones while the document is locked.
+    pub cas: u64,
+    /// The flags, where the operation returns them.
+    pub flags: Option<u32>,
+    /// The expiry in seconds since 1970, zero for never, where the operation returns it.
+    pub expiry: Option<u32>,
+}
+
+/// The result of adding to a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// The new value.
+    pub value: u64,
+    /// The new CAS.
+    pub cas: u64,
+}
+
+/// A value to write.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Value<'a> {
@@ -94,6 +132,10 @@ pub enum ErrorClass {
     Explained,
     /// The document does not exist.
     NotFound,
+    /// The document exists already.
+    Exists,
+    /// The document has another CAS.
+    CasMismatch,
     /// The cluster rejected the credentials.
     Authentication,
     /// No fault explains it.

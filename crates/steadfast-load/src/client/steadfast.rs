@@ -1,18 +1,17 @@
 //! Adapter for this project's own client.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
-use bytes::Bytes;
 use steadfast::RetryStrategy;
-use steadfast_couchbase::collection::MutateInSpec;
+use steadfast_couchbase::collection::{GetResult, LookupInSpec, MutateInSpec};
 use steadfast_couchbase::options::{ReportOptions, TlsOptions};
 use steadfast_couchbase::{
     Cluster, ClusterOptions, Collection, Credentials, DurabilityLevel, Error, ErrorKind,
     fast_fail_on_terminal_errors, reason,
 };
 
-use super::{Client, ClientError, ErrorClass, Value};
+use super::{Client, ClientError, Content, Counted, ErrorClass, Value};
 use crate::embedded::{BUCKET, Embedded, PASSWORD, USER};
 use crate::measure::{RetryCounts, RetryRecorder};
 
@@ -38,6 +37,8 @@ pub struct Access {
     pub collection: Option<(String, String)>,
     /// How long the cluster may take to be ready.
     pub ready_within: Duration,
+    /// Whether the workload may use statements, if the cluster has a query service.
+    pub statements: bool,
 }
 
 impl Access {
@@ -50,6 +51,7 @@ impl Access {
             bucket: BUCKET.to_owned(),
             collection: None,
             ready_within: READY,
+            statements: true,
         }
     }
 }
@@ -63,6 +65,7 @@ pub struct Steadfast {
     strategy: Arc<dyn RetryStrategy>,
     /// The collection as queries name it.
     keyspace: Arc<str>,
+    has_query: bool,
 }
 
 impl Steadfast {
@@ -108,7 +111,13 @@ impl Steadfast {
             Err(error) if error.kind() != ErrorKind::DocumentNotFound => return Err(error.into()),
             Ok(_) | Err(_) => {}
         }
+        let has_query = access.statements && {
+            // A service that is listed counts, whether it answers or not.
+            let pinged = cluster.ping().await;
+            pinged.endpoints.iter().any(|one| one.service == "query")
+        };
         Ok(Self {
+            has_query,
             cluster,
             collection,
             strategy: strategy.unwrap_or_else(|| Arc::new(fast_fail_on_terminal_errors())),
@@ -122,55 +131,93 @@ impl Steadfast {
 }
 
 impl Client for Steadfast {
-    async fn get(&self, key: &str) -> Result<Bytes, ClientError> {
-        let document = self
-            .collection
-            .get(key)
-            .retry_shared(self.strategy())
-            .await?;
-        Ok(document.bytes().clone())
+    async fn get(&self, key: &str) -> Result<Content, ClientError> {
+        let get = self.collection.get(key);
+        Ok(content(&get.retry_shared(self.strategy()).await?, None))
     }
 
-    async fn upsert(&self, key: &str, value: &Value<'_>, durable: bool) -> Result<(), ClientError> {
+    async fn get_with_expiry(&self, key: &str) -> Result<Content, ClientError> {
+        let get = self.collection.get(key).with_expiry();
+        let found = get.retry_shared(self.strategy()).await?;
+        let expiry = found.expiry().map_or(0, |at| {
+            let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+            u32::try_from(since.as_secs()).unwrap_or(u32::MAX)
+        });
+        Ok(content(&found, Some(expiry)))
+    }
+
+    async fn lookup_array(&self, key: &str) -> Result<Content, ClientError> {
+        let specs = [LookupInSpec::get("a")];
+        let lookup = self.collection.lookup_in(key, &specs);
+        let found = lookup.retry_shared(self.strategy()).await?;
+        Ok(Content {
+            value: found.bytes(0)?.clone(),
+            cas: found.cas(),
+            flags: None,
+            expiry: None,
+        })
+    }
+
+    async fn upsert(
+        &self,
+        key: &str,
+        value: &Value<'_>,
+        durable: bool,
+    ) -> Result<u64, ClientError> {
         let upsert = self.collection.upsert(key, value);
         let upsert = upsert.retry_shared(self.strategy());
-        if durable {
-            upsert.durability(DurabilityLevel::Majority).await?;
+        let written = if durable {
+            upsert.durability(DurabilityLevel::Majority).await?
         } else {
-            upsert.await?;
-        }
-        Ok(())
+            upsert.await?
+        };
+        Ok(written.cas())
     }
 
-    async fn insert(&self, key: &str, value: &Value<'_>) -> Result<(), ClientError> {
+    async fn insert(&self, key: &str, value: &Value<'_>) -> Result<u64, ClientError> {
         let insert = self.collection.insert(key, value);
-        insert.retry_shared(self.strategy()).await?;
-        Ok(())
+        Ok(insert.retry_shared(self.strategy()).await?.cas())
     }
 
-    async fn remove(&self, key: &str) -> Result<(), ClientError> {
+    async fn replace(&self, key: &str, value: &Value<'_>, cas: u64) -> Result<u64, ClientError> {
+        let replace = self.collection.replace(key, value).cas(cas);
+        Ok(replace.retry_shared(self.strategy()).await?.cas())
+    }
+
+    async fn remove(&self, key: &str) -> Result<u64, ClientError> {
         let remove = self.collection.remove(key);
-        remove.retry_shared(self.strategy()).await?;
-        Ok(())
+        Ok(remove.retry_shared(self.strategy()).await?.cas())
     }
 
-    async fn increment(&self, key: &str, delta: u64) -> Result<(), ClientError> {
+    async fn increment(&self, key: &str, delta: u64) -> Result<Counted, ClientError> {
         let increment = self.collection.increment(key).delta(delta);
-        increment.retry_shared(self.strategy()).await?;
-        Ok(())
+        let counted = increment.retry_shared(self.strategy()).await?;
+        Ok(Counted {
+            value: counted.value(),
+            cas: counted.cas(),
+        })
     }
 
-    async fn append(&self, key: &str, bytes: String) -> Result<(), ClientError> {
+    async fn append(&self, key: &str, bytes: String) -> Result<u64, ClientError> {
         let append = self.collection.append(key, bytes);
-        append.retry_shared(self.strategy()).await?;
-        Ok(())
+        Ok(append.retry_shared(self.strategy()).await?.cas())
     }
 
-    async fn array_append(&self, key: &str, element: &str) -> Result<(), ClientError> {
+    async fn prepend(&self, key: &str, bytes: String) -> Result<u64, ClientError> {
+        let prepend = self.collection.prepend(key, bytes);
+        Ok(prepend.retry_shared(self.strategy()).await?.cas())
+    }
+
+    async fn array_append(&self, key: &str, element: &str) -> Result<u64, ClientError> {
         let specs = [MutateInSpec::array_append("a", [element])];
         let mutate_in = self.collection.mutate_in(key, &specs);
-        mutate_in.retry_shared(self.strategy()).await?;
-        Ok(())
+        Ok(mutate_in.retry_shared(self.strategy()).await?.cas())
+    }
+
+    async fn touch(&self, key: &str, expiry: u32) -> Result<u64, ClientError> {
+        let at = UNIX_EPOCH + Duration::from_secs(u64::from(expiry));
+        let touch = self.collection.touch(key, at);
+        Ok(touch.retry_shared(self.strategy()).await?.cas())
     }
 
     async fn select(&self, key: &str) -> Result<Option<String>, ClientError> {
@@ -194,15 +241,18 @@ impl Client for Steadfast {
         Ok(())
     }
 
-    async fn lock(&self, key: &str) -> Result<u64, ClientError> {
+    async fn lock(&self, key: &str) -> Result<Content, ClientError> {
         let lock = self.collection.get_and_lock(key, LOCK);
-        let locked = lock.retry_shared(self.strategy()).await?;
-        Ok(locked.cas())
+        Ok(content(&lock.retry_shared(self.strategy()).await?, None))
     }
 
     async fn unlock(&self, key: &str, cas: u64) -> Result<(), ClientError> {
         let unlock = self.collection.unlock(key, cas);
         Ok(unlock.retry_shared(self.strategy()).await?)
+    }
+
+    fn has_query(&self) -> bool {
+        self.has_query
     }
 
     fn set_password(&self, user: &str, password: &str) {
@@ -214,6 +264,15 @@ impl Client for Steadfast {
 
     fn retry_counts(&self) -> RetryCounts {
         RetryRecorder::global().retry_counts()
+    }
+}
+
+fn content(found: &GetResult, expiry: Option<u32>) -> Content {
+    Content {
+        value: found.bytes().clone(),
+        cas: found.cas(),
+        flags: Some(found.flags()),
+        expiry,
     }
 }
 
@@ -235,6 +294,8 @@ impl From<Error> for ClientError {
 fn class(error: &Error) -> ErrorClass {
     match error.kind() {
         ErrorKind::DocumentNotFound => ErrorClass::NotFound,
+        ErrorKind::DocumentExists => ErrorClass::Exists,
+        ErrorKind::CasMismatch => ErrorClass::CasMismatch,
         ErrorKind::AuthenticationFailure => ErrorClass::Authentication,
         ErrorKind::AmbiguousTimeout
         | ErrorKind::UnambiguousTimeout

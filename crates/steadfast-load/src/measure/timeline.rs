@@ -7,9 +7,10 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
+use super::histogram::encoded;
 use super::memory::resident_bytes;
 use super::retries::RetryCounts;
-use super::worker_stats::{OperationCounts, WorkerStats, histogram};
+use super::worker_stats::{OperationCounts, Phases, WorkerStats, histogram};
 
 /// The number of samples that are kept. When there are more, pairs are merged, so that a long run
 /// needs no more memory than a short one.
@@ -18,14 +19,20 @@ const MOST: usize = 600;
 /// The measurements of all workers over time.
 pub(crate) struct Timeline {
     stats: Vec<Arc<WorkerStats>>,
-    latency: Histogram<u64>,
-    counts: OperationCounts,
+    load: PhaseTotals,
+    read_back: PhaseTotals,
     before: RetryCounts,
     at_start: RetryCounts,
     samples: Vec<Sample>,
     /// How many intervals make one sample, and how many of them the last one has.
     per_sample: u32,
     in_last: u32,
+}
+
+/// The latencies and counts of a phase.
+struct PhaseTotals {
+    latency: Histogram<u64>,
+    counts: OperationCounts,
 }
 
 /// One interval. Units and meanings of the fields are in docs/load.md.
@@ -35,6 +42,8 @@ pub(crate) struct Sample {
     pub(crate) length_s: f64,
     pub(crate) ok: u64,
     pub(crate) failed: u64,
+    /// Operations that read back after the load.
+    pub(crate) read_back: u64,
     pub(crate) p99_ms: f64,
     pub(crate) retries: BTreeMap<String, u64>,
     pub(crate) in_flight: usize,
@@ -43,21 +52,39 @@ pub(crate) struct Sample {
 }
 
 /// Percentiles of latency.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Latency {
     pub(crate) p50_ms: f64,
     pub(crate) p99_ms: f64,
     pub(crate) p999_ms: f64,
     pub(crate) max_ms: f64,
+    /// All latencies: HdrHistogram's V2 format in base64, in microseconds.
+    pub(crate) histogram: String,
+}
+
+impl PhaseTotals {
+    fn new() -> Self {
+        Self {
+            latency: Histogram::new_from(&histogram()),
+            counts: OperationCounts::default(),
+        }
+    }
+
+    fn add(&mut self, latency: &Histogram<u32>, counts: &OperationCounts) {
+        for step in latency.iter_recorded() {
+            let (value, count) = (step.value_iterated_to(), step.count_since_last_iteration());
+            self.latency.saturating_record_n(value, count);
+        }
+        self.counts.add(counts);
+    }
 }
 
 impl Timeline {
     pub(crate) fn new(stats: Vec<Arc<WorkerStats>>, at_start: RetryCounts) -> Self {
-        let latency = Histogram::new_from(&histogram());
         Self {
             stats,
-            latency,
-            counts: OperationCounts::default(),
+            load: PhaseTotals::new(),
+            read_back: PhaseTotals::new(),
             before: at_start.clone(),
             at_start,
             samples: Vec::new(),
@@ -74,44 +101,45 @@ impl Timeline {
         retry_counts: RetryCounts,
         unsettled: usize,
     ) -> Sample {
-        let mut latency = histogram();
-        let mut counts = OperationCounts::default();
-        for worker in &self.stats {
-            worker.drain_into(&mut latency, &mut counts);
+        let mut phases = Phases::default();
+        for stats in &self.stats {
+            stats.drain_into(&mut phases);
         }
+        let Phases { load, read_back } = phases;
+        // While documents are read back, the latency is that of reading back.
+        let shown = if load.counts.operations > 0 {
+            &load
+        } else {
+            &read_back
+        };
         let sample = Sample {
             at_s: now.as_secs_f64(),
             length_s: length.as_secs_f64(),
-            ok: counts.ok,
-            failed: counts.failed + counts.timed_out,
-            p99_ms: millis(latency.value_at_quantile(0.99)),
+            ok: load.counts.ok,
+            failed: load.counts.failed + load.counts.timed_out,
+            read_back: read_back.counts.operations,
+            p99_ms: millis(shown.latency.value_at_quantile(0.99)),
             retries: retry_counts.since(&self.before).retries_by_reason(),
-            in_flight: self.stats.iter().filter(|worker| worker.is_busy()).count(),
+            in_flight: self.stats.iter().map(|stats| stats.in_flight()).sum(),
             unsettled_writes: unsettled,
             resident_bytes: resident_bytes(),
         };
-        for step in latency.iter_recorded() {
-            let (value, count) = (step.value_iterated_to(), step.count_since_last_iteration());
-            self.latency.saturating_record_n(value, count);
-        }
-        self.counts.add(&counts);
+        self.load.add(&load.latency, &load.counts);
+        self.read_back.add(&read_back.latency, &read_back.counts);
         self.before = retry_counts;
         self.keep(sample.clone());
         sample
     }
 
-    pub(crate) fn counts(&self) -> &OperationCounts {
-        &self.counts
+    /// Returns the operations of the load, and their latency.
+    pub(crate) fn load(&self) -> (OperationCounts, Latency) {
+        (self.load.counts.clone(), Latency::new(&self.load.latency))
     }
 
-    pub(crate) fn latency(&self) -> Latency {
-        let at = |quantile| millis(self.latency.value_at_quantile(quantile));
-        Latency {
-            p50_ms: at(0.5),
-            p99_ms: at(0.99),
-            p999_ms: at(0.999),
-            max_ms: millis(self.latency.max()),
-        }
+    /// Returns the operations that read back after the load, and their latency.
+    pub(crate) fn read_back(&self) -> (OperationCounts, Latency) {
+        let PhaseTotals { latency, counts } = &self.read_back;
+        (counts.clone(), Latency::new(latency))
     }
 
     /// Returns the retries and refusals since the start.
@@ -145,6 +173,19 @@ impl Timeline {
     }
 }
 
+impl Latency {
+    pub(crate) fn new(latency: &Histogram<u64>) -> Self {
+        let at = |quantile| millis(latency.value_at_quantile(quantile));
+        Self {
+            p50_ms: at(0.5),
+            p99_ms: at(0.99),
+            p999_ms: at(0.999),
+            max_ms: millis(latency.max()),
+            histogram: encoded(latency),
+        }
+    }
+}
+
 impl Sample {
     /// Merges the next interval into this one. The worse 99th percentile is kept.
     pub(crate) fn merge(&mut self, next: &Self) {
@@ -152,6 +193,7 @@ impl Sample {
         self.length_s += next.length_s;
         self.ok += next.ok;
         self.failed += next.failed;
+        self.read_back += next.read_back;
         self.p99_ms = self.p99_ms.max(next.p99_ms);
         for (reason, count) in &next.retries {
             *self.retries.entry(reason.clone()).or_default() += count;
@@ -168,6 +210,8 @@ fn millis(value: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use tokio::time::Instant;
+
     use super::*;
     use crate::workload::OpKind;
 
@@ -176,7 +220,9 @@ mod tests {
         let stats = Arc::new(WorkerStats::default());
         let mut timeline = Timeline::new(vec![stats.clone()], RetryCounts::default());
         for at in 1..=5000u64 {
-            stats.end(OpKind::Get, stats.begin(), None);
+            let now = Instant::now();
+            stats.begin();
+            stats.end(OpKind::Get, Some(now), now, None);
             let length = Duration::from_secs(1);
             timeline.sample(length * at as u32, length, RetryCounts::default(), 0);
         }
@@ -185,6 +231,29 @@ mod tests {
         assert_eq!(samples.iter().map(|sample| sample.ok).sum::<u64>(), 5000);
         let lengths: f64 = samples.iter().map(|sample| sample.length_s).sum();
         assert!((lengths - 5000.0).abs() < 1e-6);
-        assert_eq!(timeline.counts().ok, 5000);
+        assert_eq!(timeline.load().0.ok, 5000);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn reading_back_is_measured_apart_and_latency_counts_from_the_intended_start() {
+        let stats = Arc::new(WorkerStats::default());
+        let mut timeline = Timeline::new(vec![stats.clone()], RetryCounts::default());
+        let intended = Instant::now();
+        tokio::time::sleep(Duration::from_millis(900)).await;
+        let began = Instant::now();
+        stats.begin();
+        stats.begin();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        stats.end(OpKind::Get, Some(intended), began, None);
+        stats.end(OpKind::Get, None, began, None);
+        let length = Duration::from_secs(1);
+        let sample = timeline.sample(length, length, RetryCounts::default(), 0);
+        assert_eq!((sample.ok, sample.read_back, sample.in_flight), (1, 1, 0));
+        let (load, latency) = timeline.load();
+        assert_eq!(load.operations, 1);
+        assert!((990.0..1010.0).contains(&latency.max_ms), "{latency:?}");
+        let (read_back, latency) = timeline.read_back();
+        assert_eq!(read_back.operations, 1);
+        assert!((99.0..102.0).contains(&latency.max_ms), "{latency:?}");
     }
 }

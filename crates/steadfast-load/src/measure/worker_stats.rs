@@ -1,7 +1,7 @@
-//! Operations of one worker.
+//! Operations of a few workers.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hdrhistogram::Histogram;
 use parking_lot::Mutex;
@@ -11,14 +11,28 @@ use tokio::time::Instant;
 use crate::client::ClientError;
 use crate::workload::OpKind;
 
-/// The longest measured latency, in microseconds. No operation outlasts its timeout.
+/// The longest measured latency, in microseconds. Longer ones count as this.
 const LONGEST: u64 = 120_000_000;
 
-/// Latencies and counts of one worker. The timeline reads them rarely, so the lock is cheap.
-#[derive(Debug)]
+/// Latencies and counts of a few workers. The timeline reads them rarely, so the lock is cheap.
+#[derive(Debug, Default)]
 pub(crate) struct WorkerStats {
-    busy: AtomicBool,
-    ended: Mutex<(Histogram<u32>, OperationCounts)>,
+    in_flight: AtomicUsize,
+    ended: Mutex<Phases>,
+}
+
+/// The measurements of the load, and apart from it those of reading back after the load.
+#[derive(Debug, Default)]
+pub(super) struct Phases {
+    pub(super) load: Measured,
+    pub(super) read_back: Measured,
+}
+
+/// Latencies and counts.
+#[derive(Debug)]
+pub(super) struct Measured {
+    pub(super) latency: Histogram<u32>,
+    pub(super) counts: OperationCounts,
 }
 
 /// Numbers of operations by result.
@@ -35,43 +49,61 @@ pub(crate) struct OperationCounts {
     pub(crate) errors: BTreeMap<String, u64>,
 }
 
-impl Default for WorkerStats {
+impl Default for Measured {
     fn default() -> Self {
         Self {
-            busy: AtomicBool::new(false),
-            ended: Mutex::new((histogram(), OperationCounts::default())),
+            latency: histogram(),
+            counts: OperationCounts::default(),
+        }
+    }
+}
+
+impl Measured {
+    fn move_to(&mut self, other: &mut Self) {
+        if self.counts.operations > 0 {
+            // Both histograms have the same bounds.
+            let _ = other.latency.add(&self.latency);
+            self.latency.reset();
+            other.counts.add(&std::mem::take(&mut self.counts));
         }
     }
 }
 
 impl WorkerStats {
-    pub(crate) fn begin(&self) -> Instant {
-        self.busy.store(true, Ordering::Relaxed);
-        Instant::now()
+    pub(crate) fn begin(&self) {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn end(&self, kind: OpKind, began: Instant, error: Option<&ClientError>) {
-        let micros = began.elapsed().as_micros() as u64;
-        self.busy.store(false, Ordering::Relaxed);
-        let (latency, counts) = &mut *self.ended.lock();
-        latency.saturating_record(micros.clamp(1, LONGEST));
-        counts.count(kind, error);
+    /// Ends an operation. Its latency counts from its intended start. One without a start belongs
+    /// to reading back, and its latency counts from `began`.
+    pub(crate) fn end(
+        &self,
+        kind: OpKind,
+        start: Option<Instant>,
+        began: Instant,
+        error: Option<&ClientError>,
+    ) {
+        let micros = start.unwrap_or(began).elapsed().as_micros() as u64;
+        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+        let mut ended = self.ended.lock();
+        let phase = match start {
+            Some(_) => &mut ended.load,
+            None => &mut ended.read_back,
+        };
+        phase.latency.saturating_record(micros.clamp(1, LONGEST));
+        phase.counts.count(kind, error);
     }
 
-    /// Returns whether an operation is under way.
-    pub(crate) fn is_busy(&self) -> bool {
-        self.busy.load(Ordering::Relaxed)
+    /// Returns the number of operations under way.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight.load(Ordering::Relaxed)
     }
 
-    /// Moves the measurements since the last call to the arguments.
-    pub(super) fn drain_into(&self, latency: &mut Histogram<u32>, counts: &mut OperationCounts) {
-        let (new_latency, new_counts) = &mut *self.ended.lock();
-        if new_counts.operations > 0 {
-            // Both histograms have the same bounds.
-            let _ = latency.add(&*new_latency);
-            new_latency.reset();
-            counts.add(&std::mem::take(new_counts));
-        }
+    /// Moves the measurements since the last call to the argument.
+    pub(super) fn drain_into(&self, phases: &mut Phases) {
+        let mut ended = self.ended.lock();
+        ended.load.move_to(&mut phases.load);
+        ended.read_back.move_to(&mut phases.read_back);
     }
 }
 

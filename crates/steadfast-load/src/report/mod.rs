@@ -1,6 +1,7 @@
 //! The report of a run: as text, as JSON, as an HTML page.
 
 mod html;
+mod merge;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde::Serialize;
 
+pub use merge::MergedReport;
 #[cfg(test)]
 pub(crate) use tests::full;
 pub(crate) use text::{grouped, millis};
@@ -20,9 +22,10 @@ use crate::embedded::VBUCKETS;
 use crate::faults::FaultLog;
 use crate::measure::{Latency, OperationCounts, RetryCount, Sample, Timeline, resident_bytes};
 use crate::run::{Settings, Target};
+use crate::workload::Starts;
 
 /// The version of the JSON report; see docs/load.md.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// The report of a run. The fields, with their JSON names, are explained in docs/load.md.
 #[derive(Clone, Debug, Serialize)]
@@ -35,12 +38,16 @@ pub struct LoadReport {
     pub(crate) seed: u64,
     pub(crate) replay: String,
     pub(crate) duration_s: f64,
+    pub(crate) load_s: f64,
     pub(crate) planned_duration_s: f64,
     pub(crate) interrupted_after_s: Option<f64>,
     pub(crate) concurrency: u16,
+    /// The starts of operations, if there is a rate.
+    pub(crate) starts: Option<Starts>,
     pub(crate) operations: OperationCounts,
     pub(crate) throughput_per_s: f64,
     pub(crate) latency: Latency,
+    pub(crate) read_back: ReadBack,
     pub(crate) retries: Vec<RetryCount>,
     pub(crate) refusals: Vec<RetryCount>,
     pub(crate) accounting: Accounting,
@@ -48,6 +55,17 @@ pub struct LoadReport {
     pub(crate) faults: FaultLog,
     pub(crate) timeline: Vec<Sample>,
     pub(crate) memory: Option<Memory>,
+}
+
+/// The operations that read documents back and removed them after the load.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct ReadBack {
+    pub(crate) duration_s: f64,
+    pub(crate) operations: u64,
+    pub(crate) failed: u64,
+    pub(crate) timed_out: u64,
+    pub(crate) throughput_per_s: f64,
+    pub(crate) latency: Latency,
 }
 
 /// Documents that may be left in an existing cluster, because they could not be removed.
@@ -81,7 +99,7 @@ impl LoadReport {
     pub(crate) fn new(
         settings: &Settings,
         target: &Target,
-        worked: Duration,
+        (worked, ended): (Duration, Duration),
         timeline: &Timeline,
         accounting: Accounting,
     ) -> Self {
@@ -92,7 +110,8 @@ impl LoadReport {
             Target::Given(address) => address.clone(),
         };
         let (retries, refusals) = timeline.retry_counts().listed();
-        let operations = timeline.counts().clone();
+        let (operations, latency) = timeline.load();
+        let load_s = settings.load_time(ended).as_secs_f64();
         let samples = timeline.samples();
         let memory = samples.iter().filter_map(|sample| sample.resident_bytes);
         Self {
@@ -103,12 +122,15 @@ impl LoadReport {
             seed: settings.seed,
             replay: settings.replay.clone(),
             duration_s: worked.as_secs_f64(),
+            load_s,
             planned_duration_s: settings.duration.as_secs_f64(),
             interrupted_after_s: None,
             concurrency: settings.concurrency,
-            throughput_per_s: operations.operations as f64 / worked.as_secs_f64().max(0.001),
+            starts: None,
+            throughput_per_s: per_second(operations.operations, load_s),
             operations,
-            latency: timeline.latency(),
+            latency,
+            read_back: ReadBack::new(timeline, worked.saturating_sub(ended)),
             retries,
             refusals,
             accounting,
@@ -138,6 +160,24 @@ impl LoadReport {
     pub fn to_html(&self) -> String {
         html::page(self)
     }
+}
+
+impl ReadBack {
+    fn new(timeline: &Timeline, lasted: Duration) -> Self {
+        let (counts, latency) = timeline.read_back();
+        Self {
+            duration_s: lasted.as_secs_f64(),
+            operations: counts.operations,
+            failed: counts.failed,
+            timed_out: counts.timed_out,
+            throughput_per_s: per_second(counts.operations, lasted.as_secs_f64()),
+            latency,
+        }
+    }
+}
+
+fn per_second(operations: u64, seconds: f64) -> f64 {
+    operations as f64 / seconds.max(0.001)
 }
 
 impl Memory {

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{Accounting, FORMAT, Leftovers, LoadReport, Memory};
+use super::{Accounting, FORMAT, Leftovers, LoadReport, Memory, ReadBack};
 use crate::accounting::{Totals, Violation, ViolationKind, WriteOutcome};
 use crate::faults::{FaultLog, FaultTotals, InjectedFault};
 use crate::measure::{Latency, OperationCounts, RetryCount, Sample};
+use crate::workload::Starts;
 
 const GUIDE: &str = include_str!("../../../../docs/load.md");
 
@@ -44,9 +45,11 @@ pub(crate) fn full() -> LoadReport {
         seed: 1,
         replay: text(),
         duration_s: 1.0,
+        load_s: 1.0,
         planned_duration_s: 1.0,
         interrupted_after_s: Some(1.0),
         concurrency: 1,
+        starts: Some(Starts::default()),
         operations: OperationCounts {
             by_kind: BTreeMap::from([("get", 1)]),
             errors: BTreeMap::from([(text(), 1)]),
@@ -54,6 +57,7 @@ pub(crate) fn full() -> LoadReport {
         },
         throughput_per_s: 1.0,
         latency: Latency::default(),
+        read_back: ReadBack::default(),
         retries: vec![retry],
         refusals: vec![refusal],
         accounting: Accounting {

@@ -29,11 +29,12 @@ impl fmt::Display for LoadReport {
         writeln!(f, "                {}", join(kinds))?;
         writeln!(
             f,
-            "throughput      {} op/s over {:.1} s, {} at a time",
-            grouped(self.throughput_per_s as u64),
-            self.duration_s,
+            "throughput      {} op/s over {:.1} s, at most {} at a time",
+            grouped(self.throughput_per_s.round() as u64),
+            self.load_s,
             self.concurrency
         )?;
+        self.write_starts(f)?;
         let latency = &self.latency;
         writeln!(
             f,
@@ -42,6 +43,15 @@ impl fmt::Display for LoadReport {
             millis(latency.p99_ms),
             millis(latency.p999_ms),
             millis(latency.max_ms)
+        )?;
+        let read_back = &self.read_back;
+        writeln!(
+            f,
+            "read back       {} operations in {:.1} s    p50 {}    p99 {}",
+            grouped(read_back.operations),
+            read_back.duration_s,
+            millis(read_back.latency.p50_ms),
+            millis(read_back.latency.p99_ms)
         )?;
         self.write_retries(f)?;
         if !counts.errors.is_empty() {
@@ -63,6 +73,25 @@ impl fmt::Display for LoadReport {
 }
 
 impl LoadReport {
+    fn write_starts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(starts) = &self.starts else {
+            return Ok(());
+        };
+        let (rate, intended) = (grouped(starts.rate_per_s), grouped(starts.intended));
+        write!(f, "starts          {intended} at {rate} per second")?;
+        if starts.late + starts.missed > 0 {
+            write!(
+                f,
+                ", {} late and {} missed, because {} operations were in flight: \
+                 raise --concurrency or lower --rate",
+                grouped(starts.late),
+                grouped(starts.missed),
+                grouped(self.concurrency.into())
+            )?;
+        }
+        writeln!(f)
+    }
+
     fn write_retries(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let total = |counts: &[RetryCount]| counts.iter().map(|one| one.count).sum::<u64>();
         let reasons = by(&self.retries, |one| one.reason.clone());

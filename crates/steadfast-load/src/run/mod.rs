@@ -25,10 +25,12 @@ use crate::faults::{FaultInjector, FaultLog};
 use crate::measure::{Timeline, WorkerStats};
 use crate::progress::{Progress, Snapshot};
 use crate::report::{Accounting, Leftovers, LoadReport};
-use crate::workload::{RunState, Worker};
+use crate::workload::{Pace, RunState, Worker};
 
 /// How much longer than scheduled a fault may last before the run goes on without it.
 const OVERTIME: Duration = Duration::from_secs(30);
+/// The largest number of workers that share their measurements.
+const SHARED_STATS: usize = 64;
 /// How long after the last operation a server may still work on one.
 const LAST_REQUESTS: Duration = Duration::from_millis(300);
 
@@ -63,6 +65,7 @@ struct Run<'a, C> {
     target: &'a Target,
     client: C,
     state: Arc<RunState>,
+    pace: Arc<Pace>,
     logs: Vec<Arc<Mutex<WriteLog>>>,
     /// Violations that belong to no worker.
     unattributed: Arc<Mutex<WriteLog>>,
@@ -93,14 +96,22 @@ impl<'a, C: Client> Run<'a, C> {
         let fault_log = Arc::new(Mutex::new(FaultLog::default()));
         let journal = embedded.map(|embedded| JournalReader::start(embedded, &logs, &unattributed));
         let mut workers = JoinSet::new();
-        let mut stats = Vec::new();
-        for (number, log) in (0..).zip(&logs) {
-            let of_worker = Arc::new(WorkerStats::default());
-            stats.push(of_worker.clone());
+        let pace = Arc::new(Pace::new(settings.rate));
+        let stats: Vec<Arc<WorkerStats>> = std::iter::repeat_with(Arc::default)
+            .take(logs.len().min(SHARED_STATS))
+            .collect();
+        for ((number, log), stats) in (0..).zip(&logs).zip(stats.iter().cycle()) {
             let (client, state, log) = (client.clone(), state.clone(), log.clone());
-            let worker = Worker::new(number, client, state, log, of_worker, settings.pace());
+            let worker = Worker::new(number, client, state, log, stats.clone(), pace.clone());
             workers.spawn(worker.run());
         }
+        workers.spawn({
+            let (pace, state, duration) = (pace.clone(), state.clone(), settings.duration);
+            async move {
+                pace.run(&state, duration).await;
+                Vec::new()
+            }
+        });
         let injector = embedded.map(|embedded| {
             let injector = FaultInjector {
                 cluster: embedded.cluster().clone(),
@@ -118,6 +129,7 @@ impl<'a, C: Client> Run<'a, C> {
             settings,
             target,
             state,
+            pace,
             logs,
             unattributed,
             timeline: Timeline::new(stats, client.retry_counts()),
@@ -177,7 +189,7 @@ impl<'a, C: Client> Run<'a, C> {
                 }
                 Some(_) => {}
                 None if self.workers.is_empty() => return Ok(interrupted_after),
-                None if now >= self.settings.duration => self.state.end(),
+                None if now >= self.settings.duration && self.pace.is_over() => self.state.end(),
                 None => {}
             }
         }
@@ -228,10 +240,11 @@ impl<'a, C: Client> Run<'a, C> {
             interrupted_after_s: interrupted_after.map(|after| after.as_secs_f64()),
             leftovers,
             faults,
+            starts: self.pace.starts(),
             ..LoadReport::new(
                 self.settings,
                 self.target,
-                worked,
+                (worked, self.state.ended_at().unwrap_or(worked)),
                 &self.timeline,
                 accounting,
             )

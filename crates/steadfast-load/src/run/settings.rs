@@ -25,9 +25,10 @@ pub struct Settings {
     pub seed: u64,
     /// How long workers begin operations.
     pub duration: Duration,
-    /// The number of workers, each with one operation under way.
+    /// The number of workers, each with one operation under way at most.
     pub concurrency: u16,
-    /// The operations per second of all workers together; unlimited if none.
+    /// The operations that begin per second, whatever became of those before. If none, every
+    /// worker begins an operation when its last one has ended.
     pub rate: Option<u32>,
     /// The timeout of an operation.
     pub timeout: Duration,
@@ -67,12 +68,6 @@ pub enum Target {
 }
 
 impl Settings {
-    /// Returns the time from one operation of a worker to the next.
-    pub(super) fn pace(&self) -> Option<Duration> {
-        let rate = self.rate?.max(1);
-        Some(Duration::from_secs(1) * u32::from(self.concurrency) / rate)
-    }
-
     /// Returns how long after its end a write may still be applied. A server works on a durable
     /// write for as long as its client waits, which is twice the timeout; the rest is reserve.
     pub(super) fn late(&self) -> Duration {
@@ -86,6 +81,14 @@ impl Settings {
             Target::Given(_) => READ_BACK_GIVEN,
         };
         self.late().max(least)
+    }
+
+    /// Returns how long operations began, in a run that ended at this time.
+    pub(crate) fn load_time(&self, ended: Duration) -> Duration {
+        match self.rate {
+            Some(_) => ended.min(self.duration),
+            None => ended,
+        }
     }
 
     /// Returns the length of an interval of the timeline.
@@ -157,10 +160,5 @@ mod tests {
             ..settings(1)
         };
         assert!(patient.late() > patient.timeout * 2);
-    }
-
-    #[test]
-    fn the_rate_is_shared_by_all_workers() {
-        assert_eq!(settings(1).pace(), Some(Duration::from_millis(100)));
     }
 }

@@ -111,7 +111,7 @@ pub(super) async fn remove_leftovers<C: Client>(
                 None
             };
             match removed {
-                Some(Ok(())) => {}
+                Some(Ok(_)) => {}
                 Some(Err(error)) if error.is_not_found() => {}
                 Some(Err(_)) | None => {
                     documents.fetch_add(1, Ordering::Relaxed);
@@ -140,7 +140,7 @@ async fn read<C: Client>(
         .classify(any_error)
         .run(|_| async {
             match client.get(key).await {
-                Ok(found) => Ok(Some(found)),
+                Ok(found) => Ok(Some(found.value)),
                 Err(error) if error.is_not_found() => Ok(None),
                 Err(error) => Err(error),
             }

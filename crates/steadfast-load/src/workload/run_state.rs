@@ -73,6 +73,11 @@ impl RunState {
         self.ended.borrow().is_some()
     }
 
+    /// Returns the time of the run at which workers had to end, if they had to.
+    pub(crate) fn ended_at(&self) -> Option<Duration> {
+        *self.ended.borrow()
+    }
+
     /// Waits for this time, or until the run ends. Cancel-safe.
     pub(crate) async fn wait(&self, at_most: Duration) {
         let mut ended = self.ended.subscribe();

@@ -12,6 +12,8 @@ bitflags! {
         const XATTR = 0x04;
         /// Expand macros such as `${Mutation.CAS}` in the value. Needs [`PathFlags::XATTR`].
         const EXPAND_MACROS = 0x10;
+        /// The value is binary, and stored in base64. Needs [`PathFlags::XATTR`].
+        const BINARY = 0x20;
     }
 
     /// Flags of the whole document. Bits without a name are kept.

@@ -331,3 +331,40 @@ fn since(origin: &OnceLock<Instant>, now: Instant) -> u64 {
     let origin = *origin.get_or_init(|| now);
     nanos(now.saturating_duration_since(origin))
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// A budget with a tenth of its 500 tokens.
+    fn low(refund: Refund, now: Instant) -> Budget {
+        let budget = Budget::builder().refund(refund).build().unwrap();
+        budget.pay(450, || now).unwrap();
+        budget
+    }
+
+    #[test]
+    fn a_success_gives_back_what_the_rule_says() {
+        let now = Instant::now();
+        for (refund, last_cost, given) in [
+            (Refund::Fixed(3), 0, 3),
+            (Refund::Fixed(3), 10, 3),
+            (Refund::LastCostOr(1), 0, 1),
+            (Refund::LastCostOr(1), 10, 10),
+        ] {
+            let budget = low(refund, now);
+            budget.refund(|| last_cost);
+            assert_eq!(budget.level(now), 50 + given, "{refund:?} {last_cost}");
+        }
+    }
+
+    #[test]
+    fn a_fork_has_the_level_of_the_budget_and_shares_nothing() {
+        let now = Instant::now();
+        let budget = low(Refund::Fixed(1), now);
+        let fork = budget.fork(now);
+        assert_eq!(fork.level(now), 50);
+        fork.pay(5, || now).unwrap();
+        assert_eq!((budget.level(now), fork.level(now)), (50, 45));
+    }
+}

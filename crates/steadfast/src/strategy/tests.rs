@@ -410,6 +410,28 @@ fn a_foreign_token_is_refused_by_every_strategy() {
 }
 
 #[test]
+fn strategies_apply_the_law_without_an_orchestrator() {
+    let world = VirtualWorld::new();
+    let strategies: [Box<dyn RetryStrategy>; 4] = [
+        Box::new(BestEffort::default()),
+        Box::new(Standard::guidance()),
+        Box::new(Adaptive::new(Standard::guidance(), WhenLimited::Wait)),
+        Box::new(BestEffort::default().max_attempts(9).unwrap()),
+    ];
+    for strategy in strategies {
+        for call in [Call::new("put"), get()] {
+            let token = token_of(&*strategy, &world);
+            let in_flight = Failure::in_flight(&OPERATION_FAILED).with_fault(FaultSide::Server);
+            let decision = strategy.refresh_retry_token(token, &call.request(), &in_flight, &world);
+            match (call.request().is_idempotent(), decision) {
+                (true, Decision::Ready(Ok(_))) => {}
+                (_, decision) => assert_eq!(refused(decision).cause(), Cause::Unsafe),
+            }
+        }
+    }
+}
+
+#[test]
 fn a_foreign_token_costs_a_budget_around_a_strategy_nothing() {
     let world = VirtualWorld::new();
     let call = get();

@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::LanguageError;
-use super::expression::{Expression, IsTest, Operator};
+use super::expression::{Aggregate, AggregateKind, Expression, IsTest, Operator};
+use super::function::number_value;
 use super::statement::{Projection, Term};
 
 /// The arguments of a statement.
@@ -36,8 +37,10 @@ pub(in crate::http) struct EvalScope<'a> {
     pub parameters: &'a Parameters,
     /// The document, and the name it goes by.
     pub row: Option<(&'a str, &'a Row)>,
-    /// How many rows there were, where they are counted.
-    pub count: Option<u64>,
+    /// The rows that aggregate functions go over, where there are such.
+    pub group: Option<&'a [Row]>,
+    /// The name of the documents in a group.
+    pub alias: &'a str,
 }
 
 type Evaluated = Result<Option<Value>, LanguageError>;
@@ -138,15 +141,58 @@ impl EvalScope<'_> {
                     "type": "json",
                 }))
             }
-            Expression::Count => match self.count {
-                Some(count) => Some(count.into()),
-                None => {
-                    return Err(LanguageError::Syntax(
-                        "COUNT(*) is for projections only.".into(),
-                    ));
-                }
-            },
+            Expression::Like(text, pattern) => like(self.evaluate(text)?, self.evaluate(pattern)?),
+            Expression::Aggregate(aggregate, of) => self.aggregate(*aggregate, of.as_deref())?,
+            Expression::Call(function, arguments) => {
+                let arguments = arguments.iter().map(|argument| self.evaluate(argument));
+                function.call(&arguments.collect::<Result<Vec<_>, _>>()?)
+            }
         })
+    }
+
+    fn aggregate(&self, aggregate: Aggregate, of: Option<&Expression>) -> Evaluated {
+        let Some(rows) = self.group else {
+            return Err(LanguageError::Syntax(
+                "Aggregate functions are for results, HAVING and ORDER BY.".into(),
+            ));
+        };
+        let Some(of) = of else {
+            return Ok(Some(rows.len().into()));
+        };
+        let mut values = Vec::new();
+        for row in rows {
+            let scope = EvalScope {
+                row: (!self.alias.is_empty()).then_some((self.alias, row)),
+                group: None,
+                ..*self
+            };
+            // Null and missing do not take part.
+            values.extend(scope.evaluate(of)?.filter(|value| !value.is_null()));
+        }
+        if aggregate.distinct {
+            let mut seen = Vec::new();
+            values.retain(|value| {
+                let is_new = !seen.contains(value);
+                if is_new {
+                    seen.push(value.clone());
+                }
+                is_new
+            });
+        }
+        let numbers = || values.iter().filter_map(Value::as_f64);
+        let by_order = |a: &&Value, b: &&Value| collate(Some(a), Some(b));
+        Ok(Some(match aggregate.kind {
+            AggregateKind::Count => values.len().into(),
+            AggregateKind::Sum if numbers().next().is_none() => Value::Null,
+            AggregateKind::Sum => number_value(numbers().sum()),
+            AggregateKind::Average if numbers().next().is_none() => Value::Null,
+            AggregateKind::Average => {
+                number_value(numbers().sum::<f64>() / numbers().count() as f64)
+            }
+            AggregateKind::Least => values.iter().min_by(by_order).cloned().unwrap_or_default(),
+            AggregateKind::Greatest => values.iter().max_by(by_order).cloned().unwrap_or_default(),
+            AggregateKind::Array => Value::Array(values),
+        }))
     }
 
     fn positional(&self, number: usize) -> Result<Value, LanguageError> {
@@ -168,8 +214,8 @@ impl EvalScope<'_> {
         match self.row {
             Some((alias, row)) if alias == name => Ok(Some(row.value.clone())),
             Some((_, row)) => Ok(row.value.get(name).cloned()),
-            // Rows are only counted, so there is no document.
-            None if self.count.is_some() => Ok(None),
+            // A group without rows has no document.
+            None if self.group.is_some() => Ok(None),
             None => Err(LanguageError::Syntax(format!(
                 "Ambiguous reference to field '{name}'."
             ))),
@@ -238,7 +284,11 @@ fn binary(operator: Operator, left: Option<Value>, right: Option<Value>) -> Opti
                 _ => Some(Value::Null),
             };
         }
-        Operator::Add | Operator::Subtract | Operator::Multiply | Operator::Divide => {
+        Operator::Add
+        | Operator::Subtract
+        | Operator::Multiply
+        | Operator::Divide
+        | Operator::Remainder => {
             return arithmetic(operator, left, Some(right));
         }
         Operator::And | Operator::Or => unreachable!("logic was done above"),
@@ -268,6 +318,7 @@ fn arithmetic(operator: Operator, left: Value, right: Option<Value>) -> Option<V
             Operator::Add => left.checked_add(right),
             Operator::Subtract => left.checked_sub(right),
             Operator::Multiply => left.checked_mul(right),
+            Operator::Remainder => left.checked_rem(right),
             _ => left
                 .checked_rem(right)
                 .filter(|rest| *rest == 0)
@@ -284,6 +335,7 @@ fn arithmetic(operator: Operator, left: Value, right: Option<Value>) -> Option<V
         Operator::Add => left + right,
         Operator::Subtract => left - right,
         Operator::Multiply => left * right,
+        Operator::Remainder => left % right,
         _ => left / right,
     };
     // JSON has neither infinity nor NaN: they become null.
@@ -307,6 +359,134 @@ fn compare(left: &Value, right: &Value) -> Option<Ordering> {
     }
 }
 
+/// The order of all values: missing, null, truth values, numbers, strings, arrays, objects.
+pub(in crate::http) fn collate(left: Option<&Value>, right: Option<&Value>) -> Ordering {
+    let rank = |value: Option<&Value>| match value {
+        None => 0,
+        Some(Value::Null) => 1,
+        Some(Value::Bool(_)) => 2,
+        Some(Value::Number(_)) => 3,
+        Some(Value::String(_)) => 4,
+        Some(Value::Array(_)) => 5,
+        Some(Value::Object(_)) => 6,
+    };
+    rank(left)
+        .cmp(&rank(right))
+        .then_with(|| match (left, right) {
+            (Some(Value::Array(left)), Some(Value::Array(right))) => {
+                let items = left.iter().zip(right);
+                let unequal = items
+                    .map(|(a, b)| collate(Some(a), Some(b)))
+                    .find(|order| order.is_ne());
+                unequal.unwrap_or_else(|| left.len().cmp(&right.len()))
+            }
+            (Some(left @ Value::Object(_)), Some(right)) => {
+                left.to_string().cmp(&right.to_string())
+            }
+            (Some(left), Some(right)) => compare(left, right).unwrap_or(Ordering::Equal),
+            _ => Ordering::Equal,
+        })
+}
+
+/// `%` stands for any text, `_` for one character, and a backslash takes their meaning away.
+fn like(text: Option<Value>, pattern: Option<Value>) -> Option<Value> {
+    let (text, pattern) = (text?, pattern?);
+    let (Value::String(text), Value::String(pattern)) = (text, pattern) else {
+        return Some(Value::Null);
+    };
+    #[derive(PartialEq)]
+    enum Piece {
+        Any,
+        One,
+        Letter(char),
+    }
+    let mut pieces = Vec::new();
+    let mut letters = pattern.chars();
+    while let Some(letter) = letters.next() {
+        pieces.push(match letter {
+            '%' => Piece::Any,
+            '_' => Piece::One,
+            '\\' => Piece::Letter(letters.next().unwrap_or('\\')),
+            letter => Piece::Letter(letter),
+        });
+    }
+    // `reached[n]`: the first n pieces match the text so far.
+    let mut reached = vec![false; pieces.len() + 1];
+    reached[0] = true;
+    let skip_any = |reached: &mut Vec<bool>| {
+        for (at, piece) in pieces.iter().enumerate() {
+            if reached[at] && *piece == Piece::Any {
+                reached[at + 1] = true;
+            }
+        }
+    };
+    skip_any(&mut reached);
+    for letter in text.chars() {
+        let mut next = vec![false; pieces.len() + 1];
+        for (at, piece) in pieces.iter().enumerate() {
+            match piece {
+                _ if !reached[at] => {}
+                Piece::Any => next[at] = true,
+                Piece::One => next[at + 1] = true,
+                Piece::Letter(wanted) => next[at + 1] |= *wanted == letter,
+            }
+        }
+        skip_any(&mut next);
+        reached = next;
+    }
+    Some(Value::Bool(reached[pieces.len()]))
+}
+
+/// A step into a document, with its index known.
+pub(in crate::http) enum Step {
+    Field(String),
+    Element(Option<usize>),
+}
+
+/// Sets a part of a document. A path through something else than objects and existing
+/// elements changes nothing, as in a real service.
+pub(in crate::http) fn set_path(document: &mut Value, path: &[Step], value: Value) {
+    let Some((first, rest)) = path.split_first() else {
+        *document = value;
+        return;
+    };
+    match (first, document) {
+        (Step::Field(name), Value::Object(fields)) => {
+            if rest.is_empty() {
+                fields.insert(name.clone(), value);
+            } else if let Some(field) = fields.get_mut(name) {
+                set_path(field, rest, value);
+            }
+        }
+        (Step::Element(Some(at)), Value::Array(items)) => {
+            if let Some(item) = items.get_mut(*at) {
+                set_path(item, rest, value);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Removes a field of a document.
+pub(in crate::http) fn unset_path(document: &mut Value, path: &[Step]) {
+    match (path, document) {
+        ([Step::Field(name)], Value::Object(fields)) => {
+            fields.shift_remove(name);
+        }
+        ([Step::Field(name), rest @ ..], Value::Object(fields)) => {
+            if let Some(field) = fields.get_mut(name) {
+                unset_path(field, rest);
+            }
+        }
+        ([Step::Element(Some(at)), rest @ ..], Value::Array(items)) => {
+            if let Some(item) = items.get_mut(*at) {
+                unset_path(item, rest);
+            }
+        }
+        _ => {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{Statement, parse};
@@ -323,7 +503,8 @@ mod tests {
         let scope = EvalScope {
             parameters: &parameters,
             row: row.map(|row| ("b", row)),
-            count: None,
+            group: None,
+            alias: "",
         };
         scope.project(&select.projection)
     }
@@ -359,6 +540,21 @@ mod tests {
             ("SELECT RAW null IS NULL", json!(true)),
             ("SELECT RAW missing IS NOT MISSING", json!(false)),
             ("SELECT RAW 1 < 'a'", json!(null)),
+            ("SELECT RAW 7 % 4", json!(3)),
+            ("SELECT RAW 'abc' LIKE 'a%'", json!(true)),
+            ("SELECT RAW 'abc' LIKE '_b_'", json!(true)),
+            ("SELECT RAW 'abc' NOT LIKE '%b'", json!(true)),
+            ("SELECT RAW 'a%c' LIKE 'a\\\\%c'", json!(true)),
+            ("SELECT RAW 'abc' LIKE 'a\\\\%c'", json!(false)),
+            ("SELECT RAW '' LIKE '%%'", json!(true)),
+            ("SELECT RAW 1 LIKE '%'", json!(null)),
+            ("SELECT RAW 2 BETWEEN 1 AND 2 AND true", json!(true)),
+            ("SELECT RAW 3 NOT BETWEEN 1 AND 2", json!(true)),
+            ("SELECT RAW UPPER('a') || LOWER('B')", json!("Ab")),
+            ("SELECT RAW IFMISSINGORNULL(missing, null, 2)", json!(2)),
+            ("SELECT RAW IFMISSING(missing, null)", json!(null)),
+            ("SELECT RAW ROUND(2.6) + LENGTH('ab')", json!(5)),
+            ("SELECT RAW TYPE(missing)", json!("missing")),
         ] {
             assert_eq!(select(text, None).unwrap(), wanted, "{text}");
         }

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::function::Function;
+
 /// An expression.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::http) enum Expression {
@@ -33,8 +35,31 @@ pub(in crate::http) enum Expression {
     Is(Box<Self>, IsTest, bool),
     /// `META()`
     Meta,
-    /// `COUNT(*)`
+    /// `a LIKE b`
+    Like(Box<Self>, Box<Self>),
+    /// `COUNT(*)`, `SUM(a)` and the like.
+    Aggregate(Aggregate, Option<Box<Self>>),
+    /// `UPPER(a)` and the like.
+    Call(Function, Vec<Self>),
+}
+
+/// An aggregate function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::http) struct Aggregate {
+    pub kind: AggregateKind,
+    /// Whether equal values count once.
+    pub distinct: bool,
+}
+
+/// The kind of an aggregate function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::http) enum AggregateKind {
     Count,
+    Sum,
+    Average,
+    Least,
+    Greatest,
+    Array,
 }
 
 /// A binary operator.
@@ -54,6 +79,7 @@ pub(in crate::http) enum Operator {
     Subtract,
     Multiply,
     Divide,
+    Remainder,
 }
 
 /// The test of an `IS` expression.
@@ -66,10 +92,10 @@ pub(in crate::http) enum IsTest {
 }
 
 impl Expression {
-    /// Returns whether it contains `COUNT(*)`.
-    pub(in crate::http) fn counts(&self) -> bool {
+    /// Returns whether it contains an aggregate function.
+    pub(in crate::http) fn aggregates(&self) -> bool {
         match self {
-            Self::Count => true,
+            Self::Aggregate(..) => true,
             Self::Literal(_)
             | Self::Missing
             | Self::Positional(_)
@@ -77,13 +103,13 @@ impl Expression {
             | Self::Name(_)
             | Self::Meta => false,
             Self::Field(of, _) | Self::Not(of) | Self::Negative(of) | Self::Is(of, _, _) => {
-                of.counts()
+                of.aggregates()
             }
-            Self::Element(left, right) | Self::Binary(_, left, right) => {
-                left.counts() || right.counts()
+            Self::Element(left, right) | Self::Like(left, right) | Self::Binary(_, left, right) => {
+                left.aggregates() || right.aggregates()
             }
-            Self::Array(items) => items.iter().any(Self::counts),
-            Self::Object(fields) => fields.iter().any(|(_, value)| value.counts()),
+            Self::Array(items) | Self::Call(_, items) => items.iter().any(Self::aggregates),
+            Self::Object(fields) => fields.iter().any(|(_, value)| value.aggregates()),
         }
     }
 

@@ -2,32 +2,44 @@
 //!
 //! It lets tests of a client run without a script for every response. Literals and
 //! parameters are echoed, and documents are read and written by key. Without keys, a
-//! keyspace is read as a whole, as if it had a primary index. Anything else is rejected
-//! with a syntax error, as by a real service.
+//! keyspace is read as a whole, as if it had a primary index.
 //!
-//! There are no joins, no grouping, no order but that of the keys, no UPDATE, and no
-//! functions but `META` and `COUNT(*)`.
+//! Results can be filtered, grouped, ordered and limited; documents can be inserted,
+//! upserted, updated and deleted; indexes can be created, built and dropped, and are
+//! listed, but nothing uses them. What is part of SQL++ and not of this subset is
+//! rejected as unsupported, so that nobody looks for a mistake in the statement.
 //!
 //! [`parse`] turns a statement into a [`Statement`]; [`EvalScope`] evaluates its
 //! expressions.
 
 mod evaluate;
 mod expression;
+mod function;
 mod lexer;
 mod parser;
 mod statement;
 
 pub(super) use evaluate::{EvalScope, Parameters, Row};
+pub(super) use evaluate::{Step, collate, set_path, unset_path};
 pub(super) use expression::Expression;
 pub(super) use parser::parse;
-pub(super) use statement::{KeyspacePath, Projection, Select, Statement, Write, WriteKind};
+pub(super) use statement::{
+    Assignment, IndexChange, IndexStatement, KeyspacePath, PathStep, Projection, Select, Statement,
+    Write, WriteKind,
+};
 
 /// The reason why a statement fails.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum LanguageError {
-    /// The statement is not supported.
+    /// The statement is not SQL++.
     #[error("{0}")]
     Syntax(String),
+    /// The statement needs something that only a real service has.
+    #[error(
+        "{0} is not supported by this cluster: script the answer with `POST /scripts` of the \
+         control endpoint, or with `TestCluster::script`"
+    )]
+    Unsupported(String),
     /// The statement cannot be evaluated.
     #[error("{0}")]
     Evaluation(String),

@@ -18,16 +18,52 @@ pub(in crate::http) enum Statement {
     },
     /// `SELECT …`
     Select(Select),
-    /// `INSERT`, `UPSERT` and `DELETE`.
+    /// `INSERT`, `UPSERT`, `UPDATE` and `DELETE`.
     Write(Write),
+    /// `CREATE INDEX …`, `BUILD INDEX …` and `DROP INDEX …`.
+    Index(IndexStatement),
 }
 
-/// `SELECT … [FROM …] [WHERE …] [LIMIT …] [OFFSET …]`
+/// A change of the indexes of a keyspace.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::http) struct IndexStatement {
+    pub keyspace: KeyspacePath,
+    pub change: IndexChange,
+}
+
+/// The kind of change.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::http) enum IndexChange {
+    Create {
+        /// Without a name, the name of a primary index.
+        name: Option<String>,
+        primary: bool,
+        if_missing: bool,
+        /// The keys and the condition, as they were written.
+        keys: Vec<String>,
+        condition: Option<String>,
+        /// `WITH {…}`
+        with: Option<Expression>,
+    },
+    Drop {
+        name: Option<String>,
+        if_exists: bool,
+    },
+    Build(Vec<String>),
+}
+
+/// `SELECT … [FROM …] [WHERE …] [GROUP BY …] [ORDER BY …] [LIMIT …] [OFFSET …]`
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::http) struct Select {
     pub projection: Projection,
+    /// Whether equal rows come once.
+    pub distinct: bool,
     pub source: Option<Source>,
     pub filter: Option<Expression>,
+    pub group: Vec<Expression>,
+    pub having: Option<Expression>,
+    /// The expressions to sort by; the flag is DESC.
+    pub order: Vec<(Expression, bool)>,
     pub limit: Option<Expression>,
     pub offset: Option<Expression>,
 }
@@ -39,6 +75,27 @@ pub(in crate::http) enum Projection {
     Raw(Expression),
     /// An object of these.
     Object(Vec<Term>),
+}
+
+impl Projection {
+    /// Returns whether it contains an aggregate function.
+    pub(in crate::http) fn aggregates(&self) -> bool {
+        match self {
+            Self::Raw(value) => value.aggregates(),
+            Self::Object(terms) => terms.iter().any(Term::aggregates),
+        }
+    }
+
+    /// The expression that a result shows under this name.
+    pub(in crate::http) fn named(&self, wanted: &str) -> Option<&Expression> {
+        match self {
+            Self::Raw(_) => None,
+            Self::Object(terms) => terms.iter().find_map(|term| match term {
+                Term::Value(value, name) if name == wanted => Some(value),
+                _ => None,
+            }),
+        }
+    }
 }
 
 /// One part of an object.
@@ -92,7 +149,28 @@ pub(in crate::http) enum WriteKind {
     /// Keys and values; new documents or old.
     Upsert(Vec<(Expression, Expression)>),
     /// Those that the source has and the filter lets through.
-    Delete { filter: Option<Expression> },
+    Delete {
+        filter: Option<Expression>,
+        limit: Option<Expression>,
+    },
+    /// The same, with these changes.
+    Update {
+        set: Vec<(Assignment, Expression)>,
+        unset: Vec<Assignment>,
+        filter: Option<Expression>,
+        limit: Option<Expression>,
+    },
+}
+
+/// The part of a document that an UPDATE changes: fields, and elements by their index.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::http) struct Assignment(pub Vec<PathStep>);
+
+/// A step into a document.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::http) enum PathStep {
+    Field(String),
+    Element(Expression),
 }
 
 impl WriteKind {
@@ -102,6 +180,7 @@ impl WriteKind {
             Self::Insert(_) => "INSERT",
             Self::Upsert(_) => "UPSERT",
             Self::Delete { .. } => "DELETE",
+            Self::Update { .. } => "UPDATE",
         }
     }
 }
@@ -115,11 +194,11 @@ impl Term {
         }
     }
 
-    /// Returns whether it contains `COUNT(*)`.
-    pub(in crate::http) fn counts(&self) -> bool {
+    /// Returns whether it contains an aggregate function.
+    pub(in crate::http) fn aggregates(&self) -> bool {
         match self {
             Self::Everything => false,
-            Self::FieldsOf(value) | Self::Value(value, _) => value.counts(),
+            Self::FieldsOf(value) | Self::Value(value, _) => value.aggregates(),
         }
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::{HttpRequest, HttpResponse, HttpSession};
 use super::pools::{nodes, open};
-use super::{not_found, refused};
+use super::{details, not_found, refused};
 use crate::bucket::{Bucket, BucketSettings};
 use crate::cluster::{ClusterError, TestCluster};
 use crate::topology::config::BUCKET_CAPABILITIES;
@@ -63,8 +63,7 @@ pub(super) async fn create(request: &HttpRequest, cluster: &TestCluster) -> Http
     }
 }
 
-/// Changes what can be changed while clients are connected: the quota, and whether it may be
-/// emptied.
+/// Changes what can be changed while clients are connected.
 pub(super) fn update(request: &HttpRequest, session: &HttpSession, name: &str) -> HttpResponse {
     let Some(bucket) = session.shared.bucket(name) else {
         return not_found();
@@ -87,6 +86,13 @@ pub(super) fn update(request: &HttpRequest, session: &HttpSession, name: &str) -
             Err(error) => return refused(400, [error]),
         },
     };
+    let old = bucket.details();
+    let mut details = old.clone();
+    let ephemeral = bucket.settings.ephemeral;
+    if let Err(errors) = details::change(request, ephemeral, Some(&old), &mut details) {
+        return refused(400, errors);
+    }
+    bucket.set_details(details);
     if let Some(quota) = quota {
         bucket.set_quota_bytes(quota);
     }
@@ -156,6 +162,10 @@ fn read(request: &HttpRequest) -> Result<BucketSettings, Errors> {
             )),
         }
     }
+    match details::create(request, settings.ephemeral) {
+        Ok(details) => settings.details = details,
+        Err(wrong) => errors.extend(wrong),
+    }
     if errors.is_empty() {
         Ok(settings)
     } else {
@@ -197,29 +207,25 @@ fn describe(bucket: &Bucket, session: &HttpSession) -> Value {
     if bucket.flush_enabled() {
         controllers["flush"] = format!("/pools/default/buckets/{name}/controller/doFlush").into();
     }
-    json!({
+    let mut shown = json!({
         "name": name,
         "uuid": bucket.uuid,
         "bucketType": if bucket.settings.ephemeral { "ephemeral" } else { "membase" },
-        "storageBackend": if bucket.settings.ephemeral { "undefined" } else { "couchstore" },
         "nodeLocator": "vbucket",
         "uri": format!("/pools/default/buckets/{name}?bucket_uuid={}", bucket.uuid),
         "streamingUri": format!("/pools/default/bucketsStreaming/{name}?bucket_uuid={}", bucket.uuid),
         "collectionsManifestUid": format!("{:x}", bucket.manifest().uid),
         "replicaNumber": bucket.settings.replicas,
         "numVBuckets": bucket.settings.vbuckets,
-        "replicaIndex": false,
-        "threadsNumber": 3,
         "quota": {"ram": quota, "rawRAM": quota},
         "basicStats": {"memUsed": bucket.used_bytes()},
-        "evictionPolicy": if bucket.settings.ephemeral { "noEviction" } else { "valueOnly" },
-        "durabilityMinLevel": "none",
-        "conflictResolutionType": "seqno",
-        "maxTTL": 0,
-        "compressionMode": "passive",
         "controllers": controllers,
         "nodes": nodes(session),
         "bucketCapabilitiesVer": "",
         "bucketCapabilities": BUCKET_CAPABILITIES,
-    })
+    });
+    if let Some(shown) = shown.as_object_mut() {
+        shown.extend(bucket.details());
+    }
+    shown
 }

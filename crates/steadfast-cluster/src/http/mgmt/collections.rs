@@ -6,7 +6,7 @@ use super::super::{HttpRequest, HttpResponse, HttpSession};
 use super::pools::open;
 use super::{not_found, refused};
 use crate::cluster::{ClusterError, TestCluster};
-use crate::manifest::ManifestError;
+use crate::manifest::{CollectionSettings, ManifestError};
 use crate::users::User;
 
 pub(super) fn manifest(session: &HttpSession, user: &User, bucket: &str) -> HttpResponse {
@@ -42,9 +42,24 @@ pub(super) fn change(
         ("DELETE", [scope]) => cluster.drop_scope(bucket, scope),
         // Changes are everywhere at once here, so there is nothing to wait for.
         ("POST", ["@ensureManifest", _uid]) => return HttpResponse::text(200, ""),
-        ("POST", [scope, "collections"]) => match (name(), max_ttl(request)) {
-            (Ok(name), Ok(max_ttl)) => cluster.create_collection(bucket, scope, name, max_ttl),
+        ("POST", [scope, "collections"]) => match (name(), settings(request)) {
+            (Ok(name), Ok((max_ttl, history))) => {
+                let settings = CollectionSettings {
+                    max_ttl: max_ttl.unwrap_or(0),
+                    history,
+                };
+                cluster.create_collection_with(bucket, scope, name, settings)
+            }
             (Err(response), _) | (_, Err(response)) => return response,
+        },
+        ("PATCH", [scope, "collections", collection]) => match settings(request) {
+            Ok((max_ttl, history)) => {
+                cluster.change_collection(bucket, scope, collection, |settings| {
+                    settings.max_ttl = max_ttl.unwrap_or(settings.max_ttl);
+                    settings.history = history.or(settings.history);
+                })
+            }
+            Err(response) => return response,
         },
         ("DELETE", [scope, "collections", collection]) => {
             cluster.drop_collection(bucket, scope, collection)
@@ -66,19 +81,30 @@ pub(super) fn change(
     }
 }
 
-fn max_ttl(request: &HttpRequest) -> Result<u32, HttpResponse> {
-    match request.parameter("maxTTL") {
-        // A negative value means no limit.
-        None | Some("-1") => Ok(0),
-        Some(text) => text
-            .parse::<i32>()
-            .ok()
-            .and_then(|ttl| ttl.try_into().ok())
-            .ok_or_else(|| {
+/// The settings that a request names: the longest life of documents, and the history.
+type Settings = (Option<i32>, Option<bool>);
+
+fn settings(request: &HttpRequest) -> Result<Settings, HttpResponse> {
+    let max_ttl = match request.parameter("maxTTL") {
+        None => None,
+        Some(text) => match text.parse::<i32>() {
+            Ok(seconds) if seconds >= -1 => Some(seconds),
+            _ => {
                 let sentence = "The value must be in range from -1 to 2147483647".to_owned();
-                refused(400, [("maxTTL", sentence)])
-            }),
-    }
+                return Err(refused(400, [("maxTTL", sentence)]));
+            }
+        },
+    };
+    let history = match request.parameter("history") {
+        None => None,
+        Some("true") => Some(true),
+        Some("false") => Some(false),
+        Some(_) => {
+            let sentence = "history must be true or false".to_owned();
+            return Err(refused(400, [("history", sentence)]));
+        }
+    };
+    Ok((max_ttl, history))
 }
 
 /// The sentences that clients look for.

@@ -5,6 +5,7 @@
 
 mod buckets;
 mod collections;
+pub(crate) mod details;
 mod pools;
 mod roles;
 mod users;
@@ -26,6 +27,7 @@ pub(super) async fn answer(
     let method = request.method.as_str();
     match (method, segments.as_slice()) {
         ("GET", ["pools", "default"]) => pools::default(session),
+        ("GET", ["pools", "nodes"]) => pools::default(session),
         ("GET", ["pools", "default", "nodeServices"]) => pools::node_services(session),
         ("GET", ["pools", "default", "b", name]) => pools::config(session, user, name),
         ("GET", ["pools", "default", "bs" | "bucketsStreaming", name]) => {
@@ -84,6 +86,7 @@ async fn manage(
         (_, ["pools", "default", "buckets", name, "scopes", rest @ ..]) => {
             collections::change(method, name, rest, request, cluster)
         }
+        ("POST", ["pools", "default"]) => pools::change(request, session),
         ("POST", ["pools", "default", "buckets"]) => buckets::create(request, cluster).await,
         ("POST", ["pools", "default", "buckets", name]) => buckets::update(request, session, name),
         ("DELETE", ["pools", "default", "buckets", name]) => buckets::remove(cluster, name).await,

@@ -6,16 +6,16 @@ use futures_util::stream;
 use hyper::body::Bytes;
 use serde_json::{Value, json};
 
-use super::super::{HttpResponse, HttpSession};
+use super::super::{HttpRequest, HttpResponse, HttpSession};
 use super::{forbidden, not_found};
 use crate::Service;
 use crate::bucket::Bucket;
 use crate::cluster::node::ServerNode;
-use crate::topology::config::{CLUSTER_NAME, Config, authority};
+use crate::topology::config::{Config, authority};
 use crate::users::User;
 
 /// The version that the cluster says it is; clients decide by it what they may ask for.
-const VERSION: &str = "7.6.0-0000-enterprise";
+const VERSION: &str = "7.6.4-0000-enterprise";
 
 pub(super) fn pools(session: &HttpSession) -> HttpResponse {
     HttpResponse::json(
@@ -36,7 +36,7 @@ pub(super) fn default(session: &HttpSession) -> HttpResponse {
         200,
         &json!({
             "name": "default",
-            "clusterName": CLUSTER_NAME,
+            "clusterName": session.shared.name(),
             "nodes": nodes(session),
             "buckets": {"uri": "/pools/default/buckets",
                         "terseBucketsBase": "/pools/default/b/",
@@ -46,6 +46,14 @@ pub(super) fn default(session: &HttpSession) -> HttpResponse {
             "balanced": true,
         }),
     )
+}
+
+/// Names the cluster. Other settings are quotas, which have no effect here.
+pub(super) fn change(request: &HttpRequest, session: &HttpSession) -> HttpResponse {
+    if let Some(name) = request.parameter("clusterName") {
+        session.shared.set_name(name);
+    }
+    HttpResponse::text(200, "")
 }
 
 /// The member nodes as management shows them.
@@ -61,6 +69,8 @@ fn show(node: &Arc<ServerNode>, this: bool) -> Value {
     let port = |service| node.ports.get(&service).map_or(0, |ports| ports.plain);
     let mut shown = json!({
         "hostname": authority(&node.host, port(Service::Management)),
+        "configuredHostname": authority(&node.host, port(Service::Management)),
+        "nodeUUID": format!("{:032x}", node.id.bit()),
         "otpNode": format!("n_{}@{}", node.id, node.host),
         "status": if node.is_up() { "healthy" } else { "unhealthy" },
         "clusterMembership": "active",

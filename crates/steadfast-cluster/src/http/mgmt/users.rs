@@ -22,6 +22,7 @@ pub(super) fn list(session: &HttpSession) -> HttpResponse {
     let users = &session.shared.users;
     let names = users.names();
     let found = names.iter().filter_map(|name| users.get(name));
+    let found = found.filter(|user| !user.is_built_in());
     HttpResponse::json(200, &found.map(|user| describe(&user)).collect())
 }
 
@@ -32,6 +33,16 @@ pub(super) fn one(
     session: &HttpSession,
 ) -> HttpResponse {
     let users = &session.shared.users;
+    if users.get(name).is_some_and(|user| user.is_built_in()) {
+        // The administrator is no local user, and must not lock everybody out.
+        return match method {
+            "PUT" => {
+                let sentence = format!("{name} is the built-in administrator");
+                refused(400, [("name", sentence)])
+            }
+            _ => unknown(),
+        };
+    }
     match method {
         "GET" => match users.get(name) {
             Some(user) => HttpResponse::json(200, &describe(&user)),
@@ -103,7 +114,7 @@ fn describe(user: &User) -> Value {
     let roles: Vec<Value> = roles.iter().map(Role::to_json).collect();
     json!({
         "id": user.name,
-        "domain": "local",
+        "domain": if user.is_built_in() { "admin" } else { "local" },
         "name": user.profile.display_name,
         "roles": roles,
         "groups": [],

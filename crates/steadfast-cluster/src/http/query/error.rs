@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::language::LanguageError;
 use super::super::rows::Break;
+use crate::indexes::IndexError;
 
 /// An error of the query service.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,8 +91,23 @@ impl From<LanguageError> for QueryError {
         let code = match &error {
             LanguageError::Syntax(_) => 3000,
             LanguageError::Evaluation(_) => 5010,
+            // "Not implemented" in a real service.
+            LanguageError::Unsupported(_) => 1020,
         };
         Self::new(code, error.to_string())
+    }
+}
+
+impl From<IndexError> for QueryError {
+    fn from(error: IndexError) -> Self {
+        match error {
+            IndexError::Exists(name) => {
+                Self::new(4300, format!("The index {name} already exists."))
+            }
+            IndexError::NotFound(name) => Self::new(12_016, format!("GSI index {name} not found.")),
+            IndexError::NoPrimary => Self::new(12_004, "GSI index #primary not found."),
+            IndexError::TooMany => Self::new(5000, "Too many indexes."),
+        }
     }
 }
 

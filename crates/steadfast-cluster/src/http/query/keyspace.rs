@@ -70,6 +70,16 @@ impl Keyspace {
         })
     }
 
+    /// The bucket.
+    pub(super) fn bucket(&self) -> &Bucket {
+        &self.bucket
+    }
+
+    /// The id of the collection.
+    pub(super) fn collection(&self) -> u32 {
+        self.collection
+    }
+
     /// The document of a key, if it is there and is JSON or can be shown as such.
     pub(super) fn read(&self, key: &str) -> Result<Option<Row>, QueryError> {
         let full_key = self.full_key(key);
@@ -132,7 +142,7 @@ impl Keyspace {
             }
             let body = DocumentBody::plain(value.to_string().into_bytes())?;
             let change = unconditional(&full_key);
-            let expiry = self.bucket.manifest().max_ttl(self.collection);
+            let expiry = self.bucket.max_ttl(self.collection);
             vbucket.store(mode, change, body, JSON_FLAGS, expiry, context)
         });
         let receipt = self.done(stored, statement, key)?;

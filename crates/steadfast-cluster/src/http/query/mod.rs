@@ -6,10 +6,13 @@
 
 pub(super) mod error;
 mod execute;
+mod indexes;
 mod keyspace;
 pub(super) mod options;
 mod plans;
 pub(super) mod response;
+mod select;
+mod write;
 
 use std::time::Duration;
 
@@ -41,6 +44,7 @@ pub(super) fn answer(request: &HttpRequest, session: &HttpSession, user: &User) 
         return refuse(context_id, QueryError::new(1010, message));
     }
     let mut header = ResponseMeta::new(context_id);
+    header.profile = matches!(options.text("profile"), Some("phases" | "timings"));
     let executed = execute(&options, session, user).and_then(|executed| {
         header.prepared.clone_from(&executed.prepared);
         header.mutations = executed.mutations;

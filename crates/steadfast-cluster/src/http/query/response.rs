@@ -22,6 +22,8 @@ pub(in crate::http) struct ResponseMeta {
     pub mutations: u64,
     /// Whether the metrics say how many objects were looked at, as those of analytics do.
     pub counts_objects: bool,
+    /// Whether the client asked for a profile.
+    pub profile: bool,
 }
 
 impl ResponseMeta {
@@ -42,6 +44,7 @@ impl ResponseMeta {
             signature: None,
             mutations: 0,
             counts_objects: false,
+            profile: false,
         }
     }
 
@@ -113,6 +116,15 @@ impl ResponseMeta {
         if !errors.is_empty() {
             metrics["errorCount"] = errors.len().into();
             text.push_str(&format!("\"errors\":{},\n", Value::Array(errors)));
+        }
+        if self.profile {
+            let profile = json!({
+                "phaseTimes": {"run": elapsed},
+                "phaseCounts": {"fetch": summary.rows},
+                "phaseOperators": {"fetch": 1},
+                "executionTimings": {"#operator": "Sequence", "#stats": {"#phaseSwitches": 1}},
+            });
+            text.push_str(&format!("\"profile\":{profile},\n"));
         }
         text.push_str(&format!(
             "\"status\":\"{status}\",\n\"metrics\":{metrics}\n}}\n"

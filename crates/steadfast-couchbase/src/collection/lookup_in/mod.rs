@@ -56,8 +56,8 @@ impl LookupIn<'_> {
     /// for a while.
     pub fn access_deleted(mut self) -> Self {
         self.request.extras = Extras::encode(&MultiExtras {
-            expiry: None,
             doc_flags: DocFlags::ACCESS_DELETED,
+            ..MultiExtras::default()
         });
         self
     }

@@ -107,6 +107,7 @@ impl MutateIn<'_> {
         }
         self.request.extras = Extras::encode(&MultiExtras {
             expiry,
+            user_flags: None,
             doc_flags: doc_flags(self.semantics, self.access_deleted),
         });
         Ok(())

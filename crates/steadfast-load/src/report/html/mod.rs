@@ -75,7 +75,7 @@ fn head(report: &LoadReport) -> String {
     for (value, label) in [
         (grouped(counts.operations), "operations"),
         (
-            format!("{} op/s", grouped(report.throughput_per_s as u64)),
+            format!("{} op/s", grouped(report.throughput_per_s.round() as u64)),
             "throughput",
         ),
         (millis(report.latency.p50_ms), "latency, median"),

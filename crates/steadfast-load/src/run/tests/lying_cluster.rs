@@ -11,15 +11,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use steadfast_cluster::journal::Spread;
 use steadfast_wire::Opcode;
+use steadfast_wire::frame_info::DurabilityLevel;
 use tokio::time::Instant;
 
 use super::super::verify;
-use crate::accounting::{JournalAudit, Totals, Violation, WriteLog};
-use crate::client::{Client, ClientError, ErrorClass, Value};
+use crate::accounting::{JournalAudit, Mutation, Totals, Violation, WriteLog};
+use crate::client::{Client, ClientError, Content, Counted, ErrorClass, Value};
 use crate::measure::WorkerStats;
 use crate::report::{Accounting, Leftovers};
-use crate::workload::{OpKind, RunState, Worker};
+use crate::workload::{OpKind, Pace, RunState, Worker};
 use crate::write_id::WriteId;
 
 const LATE: Duration = Duration::from_secs(15);
@@ -175,7 +177,7 @@ async fn account(
             state.clone(),
             log.clone(),
             stats,
-            None,
+            Arc::new(Pace::new(None)),
         );
         tokio::spawn(worker.run())
     });
@@ -186,8 +188,18 @@ async fn account(
     let mut left = Leftovers::default();
     if has_journal {
         let mut audit = JournalAudit::new(logs.clone(), unattributed.clone());
-        for (opcode, key, argument) in std::mem::take(&mut liar.store.lock().journal) {
-            audit.enter(opcode, key.as_bytes(), &argument);
+        for (opcode, key, argument, cas) in std::mem::take(&mut liar.store.lock().journal) {
+            audit.enter(&Mutation {
+                opcode,
+                key: key.as_bytes(),
+                argument: &argument,
+                cas,
+                spread: Spread {
+                    level: Some(DurabilityLevel::Majority),
+                    copies: 2,
+                    majority: 2,
+                },
+            });
         }
         verify::compare(&liar, audit.finish(), &unattributed).await;
     } else {
@@ -215,7 +227,9 @@ struct Liar {
 #[derive(Default)]
 struct Store {
     documents: HashMap<String, Vec<u8>>,
-    journal: Vec<(Opcode, String, Vec<u8>)>,
+    journal: Vec<(Opcode, String, Vec<u8>, u64)>,
+    /// The last CAS.
+    cas: u64,
     /// The number of writes of the kind that it lies about.
     writes: u64,
 }
@@ -240,7 +254,7 @@ impl Liar {
         (opcode, key): (Opcode, &str),
         argument: Vec<u8>,
         change: impl Fn(&mut HashMap<String, Vec<u8>>, &str),
-    ) -> Result<(), ClientError> {
+    ) -> Result<u64, ClientError> {
         self.turn().await?;
         let mut store = self.store.lock();
         let store = &mut *store;
@@ -266,8 +280,9 @@ impl Liar {
         for _ in 0..times {
             change(&mut store.documents, key);
         }
+        store.cas += 1;
         for _ in 0..entries {
-            let entry = (opcode, key.to_owned(), argument.clone());
+            let entry = (opcode, key.to_owned(), argument.clone(), store.cas);
             store.journal.push(entry);
         }
         if lie == Lie::Undone {
@@ -279,7 +294,7 @@ impl Liar {
         match lie {
             Lie::ReportedFailed => Err(error(ErrorClass::Explained, false)),
             Lie::TwiceAmbiguous => Err(error(ErrorClass::Explained, true)),
-            _ => Ok(()),
+            _ => Ok(store.cas),
         }
     }
 
@@ -288,7 +303,7 @@ impl Liar {
         kind: OpKind,
         to: (Opcode, &str),
         value: &Value<'_>,
-    ) -> Result<(), ClientError> {
+    ) -> Result<u64, ClientError> {
         let bytes = serde_json::to_vec(value).unwrap();
         let argument = bytes.iter().copied().take(47).collect();
         self.write(kind, to, argument, |documents, key| {
@@ -317,15 +332,32 @@ fn insertion(kind: OpKind, value: &Value<'_>) -> OpKind {
 }
 
 impl Client for Liar {
-    async fn get(&self, key: &str) -> Result<Bytes, ClientError> {
+    async fn get(&self, key: &str) -> Result<Content, ClientError> {
         self.turn().await?;
         let found = self.store.lock().documents.get(key).cloned();
-        found
-            .map(Bytes::from)
-            .ok_or_else(|| error(ErrorClass::NotFound, false))
+        let value = found.map(Bytes::from);
+        Ok(Content {
+            value: value.ok_or_else(|| error(ErrorClass::NotFound, false))?,
+            cas: 0,
+            flags: None,
+            expiry: None,
+        })
     }
 
-    async fn upsert(&self, key: &str, value: &Value<'_>, durable: bool) -> Result<(), ClientError> {
+    async fn get_with_expiry(&self, key: &str) -> Result<Content, ClientError> {
+        self.get(key).await
+    }
+
+    async fn lookup_array(&self, key: &str) -> Result<Content, ClientError> {
+        self.get(key).await
+    }
+
+    async fn upsert(
+        &self,
+        key: &str,
+        value: &Value<'_>,
+        durable: bool,
+    ) -> Result<u64, ClientError> {
         let kind = if durable {
             OpKind::DurableUpsert
         } else {
@@ -334,12 +366,16 @@ impl Client for Liar {
         self.set(kind, (Opcode::Set, key), value).await
     }
 
-    async fn insert(&self, key: &str, value: &Value<'_>) -> Result<(), ClientError> {
+    async fn insert(&self, key: &str, value: &Value<'_>) -> Result<u64, ClientError> {
         let kind = insertion(OpKind::Insert, value);
         self.set(kind, (Opcode::Add, key), value).await
     }
 
-    async fn remove(&self, key: &str) -> Result<(), ClientError> {
+    async fn replace(&self, _: &str, _: &Value<'_>, _: u64) -> Result<u64, ClientError> {
+        Err(error(ErrorClass::Unexplained, false))
+    }
+
+    async fn remove(&self, key: &str) -> Result<u64, ClientError> {
         let to = (Opcode::Delete, key);
         self.write(OpKind::Remove, to, Vec::new(), |documents, key| {
             documents.remove(key);
@@ -347,17 +383,19 @@ impl Client for Liar {
         .await
     }
 
-    async fn increment(&self, key: &str, delta: u64) -> Result<(), ClientError> {
+    async fn increment(&self, key: &str, delta: u64) -> Result<Counted, ClientError> {
         let (to, argument) = ((Opcode::Increment, key), delta.to_be_bytes().to_vec());
-        self.write(OpKind::Increment, to, argument, |documents, key| {
-            let text = documents.get_mut(key).unwrap();
-            let sum: u64 = std::str::from_utf8(text).unwrap().parse().unwrap();
-            *text = (sum + delta).to_string().into_bytes();
-        })
-        .await
+        let cas = self
+            .write(OpKind::Increment, to, argument, |documents, key| {
+                let text = documents.get_mut(key).unwrap();
+                let sum: u64 = std::str::from_utf8(text).unwrap().parse().unwrap();
+                *text = (sum + delta).to_string().into_bytes();
+            })
+            .await?;
+        Ok(Counted { value: 0, cas })
     }
 
-    async fn append(&self, key: &str, bytes: String) -> Result<(), ClientError> {
+    async fn append(&self, key: &str, bytes: String) -> Result<u64, ClientError> {
         let (to, argument) = ((Opcode::Append, key), bytes.clone().into_bytes());
         self.write(OpKind::Append, to, argument, |documents, key| {
             documents.get_mut(key).unwrap().extend(bytes.as_bytes());
@@ -365,12 +403,20 @@ impl Client for Liar {
         .await
     }
 
-    async fn array_append(&self, key: &str, element: &str) -> Result<(), ClientError> {
+    async fn prepend(&self, _: &str, _: String) -> Result<u64, ClientError> {
+        Err(error(ErrorClass::Unexplained, false))
+    }
+
+    async fn array_append(&self, key: &str, element: &str) -> Result<u64, ClientError> {
         let (to, argument) = ((Opcode::SubdocMultiMutation, key), element.into());
         self.write(OpKind::ArrayAppend, to, argument, |documents, key| {
             documents.get_mut(key).unwrap().extend(element.as_bytes());
         })
         .await
+    }
+
+    async fn touch(&self, _: &str, _: u32) -> Result<u64, ClientError> {
+        Err(error(ErrorClass::Unexplained, false))
     }
 
     async fn select(&self, key: &str) -> Result<Option<String>, ClientError> {
@@ -380,11 +426,11 @@ impl Client for Liar {
     }
 
     async fn insert_statement(&self, key: &str, value: &Value<'_>) -> Result<(), ClientError> {
-        self.set(OpKind::InsertStatement, (Opcode::Add, key), value)
-            .await
+        let written = self.set(OpKind::InsertStatement, (Opcode::Add, key), value);
+        written.await.map(|_| ())
     }
 
-    async fn lock(&self, _: &str) -> Result<u64, ClientError> {
+    async fn lock(&self, _: &str) -> Result<Content, ClientError> {
         Err(error(ErrorClass::Unexplained, false))
     }
 

@@ -15,10 +15,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use super::expected::{Counter, Document, Register};
 use super::keys::REGISTERS;
 use super::kind::OpKind;
+use super::pace::Pace;
 use super::plan::PlannedOperation;
 use super::run_state::RunState;
 use crate::accounting::WriteLog;
@@ -36,8 +38,9 @@ pub(crate) struct Worker<C> {
     state: Arc<RunState>,
     log: Arc<Mutex<WriteLog>>,
     stats: Arc<WorkerStats>,
-    /// The time from one operation to the next, if the rate is limited.
-    pace: Option<Duration>,
+    pace: Arc<Pace>,
+    /// The start of the next operation. Operations that follow from it wait for their own.
+    start: Mutex<Option<Instant>>,
     operations: u64,
     registers: [Register; REGISTERS],
     /// The text and the array to append to.
@@ -57,7 +60,7 @@ impl<C: Client> Worker<C> {
         state: Arc<RunState>,
         log: Arc<Mutex<WriteLog>>,
         stats: Arc<WorkerStats>,
-        pace: Option<Duration>,
+        pace: Arc<Pace>,
     ) -> Self {
         Self {
             number,
@@ -66,6 +69,7 @@ impl<C: Client> Worker<C> {
             log,
             stats,
             pace,
+            start: Mutex::new(None),
             operations: 0,
             registers: Default::default(),
             growing: Default::default(),
@@ -81,17 +85,8 @@ impl<C: Client> Worker<C> {
     ///
     /// Dropping the future abandons an operation, which the accounting reports.
     pub(crate) async fn run(mut self) -> Vec<String> {
-        let mut due = tokio::time::Instant::now();
-        while !self.state.has_ended() {
-            if let Some(pace) = self.pace {
-                // Operations that were missed are not made up for.
-                due = (due + pace).max(tokio::time::Instant::now());
-                let wait = due.saturating_duration_since(tokio::time::Instant::now());
-                self.state.wait(wait).await;
-                if self.state.has_ended() {
-                    break;
-                }
-            }
+        while let Some(start) = self.pace.next(&self.state).await {
+            *self.start.get_mut() = Some(start);
             let planned = PlannedOperation::new(self.state.seed, self.number, self.operations);
             self.operations += 1;
             self.execute(planned).await;
@@ -103,18 +98,28 @@ impl<C: Client> Worker<C> {
                 self.remove_unsure().await;
             }
         }
+        // The schedule may be over before the faults are.
+        self.state.wait(Duration::MAX).await;
+        if self.operations == 0 {
+            return Vec::new();
+        }
         self.finish().await
     }
 
     async fn execute(&mut self, planned: PlannedOperation) {
         match planned.kind {
             OpKind::Get | OpKind::Remove => self.get(planned.register).await,
-            OpKind::Select => self.select(planned.register).await,
+            OpKind::Select if self.client.has_query() => self.select(planned.register).await,
+            OpKind::Select => self.get(planned.register).await,
             OpKind::Upsert => self.upsert(planned.register, &planned.padding).await,
             OpKind::DurableUpsert => self.upsert_shared(planned.shared, &planned.padding).await,
             OpKind::Insert | OpKind::InsertStatement => {
                 let value = |id| document(id, &planned.padding);
-                let inserted = self.insert(planned.kind, value).await;
+                let kind = match self.client.has_query() {
+                    true => planned.kind,
+                    false => OpKind::Insert,
+                };
+                let inserted = self.insert(kind, value).await;
                 self.read_backs.extend(inserted);
             }
             OpKind::Increment => self.increment().await,

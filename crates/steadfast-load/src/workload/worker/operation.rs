@@ -2,46 +2,81 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::super::kind::OpKind;
 use super::Worker;
 use crate::accounting::{Violation, ViolationKind, WriteOutcome};
-use crate::client::{Client, ClientError, ErrorClass};
+use crate::client::{Client, ClientError, Counted, ErrorClass};
 use crate::write_id::WriteId;
 
 /// The pause after rejected credentials.
 const LOCKED_OUT: Duration = Duration::from_millis(5);
 
+/// The result of a write, with its CAS if it has one.
+pub(super) trait Acknowledgement {
+    fn cas(&self) -> Option<u64>;
+}
+
+impl Acknowledgement for u64 {
+    fn cas(&self) -> Option<u64> {
+        Some(*self)
+    }
+}
+
+impl Acknowledgement for Counted {
+    fn cas(&self) -> Option<u64> {
+        Some(self.cas)
+    }
+}
+
+/// A statement returns no CAS.
+impl Acknowledgement for () {
+    fn cas(&self) -> Option<u64> {
+        None
+    }
+}
+
 impl<C: Client> Worker<C> {
     /// Completes a write and records its outcome.
-    pub(super) async fn write(
+    pub(super) async fn write<T: Acknowledgement>(
         &self,
         kind: OpKind,
         id: WriteId,
         key: &str,
-        written: impl Future<Output = Result<(), ClientError>>,
+        written: impl Future<Output = Result<T, ClientError>>,
     ) -> WriteOutcome {
         let ended = self.timed(kind, written).await;
         let (outcome, history) = match &ended {
-            Ok(()) => (WriteOutcome::Acknowledged, None),
+            Ok(_) => (WriteOutcome::Acknowledged, None),
             Err(error) if error.ambiguous => (WriteOutcome::Ambiguous, Some(&*error.history)),
             Err(error) => (WriteOutcome::Failed, Some(&*error.history)),
         };
         let now = self.state.now();
-        self.log.lock().ended(id, outcome, history, now);
+        let cas = ended.as_ref().ok().and_then(Acknowledgement::cas);
+        self.log.lock().ended(id, outcome, cas, history, now);
         if let Err(error) = &ended {
             self.explain(kind, key, error);
         }
         outcome
     }
 
+    /// Begins an operation when it is due, and measures it. Once the run has ended, an operation
+    /// begins at once and belongs to reading back.
     pub(super) async fn timed<T>(
         &self,
         kind: OpKind,
         operation: impl Future<Output = Result<T, ClientError>>,
     ) -> Result<T, ClientError> {
-        let began = self.stats.begin();
+        let given = self.start.lock().take();
+        let start = match given {
+            Some(start) => Some(start),
+            None => self.pace.next(&self.state).await,
+        };
+        let began = Instant::now();
+        self.stats.begin();
         let ended = operation.await;
-        self.stats.end(kind, began, ended.as_ref().err());
+        self.stats.end(kind, start, began, ended.as_ref().err());
         if let Err(error) = &ended
             && error.class == ErrorClass::Authentication
         {
@@ -58,7 +93,8 @@ impl<C: Client> Worker<C> {
             ErrorClass::Authentication if self.state.may_refuse_credentials() => return,
             ErrorClass::Authentication => "valid credentials were rejected",
             ErrorClass::NotFound => "an existing document was not found",
-            ErrorClass::Unexplained => "no fault explains this error",
+            ErrorClass::Exists => "a new document existed already",
+            ErrorClass::CasMismatch | ErrorClass::Unexplained => "no fault explains this error",
         };
         let violation = Violation::new(ViolationKind::Unexplained(why), kind.name(), key);
         let violation = violation.with_history(&*error.history);

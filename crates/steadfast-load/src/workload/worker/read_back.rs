@@ -33,7 +33,7 @@ impl<C: Client> Worker<C> {
         let key = self.own(document.made);
         let read = self.state.until_given_up(self.client.get(&key));
         let found = match self.timed(OpKind::Get, read).await {
-            Ok(bytes) => Some(WriteId::find_all(&bytes)),
+            Ok(found) => Some(WriteId::find_all(&found.value)),
             Err(error) if error.is_not_found() => None,
             Err(error) => {
                 self.explain(OpKind::Get, &key, &error);
@@ -123,7 +123,7 @@ impl<C: Client> Worker<C> {
             }
             self.unsure.pop_front();
             match self.client.remove(&self.own(made)).await {
-                Ok(()) => {}
+                Ok(_) => {}
                 Err(error) if error.is_not_found() => {}
                 Err(_) => {
                     // Not part of the workload: try again later.
@@ -187,7 +187,7 @@ impl<C: Client> Worker<C> {
         while !self.state.has_given_up() {
             let read = self.state.until_given_up(self.client.get(key));
             match self.timed(OpKind::Get, read).await {
-                Ok(document) => return Some(Some(document)),
+                Ok(found) => return Some(Some(found.value)),
                 Err(error) if error.is_not_found() => return Some(None),
                 Err(error) => {
                     self.explain(OpKind::Get, key, &error);

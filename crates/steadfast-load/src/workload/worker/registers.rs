@@ -17,7 +17,7 @@ impl<C: Client> Worker<C> {
     pub(super) async fn get(&self, register: usize) {
         let key = self.register(register);
         match self.timed(OpKind::Get, self.client.get(&key)).await {
-            Ok(document) => self.check_register(register, &key, Some(&document)),
+            Ok(found) => self.check_register(register, &key, Some(&found.value)),
             Err(error) if error.is_not_found() => {
                 self.check_register(register, &key, None);
             }
@@ -58,10 +58,10 @@ impl<C: Client> Worker<C> {
         let locked = self.timed(OpKind::Lock, self.client.lock(&key)).await;
         let unlock = async {
             match locked {
-                Ok(cas) => {
+                Ok(found) => {
                     tokio::time::sleep(LOCKED).await;
                     // The lock may have expired, or its node may have crashed.
-                    let _ = self.client.unlock(&key, cas).await;
+                    let _ = self.client.unlock(&key, found.cas).await;
                 }
                 Err(error) => self.explain(OpKind::Lock, &key, &error),
             }

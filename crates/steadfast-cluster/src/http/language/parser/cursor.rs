@@ -83,11 +83,71 @@ impl Parser<'_> {
         match self.lexemes.get(self.at) {
             None => LanguageError::Syntax("syntax error - unexpected end of statement".into()),
             Some(lexeme) => {
+                if let LexemeKind::Word(word) = &lexeme.kind
+                    && is_unsupported(word)
+                {
+                    return LanguageError::Unsupported(word.to_ascii_uppercase());
+                }
                 let near: String = self.text[lexeme.at..].chars().take(20).collect();
                 LanguageError::syntax_at(lexeme.at, &near)
             }
         }
     }
+}
+
+/// Words of SQL++ that this subset does not have.
+fn is_unsupported(word: &str) -> bool {
+    const UNSUPPORTED: &[&str] = &[
+        "ADVISE",
+        "ALTER",
+        "ANALYZE",
+        "ANY",
+        "ARRAY",
+        "BEGIN",
+        "CASE",
+        "COMMIT",
+        "CONNECT",
+        "CREATE",
+        "DROP",
+        "EVERY",
+        "EXCEPT",
+        "EXISTS",
+        "EXPLAIN",
+        "FIRST",
+        "FLATTEN",
+        "FOR",
+        "GRANT",
+        "INFER",
+        "INNER",
+        "INTERSECT",
+        "JOIN",
+        "LATERAL",
+        "LEFT",
+        "LET",
+        "LETTING",
+        "MERGE",
+        "NEST",
+        "OBJECT",
+        "OVER",
+        "REVOKE",
+        "RIGHT",
+        "ROLLBACK",
+        "SAVEPOINT",
+        "SELECT",
+        "SET",
+        "SOME",
+        "START",
+        "TRUNCATE",
+        "UNION",
+        "UNNEST",
+        "UPDATE",
+        "WINDOW",
+        "WITH",
+        "WITHIN",
+    ];
+    UNSUPPORTED
+        .iter()
+        .any(|known| known.eq_ignore_ascii_case(word))
 }
 
 /// Words that end a term instead of naming it.
@@ -96,18 +156,27 @@ pub(super) fn is_reserved(word: &str) -> bool {
         "ALL",
         "AND",
         "AS",
+        "ASC",
+        "BETWEEN",
         "BY",
         "DELETE",
+        "DESC",
         "DISTINCT",
+        "EXCEPT",
         "FROM",
         "GROUP",
         "HAVING",
         "IN",
+        "INNER",
         "INSERT",
+        "INTERSECT",
         "INTO",
         "IS",
         "JOIN",
+        "LEFT",
         "LET",
+        "LETTING",
+        "LIKE",
         "LIMIT",
         "NEST",
         "NOT",
@@ -117,16 +186,19 @@ pub(super) fn is_reserved(word: &str) -> bool {
         "ORDER",
         "RAW",
         "RETURNING",
+        "RIGHT",
         "SELECT",
         "SET",
         "UNION",
         "UNNEST",
+        "UNSET",
         "UPDATE",
         "UPSERT",
         "USE",
         "USING",
         "VALUES",
         "WHERE",
+        "WITH",
     ];
     RESERVED
         .iter()

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::super::LanguageError;
-use super::super::expression::{Expression, IsTest, Operator};
+use super::super::expression::{Aggregate, AggregateKind, Expression, IsTest, Operator};
+use super::super::function::Function;
 use super::super::lexer::{LexemeKind, Placeholder};
 use super::cursor::is_reserved;
 use super::{MAX_DEPTH, Parsed, Parser};
@@ -28,6 +29,28 @@ impl Parser<'_> {
                 left = self.state(left)?;
                 continue;
             }
+            if level <= 3
+                && let Some((negated, keyword)) = self.match_keyword()
+            {
+                self.link()?;
+                left = match keyword {
+                    "LIKE" => Expression::Like(Box::new(left), Box::new(self.binary(4)?)),
+                    _ => {
+                        let least = self.binary(4)?;
+                        self.expect_word("AND")?;
+                        let most = self.binary(4)?;
+                        join(
+                            Operator::And,
+                            join(Operator::GreaterOrEqual, left.clone(), least),
+                            join(Operator::LessOrEqual, left, most),
+                        )
+                    }
+                };
+                if negated {
+                    left = Expression::Not(Box::new(left));
+                }
+                continue;
+            }
             let Some((operator, tightness, length)) = self.operator() else {
                 break;
             };
@@ -49,6 +72,17 @@ impl Parser<'_> {
         Ok(left)
     }
 
+    /// `[NOT] LIKE` or `[NOT] BETWEEN`, if it comes next.
+    fn match_keyword(&mut self) -> Option<(bool, &'static str)> {
+        let negated = self.is_word(self.at, "NOT");
+        let at = self.at + usize::from(negated);
+        let keyword = ["LIKE", "BETWEEN"]
+            .into_iter()
+            .find(|keyword| self.is_word(at, keyword))?;
+        self.at = at + 1;
+        Some((negated, keyword))
+    }
+
     /// The operator that comes next, how tightly it binds, and how many pieces it has.
     fn operator(&self) -> Option<(Operator, usize, usize)> {
         Some(match self.peek()? {
@@ -64,6 +98,7 @@ impl Parser<'_> {
                 "-" => (Operator::Subtract, 5, 1),
                 "*" => (Operator::Multiply, 6, 1),
                 "/" => (Operator::Divide, 6, 1),
+                "%" => (Operator::Remainder, 6, 1),
                 _ => return None,
             },
             LexemeKind::Word(word) => match word.to_ascii_uppercase().as_str() {
@@ -135,6 +170,9 @@ impl Parser<'_> {
                 self.placeholders += 1;
                 Ok(Expression::Positional(self.placeholders))
             }
+            LexemeKind::Symbol("(") if self.is_word(self.at, "SELECT") => {
+                Err(LanguageError::Unsupported("a subquery".into()))
+            }
             LexemeKind::Symbol("(") => {
                 let inner = self.expression()?;
                 self.expect_symbol(")")?;
@@ -175,15 +213,14 @@ impl Parser<'_> {
                     }
                     Ok(Expression::Meta)
                 }
-                "COUNT" => {
-                    self.expect_symbol("*")?;
-                    self.expect_symbol(")")?;
-                    Ok(Expression::Count)
-                }
-                _ => Err(LanguageError::Syntax(format!("Invalid function {word}"))),
+                _ => self.call(&upper),
             };
         }
         match upper.as_str() {
+            "CASE" | "EXISTS" | "ANY" | "EVERY" | "SOME" => {
+                self.at -= 1;
+                Err(self.unexpected())
+            }
             "TRUE" => Ok(Expression::Literal(true.into())),
             "FALSE" => Ok(Expression::Literal(false.into())),
             "NULL" => Ok(Expression::Literal(Value::Null)),
@@ -194,6 +231,36 @@ impl Parser<'_> {
             }
             _ => Ok(Expression::Name(word.to_owned())),
         }
+    }
+}
+
+impl Parser<'_> {
+    /// A call of a function, behind its opening parenthesis.
+    fn call(&mut self, name: &str) -> Parsed<Expression> {
+        let kind = match name {
+            "COUNT" => Some(AggregateKind::Count),
+            "SUM" => Some(AggregateKind::Sum),
+            "AVG" => Some(AggregateKind::Average),
+            "MIN" => Some(AggregateKind::Least),
+            "MAX" => Some(AggregateKind::Greatest),
+            "ARRAY_AGG" => Some(AggregateKind::Array),
+            _ => None,
+        };
+        let Some(kind) = kind else {
+            let function = Function::from_name(name)
+                .ok_or_else(|| LanguageError::Unsupported(format!("the function {name}")))?;
+            let arguments = self.list(")", Self::expression)?;
+            function.check(arguments.len())?;
+            return Ok(Expression::Call(function, arguments));
+        };
+        let distinct = self.word("DISTINCT");
+        let all = kind == AggregateKind::Count && !distinct && self.symbol("*");
+        let of = match all {
+            true => None,
+            false => Some(Box::new(self.expression()?)),
+        };
+        self.expect_symbol(")")?;
+        Ok(Expression::Aggregate(Aggregate { kind, distinct }, of))
     }
 }
 

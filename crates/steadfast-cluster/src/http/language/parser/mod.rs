@@ -2,12 +2,14 @@
 
 mod cursor;
 mod expressions;
+mod indexes;
 
 use super::LanguageError;
 use super::expression::Expression;
 use super::lexer::{Lexeme, LexemeKind, split};
 use super::statement::{
-    KeyspacePath, Projection, Select, Source, Statement, Term, Write, WriteKind,
+    Assignment, KeyspacePath, PathStep, Projection, Select, Source, Statement, Term, Write,
+    WriteKind,
 };
 
 use cursor::is_reserved;
@@ -28,9 +30,10 @@ pub(in crate::http) fn parse(text: &str) -> Result<Statement, LanguageError> {
         placeholders: 0,
     };
     let statement = parser.statement()?;
-    parser.symbol(";");
+    let ended = parser.symbol(";");
     match parser.lexemes.get(parser.at) {
         None => Ok(statement),
+        Some(lexeme) if ended => Err(LanguageError::syntax_at(lexeme.at, "a second statement")),
         Some(_) => Err(parser.unexpected()),
     }
 }
@@ -66,6 +69,11 @@ impl Parser<'_> {
         if self.word("SELECT") {
             return self.select().map(Statement::Select);
         }
+        let start = self.at;
+        if self.word("CREATE") || self.word("DROP") || self.word("BUILD") {
+            self.at = start;
+            return self.index().map(Statement::Index);
+        }
         self.write().map(Statement::Write)
     }
 
@@ -78,7 +86,7 @@ impl Parser<'_> {
             };
             matches!(
                 word.as_str(),
-                "SELECT" | "INSERT" | "UPSERT" | "DELETE" | "PREPARE" | "EXECUTE"
+                "SELECT" | "INSERT" | "UPSERT" | "UPDATE" | "DELETE" | "PREPARE" | "EXECUTE"
             )
         };
         let name = if begins(self.peek()) {
@@ -98,16 +106,19 @@ impl Parser<'_> {
             Statement::Prepare { .. } | Statement::Execute { .. } => Err(LanguageError::Syntax(
                 "syntax error - only a statement that does something can be prepared".into(),
             )),
-            Statement::Select(_) | Statement::Write(_) => Ok(Statement::Prepare {
-                name,
-                text: self.text[start..]
-                    .trim_end_matches([';', ' ', '\n'])
-                    .to_owned(),
-            }),
+            Statement::Select(_) | Statement::Write(_) | Statement::Index(_) => {
+                Ok(Statement::Prepare {
+                    name,
+                    text: self.text[start..]
+                        .trim_end_matches([';', ' ', '\n'])
+                        .to_owned(),
+                })
+            }
         }
     }
 
     fn select(&mut self) -> Parsed<Select> {
+        let distinct = self.word("DISTINCT");
         let projection = self.projection()?;
         let source = if self.word("FROM") {
             Some(self.source()?)
@@ -115,15 +126,48 @@ impl Parser<'_> {
             None
         };
         let filter = self.clause("WHERE")?;
+        let group = if self.word("GROUP") {
+            self.expect_word("BY")?;
+            self.several(Self::expression)?
+        } else {
+            Vec::new()
+        };
+        let having = self.clause("HAVING")?;
+        let order = if self.word("ORDER") {
+            self.expect_word("BY")?;
+            self.several(|parser| {
+                let by = parser.expression()?;
+                let descending = parser.word("DESC");
+                if !descending {
+                    parser.word("ASC");
+                }
+                Ok((by, descending))
+            })?
+        } else {
+            Vec::new()
+        };
         let limit = self.clause("LIMIT")?;
         let offset = self.clause("OFFSET")?;
         Ok(Select {
             projection,
+            distinct,
             source,
             filter,
+            group,
+            having,
+            order,
             limit,
             offset,
         })
+    }
+
+    /// One item or several, between commas.
+    fn several<T>(&mut self, mut item: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
+        let mut items = vec![item(self)?];
+        while self.symbol(",") {
+            items.push(item(self)?);
+        }
+        Ok(items)
     }
 
     fn write(&mut self) -> Parsed<Write> {
@@ -137,7 +181,11 @@ impl Parser<'_> {
             self.expect_word("FROM")?;
             let source = self.source()?;
             let filter = self.clause("WHERE")?;
-            (source, WriteKind::Delete { filter })
+            let limit = self.clause("LIMIT")?;
+            (source, WriteKind::Delete { filter, limit })
+        } else if self.is_word(self.at, "UPDATE") && !self.is_word(self.at + 1, "STATISTICS") {
+            self.at += 1;
+            self.update()?
         } else {
             return Err(self.unexpected());
         };
@@ -150,6 +198,55 @@ impl Parser<'_> {
             source,
             returning,
         })
+    }
+
+    /// `keyspace … [SET a = b, …] [UNSET a, …] [WHERE …] [LIMIT …]`
+    fn update(&mut self) -> Parsed<(Source, WriteKind)> {
+        let source = self.source()?;
+        let (mut set, mut unset) = (Vec::new(), Vec::new());
+        if self.word("SET") {
+            set = self.several(|parser| {
+                let path = parser.assignment(&source.alias)?;
+                parser.expect_symbol("=")?;
+                Ok((path, parser.expression()?))
+            })?;
+        }
+        if self.word("UNSET") {
+            unset = self.several(|parser| parser.assignment(&source.alias))?;
+        }
+        if set.is_empty() && unset.is_empty() {
+            return Err(self.unexpected());
+        }
+        let filter = self.clause("WHERE")?;
+        let limit = self.clause("LIMIT")?;
+        let kind = WriteKind::Update {
+            set,
+            unset,
+            filter,
+            limit,
+        };
+        Ok((source, kind))
+    }
+
+    /// The part of a document to change. The alias of the keyspace may stand in front.
+    fn assignment(&mut self, alias: &str) -> Parsed<Assignment> {
+        let mut steps = vec![PathStep::Field(self.name()?)];
+        loop {
+            self.link()?;
+            if self.symbol(".") {
+                if matches!(&steps[..], [PathStep::Field(first)] if first == alias) {
+                    steps.clear();
+                }
+                steps.push(PathStep::Field(self.name()?));
+            } else if self.symbol("[") {
+                steps.push(PathStep::Element(self.expression()?));
+                self.expect_symbol("]")?;
+            } else if self.symbol("(") {
+                return Err(LanguageError::Unsupported("a change of META()".into()));
+            } else {
+                return Ok(Assignment(steps));
+            }
+        }
     }
 
     fn target(&mut self, keyword: &str) -> Parsed<Source> {
@@ -197,13 +294,17 @@ impl Parser<'_> {
         } else if matches!(self.peek(), Some(LexemeKind::Name(_))) {
             alias = self.name()?;
         }
-        let keys = if self.word("USE") {
-            self.word("PRIMARY");
-            self.expect_word("KEYS")?;
-            Some(self.expression()?)
-        } else {
-            None
-        };
+        let mut keys = None;
+        if self.word("USE") {
+            if self.word("INDEX") {
+                // Nothing uses an index, so the hint says nothing.
+                self.skip_parentheses()?;
+            } else {
+                self.word("PRIMARY");
+                self.expect_word("KEYS")?;
+                keys = Some(self.expression()?);
+            }
+        }
         Ok(Source {
             keyspace,
             alias,
@@ -305,7 +406,35 @@ mod tests {
     }
 
     #[test]
-    fn unsupported_statements_are_syntax_errors() {
+    fn what_only_a_real_service_has_is_unsupported() {
+        for (text, what) in [
+            ("SELECT a FROM b JOIN c ON 1", "JOIN"),
+            ("SELECT a FROM b x LEFT JOIN c y ON 1", "LEFT"),
+            ("SELECT a FROM b UNNEST c", "UNNEST"),
+            ("SELECT nope(1)", "the function NOPE"),
+            ("SELECT CASE WHEN 1 THEN 2 END", "CASE"),
+            ("SELECT (SELECT 1)", "a subquery"),
+            ("SELECT EXISTS [1]", "EXISTS"),
+            ("SELECT 1 UNION SELECT 2", "UNION"),
+            ("MERGE INTO b", "MERGE"),
+            ("EXPLAIN SELECT 1", "EXPLAIN"),
+            ("CREATE FUNCTION f() { 1 }", "CREATE"),
+            ("ALTER INDEX a ON b", "ALTER"),
+            ("BEGIN WORK", "BEGIN"),
+            ("UPDATE STATISTICS FOR b", "UPDATE"),
+            ("WITH a AS (1) SELECT a", "WITH"),
+            ("UPDATE b SET META().expiration = 1", "a change of META()"),
+        ] {
+            assert_eq!(
+                parse(text),
+                Err(LanguageError::Unsupported(what.to_owned())),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn invalid_statements_are_syntax_errors() {
         for text in [
             "",
             "SELEC 1",
@@ -313,16 +442,25 @@ mod tests {
             "SELECT FROM",
             "SELECT 1 FROM",
             "SELECT 1 1",
-            "SELECT DISTINCT a FROM b",
-            "SELECT a FROM b JOIN c",
-            "SELECT nope(1)",
+            "SELECT a FROM b ORDER a",
+            "SELECT a FROM b GROUP a",
+            "SELECT a LIKE",
+            "SELECT a BETWEEN 1 OR 2",
+            "SELECT UPPER()",
+            "SELECT COUNT()",
+            "UPDATE b",
+            "UPDATE b SET",
+            "UPDATE b SET a",
+            "CREATE INDEX ON b(a)",
+            "CREATE INDEX i ON b",
+            "DROP INDEX",
+            "BUILD INDEX b",
             "SELECT (1",
             "SELECT [1,",
             "SELECT {\"a\" 1}",
             "INSERT INTO b VALUES",
             "INSERT INTO b VALUES ('k')",
             "DELETE b",
-            "UPDATE b SET a = 1",
             "SELECT 1; SELECT 2",
         ] {
             assert!(
@@ -371,6 +509,19 @@ mod tests {
             "NULL ",
             "META()",
             "COUNT(*)",
+            "SUM(",
+            "UPPER(",
+            "LIKE ",
+            "BETWEEN ",
+            "ORDER BY ",
+            "GROUP BY ",
+            "UPDATE ",
+            "SET ",
+            "UNSET ",
+            "CREATE INDEX ",
+            "PRIMARY ",
+            "ON ",
+            "WITH ",
             "PREPARE ",
             "EXECUTE ",
             "p ",

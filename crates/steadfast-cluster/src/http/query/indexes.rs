@@ -1,0 +1,53 @@
+//! Executes statements about indexes.
+
+use serde_json::{Value, json};
+
+use super::super::language::{IndexChange, IndexStatement};
+use super::error::QueryError;
+use super::execute::{Done, Executed, Execution};
+use crate::indexes::{IndexDefinition, IndexError};
+
+impl Execution<'_> {
+    pub(super) fn change_indexes(&self, statement: &IndexStatement) -> Done {
+        if self.options.flag("readonly") {
+            return Err(QueryError::read_only());
+        }
+        let keyspace = self.open(&statement.keyspace)?;
+        let (indexes, collection) = (&keyspace.bucket().indexes, keyspace.collection());
+        let done = match &statement.change {
+            IndexChange::Create {
+                name,
+                primary,
+                if_missing,
+                keys,
+                condition,
+                with,
+            } => {
+                let with = match with {
+                    Some(with) => self.scope(None).evaluate(with)?.unwrap_or_default(),
+                    None => Value::Null,
+                };
+                let index = IndexDefinition {
+                    name: name.clone(),
+                    primary: *primary,
+                    keys: keys.clone(),
+                    condition: condition.clone(),
+                    deferred: with["defer_build"] == true,
+                };
+                match indexes.create(collection, index) {
+                    Err(IndexError::Exists(_)) if *if_missing => Ok(()),
+                    created => created,
+                }
+            }
+            IndexChange::Drop { name, if_exists } => {
+                match indexes.drop(collection, name.as_deref()) {
+                    Err(IndexError::NotFound(_) | IndexError::NoPrimary) if *if_exists => Ok(()),
+                    dropped => dropped,
+                }
+            }
+            IndexChange::Build(names) => indexes.build(collection, names),
+        };
+        done?;
+        Ok(Executed::with_rows(json!(null), Vec::new()))
+    }
+}
