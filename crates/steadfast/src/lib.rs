@@ -38,6 +38,7 @@
 //! | choose a strategy, limit one, or write one | [`strategy`], [`StrategyExt`], [`RetryStrategy`] |
 //! | read a strategy from a configuration file | `config` (feature `serde`) |
 //! | limit the load that retries add | [`budget`] |
+//! | shed first attempts to an overloaded peer | [`brake`] |
 //! | stop attempts at a failing peer | [`breaker`] |
 //! | say what an error means | [`classify`], [`Failure`], [`Reason`] |
 //! | read what happened | [`Error`], [`report`], [`event`] |
@@ -56,12 +57,14 @@
 //! `tracing` emits every [`RetryEvent`] as a `tracing` event too.
 
 pub mod backoff;
+pub mod brake;
 pub mod breaker;
 pub mod budget;
 mod call;
 pub mod classify;
 #[cfg(feature = "serde")]
 pub mod config;
+mod counter;
 #[doc = include_str!("../docs/decisions.md")]
 pub mod decisions {}
 mod driver;

@@ -22,9 +22,10 @@ fn every_token_is_paid_out_once() {
     let cost = 7;
     let capacity = THREADS * ROUNDS * cost - 10; // Nearly as much as is asked for.
     let budget = budget(capacity, cost, Refund::Fixed(0));
-    let now = VirtualWorld::new().now();
+    let world = VirtualWorld::new();
+    let now = world.now();
     let paid = sum_of_threads(|_| {
-        let pay = |_: &u32| budget.pay(cost, || now).is_ok();
+        let pay = |_: &u32| budget.pay(cost, &world).is_ok();
         (0..ROUNDS).filter(pay).count() as u32
     });
     assert_eq!(paid, capacity / cost, "all that could be paid was");
@@ -35,7 +36,8 @@ fn every_token_is_paid_out_once() {
 fn what_every_thread_pays_and_gets_back_leaves_the_budget_full() {
     let capacity = 7; // Not enough for all threads at once.
     let budget = budget(capacity, 1, Refund::LastCostOr(0));
-    let now = VirtualWorld::new().now();
+    let world = VirtualWorld::new();
+    let now = world.now();
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let watcher = scope.spawn(|| {
@@ -47,9 +49,9 @@ fn what_every_thread_pays_and_gets_back_leaves_the_budget_full() {
             let cost = thread + 1;
             let mut paid = 0;
             for _ in 0..ROUNDS {
-                if budget.pay(cost, || now).is_ok() {
+                if budget.pay(cost, &world).is_ok() {
                     paid += 1;
-                    budget.refund(|| cost);
+                    budget.refund(|| cost, &world);
                 }
             }
             paid
@@ -79,7 +81,7 @@ fn time_refills_a_budget_once_however_many_threads_tell_it_the_time() {
         (0..ROUNDS)
             .filter(|_| {
                 world.advance(Duration::from_micros(10));
-                budget.pay(1, || world.now()).is_ok()
+                budget.pay(1, &world).is_ok()
             })
             .count() as u32
     });

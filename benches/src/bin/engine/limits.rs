@@ -10,7 +10,7 @@
 
 use steadfast_benches::measure::Unmeasured;
 
-use crate::contenders::{BEST_EFFORT, STANDARD, STANDARD_DEADLINE, STANDARD_DYN};
+use crate::contenders::{BEST_EFFORT, FLEET, STANDARD, STANDARD_DEADLINE, STANDARD_DYN};
 use crate::exact::Exact;
 use crate::finding::Finding;
 use crate::scenario::Scenario::{self, FirstTry, OneFailure};
@@ -27,11 +27,12 @@ pub(crate) struct Limit {
     allocations: f64,
 }
 
-pub(crate) const LIMITS: [Limit; 7] = [
+pub(crate) const LIMITS: [Limit; 8] = [
     first_try(BEST_EFFORT, 160.0, 0.0),
     first_try(STANDARD, 172.0, 0.0),
     first_try(STANDARD_DYN, 265.0, 0.0),
     first_try(STANDARD_DEADLINE, 180.0, 1.0),
+    first_try(FLEET, 232.0, 0.0),
     one_failure(BEST_EFFORT, 770.0),
     one_failure(STANDARD, 912.0),
     one_failure(STANDARD_DYN, 1065.0),

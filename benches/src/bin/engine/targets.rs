@@ -2,7 +2,7 @@
 //! run, and on a machine with two processors to spare.
 
 use crate::company;
-use crate::contenders::{SMITHY, STANDARD, TOWER};
+use crate::contenders::{FLEET, SMITHY, STANDARD, TOWER};
 use crate::finding::Finding;
 use crate::report::{self, find};
 use crate::scenario::Scenario;
@@ -17,7 +17,7 @@ pub(crate) fn judge(rows: &[report::Row], company: &[company::Row]) -> Vec<Findi
     for scenario in Scenario::ALL {
         findings.extend([TOWER, SMITHY].map(|peer| faster_than(peer, scenario, rows)));
     }
-    findings.push(company_costs(company));
+    findings.extend([STANDARD, FLEET].map(|name| company_costs(name, company)));
     findings
 }
 
@@ -33,14 +33,14 @@ fn faster_than(peer: &str, scenario: Scenario, rows: &[report::Row]) -> Finding 
     }
 }
 
-fn company_costs(rows: &[company::Row]) -> Finding {
+fn company_costs(name: &str, rows: &[company::Row]) -> Finding {
     let ratio = |name: &str| {
         let row = rows.iter().find(|row| row.name == name);
         row.map_or(f64::NAN, |row| row.pair.ratio())
     };
-    let (shared, apart) = (ratio(STANDARD), ratio(company::APART));
+    let (shared, apart) = (ratio(name), ratio(company::APART));
     Finding::new(
-        format!("{STANDARD}, two threads on one full budget: at most {COMPANY} × one thread"),
+        format!("{name}, two threads on one full budget: at most {COMPANY} × one thread"),
         format!("{shared:.2} × (with a budget each: {apart:.2} ×)"),
         shared <= COMPANY,
     )

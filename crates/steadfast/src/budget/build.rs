@@ -19,6 +19,7 @@ pub struct BudgetBuilder {
     costs: Costs,
     refund: Refund,
     refill: Option<(u32, Duration)>,
+    window: Option<Duration>,
 }
 
 impl BudgetBuilder {
@@ -58,6 +59,16 @@ impl BudgetBuilder {
         self
     }
 
+    /// Bounds the level by what the successes of this period have earned, at most the
+    /// capacity ([D53](crate::decisions#d53)). A level that is too low for a retry is then
+    /// a chance. Such a budget begins with what one success earns, and time does not
+    /// refill it.
+    #[must_use]
+    pub fn bounded_by_traffic(mut self, window: Duration) -> Self {
+        self.window = Some(window);
+        self
+    }
+
     /// Builds the budget, or names the invalid field.
     pub fn build(self) -> Result<Budget, InvalidSetting> {
         let Self {
@@ -66,6 +77,7 @@ impl BudgetBuilder {
             costs,
             refund,
             refill,
+            window,
         } = self;
         if capacity == 0 {
             return Err(InvalidSetting::new("capacity", AT_LEAST_ONE));
@@ -87,7 +99,11 @@ impl BudgetBuilder {
                 return Err(InvalidSetting::new(field, problem));
             }
         }
-        let level = initial.unwrap_or(capacity);
+        let full = match window {
+            Some(_) => refund.of_first_try().min(capacity),
+            None => capacity,
+        };
+        let level = initial.unwrap_or(full);
         if level > capacity {
             let problem = format!("is {level}: it must be at most the capacity of {capacity}");
             return Err(InvalidSetting::new("initial", problem));
@@ -95,11 +111,27 @@ impl BudgetBuilder {
         let price = refill
             .map(|(tokens, every)| price(tokens, every, capacity))
             .transpose()?;
+        match (window, price) {
+            (Some(Duration::ZERO), _) => {
+                return Err(InvalidSetting::new(
+                    "traffic_window",
+                    "is zero: it must be at least 1 ns",
+                ));
+            }
+            (Some(_), Some(_)) => {
+                return Err(InvalidSetting::new(
+                    "traffic_window",
+                    "cannot be combined with a refill by time",
+                ));
+            }
+            _ => {}
+        }
         let settings = Settings {
             capacity,
             costs,
             refund,
             price,
+            window,
         };
         Ok(Budget::new(settings, level))
     }
@@ -113,6 +145,7 @@ impl Default for BudgetBuilder {
             costs: Costs::new(5, 10, 5),
             refund: Refund::Fixed(1),
             refill: None,
+            window: None,
         }
     }
 }
@@ -124,6 +157,7 @@ impl From<Settings> for BudgetBuilder {
             costs,
             refund,
             price,
+            window,
         } = settings;
         Self {
             capacity,
@@ -131,6 +165,7 @@ impl From<Settings> for BudgetBuilder {
             costs,
             refund,
             refill: price.map(|price| (1, price)),
+            window,
         }
     }
 }

@@ -29,6 +29,7 @@
 
 mod build;
 mod level;
+mod of_traffic;
 #[cfg(all(test, loom))]
 mod tests {
     mod loom;
@@ -42,8 +43,10 @@ use std::time::{Duration, Instant};
 pub use build::BudgetBuilder;
 
 use crate::failure::Failure;
+use crate::world::World;
 use crate::world::nanos;
 use level::{Earned, Timed};
+use of_traffic::OfTraffic;
 
 /// A shareable store of tokens that retries are paid from.
 ///
@@ -67,6 +70,8 @@ struct Settings {
     refund: Refund,
     /// The time in which one token refills, if time refills it.
     price: Option<Duration>,
+    /// The period whose traffic bounds the level, if it does.
+    window: Option<Duration>,
 }
 
 enum Store {
@@ -77,6 +82,8 @@ enum Store {
         level: Timed,
         origin: OnceLock<Instant>,
     },
+    /// Refilled by successes, and bounded by those of the last seconds.
+    OfTraffic(OfTraffic),
 }
 
 /// The cost of a retry, by the kind of failure before it.
@@ -115,6 +122,15 @@ pub enum Refund {
     LastCostOr(u32),
 }
 
+impl Refund {
+    /// Returns the refund for a success at the first attempt.
+    const fn of_first_try(self) -> u32 {
+        match self {
+            Refund::Fixed(amount) | Refund::LastCostOr(amount) => amount,
+        }
+    }
+}
+
 /// The most load that a budget can add: over any period, the number of retries is at
 /// most `burst + per_success × successes + per_second × seconds`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -147,6 +163,21 @@ impl Budget {
         BudgetBuilder::default()
     }
 
+    /// Creates a budget that is safe in a fleet of any size, because the client's own
+    /// traffic bounds it: every success at the first attempt earns a tenth of a retry, and
+    /// at most ten retries, or what the successes of the last 30 s have earned, can be
+    /// saved. A retry that succeeds is free. Retries after other failures than timeouts and
+    /// throttling cost less, because they cost the peer less.
+    pub fn of_traffic() -> Self {
+        Self::builder()
+            .capacity(1000)
+            .costs(Costs::new(15, 200, 100))
+            .refund(Refund::LastCostOr(10))
+            .bounded_by_traffic(Duration::from_secs(30))
+            .build()
+            .expect("the costs are at least 1 and at most the capacity")
+    }
+
     /// Starts from the settings of this budget, to build another one that shares nothing
     /// with it. By default that one is full.
     ///
@@ -177,12 +208,22 @@ impl Budget {
     }
 
     /// Takes `cost` tokens, all or none. The error is the level that was too low.
-    /// The clock is read only if time refills the budget.
+    /// The clock is read only if time refills or bounds the budget. If traffic bounds it, a
+    /// level that is too low pays with the probability that it covers, and is zero then.
     #[inline]
-    pub fn pay(&self, cost: u32, now: impl FnOnce() -> Instant) -> Result<(), u32> {
+    pub fn pay(&self, cost: u32, world: &dyn World) -> Result<(), u32> {
         match &self.inner.store {
             Store::Earned(level) => level.take(cost),
-            Store::Timed { level, origin } => level.take(cost, since(origin, now())),
+            Store::Timed { level, origin } => level.take(cost, since(origin, world.now())),
+            Store::OfTraffic(level) => level.take(cost, world),
+        }
+    }
+
+    /// Returns whether it might pay this cost now.
+    pub(crate) fn might_pay(&self, cost: u32, now: Instant) -> bool {
+        match &self.inner.store {
+            Store::Earned(_) | Store::Timed { .. } => self.level(now) >= cost,
+            Store::OfTraffic(level) => level.level(now) > 0,
         }
     }
 
@@ -190,9 +231,14 @@ impl Budget {
     /// first attempt. Never fills above the capacity. `last_cost` is called only if the
     /// budget is not full.
     #[inline]
-    pub fn refund(&self, last_cost: impl FnOnce() -> u32) {
-        if !self.is_known_to_be_full() {
-            self.refill_by(last_cost());
+    pub fn refund(&self, last_cost: impl FnOnce() -> u32, world: &dyn World) {
+        match &self.inner.store {
+            Store::OfTraffic(level) => match (self.inner.settings.refund, last_cost()) {
+                (Refund::LastCostOr(_), cost) if cost > 0 => level.give(cost),
+                _ => level.earn(world),
+            },
+            Store::Earned(_) | Store::Timed { .. } if self.is_known_to_be_full() => {}
+            Store::Earned(_) | Store::Timed { .. } => self.refill_by(last_cost()),
         }
     }
 
@@ -206,6 +252,7 @@ impl Budget {
         match &self.inner.store {
             Store::Earned(level) => level.get(),
             Store::Timed { level, origin } => level.get(since(origin, now)),
+            Store::OfTraffic(level) => level.level(now),
         }
     }
 
@@ -240,7 +287,13 @@ impl Budget {
 
     /// Returns a separate budget with the same settings and the level of this one.
     pub fn fork(&self, now: Instant) -> Budget {
-        Self::new(self.inner.settings, self.level(now))
+        let mut fork = Self::new(self.inner.settings, self.level(now));
+        if let (Store::OfTraffic(level), Some(inner)) =
+            (&self.inner.store, Arc::get_mut(&mut fork.inner))
+        {
+            inner.store = Store::OfTraffic(level.fork(now));
+        }
+        fork
     }
 
     pub(crate) fn id(&self) -> BudgetId {
@@ -253,6 +306,7 @@ impl Budget {
         match &self.inner.store {
             Store::Earned(level) => level.get() >= self.inner.settings.capacity,
             Store::Timed { level, .. } => level.is_known_to_be_full(),
+            Store::OfTraffic(_) => false,
         }
     }
 
@@ -269,13 +323,18 @@ impl Budget {
         match &self.inner.store {
             Store::Earned(level) => level.give(amount, self.inner.settings.capacity),
             Store::Timed { level, .. } => level.give(amount),
+            Store::OfTraffic(level) => level.give(amount),
         }
     }
 
     fn new(settings: Settings, level: u32) -> Self {
-        let store = match settings.price {
-            None => Store::Earned(Earned::new(level)),
-            Some(price) => Store::Timed {
+        let store = match (settings.price, settings.window) {
+            (_, Some(window)) => {
+                let earns = settings.refund.of_first_try();
+                Store::OfTraffic(OfTraffic::new(earns, settings.capacity, window, level))
+            }
+            (None, None) => Store::Earned(Earned::new(level)),
+            (Some(price), None) => Store::Timed {
                 level: Timed::new(nanos(price), settings.capacity, level),
                 origin: OnceLock::new(),
             },
@@ -299,6 +358,7 @@ impl fmt::Debug for Budget {
             .field("costs", &settings.costs)
             .field("refund", &settings.refund)
             .field("refill_one_every", &settings.price)
+            .field("traffic_window", &settings.window)
             .finish_non_exhaustive()
     }
 }
@@ -310,6 +370,7 @@ impl fmt::Display for Budget {
             costs,
             refund,
             price,
+            window,
         } = self.inner.settings;
         write!(
             f,
@@ -320,9 +381,12 @@ impl fmt::Display for Budget {
             Refund::Fixed(amount) => write!(f, "{amount}"),
             Refund::LastCostOr(amount) => write!(f, "what its last retry cost, or {amount}"),
         }?;
-        match price {
+        if let Some(price) = price {
+            write!(f, ", and one token refills every {price:?}")?;
+        }
+        match window {
             None => Ok(()),
-            Some(price) => write!(f, ", and one token refills every {price:?}"),
+            Some(window) => write!(f, ", at most what the successes of {window:?} earn"),
         }
     }
 }

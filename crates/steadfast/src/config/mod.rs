@@ -86,6 +86,7 @@ use serde::{Deserialize, Serialize};
 pub use backoff::BackoffConfig;
 pub use budget::{BudgetConfig, RefillConfig};
 
+use crate::brake::{Brake, WithBrake};
 use crate::budget::Budget;
 use crate::invalid_setting::InvalidSetting;
 use crate::law::MaybeRule;
@@ -107,6 +108,8 @@ pub enum StrategyConfig {
     Standard(StandardConfig),
     /// [`Adaptive`].
     Adaptive(AdaptiveConfig),
+    /// [`Standard`] with a [`Brake`].
+    Braked(BrakedConfig),
 }
 
 /// The settings of [`BestEffort`], and of the limits around it.
@@ -181,6 +184,30 @@ pub struct AdaptiveConfig {
     pub when_limited: WhenLimited,
 }
 
+/// The settings of [`Standard`] with a [`Brake`]. Only for the requests to one peer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct BrakedConfig {
+    /// The strategy to which the brake is added. The default is [`Standard::fleet`].
+    pub standard: StandardConfig,
+    /// The timeout of attempts. The default is to learn it.
+    #[serde(with = "duration::optional", skip_serializing_if = "Option::is_none")]
+    pub attempt_timeout: Option<Duration>,
+}
+
+impl Default for BrakedConfig {
+    fn default() -> Self {
+        Self {
+            standard: StandardConfig {
+                preset: Preset::Fleet,
+                ..StandardConfig::default()
+            },
+            attempt_timeout: None,
+        }
+    }
+}
+
 /// A preset of [`Standard`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -198,6 +225,9 @@ pub enum Preset {
     /// [`Standard::aws_2_1_dynamodb`].
     #[serde(rename = "aws_2_1_dynamodb")]
     Aws2_1DynamoDb,
+    /// [`Standard::fleet`].
+    #[serde(rename = "fleet")]
+    Fleet,
 }
 
 impl StrategyConfig {
@@ -212,6 +242,7 @@ impl StrategyConfig {
             StrategyConfig::BestEffort(config) => config.build(None),
             StrategyConfig::Standard(config) => Ok(Arc::new(config.build()?)),
             StrategyConfig::Adaptive(config) => Ok(Arc::new(config.build()?)),
+            StrategyConfig::Braked(config) => Ok(Arc::new(config.build()?)),
         }
     }
 
@@ -227,7 +258,8 @@ impl StrategyConfig {
             StrategyConfig::BestEffort(config) => config.build(Some(terminals.into())),
             StrategyConfig::FailFast {}
             | StrategyConfig::Standard(_)
-            | StrategyConfig::Adaptive(_) => self.build(),
+            | StrategyConfig::Adaptive(_)
+            | StrategyConfig::Braked(_) => self.build(),
         }
     }
 }
@@ -281,6 +313,7 @@ impl StandardConfig {
             Preset::Aws2_0 => Standard::aws_2_0(),
             Preset::Aws2_1 => Standard::aws_2_1(),
             Preset::Aws2_1DynamoDb => Standard::aws_2_1_dynamodb(),
+            Preset::Fleet => Standard::fleet(),
         };
         let mut builder = preset.to_builder();
         if let Some(attempts) = self.max_attempts {
@@ -324,6 +357,22 @@ impl AdaptiveConfig {
         let standard = self.standard.build();
         let standard = standard.map_err(|error| error.with_field_prefix("standard."))?;
         Ok(Adaptive::new(standard, self.when_limited))
+    }
+}
+
+impl BrakedConfig {
+    /// Builds the strategy, or names the invalid field.
+    ///
+    /// # Errors
+    /// If a builder rejects a setting.
+    pub fn build(&self) -> Result<WithBrake<Standard>, InvalidSetting> {
+        let standard = self.standard.build();
+        let standard = standard.map_err(|error| error.with_field_prefix("standard."))?;
+        let brake = match self.attempt_timeout {
+            Some(timeout) => Brake::for_attempt_timeout(timeout)?,
+            None => Brake::new(),
+        };
+        Ok(standard.with_brake(brake))
     }
 }
 

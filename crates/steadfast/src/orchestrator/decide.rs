@@ -135,7 +135,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
             return self.attempt();
         }
         if let Some(token) = &mut self.token
-            && let Err(left) = token.pay_debts(|| world.now())
+            && let Err(left) = token.pay_debts(world)
         {
             let told = self.tell_abandoned(world);
             let empty = Refusal::new(Cause::BudgetEmpty).with_budget_left(left.into());

@@ -89,6 +89,27 @@ impl Standard {
         Self::preset(4, SECOND / 40, SECOND, hint, costs, Refund::LastCostOr(1))
     }
 
+    /// Creates a strategy that is safe for a fleet of any size: 4 attempts, delays up to
+    /// `min(100 ms × 2^i, 20 s)`, and a budget that the client's own traffic bounds
+    /// ([D53](crate::decisions#d53)). See [`Budget::of_traffic`].
+    ///
+    /// Add a [brake](crate::brake) for each peer, to protect it from first attempts too.
+    pub fn fleet() -> Self {
+        let preset = Self::preset(
+            4,
+            SECOND / 10,
+            SECOND / 10,
+            RetryAfter::Floor,
+            Costs::new(5, 10, 5),
+            Refund::Fixed(1),
+        );
+        let parts = Parts {
+            budget: Budget::of_traffic(),
+            ..preset.parts
+        };
+        Self { parts, ..preset }
+    }
+
     /// Starts from the guidance's numbers.
     pub fn builder() -> StandardBuilder {
         Self::guidance().to_builder()
@@ -185,11 +206,11 @@ impl Standard {
             return Err(Refusal::new(cause).would_wait(delay));
         }
         let cost = budget.cost(failure);
-        if request.is_too_late(delay, world) && budget.level(world.now()) >= cost {
+        if request.is_too_late(delay, world) && budget.might_pay(cost, world.now()) {
             token.owe(budget, cost);
             return Ok(token.next(delay).when_too_late(self.when_too_late()));
         }
-        if let Err(left) = budget.pay(cost, || world.now()) {
+        if let Err(left) = budget.pay(cost, world) {
             let refusal = Refusal::new(Cause::BudgetEmpty).would_wait(delay);
             return Err(refusal.with_budget_left(left.into()));
         }
@@ -305,10 +326,10 @@ impl RetryStrategy for Standard {
     }
 
     #[inline]
-    fn record_success(&self, token: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
+    fn record_success(&self, token: RetryToken, world: &dyn World) -> Result<(), ForeignToken> {
         token.check_issuer(&self.id)?;
         let budget = &self.parts.budget;
-        budget.refund(|| token.last_payment(budget.id()));
+        budget.refund(|| token.last_payment(budget.id()), world);
         Ok(())
     }
 

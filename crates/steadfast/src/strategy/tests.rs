@@ -90,8 +90,8 @@ fn row(
 
 /// The preset, with so much left in its budget.
 fn bucket_at(preset: Standard, level: u32) -> Standard {
-    let now = VirtualWorld::new().now();
-    preset.budget().pay(500 - level, || now).unwrap();
+    let world = VirtualWorld::new();
+    preset.budget().pay(500 - level, &world).unwrap();
     preset
 }
 

@@ -4,12 +4,12 @@ use std::any::Any;
 use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{ForeignToken, WhenTooLate};
 use crate::budget::{Budget, BudgetId};
 use crate::rare_box::RareBox;
-use crate::world::nanos;
+use crate::world::{World, nanos};
 
 /// The right to one attempt (Smithy guidance, "Retry token").
 ///
@@ -60,6 +60,9 @@ pub struct RetryToken {
     payment: Payment,
     /// The bits below. A whole word, so that a token is moved by words.
     flags: u32,
+    /// When its attempt begins, if a brake measures it. Not part of `more`, because that
+    /// would allocate.
+    stamp: u32,
     more: RareBox<More>,
 }
 
@@ -116,6 +119,7 @@ impl RetryToken {
                 amount: 0,
             },
             flags: 0,
+            stamp: 0,
             more: RareBox::NONE,
         }
     }
@@ -247,13 +251,13 @@ impl RetryToken {
     }
 
     /// Pays what it owes, all or nothing. The error is the level that was too low.
-    pub(crate) fn pay_debts(&mut self, now: impl Fn() -> Instant) -> Result<(), u32> {
+    pub(crate) fn pay_debts(&mut self, world: &dyn World) -> Result<(), u32> {
         let Some(more) = self.more.get_mut() else {
             return Ok(());
         };
         let debts = std::mem::take(&mut more.debts);
         for (paid, (budget, cost)) in debts.iter().enumerate() {
-            if let Err(left) = budget.pay(*cost, &now) {
+            if let Err(left) = budget.pay(*cost, world) {
                 for (budget, cost) in &debts[..paid] {
                     budget.take_back(*cost);
                 }
@@ -264,6 +268,16 @@ impl RetryToken {
             self.note_payment(budget.id(), *cost);
         }
         Ok(())
+    }
+
+    #[inline]
+    pub(crate) const fn set_stamp(&mut self, stamp: u32) {
+        self.stamp = stamp;
+    }
+
+    #[inline]
+    pub(crate) const fn stamp(&self) -> u32 {
+        self.stamp
     }
 
     #[inline]

@@ -38,11 +38,11 @@ impl<S: RetryStrategy> WithBudget<S> {
         request: &Request<'_>,
         world: &dyn World,
     ) -> Answer {
-        if request.is_too_late(token.delay(), world) && self.budget.level(world.now()) >= cost {
+        if request.is_too_late(token.delay(), world) && self.budget.might_pay(cost, world.now()) {
             token.owe(&self.budget, cost);
             return Ok(token);
         }
-        match self.budget.pay(cost, || world.now()) {
+        match self.budget.pay(cost, world) {
             Ok(()) => {
                 token.note_payment(self.budget.id(), cost);
                 Ok(token)
@@ -76,7 +76,7 @@ impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
         match refreshed {
             Decision::Ready(Ok(token)) => self.charge(token, cost, request, world).into(),
             Decision::Ready(Err(refusal)) => refusal.into(),
-            Decision::Pending(inner) => match self.budget.pay(cost, || world.now()) {
+            Decision::Pending(inner) => match self.budget.pay(cost, world) {
                 Ok(()) => {
                     let reserved = Reserved::new(self.budget.clone(), cost);
                     Decision::pending(async move { reserved.settle(inner.await) })
@@ -90,7 +90,7 @@ impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
     fn record_success(&self, token: RetryToken, world: &dyn World) -> Result<(), ForeignToken> {
         let last = token.last_payment(self.budget.id());
         self.inner.record_success(token, world)?;
-        self.budget.refund(|| last);
+        self.budget.refund(|| last, world);
         Ok(())
     }
 

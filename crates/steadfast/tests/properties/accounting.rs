@@ -70,13 +70,13 @@ proptest! {
                     model.pass_time_until(world.now());
                     let had = model.level();
                     let expected = if model.pay(cost) { Ok(()) } else { Err(had) };
-                    prop_assert_eq!(budget.pay(cost, || world.now()), expected);
+                    prop_assert_eq!(budget.pay(cost, &world), expected);
                 }
                 Ask::Refund(last_cost) => {
                     // A refund is not told the time: what it finds is what was
                     // there when somebody last looked.
                     model.refund_of(last_cost);
-                    budget.refund(|| last_cost);
+                    budget.refund(|| last_cost, &world);
                 }
                 Ask::Wait(time) => world.advance(time),
                 Ask::Look => {}

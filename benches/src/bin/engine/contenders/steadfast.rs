@@ -1,19 +1,21 @@
 //! The engine, by the call site that its users write.
 
 use std::time::Duration;
+use steadfast::brake::Brake;
 use steadfast::classify::RetryInfo;
 use steadfast::failure::Safety;
-use steadfast::{Backoff, BestEffort, Jitter, RetryStrategy, Standard, retry};
+use steadfast::{Backoff, BestEffort, Jitter, RetryStrategy, Standard, StrategyExt, retry};
 
-use super::{BEST_EFFORT, Contender, STANDARD, STANDARD_DEADLINE, STANDARD_DYN, TIMEOUT};
+use super::{BEST_EFFORT, Contender, FLEET, STANDARD, STANDARD_DEADLINE, STANDARD_DYN, TIMEOUT};
 use crate::operation::{Peer, Unavailable, ask, drive, repeat};
 
-pub(super) fn all() -> [Contender; 4] {
+pub(super) fn all() -> [Contender; 5] {
     [
         best_effort(),
         standard(),
         standard_as_dyn(),
         standard_with_deadline(),
+        fleet(),
     ]
 }
 
@@ -27,6 +29,20 @@ fn best_effort() -> Contender {
 fn standard() -> Contender {
     let strategy = strategy();
     Contender::new(STANDARD, move |failures, calls| {
+        under(&strategy, failures, calls);
+    })
+    .sharing_a_budget()
+}
+
+/// With a budget that traffic bounds, and a brake.
+fn fleet() -> Contender {
+    let fleet = Standard::fleet();
+    let builder = strategy().to_builder().budget(fleet.budget().clone());
+    let strategy = builder
+        .build()
+        .expect("valid settings")
+        .with_brake(Brake::new());
+    Contender::new(FLEET, move |failures, calls| {
         under(&strategy, failures, calls);
     })
     .sharing_a_budget()

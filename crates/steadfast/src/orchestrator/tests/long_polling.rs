@@ -13,7 +13,7 @@ fn poll() -> Call {
 /// AWS's behaviour 2.1 on an empty budget.
 fn broke() -> Standard {
     let budget = Standard::aws_2_1().budget().clone();
-    while budget.pay(5, || VirtualWorld::new().now()).is_ok() {}
+    while budget.pay(5, &VirtualWorld::new()).is_ok() {}
     Standard::aws_2_1()
         .to_builder()
         .max_attempts(5)
@@ -159,7 +159,7 @@ fn a_held_back_refusal_is_delivered_when_the_request_is_woken_or_cancelled() {
 fn a_long_poll_under_a_budget_of_its_own_waits_like_the_strategy_within() {
     let world = VirtualWorld::new();
     let empty = Budget::builder().capacity(10).build().unwrap();
-    empty.pay(10, || world.now()).expect("it is full");
+    empty.pay(10, &world).expect("it is full");
     let within = crate::Backoff::constant(70 * MS);
     let strategy = BestEffort::new(within).with_budget(empty);
     let mut request = begun(strategy, poll(), &world);
@@ -171,7 +171,7 @@ fn a_long_poll_under_a_budget_of_its_own_waits_like_the_strategy_within() {
 fn a_retry_that_an_outer_budget_refuses_costs_the_inner_one_nothing() {
     let world = VirtualWorld::new();
     let empty = Budget::builder().capacity(10).build().unwrap();
-    empty.pay(10, || world.now()).expect("it is full");
+    empty.pay(10, &world).expect("it is full");
     let within = Standard::guidance();
     let inner = within.budget().clone();
     let strategy = within.with_budget(empty.clone());

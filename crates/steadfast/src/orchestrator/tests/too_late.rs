@@ -319,7 +319,7 @@ fn a_request_that_is_woken_on_an_empty_budget_is_refused() {
         .with_budget(outer.clone());
     let mut request = begun(&strategy, hurried(), &world);
     waits(request.handle_failure(locked(), &world));
-    outer.pay(500, || world.now()).expect("it is full");
+    outer.pay(500, &world).expect("it is full");
     gives_up(request.handle_woken(&world));
     let report = request.take_report();
     let cause = report.refusal().map(Refusal::cause);

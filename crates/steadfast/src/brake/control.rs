@@ -1,0 +1,299 @@
+//! Decides how many first attempts a brake admits.
+//!
+//! ```text
+//!  calm ── bad responses ──► watching ── most are bad, or a queue ──► braking
+//!    ▲                          │                                        │
+//!    └────── good responses ────┴◄──────── everything is admitted ───────┘
+//! ```
+
+use std::time::Duration;
+
+use crate::world::Roll;
+
+/// What is heard of an attempt.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Heard {
+    /// It succeeded after these seconds.
+    Success(f64),
+    /// It timed out, after these seconds if they are known.
+    Timeout(Option<f64>),
+    /// The peer throttled it.
+    Throttled,
+    /// It failed otherwise. The peer responded, and this says nothing about its load.
+    Error,
+}
+
+/// The state of a brake. Times are seconds.
+#[derive(Clone, Debug)]
+pub(super) struct Control {
+    told: Option<f64>,
+    learnt: Option<f64>,
+    /// The share of first attempts that is admitted.
+    admitted: f64,
+    /// The share of recent attempts that timed out, and that was throttled.
+    timeouts: f64,
+    throttled: f64,
+    /// The admitted share before the last cut.
+    before_cut: f64,
+    last_cut: f64,
+    step: f64,
+    /// The usual latency while all is well.
+    usual: f64,
+    window: f64,
+    fastest: f64,
+    /// The successes in the window.
+    successes: u32,
+    last_admission: f64,
+    last_heard: f64,
+    /// The mean time between responses.
+    gap: f64,
+    /// The number of calls at the last response.
+    calls: u64,
+    last_sample: f64,
+    pub(super) shed: u64,
+    #[cfg(test)]
+    measured: u64,
+}
+
+/// The smallest share that is admitted.
+const LEAST: f64 = 1.0 / 16.0;
+/// The share of timeouts above which it brakes.
+const MOSTLY_TIMEOUTS: f64 = 0.7;
+/// The share of throttled attempts above which it brakes. Throttling is cheap for the peer.
+const MOSTLY_THROTTLED: f64 = 0.9;
+/// The slow responses that show a queue.
+const ENOUGH: u32 = 3;
+/// The share of bad responses below which all is well.
+const WELL: f64 = 0.05;
+/// The attempt timeout until one is known.
+const USUAL_TIMEOUT: f64 = 1.0;
+/// The time between two measured calls, while all is well.
+const SAMPLE_EVERY: f64 = 1.0 / 50.0;
+
+impl Control {
+    pub(super) fn new(timeout: Option<f64>) -> Self {
+        Self {
+            told: timeout,
+            learnt: None,
+            admitted: 1.0,
+            timeouts: 0.0,
+            throttled: 0.0,
+            before_cut: 1.0,
+            last_cut: f64::NEG_INFINITY,
+            step: 0.0,
+            usual: 0.0,
+            window: 0.0,
+            fastest: f64::INFINITY,
+            successes: 0,
+            last_admission: f64::NEG_INFINITY,
+            last_heard: f64::NEG_INFINITY,
+            gap: 0.0,
+            calls: 0,
+            last_sample: f64::NEG_INFINITY,
+            shed: 0,
+            #[cfg(test)]
+            measured: 0,
+        }
+    }
+
+    pub(super) fn admitted(&self) -> f64 {
+        self.admitted
+    }
+
+    /// Returns the number of responses that were looked at.
+    #[cfg(test)]
+    pub(super) fn measured(&self) -> u64 {
+        self.measured
+    }
+
+    /// Returns the attempt timeout, if it is known.
+    pub(super) fn timeout(&self) -> Option<f64> {
+        self.told.or(self.learnt)
+    }
+
+    pub(super) fn is_calm(&self) -> bool {
+        self.admitted >= 1.0 && self.timeouts < WELL && self.throttled < WELL
+    }
+
+    /// Admits an attempt, or says when to try again.
+    pub(super) fn admit(&mut self, now: f64, roll: impl Fn() -> Roll) -> Result<(), Duration> {
+        let timeout = self.timeout().unwrap_or(USUAL_TIMEOUT);
+        let is_probe = now - self.last_admission >= timeout;
+        if self.admitted < 1.0 && !is_probe {
+            let roll = fraction(roll());
+            if roll >= self.admitted {
+                self.shed = self.shed.saturating_add(1);
+                return Err(Duration::from_secs_f64(timeout * (0.5 + roll)));
+            }
+        }
+        self.last_admission = now;
+        Ok(())
+    }
+
+    /// Admits a retry by the same share as first attempts.
+    pub(super) fn admit_retry(&self, roll: impl Fn() -> Roll) -> Result<(), Duration> {
+        let timeout = self.timeout().unwrap_or(USUAL_TIMEOUT);
+        if self.admitted < 1.0 {
+            let roll = fraction(roll());
+            if roll >= self.admitted {
+                return Err(Duration::from_secs_f64(timeout * (0.5 + roll)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns how many calls are between measured ones from now on, plus one.
+    pub(super) fn sampling(&mut self, now: f64, sampling: u64, most: u64) -> u64 {
+        let passed = now - self.last_sample;
+        self.last_sample = now;
+        if !self.is_calm() {
+            0
+        } else if passed < SAMPLE_EVERY {
+            (sampling.max(1) * 2).min(most)
+        } else if passed > 4.0 * SAMPLE_EVERY {
+            (sampling / 2).max(1)
+        } else {
+            sampling.max(1)
+        }
+    }
+
+    /// Takes a response into account, or the lack of one. `calls` is the number of calls
+    /// that were not looked at one by one.
+    pub(super) fn hear(&mut self, heard: Heard, now: f64, calls: u64) {
+        #[cfg(test)]
+        {
+            self.measured += 1;
+        }
+        self.note_calls(calls);
+        self.note_gap(now);
+        let weight = self.weight();
+        let (timeout, throttled) = match heard {
+            Heard::Timeout(_) => (1.0, 0.0),
+            Heard::Throttled => (0.0, 1.0),
+            Heard::Success(_) | Heard::Error => (0.0, 0.0),
+        };
+        self.timeouts += weight * (timeout - self.timeouts);
+        self.throttled += weight * (throttled - self.throttled);
+        match heard {
+            Heard::Timeout(elapsed) => {
+                self.learn(elapsed);
+                if self.timeouts > MOSTLY_TIMEOUTS {
+                    self.cut(0.5, now);
+                }
+            }
+            Heard::Throttled if self.throttled > MOSTLY_THROTTLED => self.cut(0.5, now),
+            Heard::Throttled | Heard::Error => {}
+            Heard::Success(latency) => self.note_latency(latency, now),
+        }
+    }
+
+    /// Counts the calls that were not looked at as successes.
+    fn note_calls(&mut self, calls: u64) {
+        let unseen = calls.saturating_sub(self.calls).min(1000) as i32;
+        self.calls = calls;
+        if unseen > 1 && (self.timeouts > 0.0 || self.throttled > 0.0) {
+            let kept = (1.0 - self.weight()).powi(unseen - 1);
+            self.timeouts *= kept;
+            self.throttled *= kept;
+        }
+    }
+
+    fn note_gap(&mut self, now: f64) {
+        if self.last_heard.is_finite() {
+            self.gap += 0.1 * ((now - self.last_heard).min(60.0) - self.gap);
+        }
+        self.last_heard = now;
+    }
+
+    /// Returns the weight of one response: more for a client with few of them.
+    fn weight(&self) -> f64 {
+        if self.gap > 2.0 { 0.35 } else { 0.2 }
+    }
+
+    fn learn(&mut self, elapsed: Option<f64>) {
+        if let Some(elapsed) = elapsed.filter(|elapsed| *elapsed > 0.0) {
+            self.learnt = Some(match self.learnt {
+                Some(learnt) => learnt + 0.2 * (elapsed - learnt),
+                None => elapsed,
+            });
+        }
+    }
+
+    /// Admits fewer attempts, once for each flight.
+    fn cut(&mut self, factor: f64, now: f64) {
+        let timeout = self.timeout().unwrap_or(USUAL_TIMEOUT);
+        if now - self.last_cut < timeout {
+            return;
+        }
+        self.last_cut = now;
+        self.before_cut = self.admitted;
+        self.step = 0.0;
+        self.admitted = (self.admitted * factor).max(LEAST);
+        self.restart_window(now);
+    }
+
+    fn note_latency(&mut self, latency: f64, now: f64) {
+        self.fastest = self.fastest.min(latency);
+        self.successes += 1;
+        if self.is_calm() {
+            self.usual = match self.usual {
+                0.0 => latency,
+                usual => usual + 0.05 * (latency - usual),
+            };
+        }
+        let Some(timeout) = self.timeout() else {
+            if self.admitted < 1.0 && now - self.window >= USUAL_TIMEOUT {
+                self.release(false, now);
+            }
+            return;
+        };
+        let quick = latency <= (2.0 * self.usual).max(timeout * 0.05);
+        let length = if quick {
+            (4.0 * self.usual).max(timeout / 16.0).min(timeout)
+        } else {
+            timeout
+        };
+        if now - self.window < length {
+            return;
+        }
+        if self.fastest <= timeout / 2.0 {
+            if self.admitted < 1.0 {
+                self.release(quick, now);
+            }
+            self.restart_window(now);
+        } else if self.successes >= ENOUGH {
+            self.cut(0.85, now);
+            self.restart_window(now);
+        }
+    }
+
+    /// Admits more attempts: at first twice as many, then with growing steps.
+    fn release(&mut self, quick: bool, now: f64) {
+        let goal = 0.7 * self.before_cut;
+        if quick {
+            self.admitted *= 4.0;
+        } else if self.admitted < goal {
+            self.admitted = (self.admitted * 2.0).min(goal);
+        } else {
+            self.step = (self.step * 2.0).clamp(0.05, 0.4);
+            self.admitted += self.step;
+        }
+        if self.admitted >= 1.0 {
+            self.admitted = 1.0;
+            self.before_cut = 1.0;
+        }
+        self.restart_window(now);
+    }
+
+    fn restart_window(&mut self, now: f64) {
+        self.window = now;
+        self.fastest = f64::INFINITY;
+        self.successes = 0;
+    }
+}
+
+/// Returns a roll as a number.
+fn fraction(roll: Roll) -> f64 {
+    const PARTS: u64 = 1 << 32;
+    roll.of_nanos(PARTS) as f64 / PARTS as f64
+}

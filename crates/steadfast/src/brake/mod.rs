@@ -1,0 +1,253 @@
+//! A brake on first attempts, for a peer that is overloaded.
+//!
+//! A retry budget bounds the load that retries add. It cannot help a peer that the first
+//! attempts alone keep overloaded: a queue of stale requests that is longer than the
+//! attempt timeout drains only if fewer requests arrive. A brake sheds a share of the
+//! first attempts then ([D41](crate::decisions#d41)), so that the others succeed.
+//!
+//! It brakes after timeouts, after throttling, and if even the fastest response shows that
+//! requests wait in a queue. It never brakes after plain errors, which say nothing about
+//! the load. It admits one attempt for each attempt timeout in any case, and releases as
+//! soon as responses are quick again.
+//!
+//! Use one brake for each peer: one that all share would shed requests to healthy peers.
+//!
+//! ```
+//! use steadfast::brake::Brake;
+//! use steadfast::{Standard, StrategyExt};
+//!
+//! let strategy = Standard::fleet().with_brake(Brake::default());
+//! # let _ = strategy;
+//! ```
+//!
+//! While all is well, a first attempt that succeeds takes no lock and reads no clock,
+//! except for a few per second, whose latency is measured.
+
+mod control;
+mod strategy;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use control::{Control, Heard};
+pub use strategy::WithBrake;
+
+use crate::counter::Counter;
+use crate::failure::{Failure, Stage};
+use crate::invalid_setting::InvalidSetting;
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
+use crate::world::World;
+
+/// Admits or sheds first attempts to one peer.
+///
+/// Cloning it gives another handle to the same brake.
+#[derive(Clone)]
+pub struct Brake {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    attempt_timeout: Option<Duration>,
+    /// While all is well, how many calls are between two whose latency is measured, plus
+    /// one. Zero while every call is looked at.
+    sampling: AtomicU64,
+    calls: Counter,
+    control: Mutex<Control>,
+}
+
+/// The state of a brake at one time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct BrakeState {
+    /// The share of first attempts that it admits: 1 while all is well.
+    pub admitted: f64,
+    /// The number of requests that it has shed.
+    pub shed: u64,
+    /// The attempt timeout that it was told or has learnt.
+    pub attempt_timeout: Option<Duration>,
+}
+
+/// Calls between two measured ones, at most.
+const RAREST: u64 = 1 << 14;
+
+impl Brake {
+    /// Creates a brake that learns the attempt timeout from attempts that time out.
+    pub fn new() -> Self {
+        Self::build(None)
+    }
+
+    /// Creates a brake for attempts with this timeout. It notices a queue before the first
+    /// attempt times out.
+    pub fn for_attempt_timeout(timeout: Duration) -> Result<Self, InvalidSetting> {
+        if timeout.is_zero() {
+            let problem = "is zero: it must be at least 1 ns";
+            return Err(InvalidSetting::new("attempt_timeout", problem));
+        }
+        Ok(Self::build(Some(timeout)))
+    }
+
+    /// Returns a brake with the same settings that shares nothing with this one.
+    pub fn another(&self) -> Self {
+        Self::build(self.inner.attempt_timeout)
+    }
+
+    /// Returns its state.
+    pub fn state(&self) -> BrakeState {
+        let control = self.lock();
+        BrakeState {
+            admitted: control.admitted(),
+            shed: control.shed,
+            attempt_timeout: control.timeout().map(Duration::from_secs_f64),
+        }
+    }
+
+    fn build(attempt_timeout: Option<Duration>) -> Self {
+        let control = Control::new(attempt_timeout.map(|timeout| timeout.as_secs_f64()));
+        Self {
+            inner: Arc::new(Inner {
+                attempt_timeout,
+                sampling: AtomicU64::new(1),
+                calls: Counter::new(),
+                control: Mutex::new(control),
+            }),
+        }
+    }
+
+    /// Admits a first attempt, or says when to try again. The stamp is zero if its
+    /// latency is not measured.
+    #[inline]
+    fn admit(&self, world: &dyn World) -> Result<u32, Duration> {
+        let sampling = self.inner.sampling.load(Ordering::Relaxed);
+        if sampling != 0 && self.inner.calls.add() & (sampling - 1) != 0 {
+            return Ok(0);
+        }
+        self.admit_noticed(world)
+    }
+
+    #[cold]
+    fn admit_noticed(&self, world: &dyn World) -> Result<u32, Duration> {
+        let now = world.now();
+        let (mut control, at) = (self.lock(), seconds(now));
+        control.admit(at, || world.roll())?;
+        let next = control.sampling(at, self.inner.sampling.load(Ordering::Relaxed), RAREST);
+        self.inner.sampling.store(next, Ordering::Relaxed);
+        Ok(stamp(now))
+    }
+
+    /// Admits a retry, or says when to try again. While it brakes, a retry after a timeout
+    /// or throttling is load like a first attempt.
+    fn admit_retry(&self, failure: &Failure, world: &dyn World) -> Result<(), Duration> {
+        let overload = failure.timeout || failure.throttling;
+        if !overload || self.inner.sampling.load(Ordering::Relaxed) != 0 {
+            return Ok(());
+        }
+        self.lock().admit_retry(|| world.roll())
+    }
+
+    /// Records a success whose latency was measured.
+    #[cold]
+    fn record_success(&self, stamp: u32, world: &dyn World) {
+        let now = world.now();
+        self.hear(Heard::Success(since(stamp, now)), now);
+    }
+
+    /// Records a failed attempt.
+    #[cold]
+    fn record_failure(&self, stamp: u32, failure: &Failure, world: &dyn World) {
+        let now = world.now();
+        let elapsed = (stamp != 0).then(|| since(stamp, now));
+        let heard = match failure {
+            Failure {
+                throttling: true, ..
+            } => Heard::Throttled,
+            Failure { timeout: true, .. } => Heard::Timeout(elapsed),
+            Failure {
+                stage: Stage::NotSent,
+                ..
+            } => return,
+            _ => Heard::Error,
+        };
+        self.hear(heard, now);
+    }
+
+    fn hear(&self, heard: Heard, now: Instant) {
+        let mut control = self.lock();
+        let calls = self.inner.calls.get();
+        control.hear(heard, seconds(now), calls);
+        if !control.is_calm() {
+            self.inner.sampling.store(0, Ordering::Relaxed);
+        } else if self.inner.sampling.load(Ordering::Relaxed) == 0 {
+            self.inner.sampling.store(1, Ordering::Relaxed);
+        }
+    }
+
+    fn fork(&self) -> Self {
+        let control = self.lock().clone();
+        let sampling = u64::from(control.is_calm());
+        Self {
+            inner: Arc::new(Inner {
+                attempt_timeout: self.inner.attempt_timeout,
+                sampling: AtomicU64::new(sampling),
+                calls: Counter::new(),
+                control: Mutex::new(control),
+            }),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Control> {
+        // Its numbers are valid in any combination, so poison is harmless.
+        let control = self.inner.control.lock();
+        control.unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+impl Default for Brake {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Brake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("Brake");
+        debug.field("attempt_timeout", &self.inner.attempt_timeout);
+        debug.field("state", &self.state()).finish()
+    }
+}
+
+impl fmt::Display for Brake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state();
+        f.write_str("brake on first attempts")?;
+        match state.admitted {
+            1.0 => Ok(()),
+            admitted => write!(f, ", admits {:.0} % now", admitted * 100.0),
+        }
+    }
+}
+
+/// Returns the time since a moment before all others, the same for all brakes.
+fn age(now: Instant) -> Duration {
+    static ORIGIN: OnceLock<Instant> = OnceLock::new();
+    const DAY: Duration = Duration::from_secs(86_400);
+    let origin = *ORIGIN.get_or_init(|| now.checked_sub(DAY).unwrap_or(now));
+    now.saturating_duration_since(origin)
+}
+
+fn seconds(now: Instant) -> f64 {
+    age(now).as_secs_f64()
+}
+
+/// Returns the time in microseconds, modulo 71 minutes, and never zero.
+fn stamp(now: Instant) -> u32 {
+    (age(now).as_micros() as u32).max(1)
+}
+
+/// Returns the seconds since a stamp. One in the future counts as now.
+fn since(stamped: u32, now: Instant) -> f64 {
+    let micros = stamp(now).wrapping_sub(stamped) as i32;
+    f64::from(micros.max(0)) / 1e6
+}

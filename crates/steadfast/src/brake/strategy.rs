@@ -1,0 +1,116 @@
+//! Adds a brake to any strategy.
+
+use std::fmt;
+use std::time::Instant;
+
+use super::{Brake, stamp};
+use crate::budget::Budget;
+use crate::failure::Failure;
+use crate::request::Request;
+use crate::strategy::{
+    Answer, Decision, Ending, ForeignToken, Limits, Refusal, RetryStrategy, RetryToken,
+    StrategyInfo, WorstCase,
+};
+use crate::world::World;
+
+/// See [`StrategyExt::with_brake`](crate::StrategyExt::with_brake).
+#[derive(Clone, Debug)]
+pub struct WithBrake<S> {
+    inner: S,
+    brake: Brake,
+}
+
+impl<S: RetryStrategy> WithBrake<S> {
+    pub(crate) const fn new(inner: S, brake: Brake) -> Self {
+        Self { inner, brake }
+    }
+
+    /// Returns the brake.
+    pub const fn brake(&self) -> &Brake {
+        &self.brake
+    }
+}
+
+impl<S: RetryStrategy> RetryStrategy for WithBrake<S> {
+    #[inline]
+    fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
+        let stamp = self.brake.admit(world).map_err(Refusal::shed)?;
+        let mut token = self.inner.acquire_initial_token(request, world)?;
+        token.set_stamp(stamp);
+        Ok(token)
+    }
+
+    fn refresh_retry_token(
+        &self,
+        token: RetryToken,
+        request: &Request<'_>,
+        failure: &Failure,
+        world: &dyn World,
+    ) -> Decision {
+        self.brake.record_failure(token.stamp(), failure, world);
+        if let Err(later) = self.brake.admit_retry(failure, world) {
+            self.inner.record_end(token, Ending::failed(failure), world);
+            return Refusal::shed(later).into();
+        }
+        match self
+            .inner
+            .refresh_retry_token(token, request, failure, world)
+        {
+            Decision::Ready(Ok(mut token)) => {
+                token.set_stamp(stamp(world.now() + token.delay()));
+                Decision::Ready(Ok(token))
+            }
+            other => other,
+        }
+    }
+
+    #[inline]
+    fn record_success(&self, token: RetryToken, world: &dyn World) -> Result<(), ForeignToken> {
+        let stamp = token.stamp();
+        self.inner.record_success(token, world)?;
+        if stamp != 0 {
+            self.brake.record_success(stamp, world);
+        }
+        Ok(())
+    }
+
+    fn record_end(&self, token: RetryToken, ending: Ending<'_>, world: &dyn World) {
+        if let (Some(failure), true) = (ending.failure, ending.attempt_made) {
+            self.brake.record_failure(token.stamp(), failure, world);
+        }
+        self.inner.record_end(token, ending, world);
+    }
+
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.inner.is_plain()
+    }
+
+    fn info(&self) -> &dyn StrategyInfo {
+        self
+    }
+}
+
+impl<S: RetryStrategy> StrategyInfo for WithBrake<S> {
+    fn worst_case(&self, limits: &Limits) -> WorstCase {
+        self.inner.info().worst_case(limits)
+    }
+
+    fn budget_left(&self, now: Instant) -> Option<u64> {
+        self.inner.info().budget_left(now)
+    }
+
+    fn budget(&self) -> Option<&Budget> {
+        self.inner.info().budget()
+    }
+
+    fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
+        let (inner, brake) = (self.inner.info().fork(now)?, self.brake.fork());
+        Some(Box::new(WithBrake { inner, brake }))
+    }
+
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.info().describe(f)?;
+        write!(f, ", with a {}", self.brake)
+    }
+}
