@@ -64,6 +64,7 @@ const NOT_FOUND: u8 = 3;
 const AMBIGUOUS: u8 = 4;
 const PRECONDITION: u8 = 5;
 const UNMET: u8 = 6;
+const UNCOVERED: u8 = 7;
 
 /// The exit status of a command that has already printed why it failed.
 #[derive(Debug)]
@@ -123,6 +124,11 @@ pub(crate) fn ambiguous(problem: impl fmt::Display) -> anyhow::Error {
 /// Makes the error of a run that missed an expectation.
 pub(crate) fn unmet(problem: impl fmt::Display) -> anyhow::Error {
     status_error(UNMET, problem)
+}
+
+/// Makes the error of a run whose faults did not have their effects.
+pub(crate) fn uncovered(problem: impl fmt::Display) -> anyhow::Error {
+    status_error(UNCOVERED, problem)
 }
 
 /// Makes the error of a command that a signal stopped, with the status that shells expect.
@@ -186,6 +192,7 @@ pub(crate) fn print(status: u8, text: &str, json: bool) {
         USAGE => "InvalidArgument",
         NOT_FOUND => "NotFound",
         UNMET => "ExpectationNotMet",
+        UNCOVERED => "NotCovered",
         INTERRUPTED | TERMINATED => "Interrupted",
         _ => "Failed",
     };

@@ -142,6 +142,8 @@ enum EffectArgs {
     },
     /// Never answer anything on that connection again
     Silent,
+    /// Apply everything on that connection, and never answer again
+    Mute,
 }
 
 impl FaultArgs {

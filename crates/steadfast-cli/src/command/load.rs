@@ -17,7 +17,7 @@ use tokio::sync::SetOnce;
 use crate::address::ClusterAddress;
 use crate::connect::report_error;
 use crate::duration;
-use crate::exit::{AlreadyReported, refuse, unmet, usage};
+use crate::exit::{AlreadyReported, refuse, uncovered, unmet, usage};
 use crate::login::LoginArgs;
 use crate::output::{line, stderr_line};
 use crate::signals::StopSignals;
@@ -58,6 +58,7 @@ Exit status:
   1    there are violations or unchecked writes, or the run failed
   2    the command line is invalid
   6    every write is accounted for, but an --expect does not hold
+  7    every write is accounted for, but with --strict a fault did not have its effects
   130  interrupted by SIGINT; every write until then is accounted for
   143  the same, by SIGTERM")]
 pub(crate) struct LoadArgs {
@@ -98,6 +99,9 @@ pub(crate) struct LoadArgs {
     /// Use no statements; a cluster without a query service needs no option
     #[arg(long, requires = "connect")]
     no_query: bool,
+    /// Exit with status 7 if an injected fault did not have its effects
+    #[arg(long, conflicts_with = "connect")]
+    strict: bool,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
@@ -127,6 +131,9 @@ struct MergeArgs {
     /// Reports that `steadfast load --json` or `steadfast load merge --json` has written
     #[arg(required = true, num_args = 2.., value_name = "REPORT")]
     reports: Vec<PathBuf>,
+    /// Exit with status 7 if no run has seen an effect that an injected fault must have
+    #[arg(long)]
+    strict: bool,
     /// Print the sum as JSON
     #[arg(long)]
     json: bool,
@@ -152,6 +159,9 @@ fn merge(args: &MergeArgs) -> anyhow::Result<()> {
     }
     if !merged.holds() {
         bail!("the accounting of a run does not hold: see the report");
+    }
+    if args.strict {
+        check_coverage(merged.missing_coverage())?;
     }
     Ok(())
 }
@@ -222,9 +232,22 @@ pub(crate) async fn run_load(args: LoadArgs) -> anyhow::Result<()> {
     if !missed.is_empty() {
         return Err(unmet(missed.join("; ")));
     }
+    if args.strict && interrupted.is_none() {
+        check_coverage(report.missing_coverage())?;
+    }
     match interrupted {
         Some(status) => Err(AlreadyReported::from_signal(status).into()),
         None => Ok(()),
+    }
+}
+
+fn check_coverage(missing: usize) -> anyhow::Result<()> {
+    match missing {
+        0 => Ok(()),
+        missing => Err(uncovered(format_args!(
+            "{missing} effects of faults were not seen: see the report; \
+             a longer run or a higher rate may cover them"
+        ))),
     }
 }
 

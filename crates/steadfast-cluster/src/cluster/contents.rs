@@ -144,6 +144,20 @@ impl TestCluster {
         Ok(String::from_utf8_lossy(json).into_owned())
     }
 
+    /// Returns how many documents a node serves, in all buckets.
+    pub fn documents_of(&self, node: NodeId) -> u64 {
+        let mut documents = 0;
+        for bucket in self.shared().buckets() {
+            bucket.for_each_vbucket(|vbucket| {
+                if let Ok(copy) = vbucket.active_copy(node) {
+                    let live = copy.iter().filter(|(_, document)| !document.deleted);
+                    documents += live.count() as u64;
+                }
+            });
+        }
+        documents
+    }
+
     /// The node that serves a document of a bucket, if any does.
     pub fn active_node(&self, bucket: &str, key: &[u8]) -> Result<Option<NodeId>, ClusterError> {
         let bucket = self.bucket(bucket)?;

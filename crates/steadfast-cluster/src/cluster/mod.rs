@@ -174,6 +174,11 @@ impl TestCluster {
         self.inner.shared.faults.guard(fault)
     }
 
+    /// Returns how many connections a fault had silenced or muted when their client closed them.
+    pub fn silent_connections_closed(&self) -> u64 {
+        self.inner.shared.silent_closed()
+    }
+
     /// The rules in force.
     pub(crate) fn faults(&self) -> &Faults {
         &self.inner.shared.faults

@@ -65,6 +65,7 @@ pub(crate) struct Shared {
     connections: AtomicU64,
     stalled: AtomicU64,
     unpersisted: AtomicU64,
+    silent_closed: AtomicU64,
 }
 
 impl Shared {
@@ -92,6 +93,7 @@ impl Shared {
             connections: AtomicU64::new(0),
             stalled: AtomicU64::new(0),
             unpersisted: AtomicU64::new(0),
+            silent_closed: AtomicU64::new(0),
         }
     }
 
@@ -125,6 +127,16 @@ impl Shared {
     /// Returns how many connections there have been.
     pub(crate) fn connections_so_far(&self) -> u64 {
         self.connections.load(Ordering::Relaxed)
+    }
+
+    /// Counts a silent connection that its client closed.
+    pub(crate) fn count_silent_closed(&self) {
+        self.silent_closed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns the number of silent connections that their clients closed.
+    pub(crate) fn silent_closed(&self) -> u64 {
+        self.silent_closed.load(Ordering::Relaxed)
     }
 
     /// Returns the store context for an operation of this origin.

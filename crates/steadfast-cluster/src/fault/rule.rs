@@ -102,6 +102,9 @@ pub enum Effect {
     Garble(Garble),
     /// From here on the connection is a black hole: it reads, applies nothing and never answers.
     Silent,
+    /// From here on the connection applies requests and never answers, as if the network were
+    /// partitioned in one direction.
+    Mute,
 }
 
 /// An answer that a rule gives instead of the server.
@@ -259,6 +262,11 @@ impl FaultCondition {
         self.then(Effect::Silent)
     }
 
+    /// Applies everything on that connection from here on, and never answers again.
+    pub fn mute(self) -> Fault {
+        self.then(Effect::Mute)
+    }
+
     /// Completes the rule with an effect.
     pub fn then(self, effect: Effect) -> Fault {
         Fault {
@@ -357,6 +365,7 @@ impl fmt::Display for Effect {
             Self::Garble(Garble::Length) => "garble the length",
             Self::Garble(Garble::Body) => "garble the body",
             Self::Silent => "go silent",
+            Self::Mute => "go mute",
         })
     }
 }

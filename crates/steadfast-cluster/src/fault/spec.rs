@@ -36,7 +36,8 @@ pub(super) struct FaultSpec {
     /// The seed of the random choices.
     pub(super) seed: Option<u64>,
     /// The name of the effect: pass, delay, delay-answer, answer, hold, cut-before-reading,
-    /// cut-before-applying, cut-after-applying, cut-mid-response, garble, silent.
+    /// cut-before-applying, cut-after-applying, cut-mid-response, garble, silent,
+    /// mute.
     pub(super) effect: String,
     /// The length of a delay.
     pub(super) delay_ms: Option<u64>,
@@ -128,6 +129,7 @@ fn effect(spec: &FaultSpec) -> Result<Effect, InvalidFault> {
             }
         }),
         "silent" => Effect::Silent,
+        "mute" => Effect::Mute,
         "" => return Err(error("a fault needs an effect")),
         other => return Err(error(format!("{other:?} is not an effect"))),
     })
@@ -258,6 +260,7 @@ mod tests {
                 Effect::Garble(Garble::Opaque),
             ),
             (r#"{"effect":"silent"}"#, Effect::Silent),
+            (r#"{"effect":"mute"}"#, Effect::Mute),
         ] {
             assert_eq!(parse(json).unwrap().effect, effect, "{json}");
         }

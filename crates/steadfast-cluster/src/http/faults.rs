@@ -107,6 +107,10 @@ where
             }
         }
         Effect::Silent => std::future::pending().await,
+        Effect::Mute => {
+            serve().await;
+            std::future::pending().await
+        }
     }
 }
 

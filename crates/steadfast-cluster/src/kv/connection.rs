@@ -61,6 +61,7 @@ where
         behind: None,
         map_is_due: false,
         silent: false,
+        mute: false,
     };
     match link.run(&mut reader, &mut writer, published).await {
         CloseReason::Closed => {}
@@ -121,6 +122,8 @@ struct Link {
     map_is_due: bool,
     /// Whether a fault silenced this connection.
     silent: bool,
+    /// Whether a fault drops every answer of this connection.
+    mute: bool,
 }
 
 impl Link {
@@ -145,6 +148,9 @@ impl Link {
                 self.map_is_due = false;
                 self.session.push_config(&mut self.outbound);
             }
+            if self.mute {
+                self.outbound.clear();
+            }
             let (has_room, may_read) = (self.has_room(), self.may_take() && self.has_room());
             tokio::select! {
                 biased;
@@ -162,7 +168,12 @@ impl Link {
                     }
                 }
                 read = reader.read_buf(&mut self.inbound), if may_read => match read {
-                    Ok(0) | Err(_) => return CloseReason::Closed,
+                    Ok(0) | Err(_) => {
+                        if self.silent || self.mute {
+                            self.session.shared.count_silent_closed();
+                        }
+                        return CloseReason::Closed;
+                    }
                     Ok(_) => {
                         self.session.received = tokio::time::Instant::now();
                         self.session.now = self.session.shared.clock.now();
@@ -357,6 +368,10 @@ impl Link {
             Effect::Silent => {
                 self.silent = true;
                 Ok(())
+            }
+            Effect::Mute => {
+                self.mute = true;
+                self.execute(&frame)
             }
         }
     }

@@ -201,6 +201,26 @@ async fn silent_stops_all_answers_on_one_connection_only() {
 }
 
 #[tokio::test]
+async fn mute_applies_everything_and_stops_all_answers_on_one_connection_only() {
+    let (cluster, mut client) = one_node().await;
+    let _fault = cluster.fault(Fault::on(Opcode::Set).times(1).mute());
+    send_set(&mut client, "k").await;
+    send_set(&mut client, "l").await;
+    while cluster.journal().applied() < 2 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert!(client.is_quiet(Duration::from_millis(30)).await);
+    let mut other = Client::for_key(&cluster, "k").await;
+    assert_eq!(other.set("k", "1").await.status(), Status::Success);
+    assert_eq!(cluster.documents_of(NodeId::new(0)), 2);
+    assert_eq!(cluster.silent_connections_closed(), 0);
+    drop((client, other));
+    while cluster.silent_connections_closed() < 1 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[tokio::test]
 async fn rules_match_by_node_bucket_and_key() {
     let (cluster, mut client) = one_node().await;
     let when = || Fault::on(Opcode::Set);

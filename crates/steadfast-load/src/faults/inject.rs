@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use steadfast_cluster::fault::{Fault, FaultCondition, FaultGuard, Schedule};
-use steadfast_cluster::topology::Rebalance;
+use steadfast_cluster::fault::{Fault, FaultGuard, Schedule};
+use steadfast_cluster::topology::{Hold, Rebalance};
 use steadfast_cluster::users::Rights;
 use steadfast_cluster::{ClusterError, NodeId, Service, TestCluster};
 use steadfast_wire::{Opcode, Status};
@@ -32,6 +32,35 @@ const TEMPORARY: f64 = 0.1;
 const SPARED: u64 = 20;
 /// The number of steps of a rebalance.
 const STEPS: u32 = 24;
+
+/// Rules in force. When they end, their hits are counted.
+struct Hits<'a> {
+    injector: &'a FaultInjector,
+    kind: FaultKind,
+    rules: Vec<FaultGuard>,
+}
+
+impl<'a> Hits<'a> {
+    fn new(injector: &'a FaultInjector, kind: FaultKind) -> Self {
+        let rules = Vec::new();
+        Self {
+            injector,
+            kind,
+            rules,
+        }
+    }
+
+    fn add(&mut self, fault: Fault) {
+        self.rules.push(self.injector.cluster.fault(fault));
+    }
+}
+
+impl Drop for Hits<'_> {
+    fn drop(&mut self) {
+        let hits = self.rules.iter().map(FaultGuard::fired).sum();
+        self.injector.log.lock().hit(self.kind, hits);
+    }
+}
 
 /// Plays schedules on a cluster.
 pub(crate) struct FaultInjector {
@@ -98,6 +127,8 @@ impl FaultInjector {
                 self.rebalance(rebalance, lasts).await;
             }
             FaultKind::FailOver => {
+                let documents = cluster.documents_of(node);
+                self.log.lock().hit(FaultKind::FailOver, documents);
                 cluster.fail_over(node).await?;
                 self.state.wait(lasts / 4).await;
                 cluster.recover(node).await?;
@@ -109,6 +140,15 @@ impl FaultInjector {
                 self.state.wait(lasts * 2 / 3).await;
                 cluster.restart(node).await?;
             }
+            FaultKind::HeldReplication => {
+                let _one = cluster.hold(Hold::Replication, node)?;
+                self.state.wait(lasts / 2).await;
+                let all = nodes
+                    .iter()
+                    .map(|node| cluster.hold(Hold::Replication, *node));
+                let _all = all.collect::<Result<Vec<_>, _>>()?;
+                self.state.wait(lasts / 2).await;
+            }
             FaultKind::RotatedPassword => self.rotate_password(fault, nodes).await,
             FaultKind::TemporaryFailures
             | FaultKind::LockedDocuments
@@ -117,7 +157,12 @@ impl FaultInjector {
             | FaultKind::CutAfterApplying
             | FaultKind::CutMidResponse
             | FaultKind::SlowNode
-            | FaultKind::LateAnswers => {
+            | FaultKind::LateAnswers
+            | FaultKind::GarbledAnswers
+            | FaultKind::UnmatchedAnswers
+            | FaultKind::StalledNode
+            | FaultKind::SilentNode
+            | FaultKind::MutedNode => {
                 tokio::select! {
                     () = self.hold_rules(fault.kind, fault) => {}
                     () = self.state.wait(lasts) => {}
@@ -130,20 +175,24 @@ impl FaultInjector {
     /// Keeps the rules of a fault in force. Never ends; dropping the future removes them.
     async fn hold_rules(&self, kind: FaultKind, fault: &ScheduledFault) {
         let mut random = fastrand::Rng::with_seed(fault.seed);
-        let mut permanent = Vec::new();
+        let mut permanent = Hits::new(self, kind);
+        let node = || {
+            let nodes = self.cluster.nodes();
+            Fault::on_service(Service::KeyValue).node(nodes[fault.node % nodes.len()])
+        };
         match kind {
-            FaultKind::TemporaryFailures => permanent.extend(COMMANDS.map(|opcode| {
+            FaultKind::TemporaryFailures => permanent.rules.extend(COMMANDS.map(|opcode| {
                 let some = Fault::on(opcode).probability(TEMPORARY);
                 let some = some.seed(random.u64(..));
                 self.cluster.fault(some.answer(Status::TemporaryFailure))
             })),
             FaultKind::SlowNode => {
-                let nodes = self.cluster.nodes();
-                let node = nodes[fault.node % nodes.len()];
                 let by = Duration::from_millis(10 + fault.seed % 40);
-                let slow = Fault::on_service(Service::KeyValue).node(node).delay(by);
-                permanent.push(self.cluster.fault(slow));
+                permanent.add(node().delay(by));
             }
+            FaultKind::StalledNode => permanent.add(node().hold()),
+            FaultKind::SilentNode => permanent.add(node().silent()),
+            FaultKind::MutedNode => permanent.add(node().mute()),
             FaultKind::LockedDocuments => self.state.set_locking(true),
             _ => {}
         }
@@ -154,10 +203,11 @@ impl FaultInjector {
             // Each rule hits one request; the next round replaces those that did.
             let commands = COMMANDS.map(|opcode| Fault::on(opcode).skip(random.u64(..SPARED)));
             let query = Fault::on_service(Service::Query);
-            let once = |condition: FaultCondition| {
-                self.cluster.fault(condition.times(1).then(effect.clone()))
-            };
-            let _single: Vec<FaultGuard> = commands.into_iter().chain([query]).map(once).collect();
+            let query = kind.hits_statements().then_some(query);
+            let mut single = Hits::new(self, kind);
+            for condition in commands.into_iter().chain(query) {
+                single.add(condition.times(1).then(effect.clone()));
+            }
             tokio::time::sleep(fault.lasts / rounds).await;
         }
     }

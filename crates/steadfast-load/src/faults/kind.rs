@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use steadfast_cluster::fault::Effect;
+use steadfast_cluster::fault::{Effect, Garble};
 
 /// A fault that lasts for a while: rules of the cluster, or a topology change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,6 +20,18 @@ pub(crate) enum FaultKind {
     SlowNode,
     /// Requests are applied, and answered after their timeout.
     LateAnswers,
+    /// Requests are applied, and their answers are not valid frames.
+    GarbledAnswers,
+    /// Requests are applied, and their answers match no request.
+    UnmatchedAnswers,
+    /// Requests to one node are held, and applied when the fault ends.
+    StalledNode,
+    /// A partition between the client and a node: nothing arrives, in either direction.
+    SilentNode,
+    /// A partition in one direction: a node applies requests, and no answer arrives.
+    MutedNode,
+    /// A partition between nodes: mutations do not reach the replicas on a node, then on all.
+    HeldReplication,
     RebalanceIn,
     RebalanceOut,
     /// A node is failed over, recovers empty and gets its share back.
@@ -31,7 +43,7 @@ pub(crate) enum FaultKind {
 }
 
 impl FaultKind {
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 19] = [
         Self::TemporaryFailures,
         Self::LockedDocuments,
         Self::CutBeforeReading,
@@ -40,6 +52,12 @@ impl FaultKind {
         Self::CutMidResponse,
         Self::SlowNode,
         Self::LateAnswers,
+        Self::GarbledAnswers,
+        Self::UnmatchedAnswers,
+        Self::StalledNode,
+        Self::SilentNode,
+        Self::MutedNode,
+        Self::HeldReplication,
         Self::RebalanceIn,
         Self::RebalanceOut,
         Self::FailOver,
@@ -51,7 +69,8 @@ impl FaultKind {
     pub(super) const fn is_rule(self) -> bool {
         !matches!(
             self,
-            Self::RebalanceIn
+            Self::HeldReplication
+                | Self::RebalanceIn
                 | Self::RebalanceOut
                 | Self::FailOver
                 | Self::Crash
@@ -59,10 +78,16 @@ impl FaultKind {
         )
     }
 
+    /// Returns whether it must last longer than the timeout of an operation to have its effect:
+    /// a cut of the connection by the next fault would come first.
+    pub(super) const fn outlasts_timeout(self) -> bool {
+        matches!(self, Self::LateAnswers | Self::SilentNode | Self::MutedNode)
+    }
+
     /// Returns the number of nodes that it needs.
     pub(super) const fn min_nodes(self) -> usize {
         match self {
-            Self::FailOver | Self::RebalanceOut => 2,
+            Self::FailOver | Self::RebalanceOut | Self::HeldReplication => 2,
             _ => 1,
         }
     }
@@ -76,8 +101,8 @@ impl FaultKind {
         }
     }
 
-    /// Returns the effect on single requests, and how often each command suffers it: late answers
-    /// only once, because each keeps a worker waiting for the whole timeout.
+    /// Returns the effect on single requests, and how often each command suffers it: late and
+    /// unmatched answers only once, because each keeps a worker waiting for the whole timeout.
     pub(super) fn single_effect(self, timeout: Duration) -> Option<(Effect, u32)> {
         Some(match self {
             Self::CutBeforeReading => (Effect::CutBeforeReading, 4),
@@ -85,8 +110,16 @@ impl FaultKind {
             Self::CutAfterApplying => (Effect::CutAfterApplying, 4),
             Self::CutMidResponse => (Effect::CutMidResponse, 4),
             Self::LateAnswers => (Effect::DelayAnswer(timeout + Duration::from_millis(200)), 1),
+            Self::GarbledAnswers => (Effect::Garble(Garble::Magic), 2),
+            Self::UnmatchedAnswers => (Effect::Garble(Garble::Opaque), 1),
             _ => return None,
         })
+    }
+
+    /// Returns whether its rules hit statements, too.
+    pub(super) const fn hits_statements(self) -> bool {
+        // A garbled body is a wrong value, which no client can notice.
+        !matches!(self, Self::GarbledAnswers | Self::UnmatchedAnswers)
     }
 }
 
@@ -102,6 +135,12 @@ impl fmt::Display for FaultKind {
             Self::CutMidResponse => "cut-mid-response",
             Self::SlowNode => "delay on one node",
             Self::LateAnswers => "delay-answer",
+            Self::GarbledAnswers => "garble the magic",
+            Self::UnmatchedAnswers => "garble the opaque",
+            Self::StalledNode => "hold on one node",
+            Self::SilentNode => "silent on one node",
+            Self::MutedNode => "mute on one node",
+            Self::HeldReplication => "hold replication",
             Self::RebalanceIn => "rebalance-in",
             Self::RebalanceOut => "rebalance-out",
             Self::FailOver => "fail-over and recover",

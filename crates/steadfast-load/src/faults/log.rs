@@ -3,8 +3,11 @@
 //! A run of hours plays one schedule after the other. Every fault is counted by its kind,
 //! and only the latest ones are kept one by one.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
+use super::kind::FaultKind;
 use super::schedule::ScheduledFault;
 
 /// How many faults are kept one by one: those of an hour and a half.
@@ -18,6 +21,9 @@ pub(crate) struct FaultLog {
     pub(crate) injected: Vec<InjectedFault>,
     /// The number of earlier faults that are no longer listed.
     pub(crate) injected_dropped: u64,
+    /// The hits of active faults, by kind.
+    #[serde(skip)]
+    pub(crate) hits: BTreeMap<FaultKind, u64>,
 }
 
 /// The faults of one kind, over the whole run.
@@ -26,6 +32,10 @@ pub(crate) struct FaultTotals {
     pub(crate) fault: String,
     pub(crate) count: u64,
     pub(crate) duration_s: f64,
+    /// What it hit: requests, or documents for a failover.
+    pub(crate) hits: u64,
+    #[serde(skip)]
+    pub(crate) kind: FaultKind,
 }
 
 /// One fault, or two at the same time.
@@ -52,6 +62,11 @@ impl FaultLog {
         });
     }
 
+    /// Counts what an active fault has hit.
+    pub(super) fn hit(&mut self, kind: FaultKind, hits: u64) {
+        *self.hits.entry(kind).or_default() += hits;
+    }
+
     /// Ends the fault that began last.
     pub(super) fn end(&mut self, fault: &ScheduledFault, now_s: f64) {
         let Some(last) = self.injected.last_mut() else {
@@ -60,18 +75,20 @@ impl FaultLog {
         last.until_s = Some(now_s);
         let lasted = now_s - last.from_s;
         for kind in [Some(fault.kind), fault.with].into_iter().flatten() {
-            let name = kind.to_string();
-            let known = self.by_kind.iter().position(|totals| totals.fault == name);
+            let known = self.by_kind.iter().position(|totals| totals.kind == kind);
             let at = known.unwrap_or_else(|| {
                 self.by_kind.push(FaultTotals {
-                    fault: name,
+                    fault: kind.to_string(),
                     count: 0,
                     duration_s: 0.0,
+                    hits: 0,
+                    kind,
                 });
                 self.by_kind.len() - 1
             });
             self.by_kind[at].count += 1;
             self.by_kind[at].duration_s += lasted;
+            self.by_kind[at].hits += self.hits.remove(&kind).unwrap_or(0);
         }
     }
 
@@ -86,7 +103,6 @@ impl FaultLog {
 mod tests {
     use std::time::Duration;
 
-    use super::super::kind::FaultKind;
     use super::*;
 
     fn fault(kind: FaultKind, with: Option<FaultKind>) -> ScheduledFault {
@@ -104,6 +120,7 @@ mod tests {
         let mut log = FaultLog::default();
         let both = fault(FaultKind::Crash, Some(FaultKind::SlowNode));
         log.begin(&both, 1.0);
+        log.hit(FaultKind::SlowNode, 7);
         let name = "crash and restart with delay on one node";
         assert_eq!(log.active(), Some(name));
         log.end(&both, 3.0);
@@ -113,9 +130,12 @@ mod tests {
         assert_eq!(log.active(), None);
         let totals = log.by_kind.iter();
         let totals: Vec<_> = totals
-            .map(|totals| (&*totals.fault, totals.count, totals.duration_s))
+            .map(|totals| (&*totals.fault, totals.count, totals.duration_s, totals.hits))
             .collect();
-        let expected = [("crash and restart", 1, 2.0), ("delay on one node", 2, 3.5)];
+        let expected = [
+            ("crash and restart", 1, 2.0, 0),
+            ("delay on one node", 2, 3.5, 7),
+        ];
         assert_eq!(totals, expected);
     }
 

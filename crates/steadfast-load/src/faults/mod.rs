@@ -2,13 +2,15 @@
 //!
 //! The seed and the duration determine the [`schedule`]: every [`FaultKind`] once, in
 //! an order of its own. The [`FaultInjector`] plays it on the cluster and records it in the
-//! [`FaultLog`].
+//! [`FaultLog`]. At the end, [`Coverage`] says what each fault caused.
 
+mod coverage;
 mod inject;
 mod kind;
 mod log;
 mod schedule;
 
+pub(crate) use coverage::{Coverage, Observed};
 pub(crate) use inject::FaultInjector;
 #[cfg(test)]
 pub(crate) use kind::FaultKind;

@@ -9,6 +9,8 @@ use super::kind::FaultKind;
 /// The share of the run before the first fault and after the last, in hundredths.
 const WARM_UP: u32 = 4;
 const COOL_DOWN: u32 = 8;
+/// How much longer than the timeout a fault lasts that must outlast it.
+const MARGIN: Duration = Duration::from_millis(500);
 
 /// A fault of the schedule.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,8 +26,14 @@ pub(crate) struct ScheduledFault {
 }
 
 /// Returns the schedule of a seed for a cluster of so many nodes: every fault that it allows,
-/// in random order. None begins before the one before it has ended.
-pub(crate) fn schedule(seed: u64, duration: Duration, nodes: usize) -> Schedule<ScheduledFault> {
+/// in random order. None begins before the one before it has ended. Faults that must outlast the
+/// timeout of an operation do so, unless the run is too short for it.
+pub(crate) fn schedule(
+    seed: u64,
+    duration: Duration,
+    nodes: usize,
+    timeout: Duration,
+) -> Schedule<ScheduledFault> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut kinds: Vec<FaultKind> = FaultKind::ALL
         .into_iter()
@@ -44,14 +52,25 @@ pub(crate) fn schedule(seed: u64, duration: Duration, nodes: usize) -> Schedule<
     let rules: Vec<FaultKind> = kinds
         .iter()
         .copied()
-        .filter(|kind| kind.is_rule())
+        .filter(|kind| kind.is_rule() && !kind.outlasts_timeout())
         .collect();
-    let total: u32 = kinds.iter().map(|kind| kind.weight()).sum();
     let available = duration * (100 - WARM_UP - COOL_DOWN) / 100;
+    let long = kinds.iter().filter(|kind| kind.outlasts_timeout()).count() as u32;
+    let reserved = (timeout + MARGIN) * long;
+    let is_long = |kind: FaultKind| kind.outlasts_timeout() && reserved <= available * 2 / 3;
+    let weighted = kinds.iter().filter(|kind| !is_long(**kind));
+    let total: u32 = weighted.map(|kind| kind.weight()).sum();
+    let shared = match kinds.iter().any(|kind| is_long(*kind)) {
+        true => available - reserved,
+        false => available,
+    };
     let mut at = duration * WARM_UP / 100;
     let mut schedule = Schedule::default();
     for kind in kinds {
-        let lasts = available * kind.weight() / total;
+        let lasts = match is_long(kind) {
+            true => timeout + MARGIN,
+            false => shared * kind.weight() / total,
+        };
         // Real faults overlap, too.
         let with = (!kind.is_rule() && random.bool())
             .then(|| random.choice(rules.iter().copied()))
@@ -75,17 +94,24 @@ mod tests {
     use super::*;
 
     const TEN: Duration = Duration::from_secs(10);
+    const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
     fn a_seed_replays_the_same_schedule_and_another_seed_another_one() {
-        assert_eq!(schedule(4711, TEN, 3), schedule(4711, TEN, 3));
-        assert_ne!(schedule(4711, TEN, 3), schedule(4712, TEN, 3));
+        assert_eq!(
+            schedule(4711, TEN, 3, SECOND),
+            schedule(4711, TEN, 3, SECOND)
+        );
+        assert_ne!(
+            schedule(4711, TEN, 3, SECOND),
+            schedule(4712, TEN, 3, SECOND)
+        );
     }
 
     #[test]
     fn every_schedule_has_every_fault_one_after_the_other_and_within_the_run() {
         for seed in 0..200 {
-            let schedule = schedule(seed, TEN, 3);
+            let schedule = schedule(seed, TEN, 3, SECOND);
             let mut kinds: Vec<_> = schedule.iter().map(|(_, fault)| fault.kind).collect();
             let position = |kind| kinds.iter().position(|found| *found == kind).unwrap();
             let (joins, leaves) = (FaultKind::RebalanceIn, FaultKind::RebalanceOut);
@@ -104,11 +130,34 @@ mod tests {
     #[test]
     fn a_single_node_is_neither_failed_over_nor_removed() {
         let banned = [FaultKind::FailOver, FaultKind::RebalanceOut];
-        let schedule = schedule(1, TEN, 1);
+        let schedule = schedule(1, TEN, 1, SECOND);
         assert!(
             schedule
                 .iter()
                 .all(|(_, fault)| !banned.contains(&fault.kind))
         );
+    }
+
+    #[test]
+    fn a_fault_that_must_outlast_the_timeout_does_so_if_the_run_is_long_enough() {
+        for (duration, timeout, long_enough) in
+            [(30, 2500, true), (8, 1000, true), (5, 2500, false)]
+        {
+            let (duration, timeout) = (
+                Duration::from_secs(duration),
+                Duration::from_millis(timeout),
+            );
+            let schedule = schedule(4711, duration, 3, timeout);
+            let mut long = schedule
+                .iter()
+                .filter(|(_, fault)| fault.kind.outlasts_timeout());
+            assert_eq!(
+                long.all(|(_, fault)| fault.lasts > timeout),
+                long_enough,
+                "{duration:?}"
+            );
+            let last = schedule.iter().last().unwrap();
+            assert!(last.0 + last.1.lasts <= duration * 93 / 100, "{duration:?}");
+        }
     }
 }

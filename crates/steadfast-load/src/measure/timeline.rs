@@ -131,6 +131,13 @@ impl Timeline {
         sample
     }
 
+    /// Returns all operations, those of reading back included.
+    pub(crate) fn all_operations(&self) -> OperationCounts {
+        let mut all = self.load.counts.clone();
+        all.add(&self.read_back.counts);
+        all
+    }
+
     /// Returns the operations of the load, and their latency.
     pub(crate) fn load(&self) -> (OperationCounts, Latency) {
         (self.load.counts.clone(), Latency::new(&self.load.latency))

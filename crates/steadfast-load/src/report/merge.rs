@@ -245,7 +245,7 @@ impl fmt::Display for MergedReport {
         let coverage = list("coverage").into_iter().flatten();
         for row in coverage.filter(|row| row["missing"] == true) {
             let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
-            writeln!(f, "not covered     {}: {}", text("act"), text("caused"))?;
+            writeln!(f, "not covered     {}: {}", text("fault"), text("causes"))?;
         }
         writeln!(
             f,

@@ -19,7 +19,7 @@ pub(crate) use text::{grouped, millis};
 
 use crate::accounting::{KEPT, Totals, Violation, ViolationKind, WriteLog};
 use crate::embedded::VBUCKETS;
-use crate::faults::FaultLog;
+use crate::faults::{Coverage, FaultLog};
 use crate::measure::{Latency, OperationCounts, RetryCount, Sample, Timeline, resident_bytes};
 use crate::run::{Settings, Target};
 use crate::workload::Starts;
@@ -53,6 +53,7 @@ pub struct LoadReport {
     pub(crate) accounting: Accounting,
     pub(crate) leftovers: Leftovers,
     pub(crate) faults: FaultLog,
+    pub(crate) coverage: Vec<Coverage>,
     pub(crate) timeline: Vec<Sample>,
     pub(crate) memory: Option<Memory>,
 }
@@ -136,6 +137,7 @@ impl LoadReport {
             accounting,
             leftovers: Leftovers::default(),
             faults: FaultLog::default(),
+            coverage: Vec::new(),
             timeline: samples.to_vec(),
             memory: Memory::new(memory, resident_bytes()),
         }
@@ -149,6 +151,11 @@ impl LoadReport {
     /// Returns whether there is a violation for certain, as opposed to an incomplete check.
     pub fn is_violated(&self) -> bool {
         self.accounting.totals.is_violated()
+    }
+
+    /// Returns how many effects the injected faults should have had and did not have.
+    pub fn missing_coverage(&self) -> usize {
+        self.coverage.iter().filter(|effect| effect.missing).count()
     }
 
     /// Returns the report as JSON.

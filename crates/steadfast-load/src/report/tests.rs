@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Accounting, FORMAT, Leftovers, LoadReport, Memory, ReadBack};
 use crate::accounting::{Totals, Violation, ViolationKind, WriteOutcome};
-use crate::faults::{FaultLog, FaultTotals, InjectedFault};
+use crate::faults::{Coverage, FaultKind, FaultLog, FaultTotals, InjectedFault};
 use crate::measure::{Latency, OperationCounts, RetryCount, Sample};
 use crate::workload::Starts;
 
@@ -75,14 +75,22 @@ pub(crate) fn full() -> LoadReport {
                 fault: text(),
                 count: 1,
                 duration_s: 1.0,
+                hits: 1,
+                kind: FaultKind::Crash,
             }],
             injected: vec![InjectedFault {
                 fault: text(),
                 from_s: 1.0,
                 until_s: Some(2.0),
             }],
-            injected_dropped: 0,
+            ..FaultLog::default()
         },
+        coverage: vec![Coverage {
+            fault: text(),
+            causes: text(),
+            count: 0,
+            missing: true,
+        }],
         timeline: vec![sample],
         memory: Some(Memory {
             first_bytes: 1,

@@ -67,6 +67,7 @@ impl fmt::Display for LoadReport {
                 "memory          {first} MB at first    {max} MB at most    {last} MB at the end"
             )?;
         }
+        self.write_coverage(f)?;
         self.write_accounting(f)?;
         write!(f, "replay          {}", self.replay)
     }
@@ -114,6 +115,36 @@ impl LoadReport {
             grouped(total(&self.refusals)),
             causes
         )
+    }
+
+    fn write_coverage(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.coverage.is_empty() {
+            return Ok(());
+        }
+        // Several faults may have the same effect, which is counted for the whole run.
+        let mut effects: BTreeMap<&str, u64> = BTreeMap::new();
+        for effect in &self.coverage {
+            let count = effects.entry(&effect.causes).or_default();
+            *count = match &*effect.causes {
+                "requests hit" => *count + effect.count,
+                _ => effect.count,
+            };
+        }
+        let (all, missing) = (self.coverage.len(), self.missing_coverage());
+        let effects = effects.into_iter();
+        let effects = effects.map(|(causes, count)| format!("{causes}: {}", grouped(count)));
+        writeln!(
+            f,
+            "coverage        {} of {all} effects of faults",
+            all - missing
+        )?;
+        for effect in effects {
+            writeln!(f, "                {effect}")?;
+        }
+        for effect in self.coverage.iter().filter(|effect| effect.missing) {
+            writeln!(f, "  ✘ not covered: {}: {}", effect.fault, effect.causes)?;
+        }
+        Ok(())
     }
 
     fn write_accounting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -21,7 +21,7 @@ pub use settings::{Settings, Target};
 use crate::accounting::{Violation, ViolationKind, WriteLog};
 use crate::client::Client;
 use crate::embedded::{Embedded, USER};
-use crate::faults::{FaultInjector, FaultLog};
+use crate::faults::{FaultInjector, FaultLog, Observed};
 use crate::measure::{Timeline, WorkerStats};
 use crate::progress::{Progress, Snapshot};
 use crate::report::{Accounting, Leftovers, LoadReport};
@@ -236,9 +236,19 @@ impl<'a, C: Client> Run<'a, C> {
         let logs = self.logs.iter().chain([&self.unattributed]);
         let accounting = Accounting::new(has_journal, logs);
         let faults = std::mem::take(&mut *self.fault_log.lock());
+        let observed = Observed {
+            operations: self.timeline.all_operations(),
+            retries: self.timeline.retry_counts(),
+            ambiguous_applied: accounting.totals.ambiguous_applied,
+            silent_connections: self
+                .target
+                .embedded()
+                .map_or(0, |embedded| embedded.cluster().silent_connections_closed()),
+        };
         Ok(LoadReport {
             interrupted_after_s: interrupted_after.map(|after| after.as_secs_f64()),
             leftovers,
+            coverage: observed.coverage(&faults),
             faults,
             starts: self.pace.starts(),
             ..LoadReport::new(

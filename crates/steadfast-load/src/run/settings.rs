@@ -108,7 +108,7 @@ impl Settings {
     pub(super) fn schedule(&self, round: u32) -> Schedule<ScheduledFault> {
         let (_, length) = self.rounds();
         let seed = self.seed.wrapping_add(u64::from(round));
-        schedule(seed, length, self.nodes)
+        schedule(seed, length, self.nodes, self.timeout)
     }
 }
 

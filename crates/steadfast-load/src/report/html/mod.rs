@@ -9,7 +9,7 @@ use chart::Chart;
 
 use super::LoadReport;
 use super::text::{grouped, millis};
-use crate::faults::{FaultLog, InjectedFault};
+use crate::faults::{Coverage, FaultLog, InjectedFault};
 use crate::measure::{RetryCount, Sample};
 
 /// The largest number of faults that are drawn and listed one by one.
@@ -27,6 +27,7 @@ pub(super) fn page(report: &LoadReport) -> String {
     page += &head(report);
     page += &timeline(report);
     page += &faults(&report.faults);
+    page += &coverage(&report.coverage);
     page += &counts("Retries", "stage", &report.retries, |one| &one.stage);
     page += &counts("Not retried", "cause", &report.refusals, |one| &one.cause);
     page += &violations(report);
@@ -177,6 +178,24 @@ fn faults(log: &FaultLog) -> String {
     table + "</table></div>\n"
 }
 
+/// Lists what the faults caused.
+fn coverage(coverage: &[Coverage]) -> String {
+    if coverage.is_empty() {
+        return String::new();
+    }
+    let mut table = "<h2>Effects of the faults</h2>\n<div class=\"scroll\"><table>\n".to_owned();
+    for effect in coverage {
+        table += &format!(
+            "<tr><td>{}<td>{}{}<td class=\"n\">{}\n",
+            escaped(&effect.fault),
+            if effect.missing { "✘ " } else { "" },
+            escaped(&effect.causes),
+            grouped(effect.count)
+        );
+    }
+    table + "</table></div>\n"
+}
+
 /// Returns whether there are too many faults to list each.
 fn is_long(log: &FaultLog) -> bool {
     log.injected.len() > LISTED || log.injected_dropped > 0
@@ -241,11 +260,13 @@ mod tests {
             fault: "a node <crashed>".to_owned(),
             count: 1234,
             duration_s: 90.4,
+            hits: 5,
+            kind: crate::faults::FaultKind::Crash,
         };
         let mut log = FaultLog {
             by_kind: vec![totals],
             injected: vec![injected.clone(); 3],
-            injected_dropped: 0,
+            ..FaultLog::default()
         };
         let few = faults(&log);
         assert_eq!(few.matches("a node &lt;crashed&gt;").count(), 3, "{few}");
