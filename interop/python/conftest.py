@@ -41,10 +41,14 @@ class Server:
         self.tls_connection_string = facts.get("with TLS")
         self.authority = facts.get("authority")
         self.control = facts["control"]
+        self.token = facts["token"]
 
     def call(self, method, path, body=None):
         data = json.dumps(body).encode() if body is not None else None
-        request = urllib.request.Request(self.control + path, data=data, method=method)
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        request = urllib.request.Request(
+            self.control + path, data=data, method=method, headers=headers
+        )
         with urllib.request.urlopen(request, timeout=60) as response:
             return json.load(response)
 

@@ -1,6 +1,5 @@
 //! Requests to the control endpoint of a running cluster.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
@@ -22,11 +21,12 @@ const MAX_RESPONSE: usize = 64 * 1024 * 1024;
 /// The control address of a cluster.
 #[derive(Args)]
 pub(crate) struct ControlArgs {
-    /// Control address, as printed by `steadfast cluster`: 127.0.0.1:40000
+    /// Control address with its token, as printed by `steadfast cluster`: TOKEN@127.0.0.1:40000
     #[arg(
         long,
         env = "STEADFAST_CONTROL",
-        value_name = "HOST:PORT",
+        value_name = "TOKEN@HOST:PORT",
+        hide_env_values = true,
         value_parser = address,
         global = true
     )]
@@ -47,8 +47,8 @@ pub(crate) struct ControlArgs {
 
 impl ControlArgs {
     /// Replaces the address, and decides about JSON.
-    pub(crate) fn at(self, address: SocketAddr, json: bool) -> Self {
-        let control = Some(address.to_string());
+    pub(crate) fn at(self, address: &str, json: bool) -> Self {
+        let control = Some(address.to_owned());
         Self {
             control,
             json,
@@ -68,21 +68,25 @@ impl ControlArgs {
     ) -> anyhow::Result<Value> {
         let Some(address) = &self.control else {
             return Err(usage(
-                "no control address: give --control HOST:PORT or set STEADFAST_CONTROL, \
+                "no control address: give --control TOKEN@HOST:PORT or set STEADFAST_CONTROL, \
                  as printed by `steadfast cluster`",
             ));
         };
+        let (token, address) = match address.split_once('@') {
+            Some((token, address)) => (Some(token), address),
+            None => (None, address.as_str()),
+        };
         let limit = self.timeout;
-        let response =
-            match tokio::time::timeout(limit, exchange(address, method, path, body)).await {
-                Ok(response) => response,
-                Err(_) => Err(anyhow!(
-                    "{address} did not respond within {}: check that it is the control address \
+        let exchange = exchange(address, token, method, path, body);
+        let response = match tokio::time::timeout(limit, exchange).await {
+            Ok(response) => response,
+            Err(_) => Err(anyhow!(
+                "{address} did not respond within {}: check that it is the control address \
                  printed by `steadfast cluster` and that the cluster is up, or give it more \
                  time with --timeout",
-                    show(limit)
-                )),
-            };
+                show(limit)
+            )),
+        };
         response.map_err(|error| match effect::may_have_changed() {
             true => ambiguous(format_args!(
                 "{error:#}; the cluster may still do what was requested"
@@ -94,6 +98,7 @@ impl ControlArgs {
 
 async fn exchange(
     address: &str,
+    token: Option<&str>,
     method: Method,
     path: &str,
     body: Option<&Value>,
@@ -114,12 +119,15 @@ async fn exchange(
     if method != Method::GET {
         effect::begin();
     }
-    let request = hyper::Request::builder()
+    let mut request = hyper::Request::builder()
         .method(method)
         .uri(path)
         .header("host", address)
-        .header("content-type", "application/json")
-        .body(Full::new(Bytes::from(body)))?;
+        .header("content-type", "application/json");
+    if let Some(token) = token {
+        request = request.header("authorization", format!("Bearer {token}"));
+    }
+    let request = request.body(Full::new(Bytes::from(body)))?;
     let response = sender.send_request(request).await.with_context(foreign)?;
     let status = response.status();
     let bytes = Limited::new(response.into_body(), MAX_RESPONSE)
@@ -145,14 +153,16 @@ async fn exchange(
     })
 }
 
-/// Parses HOST:PORT, or the URL that `steadfast cluster` prints.
+/// Parses TOKEN@HOST:PORT, or the URL that `steadfast cluster` prints.
 fn address(text: &str) -> Result<String, String> {
     let address = text.strip_prefix("http://").unwrap_or(text);
     let address = address.trim_end_matches('/');
-    let parts = address.rsplit_once(':');
+    let (token, place) = address.split_once('@').unwrap_or(("-", address));
+    let is_token = token.bytes().all(|byte| byte.is_ascii_graphic());
+    let parts = place.rsplit_once(':');
     match parts.map(|(host, port)| (host, port.parse::<u16>())) {
-        Some((host, Ok(1..))) if is_host(host) => Ok(address.to_owned()),
-        _ => Err("expected HOST:PORT, as printed by `steadfast cluster`".to_owned()),
+        Some((host, Ok(1..))) if is_host(host) && is_token => Ok(address.to_owned()),
+        _ => Err("expected TOKEN@HOST:PORT, as printed by `steadfast cluster`".to_owned()),
     }
 }
 
@@ -174,7 +184,7 @@ mod tests {
             timeout: Duration::from_secs(3),
             json: false,
         };
-        let elsewhere = control.at(([127, 0, 0, 1], 40000).into(), true);
+        let elsewhere = control.at("t@127.0.0.1:40000", true);
         assert_eq!(elsewhere.timeout, Duration::from_secs(3));
         assert_eq!(elsewhere.control.as_deref(), Some("127.0.0.1:40000"));
     }

@@ -16,6 +16,7 @@ mod login;
 mod mask;
 mod number;
 mod output;
+mod parent;
 mod prompt;
 mod schedule;
 mod signals;

@@ -4,7 +4,6 @@
 //! language to learn and what was tried by hand can be written down. The whole file is
 //! read before the cluster starts, and rejected if a line is invalid.
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -72,7 +71,7 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Schedule<Event>> {
 /// If the cluster rejects a command, such as one that names an unknown node.
 pub(crate) async fn play(
     schedule: Schedule<Event>,
-    control: SocketAddr,
+    control: &str,
     json: bool,
 ) -> anyhow::Result<bool> {
     let start = Instant::now();

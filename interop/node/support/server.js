@@ -41,11 +41,13 @@ class Server {
     this.tlsConnectionString = facts['with TLS'];
     this.authority = facts['authority'];
     this.control = facts['control'];
+    this.token = facts['token'];
   }
 
   async call(method, route, body) {
     const response = await fetch(this.control + route, {
       method,
+      headers: { authorization: `Bearer ${this.token}`, 'content-type': 'application/json' },
       body: body === undefined ? undefined : JSON.stringify(body),
       signal: AbortSignal.timeout(60_000),
     });

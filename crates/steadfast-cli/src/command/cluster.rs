@@ -13,6 +13,7 @@ use tempfile::TempPath;
 
 use crate::exit::refuse;
 use crate::output::{self, line};
+use crate::parent;
 use crate::schedule;
 use crate::signals::StopSignals;
 
@@ -29,7 +30,7 @@ Examples:
   steadfast cluster --usual-ports                on 11210, 8091, … like a real server
 
 In another terminal, with the printed control address:
-  export STEADFAST_CONTROL=127.0.0.1:40000
+  export STEADFAST_CONTROL=TOKEN@127.0.0.1:40000
   steadfast fault add --opcode SET --times 3 answer --status ETMPFAIL
   steadfast topology rebalance-in
 
@@ -79,6 +80,20 @@ pub(crate) struct ClusterArgs {
     /// Port of the control endpoint; 0 takes a free one
     #[arg(long, default_value_t = 0, value_name = "PORT")]
     control_port: u16,
+    /// Token that requests to the control endpoint need [default: a random one, printed]
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        env = "STEADFAST_CONTROL_TOKEN",
+        hide_env_values = true
+    )]
+    control_token: Option<String>,
+    /// Address of the control endpoint; whoever can reach it needs the token only
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    control_bind: IpAddr,
+    /// Keep running when the process that started this one has ended
+    #[arg(long)]
+    outlive_parent: bool,
     /// Number of applied mutations that the journal keeps
     #[arg(long, default_value_t = steadfast_cluster::journal::DEFAULT_LIMIT, value_name = "ENTRIES")]
     journal: usize,
@@ -108,9 +123,13 @@ pub(crate) async fn run(args: ClusterArgs) -> anyhow::Result<()> {
         .bind(args.bind)
         .usual_ports(args.usual_ports)
         .control(args.control_port)
+        .control_bind(args.control_bind)
         .journal_limit(args.journal);
     if let Some(host) = &args.host {
         builder = builder.host(host);
+    }
+    if let Some(token) = &args.control_token {
+        builder = builder.control_token(token);
     }
     if let Some(seed) = args.seed {
         builder = builder.seed(seed);
@@ -157,13 +176,14 @@ pub(crate) async fn run(args: ClusterArgs) -> anyhow::Result<()> {
     }
 
     let played = async {
-        match cluster.control_address() {
-            Some(control) => schedule::play(schedule, control, args.json).await,
+        match control(&cluster) {
+            Some(control) => schedule::play(schedule, &control, args.json).await,
             None => Ok(false),
         }
     };
     let result = tokio::select! {
         _ = signals.next() => Ok(()),
+        () = parent::ended(!args.outlive_parent) => Ok(()),
         stopped = played => match stopped {
             Ok(true) => Ok(()),
             Ok(false) => {
@@ -186,10 +206,11 @@ fn print(cluster: &TestCluster, authority: Option<&Path>) {
     if let Some(mgmt) = cluster.addresses(Service::Management).first() {
         line(format_args!("manage     http://{mgmt}"));
     }
-    if let Some(control) = cluster.control_address() {
+    if let (Some(address), Some(control)) = (cluster.control_address(), control(cluster)) {
         line(format_args!(
-            "control    http://{control}      export STEADFAST_CONTROL={control}"
+            "control    http://{address}      export STEADFAST_CONTROL={control}"
         ));
+        line(format_args!("token      {}", cluster.control_token()));
     }
     line(format_args!("seed       {}", cluster.seed()));
     line("up; Ctrl-C stops it");
@@ -203,8 +224,15 @@ fn to_json(cluster: &TestCluster, authority: Option<&Path>) -> Value {
         "authority": authority.map(|path| path.display().to_string()),
         "manage": mgmt.first().map(|mgmt| format!("http://{mgmt}")),
         "control": cluster.control_address().map(|control| control.to_string()),
+        "control_token": cluster.control_token(),
         "seed": cluster.seed(),
     })
+}
+
+/// The address of the control endpoint with its token, as the other commands take it.
+fn control(cluster: &TestCluster) -> Option<String> {
+    let address = cluster.control_address()?;
+    Some(format!("{}@{address}", cluster.control_token()))
 }
 
 /// Creates a file for the authority's certificate that is removed at the end.

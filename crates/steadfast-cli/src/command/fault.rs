@@ -1,7 +1,5 @@
 //! `steadfast fault`: injects faults into a running cluster.
 
-use std::net::SocketAddr;
-
 use clap::{Args, Subcommand};
 use hyper::Method;
 use serde::Serialize;
@@ -148,7 +146,7 @@ enum EffectArgs {
 
 impl FaultArgs {
     /// Directs the command to the cluster with this control endpoint.
-    pub(crate) fn at(self, address: SocketAddr, json: bool) -> Self {
+    pub(crate) fn at(self, address: &str, json: bool) -> Self {
         let control = self.control.at(address, json);
         Self { control, ..self }
     }

@@ -1,6 +1,5 @@
 //! `steadfast topology`: changes the nodes of a running cluster.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::bail;
@@ -104,7 +103,7 @@ struct PaceArgs {
 
 impl TopologyArgs {
     /// Replaces the control address.
-    pub(crate) fn at(self, address: SocketAddr, json: bool) -> Self {
+    pub(crate) fn at(self, address: &str, json: bool) -> Self {
         let control = self.control.at(address, json);
         Self { control, ..self }
     }

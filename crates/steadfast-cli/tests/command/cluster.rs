@@ -170,3 +170,33 @@ fn an_unwritable_certificate_is_reported_before_anything_else() {
         "{output:?}"
     );
 }
+
+#[test]
+#[cfg(unix)]
+fn the_cluster_ends_with_the_process_that_started_it() {
+    use std::io::{BufRead, BufReader, Read};
+    let mut shell = std::process::Command::new("sh")
+        .args([
+            "-c",
+            "\"$0\" cluster & read _",
+            env!("CARGO_BIN_EXE_steadfast"),
+        ])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut printed = BufReader::new(shell.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("up;") {
+        line.clear();
+        assert_ne!(
+            printed.read_line(&mut line).unwrap(),
+            0,
+            "the cluster did not start"
+        );
+    }
+    shell.kill().unwrap();
+    shell.wait().unwrap();
+    // The cluster has the other end of the pipe, so this returns when it has ended.
+    printed.read_to_string(&mut line).unwrap();
+}

@@ -11,7 +11,8 @@ use crate::support::{Served, command, run, steadfast};
 fn output_that_could_not_be_written_is_an_error() {
     let served = Served::start(|builder| builder.control(0));
     let travel = served.address("travel");
-    let control = served.cluster().control_address().unwrap().to_string();
+    let address = served.cluster().control_address().unwrap();
+    let control = format!("{}@{address}", served.cluster().control_token());
     for (arguments, status) in [
         (&["explain", "kv", "get", "--status", "ETMPFAIL"][..], 1),
         // It was stored, so the status must be the ambiguous one.

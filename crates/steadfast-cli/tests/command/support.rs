@@ -133,6 +133,7 @@ impl Running {
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         let control = self.fact("control").strip_prefix("http://").unwrap();
+        let control = format!("{}@{control}", self.fact("token"));
         let mut command = command(arguments);
         command.env("STEADFAST_CONTROL", control);
         run(command)

@@ -32,6 +32,8 @@ pub struct TestClusterBuilder {
     host: Option<String>,
     usual_ports: bool,
     control: Option<u16>,
+    control_bind: Option<IpAddr>,
+    control_token: Option<String>,
     journal_limit: usize,
     seed: Option<u64>,
     farewell: Duration,
@@ -49,6 +51,8 @@ impl Default for TestClusterBuilder {
             host: None,
             usual_ports: false,
             control: None,
+            control_bind: None,
+            control_token: None,
             journal_limit: DEFAULT_LIMIT,
             seed: None,
             farewell: Duration::from_millis(250),
@@ -118,10 +122,25 @@ impl TestClusterBuilder {
         self
     }
 
-    /// Adds a control endpoint on this port; zero is any free one.
+    /// Adds a control endpoint on this port; zero is any free one. It listens on loopback, and
+    /// wants the token of [`TestCluster::control_token`].
     #[must_use]
     pub fn control(mut self, port: u16) -> Self {
         self.control = Some(port);
+        self
+    }
+
+    /// Binds the control endpoint to this address instead of loopback.
+    #[must_use]
+    pub fn control_bind(mut self, address: IpAddr) -> Self {
+        self.control_bind = Some(address);
+        self
+    }
+
+    /// Sets the token of the control endpoint; a random one by default.
+    #[must_use]
+    pub fn control_token(mut self, token: impl Into<String>) -> Self {
+        self.control_token = Some(token.into());
         self
     }
 
@@ -183,6 +202,10 @@ impl TestClusterBuilder {
                 },
                 farewell: self.farewell,
                 control: Default::default(),
+                control_token: self
+                    .control_token
+                    .clone()
+                    .unwrap_or_else(|| format!("{:032x}", steadfast_os::random::u128())),
                 topology: Default::default(),
                 progress: Progress::default(),
                 holds: Holds::default().into(),
@@ -213,7 +236,12 @@ impl TestClusterBuilder {
             cluster.create_bucket(bucket).await?;
         }
         if let Some(port) = self.control {
-            let address = control::start(&cluster, SocketAddr::new(self.bind, port)).await?;
+            let bind = self.control_bind.unwrap_or(match self.bind.is_loopback() {
+                true => self.bind,
+                false => Ipv4Addr::LOCALHOST.into(),
+            });
+            let address = SocketAddr::new(bind, port);
+            let address = control::start(&cluster, address, self.host.as_deref()).await?;
             *cluster.inner.control.lock() = Some(address);
         }
         tracing::info!(seed, nodes = self.nodes, "cluster started");
@@ -231,6 +259,16 @@ impl TestClusterBuilder {
         }
         if let Some(host) = self.host.as_ref().filter(|host| !is_host(host)) {
             let text = format!("invalid host {host:?}: give an IP address or a DNS name");
+            return Err(ClusterError::Invalid(text));
+        }
+        let is_plain = |token: &String| {
+            !token.is_empty()
+                && token
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
+        };
+        if !self.control_token.as_ref().is_none_or(is_plain) {
+            let text = "invalid token for control: use letters, digits, and - . _ ~".to_owned();
             return Err(ClusterError::Invalid(text));
         }
         for (name, password, _) in &self.users {

@@ -57,6 +57,7 @@ struct Inner {
     /// How long a node that left or was failed over still answers "not mine".
     farewell: Duration,
     control: Mutex<Option<SocketAddr>>,
+    control_token: String,
     /// Held during a change of the topology.
     topology: Arc<tokio::sync::Mutex<()>>,
     /// The running rebalance, or the last one.
@@ -162,6 +163,11 @@ impl TestCluster {
     /// Returns the address of the control endpoint, if there is one.
     pub fn control_address(&self) -> Option<SocketAddr> {
         *self.inner.control.lock()
+    }
+
+    /// Returns the token that requests to the control endpoint need.
+    pub fn control_token(&self) -> &str {
+        &self.inner.control_token
     }
 
     /// Returns the seed of random faults.

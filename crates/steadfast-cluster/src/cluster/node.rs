@@ -288,13 +288,7 @@ impl AcceptedConnection {
             .as_ref()
             .filter(|_| self.tls)
             .map(|tls| tls.acceptor().clone());
-        let reset = match stream.reset_on_close() {
-            Ok(reset) => reset,
-            Err(error) => {
-                tracing::warn!(peer = %self.peer, %error, "cannot serve a connection");
-                return;
-            }
-        };
+        let reset = stream.reset_on_close();
         match acceptor {
             None => match self.service {
                 Service::KeyValue => kv::serve(stream, reset, self).await,

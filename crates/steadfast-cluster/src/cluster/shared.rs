@@ -1,7 +1,7 @@
 //! State that all connections, nodes and handles of a cluster share.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
@@ -63,6 +63,10 @@ pub(crate) struct Shared {
     publishing: Mutex<()>,
     withheld: RwLock<BTreeSet<Feature>>,
     connections: AtomicU64,
+    /// How many connections have no user yet.
+    pub strangers: Arc<AtomicUsize>,
+    /// How many bytes of key-value answers wait for slow readers.
+    pub unsent: AtomicUsize,
     stalled: AtomicU64,
     unpersisted: AtomicU64,
     silent_closed: AtomicU64,
@@ -91,6 +95,8 @@ impl Shared {
             publishing: Mutex::default(),
             withheld: RwLock::default(),
             connections: AtomicU64::new(0),
+            strangers: Arc::default(),
+            unsent: AtomicUsize::new(0),
             stalled: AtomicU64::new(0),
             unpersisted: AtomicU64::new(0),
             silent_closed: AtomicU64::new(0),

@@ -8,6 +8,7 @@
 //! slow reader slows itself down and does not make the server grow. Delayed responses
 //! and pushed maps wait in the same way.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -22,9 +23,11 @@ use steadfast_wire::{
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::response::KvResponse;
 use super::session::{Flow, Session};
+use super::stranger::Stranger;
 use crate::Service;
 use crate::cluster::node::AcceptedConnection;
 use crate::fault::{Effect, FaultAnswer, FiredFault, Garble, IncomingRequest};
@@ -36,6 +39,16 @@ const MAX_UNSENT: usize = 4 * 1024 * 1024;
 /// How many commands of one connection may wait before no more are read, and how many bytes.
 const MAX_WAITING: usize = 16 * 1024;
 const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
+/// How many bytes of answers all connections together may have waiting. Beyond it, each keeps
+/// what fits [`MIN_UNSENT`].
+const MAX_UNSENT_TOGETHER: usize = 256 * 1024 * 1024;
+const MIN_UNSENT: usize = 64 * 1024;
+/// The largest frame before authentication: names of features, and messages of SASL.
+const MAX_STRANGER_FRAME: u32 = 16 * 1024;
+/// How many bytes are asked for at once before authentication.
+const STRANGER_READ_BYTES: usize = 4 * 1024;
+/// How long a client may take to authenticate.
+const LOGIN_TIME: Duration = Duration::from_secs(30);
 /// The most room that is made for a frame before its bytes have come: a header can promise much.
 const MAX_PROMISED: usize = 1024 * 1024;
 /// A buffer that a large frame has stretched beyond this is given back when it is empty.
@@ -50,11 +63,18 @@ where
 {
     let (mut reader, mut writer) = tokio::io::split(stream);
     let published = connection.shared.subscribe();
+    let Some(stranger) = Stranger::enter(&connection.shared.strangers) else {
+        tracing::warn!(peer = %connection.peer, "too many clients that have not logged in");
+        return;
+    };
     let session = Session::new(connection.shared, connection.node, connection.id);
     let mut link = Link {
         session,
-        inbound: BytesMut::with_capacity(READ_BYTES),
-        outbound: BytesMut::with_capacity(READ_BYTES),
+        stranger: Some(stranger),
+        login_by: Instant::now() + LOGIN_TIME,
+        unsent: 0,
+        inbound: BytesMut::with_capacity(STRANGER_READ_BYTES),
+        outbound: BytesMut::new(),
         waiting: FuturesUnordered::new(),
         waiting_bytes: 0,
         barriers: 0,
@@ -68,9 +88,7 @@ where
         CloseReason::Reset => {
             // Closing with this set sends a reset instead of an orderly end. The stream closes
             // when its halves are dropped, below.
-            if let Err(error) = reset.set() {
-                tracing::debug!(%error, "cannot reset a connection");
-            }
+            reset.set();
         }
         CloseReason::Malformed(error) => {
             tracing::warn!(peer = %connection.peer, connection = connection.id, %error,
@@ -109,6 +127,11 @@ enum Resume {
 
 struct Link {
     session: Session,
+    /// Present until the client has authenticated.
+    stranger: Option<Stranger>,
+    login_by: Instant,
+    /// How much of `outbound` counts in the sum over all connections.
+    unsent: usize,
     inbound: BytesMut,
     outbound: BytesMut,
     waiting: FuturesUnordered<BoxFuture<'static, (Waiting, Resume)>>,
@@ -151,6 +174,14 @@ impl Link {
             if self.mute {
                 self.outbound.clear();
             }
+            self.account();
+            if self.session.user.is_some() {
+                self.stranger = None;
+            }
+            let login = self.login_by;
+            // A client that a fault keeps waiting is not slow.
+            let is_slow =
+                self.stranger.is_some() && self.waiting.is_empty() && !(self.silent || self.mute);
             let (has_room, may_read) = (self.has_room(), self.may_take() && self.has_room());
             tokio::select! {
                 biased;
@@ -187,6 +218,10 @@ impl Link {
                         return end;
                     }
                 }
+                () = tokio::time::sleep_until(login), if is_slow => {
+                    tracing::info!(connection = self.session.id, "the client did not log in");
+                    return CloseReason::Closed;
+                }
                 changed = published.changed() => {
                     let dropped = |bucket: &std::sync::Arc<crate::bucket::Bucket>| {
                         bucket.dropped.is_cancelled()
@@ -212,11 +247,19 @@ impl Link {
             self.take(frame)?;
         }
         while self.has_room() && self.may_take() {
-            match FrameDecoder::from_client().decode(&mut self.inbound) {
+            let decoder = match self.session.user {
+                Some(_) => FrameDecoder::from_client(),
+                None => FrameDecoder::from_client().with_max_body(MAX_STRANGER_FRAME),
+            };
+            match decoder.decode(&mut self.inbound) {
                 Ok(Decoded::Frame(frame)) => self.take(frame)?,
                 Ok(Decoded::NeedMore(bytes)) => {
                     shrink(&mut self.inbound);
-                    self.inbound.reserve(bytes.clamp(READ_BYTES, MAX_PROMISED));
+                    let least = match self.session.user {
+                        Some(_) => READ_BYTES,
+                        None => STRANGER_READ_BYTES,
+                    };
+                    self.inbound.reserve(bytes.clamp(least, MAX_PROMISED));
                     break;
                 }
                 Err(error) => return Err(CloseReason::Malformed(error)),
@@ -230,7 +273,21 @@ impl Link {
 
     /// Returns whether the outbound buffer has room.
     fn has_room(&self) -> bool {
-        self.outbound.len() < MAX_UNSENT
+        let unsent = self.outbound.len();
+        unsent < MIN_UNSENT
+            || (unsent < MAX_UNSENT
+                && self.session.shared.unsent.load(Ordering::Relaxed) < MAX_UNSENT_TOGETHER)
+    }
+
+    /// Brings the sum over all connections up to date.
+    fn account(&mut self) {
+        let (before, now) = (self.unsent, self.outbound.len());
+        if before != now {
+            let sum = &self.session.shared.unsent;
+            sum.fetch_add(now, Ordering::Relaxed);
+            sum.fetch_sub(before, Ordering::Relaxed);
+            self.unsent = now;
+        }
     }
 
     /// Returns whether another command may start: in order, unless execution is unordered.
@@ -416,6 +473,13 @@ impl Link {
         if let Ok(Err(error)) = tokio::time::timeout(LAST_WORDS, words).await {
             tracing::debug!(%error, "the last answers did not leave");
         }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        let sum = &self.session.shared.unsent;
+        sum.fetch_sub(self.unsent, Ordering::Relaxed);
     }
 }
 

@@ -20,6 +20,7 @@ mod response;
 mod session;
 mod setup;
 mod stats;
+mod stranger;
 mod subdocument;
 
 pub(crate) use connection::serve;

@@ -19,8 +19,12 @@ async fn controlled() -> TestCluster {
 }
 
 async fn call(cluster: &TestCluster, method: &str, path: &str, body: &str) -> (u16, Value) {
+    let headers = format!(
+        "host: localhost\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\n",
+        cluster.control_token()
+    );
     let address = cluster.control_address().unwrap();
-    let (status, body) = http(&address.to_string(), method, path, body).await;
+    let (status, body) = http(&address.to_string(), method, path, &headers, body).await;
     (
         status,
         serde_json::from_str(&body).unwrap_or(Value::String(body)),
@@ -28,10 +32,10 @@ async fn call(cluster: &TestCluster, method: &str, path: &str, body: &str) -> (u
 }
 
 /// The plainest HTTP there is, so that nothing of ours is on both ends.
-async fn http(address: &str, method: &str, path: &str, body: &str) -> (u16, String) {
+async fn http(address: &str, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!(
-        "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        "{method} {path} HTTP/1.1\r\n{headers}connection: close\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -109,7 +113,12 @@ async fn an_invalid_request_gets_a_400_with_a_sentence() {
         ("POST", "/users", r#"{"name":"a:b","password":"p"}"#),
     ] {
         let (status, answer) = call(&cluster, method, path, body).await;
-        assert_eq!(status, 400, "{method} {path} {body}");
+        // A node or a bucket that does not exist is not found.
+        let wanted = match body.starts_with(r#"{"node":9"#) || path.contains("/none/") {
+            true => 404,
+            false => 400,
+        };
+        assert_eq!(status, wanted, "{method} {path} {body}");
         assert!(
             answer["error"].as_str().is_some_and(|text| text.len() > 8),
             "{method} {path}: {answer}"
@@ -323,11 +332,20 @@ async fn management_serves_bootstrap_and_obeys_faults() {
     use steadfast_cluster::fault::Fault;
     let cluster = controlled().await;
     let address = cluster.addresses(Service::Management)[0].clone();
-    assert_eq!(http(&address, "GET", "/pools", "").await.0, 200);
     assert_eq!(
-        http(&address, "GET", "/pools/default/nodeServices", "")
-            .await
-            .0,
+        http(&address, "GET", "/pools", "host: x\r\n", "").await.0,
+        200
+    );
+    assert_eq!(
+        http(
+            &address,
+            "GET",
+            "/pools/default/nodeServices",
+            "host: x\r\n",
+            ""
+        )
+        .await
+        .0,
         401
     );
     let _fault = cluster.fault(
@@ -336,9 +354,74 @@ async fn management_serves_bootstrap_and_obeys_faults() {
             .answer_http(503, "later"),
     );
     assert_eq!(
-        http(&address, "GET", "/pools", "").await,
+        http(&address, "GET", "/pools", "host: x\r\n", "").await,
         (503, "later".to_owned())
     );
     let query = cluster.addresses(Service::Query)[0].clone();
-    assert_eq!(http(&query, "GET", "/admin/ping", "").await.0, 200);
+    assert_eq!(
+        http(&query, "GET", "/admin/ping", "host: x\r\n", "")
+            .await
+            .0,
+        200
+    );
+}
+
+#[tokio::test]
+async fn a_request_needs_the_token_a_known_host_json_and_no_origin() {
+    let cluster = controlled().await;
+    let address = cluster.control_address().unwrap().to_string();
+    assert!(address.starts_with("127.0.0.1:"));
+    let token = format!("authorization: Bearer {}\r\n", cluster.control_token());
+    let user = r#"{"name":"evil","password":"secret1"}"#;
+    for (headers, status) in [
+        (
+            "host: localhost\r\ncontent-type: application/json\r\n".to_owned(),
+            401,
+        ),
+        (
+            "host: localhost\r\nauthorization: Bearer nope\r\n".to_owned(),
+            401,
+        ),
+        (
+            format!("host: localhost\r\n{token}content-type: text/plain\r\n"),
+            415,
+        ),
+        (format!("host: localhost\r\n{token}"), 415),
+        (
+            format!("host: evil.example\r\n{token}content-type: application/json\r\n"),
+            403,
+        ),
+        (
+            format!(
+                "host: {address}\r\norigin: http://evil.example\r\n{token}content-type: application/json\r\n"
+            ),
+            403,
+        ),
+    ] {
+        let (refused, body) = http(&address, "POST", "/users", &headers, user).await;
+        assert_eq!(refused, status, "{headers}: {body}");
+        assert!(cluster.users().rights("evil").is_none());
+    }
+    let (refused, _) = http(&address, "GET", "/status", "host: localhost\r\n", "").await;
+    assert_eq!(refused, 401);
+    let right =
+        format!("host: {address}\r\n{token}content-type: application/json; charset=utf-8\r\n");
+    let (status, _) = http(&address, "POST", "/users", &right, user).await;
+    assert_eq!(status, 201);
+    assert!(cluster.users().rights("evil").is_some());
+}
+
+#[tokio::test]
+async fn the_endpoint_stays_on_loopback_and_takes_a_chosen_token() {
+    let builder = || TestCluster::builder().control(0).control_token("t-1");
+    let cluster = builder().bind([0, 0, 0, 0].into()).host("127.0.0.1");
+    let cluster = cluster.start().await.unwrap();
+    assert!(cluster.control_address().unwrap().ip().is_loopback());
+    assert_eq!(cluster.control_token(), "t-1");
+    for token in ["", "a b", "a@b"] {
+        assert!(
+            builder().control_token(token).start().await.is_err(),
+            "{token:?}"
+        );
+    }
 }

@@ -11,7 +11,12 @@ async fn control(cluster: &TestCluster, method: &str, path: &str, body: &Value) 
     let mut stream = TcpStream::connect(cluster.control_address().unwrap())
         .await
         .unwrap();
-    let call = Call::new(method, path).json(body);
+    // The token as the name of a user, which is how many clients send it in a URL.
+    let token = Some((cluster.control_token(), ""));
+    let call = Call::new(method, path)
+        .json(body)
+        .by(token)
+        .host("localhost");
     stream.write_all(call.text().as_bytes()).await.unwrap();
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).await.unwrap();

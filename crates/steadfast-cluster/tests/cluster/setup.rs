@@ -335,3 +335,36 @@ async fn later_commands_do_not_overtake_a_slow_authentication() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_large_frame_before_authentication_closes_the_connection() {
+    let cluster = cluster(1, 0).await;
+    let node = cluster.nodes()[0];
+    let large = vec![b'x'; 1024 * 1024];
+    let mut stranger = Client::connect(&cluster, node).await;
+    let mut bytes = bytes::BytesMut::new();
+    let request = FrameBuilder::request(Opcode::Set)
+        .key("k")
+        .value(&large[..]);
+    request.encode(&mut bytes).unwrap();
+    // The header is enough: the server does not wait for the rest.
+    stranger.send_bytes(&bytes[..100]).await;
+    assert!(stranger.receive().await.is_none());
+    let mut user = Client::ready(&cluster, node, USUAL).await;
+    let large = String::from_utf8(large).unwrap();
+    assert_eq!(user.set("k", &large).await.status(), Status::Success);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_log_in_is_disconnected_and_one_that_did_stays() {
+    let cluster = cluster(1, 0).await;
+    let node = cluster.nodes()[0];
+    let mut user = Client::ready(&cluster, node, USUAL).await;
+    let mut stranger = Client::connect(&cluster, node).await;
+    stranger.hello(USUAL).await;
+    let start = tokio::time::Instant::now();
+    assert!(stranger.receive().await.is_none());
+    assert!(start.elapsed() >= std::time::Duration::from_secs(29));
+    tokio::time::advance(std::time::Duration::from_secs(60)).await;
+    assert_eq!(user.set("k", "1").await.status(), Status::Success);
+}

@@ -4,10 +4,11 @@ use std::io::{self, IoSlice};
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use socket2::{SockRef, Socket, TcpKeepalive};
+use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream as RealStream;
 
@@ -17,15 +18,31 @@ use crate::platform::{ResetSwitch, SimulatedSocket, current};
 pub struct TcpStream(Stream);
 
 enum Stream {
-    Real(RealStream),
+    Real(RealSocket),
     Simulated(Box<dyn SimulatedSocket>),
+}
+
+/// A socket of the operating system.
+struct RealSocket {
+    socket: RealStream,
+    /// Whether its close is to be a reset.
+    reset: Arc<AtomicBool>,
+}
+
+impl Drop for RealSocket {
+    fn drop(&mut self) {
+        if self.reset.load(Ordering::Relaxed) {
+            // If the operating system refuses, the close is an orderly one.
+            let _ = SockRef::from(&self.socket).set_linger(Some(Duration::ZERO));
+        }
+    }
 }
 
 /// Runs the same expression for either kind of socket, pinned.
 macro_rules! either {
     ($stream:expr, $socket:ident => $body:expr) => {
         match &mut $stream.get_mut().0 {
-            Stream::Real(socket) => {
+            Stream::Real(RealSocket { socket, .. }) => {
                 let $socket = Pin::new(socket);
                 $body
             }
@@ -66,7 +83,7 @@ impl TcpStream {
     /// If the operating system does not know it.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         match &self.0 {
-            Stream::Real(socket) => socket.local_addr(),
+            Stream::Real(real) => real.socket.local_addr(),
             Stream::Simulated(socket) => Ok(socket.local_addr()),
         }
     }
@@ -77,7 +94,7 @@ impl TcpStream {
     /// If the operating system rejects it.
     pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
         match &self.0 {
-            Stream::Real(socket) => socket.set_nodelay(nodelay),
+            Stream::Real(real) => real.socket.set_nodelay(nodelay),
             Stream::Simulated(_) => Ok(()),
         }
     }
@@ -89,30 +106,28 @@ impl TcpStream {
     /// If the operating system rejects it.
     pub fn set_keepalive(&self, after: Duration) -> io::Result<()> {
         match &self.0 {
-            Stream::Real(socket) => {
+            Stream::Real(real) => {
                 let keepalive = TcpKeepalive::new().with_time(after);
-                SockRef::from(socket).set_tcp_keepalive(&keepalive)
+                SockRef::from(&real.socket).set_tcp_keepalive(&keepalive)
             }
             Stream::Simulated(_) => Ok(()),
         }
     }
 
     /// Returns a handle that can still turn the close of this socket into a reset when the socket
-    /// itself is inside of a TLS or HTTP connection.
-    ///
-    /// # Errors
-    /// If the operating system has no handle left.
-    pub fn reset_on_close(&self) -> io::Result<ResetOnClose> {
-        Ok(ResetOnClose(match &self.0 {
-            Stream::Real(socket) => Handle::Real(SockRef::from(socket).try_clone()?),
+    /// itself is inside of a TLS or HTTP connection. It holds no descriptor.
+    pub fn reset_on_close(&self) -> ResetOnClose {
+        ResetOnClose(match &self.0 {
+            Stream::Real(real) => Handle::Real(real.reset.clone()),
             Stream::Simulated(socket) => Handle::Simulated(socket.reset_switch()),
-        }))
+        })
     }
 }
 
 impl From<RealStream> for TcpStream {
     fn from(socket: RealStream) -> Self {
-        Self(Stream::Real(socket))
+        let reset = Arc::default();
+        Self(Stream::Real(RealSocket { socket, reset }))
     }
 }
 
@@ -153,7 +168,7 @@ impl AsyncWrite for TcpStream {
 
     fn is_write_vectored(&self) -> bool {
         match &self.0 {
-            Stream::Real(socket) => socket.is_write_vectored(),
+            Stream::Real(real) => real.socket.is_write_vectored(),
             Stream::Simulated(socket) => socket.is_write_vectored(),
         }
     }
@@ -163,22 +178,16 @@ impl AsyncWrite for TcpStream {
 pub struct ResetOnClose(Handle);
 
 enum Handle {
-    Real(Socket),
+    Real(Arc<AtomicBool>),
     Simulated(Arc<dyn ResetSwitch>),
 }
 
 impl ResetOnClose {
     /// Makes the close of the socket a reset instead of an orderly end.
-    ///
-    /// # Errors
-    /// If the operating system rejects it.
-    pub fn set(&self) -> io::Result<()> {
+    pub fn set(&self) {
         match &self.0 {
-            Handle::Real(socket) => socket.set_linger(Some(Duration::ZERO)),
-            Handle::Simulated(switch) => {
-                switch.reset_on_close();
-                Ok(())
-            }
+            Handle::Real(reset) => reset.store(true, Ordering::Relaxed),
+            Handle::Simulated(switch) => switch.reset_on_close(),
         }
     }
 }

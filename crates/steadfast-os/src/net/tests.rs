@@ -32,8 +32,8 @@ async fn real_sockets_carry_bytes_and_end_in_order() {
 async fn a_real_socket_ends_with_a_reset_if_it_is_told_to() {
     let listener = TcpListener::bind(ANY).await.unwrap();
     let (mut client, server) = pair(&listener).await;
-    let handle = server.reset_on_close().unwrap();
-    handle.set().unwrap();
+    let handle = server.reset_on_close();
+    handle.set();
     drop((server, handle));
     let error = client.read(&mut [0; 1]).await.unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);

@@ -2,11 +2,12 @@
 //!
 //! The endpoint speaks HTTP and JSON on a port of its own, so that it answers while
 //! everything else is down. It offers the same operations as [`TestCluster`]. An
-//! invalid request gets a 400 with a sentence. It needs no credentials: it is for
-//! tests, and binds the address of the cluster, which is loopback by default.
+//! invalid request gets a 400 with a sentence. It listens on loopback unless told
+//! otherwise, and every request needs its token: see `guard`.
 
 mod contents;
 mod faults;
+mod guard;
 mod holds;
 mod rules;
 mod scripts;
@@ -26,12 +27,17 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::{HttpRequest, HttpResponse};
 use crate::cluster::{ClusterError, TestCluster, WeakCluster};
+use guard::Guard;
 
 /// The largest body that is read.
 const MAX_BODY: usize = 1024 * 1024;
 
 const HELP: &str = "\
 steadfast cluster: control endpoint
+
+Every request needs the printed token, and a body is JSON:
+  Authorization: Bearer TOKEN
+  Content-Type: application/json
 
 GET    /status                                    nodes, buckets, addresses, seed
 GET    /ca                                        the authority's certificate, PEM
@@ -69,7 +75,11 @@ DELETE /error-map/{hex code}
 ";
 
 /// Starts the endpoint; it ends with the cluster.
-pub(crate) async fn start(cluster: &TestCluster, address: SocketAddr) -> io::Result<SocketAddr> {
+pub(crate) async fn start(
+    cluster: &TestCluster,
+    address: SocketAddr,
+    host: Option<&str>,
+) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind(address).await.map_err(|error| {
         let problem = format!("cannot listen for control on {address}: {error}");
         io::Error::new(error.kind(), problem)
@@ -80,6 +90,7 @@ pub(crate) async fn start(cluster: &TestCluster, address: SocketAddr) -> io::Res
     let control = Arc::new(Control {
         cluster: cluster.downgrade(),
         holds: holds::Kept::default(),
+        guard: Guard::new(cluster.control_token(), host),
     });
     tokio::spawn(stopped.run_until_cancelled_owned(async move {
         loop {
@@ -100,6 +111,7 @@ pub(crate) async fn start(cluster: &TestCluster, address: SocketAddr) -> io::Res
 struct Control {
     cluster: WeakCluster,
     holds: holds::Kept,
+    guard: Guard,
 }
 
 async fn serve(stream: TcpStream, control: Arc<Control>) {
@@ -146,6 +158,9 @@ enum ControlError {
 
 impl Control {
     async fn answer(&self, request: &HttpRequest) -> HttpResponse {
+        if let Some(refusal) = self.guard.refuse(request) {
+            return refusal;
+        }
         let Some(cluster) = self.cluster.upgrade() else {
             return HttpResponse::error(503, "the cluster has stopped");
         };

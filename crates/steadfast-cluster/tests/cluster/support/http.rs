@@ -41,6 +41,7 @@ pub struct Call<'a> {
     pub path: &'a str,
     pub user: Option<(&'a str, &'a str)>,
     pub content_type: &'a str,
+    pub host: &'a str,
     pub body: String,
 }
 
@@ -51,6 +52,7 @@ impl<'a> Call<'a> {
             path,
             user: Some((TestCluster::USER, TestCluster::PASSWORD)),
             content_type: "application/json",
+            host: "x",
             body: String::new(),
         }
     }
@@ -73,6 +75,10 @@ impl<'a> Call<'a> {
         }
     }
 
+    pub fn host(self, host: &'a str) -> Self {
+        Self { host, ..self }
+    }
+
     pub fn by(self, user: Option<(&'a str, &'a str)>) -> Self {
         Self { user, ..self }
     }
@@ -84,10 +90,11 @@ impl<'a> Call<'a> {
             format!("authorization: Basic {encoded}\r\n")
         });
         format!(
-            "{} {} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{authorization}content-type: {}\r\n\
+            "{} {} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n{authorization}content-type: {}\r\n\
              content-length: {}\r\n\r\n{}",
             self.method,
             self.path,
+            self.host,
             self.content_type,
             self.body.len(),
             self.body
