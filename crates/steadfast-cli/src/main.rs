@@ -53,6 +53,7 @@ enum Command {
     Cluster(command::cluster::ClusterArgs),
     Fault(command::fault::FaultArgs),
     Load(command::load::LoadArgs),
+    Simulate(command::simulate::SimulateArgs),
     Storm(command::storm::StormArgs),
     Topology(command::topology::TopologyArgs),
     Explain(command::explain::ExplainArgs),
@@ -99,6 +100,10 @@ fn run(command: Command) -> anyhow::Result<()> {
         .with_writer(std::io::stderr)
         .with_ansi(output::is_colourful(&std::io::stderr()))
         .init();
+    if let Command::Simulate(args) = command {
+        // Threads of a runtime would draw from tokio's counters at random.
+        return command::simulate::run(args);
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
@@ -107,6 +112,7 @@ fn run(command: Command) -> anyhow::Result<()> {
             Command::Cluster(args) => command::cluster::run(args).await,
             Command::Fault(args) => until_signal(command::fault::run(args)).await,
             Command::Load(args) => command::load::run_load(args).await,
+            Command::Simulate(args) => command::simulate::run(args),
             Command::Storm(args) => command::storm::run(args),
             Command::Topology(args) => until_signal(command::topology::run(args)).await,
             Command::Explain(args) => command::explain::run(args),

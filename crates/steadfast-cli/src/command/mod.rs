@@ -8,5 +8,6 @@ pub(crate) mod explain;
 pub(crate) mod fault;
 pub(crate) mod load;
 pub(crate) mod query;
+pub(crate) mod simulate;
 pub(crate) mod storm;
 pub(crate) mod topology;

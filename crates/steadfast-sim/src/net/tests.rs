@@ -1,0 +1,1 @@
+//! Tests of the network: each fault does what it says.
