@@ -28,6 +28,7 @@ macro_rules! guides {
 guides! {
     choosing_a_strategy: "choosing-a-strategy.md";
     budgets: "budgets.md";
+    simulation: "simulation.md";
     storm: "storm.md";
     idempotency_and_stages: "idempotency-and-stages.md";
     couchbase_reasons: "couchbase-reasons.md";

@@ -6,6 +6,7 @@ const COMMANDS: [&str; 14] = [
     "cluster",
     "fault",
     "load",
+    "simulate",
     "storm",
     "topology",
     "explain",

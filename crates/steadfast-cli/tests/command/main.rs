@@ -18,6 +18,7 @@ mod login;
 mod rebalance;
 mod schedule;
 mod secrets;
+mod simulate;
 mod storm;
 mod support;
 mod timeouts;

@@ -1,0 +1,57 @@
+//! `steadfast simulate`: replay, plans and results that merge.
+
+use serde_json::Value;
+
+use crate::support::steadfast;
+
+const SMALL: [&str; 4] = ["--duration", "2s", "--rate", "100"];
+
+fn outcome(seed: &str) -> Value {
+    let output = steadfast(&[&["simulate", "--json", "--seed", seed], &SMALL[..]].concat());
+    assert!(output.ok(), "{output:?}");
+    serde_json::from_str(&output.stdout).unwrap()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_seed_replays_to_the_last_byte_and_another_one_differs() {
+    // Seed 8 has TLS, whose keys are random.
+    for seed in ["3", "8"] {
+        let (first, again) = (outcome(seed), outcome(seed));
+        for field in ["trace", "journal", "bytes", "operations", "virtual_s"] {
+            assert_eq!(first[field], again[field], "{field} of seed {seed}");
+        }
+        assert!(first["operations"].as_u64().unwrap() > 50, "{first}");
+        assert_ne!(first["trace"], outcome("4")["trace"]);
+    }
+}
+
+#[test]
+fn results_of_different_seeds_merge_and_of_the_same_do_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for seeds in ["1..3", "3..4"] {
+        let output = steadfast(&[&["simulate", "--json", "--seeds", seeds], &SMALL[..]].concat());
+        assert!(output.ok(), "{output:?}");
+        std::fs::write(file(seeds), output.stdout).unwrap();
+    }
+    let (a, b) = (file("1..3"), file("3..4"));
+    let merged = steadfast(&["simulate", "--merge", &a, &b]);
+    assert!(merged.ok(), "{merged:?}");
+    assert!(merged.stdout.starts_with("3 seeds: 3 held"), "{merged:?}");
+    let twice = steadfast(&["simulate", "--merge", &a, &a]);
+    assert_eq!(twice.status, 2, "{twice:?}");
+}
+
+#[test]
+fn an_empty_range_and_a_file_that_is_no_plan_are_refused() {
+    for arguments in [
+        &["simulate", "--seeds", "5..5"][..],
+        &["simulate", "--seeds", "5"],
+        &["simulate", "--plan", "/no/such/file"],
+        &["simulate", "--merge", "Cargo.toml"],
+    ] {
+        let output = steadfast(arguments);
+        assert_eq!(output.status, 2, "{arguments:?} {output:?}");
+    }
+}
