@@ -28,7 +28,8 @@ pub struct Plan {
     pub timeout_ms: u64,
     /// The number of nodes at the start.
     pub nodes: usize,
-    /// Whether connections use TLS.
+    /// Whether connections use TLS. No seed chooses it: the keys of TLS come from the kernel, so
+    /// its bytes differ from run to run.
     pub tls: bool,
     /// The shortest time of travel, in microseconds.
     pub latency_us: u64,
@@ -57,7 +58,7 @@ impl Plan {
             rate,
             timeout_ms: random.u64(200..2500),
             nodes: random.usize(1..=4),
-            tls: random.u32(..8) == 0,
+            tls: false,
             latency_us: random.u64(..1500),
             jitter_us: random.u64(..1500),
             network_faults,

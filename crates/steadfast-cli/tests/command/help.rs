@@ -2,7 +2,7 @@
 
 use crate::support::{command, run, steadfast};
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "cluster",
     "fault",
     "load",

@@ -15,7 +15,6 @@ fn outcome(seed: &str) -> Value {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_seed_replays_to_the_last_byte_and_another_one_differs() {
-    // Seed 8 has TLS, whose keys are random.
     for seed in ["3", "8"] {
         let (first, again) = (outcome(seed), outcome(seed));
         for field in ["trace", "journal", "bytes", "operations", "virtual_s"] {
