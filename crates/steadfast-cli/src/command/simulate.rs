@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -91,10 +92,11 @@ pub(crate) fn run(args: SimulateArgs) -> anyhow::Result<()> {
         shrinks: !args.no_shrink,
         stops: args.stop,
     };
+    let named = AtomicUsize::new(0);
     let findings = campaign.run(
         plan,
         |plan| play_in_process(&program, plan).map_err(|error| format!("{error:#}")),
-        |findings| show_progress(&args, findings),
+        |findings| show_progress(&args, findings, &named),
     );
     report(&args, &findings)
 }
@@ -194,9 +196,18 @@ fn merged(paths: &[PathBuf]) -> anyhow::Result<Findings> {
     Ok(all)
 }
 
-fn show_progress(args: &SimulateArgs, findings: &Findings) {
+/// Shows a line for every twenty seeds and for every failure. `named` counts the latter.
+fn show_progress(args: &SimulateArgs, findings: &Findings, named: &AtomicUsize) {
     if args.quiet {
         return;
+    }
+    let failed = findings.failures.len();
+    if named.swap(failed, Ordering::Relaxed) != failed {
+        let seeds = findings
+            .failures
+            .iter()
+            .map(|failure| failure.seed.to_string());
+        stderr_line(format!("failed: {}", seeds.collect::<Vec<_>>().join(", ")));
     }
     if findings.runs.is_multiple_of(20) {
         stderr_line(format!(
