@@ -51,7 +51,7 @@ fn what_every_thread_pays_and_gets_back_leaves_the_budget_full() {
             for _ in 0..ROUNDS {
                 if budget.pay(cost, &world).is_ok() {
                     paid += 1;
-                    budget.refund(|| cost, &world);
+                    budget.refund(|| cost);
                 }
             }
             paid

@@ -15,7 +15,7 @@ use steadfast::strategy::WhenLimited;
 use steadfast::strategy::{Limits, WhenTooLate, WorstCase};
 use steadfast::world::{SharedWorld, Timer};
 #[cfg(feature = "tokio")]
-use steadfast::{Adaptive, Standard, world::SystemWorld};
+use steadfast::{Adaptive, Standard, StrategyExt, brake::Brake, world::SystemWorld};
 use steadfast::{Budget, InvalidSetting, RetryEvent, RetryStrategy};
 
 use crate::classify::HttpClassifier;
@@ -96,6 +96,18 @@ impl HttpRetry {
     pub fn adaptive() -> Self {
         let adaptive = || Adaptive::new(Standard::guidance(), WhenLimited::Wait);
         Self::from_strategies(Strategies::PerHost(Arc::new(PerHost::new(adaptive))))
+    }
+
+    /// Uses a strategy that is safe for a fleet of any size, with one budget for all hosts
+    /// and a brake for each host and port. See [`Standard::fleet`] and
+    /// [`Brake`](steadfast::brake::Brake). From the 1025th host on, hosts share a brake.
+    ///
+    /// A request that a brake sheds is not sent: see
+    /// [`Error::is_shed`](steadfast::Error::is_shed).
+    pub fn fleet() -> Self {
+        let client = Standard::fleet();
+        let with_brake = move || client.clone().with_brake(Brake::new());
+        Self::from_strategies(Strategies::PerHost(Arc::new(PerHost::new(with_brake))))
     }
 
     /// Uses a strategy of your own for all hosts. Clones of a strategy share its

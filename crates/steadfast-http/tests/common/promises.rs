@@ -40,6 +40,7 @@ pub async fn hold<C: Client>() {
     one_budget_or_one_per_host::<C>().await;
     every_preset_survives_throttling::<C>().await;
     a_request_that_is_shed_is_not_sent::<C>().await;
+    a_brake_sheds_requests_to_its_host_only::<C>().await;
 }
 
 async fn first_try_success<C: Client>() {
@@ -352,4 +353,23 @@ async fn a_request_that_is_shed_is_not_sent<C: Client>() {
         assert!(ended.text.contains(said), "{}", ended.text);
     }
     assert!(server.seen().is_empty(), "a request was sent");
+}
+
+async fn a_brake_sheds_requests_to_its_host_only<C: Client>() {
+    let hanging = Server::start(vec![ServerAction::Hang; 100]).await;
+    let healthy = Server::start([]).await;
+    let retry = HttpRetry::fleet().attempt_timeout(Duration::from_millis(20));
+    let client = C::new(retry);
+    let mut shed = None;
+    for _ in 0..100 {
+        let ended = client.send(get(&hanging.uri())).await;
+        if ended.cause == Some(Cause::Shed) && ended.attempts == 0 {
+            shed = Some(ended);
+            break;
+        }
+    }
+    let shed = shed.expect("a host that never responds");
+    assert!(shed.would_wait.is_some() && !shed.ambiguous);
+    let ended = client.send(get(&healthy.uri())).await;
+    assert_eq!(ended, TestOutcome::success(200, 1));
 }

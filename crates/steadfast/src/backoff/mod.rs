@@ -119,6 +119,25 @@ impl Backoff {
         }
     }
 
+    /// Up to 500 ms, then up to 8 s, then up to 12 s, with full jitter: for clients that
+    /// lose their connections at the same time and dial again.
+    ///
+    /// A peer that comes back can accept only so many connections per second. So the
+    /// dials of the whole herd are spread over several seconds from the second one on, and
+    /// a long outage costs a dial every 6 s on average. A lone client waits longer than it
+    /// had to: use an [`exponential`](Self::exponential) backoff for it.
+    pub const fn reconnect() -> Self {
+        let shape = Shape::Exponential {
+            base: 500_000_000,
+            factor: 16,
+            cap: 12_000_000_000,
+        };
+        Self {
+            shape,
+            jitter: Jitter::Full,
+        }
+    }
+
     /// Computes the delay by a function of the number of retries so far.
     pub fn custom(delay: impl Fn(u32) -> Duration + Send + Sync + 'static) -> Self {
         Self {

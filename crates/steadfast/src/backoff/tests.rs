@@ -137,6 +137,69 @@ fn a_cap_below_the_first_delay_shortens_that_too() {
 /// Published as `sleep = min(cap, uniform(base, 3 × previous))`: if the previous delay was
 /// the cap, two thirds of the draws are above it, and so two thirds of the delays are the
 /// cap.
+/// Ten thousand clients dial a peer that accepts a thousand connections per second, after
+/// an outage. Returns the seconds until all are connected, the dials of a client, and the
+/// most dials in a second after the outage.
+fn herd(outage: f64) -> (f64, f64, usize) {
+    use std::cmp::Reverse;
+    use std::collections::BinaryHeap;
+
+    const CLIENTS: u32 = 10_000;
+    const TO_ACCEPT: u64 = 1_000_000;
+    const BACKLOG: u64 = 511;
+    const CONNECT_TIMEOUT: u64 = 3_000_000_000;
+    let (backoff, world) = (Backoff::reconnect(), VirtualWorld::new().seeded(7));
+    let up_at = (outage * 1e9) as u64;
+    let mut dials: BinaryHeap<_> = (0..CLIENTS).map(|client| Reverse((0, client, 0))).collect();
+    let (mut dialled, mut accepted_at, mut after) = (0_u32, up_at, Vec::new());
+    while let Some(Reverse((now, client, retries))) = dials.pop() {
+        dialled += 1;
+        let failed_at = if now < up_at {
+            now
+        } else {
+            after.push(now);
+            if accepted_at.saturating_sub(now) / TO_ACCEPT < BACKLOG {
+                accepted_at = accepted_at.max(now) + TO_ACCEPT;
+                continue;
+            }
+            now + CONNECT_TIMEOUT
+        };
+        let delay = backoff.delay(retries, Duration::ZERO, &world);
+        dials.push(Reverse((
+            failed_at + delay.as_nanos() as u64,
+            client,
+            retries + 1,
+        )));
+    }
+    let second = 1_000_000_000;
+    let peak = after
+        .iter()
+        .enumerate()
+        .map(|(first, at)| after[first..].partition_point(|other| *other < at + second));
+    let seconds = (accepted_at - up_at) as f64 / 1e9;
+    (
+        seconds,
+        f64::from(dialled) / f64::from(CLIENTS),
+        peak.max().unwrap_or(0),
+    )
+}
+
+#[test]
+fn a_herd_that_reconnects_is_spread_whatever_the_outage_lasts() {
+    for outage in [0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 120.0] {
+        let (seconds, dials, peak) = herd(outage);
+        assert!(seconds <= 23.0, "{outage} s: connected after {seconds} s");
+        assert!(dials <= 4.0 + outage / 6.0, "{outage} s: {dials} dials");
+        assert!(peak <= 2000, "{outage} s: {peak} dials in a second");
+    }
+    // The published herd.
+    let (seconds, dials, _) = herd(5.0);
+    assert!(
+        seconds <= 20.0 && dials <= 6.0,
+        "{seconds} s, {dials} dials"
+    );
+}
+
 #[test]
 fn decorrelated_jitter_caps_the_draw_and_not_the_range() {
     let (base, cap) = (Duration::from_nanos(1), Duration::from_secs(3));

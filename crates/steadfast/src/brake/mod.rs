@@ -116,19 +116,15 @@ impl Brake {
         }
     }
 
-    /// Admits a first attempt, or says when to try again. The stamp is zero if its
-    /// latency is not measured.
+    /// Returns whether all is well, and this call is not one that is measured.
     #[inline]
-    fn admit(&self, world: &dyn World) -> Result<u32, Duration> {
+    fn passes_unnoticed(&self) -> bool {
         let sampling = self.inner.sampling.load(Ordering::Relaxed);
-        if sampling != 0 && self.inner.calls.add() & (sampling - 1) != 0 {
-            return Ok(0);
-        }
-        self.admit_noticed(world)
+        sampling != 0 && self.inner.calls.add() & (sampling - 1) != 0
     }
 
-    #[cold]
-    fn admit_noticed(&self, world: &dyn World) -> Result<u32, Duration> {
+    /// Admits a first attempt and stamps it, or says when to try again.
+    fn admit(&self, world: &dyn World) -> Result<u32, Duration> {
         let now = world.now();
         let (mut control, at) = (self.lock(), seconds(now));
         control.admit(at, || world.roll())?;

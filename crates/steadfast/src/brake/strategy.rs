@@ -25,6 +25,15 @@ impl<S: RetryStrategy> WithBrake<S> {
         Self { inner, brake }
     }
 
+    /// Issues a token whose attempt is measured, or sheds the request.
+    #[cold]
+    fn acquire_noticed(&self, request: &Request<'_>, world: &dyn World) -> Answer {
+        let stamp = self.brake.admit(world).map_err(Refusal::shed)?;
+        let mut token = self.inner.acquire_initial_token(request, world)?;
+        token.set_stamp(stamp);
+        Ok(token)
+    }
+
     /// Returns the brake.
     pub const fn brake(&self) -> &Brake {
         &self.brake
@@ -34,10 +43,10 @@ impl<S: RetryStrategy> WithBrake<S> {
 impl<S: RetryStrategy> RetryStrategy for WithBrake<S> {
     #[inline]
     fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
-        let stamp = self.brake.admit(world).map_err(Refusal::shed)?;
-        let mut token = self.inner.acquire_initial_token(request, world)?;
-        token.set_stamp(stamp);
-        Ok(token)
+        if self.brake.passes_unnoticed() {
+            return self.inner.acquire_initial_token(request, world);
+        }
+        self.acquire_noticed(request, world)
     }
 
     fn refresh_retry_token(

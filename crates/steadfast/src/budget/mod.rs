@@ -231,14 +231,9 @@ impl Budget {
     /// first attempt. Never fills above the capacity. `last_cost` is called only if the
     /// budget is not full.
     #[inline]
-    pub fn refund(&self, last_cost: impl FnOnce() -> u32, world: &dyn World) {
-        match &self.inner.store {
-            Store::OfTraffic(level) => match (self.inner.settings.refund, last_cost()) {
-                (Refund::LastCostOr(_), cost) if cost > 0 => level.give(cost),
-                _ => level.earn(world),
-            },
-            Store::Earned(_) | Store::Timed { .. } if self.is_known_to_be_full() => {}
-            Store::Earned(_) | Store::Timed { .. } => self.refill_by(last_cost()),
+    pub fn refund(&self, last_cost: impl FnOnce() -> u32) {
+        if !self.is_known_to_be_full() {
+            self.refill_by(last_cost());
         }
     }
 
@@ -310,13 +305,17 @@ impl Budget {
         }
     }
 
+    // Out of the way of budgets that are full most of the time.
     #[cold]
     fn refill_by(&self, last_cost: u32) {
-        self.give(match self.inner.settings.refund {
-            Refund::Fixed(amount) => amount,
-            Refund::LastCostOr(amount) if last_cost == 0 => amount,
-            Refund::LastCostOr(_) => last_cost,
-        });
+        let amount = match self.inner.settings.refund {
+            Refund::LastCostOr(_) if last_cost > 0 => last_cost,
+            Refund::Fixed(amount) | Refund::LastCostOr(amount) => match &self.inner.store {
+                Store::OfTraffic(level) => return level.earn(),
+                Store::Earned(_) | Store::Timed { .. } => amount,
+            },
+        };
+        self.give(amount);
     }
 
     fn give(&self, amount: u32) {
@@ -399,24 +398,26 @@ fn since(origin: &OnceLock<Instant>, now: Instant) -> u64 {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::world::VirtualWorld;
 
     /// A budget with a tenth of its 500 tokens.
-    fn low(refund: Refund, now: Instant) -> Budget {
+    fn low(refund: Refund, world: &VirtualWorld) -> Budget {
         let budget = Budget::builder().refund(refund).build().unwrap();
-        budget.pay(450, || now).unwrap();
+        budget.pay(450, world).unwrap();
         budget
     }
 
     #[test]
     fn a_success_gives_back_what_the_rule_says() {
-        let now = Instant::now();
+        let world = VirtualWorld::new();
+        let now = world.now();
         for (refund, last_cost, given) in [
             (Refund::Fixed(3), 0, 3),
             (Refund::Fixed(3), 10, 3),
             (Refund::LastCostOr(1), 0, 1),
             (Refund::LastCostOr(1), 10, 10),
         ] {
-            let budget = low(refund, now);
+            let budget = low(refund, &world);
             budget.refund(|| last_cost);
             assert_eq!(budget.level(now), 50 + given, "{refund:?} {last_cost}");
         }
@@ -424,11 +425,12 @@ mod tests {
 
     #[test]
     fn a_fork_has_the_level_of_the_budget_and_shares_nothing() {
-        let now = Instant::now();
-        let budget = low(Refund::Fixed(1), now);
+        let world = VirtualWorld::new();
+        let now = world.now();
+        let budget = low(Refund::Fixed(1), &world);
         let fork = budget.fork(now);
         assert_eq!(fork.level(now), 50);
-        fork.pay(5, || now).unwrap();
+        fork.pay(5, &world).unwrap();
         assert_eq!((budget.level(now), fork.level(now)), (50, 45));
     }
 }

@@ -10,7 +10,9 @@
 //! and the level is zero afterwards, granted or not. On average that is the same number of
 //! retries, and no client has to save up for its first one.
 //!
-//! A success only counts. What it earns is settled at the next failure.
+//! A success only counts, and reads no clock. What it earns is settled at the next
+//! failure. Before the first failure the rate of the traffic is unknown, so the first one
+//! finds what one success earns.
 
 use std::time::{Duration, Instant};
 
@@ -65,10 +67,8 @@ impl OfTraffic {
 
     /// Counts a success.
     #[inline]
-    pub(crate) fn earn(&self, world: &dyn World) {
-        if self.successes.add() == 0 {
-            self.open(world);
-        }
+    pub(crate) fn earn(&self) {
+        self.successes.add();
     }
 
     /// Takes the cost, or tries its luck if the level is too low.
@@ -109,18 +109,6 @@ impl OfTraffic {
         }
     }
 
-    /// Notes when the traffic began.
-    #[cold]
-    fn open(&self, world: &dyn World) {
-        let mut books = self.lock();
-        let begin = Mark {
-            at: world.now(),
-            successes: books.before,
-        };
-        books.older.get_or_insert(begin);
-        books.newer.get_or_insert(begin);
-    }
-
     /// Adds what the successes since the last time have earned.
     fn settled(&self, now: Instant) -> MutexGuard<'_, Books> {
         let mut books = self.lock();
@@ -135,9 +123,10 @@ impl OfTraffic {
         }
         let older = *books.older.get_or_insert(mark);
         let bound = self.earned_of(self.recent(successes, older, now));
-        // What the client has without any traffic is not taken away.
-        let bound = bound.max(u64::from(books.level).min(self.earns.into()));
         let level = u64::from(books.level).saturating_add(earned);
+        // What one success earns is left to a client without recent traffic, and to one
+        // whose traffic is not known yet, because nothing has failed before.
+        let bound = bound.max(level.min(self.earns.into()));
         books.level = level.min(bound).min(self.capacity.into()) as u32;
         books
     }
@@ -181,9 +170,11 @@ mod tests {
         OfTraffic::new(10, 1000, 30 * SECOND, 0)
     }
 
+    /// Lets a client with these successes meet its first failure before them.
     fn earn(level: &OfTraffic, successes: u32, every: Duration, world: &VirtualWorld) {
+        level.level(world.now());
         for _ in 0..successes {
-            level.earn(world);
+            level.earn();
             world.advance(every);
         }
     }
@@ -206,6 +197,13 @@ mod tests {
         // A busy client reaches the capacity.
         earn(&level, 4000, SECOND / 100, &world);
         assert_eq!(level.level(world.now()), 1000);
+    }
+
+    #[test]
+    fn a_long_life_without_failures_saves_no_more_than_one_success_earns() {
+        let (level, world) = (empty(), VirtualWorld::new());
+        (0..100_000).for_each(|_| level.earn());
+        assert_eq!(level.level(world.now()), 10);
     }
 
     #[test]
@@ -241,8 +239,7 @@ mod tests {
     fn ten_thousand_quiet_clients_retry_as_much_as_one_busy_client() {
         let world = VirtualWorld::new().seeded(7);
         let clients: Vec<OfTraffic> = (0..10_000).map(|_| empty()).collect();
-        clients.iter().for_each(|client| client.earn(&world));
-        world.advance(SECOND);
+        clients.iter().for_each(OfTraffic::earn);
         let retries = |cost| -> usize {
             let pay = |client: &&OfTraffic| client.take(cost, &world).is_ok();
             (0..5).map(|_| clients.iter().filter(pay).count()).sum()
@@ -260,7 +257,7 @@ mod tests {
         let fork = level.fork(world.now());
         assert_eq!(fork.level(world.now()), before);
         fork.take(before, &world).expect("there is enough");
-        fork.earn(&world);
+        fork.earn();
         assert_eq!(fork.level(world.now()), 10);
         assert_eq!(level.level(world.now()), before);
     }

@@ -326,10 +326,10 @@ impl RetryStrategy for Standard {
     }
 
     #[inline]
-    fn record_success(&self, token: RetryToken, world: &dyn World) -> Result<(), ForeignToken> {
+    fn record_success(&self, token: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
         token.check_issuer(&self.id)?;
         let budget = &self.parts.budget;
-        budget.refund(|| token.last_payment(budget.id()), world);
+        budget.refund(|| token.last_payment(budget.id()));
         Ok(())
     }
 

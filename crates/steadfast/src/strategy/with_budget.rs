@@ -90,7 +90,7 @@ impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
     fn record_success(&self, token: RetryToken, world: &dyn World) -> Result<(), ForeignToken> {
         let last = token.last_payment(self.budget.id());
         self.inner.record_success(token, world)?;
-        self.budget.refund(|| last, world);
+        self.budget.refund(|| last);
         Ok(())
     }
 

@@ -76,7 +76,7 @@ proptest! {
                     // A refund is not told the time: what it finds is what was
                     // there when somebody last looked.
                     model.refund_of(last_cost);
-                    budget.refund(|| last_cost, &world);
+                    budget.refund(|| last_cost);
                 }
                 Ask::Wait(time) => world.advance(time),
                 Ask::Look => {}

@@ -41,7 +41,31 @@ struct State {
     /// Counted in permits and not in time, because the time that one takes
     /// changes with the rate.
     promised: f64,
+    /// The queue as it was when the last attempt joined it.
+    queue: Queue,
     filled_at: f64,
+}
+
+/// The attempts that wait: how many there were, and when the last of them is made.
+///
+/// An attempt is made when its wait is over, whatever the rate is then. So it is owed no
+/// permit any more. Without this, a rate that falls would make later attempts wait for
+/// permits of attempts that were made long ago.
+#[derive(Clone, Copy, Debug, Default)]
+struct Queue {
+    at: f64,
+    length: f64,
+    empty_at: f64,
+}
+
+impl Queue {
+    /// Returns how many still wait.
+    fn waiting(&self, now: f64) -> f64 {
+        if now >= self.empty_at {
+            return 0.0;
+        }
+        self.length * (self.empty_at - now) / (self.empty_at - self.at)
+    }
 }
 
 impl Limiter {
@@ -52,6 +76,7 @@ impl Limiter {
             most: MIN_CAPACITY,
             capacity: 0.0,
             promised: 0.0,
+            queue: Queue::default(),
             filled_at: 0.0,
         };
         Self {
@@ -126,6 +151,11 @@ impl State {
             WhenLimited::Wait => {
                 self.promised += 1.0 - self.capacity;
                 self.capacity = 0.0;
+                self.queue = Queue {
+                    at: now,
+                    length: self.promised,
+                    empty_at: now + wait.as_secs_f64(),
+                };
                 Permit::Granted { wait }
             }
         }
@@ -155,6 +185,7 @@ impl State {
     fn refill(&mut self, now: f64, rate: f64) {
         if now > self.filled_at {
             self.add((now - self.filled_at) * rate);
+            self.promised = self.promised.min(self.queue.waiting(now));
             self.filled_at = now;
         }
     }
@@ -178,6 +209,7 @@ mod tests {
             most: rate,
             capacity: 0.0,
             promised: 0.0,
+            queue: Queue::default(),
             filled_at: 0.0,
         }
     }
@@ -287,6 +319,24 @@ mod tests {
         }
         state.rate = Some(100.0);
         assert_eq!(wait(&mut state, 0.0), 0.1);
+    }
+
+    #[test]
+    fn attempts_that_were_made_are_owed_nothing_at_a_lower_rate() {
+        let mut state = throttled_at(60.0);
+        for _ in 0..60 {
+            state.acquire(0.0, WhenLimited::Wait, None);
+        }
+        // All of them are made within a second. Meanwhile the rate falls.
+        state.rate = Some(0.5);
+        let half = wait(&mut state, 0.5);
+        assert!(half <= 62.0, "{half}: those who still wait come first");
+        let mut state = throttled_at(60.0);
+        for _ in 0..60 {
+            state.acquire(0.0, WhenLimited::Wait, None);
+        }
+        state.rate = Some(0.5);
+        assert_eq!(wait(&mut state, 1.0), 2.0, "nobody waits any more");
     }
 
     #[test]
