@@ -62,6 +62,24 @@ impl TestCluster {
         })
     }
 
+    /// Keeps the mutations of a bucket from all of its replicas, or lets the replicas catch up. A
+    /// failover of a node loses what its replicas lack.
+    pub fn set_lagging(&self, bucket: &str, lagging: bool) -> Result<(), ClusterError> {
+        let bucket = self.bucket(bucket)?;
+        bucket.for_each_vbucket(|vbucket| vbucket.set_lagging(lagging));
+        self.shared().settle();
+        Ok(())
+    }
+
+    /// Returns the number of durable writes that wait for copies, in all buckets.
+    pub fn pending_writes(&self) -> usize {
+        let mut pending = 0;
+        for bucket in self.shared().buckets() {
+            bucket.for_each_vbucket(|vbucket| pending += vbucket.pending_writes());
+        }
+        pending
+    }
+
     /// Applies the holds on a node, and whether it is up, to the store.
     pub(super) fn apply_holds(&self, node: NodeId) {
         let up = self.shared().node(node).is_some_and(|node| node.is_up());

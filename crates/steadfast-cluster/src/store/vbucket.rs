@@ -75,6 +75,8 @@ pub(crate) struct Vbucket {
     pub scans: RangeScans,
     /// The bytes by which the copies grew since they were last accounted for.
     pub(super) grown: isize,
+    /// Whether mutations are kept from all replicas.
+    lagging: bool,
 }
 
 impl Vbucket {
@@ -90,6 +92,7 @@ impl Vbucket {
             prepares: HashMap::new(),
             scans: RangeScans::default(),
             grown: 0,
+            lagging: false,
         }
     }
 
@@ -215,7 +218,7 @@ impl Vbucket {
         let chain = DurabilityCheck {
             active,
             replicas: &self.replicas,
-            stalled: context.stalled,
+            stalled: self.stalled(context),
             unpersisted: context.unpersisted,
         };
         let ready: Vec<Bytes> = self
@@ -228,6 +231,24 @@ impl Vbucket {
             if let Some(prepare) = self.prepares.remove(&key) {
                 prepare.commit(self, key, context);
             }
+        }
+    }
+
+    /// Keeps mutations from all replicas, or lets them through again.
+    pub(crate) fn set_lagging(&mut self, lagging: bool) {
+        self.lagging = lagging;
+    }
+
+    /// Returns the number of durable writes that wait.
+    pub(crate) fn pending_writes(&self) -> usize {
+        self.prepares.len()
+    }
+
+    /// Returns the nodes that mutations do not reach.
+    pub(super) fn stalled(&self, context: StoreContext<'_>) -> NodeSet {
+        match self.lagging {
+            true => NodeSet::from_bits(u64::MAX),
+            false => context.stalled,
         }
     }
 
@@ -263,6 +284,7 @@ impl Vbucket {
 
     /// Brings the replicas that can be reached up to the active copy, and notes what is on disk.
     pub(super) fn replicate(&mut self, context: StoreContext<'_>) {
+        let stalled = self.stalled(context);
         let Some(((active, source), replicas)) = self.copies.split_first_mut() else {
             return;
         };
@@ -270,7 +292,7 @@ impl Vbucket {
             source.persisted_seqno = source.high_seqno;
         }
         for (node, copy) in replicas {
-            if copy.high_seqno < source.high_seqno && !context.stalled.contains(*node) {
+            if copy.high_seqno < source.high_seqno && !stalled.contains(*node) {
                 self.grown += copy.catch_up(source);
             }
             if !context.unpersisted.contains(*node) {

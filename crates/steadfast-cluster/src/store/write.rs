@@ -91,7 +91,7 @@ impl Vbucket {
         let chain = DurabilityCheck {
             active: context.origin.node,
             replicas: &self.replicas,
-            stalled: context.stalled,
+            stalled: self.stalled(context),
             unpersisted: context.unpersisted,
         };
         if chain.is_met(durability.level)? {
@@ -143,6 +143,7 @@ impl Vbucket {
         level: Option<DurabilityLevel>,
         context: StoreContext<'_>,
     ) -> Receipt {
+        let stalled = self.stalled(context);
         let Some((_, active)) = self.copies.first_mut() else {
             unreachable!("a vbucket that is written to has an active copy")
         };
@@ -154,7 +155,7 @@ impl Vbucket {
         let collection_and_key = key.clone();
         let behind = active.high_seqno;
         for (node, replica) in &mut self.copies[1..] {
-            if replica.high_seqno == behind && !context.stalled.contains(*node) {
+            if replica.high_seqno == behind && !stalled.contains(*node) {
                 self.grown += replica.put(key.clone(), document.clone());
             }
         }

@@ -229,6 +229,23 @@ async fn a_failover_loses_writes_that_no_replica_has() {
 }
 
 #[tokio::test]
+async fn replicas_that_lag_get_nothing_until_they_catch_up() {
+    let cluster = cluster(2, 1).await;
+    let (active, _) = active_and_other(&cluster, "k");
+    let mut client = Client::for_key(&cluster, "k").await;
+    client.set("k", "\"seen\"").await;
+    cluster.set_lagging(BUCKET, true).unwrap();
+    client.set("k", "\"late\"").await;
+    cluster.set_lagging(BUCKET, false).unwrap();
+    cluster.set_lagging(BUCKET, true).unwrap();
+    client.set("k", "\"unseen\"").await;
+    cluster.fail_over(active).await.unwrap();
+    let document = cluster.document(BUCKET, ".", b"k").unwrap().unwrap();
+    assert_eq!(document.value, "\"late\"");
+    assert!(cluster.set_lagging("nothing", true).is_err());
+}
+
+#[tokio::test]
 async fn without_replicas_a_failover_loses_the_vbuckets_until_a_rebalance() {
     let cluster = cluster(2, 0).await;
     let mut client = Client::for_key(&cluster, "k").await;

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use steadfast_cluster::TestCluster;
+use steadfast_cluster::journal::JournalEntry;
 use steadfast_cluster::journal::Spread;
 use steadfast_wire::Opcode;
 use steadfast_wire::frame_info::DurabilityLevel;
 
 use super::violation::{Violation, ViolationKind};
 use super::write_log::WriteLog;
+use crate::embedded::BUCKET;
 use crate::workload::OpKind;
 use crate::workload::keys::{self, Owner};
 use crate::write_id::WriteId;
@@ -82,7 +84,10 @@ impl JournalAudit {
             {
                 return false;
             }
-            for entry in &entries {
+            // Faults write beside the workload, too.
+            let of_workload =
+                |entry: &&JournalEntry| &*entry.bucket == BUCKET && entry.collection() == 0;
+            for entry in entries.iter().filter(of_workload) {
                 self.enter(&Mutation {
                     opcode: entry.opcode,
                     key: entry.key(),

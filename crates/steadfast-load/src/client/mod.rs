@@ -1,10 +1,14 @@
 //! The interface between the workload and a client, so that other clients can be tested.
 
+mod side;
 mod steadfast;
+
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::Serialize;
 
+pub use self::side::{SideClient, SideFuture, SidePlace};
 pub use self::steadfast::{Access, Steadfast};
 pub use crate::measure::RetryCounts;
 
@@ -50,6 +54,12 @@ pub trait Client: Clone + Send + Sync + 'static {
     /// on documents instead of statements.
     fn has_query(&self) -> bool {
         true
+    }
+
+    /// Returns the client for buckets and collections beside the workload, if it supports them.
+    /// Without it, faults that drop and create them are left out.
+    fn side(&self) -> Option<Arc<dyn SideClient>> {
+        None
     }
 
     /// Sets a new password for the user.

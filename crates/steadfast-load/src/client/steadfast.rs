@@ -11,7 +11,9 @@ use steadfast_couchbase::{
     fast_fail_on_terminal_errors, reason,
 };
 
-use super::{Client, ClientError, Content, Counted, ErrorClass, Value};
+use super::{
+    Client, ClientError, Content, Counted, ErrorClass, SideClient, SideFuture, SidePlace, Value,
+};
 use crate::embedded::{BUCKET, Embedded, PASSWORD, USER};
 use crate::measure::{RetryCounts, RetryRecorder};
 
@@ -123,6 +125,12 @@ impl Steadfast {
             strategy: strategy.unwrap_or_else(|| Arc::new(fast_fail_on_terminal_errors())),
             keyspace: keyspace.into(),
         })
+    }
+
+    fn beside(&self, at: SidePlace) -> Collection {
+        self.cluster
+            .bucket(at.bucket)
+            .collection("_default", at.collection)
     }
 
     fn strategy(&self) -> Arc<dyn RetryStrategy> {
@@ -255,6 +263,10 @@ impl Client for Steadfast {
         self.has_query
     }
 
+    fn side(&self) -> Option<Arc<dyn SideClient>> {
+        Some(Arc::new(self.clone()))
+    }
+
     fn set_password(&self, user: &str, password: &str) {
         let credentials = Credentials::password(user, password);
         if let Err(error) = self.cluster.set_credentials(credentials) {
@@ -273,6 +285,48 @@ fn content(found: &GetResult, expiry: Option<u32>) -> Content {
         cas: found.cas(),
         flags: Some(found.flags()),
         expiry,
+    }
+}
+
+impl SideClient for Steadfast {
+    fn upsert(&self, at: SidePlace, key: String, durable: bool) -> SideFuture<'_, ()> {
+        Box::pin(async move {
+            let collection = self.beside(at);
+            let upsert = collection.upsert(&key, &"beside");
+            let upsert = upsert.retry_shared(self.strategy());
+            if durable {
+                upsert.durability(DurabilityLevel::Majority).await?;
+            } else {
+                upsert.await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn exists(&self, at: SidePlace, key: String) -> SideFuture<'_, bool> {
+        Box::pin(async move {
+            let collection = self.beside(at);
+            match collection.get(&key).retry_shared(self.strategy()).await {
+                Ok(_) => Ok(true),
+                Err(error) if error.kind() == ErrorKind::DocumentNotFound => Ok(false),
+                Err(error) => Err(error.into()),
+            }
+        })
+    }
+
+    fn insert_rows(&self, at: SidePlace, keys: Vec<String>) -> SideFuture<'_, ()> {
+        Box::pin(async move {
+            let rows: Vec<String> = keys
+                .iter()
+                .map(|key| format!("VALUES (\"{key}\", 1)"))
+                .collect();
+            let (bucket, collection) = (at.bucket, at.collection);
+            let rows = rows.join(", ");
+            let statement = format!("INSERT INTO `{bucket}`.`_default`.`{collection}` {rows}");
+            let query = self.cluster.query(statement).retry_shared(self.strategy());
+            query.await?.all::<serde::de::IgnoredAny>().await?;
+            Ok(())
+        })
     }
 }
 

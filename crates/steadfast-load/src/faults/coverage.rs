@@ -39,11 +39,17 @@ fn must_cause(kind: FaultKind) -> &'static [Evidence] {
             &[Hits, Reason(CUT)]
         }
         FaultKind::CutAfterApplying | FaultKind::CutMidResponse => &[Hits, AmbiguousApplied],
-        FaultKind::SlowNode | FaultKind::StalledNode | FaultKind::FailOver => &[Hits],
+        FaultKind::SlowNode
+        | FaultKind::StalledNode
+        | FaultKind::FailOver
+        | FaultKind::HeldReplication
+        | FaultKind::DroppedBucket
+        | FaultKind::HalfStatements
+        | FaultKind::LaggingFailOver => &[Hits],
+        FaultKind::DroppedCollection => &[Hits, Reason("KV_COLLECTION_OUTDATED")],
         FaultKind::LateAnswers | FaultKind::UnmatchedAnswers => &[Hits, AmbiguousTimeouts],
         FaultKind::SilentNode => &[Hits, SilentConnections, AmbiguousTimeouts],
         FaultKind::MutedNode => &[Hits, AmbiguousTimeouts, AmbiguousApplied],
-        FaultKind::HeldReplication => &[Reason("KV_SYNC_WRITE_IN_PROGRESS")],
         FaultKind::RebalanceIn | FaultKind::RebalanceOut => &[Reason("KV_NOT_MY_VBUCKET")],
         FaultKind::Crash => &[Reason("SOCKET_NOT_AVAILABLE")],
         FaultKind::RotatedPassword => &[RejectedCredentials],
@@ -114,8 +120,16 @@ impl Observed {
 impl Evidence {
     fn describe(self, kind: FaultKind) -> String {
         match self {
-            Self::Hits if kind == FaultKind::FailOver => "documents failed over".to_owned(),
-            Self::Hits => "requests hit".to_owned(),
+            Self::Hits => match kind {
+                FaultKind::FailOver => "documents failed over",
+                FaultKind::HeldReplication => "durable writes waited for replicas",
+                FaultKind::DroppedBucket => "operations met a missing bucket",
+                FaultKind::DroppedCollection => "operations met a missing collection",
+                FaultKind::HalfStatements => "statements were applied in part",
+                FaultKind::LaggingFailOver => "writes without durability were lost, as they may be",
+                _ => "requests hit",
+            }
+            .to_owned(),
             Self::Reason(reason) => format!("attempts failed with {reason}"),
             Self::AmbiguousTimeouts => "operations timed out ambiguously".to_owned(),
             Self::AmbiguousApplied => "ambiguous writes were applied".to_owned(),

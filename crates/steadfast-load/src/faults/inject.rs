@@ -10,6 +10,7 @@ use steadfast_cluster::users::Rights;
 use steadfast_cluster::{ClusterError, NodeId, Service, TestCluster};
 use steadfast_wire::{Opcode, Status};
 
+use super::beside::Beside;
 use super::kind::FaultKind;
 use super::log::FaultLog;
 use super::schedule::ScheduledFault;
@@ -30,6 +31,8 @@ const COMMANDS: [Opcode; 7] = [
 const TEMPORARY: f64 = 0.1;
 /// A rule for a single request spares fewer requests than this before it.
 const SPARED: u64 = 20;
+/// How much longer than scheduled replication is held, until a durable write waits for it.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// The number of steps of a rebalance.
 const STEPS: u32 = 24;
 
@@ -68,6 +71,8 @@ pub(crate) struct FaultInjector {
     pub(crate) state: Arc<RunState>,
     /// Gives the client its new password.
     pub(crate) set_password: Box<dyn Fn(&str) + Send + Sync>,
+    /// The buckets and collections beside the workload, if the client reaches them.
+    pub(crate) beside: Option<Beside>,
     /// The timeout of operations: later answers are late.
     pub(crate) timeout: Duration,
     pub(crate) log: Arc<Mutex<FaultLog>>,
@@ -92,6 +97,9 @@ impl FaultInjector {
             self.state.wait(wait).await;
             if self.state.has_ended() {
                 break;
+            }
+            if fault.kind.is_beside() && self.beside.is_none() {
+                continue;
             }
             self.log
                 .lock()
@@ -148,6 +156,25 @@ impl FaultInjector {
                     .map(|node| cluster.hold(Hold::Replication, *node));
                 let _all = all.collect::<Result<Vec<_>, _>>()?;
                 self.state.wait(lasts / 2).await;
+                // A slow machine may need longer for a durable write.
+                let longest = self.state.now() + PATIENCE;
+                while cluster.pending_writes() == 0
+                    && !self.state.has_ended()
+                    && self.state.now() < longest
+                {
+                    self.state.wait(lasts / 8).await;
+                }
+                let pending = cluster.pending_writes() as u64;
+                self.log.lock().hit(FaultKind::HeldReplication, pending);
+            }
+            FaultKind::DroppedBucket
+            | FaultKind::DroppedCollection
+            | FaultKind::HalfStatements
+            | FaultKind::LaggingFailOver => {
+                if let Some(beside) = &self.beside {
+                    let hits = beside.inject(self, fault, node).await?;
+                    self.log.lock().hit(fault.kind, hits);
+                }
             }
             FaultKind::RotatedPassword => self.rotate_password(fault, nodes).await,
             FaultKind::TemporaryFailures
@@ -213,7 +240,7 @@ impl FaultInjector {
     }
 
     /// Completes a rebalance in about this time.
-    async fn rebalance(&self, mut rebalance: Rebalance, lasts: Duration) {
+    pub(super) async fn rebalance(&self, mut rebalance: Rebalance, lasts: Duration) {
         let at_once = rebalance.remaining().div_ceil(STEPS as usize).max(1);
         while rebalance.remaining() > 0 {
             rebalance.step(at_once);

@@ -32,6 +32,14 @@ pub(crate) enum FaultKind {
     MutedNode,
     /// A partition between nodes: mutations do not reach the replicas on a node, then on all.
     HeldReplication,
+    /// A bucket beside the workload is dropped and created again.
+    DroppedBucket,
+    /// A collection beside the workload is dropped and created again.
+    DroppedCollection,
+    /// Statements with several rows fail after the first row.
+    HalfStatements,
+    /// A node is failed over while the replicas of a bucket lag behind.
+    LaggingFailOver,
     RebalanceIn,
     RebalanceOut,
     /// A node is failed over, recovers empty and gets its share back.
@@ -43,7 +51,7 @@ pub(crate) enum FaultKind {
 }
 
 impl FaultKind {
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 23] = [
         Self::TemporaryFailures,
         Self::LockedDocuments,
         Self::CutBeforeReading,
@@ -58,6 +66,10 @@ impl FaultKind {
         Self::SilentNode,
         Self::MutedNode,
         Self::HeldReplication,
+        Self::DroppedBucket,
+        Self::DroppedCollection,
+        Self::HalfStatements,
+        Self::LaggingFailOver,
         Self::RebalanceIn,
         Self::RebalanceOut,
         Self::FailOver,
@@ -70,6 +82,10 @@ impl FaultKind {
         !matches!(
             self,
             Self::HeldReplication
+                | Self::DroppedBucket
+                | Self::DroppedCollection
+                | Self::HalfStatements
+                | Self::LaggingFailOver
                 | Self::RebalanceIn
                 | Self::RebalanceOut
                 | Self::FailOver
@@ -84,10 +100,23 @@ impl FaultKind {
         matches!(self, Self::LateAnswers | Self::SilentNode | Self::MutedNode)
     }
 
+    /// Returns whether it concerns buckets and collections beside the workload.
+    pub(super) const fn is_beside(self) -> bool {
+        matches!(
+            self,
+            Self::DroppedBucket
+                | Self::DroppedCollection
+                | Self::HalfStatements
+                | Self::LaggingFailOver
+        )
+    }
+
     /// Returns the number of nodes that it needs.
     pub(super) const fn min_nodes(self) -> usize {
         match self {
-            Self::FailOver | Self::RebalanceOut | Self::HeldReplication => 2,
+            Self::FailOver | Self::RebalanceOut | Self::HeldReplication | Self::LaggingFailOver => {
+                2
+            }
             _ => 1,
         }
     }
@@ -95,7 +124,7 @@ impl FaultKind {
     /// Returns its share of the time, relative to the others.
     pub(super) const fn weight(self) -> u32 {
         match self {
-            Self::RebalanceIn | Self::RebalanceOut | Self::FailOver => 3,
+            Self::RebalanceIn | Self::RebalanceOut | Self::FailOver | Self::LaggingFailOver => 3,
             Self::Crash | Self::SlowNode | Self::RotatedPassword => 2,
             _ => 1,
         }
@@ -141,6 +170,10 @@ impl fmt::Display for FaultKind {
             Self::SilentNode => "silent on one node",
             Self::MutedNode => "mute on one node",
             Self::HeldReplication => "hold replication",
+            Self::DroppedBucket => "drop and create a bucket",
+            Self::DroppedCollection => "drop and create a collection",
+            Self::HalfStatements => "fail statements half-way",
+            Self::LaggingFailOver => "fail-over with lagging replicas",
             Self::RebalanceIn => "rebalance-in",
             Self::RebalanceOut => "rebalance-out",
             Self::FailOver => "fail-over and recover",

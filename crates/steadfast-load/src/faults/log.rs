@@ -44,6 +44,9 @@ pub(crate) struct InjectedFault {
     pub(crate) fault: String,
     pub(crate) from_s: f64,
     pub(crate) until_s: Option<f64>,
+    /// When it is to end by the schedule.
+    #[serde(skip)]
+    pub(crate) due_s: f64,
 }
 
 impl FaultLog {
@@ -59,6 +62,7 @@ impl FaultLog {
             },
             from_s: now_s,
             until_s: None,
+            due_s: now_s + fault.lasts.as_secs_f64(),
         });
     }
 
@@ -92,6 +96,12 @@ impl FaultLog {
         }
     }
 
+    /// Returns for how many seconds the active fault is overdue.
+    pub(crate) fn overdue_s(&self, now_s: f64) -> f64 {
+        let active = self.injected.last().filter(|last| last.until_s.is_none());
+        active.map_or(0.0, |active| now_s - active.due_s)
+    }
+
     /// Returns the fault that is active now.
     pub(crate) fn active(&self) -> Option<&str> {
         let last = self.injected.last()?;
@@ -123,11 +133,13 @@ mod tests {
         log.hit(FaultKind::SlowNode, 7);
         let name = "crash and restart with delay on one node";
         assert_eq!(log.active(), Some(name));
+        assert_eq!(log.overdue_s(2.5), 1.5);
         log.end(&both, 3.0);
         let slow = fault(FaultKind::SlowNode, None);
         log.begin(&slow, 3.0);
         log.end(&slow, 4.5);
         assert_eq!(log.active(), None);
+        assert_eq!(log.overdue_s(99.0), 0.0);
         let totals = log.by_kind.iter();
         let totals: Vec<_> = totals
             .map(|totals| (&*totals.fault, totals.count, totals.duration_s, totals.hits))

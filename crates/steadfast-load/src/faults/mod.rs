@@ -4,12 +4,14 @@
 //! an order of its own. The [`FaultInjector`] plays it on the cluster and records it in the
 //! [`FaultLog`]. At the end, [`Coverage`] says what each fault caused.
 
+mod beside;
 mod coverage;
 mod inject;
 mod kind;
 mod log;
 mod schedule;
 
+pub(crate) use beside::Beside;
 pub(crate) use coverage::{Coverage, Observed};
 pub(crate) use inject::FaultInjector;
 #[cfg(test)]

@@ -82,6 +82,7 @@ pub(crate) fn full() -> LoadReport {
                 fault: text(),
                 from_s: 1.0,
                 until_s: Some(2.0),
+                due_s: 2.0,
             }],
             ..FaultLog::default()
         },

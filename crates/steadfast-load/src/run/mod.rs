@@ -21,7 +21,7 @@ pub use settings::{Settings, Target};
 use crate::accounting::{Violation, ViolationKind, WriteLog};
 use crate::client::Client;
 use crate::embedded::{Embedded, USER};
-use crate::faults::{FaultInjector, FaultLog, Observed};
+use crate::faults::{Beside, FaultInjector, FaultLog, Observed};
 use crate::measure::{Timeline, WorkerStats};
 use crate::progress::{Progress, Snapshot};
 use crate::report::{Accounting, Leftovers, LoadReport};
@@ -120,6 +120,9 @@ impl<'a, C: Client> Run<'a, C> {
                     let client = client.clone();
                     Box::new(move |password| client.set_password(USER, password))
                 },
+                beside: client
+                    .side()
+                    .map(|client| Beside::new(client, unattributed.clone())),
                 timeout: settings.timeout,
                 log: fault_log.clone(),
             };
@@ -181,9 +184,9 @@ impl<'a, C: Client> Run<'a, C> {
             let now = self.state.now();
             self.sample(now, now.saturating_sub(before), progress);
             before = now;
-            let due = interrupted_after.unwrap_or(self.settings.duration);
+            let overdue = self.fault_log.lock().overdue_s(now.as_secs_f64());
             match &self.injector {
-                Some(injector) if now > due + OVERTIME => {
+                Some(injector) if overdue > OVERTIME.as_secs_f64() => {
                     injector.abort();
                     self.injector_ended(Err(anyhow::anyhow!("a fault does not end")));
                 }

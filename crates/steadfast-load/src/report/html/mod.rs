@@ -255,6 +255,7 @@ mod tests {
             fault: "a node <crashed>".to_owned(),
             from_s: 1.0,
             until_s: Some(2.0),
+            due_s: 2.0,
         };
         let totals = FaultTotals {
             fault: "a node <crashed>".to_owned(),
