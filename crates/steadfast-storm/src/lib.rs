@@ -36,13 +36,15 @@
 //! - [`Policy`]: a strategy under test, with a new instance for each client;
 //! - [`Summary`]: the result of one run, and [`Trials`]: the runs of one policy;
 //! - [`Comparison`]: all of them, as tables for people or JSON for machines;
-//! - [`fuzz`]: random scenarios.
+//! - [`fuzz`]: random scenarios; [`find`]: the load, capacity or fleet at which recovery
+//!   stops; [`verify`]: the published results.
 //!
 //! `docs/storm.md` explains the method, its limits and the results.
 //!
 //! [`Orchestrator`]: steadfast::Orchestrator
 //! [strategy]: steadfast::RetryStrategy
 
+pub mod find;
 pub mod fuzz;
 mod model;
 mod policies;
@@ -51,6 +53,7 @@ mod run;
 pub mod scenarios;
 mod summary;
 mod trials;
+pub mod verify;
 
 pub use model::{
     Arrivals, Clients, Distribution, DropExpired, Effect, Fault, InvalidScenario, Network, Order,

@@ -192,7 +192,7 @@ fn s5(name: &str, queue_limit: usize, fault: Fault) -> Scenario {
             ..Service::default()
         },
         faults: vec![fault],
-        duration: 240.0,
+        duration: 250.0,
         bin: 1.0,
     }
 }
@@ -263,7 +263,7 @@ pub fn s8_moved(lag: f64, release: Option<f64>) -> Scenario {
         name: "s8-moved".to_owned(),
         arrivals: Arrivals::Open(20_000.0 / lag),
         clients: Clients {
-            timeout: Some(2.5 + lag),
+            timeout: Some(2.5),
             ..patient(100, 1_000_000, None)
         },
         network: Network {

@@ -75,14 +75,14 @@ fn a_seed_repeats_a_run_and_every_policy_gets_the_same_requests() {
 }
 
 #[test]
-fn without_faults_no_policy_adds_load_or_sheds() {
+fn without_faults_no_policy_adds_load_and_few_shed() {
     for summary in run(&small()) {
-        // Limits of concurrency shed some requests while they learn.
-        if ["vegas", "envoy-gradient"].contains(&&*summary.policy) {
-            continue;
-        }
-        assert_eq!(summary.attempts, summary.requests, "{}", summary.policy);
-        assert_eq!(summary.succeeded, summary.requests, "{}", summary.policy);
+        let sent = summary.requests - summary.shed;
+        assert_eq!(summary.attempts, sent, "{}", summary.policy);
+        assert_eq!(summary.succeeded, sent, "{}", summary.policy);
         assert_eq!(summary.recovered_after, Some(0.0));
+        // Limits of concurrency shed some requests while they learn.
+        let learns = ["vegas", "envoy-gradient"].contains(&&*summary.policy);
+        assert!(learns || summary.shed < 10, "{}", summary.policy);
     }
 }

@@ -39,7 +39,7 @@ pub fn draw(seed: u64) -> Scenario {
     } else {
         fault
     };
-    Scenario {
+    let mut scenario = Scenario {
         name: format!("fuzz-{seed}"),
         arrivals: Arrivals::Open(rate),
         clients,
@@ -57,28 +57,10 @@ pub fn draw(seed: u64) -> Scenario {
         faults: vec![fault],
         duration: (calm + trouble + after).ceil(),
         bin: 1.0,
-    }
-    .scaled(capacity)
-}
-
-impl Scenario {
-    /// Makes its service times such that it has a capacity: rounding the workers of several
-    /// endpoints has changed it.
-    fn scaled(mut self, capacity: f64) -> Self {
-        let factor = self.capacity() / capacity;
-        let time = &mut self.service.service_time;
-        match time {
-            Distribution::Constant(mean) | Distribution::Exponential(mean) => *mean *= factor,
-            Distribution::Normal { mean, .. } | Distribution::LogNormal { mean, .. } => {
-                *mean *= factor;
-            }
-            Distribution::Bimodal { fast, slow, .. } => {
-                *fast *= factor;
-                *slow *= factor;
-            }
-        }
-        self
-    }
+    };
+    // Rounding the workers of several endpoints has changed it.
+    scenario.scale_capacity(capacity);
+    scenario
 }
 
 fn clients(rng: &mut Rng, attempt_timeout: f64) -> Clients {

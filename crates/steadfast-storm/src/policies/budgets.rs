@@ -44,6 +44,66 @@ pub(super) fn all() -> Vec<Policy> {
     ]
 }
 
+/// Returns the policies of Brooker's simulation of 2022, as its code has them: without
+/// delays and without a limit of attempts.
+pub(super) fn brooker() -> [Policy; 2] {
+    [
+        Policy::new("brooker-adaptive", |_| {
+            Guarded::new(Backoff::none(), CallTokens { level: 5.0 })
+        }),
+        Policy::new("brooker-breaker", |_| {
+            Guarded::new(Backoff::none(), CallBreaker::default())
+        }),
+    ]
+}
+
+/// A token bucket of at most 5 tokens. A call deposits 0.1; a retry needs more than one
+/// token and takes one.
+struct CallTokens {
+    level: f64,
+}
+
+impl Guard for CallTokens {
+    fn allows_retry(&mut self, _: &dyn World) -> bool {
+        let enough = self.level > 1.0;
+        if enough {
+            self.level -= 1.0;
+        }
+        enough
+    }
+
+    fn begin(&mut self, retry: bool, _: Instant) {
+        if !retry {
+            self.level = (self.level + 0.1).min(5.0);
+        }
+    }
+}
+
+/// Retries while the failed attempts are below 10 % of the calls, over all time.
+#[derive(Default)]
+struct CallBreaker {
+    calls: f64,
+    failures: f64,
+}
+
+impl Guard for CallBreaker {
+    fn allows_retry(&mut self, _: &dyn World) -> bool {
+        self.failures < 0.1 * self.calls
+    }
+
+    fn begin(&mut self, retry: bool, _: Instant) {
+        if !retry {
+            self.calls += 1.0;
+        }
+    }
+
+    fn end(&mut self, ended: Ended, _: Instant) {
+        if ended.result.is_failure() {
+            self.failures += 1.0;
+        }
+    }
+}
+
 /// Envoy's retry budget, with Envoy's backoff: 25 to 250 ms, full jitter.
 fn envoy_budget() -> Policy {
     let backoff = Backoff::exponential(Duration::from_millis(25), Duration::from_millis(250))

@@ -182,6 +182,11 @@ impl Policy {
         .about_it("guidance with a send rate that adapts to throttling")
     }
 
+    /// Returns the two policies of [S2](crate::scenarios::s2_flaky).
+    pub(crate) fn brooker() -> [Self; 2] {
+        budgets::brooker()
+    }
+
     /// Finds one of [`Policy::all`] by its name.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::all().into_iter().find(|policy| policy.name == name)
