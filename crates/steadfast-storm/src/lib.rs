@@ -36,6 +36,7 @@
 //! - [`Policy`]: a strategy under test, with a new instance for each client;
 //! - [`Summary`]: the result of one run, and [`Trials`]: the runs of one policy;
 //! - [`Comparison`]: all of them, as tables for people or JSON for machines;
+//! - [`check`]: expectations of a fleet, in a file;
 //! - [`fuzz`]: random scenarios; [`find`]: the load, capacity or fleet at which recovery
 //!   stops; [`verify`]: the published results.
 //!
@@ -44,6 +45,7 @@
 //! [`Orchestrator`]: steadfast::Orchestrator
 //! [strategy]: steadfast::RetryStrategy
 
+pub mod check;
 pub mod find;
 pub mod fuzz;
 mod model;

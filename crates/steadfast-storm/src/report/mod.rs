@@ -1,5 +1,7 @@
 //! The comparison of policies: tables and charts for people, JSON for machines.
 
+mod html;
+mod svg;
 mod text;
 
 use serde::Serialize;

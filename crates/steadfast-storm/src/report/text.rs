@@ -58,6 +58,11 @@ impl Comparison {
         }
     }
 
+    /// Returns the description of the scenario.
+    pub(super) fn head_text(&self) -> String {
+        std::fmt::from_fn(|f| self.head(f)).to_string()
+    }
+
     fn table(&self, fleet: &[Trials], f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let clients = fleet.first().map_or(0, |trials| trials.clients);
         writeln!(f, "\n{clients} clients")?;
@@ -200,19 +205,19 @@ fn doublings(factor: f64) -> char {
     BLOCKS[step.clamp(1.0, 8.0) as usize]
 }
 
-fn optional(value: Option<f64>, show: fn(f64) -> String) -> String {
+pub(super) fn optional(value: Option<f64>, show: fn(f64) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), show)
 }
 
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-fn times(factor: f64) -> String {
+pub(super) fn times(factor: f64) -> String {
     format!("{factor:.2} ×")
 }
 
-fn millis(millis: f64) -> String {
+pub(super) fn millis(millis: f64) -> String {
     if millis < 1000.0 {
         format!("{millis:.0} ms")
     } else {

@@ -1,8 +1,13 @@
 //! `steadfast storm`: compares retry policies in a simulated outage.
 
+mod calibrate;
+mod check;
 mod fuzz;
 mod settings;
 
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
 use clap::{Args, Subcommand};
 use steadfast_storm::{Comparison, Trials};
 
@@ -29,7 +34,10 @@ Examples:
   steadfast storm unresponsive --rate 500 --attempt-timeout 250ms
   steadfast storm s3-hold --all-policies --seeds 20
   steadfast storm throttling --json
+  steadfast storm --html storm.html --svg fleet.svg
   steadfast storm fuzz --policy guidance --policy grpc
+  steadfast storm find clients --from 10 --to 10000 brownout --policy guidance
+  steadfast storm check fleet.toml
 
 Scenarios:
   healthy         no fault
@@ -80,23 +88,35 @@ pub(crate) struct StormArgs {
     /// Print JSON, with every time bin
     #[arg(long)]
     json: bool,
+    /// Write a page with tables and charts to this file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write the picture of recovery against the size of the fleet to this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]
 enum Action {
+    Check(check::CheckArgs),
+    Find(check::FindArgs),
     Fuzz(fuzz::FuzzArgs),
+    Verify(check::VerifyArgs),
 }
 
 pub(crate) fn run(args: StormArgs) -> anyhow::Result<()> {
     match args.action {
         None => compare(&args),
-        Some(Action::Fuzz(fuzz)) => fuzz::run(&fuzz),
+        Some(Action::Check(args)) => check::check(&args),
+        Some(Action::Find(args)) => check::find(&args),
+        Some(Action::Fuzz(args)) => fuzz::run(&args),
+        Some(Action::Verify(args)) => check::run_verify(&args),
     }
 }
 
 fn compare(args: &StormArgs) -> anyhow::Result<()> {
     let policies = args.policies.policies();
-    let (scenario, sizes) = args.scenario.scenario();
+    let (scenario, sizes) = args.scenario.scenario()?;
     let seeds = args.seed..args.seed.saturating_add(args.seeds.max(1));
     let fleets: Result<Vec<Vec<Trials>>, _> = sizes
         .iter()
@@ -106,10 +126,20 @@ fn compare(args: &StormArgs) -> anyhow::Result<()> {
         })
         .collect();
     let comparison = Comparison::new(&scenario, fleets.map_err(usage)?);
+    if let Some(path) = &args.html {
+        write(path, &comparison.to_html())?;
+    }
+    if let Some(path) = &args.svg {
+        write(path, &comparison.to_svg())?;
+    }
     if args.json {
         line(serde_json::to_string_pretty(&comparison)?);
     } else {
         line(comparison);
     }
     Ok(())
+}
+
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -1,11 +1,13 @@
 //! The flags that choose scenarios and policies.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use steadfast_storm::{Arrivals, Distribution, Policy, Scenario, scenarios};
 
+use super::calibrate::calibrate;
 use crate::duration;
 
 /// The policies of a comparison without flags: one of each kind.
@@ -62,6 +64,9 @@ pub(super) struct ScenarioArgs {
         value_parser = PossibleValuesParser::new(names())
     )]
     scenario: String,
+    /// Take the rate and the service times from a JSON report of `steadfast load`
+    #[arg(long, value_name = "FILE")]
+    calibrate: Option<PathBuf>,
     /// Numbers of clients, each with its own budget and send rate [default: 50,1000,10000;
     /// its own for s1 to s9]
     #[arg(long, value_delimiter = ',', value_name = "N,N,…")]
@@ -108,7 +113,7 @@ fn names() -> Vec<String> {
 
 impl ScenarioArgs {
     /// Returns the scenario and the sizes of the fleet.
-    pub(super) fn scenario(&self) -> (Scenario, Vec<u32>) {
+    pub(super) fn scenario(&self) -> anyhow::Result<(Scenario, Vec<u32>)> {
         let mut scenario =
             scenarios::by_name(&self.scenario).expect("clap accepts only these names");
         let common = scenarios::common()
@@ -119,6 +124,9 @@ impl ScenarioArgs {
             [] => vec![scenario.clients.count],
             sizes => sizes.to_vec(),
         };
+        if let Some(report) = &self.calibrate {
+            calibrate(&mut scenario, report)?;
+        }
         let seconds = |time: Duration| time.as_secs_f64();
         if let Some(rate) = self.rate {
             scenario.arrivals = Arrivals::Open(rate);
@@ -143,7 +151,7 @@ impl ScenarioArgs {
         );
         set(&mut service.queue.limit, self.queue_limit.map(Some));
         set(&mut scenario.duration, self.duration.map(seconds));
-        (scenario, sizes)
+        Ok((scenario, sizes))
     }
 }
 

@@ -1,0 +1,294 @@
+//! Expectations of a fleet, checked by simulation: the file of `steadfast storm check`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use steadfast::config::StrategyConfig;
+
+use crate::model::Scenario;
+use crate::policies::Policy;
+use crate::report::Comparison;
+use crate::scenarios;
+use crate::trials::Trials;
+
+/// Strategies, scenarios and expectations, as a file has them.
+///
+/// ```
+/// use steadfast_storm::check::Plan;
+///
+/// let plan: Plan = toml::from_str(r#"
+///     scenarios = ["brownout"]        # named scenarios
+///     clients = [50, 10000]           # sizes of the fleet
+///     seeds = 20
+///     policies = ["grpc"]             # named policies to compare with
+///
+///     [strategies.ours]               # as in a configuration of the engine
+///     strategy = "standard"
+///     preset = "guidance"
+///     budget = { capacity = 50 }
+///
+///     [[expect]]                      # what is left out holds for all
+///     policy = "ours"
+///     clients = 10000
+///     recovers = 0.95                 # the share of the seeds
+///     within_s = 30
+///     load_at_most = 1.2              # attempts per request in the fault
+/// "#)?;
+/// assert_eq!(plan.expect.len(), 1);
+/// # Ok::<(), toml::de::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Plan {
+    /// The names of scenarios.
+    pub scenarios: Vec<String>,
+    /// Scenarios of one's own.
+    pub scenario: Vec<Scenario>,
+    /// The sizes of the fleet. Empty: each scenario's own.
+    pub clients: Vec<u32>,
+    /// The number of seeds.
+    pub seeds: u64,
+    /// The names of policies.
+    pub policies: Vec<String>,
+    /// Strategies, by name.
+    pub strategies: BTreeMap<String, StrategyConfig>,
+    /// The expectations.
+    pub expect: Vec<Expectation>,
+}
+
+/// An expectation. A condition that is left out holds for all.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Expectation {
+    /// The policy that it is about.
+    pub policy: Option<String>,
+    /// The scenario that it is about.
+    pub scenario: Option<String>,
+    /// The size of the fleet that it is about.
+    pub clients: Option<u32>,
+    /// The least share of the seeds that recover.
+    pub recovers: Option<f64>,
+    /// The time within which they recover.
+    pub within_s: Option<f64>,
+    /// The highest mean load in the fault.
+    pub load_at_most: Option<f64>,
+    /// The lowest mean share of requests that succeed.
+    pub success_at_least: Option<f64>,
+}
+
+/// A plan that cannot be run. The text names the setting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidPlan(String);
+
+impl fmt::Display for InvalidPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for InvalidPlan {}
+
+/// The result of a plan.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    /// One for each expectation and each case that it is about.
+    pub findings: Vec<Finding>,
+    /// The scenarios in which an expectation failed, for a picture.
+    pub broken: Vec<Comparison>,
+}
+
+/// An expectation in one case.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    /// The scenario, the policy and the size of the fleet.
+    pub case: String,
+    /// What is expected, and what was found.
+    pub text: String,
+    /// Whether it holds.
+    pub holds: bool,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = if self.holds { '✔' } else { '✘' };
+        write!(f, "{mark} {}: {}", self.case, self.text)
+    }
+}
+
+impl Plan {
+    /// Runs the scenarios and checks the expectations.
+    ///
+    /// # Errors
+    /// If a name is unknown, or a scenario or a strategy is invalid.
+    pub fn run(&self) -> Result<Outcome, InvalidPlan> {
+        let policies = self.policies()?;
+        let mut findings = Vec::new();
+        let mut broken = Vec::new();
+        for scenario in self.scenarios()? {
+            let own = [scenario.clients.count];
+            let sizes = if self.clients.is_empty() {
+                &own[..]
+            } else {
+                &self.clients
+            };
+            let mut fleets = Vec::new();
+            for clients in sizes {
+                let fleet = scenario.clone().with_clients(*clients);
+                let trials = fleet.compare(&policies, 0..self.seeds.max(1));
+                fleets.push(trials.map_err(|error| invalid(&scenario.name, error))?);
+            }
+            let before = findings.len();
+            for trials in fleets.iter().flatten() {
+                for expectation in &self.expect {
+                    findings.extend(expectation.check(&scenario, trials));
+                }
+            }
+            if findings[before..].iter().any(|finding| !finding.holds) {
+                broken.push(Comparison::new(&scenario, fleets));
+            }
+        }
+        if findings.is_empty() {
+            return Err(InvalidPlan("no expectation is about any case".to_owned()));
+        }
+        Ok(Outcome { findings, broken })
+    }
+
+    fn scenarios(&self) -> Result<Vec<Scenario>, InvalidPlan> {
+        let named = self.scenarios.iter().map(|name| {
+            scenarios::by_name(name).ok_or_else(|| InvalidPlan(format!("no scenario {name:?}")))
+        });
+        let mut all: Vec<Scenario> = named.collect::<Result<_, _>>()?;
+        all.extend(self.scenario.iter().cloned());
+        Ok(all)
+    }
+
+    fn policies(&self) -> Result<Vec<Policy>, InvalidPlan> {
+        let named = self.policies.iter().map(|name| {
+            Policy::by_name(name).ok_or_else(|| InvalidPlan(format!("no policy {name:?}")))
+        });
+        let mut all: Vec<Policy> = named.collect::<Result<_, _>>()?;
+        for (name, config) in &self.strategies {
+            config.build().map_err(|error| invalid(name, error))?;
+            all.push(Policy::from_config(name, config.clone()));
+        }
+        Ok(all)
+    }
+}
+
+fn invalid(name: &str, error: impl fmt::Display) -> InvalidPlan {
+    InvalidPlan(format!("{name}: {error}"))
+}
+
+impl Expectation {
+    fn check(&self, scenario: &Scenario, trials: &Trials) -> Vec<Finding> {
+        let about =
+            |wanted: &Option<String>, name: &str| wanted.as_ref().is_none_or(|it| it == name);
+        let concerned = about(&self.policy, &trials.policy)
+            && about(&self.scenario, &scenario.name)
+            && self.clients.is_none_or(|clients| clients == trials.clients);
+        if !concerned {
+            return Vec::new();
+        }
+        let case = format!(
+            "{}, {}, {} clients",
+            scenario.name, trials.policy, trials.clients
+        );
+        let finding = |holds: bool, text: String| Finding {
+            case: case.clone(),
+            text,
+            holds,
+        };
+        let mut findings = Vec::new();
+        if let Some(least) = self.recovers {
+            let limit = self.within_s.unwrap_or(f64::INFINITY);
+            let in_time = trials
+                .runs
+                .iter()
+                .filter(|run| run.recovered_after.is_some_and(|after| after <= limit));
+            let share = in_time.count() as f64 / trials.runs.len() as f64;
+            let within = self
+                .within_s
+                .map_or_else(String::new, |limit| format!(" within {limit} s"));
+            let text = format!(
+                "{:.0} % of the seeds recover{within}, expected {:.0} %",
+                share * 100.0,
+                least * 100.0
+            );
+            findings.push(finding(share >= least, text));
+        }
+        if let Some(most) = self.load_at_most {
+            let load = trials.load_in_trouble.unwrap_or(1.0);
+            let text = format!("load {load:.2} ×, expected at most {most:.2} ×");
+            findings.push(finding(load <= most, text));
+        }
+        if let Some(least) = self.success_at_least {
+            let text = format!(
+                "{:.1} % succeed, expected at least {:.1} %",
+                trials.success * 100.0,
+                least * 100.0
+            );
+            findings.push(finding(trials.success >= least, text));
+        }
+        findings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(expect: &str) -> Result<Outcome, InvalidPlan> {
+        let text = format!(
+            r#"
+            clients = [5, 500]
+            seeds = 2
+            policies = ["no-retry", "guidance"]
+
+            [[scenario]]
+            name = "small"
+            arrivals = {{ open = 100.0 }}
+            duration_s = 90.0
+            service = {{ workers = 1, queue = {{ limit = 250 }} }}
+            faults = [{{ from_s = 20.0, until_s = 40.0, effect = {{ slow = {{ factor = 3.0 }} }} }}]
+
+            {expect}
+            "#
+        );
+        toml::from_str::<Plan>(&text).expect("it is TOML").run()
+    }
+
+    #[test]
+    fn an_expectation_holds_for_the_cases_that_it_is_about() {
+        let outcome = plan(
+            r#"
+            [[expect]]
+            policy = "guidance"
+            recovers = 0.95
+            within_s = 20.0
+            load_at_most = 1.5
+            "#,
+        )
+        .expect("it is valid");
+        let holds: Vec<bool> = outcome.findings.iter().map(|it| it.holds).collect();
+        // Two expectations for five clients, and two for five hundred.
+        assert_eq!(holds, [true, true, false, false], "{:?}", outcome.findings);
+        assert_eq!(outcome.broken.len(), 1);
+        assert!(
+            outcome.findings[2]
+                .to_string()
+                .contains("small, guidance, 500 clients: 0 %")
+        );
+    }
+
+    #[test]
+    fn a_plan_that_checks_nothing_is_an_error() {
+        let nothing = plan("[[expect]]\npolicy = 'unknown'\nrecovers = 0.9");
+        assert!(nothing.is_err());
+        let unknown: Plan = toml::from_str("scenarios = ['unknown']").expect("it is TOML");
+        let error = unknown.run().expect_err("there is no such scenario");
+        assert!(error.to_string().contains("unknown"));
+    }
+}
