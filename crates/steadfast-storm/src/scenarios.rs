@@ -216,7 +216,7 @@ pub fn s6_queue() -> Scenario {
     Scenario {
         name: "s6-queue".to_owned(),
         arrivals: Arrivals::Open(rate),
-        clients: patient(1, 4, Some(4.0)),
+        clients: patient(10, 4, Some(4.0)),
         network: quick_network(),
         service: Service {
             workers: 1,

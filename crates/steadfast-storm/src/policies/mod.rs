@@ -17,6 +17,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use steadfast::brake::Brake;
 use steadfast::config::StrategyConfig;
 use steadfast::strategy::WhenLimited;
 use steadfast::{
@@ -111,6 +112,8 @@ impl Policy {
             Self::aws_2_0(),
             Self::aws_2_1(),
             Self::adaptive(),
+            Self::fleet_budget(),
+            Self::fleet(),
         ];
         all.extend(budgets::all());
         all.extend(throttles::all());
@@ -180,6 +183,22 @@ impl Policy {
             Adaptive::new(Standard::guidance(), WhenLimited::Wait)
         })
         .about_it("guidance with a send rate that adapts to throttling")
+    }
+
+    /// The engine's budget that the client's own traffic bounds.
+    pub fn fleet_budget() -> Self {
+        Self::new("fleet-budget", |_| Standard::fleet())
+            .about_it("a budget bounded by the client's own traffic")
+    }
+
+    /// The same budget, and the engine's brake on first attempts.
+    pub fn fleet() -> Self {
+        Self::new("fleet", |clients| {
+            let timeout = clients.attempt_timeout.map(Duration::from_secs_f64);
+            let brake = timeout.and_then(|timeout| Brake::for_attempt_timeout(timeout).ok());
+            Standard::fleet().with_brake(brake.unwrap_or_default())
+        })
+        .about_it("the same, and a brake that sheds first attempts")
     }
 
     /// Returns the two policies of [S2](crate::scenarios::s2_flaky).
