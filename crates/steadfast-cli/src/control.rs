@@ -158,7 +158,10 @@ fn address(text: &str) -> Result<String, String> {
     let address = text.strip_prefix("http://").unwrap_or(text);
     let address = address.trim_end_matches('/');
     let (token, place) = address.split_once('@').unwrap_or(("-", address));
-    let is_token = token.bytes().all(|byte| byte.is_ascii_graphic());
+    let is_token = !token.is_empty()
+        && token
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte));
     let parts = place.rsplit_once(':');
     match parts.map(|(host, port)| (host, port.parse::<u16>())) {
         Some((host, Ok(1..))) if is_host(host) && is_token => Ok(address.to_owned()),
@@ -186,7 +189,7 @@ mod tests {
         };
         let elsewhere = control.at("t@127.0.0.1:40000", true);
         assert_eq!(elsewhere.timeout, Duration::from_secs(3));
-        assert_eq!(elsewhere.control.as_deref(), Some("127.0.0.1:40000"));
+        assert_eq!(elsewhere.control.as_deref(), Some("t@127.0.0.1:40000"));
     }
 
     #[test]

@@ -189,6 +189,11 @@ impl Bucket {
         self.details.read().clone()
     }
 
+    /// Returns whether management shows the storage that keeps a history.
+    pub(crate) fn is_magma(&self) -> bool {
+        self.details.read().get("storageBackend") == Some(&Value::from("magma"))
+    }
+
     /// Replaces the further settings.
     pub(crate) fn set_details(&self, details: Map<String, Value>) {
         let max_ttl = details.get("maxTTL").and_then(Value::as_u64);

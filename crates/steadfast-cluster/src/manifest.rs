@@ -110,6 +110,14 @@ impl BucketManifest {
         self.by_id.get(&id).cloned()
     }
 
+    /// The scopes and names of all collections.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.scopes.iter().flat_map(|(scope, entry)| {
+            let names = entry.collections.keys();
+            names.map(|name| (scope.as_str(), name.as_str()))
+        })
+    }
+
     /// The id of a scope. A path to a collection is accepted, for its scope.
     pub(crate) fn scope_id(&self, path: &str) -> Result<u32, Status> {
         let name = path.split_once('.').map_or(path, |(scope, _)| scope);

@@ -55,7 +55,7 @@ fn a_cluster_prints_its_addresses_and_accepts_commands() {
 fn a_missing_control_address_is_reported_with_the_ways_to_give_it() {
     let output = steadfast(&["fault", "list"]);
     assert!(!output.ok());
-    assert!(output.stderr.contains("--control HOST:PORT"));
+    assert!(output.stderr.contains("--control TOKEN@HOST:PORT"));
 }
 
 #[cfg(unix)]

@@ -139,8 +139,15 @@ fn as_printed(script: &str, terminal: Option<&Running>) -> String {
             Some((export, fact)) => {
                 let (name, _) = export.split_once('=').unwrap();
                 let terminal = terminal.expect("a cluster was started");
-                let printed = terminal.fact(fact.trim().trim_matches('"'));
-                let value = printed.strip_prefix("http://").unwrap_or(printed);
+                let fact = fact.trim().trim_matches('"');
+                let printed = terminal.fact(fact);
+                let mut value = printed
+                    .strip_prefix("http://")
+                    .unwrap_or(printed)
+                    .to_owned();
+                if fact == "control" {
+                    value = format!("{}@{value}", terminal.fact("token"));
+                }
                 writeln!(out, "{name}='{value}'").unwrap();
             }
         }

@@ -16,6 +16,7 @@ use crate::bucket::Bucket;
 use crate::clock::Clock;
 use crate::error_map::ServedErrorMap;
 use crate::fault::Faults;
+use crate::http::SearchIndexes;
 use crate::http::query::PreparedPlans;
 use crate::http::script::Scripts;
 use crate::journal::{Journal, Origin};
@@ -44,6 +45,8 @@ pub(crate) struct Shared {
     pub scripts: Scripts,
     /// Prepared statements.
     pub plans: PreparedPlans,
+    /// Definitions of search indexes.
+    pub search_indexes: SearchIndexes,
     /// The users.
     pub users: Users,
     /// The error map.
@@ -81,6 +84,7 @@ impl Shared {
             faults: Faults::new(seed),
             scripts: Scripts::default(),
             plans: PreparedPlans::default(),
+            search_indexes: SearchIndexes::default(),
             users: Users::default(),
             error_map: ServedErrorMap::default(),
             tls,

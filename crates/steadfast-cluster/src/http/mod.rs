@@ -27,6 +27,7 @@ pub(crate) mod query;
 mod rows;
 pub mod script;
 mod search;
+mod search_indexes;
 mod views;
 
 use std::convert::Infallible;
@@ -42,6 +43,7 @@ use steadfast_os::net::ResetOnClose;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 pub(crate) use message::{BrokenOff, HttpRequest, HttpResponse};
+pub(crate) use search_indexes::SearchIndexes;
 
 use crate::Service;
 use crate::cluster::TestCluster;

@@ -212,7 +212,7 @@ pub(crate) fn for_bucket(
         "uri": format!("/pools/default/buckets/{name}?bucket_uuid={uuid}"),
         "streamingUri": format!("/pools/default/bucketsStreaming/{name}?bucket_uuid={uuid}"),
         "bucketCapabilitiesVer": "",
-        "bucketCapabilities": BUCKET_CAPABILITIES,
+        "bucketCapabilities": capabilities(bucket),
         "collectionsManifestUid": format!("{:x}", bucket.manifest().uid),
         "ddocs": {"uri": format!("/pools/default/buckets/{name}/ddocs")},
         "nodes": kv_nodes,
@@ -224,8 +224,14 @@ pub(crate) fn for_bucket(
     Config::write(version, cluster, shared, nodes)
 }
 
-/// Capabilities of a bucket.
-pub(crate) const BUCKET_CAPABILITIES: &[&str] = &[
+/// The capabilities of a bucket.
+pub(crate) fn capabilities(bucket: &Bucket) -> Vec<&'static str> {
+    let history = bucket.is_magma().then_some("nonDedupedHistory");
+    BUCKET_CAPABILITIES.iter().copied().chain(history).collect()
+}
+
+/// The capabilities that all buckets have.
+const BUCKET_CAPABILITIES: &[&str] = &[
     "collections",
     "durableWrite",
     "tombstonedUserXAttrs",
@@ -243,7 +249,6 @@ pub(crate) const BUCKET_CAPABILITIES: &[&str] = &[
     "nodesExt",
     "xattr",
     "rangeScan",
-    "nonDedupedHistory",
     "subdoc.ReplaceBodyWithXattr",
     "subdoc.BinaryXattr",
 ];

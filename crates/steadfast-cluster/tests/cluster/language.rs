@@ -201,6 +201,8 @@ async fn indexes_are_created_listed_built_and_dropped() {
         run(&cluster, "DROP PRIMARY INDEX ON b").await.code(),
         12_004
     );
+    let keyspaces = "SELECT RAW path FROM system:keyspaces WHERE `bucket` = 'b' AND name = 'c'";
+    assert_eq!(results(&cluster, keyspaces).await, json!(["default:b.s.c"]));
     // With its collection, an index goes.
     cluster.drop_collection(BUCKET, "s", "c").unwrap();
     let left = results(&cluster, "SELECT RAW name FROM system:indexes").await;

@@ -509,7 +509,9 @@ async fn a_bucket_demands_durability_and_limits_the_life_of_documents() {
 #[tokio::test]
 async fn settings_of_collections_are_changed_and_shown() {
     let cluster = cluster(1, 0).await;
-    let scopes = "/pools/default/buckets/b/scopes";
+    let body = "name=m&ramQuotaMB=1024&storageBackend=magma";
+    form(&cluster, "POST", "/pools/default/buckets", body).await;
+    let scopes = "/pools/default/buckets/m/scopes";
     let collections = format!("{scopes}/_default/collections");
     form(
         &cluster,
@@ -553,4 +555,7 @@ async fn settings_of_collections_are_changed_and_shown() {
     assert_eq!(missing.status, 404);
     let invalid = form(&cluster, "PATCH", &one, "maxTTL=-2").await;
     assert_eq!(invalid.status, 400);
+    let path = "/pools/default/buckets/b/scopes/_default/collections";
+    let without = form(&cluster, "POST", path, "name=c&history=true").await;
+    assert_eq!(without.status, 400, "only magma keeps a history");
 }

@@ -116,7 +116,52 @@ async fn errors_have_the_format_of_the_service() {
             .await
             .status
     };
-    assert_eq!(get("/api/index/idx").await, 404);
+    assert_eq!(get("/api/index/idx").await, 400);
     assert_eq!(get("/api/index").await, 200);
     assert_eq!(get("/nowhere").await, 404);
+}
+
+#[tokio::test]
+async fn index_definitions_are_stored_listed_and_dropped() {
+    let cluster = cluster(1, 0).await;
+    let send = async |method: &str, path: &str, body: &str| {
+        let call = Call::new(method, path).body(body);
+        call.send(&cluster, Service::Search).await
+    };
+    let definition = r#"{"type":"fulltext-index","sourceName":"b","params":{"x":1}}"#;
+    for all in ["/api/index", "/api/bucket/b/scope/s/index"] {
+        let one = &format!("{all}/i");
+        let missing = send("GET", one, "").await;
+        assert_eq!(missing.status, 400);
+        assert!(missing.body.contains("index not found"));
+        let uuid = send("PUT", one, definition).await.json()["uuid"].clone();
+        let taken = send("PUT", one, definition).await;
+        assert_eq!(taken.status, 400);
+        assert!(taken.body.contains("already exists"), "{}", taken.body);
+        let listed = send("GET", all, "").await.json();
+        let shown = &listed["indexDefs"]["indexDefs"]["i"];
+        assert_eq!(
+            (&shown["uuid"], &shown["params"]["x"]),
+            (&uuid, &serde_json::json!(1))
+        );
+        let newer = format!(r#"{{"type":"fulltext-index","uuid":{uuid}}}"#);
+        assert_eq!(send("PUT", one, &newer).await.status, 200);
+        assert_eq!(
+            send("PUT", one, &newer).await.status,
+            400,
+            "the uuid is an old one"
+        );
+        let found = send("GET", one, "").await.json();
+        assert_eq!(found["indexDef"]["name"], "i");
+        assert_eq!(
+            send("GET", &format!("{one}/count"), "").await.json()["count"],
+            0
+        );
+        let pause = format!("{one}/ingestControl/pause");
+        assert_eq!(send("POST", &pause, "").await.status, 200);
+        assert_eq!(send("DELETE", one, "").await.status, 200);
+        assert_eq!(send("DELETE", one, "").await.status, 400);
+    }
+    assert_eq!(send("PUT", "/api/index/9bad", definition).await.status, 400);
+    assert_eq!(send("PUT", "/api/index/i", "{}").await.status, 400);
 }

@@ -7,7 +7,7 @@ use super::pools::{nodes, open};
 use super::{details, not_found, refused};
 use crate::bucket::{Bucket, BucketSettings};
 use crate::cluster::{ClusterError, TestCluster};
-use crate::topology::config::BUCKET_CAPABILITIES;
+use crate::topology::config::capabilities;
 use crate::users::User;
 
 const MEBIBYTE: u64 = 1024 * 1024;
@@ -222,7 +222,7 @@ fn describe(bucket: &Bucket, session: &HttpSession) -> Value {
         "controllers": controllers,
         "nodes": nodes(session),
         "bucketCapabilitiesVer": "",
-        "bucketCapabilities": BUCKET_CAPABILITIES,
+        "bucketCapabilities": capabilities(bucket),
     });
     if let Some(shown) = shown.as_object_mut() {
         shown.extend(bucket.details());

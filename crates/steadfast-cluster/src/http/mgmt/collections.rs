@@ -24,8 +24,13 @@ pub(super) fn change(
     request: &HttpRequest,
     cluster: &TestCluster,
 ) -> HttpResponse {
-    if let Err(error) = cluster.bucket(bucket) {
-        return refuse(&error);
+    match cluster.bucket(bucket) {
+        Err(error) => return refuse(&error),
+        Ok(bucket) if request.parameter("history").is_some() && !bucket.is_magma() => {
+            let sentence = "Not supported: the history of a collection needs a magma bucket";
+            return refused(400, [("history", sentence.to_owned())]);
+        }
+        Ok(_) => {}
     }
     let name = || match request.parameter("name") {
         Some(name) => Ok(name),

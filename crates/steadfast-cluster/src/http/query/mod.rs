@@ -112,6 +112,10 @@ fn execute(
 fn first_is_good(mut rows: Rows) -> Result<Rows, QueryError> {
     match rows.next() {
         None => Ok(rows),
+        // An error of a document comes in a response that is otherwise complete.
+        Some(Err(Break::Error(error))) if error["code"] == 12_009 => {
+            Ok(Box::new(std::iter::once(Err(Break::Error(error)))))
+        }
         Some(Err(Break::Error(error))) => Err(QueryError {
             code: error["code"]
                 .as_u64()

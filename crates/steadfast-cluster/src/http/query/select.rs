@@ -4,7 +4,7 @@
 
 use std::cmp::Ordering;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::language::{
     EvalScope, Expression, KeyspacePath, LanguageError, Parameters, Row, Select, collate,
@@ -194,10 +194,17 @@ impl Execution<'_> {
                     rows.extend(bucket.indexes.rows(&bucket.name, |id| manifest.names(id)));
                 }
                 "keyspaces" => {
-                    let id = &*bucket.name;
-                    rows.push(serde_json::json!({
-                        "id": id, "name": id, "namespace_id": "default", "datastore_id": "cluster",
-                        "path": format!("default:{id}"),
+                    let path = |path: &str| format!("default:{}{path}", bucket.name);
+                    rows.push(json!({
+                        "id": &*bucket.name, "name": &*bucket.name, "path": path(""),
+                        "namespace_id": "default", "datastore_id": "cluster",
+                    }));
+                    rows.extend(manifest.all().map(|(scope, name)| {
+                        json!({
+                            "id": name, "name": name, "bucket": &*bucket.name, "scope": scope,
+                            "path": path(&format!(".{scope}.{name}")),
+                            "namespace": "default", "datastore_id": "cluster",
+                        })
                     }));
                 }
                 _ => {
