@@ -82,8 +82,9 @@ enum Store {
         level: Timed,
         origin: OnceLock<Instant>,
     },
-    /// Refilled by successes, and bounded by those of the last seconds.
-    OfTraffic(OfTraffic),
+    /// Refilled by successes, and bounded by those of the last seconds. Boxed, so that the
+    /// other budgets stay small.
+    OfTraffic(Box<OfTraffic>),
 }
 
 /// The cost of a retry, by the kind of failure before it.
@@ -286,7 +287,7 @@ impl Budget {
         if let (Store::OfTraffic(level), Some(inner)) =
             (&self.inner.store, Arc::get_mut(&mut fork.inner))
         {
-            inner.store = Store::OfTraffic(level.fork(now));
+            inner.store = Store::OfTraffic(Box::new(level.fork(now)));
         }
         fork
     }
@@ -330,7 +331,12 @@ impl Budget {
         let store = match (settings.price, settings.window) {
             (_, Some(window)) => {
                 let earns = settings.refund.of_first_try();
-                Store::OfTraffic(OfTraffic::new(earns, settings.capacity, window, level))
+                Store::OfTraffic(Box::new(OfTraffic::new(
+                    earns,
+                    settings.capacity,
+                    window,
+                    level,
+                )))
             }
             (None, None) => Store::Earned(Earned::new(level)),
             (Some(price), None) => Store::Timed {
