@@ -59,7 +59,8 @@ mod replaced {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use std::hash::{BuildHasher, RandomState};
 
