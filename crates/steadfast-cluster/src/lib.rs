@@ -64,3 +64,8 @@ pub use steadfast_wire::config::Service;
 pub use store::document::StoredDocument;
 pub use tls::TlsError;
 pub use topology::NodeId;
+
+/// The example of the README is run like all others.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -122,6 +122,10 @@ pub use strategy::{ErrorMapDirected, RetryDirective};
 /// The examples of the guides are run like all others.
 #[cfg(doctest)]
 mod guides {
+    #[doc = include_str!("../README.md")]
+    struct CrateReadme;
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
     #[doc = include_str!("../../../docs/choosing-a-strategy.md")]
     struct ChoosingAStrategy;
     #[doc = include_str!("../../../docs/budgets.md")]

@@ -114,7 +114,15 @@ pub use strategy::{
 #[doc(inline)]
 pub use world::{VirtualWorld, World};
 
-/// The examples of the guide for contributors are run like all others.
+/// The examples of the guides are run like all others.
 #[cfg(doctest)]
-#[doc = include_str!("../../../CONTRIBUTING.md")]
-struct Contributing;
+mod guides {
+    #[doc = include_str!("../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../CONTRIBUTING.md")]
+    struct Contributing;
+    #[doc = include_str!("../../../docs/your-own-errors.md")]
+    struct YourOwnErrors;
+    #[doc = include_str!("../../../docs/coming-from.md")]
+    struct ComingFrom;
+}
