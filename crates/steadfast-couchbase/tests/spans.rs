@@ -174,6 +174,13 @@ async fn requests_and_attempts_have_spans_and_slow_ones_are_reported() {
             ("attempt", "1"),
         ],
     );
+    let local_id = &attempt.fields["couchbase.local_id"];
+    assert_eq!(local_id.len(), "0123456789abcdef/0123456789abcdef".len());
+    assert_eq!(attempt.fields["network.peer.address"], "127.0.0.1");
+    assert_eq!(
+        attempt.fields["network.peer.port"],
+        attempt.fields["server.port"]
+    );
     for field in [
         "server.port",
         "couchbase.server_duration",

@@ -20,6 +20,8 @@ use crate::fast_fail::fast_fail_on_terminal_errors;
 use crate::kv::attempt::server_duration;
 use crate::kv::connection::Connection;
 use crate::kv::handshake::Rejected;
+#[cfg(feature = "metrics")]
+use crate::observe::publish_gauges;
 use crate::observe::{ClusterLabels, Orphan, Reports};
 use crate::options::{ClusterOptions, Network};
 use crate::services::Services;
@@ -69,6 +71,8 @@ impl Core {
     ) -> Arc<Self> {
         let core = Self::new(options, credentials, seeds, tls);
         core.tasks.spawn(track_cluster(core.clone()));
+        #[cfg(feature = "metrics")]
+        core.tasks.spawn(publish_gauges(core.clone()));
         let reports = core.reports.clone().run();
         core.tasks
             .spawn(core.closed.clone().run_until_cancelled_owned(reports));

@@ -91,7 +91,7 @@ fn labels(
     labels
 }
 
-fn cluster_labels(cluster: &ClusterLabels) -> impl Iterator<Item = Label> {
+pub(super) fn cluster_labels(cluster: &ClusterLabels) -> impl Iterator<Item = Label> {
     let label = |name: &'static str, value: &Option<Arc<str>>| {
         (value.clone()).map(|value| Label::new(name, metrics::SharedString::from_shared(value)))
     };

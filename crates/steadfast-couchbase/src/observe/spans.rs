@@ -57,8 +57,11 @@ pub(crate) fn attempt_span(number: u32) -> Span {
         db.system.name = "couchbase",
         db.response.status_code = Empty,
         network.transport = "tcp",
+        network.peer.address = Empty,
+        network.peer.port = Empty,
         server.address = Empty,
         server.port = Empty,
+        couchbase.local_id = Empty,
         couchbase.operation_id = Empty,
         couchbase.server_duration = Empty,
         attempt = number,
@@ -73,6 +76,10 @@ pub(crate) fn attempt_span(number: u32) -> Span {
 pub(crate) struct Dispatch {
     /// The node, as `host:port`.
     pub(crate) node: Option<std::sync::Arc<str>>,
+    /// The address that the socket has.
+    pub(crate) remote: Option<std::net::SocketAddr>,
+    /// The ids of client and connection.
+    pub(crate) connection: Option<std::sync::Arc<str>>,
     /// The id of the operation on its connection, or in the service.
     pub(crate) id: Option<String>,
     /// The status of the response.
@@ -90,6 +97,13 @@ pub(crate) fn end_attempt<T>(span: &Span, dispatch: &Dispatch, result: &Result<T
         {
             span.record("server.port", port);
         }
+    }
+    if let Some(remote) = dispatch.remote {
+        span.record("network.peer.address", remote.ip().to_string());
+        span.record("network.peer.port", remote.port());
+    }
+    if let Some(connection) = &dispatch.connection {
+        span.record("couchbase.local_id", &**connection);
     }
     if let Some(id) = &dispatch.id {
         span.record("couchbase.operation_id", id.as_str());

@@ -10,7 +10,7 @@ use steadfast_wire::hello::ClientIdentity;
 use super::{Address, is_terminal, parse_config};
 use crate::client::Core;
 use crate::hedge::dial_hedged;
-use crate::kv::connection::{Connection, ConnectionLimits, Io};
+use crate::kv::connection::{Connection, ConnectionEnds, ConnectionLimits, Io};
 use crate::kv::handshake::{HandshakeParams, Reached, Rejected, bootstrap, features};
 use crate::sasl::Channel;
 use crate::tls::server_name;
@@ -50,6 +50,7 @@ async fn open(core: &Core, address: &Address, bucket: Option<&str>) -> Result<Op
         .await
         .map_err(|error| Rejected::lost(error.to_string()))?;
     let local = socket.local_addr().map(|local| local.to_string());
+    let remote = socket.peer_addr();
     prepare(core, &socket)?;
     let mut io = match &core.tls {
         None => Io::Left(socket),
@@ -61,11 +62,18 @@ async fn open(core: &Core, address: &Address, bucket: Option<&str>) -> Result<Op
     };
     let credentials = core.credentials();
     let options = &core.options;
+    let identity = ClientIdentity::new(&core.agent, core.client_id, fastrand::u64(..));
+    let ends = ConnectionEnds {
+        peer: address.to_string().into(),
+        local: local.unwrap_or_default().into(),
+        remote,
+        id: identity.connection.as_str().into(),
+    };
     let params = HandshakeParams {
         credentials: &credentials,
         channel: Channel::new(core.tls.is_some(), options),
         bucket,
-        identity: ClientIdentity::new(&core.agent, core.client_id, fastrand::u64(..)),
+        identity,
         features: features(options),
         hello_after_authentication: options.hello_after_authentication,
         host: &address.host,
@@ -88,7 +96,6 @@ async fn open(core: &Core, address: &Address, bucket: Option<&str>) -> Result<Op
         probe_timeout: options.probe_timeout,
         ..ConnectionLimits::default()
     };
-    let ends = (address.to_string().into(), local.unwrap_or_default().into());
     let connection = Connection::new(ends, welcome.features, welcome.error_map, limits);
     Ok(Opened {
         connection,

@@ -122,7 +122,7 @@ mod tests {
     use steadfast_wire::{Decoded, FrameBuilder, FrameDecoder, Opcode, Status};
 
     use super::*;
-    use crate::kv::connection::{Admission, ConnectionLimits};
+    use crate::kv::connection::{Admission, ConnectionEnds, ConnectionLimits};
 
     const MS: Duration = Duration::from_millis(1);
 
@@ -218,7 +218,11 @@ mod tests {
     }
 
     fn connection() -> Arc<Connection> {
-        let ends = ("peer:1".into(), "local:1".into());
+        let ends = ConnectionEnds {
+            peer: "peer:1".into(),
+            local: "local:1".into(),
+            ..ConnectionEnds::default()
+        };
         Connection::new(
             ends,
             FeatureSet::default(),

@@ -88,6 +88,15 @@ impl TcpStream {
         }
     }
 
+    /// Returns the address of the other end, if the operating system knows it. A simulation
+    /// does not.
+    pub fn peer_addr(&self) -> Option<SocketAddr> {
+        match &self.0 {
+            Stream::Real(socket) => socket.peer_addr().ok(),
+            Stream::Simulated(_) => None,
+        }
+    }
+
     /// Sends small pieces at once. A simulation always does.
     ///
     /// # Errors

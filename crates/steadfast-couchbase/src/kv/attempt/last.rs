@@ -86,8 +86,11 @@ impl LastAttempt {
     #[cold]
     pub(super) fn dispatch(&self, response: Option<&Frame>) -> Dispatch {
         let status = response.map(Frame::status).or(self.status);
+        let connection = self.connection.as_ref();
         Dispatch {
-            node: (self.connection.as_ref()).map(|connection| connection.peer.clone()),
+            node: connection.map(|connection| connection.peer.clone()),
+            remote: connection.and_then(|connection| connection.remote),
+            connection: connection.map(|connection| connection.id.clone()),
             id: self.opaque.map(|opaque| format!("{opaque:#x}")),
             status: status.map(|status| format!("{:#06x}", status.code())),
             server_duration: match response {

@@ -59,6 +59,7 @@ mod task;
 
 use std::fmt;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -86,6 +87,10 @@ pub(crate) struct Connection {
     pub(crate) peer: Arc<str>,
     /// This end, as `host:port`.
     pub(crate) local: Arc<str>,
+    /// The address of the node that the socket has.
+    pub(crate) remote: Option<SocketAddr>,
+    /// The ids of client and connection, as the server logs them.
+    pub(crate) id: Arc<str>,
     /// The negotiated features.
     pub(crate) features: FeatureSet,
     /// The server's error map, which is valid for this connection only (decision
@@ -95,6 +100,15 @@ pub(crate) struct Connection {
     /// Cancelled when it begins to drain.
     draining: CancellationToken,
     limits: ConnectionLimits,
+}
+
+/// The ends of a connection, for spans, errors and reports.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ConnectionEnds {
+    pub(crate) peer: Arc<str>,
+    pub(crate) local: Arc<str>,
+    pub(crate) remote: Option<SocketAddr>,
+    pub(crate) id: Arc<str>,
 }
 
 /// The limits of a connection.
@@ -175,14 +189,22 @@ pub(crate) enum CloseReason {
 
 impl Connection {
     pub(crate) fn new(
-        (peer, local): (Arc<str>, Arc<str>),
+        ends: ConnectionEnds,
         features: FeatureSet,
         error_map: Option<Arc<ErrorMap>>,
         limits: ConnectionLimits,
     ) -> Arc<Self> {
+        let ConnectionEnds {
+            peer,
+            local,
+            remote,
+            id,
+        } = ends;
         Arc::new(Self {
             peer,
             local,
+            remote,
+            id,
             features,
             error_map,
             state: Mutex::new(State::new(limits)),

@@ -190,7 +190,7 @@ impl<O: HttpOperation> Attempts for Running<'_, O> {
             node: context.dispatched_to.clone(),
             id: context.client_context_id.clone(),
             status: context.status.map(|status| status.to_string()),
-            server_duration: None,
+            ..Dispatch::default()
         }
     }
 }

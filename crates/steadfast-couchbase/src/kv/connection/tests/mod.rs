@@ -83,7 +83,11 @@ async fn pair(limits: ConnectionLimits) -> Pair {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (ours, theirs) = tokio::join!(TcpStream::connect(address), listener.accept());
-    let ends = ("peer:1".into(), "local:1".into());
+    let ends = ConnectionEnds {
+        peer: "peer:1".into(),
+        local: "local:1".into(),
+        ..ConnectionEnds::default()
+    };
     let connection = Connection::new(ends, FeatureSet::default(), None, limits);
     let (heard, orphans) = mpsc::unbounded_channel();
     let io = Io::Left(ours.unwrap().into());

@@ -1,0 +1,105 @@
+//! Gauges: connections, circuit breakers and the budget of a client.
+//!
+//! They are sampled, so that neither an operation nor a connection pays for them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use metrics::{Label, gauge};
+
+use super::metrics::cluster_labels;
+use crate::client::Core;
+use crate::topology::Node;
+use crate::world::now;
+
+/// The number of open key-value connections to a node.
+const CONNECTIONS: &str = "couchbase.client.connections";
+/// 1 while the circuit breaker of a node stops attempts.
+const BREAKER_OPEN: &str = "couchbase.client.circuit_breaker.open";
+/// The tokens in the budget of the client's strategy.
+const BUDGET_LEVEL: &str = "couchbase.client.retry_budget.level";
+/// The capacity of that budget.
+const BUDGET_CAPACITY: &str = "couchbase.client.retry_budget.capacity";
+
+/// The time from one update to the next.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// Updates the gauges until the client is closed, and then sets them to 0.
+///
+/// Cancel-safe: dropping the future leaves the last values.
+pub(crate) async fn publish_gauges(core: Arc<Core>) {
+    let mut gauges = Gauges::default();
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(INTERVAL) => gauges.update(&core),
+            () = core.closed.cancelled() => return gauges.clear(),
+        }
+    }
+}
+
+/// The gauges of the nodes in the last update, by bucket and node.
+#[derive(Default)]
+struct Gauges {
+    of_nodes: HashMap<(Arc<str>, Arc<str>), NodeGauges>,
+}
+
+struct NodeGauges {
+    labels: Vec<Label>,
+    has_breaker: bool,
+}
+
+impl NodeGauges {
+    fn set(&self, connections: usize, is_open: bool) {
+        gauge!(CONNECTIONS, self.labels.clone()).set(connections as f64);
+        if self.has_breaker {
+            gauge!(BREAKER_OPEN, self.labels.clone()).set(f64::from(u8::from(is_open)));
+        }
+    }
+}
+
+impl Gauges {
+    fn update(&mut self, core: &Core) {
+        let time = now();
+        let mut before = std::mem::take(&mut self.of_nodes);
+        for bucket in core.buckets() {
+            let routes = bucket.routes.load();
+            for node in routes.iter().flat_map(|routes| routes.nodes()) {
+                let key = (bucket.name.clone(), node.label.clone());
+                let known = before.remove(&key);
+                let gauges = known.unwrap_or_else(|| NodeGauges::new(core, &bucket.name, node));
+                let breaker = node.breaker.as_ref();
+                let is_open = breaker.is_some_and(|breaker| breaker.is_open(time));
+                gauges.set(node.connections().count(), is_open);
+                self.of_nodes.insert(key, gauges);
+            }
+        }
+        // The nodes that have left.
+        before.values().for_each(|gauges| gauges.set(0, false));
+        if let Some(budget) = core.strategy.info().budget() {
+            gauge!(BUDGET_LEVEL).set(f64::from(budget.level(time)));
+            gauge!(BUDGET_CAPACITY).set(f64::from(budget.capacity()));
+        }
+    }
+
+    fn clear(&mut self) {
+        let closed = self.of_nodes.drain();
+        closed.for_each(|(_, gauges)| gauges.set(0, false));
+    }
+}
+
+impl NodeGauges {
+    fn new(core: &Core, bucket: &Arc<str>, node: &Node) -> Self {
+        let mut labels = vec![
+            Label::new("db.namespace", bucket.to_string()),
+            Label::new("server.address", node.address.host.to_string()),
+            Label::new("server.port", node.address.port.to_string()),
+        ];
+        labels.extend(cluster_labels(&core.labels()));
+        let has_breaker = node.breaker.is_some();
+        Self {
+            labels,
+            has_breaker,
+        }
+    }
+}
