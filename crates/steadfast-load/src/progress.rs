@@ -99,7 +99,8 @@ impl Progress for Lines {
             self.pending = Some(sample);
             return;
         }
-        let line = line(snapshot, &sample, self.memory, self.terminal);
+        let width = self.terminal.then(terminal_width);
+        let line = line(snapshot, &sample, self.memory, width);
         let mut out = std::io::stderr().lock();
         // A line that cannot be written is not worth an error.
         let _ = if self.terminal {
@@ -116,35 +117,77 @@ impl Progress for Lines {
     }
 }
 
-fn line(snapshot: &Snapshot<'_>, sample: &Sample, memory: bool, bar: bool) -> String {
-    let operations = sample.ok + sample.failed + sample.read_back;
-    let rate = operations as f64 / sample.length_s.max(0.001);
+/// The width of a terminal that does not tell.
+const USUAL_WIDTH: usize = 80;
+
+/// The width of the terminal, without the last column, where some terminals wrap.
+fn terminal_width() -> usize {
+    let size = terminal_size::terminal_size_of(std::io::stderr());
+    let width = size.map_or(USUAL_WIDTH, |(width, _)| usize::from(width.0));
+    width.max(20) - 1
+}
+
+/// Formats the state of a run. If that is longer than `width`, leaves out what matters least.
+fn line(snapshot: &Snapshot<'_>, sample: &Sample, memory: bool, width: Option<usize>) -> String {
+    let rate = (sample.ok + sample.failed + sample.read_back) as f64 / sample.length_s.max(0.001);
     let retries: u64 = sample.retries.values().sum();
-    let mut line = format!("[{}/{}] ", clock(snapshot.now), clock(snapshot.duration));
-    if bar {
-        let share = snapshot.now.as_secs_f64() / snapshot.duration.as_secs_f64().max(0.001);
-        let filled = (share.min(1.0) * 20.0) as usize;
-        line += &format!("{}{} ", "█".repeat(filled), "░".repeat(20 - filled));
+    let share = snapshot.now.as_secs_f64() / snapshot.duration.as_secs_f64().max(0.001);
+    let filled = (share.min(1.0) * 20.0) as usize;
+    let left = snapshot.duration.saturating_sub(snapshot.now);
+    let p99 = sample.p99_ms.map_or_else(|| "–".to_owned(), millis);
+    let now = match (&snapshot.fault, snapshot.ending) {
+        (Some(fault), _) => Some(format!("now: {fault}")),
+        (None, true) => Some("now: reading back".to_owned()),
+        (None, false) => None,
+    };
+    let resident = sample.resident_bytes.filter(|_| memory);
+    // In the order of the line, each with its rank: the highest is left out first.
+    let mut parts: Vec<(u8, String)> = [
+        (
+            0,
+            Some(format!(
+                "[{}/{}]",
+                clock(snapshot.now),
+                clock(snapshot.duration)
+            )),
+        ),
+        (
+            8,
+            width.map(|_| format!("{}{}", "█".repeat(filled), "░".repeat(20 - filled))),
+        ),
+        (
+            2,
+            (!snapshot.ending && !left.is_zero()).then(|| format!("{} left", clock(left))),
+        ),
+        (1, Some(format!("{:>7} op/s", grouped(rate as u64)))),
+        (3, Some(format!("p99 {p99:>8}"))),
+        (7, Some(format!("in flight {:>3}", sample.in_flight))),
+        (5, Some(format!("retries {:>6}", grouped(retries)))),
+        (
+            4,
+            (sample.failed > 0).then(|| format!("failed {}", grouped(sample.failed))),
+        ),
+        (
+            9,
+            resident.map(|bytes| format!("memory {} MB", bytes >> 20)),
+        ),
+        (6, now),
+    ]
+    .into_iter()
+    .filter_map(|(rank, text)| Some((rank, text?)))
+    .collect();
+    let joined = |parts: &[(u8, String)]| {
+        let texts: Vec<&str> = parts.iter().map(|(_, text)| &**text).collect();
+        texts.join("  ")
+    };
+    while let Some(width) = width
+        && parts.len() > 1
+        && joined(&parts).chars().count() > width
+    {
+        let last = parts.iter().map(|(rank, _)| *rank).max();
+        parts.retain(|(rank, _)| Some(*rank) != last);
     }
-    line += &format!(
-        "{:>7} op/s   p99 {:>8}   in flight {:>3}   retries {:>6}",
-        grouped(rate as u64),
-        millis(sample.p99_ms),
-        sample.in_flight,
-        grouped(retries),
-    );
-    if sample.failed > 0 {
-        line += &format!("   failed {}", grouped(sample.failed));
-    }
-    if let (true, Some(resident)) = (memory, sample.resident_bytes) {
-        line += &format!("   memory {} MB", resident >> 20);
-    }
-    match (&snapshot.fault, snapshot.ending) {
-        (Some(fault), _) => line += &format!("   now: {fault}"),
-        (None, true) => line += "   now: reading back",
-        (None, false) => {}
-    }
-    line
+    joined(&parts)
 }
 
 fn clock(time: Duration) -> String {
@@ -188,7 +231,7 @@ mod tests {
             length_s: 2.0,
             ok: 990,
             failed: 10,
-            p99_ms: 3.0,
+            p99_ms: Some(3.0),
             resident_bytes: Some(7 << 20),
             ..Sample::default()
         };
@@ -199,11 +242,46 @@ mod tests {
         lines.show(&snapshot(&sample, "b"));
         let pending = lines.pending.unwrap();
         assert_eq!((pending.ok, pending.failed), (2 * 990, 20));
-        let text = line(&snapshot(&sample, "a"), &pending, true, false);
+        let text = line(&snapshot(&sample, "a"), &pending, true, None);
         assert_eq!(
             text,
-            "[01:01/1:00:00]     500 op/s   p99  3.00 ms   in flight   0   retries      0   \
-             failed 20   memory 7 MB   now: a"
+            "[01:01/1:00:00]  58:59 left      500 op/s  p99  3.00 ms  in flight   0  \
+             retries      0  failed 20  memory 7 MB  now: a"
         );
+    }
+
+    #[test]
+    fn a_line_fits_the_terminal_and_keeps_what_matters_most() {
+        let sample = Sample {
+            length_s: 1.0,
+            ok: 123_456,
+            failed: 7,
+            p99_ms: Some(3.0),
+            resident_bytes: Some(7 << 20),
+            retries: [("A".to_owned(), 1234)].into(),
+            ..Sample::default()
+        };
+        let snapshot = snapshot(&sample, "node 2 crashed and was failed over");
+        let at = |width| line(&snapshot, &sample, true, Some(width));
+        for width in [20, 39, 60, 79, 99, 119, 199] {
+            let text = at(width);
+            assert!(text.chars().count() <= width, "{width}: {text}");
+            assert!(text.starts_with("[01:01/1:00:00]"), "{width}: {text}");
+        }
+        assert_eq!(
+            at(79),
+            "[01:01/1:00:00]  58:59 left  123 463 op/s  p99  3.00 ms  failed 7"
+        );
+        let wide = at(199);
+        for part in ["░", "memory 7 MB", "in flight", "now: node 2"] {
+            assert!(wide.contains(part), "{part}: {wide}");
+        }
+    }
+
+    #[test]
+    fn an_interval_without_operations_has_no_latency() {
+        let sample = Sample::default();
+        let text = line(&snapshot(&sample, "a"), &sample, false, None);
+        assert!(text.contains("p99        –"), "{text}");
     }
 }

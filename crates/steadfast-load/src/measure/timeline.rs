@@ -44,7 +44,12 @@ pub(crate) struct Sample {
     pub(crate) failed: u64,
     /// Operations that read back after the load.
     pub(crate) read_back: u64,
-    pub(crate) p99_ms: f64,
+    /// Nothing if no operation completed, here and below.
+    pub(crate) p50_ms: Option<f64>,
+    pub(crate) p99_ms: Option<f64>,
+    pub(crate) p999_ms: Option<f64>,
+    /// Failures of the load by kind.
+    pub(crate) errors: BTreeMap<String, u64>,
     pub(crate) retries: BTreeMap<String, u64>,
     pub(crate) in_flight: usize,
     pub(crate) unsettled_writes: usize,
@@ -112,13 +117,20 @@ impl Timeline {
         } else {
             &read_back
         };
+        let latency = |quantile| {
+            let completed = shown.counts.operations > 0;
+            completed.then(|| millis(shown.latency.value_at_quantile(quantile)))
+        };
         let sample = Sample {
             at_s: now.as_secs_f64(),
             length_s: length.as_secs_f64(),
             ok: load.counts.ok,
             failed: load.counts.failed + load.counts.timed_out,
             read_back: read_back.counts.operations,
-            p99_ms: millis(shown.latency.value_at_quantile(0.99)),
+            p50_ms: latency(0.5),
+            p99_ms: latency(0.99),
+            p999_ms: latency(0.999),
+            errors: load.counts.errors.clone(),
             retries: retry_counts.since(&self.before).retries_by_reason(),
             in_flight: self.stats.iter().map(|stats| stats.in_flight()).sum(),
             unsettled_writes: unsettled,
@@ -194,14 +206,23 @@ impl Latency {
 }
 
 impl Sample {
-    /// Merges the next interval into this one. The worse 99th percentile is kept.
+    /// Merges the next interval into this one. The worse percentiles are kept.
     pub(crate) fn merge(&mut self, next: &Self) {
         self.at_s = next.at_s;
         self.length_s += next.length_s;
         self.ok += next.ok;
         self.failed += next.failed;
         self.read_back += next.read_back;
-        self.p99_ms = self.p99_ms.max(next.p99_ms);
+        for (worse, next) in [
+            (&mut self.p50_ms, next.p50_ms),
+            (&mut self.p99_ms, next.p99_ms),
+            (&mut self.p999_ms, next.p999_ms),
+        ] {
+            *worse = worse.iter().copied().chain(next).reduce(f64::max);
+        }
+        for (kind, count) in &next.errors {
+            *self.errors.entry(kind.clone()).or_default() += count;
+        }
         for (reason, count) in &next.retries {
             *self.retries.entry(reason.clone()).or_default() += count;
         }

@@ -16,6 +16,10 @@ const GUIDE: &str = include_str!("../../../../docs/load.md");
 pub(crate) fn full() -> LoadReport {
     let text = || "text".to_owned();
     let sample = Sample {
+        p50_ms: Some(1.0),
+        p99_ms: Some(1.0),
+        p999_ms: Some(1.0),
+        errors: BTreeMap::from([(text(), 1)]),
         retries: BTreeMap::from([(text(), 1)]),
         resident_bytes: Some(1),
         ..Sample::default()

@@ -1,159 +1,298 @@
-//! Charts over the time of a run, as SVG.
+//! Charts over the time of a run.
+//!
+//! The curves are SVG that is stretched to the width of the page. Labels are HTML beside it,
+//! so that they keep their size on a narrow screen.
 
 use std::fmt::Write;
 
-use super::super::text::grouped;
+use super::axis::{Axis, time_ticks};
 use super::escaped;
 use crate::faults::InjectedFault;
 use crate::measure::Sample;
 
-const WIDTH: f64 = 960.0;
-const HEIGHT: f64 = 190.0;
-/// The room for the numbers at the left, above and below.
-const LEFT: f64 = 64.0;
-const TOP: f64 = 18.0;
-const BOTTOM: f64 = 20.0;
+/// The width and height of a plot, in its own units.
+const WIDTH: f64 = 1000.0;
+const HEIGHT: f64 = 100.0;
 
-/// The frame of all charts of a run: the time axis and the injected faults.
+/// The smallest distance of two numbers of faults, in per cent of the width.
+const NUMBER_DISTANCE: f64 = 2.0;
+
+/// The frame of all charts of a run: the time axis, the injected faults, the read-back.
 pub(super) struct Chart<'a> {
     samples: &'a [Sample],
     faults: &'a [InjectedFault],
     seconds: f64,
+    read_back_from: Option<f64>,
+}
+
+/// Values over time, one for each sample; none where nothing was measured.
+pub(super) struct Series {
+    pub(super) name: String,
+    pub(super) values: Vec<Option<f64>>,
+}
+
+/// Title and unit of a chart.
+#[derive(Clone, Copy)]
+pub(super) struct Caption {
+    pub(super) title: &'static str,
+    pub(super) unit: &'static str,
 }
 
 impl<'a> Chart<'a> {
-    pub(super) fn new(samples: &'a [Sample], faults: &'a [InjectedFault]) -> Self {
+    pub(super) fn new(
+        samples: &'a [Sample],
+        faults: &'a [InjectedFault],
+        read_back_from: Option<f64>,
+    ) -> Self {
         let seconds = samples.last().map_or(1.0, |last| last.at_s).max(0.001);
         Self {
             samples,
             faults,
             seconds,
+            read_back_from: read_back_from.filter(|from| *from < seconds),
         }
     }
 
-    /// Draws one curve.
-    pub(super) fn line(&self, unit: &str, values: Vec<f64>, colour: &str) -> String {
-        let top = round_up(values.iter().copied().fold(0.0, f64::max));
-        let points = self.points(&values, top).concat();
-        let curve = format!(
-            "<polyline points=\"{points}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"/>\n"
-        );
-        self.frame(unit, top, &curve)
+    /// Draws a curve for each series. Where a value is missing, the curve has a gap.
+    pub(super) fn lines(&self, caption: Caption, axis: &Axis, series: &[Series]) -> String {
+        let mut curves = String::new();
+        for (at, series) in series.iter().enumerate() {
+            let mut path = String::new();
+            let mut open = false;
+            for (sample, value) in self.samples.iter().zip(&series.values) {
+                let Some(value) = value else {
+                    open = false;
+                    continue;
+                };
+                let (x, y) = (self.x(middle(sample)), y(axis, *value));
+                // A line of length zero shows a value between two gaps as a dot.
+                let _ = match open {
+                    true => write!(path, "L{x:.1} {y:.2}"),
+                    false => write!(path, "M{x:.1} {y:.2}l0 0"),
+                };
+                open = true;
+            }
+            let _ = writeln!(curves, "<path class=\"curve c{}\" d=\"{path}\"/>", at % 8);
+        }
+        self.figure(caption, axis, &curves, series)
     }
 
     /// Draws areas on top of each other.
-    pub(super) fn stack(&self, unit: &str, layers: Vec<(Vec<f64>, String)>) -> String {
-        let total = |at: usize| layers.iter().map(|(values, _)| values[at]).sum::<f64>();
-        let top = round_up((0..self.samples.len()).map(total).fold(0.0, f64::max));
+    pub(super) fn stack(&self, caption: Caption, series: &[Series]) -> String {
+        let value = |series: &Series, at: usize| series.values[at].unwrap_or(0.0);
+        let total = |at: usize| series.iter().map(|one| value(one, at)).sum::<f64>();
+        let axis = Axis::linear((0..self.samples.len()).map(total).fold(0.0, f64::max));
         let mut base = vec![0.0; self.samples.len()];
         let mut areas = String::new();
-        for (values, colour) in &layers {
-            let low = self.points(&base, top);
-            for (base, value) in base.iter_mut().zip(values) {
-                *base += value;
+        for (colour, one) in series.iter().enumerate() {
+            let low = self.points(&axis, &base);
+            for (at, base) in base.iter_mut().enumerate() {
+                *base += value(one, at);
             }
-            let high = self.points(&base, top);
+            let high = self.points(&axis, &base);
             let points: String = low.into_iter().chain(high.into_iter().rev()).collect();
-            // Writing to a string cannot fail.
-            let _ = writeln!(areas, "<polygon points=\"{points}\" fill=\"{colour}\"/>");
+            let _ = writeln!(
+                areas,
+                "<polygon class=\"c{}\" points=\"{points}\"/>",
+                colour % 8
+            );
         }
-        self.frame(unit, top, &areas)
+        self.figure(caption, &axis, &areas, series)
     }
 
-    fn points(&self, values: &[f64], top: f64) -> Vec<String> {
-        let point = |(sample, value): (&Sample, &f64)| {
-            format!("{:.1},{:.1} ", self.x(sample.at_s), y(*value, top))
-        };
-        self.samples.iter().zip(values).map(point).collect()
+    /// Returns where a sample is, in per cent of the width.
+    pub(super) fn position(&self, sample: &Sample) -> f64 {
+        100.0 * self.x(middle(sample)) / WIDTH
     }
 
-    fn frame(&self, unit: &str, top: f64, inside: &str) -> String {
-        let mut svg = format!("<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\">\n");
-        for (at, injected) in (1..).zip(self.faults) {
+    fn points(&self, axis: &Axis, values: &[f64]) -> Vec<String> {
+        let samples = self.samples.iter().zip(values);
+        samples
+            .map(|(sample, value)| format!("{:.1},{:.2} ", self.x(middle(sample)), y(axis, *value)))
+            .collect()
+    }
+
+    fn figure(&self, caption: Caption, axis: &Axis, curves: &str, series: &[Series]) -> String {
+        let Caption { title, unit } = caption;
+        let summary = escaped(&self.summary(caption, series));
+        let mut figure = format!(
+            "<figure>\n<figcaption>{title} <small>{unit}</small></figcaption>\n<div class=\"plot\">\n\
+             <svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{summary}\">\n"
+        );
+        let mut labels = String::new();
+        if let Some(from) = self.read_back_from {
+            let x = self.x(from);
+            let _ = writeln!(
+                figure,
+                "<rect class=\"read-back\" x=\"{x:.1}\" y=\"0\" width=\"{:.1}\" height=\"{HEIGHT}\"/>",
+                WIDTH - x
+            );
+        }
+        let mut last = f64::NEG_INFINITY;
+        for (number, injected) in (1..).zip(self.faults) {
             let from = self.x(injected.from_s);
-            let width = (self.x(injected.until_s.unwrap_or(self.seconds)) - from).max(1.0);
+            let until = self.x(injected.until_s.unwrap_or(self.seconds));
             let _ = writeln!(
-                svg,
-                "<rect class=\"band\" x=\"{from:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{:.1}\"><title>{}</title></rect>\
-                 <line class=\"mark\" x1=\"{from:.1}\" x2=\"{from:.1}\" y1=\"{TOP}\" y2=\"{:.1}\"/>\
-                 <text x=\"{:.1}\" y=\"12\">{at}</text>",
-                (width - 2.0).max(1.0),
-                HEIGHT - TOP - BOTTOM,
-                escaped(&injected.fault),
-                HEIGHT - BOTTOM,
-                from + 2.0,
+                figure,
+                "<rect class=\"band\" x=\"{from:.1}\" y=\"0\" width=\"{:.1}\" height=\"{HEIGHT}\"/>",
+                (until - from).max(1.0)
+            );
+            let left = 100.0 * from / WIDTH;
+            if left - last >= NUMBER_DISTANCE {
+                let _ = writeln!(
+                    labels,
+                    "<span class=\"n\" style=\"left:{left:.2}%\">{number}</span>"
+                );
+                last = left;
+            }
+        }
+        for (value, label) in axis.ticks() {
+            let (at, up) = (y(axis, value), 100.0 * axis.height(value));
+            let _ = writeln!(
+                figure,
+                "<line class=\"grid\" x1=\"0\" x2=\"{WIDTH}\" y1=\"{at:.2}\" y2=\"{at:.2}\"/>"
+            );
+            let _ = writeln!(
+                labels,
+                "<span class=\"y\" style=\"bottom:{up:.2}%\">{label}</span>"
             );
         }
-        for step in 0..=2 {
-            let value = top * f64::from(step) / 2.0;
-            let at = y(value, top);
-            let number = if top >= 10.0 {
-                grouped(value.round() as u64)
-            } else {
-                format!("{value:.1}")
-            };
-            let label = if step == 2 { unit } else { "" };
+        for (seconds, label) in time_ticks(self.seconds) {
+            let left = 100.0 * self.x(seconds) / WIDTH;
             let _ = writeln!(
-                svg,
-                "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{WIDTH}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
-                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{number}</text>\
-                 <text x=\"0\" y=\"12\">{label}</text>",
-                LEFT - 6.0,
-                at + 4.0,
+                labels,
+                "<span class=\"x\" style=\"left:{left:.2}%\">{label}</span>"
             );
         }
-        for step in 0..=6 {
-            let seconds = self.seconds * f64::from(step) / 6.0;
-            let anchor = if step == 6 { "end" } else { "middle" };
-            let _ = writeln!(
-                svg,
-                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text>",
-                self.x(seconds),
-                HEIGHT - 4.0,
-                if self.seconds < 600.0 {
-                    format!("{seconds:.0} s")
+        // The summary says the same to a screen reader.
+        figure
+            + curves
+            + &format!(
+                "</svg>\n<div aria-hidden=\"true\">\n{labels}<i class=\"cursor\" hidden></i></div>\n</div>\n"
+            )
+            + &legend(series)
+            + "</figure>\n"
+    }
+
+    /// Describes the chart in a sentence.
+    fn summary(&self, caption: Caption, series: &[Series]) -> String {
+        let mut text = format!("{} over {:.1} seconds.", caption.title, self.seconds);
+        for one in series {
+            let values = || one.values.iter().flatten().copied();
+            let (low, high) = (
+                values().fold(f64::INFINITY, f64::min),
+                values().fold(0.0, f64::max),
+            );
+            if low.is_finite() {
+                let name = if series.len() == 1 {
+                    "Values"
                 } else {
-                    format!("{:.0} min", seconds / 60.0)
-                },
-            );
+                    &one.name
+                };
+                let _ = write!(
+                    text,
+                    " {name} from {} to {} {}.",
+                    short(low),
+                    short(high),
+                    caption.unit
+                );
+            }
         }
-        svg + inside + "</svg>\n"
+        text
     }
 
     fn x(&self, seconds: f64) -> f64 {
-        LEFT + (WIDTH - LEFT) * (seconds / self.seconds).clamp(0.0, 1.0)
+        WIDTH * (seconds / self.seconds).clamp(0.0, 1.0)
     }
 }
 
-fn y(value: f64, top: f64) -> f64 {
-    let room = HEIGHT - TOP - BOTTOM;
-    HEIGHT - BOTTOM - room * (value / top).clamp(0.0, 1.0)
+fn legend(series: &[Series]) -> String {
+    if series.len() < 2 {
+        return String::new();
+    }
+    let entry = |(at, one): (usize, &Series)| {
+        format!(
+            "<span><i class=\"c{}\"></i>{}</span>",
+            at % 8,
+            escaped(&one.name)
+        )
+    };
+    let entries: String = series.iter().enumerate().map(entry).collect();
+    format!("<div class=\"legend\">{entries}</div>\n")
 }
 
-/// Rounds up to a number for the end of an axis.
-fn round_up(most: f64) -> f64 {
-    if most <= 0.0 || !most.is_finite() {
-        return 1.0;
+/// Returns the time in the middle of a sample.
+fn middle(sample: &Sample) -> f64 {
+    sample.at_s - sample.length_s / 2.0
+}
+
+fn y(axis: &Axis, value: f64) -> f64 {
+    HEIGHT * (1.0 - axis.height(value))
+}
+
+/// Formats a number with about three digits.
+fn short(value: f64) -> String {
+    match value {
+        large if large >= 100.0 => super::super::text::grouped(large.round() as u64),
+        small => format!("{small:.2}"),
     }
-    let unit = 10f64.powf(most.log10().floor());
-    [1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0]
-        .into_iter()
-        .map(|step| step * unit)
-        .find(|top| *top >= most)
-        .unwrap_or(most)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn samples(count: u32) -> Vec<Sample> {
+        let sample = |at: u32| Sample {
+            at_s: f64::from(at),
+            length_s: 1.0,
+            ..Sample::default()
+        };
+        (1..=count).map(sample).collect()
+    }
+
+    const CAPTION: Caption = Caption {
+        title: "Latency",
+        unit: "ms",
+    };
+
     #[test]
-    fn the_axis_ends_at_a_round_number_above_all_values() {
-        assert_eq!(round_up(0.0), 1.0);
-        assert_eq!(round_up(1234.0), 1500.0);
-        assert_eq!(round_up(88_000.0), 100_000.0);
-        for most in [0.03, 1.0, 9.9, 101.0] {
-            assert!(round_up(most) >= most);
-        }
+    fn a_curve_has_a_gap_where_nothing_was_measured() {
+        let samples = samples(5);
+        let chart = Chart::new(&samples, &[], None);
+        let series = Series {
+            name: "p99".to_owned(),
+            values: vec![Some(1.0), Some(2.0), None, Some(1.0), None],
+        };
+        let drawn = chart.lines(CAPTION, &Axis::linear(2.0), &[series]);
+        let path = drawn
+            .split("d=\"")
+            .nth(1)
+            .unwrap()
+            .split('"')
+            .next()
+            .unwrap();
+        assert_eq!(path, "M100.0 50.00l0 0L300.0 0.00M700.0 50.00l0 0");
+        assert!(drawn.contains("Values from 1.00 to 2.00 ms."), "{drawn}");
+    }
+
+    #[test]
+    fn numbers_of_faults_that_would_overlap_are_left_out() {
+        let samples = samples(100);
+        let fault = |from_s: f64| InjectedFault {
+            fault: "a fault".to_owned(),
+            from_s,
+            until_s: Some(from_s + 1.0),
+        };
+        let faults = [fault(0.0), fault(0.5), fault(3.0)];
+        let chart = Chart::new(&samples, &faults, Some(90.0));
+        let drawn = chart.stack(CAPTION, &[]);
+        assert_eq!(drawn.matches("class=\"band\"").count(), 3);
+        assert!(
+            drawn.contains(">1</span>") && drawn.contains(">3</span>"),
+            "{drawn}"
+        );
+        assert!(!drawn.contains(">2</span>"), "{drawn}");
+        assert!(drawn.contains("class=\"read-back\" x=\"900.0\""), "{drawn}");
     }
 }

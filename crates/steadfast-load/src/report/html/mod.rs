@@ -1,37 +1,45 @@
-//! The report as one self-contained page, without scripts, fonts or links.
+//! The report as one self-contained page: nothing is loaded from elsewhere.
 
+mod axis;
 mod chart;
+mod timeline;
 
-use std::collections::BTreeSet;
 use std::fmt::Write;
-
-use chart::Chart;
 
 use super::LoadReport;
 use super::text::{grouped, millis};
-use crate::faults::{Coverage, FaultLog, InjectedFault};
-use crate::measure::{RetryCount, Sample};
+use crate::faults::{Coverage, FaultLog};
+use crate::measure::RetryCount;
 
 /// The largest number of faults that are drawn and listed one by one.
 const LISTED: usize = 60;
 
 const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
 
 pub(super) fn page(report: &LoadReport) -> String {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n\
-         <title>steadfast load, seed {}</title>\n<style>\n{STYLE}</style>\n",
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>steadfast load, seed {}</title>\n<style>\n{STYLE}</style>\n<main>\n",
         report.seed
     );
     page += &head(report);
-    page += &timeline(report);
+    page += &timeline::timeline(report);
     page += &faults(&report.faults);
     page += &coverage(&report.coverage);
+    page += &mix(report);
     page += &counts("Retries", "stage", &report.retries, |one| &one.stage);
     page += &counts("Not retried", "cause", &report.refusals, |one| &one.cause);
     page += &violations(report);
-    page + &format!("<h2>Replay</h2>\n<pre>{}</pre>\n", escaped(&report.replay))
+    page += &format!(
+        "<h2>Replay</h2>\n<pre tabindex=\"0\">{}</pre>\n</main>\n",
+        escaped(&report.replay)
+    );
+    if !report.timeline.is_empty() {
+        page += &format!("<script>\n{SCRIPT}</script>\n");
+    }
+    page
 }
 
 fn head(report: &LoadReport) -> String {
@@ -81,6 +89,7 @@ fn head(report: &LoadReport) -> String {
         ),
         (millis(report.latency.p50_ms), "latency, median"),
         (millis(report.latency.p99_ms), "latency, p99"),
+        (millis(report.latency.p999_ms), "latency, p99.9"),
         (millis(report.latency.max_ms), "latency, max"),
         (grouped(retries), "retries"),
         (grouped(counts.failed), "failed"),
@@ -103,58 +112,62 @@ fn head(report: &LoadReport) -> String {
     head + "</div>\n"
 }
 
-fn timeline(report: &LoadReport) -> String {
-    let samples = &report.timeline;
-    let long = is_long(&report.faults);
-    let faults: &[InjectedFault] = if long { &[] } else { &report.faults.injected };
-    let chart = Chart::new(samples, faults);
-    let rate = |count: u64, sample: &Sample| count as f64 / sample.length_s.max(0.001);
-    let rates = samples.iter().map(|sample| rate(sample.ok, sample));
-    let throughput = chart.line("op/s", rates.collect(), "var(--c0)");
-    let reasons = samples.iter().flat_map(|sample| sample.retries.keys());
-    let reasons: BTreeSet<&String> = reasons.collect();
-    let colour = |at: usize| format!("var(--c{})", at % 8);
-    let layers = reasons.iter().enumerate().map(|(at, reason)| {
-        let values = samples.iter().map(|sample| {
-            let count = sample.retries.get(*reason).copied().unwrap_or(0);
-            rate(count, sample)
-        });
-        (values.collect(), colour(at))
-    });
-    let retries = chart.stack("retries/s", layers.collect());
-    let p99 = samples.iter().map(|sample| sample.p99_ms).collect();
-    let latency = chart.line("ms", p99, "var(--c3)");
-    let resident = |sample: &Sample| sample.resident_bytes.unwrap_or(0) as f64 / f64::from(1 << 20);
-    let memory = if report.memory.is_some() {
-        let values = samples.iter().map(resident).collect();
-        let memory = chart.line("MB", values, "var(--c4)");
-        format!("<h2>Memory of the process</h2>\n{memory}")
-    } else {
-        String::new()
-    };
-    let bands = if long || faults.is_empty() {
-        ""
-    } else {
-        "<p class=\"sub\">Numbered bands: injected faults, listed below.</p>\n"
-    };
-    let legend: String = reasons
-        .iter()
-        .enumerate()
-        .map(|(at, reason)| {
-            let (colour, reason) = (colour(at), escaped(reason));
-            format!("<span><i style=\"background:{colour}\"></i>{reason}</span>")
-        })
-        .collect();
-    format!(
-        "<h2>Throughput</h2>\n{throughput}<h2>Retries by reason</h2>\n{retries}\
-         <div class=\"legend\">{legend}</div>\n<h2>Latency, p99</h2>\n{latency}{memory}{bands}"
-    )
+/// Lists the operations by kind, with their shares, and the errors.
+fn mix(report: &LoadReport) -> String {
+    let counts = &report.operations;
+    let kinds = counts.by_kind.iter().map(|(kind, count)| (*kind, *count));
+    let errors = counts.errors.iter();
+    let errors = errors.map(|(name, count)| (name.as_str(), *count));
+    shares("Operations", "operation", kinds.collect()) + &shares("Errors", "kind", errors.collect())
 }
+
+fn shares(title: &str, column: &str, mut counts: Vec<(&str, u64)>) -> String {
+    let total: u64 = counts.iter().map(|(_, count)| count).sum();
+    if total == 0 {
+        return String::new();
+    }
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let mut table = open_table(title, &[column, "count", "share", ""]);
+    for (name, count) in counts {
+        let share = 100.0 * count as f64 / total as f64;
+        let _ = writeln!(
+            table,
+            "<tr><td>{}<td class=\"n\">{}<td class=\"n\">{share:.1} %\
+             <td class=\"share\"><i style=\"width:{share:.1}%\"></i>",
+            escaped(name),
+            grouped(count)
+        );
+    }
+    table + CLOSE_TABLE
+}
+
+/// Begins a section with a table. An empty title of a column is for decoration.
+fn open_table(title: &str, columns: &[&str]) -> String {
+    let mut table = format!(
+        "<h2>{title}</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title}\"><table>\n<thead><tr>"
+    );
+    for column in columns {
+        table += &match *column {
+            "" => "<td>".to_owned(),
+            "no." | "from" | "until" | "count" | "share" | "time in all" => {
+                format!("<th scope=\"col\" class=\"n\">{column}")
+            }
+            column => format!("<th scope=\"col\">{column}"),
+        };
+    }
+    table + "</thead>\n<tbody>\n"
+}
+
+const CLOSE_TABLE: &str = "</tbody></table></div>\n";
 
 /// Lists the faults one by one, or by kind for a long run.
 fn faults(log: &FaultLog) -> String {
-    let mut table = "<h2>Injected faults</h2>\n<div class=\"scroll\"><table>\n".to_owned();
+    const TITLE: &str = "Injected faults";
+    if log.injected.is_empty() && log.by_kind.is_empty() {
+        return String::new();
+    }
     if is_long(log) {
+        let mut table = open_table(TITLE, &["count", "time in all", "fault"]);
         for totals in &log.by_kind {
             table += &format!(
                 "<tr><td class=\"n\">{} times<td class=\"n\">{:.0} s<td>{}\n",
@@ -163,8 +176,9 @@ fn faults(log: &FaultLog) -> String {
                 escaped(&totals.fault)
             );
         }
-        return table + "</table></div>\n";
+        return table + CLOSE_TABLE;
     }
+    let mut table = open_table(TITLE, &["no.", "from", "until", "fault"]);
     for (at, injected) in (1..).zip(&log.injected) {
         let until = injected
             .until_s
@@ -175,7 +189,7 @@ fn faults(log: &FaultLog) -> String {
             escaped(&injected.fault)
         );
     }
-    table + "</table></div>\n"
+    table + CLOSE_TABLE
 }
 
 /// Lists what the faults caused.
@@ -183,7 +197,7 @@ fn coverage(coverage: &[Coverage]) -> String {
     if coverage.is_empty() {
         return String::new();
     }
-    let mut table = "<h2>Effects of the faults</h2>\n<div class=\"scroll\"><table>\n".to_owned();
+    let mut table = open_table("Effects of the faults", &["fault", "effect", "count"]);
     for effect in coverage {
         table += &format!(
             "<tr><td>{}<td>{}{}<td class=\"n\">{}\n",
@@ -193,7 +207,7 @@ fn coverage(coverage: &[Coverage]) -> String {
             grouped(effect.count)
         );
     }
-    table + "</table></div>\n"
+    table + CLOSE_TABLE
 }
 
 /// Returns whether there are too many faults to list each.
@@ -212,9 +226,7 @@ fn counts(
     }
     let mut sorted: Vec<_> = counts.iter().collect();
     sorted.sort_by_key(|one| std::cmp::Reverse(one.count));
-    let mut table = format!(
-        "<h2>{title}</h2>\n<div class=\"scroll\"><table>\n<tr><th>reason<th>{column}<th>\n"
-    );
+    let mut table = open_table(title, &["reason", column, "count"]);
     for one in sorted {
         table += &format!(
             "<tr><td>{}<td class=\"soft\">{}<td class=\"n\">{}\n",
@@ -223,7 +235,7 @@ fn counts(
             grouped(one.count)
         );
     }
-    table + "</table></div>\n"
+    table + CLOSE_TABLE
 }
 
 fn violations(report: &LoadReport) -> String {
@@ -232,7 +244,10 @@ fn violations(report: &LoadReport) -> String {
     }
     let mut list = "<h2>Violations</h2>\n".to_owned();
     for violation in &report.accounting.violations {
-        list += &format!("<pre>{}</pre>\n", escaped(&violation.to_string()));
+        list += &format!(
+            "<pre tabindex=\"0\">{}</pre>\n",
+            escaped(&violation.to_string())
+        );
     }
     list
 }
@@ -247,7 +262,16 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::faults::FaultTotals;
+    use crate::faults::{FaultTotals, InjectedFault};
+
+    #[test]
+    fn a_run_without_faults_and_errors_has_no_empty_sections() {
+        assert_eq!(faults(&FaultLog::default()), "");
+        assert_eq!(shares("Errors", "kind", Vec::new()), "");
+        let mix = shares("Operations", "operation", vec![("get", 1), ("upsert", 3)]);
+        assert!(mix.find("upsert") < mix.find("get"), "{mix}");
+        assert!(mix.contains("75.0 %"), "{mix}");
+    }
 
     #[test]
     fn the_faults_of_a_long_run_are_counted_instead_of_listed() {
