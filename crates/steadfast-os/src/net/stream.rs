@@ -92,7 +92,7 @@ impl TcpStream {
     /// does not.
     pub fn peer_addr(&self) -> Option<SocketAddr> {
         match &self.0 {
-            Stream::Real(socket) => socket.peer_addr().ok(),
+            Stream::Real(socket) => socket.socket.peer_addr().ok(),
             Stream::Simulated(_) => None,
         }
     }
