@@ -281,6 +281,7 @@ mod tests {
         let samples = samples(100);
         let fault = |from_s: f64| InjectedFault {
             fault: "a fault".to_owned(),
+            due_s: from_s,
             from_s,
             until_s: Some(from_s + 1.0),
         };
