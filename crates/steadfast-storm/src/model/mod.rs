@@ -223,10 +223,6 @@ impl Default for Service {
     }
 }
 
-#[expect(
-    clippy::derivable_impls,
-    reason = "the fields are listed so that the defaults can be read"
-)]
 impl Default for Queue {
     /// A queue without a limit.
     fn default() -> Self {

@@ -33,8 +33,11 @@ use guarded::{Guard, Guarded};
 pub struct Policy {
     name: String,
     about: &'static str,
-    make: Arc<dyn Fn(&Clients) -> Arc<dyn RetryStrategy> + Send + Sync>,
+    make: Arc<Make>,
 }
+
+/// Makes the strategy of one client.
+type Make = dyn Fn(&Clients) -> Arc<dyn RetryStrategy> + Send + Sync;
 
 impl Policy {
     /// Creates a policy with a name and a function that makes its strategy. The scenario's
