@@ -65,7 +65,6 @@ def main():
             "-test.v",
             "-test.timeout=10m",
             f"-test.skip=^TestStandardSuite$/^({'|'.join(excluded())})$",
-            "-disable-logger",
             f"-connstr={address}",
             "-user=Administrator",
             "-pass=password",

@@ -1,5 +1,6 @@
 //! Connecting to a cluster: the flags that all commands on a cluster share.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,8 +18,9 @@ use crate::mask::mask;
 use crate::output::{BAD, stderr_line, styled};
 use crate::strategy::StrategyName;
 
-/// How long a command tries to connect before it says why that fails.
-const SILENCE: Duration = Duration::from_secs(1);
+/// How long a command tries to connect before it says why that fails. On a busy machine,
+/// connecting takes a second without any trouble.
+const SILENCE: Duration = Duration::from_secs(3);
 
 /// How long to wait for the remaining nodes once a bucket is usable.
 const ALL_NODES_WAIT: Duration = Duration::from_millis(500);
@@ -108,21 +110,24 @@ impl ConnectArgs {
         if self.json || timeout <= SILENCE {
             return wait(timeout).await;
         }
-        let whole = wait(timeout);
-        // It ends with the cause, while the other one goes on.
-        let look = async {
-            let Err(error) = wait(SILENCE).await else {
-                return;
-            };
-            if let (true, Some(note)) = (error.is_timeout(), not_sent_note(&error)) {
-                let limit = crate::duration::show(timeout);
-                stderr_line(format_args!(
-                    "{}; still trying, for up to {limit}",
-                    mask(note)
-                ));
-            }
+        let mut whole = pin!(wait(timeout));
+        // The second wait ends with the cause, while the first one goes on.
+        let looked = tokio::select! {
+            biased;
+            ready = &mut whole => return ready,
+            looked = wait(SILENCE) => looked,
         };
-        tokio::join!(whole, look).0
+        if let Err(error) = looked
+            && error.is_timeout()
+            && let Some(note) = not_sent_note(&error)
+        {
+            let limit = crate::duration::show(timeout);
+            stderr_line(format_args!(
+                "{}; still trying, for up to {limit}",
+                mask(note)
+            ));
+        }
+        whole.await
     }
 
     /// Returns the strategy of the operation. The client itself keeps its default, so that

@@ -65,6 +65,8 @@ const AMBIGUOUS: u8 = 4;
 const PRECONDITION: u8 = 5;
 const UNMET: u8 = 6;
 const UNCOVERED: u8 = 7;
+/// As shells say that a command cannot be run.
+const NOT_RUN: u8 = 127;
 
 /// The exit status of a command that has already printed why it failed.
 #[derive(Debug)]
@@ -73,8 +75,8 @@ pub(crate) struct AlreadyReported(u8);
 impl AlreadyReported {
     pub(crate) const FAILED: Self = Self(FAILED);
 
-    /// A command that was interrupted, with the status that shells expect.
-    pub(crate) const fn from_signal(status: u8) -> Self {
+    /// The status of a signal or of another command, as shells give it.
+    pub(crate) const fn from_status(status: u8) -> Self {
         Self(status)
     }
 
@@ -119,6 +121,11 @@ pub(crate) fn not_found(problem: impl fmt::Display) -> anyhow::Error {
 /// Makes the error of a change that may have been applied.
 pub(crate) fn ambiguous(problem: impl fmt::Display) -> anyhow::Error {
     status_error(AMBIGUOUS, problem)
+}
+
+/// Makes the error of a command that cannot be started.
+pub(crate) fn not_run(problem: impl fmt::Display) -> anyhow::Error {
+    status_error(NOT_RUN, problem)
 }
 
 /// Makes the error of a run that missed an expectation.

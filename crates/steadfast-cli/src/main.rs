@@ -5,6 +5,7 @@
 
 mod address;
 mod arguments;
+mod child;
 mod command;
 mod connect;
 mod control;

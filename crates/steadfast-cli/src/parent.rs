@@ -8,20 +8,44 @@ use std::time::Duration;
 /// How often the parent is looked at.
 const PERIOD: Duration = Duration::from_millis(200);
 
-/// Resolves when the process that started this one has ended; never if it is not `watched`.
-///
-/// Cancel-safe: it only waits.
-pub(crate) async fn ended(watched: bool) {
+/// The process that started this one.
+pub(crate) struct Parent {
+    /// None if it is not watched.
     #[cfg(unix)]
-    if watched {
-        use std::os::unix::process::parent_id;
-        let first = parent_id();
-        while parent_id() == first {
+    id: Option<u32>,
+}
+
+impl Parent {
+    /// Remembers the parent. Call it first: one that has ended before cannot be noticed.
+    #[cfg(unix)]
+    pub(crate) fn new(watched: bool) -> Self {
+        let id = watched.then(std::os::unix::process::parent_id);
+        Self { id }
+    }
+
+    /// Returns a parent that never ends: only Unix tells.
+    #[cfg(not(unix))]
+    pub(crate) fn new(_watched: bool) -> Self {
+        Self {}
+    }
+
+    /// Resolves when the parent has ended; never if it is not watched.
+    ///
+    /// Cancel-safe: it only waits.
+    pub(crate) async fn ended(&self) {
+        while !self.has_ended() {
             tokio::time::sleep(PERIOD).await;
         }
-        return;
     }
+
+    #[cfg(unix)]
+    fn has_ended(&self) -> bool {
+        self.id
+            .is_some_and(|id| id != std::os::unix::process::parent_id())
+    }
+
     #[cfg(not(unix))]
-    let _ = (watched, PERIOD);
-    std::future::pending().await
+    fn has_ended(&self) -> bool {
+        false
+    }
 }

@@ -1,5 +1,6 @@
 //! `steadfast cluster`: a test cluster that runs until it is interrupted.
 
+use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -11,11 +12,12 @@ use steadfast_cluster::users::check_name;
 use steadfast_cluster::{BucketSettings, ClusterError, Service, TestCluster};
 use tempfile::TempPath;
 
-use crate::exit::refuse;
+use crate::child::ChildCommand;
+use crate::exit::{AlreadyReported, refuse};
 use crate::output::{self, line};
-use crate::parent;
+use crate::parent::Parent;
 use crate::schedule;
-use crate::signals::StopSignals;
+use crate::signals::{INTERRUPTED, StopSignals};
 
 /// Start a test cluster that speaks the Couchbase protocol and injects faults
 ///
@@ -28,6 +30,11 @@ Examples:
   steadfast cluster                              one node, bucket `default`, user Administrator/password
   steadfast cluster --nodes 3 --bucket travel --replicas 1 --tls
   steadfast cluster --usual-ports                on 11210, 8091, … like a real server
+  steadfast cluster --nodes 3 -- pytest tests    runs the tests, then stops the cluster
+
+A command gets the addresses as environment variables: STEADFAST_CONNECTION_STRING,
+STEADFAST_USERNAME, STEADFAST_PASSWORD, STEADFAST_CONTROL (TOKEN@HOST:PORT), and with --tls
+STEADFAST_CONNECTION_STRING_TLS and STEADFAST_CA, the file of the authority's certificate.
 
 In another terminal, with the printed control address:
   export STEADFAST_CONTROL=TOKEN@127.0.0.1:40000
@@ -45,7 +52,8 @@ before is done; `#` begins a comment.
   60s   stop
 
 ", crate::exit::plain_statuses!(), "
-  Ctrl-C and SIGTERM stop the cluster with status 0."))]
+  Ctrl-C and SIGTERM stop the cluster with status 0.
+  With a command, its status; 127 if it cannot be run."))]
 pub(crate) struct ClusterArgs {
     /// Number of nodes
     #[arg(long, default_value_t = 1)]
@@ -105,11 +113,23 @@ pub(crate) struct ClusterArgs {
     schedule: Option<PathBuf>,
     /// Print JSON: one line with the addresses when the cluster is up, then one for each
     /// event of the schedule
-    #[arg(long)]
+    #[arg(long, conflicts_with = "command")]
     json: bool,
+    /// Command to run while the cluster is up; the cluster prints nothing, and stops with it
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+impl ClusterArgs {
+    /// The name and the password of the first user.
+    fn login(&self) -> (&str, &str) {
+        let first = self.users.first().and_then(|user| user.split_once(':'));
+        first.unwrap_or_default()
+    }
 }
 
 pub(crate) async fn run(args: ClusterArgs) -> anyhow::Result<()> {
+    let parent = Parent::new(!args.outlive_parent);
     // Read first: the cluster must not start for an invalid schedule.
     let schedule = match &args.schedule {
         Some(path) => schedule::read(path)?,
@@ -165,9 +185,12 @@ pub(crate) async fn run(args: ClusterArgs) -> anyhow::Result<()> {
         std::fs::write(&path, pem).with_context(|| format!("cannot write {}", path.display()))?;
         authority = Some(path);
     }
-    match args.json {
-        true => line(to_json(&cluster, authority.as_deref())),
-        false => print(&cluster, authority.as_deref()),
+    let authority = authority.as_deref();
+    let child = ChildCommand::start(&args.command, &variables(&cluster, &args, authority))?;
+    match (&child, args.json) {
+        (Some(_), _) => {}
+        (None, true) => line(to_json(&cluster, &args, authority)),
+        (None, false) => print(&cluster, &args, authority),
     }
     // Without the printed address the cluster is of no use.
     if output::lost().is_some() {
@@ -176,29 +199,102 @@ pub(crate) async fn run(args: ClusterArgs) -> anyhow::Result<()> {
     }
 
     let played = async {
-        match control(&cluster) {
-            Some(control) => schedule::play(schedule, &control, args.json).await,
-            None => Ok(false),
+        let stops = match control(&cluster) {
+            Some(control) => schedule::play(schedule, &control, args.json).await?,
+            None => false,
+        };
+        match stops {
+            true => Ok(()),
+            // The schedule is over, and the cluster goes on.
+            false => std::future::pending().await,
         }
     };
-    let result = tokio::select! {
-        _ = signals.next() => Ok(()),
-        () = parent::ended(!args.outlive_parent) => Ok(()),
-        stopped = played => match stopped {
-            Ok(true) => Ok(()),
-            Ok(false) => {
-                signals.next().await;
-                Ok(())
-            }
-            Err(error) => Err(error),
+    let stopped = async {
+        tokio::select! {
+            () = parent.ended() => Ok(()),
+            stopped = played => stopped,
+        }
+    };
+    let result = match child {
+        Some(child) => run_command(child, &mut signals, stopped).await,
+        None => tokio::select! {
+            _ = signals.next() => Ok(()),
+            stopped = stopped => stopped,
         },
     };
     cluster.stop().await;
     result
 }
 
-fn print(cluster: &TestCluster, authority: Option<&Path>) {
+/// Waits for the command, or ends it when the cluster is to stop, and returns with its status.
+async fn run_command(
+    mut child: ChildCommand,
+    signals: &mut StopSignals,
+    stopped: impl Future<Output = anyhow::Result<()>>,
+) -> anyhow::Result<()> {
+    // The terminal sends the first Ctrl-C to the command too, which decides what it means.
+    let signalled = async {
+        if signals.next().await == INTERRUPTED {
+            signals.next().await;
+        }
+    };
+    let status = tokio::select! {
+        status = child.ended() => Some(status?),
+        () = signalled => None,
+        stopped = stopped => {
+            if let Err(error) = stopped {
+                child.stop().await?;
+                return Err(error);
+            }
+            None
+        }
+    };
+    let status = match status {
+        Some(status) => status,
+        None => child.stop().await?,
+    };
+    match status {
+        0 => Ok(()),
+        status => Err(AlreadyReported::from_status(status).into()),
+    }
+}
+
+/// Returns the environment of a command.
+fn variables(
+    cluster: &TestCluster,
+    args: &ClusterArgs,
+    authority: Option<&Path>,
+) -> Vec<(&'static str, String)> {
+    let (user, password) = args.login();
+    let optional = [
+        (
+            "STEADFAST_CONNECTION_STRING_TLS",
+            cluster.tls_connection_string(),
+        ),
+        (
+            "STEADFAST_CA",
+            authority.map(|path| path.display().to_string()),
+        ),
+        ("STEADFAST_CONTROL", control(cluster)),
+    ];
+    let optional = optional.into_iter();
+    [
+        ("STEADFAST_CONNECTION_STRING", cluster.connection_string()),
+        ("STEADFAST_USERNAME", user.to_owned()),
+        // As the commands on documents call it.
+        ("STEADFAST_USER", user.to_owned()),
+        ("STEADFAST_PASSWORD", password.to_owned()),
+    ]
+    .into_iter()
+    .chain(optional.filter_map(|(name, value)| Some((name, value?))))
+    .collect()
+}
+
+fn print(cluster: &TestCluster, args: &ClusterArgs, authority: Option<&Path>) {
     line(format_args!("connect    {}", cluster.connection_string()));
+    let (user, password) = args.login();
+    line(format_args!("bucket     {}", args.buckets.join(" ")));
+    line(format_args!("user       {user}      password {password}"));
     if let (Some(string), Some(path)) = (cluster.tls_connection_string(), authority) {
         line(format_args!("with TLS   {string}"));
         line(format_args!("authority  {}", path.display()));
@@ -216,10 +312,14 @@ fn print(cluster: &TestCluster, authority: Option<&Path>) {
     line("up; Ctrl-C stops it");
 }
 
-fn to_json(cluster: &TestCluster, authority: Option<&Path>) -> Value {
+fn to_json(cluster: &TestCluster, args: &ClusterArgs, authority: Option<&Path>) -> Value {
+    let (user, password) = args.login();
     let mgmt = cluster.addresses(Service::Management);
     json!({
         "connect": cluster.connection_string(),
+        "buckets": args.buckets,
+        "username": user,
+        "password": password,
         "connect_tls": cluster.tls_connection_string(),
         "authority": authority.map(|path| path.display().to_string()),
         "manage": mgmt.first().map(|mgmt| format!("http://{mgmt}")),

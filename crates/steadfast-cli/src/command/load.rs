@@ -205,7 +205,7 @@ pub(crate) async fn run_load(args: LoadArgs) -> anyhow::Result<()> {
     let mut signals = StopSignals::listen()?;
     let (target, client) = tokio::select! {
         prepared = prepare(&args, &settings) => prepared?,
-        status = signals.next() => return Err(AlreadyReported::from_signal(status).into()),
+        status = signals.next() => return Err(AlreadyReported::from_status(status).into()),
     };
     let (report, interrupted) =
         run_or_interrupt(&args, &settings, client, &target, &mut signals).await?;
@@ -236,7 +236,7 @@ pub(crate) async fn run_load(args: LoadArgs) -> anyhow::Result<()> {
         check_coverage(report.missing_coverage())?;
     }
     match interrupted {
-        Some(status) => Err(AlreadyReported::from_signal(status).into()),
+        Some(status) => Err(AlreadyReported::from_status(status).into()),
         None => Ok(()),
     }
 }

@@ -1,5 +1,16 @@
 //! `steadfast cluster`, and the commands that control it.
 
+#[cfg(unix)]
+use std::io::{BufRead, BufReader, Read};
+#[cfg(unix)]
+use std::path::Path;
+#[cfg(unix)]
+use std::process::{Child, ChildStdout, Command, Stdio};
+#[cfg(unix)]
+use std::time::Duration;
+
+#[cfg(unix)]
+use crate::support::{BINARY, quiet};
 use crate::support::{Running, command, run, steadfast};
 
 #[test]
@@ -171,32 +182,97 @@ fn an_unwritable_certificate_is_reported_before_anything_else() {
     );
 }
 
-#[test]
+/// Runs a shell script whose `$0` is the binary, until it has printed a line that begins so.
+/// Returns the shell and the rest of the output.
 #[cfg(unix)]
-fn the_cluster_ends_with_the_process_that_started_it() {
-    use std::io::{BufRead, BufReader, Read};
-    let mut shell = std::process::Command::new("sh")
-        .args([
-            "-c",
-            "\"$0\" cluster & read _",
-            env!("CARGO_BIN_EXE_steadfast"),
-        ])
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
+fn shell_until(script: &str, begin: &str) -> (Child, BufReader<ChildStdout>) {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script, BINARY]).stdin(Stdio::piped());
+    quiet(&mut shell);
+    let mut shell = shell.stdout(Stdio::piped()).spawn().unwrap();
     let mut printed = BufReader::new(shell.stdout.take().unwrap());
     let mut line = String::new();
-    while !line.starts_with("up;") {
+    while !line.starts_with(begin) {
         line.clear();
         assert_ne!(
             printed.read_line(&mut line).unwrap(),
             0,
-            "the cluster did not start"
+            "{begin} is missing"
         );
     }
+    (shell, printed)
+}
+
+/// Waits until all processes that have the other end of a pipe have ended.
+#[cfg(unix)]
+fn ends_within(limit: Duration, mut printed: BufReader<ChildStdout>) -> bool {
+    let (ended, end) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let read = printed.read_to_string(&mut String::new());
+        ended.send(read.is_ok())
+    });
+    end.recv_timeout(limit) == Ok(true)
+}
+
+#[test]
+#[cfg(unix)]
+fn the_cluster_ends_with_the_process_that_started_it() {
+    let (mut shell, printed) = shell_until("\"$0\" cluster & read _", "up;");
     shell.kill().unwrap();
     shell.wait().unwrap();
-    // The cluster has the other end of the pipe, so this returns when it has ended.
-    printed.read_to_string(&mut line).unwrap();
+    assert!(ends_within(Duration::from_secs(30), printed));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_command_gets_the_addresses_and_ends_the_cluster_with_its_status() {
+    let script = "
+        test -n \"$STEADFAST_USERNAME$STEADFAST_CONTROL\" && test -s \"$STEADFAST_CA\" || exit 9
+        \"$0\" upsert \"$STEADFAST_CONNECTION_STRING/default\" k '{\"a\":1}' 2>&1 || exit 8
+        \"$0\" get \"$STEADFAST_CONNECTION_STRING_TLS/default\" k --ca \"$STEADFAST_CA\" || exit 7
+        \"$0\" fault list >&2 || exit 6
+        echo \"authority $STEADFAST_CA\"
+        exit 42";
+    let line = ["cluster", "--vbuckets", "16", "--tls", "--"];
+    let output = steadfast(&[&line[..], &["sh", "-c", script, BINARY]].concat());
+    assert_eq!(output.status, 42, "{output:?}");
+    // Nothing but the command's own output.
+    assert!(output.stdout.starts_with("stored, cas "), "{output:?}");
+    assert!(output.stdout.contains("{\"a\":1}"), "{output:?}");
+    let (_, authority) = output.stdout.trim().rsplit_once("authority ").unwrap();
+    assert!(!Path::new(authority).exists(), "{authority}");
+}
+
+#[test]
+#[cfg(unix)]
+fn the_statuses_of_commands_are_those_of_a_shell() {
+    for (command, status) in [
+        (&["true"][..], 0),
+        (&["sh", "-c", "kill -s KILL $$"], 137),
+        (&["/no/such/command"], 127),
+    ] {
+        let output = steadfast(&[&["cluster", "--vbuckets", "16", "--"], command].concat());
+        assert_eq!((output.status, &*output.stdout), (status, ""), "{output:?}");
+        assert_eq!(output.stderr.contains("/no/such/command"), status == 127);
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_command_ends_with_its_cluster() {
+    // With the cluster's parent, and by a signal; `exec`, so that one process has the pipe.
+    let command = "sh -c 'echo runs; exec sleep 600'";
+    let script = format!("\"$0\" cluster --vbuckets 16 -- {command} & read _");
+    let (mut shell, printed) = shell_until(&script, "runs");
+    shell.kill().unwrap();
+    shell.wait().unwrap();
+    assert!(ends_within(Duration::from_secs(30), printed));
+
+    let script = format!("exec \"$0\" cluster --vbuckets 16 -- {command}");
+    let (mut shell, printed) = shell_until(&script, "runs");
+    let id = shell.id().to_string();
+    let sent = Command::new("kill").args(["-s", "TERM", &id]).status();
+    assert!(sent.unwrap().success());
+    assert_eq!(shell.wait().unwrap().code(), Some(143));
+    assert!(ends_within(Duration::from_secs(30), printed));
 }

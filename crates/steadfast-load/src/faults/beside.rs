@@ -36,8 +36,9 @@ const COLLECTION: SidePlace = SidePlace {
 const VBUCKETS: u16 = 64;
 /// The number of documents that are written at a time.
 const DOCUMENTS: usize = 24;
-/// How often an operation is repeated before its failure is a violation.
-const TRIES: usize = 4;
+/// How often an operation is repeated before its failure is a violation: for two seconds, because
+/// a client may pause for one before it looks for a missing bucket again.
+const TRIES: usize = 40;
 
 /// The buckets and collections beside the workload.
 pub(crate) struct Beside {
