@@ -3,6 +3,9 @@
 //! The workload's own bucket must stay: its accounting is about what happens to documents, not to
 //! buckets. These faults bring documents of their own, and check them.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -40,6 +43,8 @@ const DOCUMENTS: usize = 24;
 /// a client may pause for one before it looks for a missing bucket again.
 const TRIES: usize = 40;
 
+const ACKNOWLEDGED: &str = "it was acknowledged, and is missing";
+
 /// The buckets and collections beside the workload.
 pub(crate) struct Beside {
     client: Arc<dyn SideClient>,
@@ -75,25 +80,27 @@ impl Beside {
         match fault.kind {
             FaultKind::DroppedBucket => {
                 self.create(cluster, DROPPED).await?;
-                self.write_all(DROPPED, &keys("before")).await;
+                let before = self.write_all(DROPPED, &keys("before")).await;
                 cluster.drop_bucket(DROPPED.bucket).await?;
                 let during = keys("during");
                 let hits = self.meet_missing(injector, DROPPED, &during, async {
                     self.create(cluster, DROPPED).await
                 });
-                self.recreated(hits.await?, DROPPED, &keys("before"), &keys("after"))
-                    .await
+                let hits = hits.await?;
+                self.recreated(DROPPED, &before, &keys("after")).await;
+                Ok(hits)
             }
             FaultKind::DroppedCollection => {
                 self.create_collection(cluster)?;
-                self.write_all(COLLECTION, &keys("before")).await;
+                let before = self.write_all(COLLECTION, &keys("before")).await;
                 cluster.drop_collection(BUCKET, "_default", COLLECTION.collection)?;
                 let during = keys("during");
                 let hits = self.meet_missing(injector, COLLECTION, &during, async {
                     self.create_collection(cluster)
                 });
-                self.recreated(hits.await?, COLLECTION, &keys("before"), &keys("after"))
-                    .await
+                let hits = hits.await?;
+                self.recreated(COLLECTION, &before, &keys("after")).await;
+                Ok(hits)
             }
             FaultKind::HalfStatements => {
                 self.create_collection(cluster)?;
@@ -128,47 +135,42 @@ impl Beside {
             .zip(&written)
             .filter(|(_, written)| written.is_ok());
         let acknowledged: Vec<String> = acknowledged.map(|(key, _)| key.clone()).collect();
-        for (key, exists) in self.look_up(at, &acknowledged).await {
-            if exists == Some(false) {
-                self.violate(
-                    ViolationKind::Lost("it was acknowledged, and is missing"),
-                    key,
-                );
-            }
-        }
+        self.check_kept(at, &acknowledged, ACKNOWLEDGED).await;
         Ok(written.len() as u64)
     }
 
     /// Checks that nothing of before is left, and that new writes are found.
-    async fn recreated(
-        &self,
-        hits: u64,
-        at: SidePlace,
-        before: &[String],
-        after: &[String],
-    ) -> Result<u64, ClusterError> {
-        self.write_all(at, after).await;
-        for (key, exists) in self.look_up(at, after).await {
-            if exists == Some(false) {
-                self.violate(
-                    ViolationKind::Lost("it was acknowledged, and is missing"),
-                    key,
-                );
-            }
-        }
+    async fn recreated(&self, at: SidePlace, before: &[String], after: &[String]) {
+        let after = self.write_all(at, after).await;
+        self.check_kept(at, &after, ACKNOWLEDGED).await;
         for (key, exists) in self.look_up(at, before).await {
             if exists == Some(true) {
                 let why = "the document outlived its bucket or collection";
                 self.violate(ViolationKind::Unexplained(why), key);
             }
         }
-        Ok(hits)
+    }
+
+    /// Writes durably while no replica follows. The write must wait, and must be there if it is
+    /// acknowledged.
+    pub(super) async fn write_held(&self, cluster: &TestCluster) -> Result<(), ClusterError> {
+        self.create_collection(cluster)?;
+        let number = self.faults.fetch_add(1, Ordering::Relaxed);
+        let held = [format!("{number}:held")];
+        let acknowledged = self.write_some(COLLECTION, &held, true).await;
+        self.check_kept(COLLECTION, &acknowledged, ACKNOWLEDGED)
+            .await;
+        Ok(())
     }
 
     /// Sends statements whose second row fails, and returns how many were applied in part.
     async fn half_statements(&self, keys: &[String]) -> u64 {
-        let (taken, fresh) = keys.split_at(1);
-        self.write_all(COLLECTION, taken).await;
+        let (first, fresh) = keys.split_at(1);
+        let taken = &self.write_all(COLLECTION, first).await;
+        if taken.is_empty() {
+            // Nothing makes a statement fail.
+            return 0;
+        }
         let statements = (0..).zip(fresh).map(|(number, key)| async move {
             let mut rows = vec![key.clone(), taken[0].clone()];
             if number % 2 == 1 {
@@ -220,12 +222,8 @@ impl Beside {
         cluster.set_lagging(LAGGING.bucket, false)?;
         failed_over?;
         let kept = [durable, replicated].concat();
-        for (key, exists) in self.look_up(LAGGING, &kept).await {
-            if exists == Some(false) {
-                let why = "replicas had it, and a failover lost it";
-                self.violate(ViolationKind::Lost(why), key);
-            }
-        }
+        let why = "replicas had it, and a failover lost it";
+        self.check_kept(LAGGING, &kept, why).await;
         let found = self.look_up(LAGGING, &unreplicated).await;
         let lost = found.iter().filter(|(_, exists)| *exists == Some(false));
         let lost = lost.count() as u64;
@@ -254,11 +252,13 @@ impl Beside {
         }
     }
 
-    /// Writes documents, each until it is acknowledged. One that never is, is a violation.
-    async fn write_all(&self, at: SidePlace, keys: &[String]) {
+    /// Writes documents, each until it is acknowledged. Returns those that were. Others cannot be
+    /// checked, and an error that no fault explains is a violation.
+    async fn write_all(&self, at: SidePlace, keys: &[String]) -> Vec<String> {
         let writes = keys.iter().map(|key| async move {
             let write = || self.client.upsert(at, key.clone(), false);
-            if let Err(error) = repeat(write).await {
+            let written = repeat(write).await;
+            if let Err(error) = &written {
                 let why = "no write beside the workload succeeds";
                 let kind = match error.class {
                     ErrorClass::Explained => ViolationKind::Unchecked(why),
@@ -267,10 +267,12 @@ impl Beside {
                 let violation = Violation::new(kind, "upsert", key.as_str());
                 self.violations
                     .lock()
-                    .violate(violation.with_history(error.history));
+                    .violate(violation.with_history(&*error.history));
             }
+            written.is_ok().then(|| key.clone())
         });
-        futures_util::future::join_all(writes).await;
+        let written = futures_util::future::join_all(writes).await;
+        written.into_iter().flatten().collect()
     }
 
     /// Writes documents, and returns those that were acknowledged.
@@ -284,6 +286,15 @@ impl Beside {
             .zip(written)
             .filter(|(_, written)| written.is_ok());
         written.map(|(key, _)| key.clone()).collect()
+    }
+
+    /// Checks that documents exist.
+    async fn check_kept(&self, at: SidePlace, keys: &[String], lost_because: &'static str) {
+        for (key, exists) in self.look_up(at, keys).await {
+            if exists == Some(false) {
+                self.violate(ViolationKind::Lost(lost_because), key);
+            }
+        }
     }
 
     /// Returns which documents exist, all at once.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use steadfast_cluster::fault::{Fault, FaultGuard, Schedule};
-use steadfast_cluster::topology::{Hold, Rebalance};
+use steadfast_cluster::topology::{Hold, HoldGuard, Rebalance};
 use steadfast_cluster::users::Rights;
 use steadfast_cluster::{ClusterError, NodeId, Service, TestCluster};
 use steadfast_wire::{Opcode, Status};
@@ -33,6 +33,8 @@ const TEMPORARY: f64 = 0.1;
 const SPARED: u64 = 20;
 /// How much longer than scheduled replication is held, until a durable write waits for it.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// The pause before it is looked for again.
+const POLL: Duration = Duration::from_millis(5);
 /// The number of steps of a rebalance.
 const STEPS: u32 = 24;
 
@@ -154,18 +156,8 @@ impl FaultInjector {
                 let all = nodes
                     .iter()
                     .map(|node| cluster.hold(Hold::Replication, *node));
-                let _all = all.collect::<Result<Vec<_>, _>>()?;
-                self.state.wait(lasts / 2).await;
-                // A slow machine may need longer for a durable write.
-                let longest = self.state.now() + PATIENCE;
-                while cluster.pending_writes() == 0
-                    && !self.state.has_ended()
-                    && self.state.now() < longest
-                {
-                    self.state.wait(lasts / 8).await;
-                }
-                let pending = cluster.pending_writes() as u64;
-                self.log.lock().hit(FaultKind::HeldReplication, pending);
+                let all = all.collect::<Result<Vec<_>, _>>()?;
+                self.hold_durable_writes(all, lasts / 2).await?;
             }
             FaultKind::DroppedBucket
             | FaultKind::DroppedCollection
@@ -237,6 +229,36 @@ impl FaultInjector {
             }
             tokio::time::sleep(fault.lasts / rounds).await;
         }
+    }
+
+    /// Waits until a durable write waits for replicas, then for this time, and ends the holds. A
+    /// write of its own makes sure that there is one, however slow the machine is.
+    async fn hold_durable_writes(
+        &self,
+        holds: Vec<HoldGuard>,
+        lasts: Duration,
+    ) -> Result<(), ClusterError> {
+        let own = async {
+            match &self.beside {
+                Some(beside) => beside.write_held(&self.cluster).await,
+                None => Ok(()),
+            }
+        };
+        let waiting = async {
+            let longest = self.state.now() + PATIENCE.max(self.timeout * 2);
+            while self.cluster.pending_writes() == 0
+                && !self.state.has_ended()
+                && self.state.now() < longest
+            {
+                self.state.wait(POLL).await;
+            }
+            let pending = self.cluster.pending_writes() as u64;
+            self.log.lock().hit(FaultKind::HeldReplication, pending);
+            self.state.wait(lasts).await;
+            drop(holds);
+        };
+        let (own, ()) = tokio::join!(own, waiting);
+        own
     }
 
     /// Completes a rebalance in about this time.
