@@ -126,7 +126,9 @@ fn run(name: &str, guide: &str) {
 fn first_terminal(block: &str) -> Option<Vec<&str>> {
     let mut lines = block.lines();
     let words: Vec<&str> = lines.next()?.split_whitespace().collect();
-    let stays = words.starts_with(&["steadfast", "cluster"]) && lines.next().is_none();
+    let starts = words.starts_with(&["steadfast", "cluster"]) && lines.next().is_none();
+    // With a command, the cluster ends by itself.
+    let stays = starts && !words.contains(&"--");
     stays.then(|| words[2..].to_vec())
 }
 
