@@ -26,7 +26,7 @@
 //! ```
 //!
 //! - To test another client, implement [`client::Client`].
-//! - `accounting` has the rules for writes, `workload` the operations, `faults` the faults
+//! - `accounting` has the rules for writes, `history` the check of their order, `workload` the operations, `faults` the faults
 //!   and their schedule. `run` combines them.
 //! - docs/load.md explains the command `steadfast load` and the fields of the JSON report.
 #![forbid(unsafe_code)]
@@ -36,6 +36,7 @@ pub mod client;
 mod embedded;
 mod expect;
 mod faults;
+mod history;
 mod measure;
 pub mod progress;
 mod report;

@@ -1,6 +1,6 @@
 //! Attributes the entries of the cluster's journal to writes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -13,8 +13,8 @@ use steadfast_wire::frame_info::DurabilityLevel;
 use super::violation::{Violation, ViolationKind};
 use super::write_log::WriteLog;
 use crate::embedded::BUCKET;
-use crate::workload::OpKind;
 use crate::workload::keys::{self, Owner};
+use crate::workload::{OpKind, RunState};
 use crate::write_id::WriteId;
 
 /// How many entries are read at once: every write of the cluster waits while they are copied.
@@ -25,6 +25,7 @@ pub(crate) struct JournalAudit {
     logs: Vec<Arc<Mutex<WriteLog>>>,
     /// For entries that belong to no worker.
     unattributed: Arc<Mutex<WriteLog>>,
+    state: Arc<RunState>,
     next: u64,
     expected: ExpectedDocuments,
 }
@@ -60,14 +61,21 @@ pub(crate) struct ExpectedDocuments {
     pub(crate) last: HashMap<Vec<u8>, WriteId>,
     /// The sum of each counter.
     pub(crate) sums: HashMap<Vec<u8>, u64>,
+    /// The documents that were made and not removed, by their packed ids.
+    pub(crate) made: HashSet<u64>,
 }
 
 impl JournalAudit {
     /// Creates an audit for the logs of workers, by their numbers.
-    pub(crate) fn new(logs: Vec<Arc<Mutex<WriteLog>>>, unattributed: Arc<Mutex<WriteLog>>) -> Self {
+    pub(crate) fn new(
+        logs: Vec<Arc<Mutex<WriteLog>>>,
+        unattributed: Arc<Mutex<WriteLog>>,
+        state: Arc<RunState>,
+    ) -> Self {
         Self {
             logs,
             unattributed,
+            state,
             next: 0,
             expected: ExpectedDocuments::default(),
         }
@@ -76,6 +84,8 @@ impl JournalAudit {
     /// Reads new entries. Returns false if the journal dropped entries before they were read.
     pub(crate) fn catch_up(&mut self, cluster: &TestCluster) -> bool {
         let journal = cluster.journal();
+        // What ended before now is in the journal already.
+        let read_until = self.state.now_micros();
         loop {
             let (entries, next) = journal.page(self.next, PAGE);
             if entries
@@ -98,8 +108,16 @@ impl JournalAudit {
             }
             self.next = next;
             if entries.len() < PAGE {
+                self.check_order(read_until);
                 return true;
             }
+        }
+    }
+
+    /// Checks the histories up to a time up to which the journal was read.
+    pub(crate) fn check_order(&self, read_until: u64) {
+        for history in &self.state.shared {
+            history.lock().catch_up(read_until);
         }
     }
 
@@ -115,24 +133,38 @@ impl JournalAudit {
             argument,
             ..
         } = mutation;
-        let write = identify(opcode, key, argument);
-        let write = write.and_then(|(id, kind)| {
-            let log = self.logs.get(usize::from(id.worker))?;
-            Some((id, kind, log))
-        });
-        let Some((id, kind, log)) = write else {
-            let why = "the journal has a write that this run did not make";
-            let key = String::from_utf8_lossy(key);
-            let violation = Violation::new(ViolationKind::Unexplained(why), "write", key);
-            return self.unattributed.lock().violate(violation);
+        let found = identify(opcode, key, argument);
+        if let Some(Attribution {
+            index: Some(index),
+            carries,
+            ..
+        }) = found
+        {
+            let now = self.state.now_micros();
+            let tag = (opcode, carries);
+            self.state.shared[index]
+                .lock()
+                .applied(tag, mutation.cas, now);
+        }
+        let (id, kind) = match found.map(|found| found.write) {
+            Some(Some(write)) => write,
+            // `history` attributes it by its CAS.
+            Some(None) => return,
+            None => return self.unattributed(key),
+        };
+        let Some(log) = self.logs.get(usize::from(id.worker)) else {
+            return self.unattributed(key);
         };
         let mut log = log.lock();
-        log.applied(id, kind, mutation.cas);
-        if let Some(why) = mutation.lacks_durability(kind) {
+        let planned = log.applied(id, kind, mutation.cas);
+        if let Some(why) = planned.and_then(|kind| mutation.lacks_durability(kind)) {
             let kind = ViolationKind::Unexplained(why);
             log.violate(Violation::new(kind, "durable upsert", id.to_string()));
         }
         drop(log);
+        if found.is_some_and(|found| found.index.is_some()) {
+            return;
+        }
         match opcode {
             Opcode::Set => {
                 self.expected.last.insert(key.to_vec(), id);
@@ -141,21 +173,65 @@ impl JournalAudit {
                 let sum = self.expected.sums.entry(key.to_vec()).or_default();
                 *sum = sum.wrapping_add(id.number);
             }
+            Opcode::Add => {
+                self.expected.made.insert(keys::pack(id));
+            }
+            Opcode::Delete => {
+                let made = id.number - 1;
+                let made = WriteId { number: made, ..id };
+                self.expected.made.remove(&keys::pack(made));
+            }
             _ => {}
         }
     }
+
+    fn unattributed(&self, key: &[u8]) {
+        let why = "the journal has a write that this run did not make";
+        let key = String::from_utf8_lossy(key);
+        let violation = Violation::new(ViolationKind::Unexplained(why), "write", key);
+        self.unattributed.lock().violate(violation);
+    }
 }
 
-/// Returns the write behind an entry of the journal, and its kind. Documents that are made and
-/// removed have the id in their key, a counter adds the number of its write, and other documents
-/// contain the id. A worker writes into documents of its own only, except the shared ones.
-fn identify(opcode: Opcode, key: &[u8], argument: &[u8]) -> Option<(WriteId, OpKind)> {
+/// The write behind an entry of the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Attribution {
+    /// Its id and kind, if the entry has them.
+    write: Option<(WriteId, OpKind)>,
+    /// The index of a document of all workers.
+    index: Option<usize>,
+    /// What the entry carries, for the history of the document.
+    carries: u64,
+}
+
+/// Returns the write behind an entry of the journal. Documents that are made and removed have the
+/// id in their key, a counter adds the number of its write, and other documents contain the id. A
+/// worker writes into documents of its own only, except those of all workers.
+fn identify(opcode: Opcode, key: &[u8], argument: &[u8]) -> Option<Attribution> {
     let owner = keys::owner(key)?;
+    let number = || Some(u64::from_be_bytes(argument.get(..8)?.try_into().ok()?));
+    if let Owner::All(index) = owner {
+        let write = match opcode {
+            Opcode::Increment => Some((keys::unpack(number()?), OpKind::Increment)),
+            Opcode::Delete | Opcode::Touch => None,
+            _ => WriteId::find(argument).map(|id| (id, shared_kind(opcode))),
+        };
+        let carries = match (opcode, write) {
+            (Opcode::Touch, _) => u32::from_be_bytes(argument.get(..4)?.try_into().ok()?).into(),
+            (_, Some((id, _))) => keys::pack(id),
+            (_, None) => 0,
+        };
+        return Some(Attribution {
+            write,
+            index: Some(index),
+            carries,
+        });
+    }
     let (id, kind) = match (opcode, owner) {
         (Opcode::Add, Owner::Made(made)) => (made, OpKind::Insert),
         (Opcode::Delete, Owner::Made(made)) => (keys::removal_id(made), OpKind::Remove),
         (Opcode::Increment, Owner::Made(WriteId { worker, .. })) => {
-            let number = u64::from_be_bytes(argument.get(..8)?.try_into().ok()?);
+            let number = number()?;
             (WriteId { worker, number }, OpKind::Increment)
         }
         (Opcode::Append, Owner::Made(_)) => (WriteId::find(argument)?, OpKind::Append),
@@ -163,15 +239,31 @@ fn identify(opcode: Opcode, key: &[u8], argument: &[u8]) -> Option<(WriteId, OpK
             (WriteId::find(argument)?, OpKind::ArrayAppend)
         }
         (Opcode::Set, Owner::Worker(_)) => (WriteId::find(argument)?, OpKind::Upsert),
-        (Opcode::Set, Owner::All) => (WriteId::find(argument)?, OpKind::DurableUpsert),
         _ => return None,
     };
     let own = match owner {
         Owner::Made(made) => made.worker == id.worker,
         Owner::Worker(worker) => worker == id.worker,
-        Owner::All => true,
+        Owner::All(_) => true,
     };
-    own.then_some((id, kind))
+    own.then_some(Attribution {
+        write: Some((id, kind)),
+        index: None,
+        carries: 0,
+    })
+}
+
+/// Returns the kind of a write to a document of all workers. Whether an upsert is durable shows
+/// in its level only.
+fn shared_kind(opcode: Opcode) -> OpKind {
+    match opcode {
+        Opcode::Add => OpKind::Insert,
+        Opcode::Replace => OpKind::Replace,
+        Opcode::Append => OpKind::Append,
+        Opcode::Prepend => OpKind::Prepend,
+        Opcode::SubdocMultiMutation => OpKind::ArrayAppend,
+        _ => OpKind::Upsert,
+    }
 }
 
 #[cfg(test)]
@@ -213,13 +305,6 @@ mod tests {
             (Opcode::Add, &*own, value.as_bytes(), 8, OpKind::Insert),
             (Opcode::Delete, &own, &[][..], 9, OpKind::Remove),
             (Opcode::Set, of_worker, value.as_bytes(), 5, OpKind::Upsert),
-            (
-                Opcode::Set,
-                "s:12",
-                value.as_bytes(),
-                5,
-                OpKind::DurableUpsert,
-            ),
             (Opcode::Append, &own, value.as_bytes(), 5, OpKind::Append),
             (
                 Opcode::SubdocMultiMutation,
@@ -231,7 +316,12 @@ mod tests {
             (Opcode::Increment, &own, &delta[..], 77, OpKind::Increment),
         ] {
             let found = identify(opcode, key.as_bytes(), argument);
-            assert_eq!(found, Some((id(number), kind)), "{opcode}");
+            let expected = Attribution {
+                write: Some((id(number), kind)),
+                index: None,
+                carries: 0,
+            };
+            assert_eq!(found, Some(expected), "{opcode}");
         }
         for (opcode, key, argument) in [
             (Opcode::Set, of_worker, &b"{}"[..]),
@@ -239,10 +329,53 @@ mod tests {
             (Opcode::Set, &own, value.as_bytes()),
             (Opcode::Append, of_worker, value.as_bytes()),
             (Opcode::Increment, &own, b"1"),
-            (Opcode::Increment, "s:12", &delta),
+            (Opcode::Increment, "s:12", b"1"),
+            (Opcode::Set, "s:64", value.as_bytes()),
             (Opcode::Add, "other", value.as_bytes()),
         ] {
             assert_eq!(identify(opcode, key.as_bytes(), argument), None, "{key}");
+        }
+    }
+    #[test]
+    fn changes_of_shared_documents_are_identified_as_far_as_they_can_be() {
+        let id = WriteId {
+            worker: 2,
+            number: 5,
+        };
+        let value = format!("{{\"id\":\"{id}\"}}");
+        let packed = keys::pack(id);
+        assert_eq!(keys::unpack(packed), id);
+        for (opcode, argument, kind, carries) in [
+            (Opcode::Set, value.as_bytes(), Some(OpKind::Upsert), packed),
+            (
+                Opcode::Replace,
+                value.as_bytes(),
+                Some(OpKind::Replace),
+                packed,
+            ),
+            (
+                Opcode::Prepend,
+                value.as_bytes(),
+                Some(OpKind::Prepend),
+                packed,
+            ),
+            (
+                Opcode::Increment,
+                &packed.to_be_bytes(),
+                Some(OpKind::Increment),
+                packed,
+            ),
+            (Opcode::Add, b"0", None, 0),
+            (Opcode::Delete, b"", None, 0),
+            (Opcode::Touch, &77u32.to_be_bytes(), None, 77),
+        ] {
+            let expected = Attribution {
+                write: kind.map(|kind| (id, kind)),
+                index: Some(12),
+                carries,
+            };
+            let found = identify(opcode, b"s:12", argument);
+            assert_eq!(found, Some(expected), "{opcode}");
         }
     }
 }

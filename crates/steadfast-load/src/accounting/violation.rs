@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::write::WriteOutcome;
+use crate::history::{Bar, Counterexample};
 
 /// A kind of violation, and why it is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -33,6 +34,8 @@ pub(crate) struct Violation {
     pub(crate) applied: u8,
     /// How often it was found when it was read back.
     pub(crate) found: Option<u8>,
+    /// The smallest history that shows it, for operations without an order.
+    pub(crate) operations: Vec<Bar>,
     /// The client's error, attempt by attempt.
     pub(crate) history: Option<String>,
 }
@@ -51,7 +54,17 @@ impl Violation {
             outcome: None,
             applied: 0,
             found: None,
+            operations: Vec::new(),
             history: None,
+        }
+    }
+
+    /// Creates one about a document whose operations have no order.
+    pub(crate) fn without_order(example: Counterexample, key: String) -> Self {
+        let kind = ViolationKind::Unexplained(example.why);
+        Self {
+            operations: example.operations,
+            ..Self::new(kind, "history", key)
         }
     }
 
@@ -86,6 +99,9 @@ impl fmt::Display for Violation {
         }
         if let Some(found) = self.found {
             write!(f, ", found {found} times")?;
+        }
+        for bar in &self.operations {
+            write!(f, "\n    {bar}")?;
         }
         for line in self.history.iter().flat_map(|history| history.lines()) {
             write!(f, "\n    {line}")?;

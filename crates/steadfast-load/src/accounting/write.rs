@@ -16,14 +16,23 @@ pub(crate) enum WriteOutcome {
     Ambiguous,
 }
 
+/// How far a write is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WriteStage {
+    /// Its id is reserved for later.
+    Reserved,
+    Begun,
+    /// Its reserved id will not be used.
+    Unused,
+}
+
 /// One write. A run holds those of many seconds, so it is small.
 #[derive(Clone, Debug)]
 pub(crate) struct WriteRecord {
     pub(crate) kind: OpKind,
-    /// Whether the write began. False if its id is reserved for later.
-    pub(crate) begun: bool,
-    /// Whether a reserved id will not be used.
-    pub(crate) unused: bool,
+    pub(crate) stage: WriteStage,
+    /// Whether it is to a document of all workers. Then `history` checks what is found.
+    pub(crate) shared: bool,
     pub(crate) outcome: Option<WriteOutcome>,
     /// How often the journal has it.
     pub(crate) applied: u8,
@@ -44,11 +53,11 @@ pub(crate) struct WriteRecord {
 }
 
 impl WriteRecord {
-    pub(crate) fn new(kind: OpKind, begun: bool) -> Self {
+    pub(crate) fn new(kind: OpKind, stage: WriteStage) -> Self {
         Self {
             kind,
-            begun,
-            unused: false,
+            stage,
+            shared: false,
             outcome: None,
             applied: 0,
             found: None,
@@ -73,9 +82,14 @@ impl WriteRecord {
     /// is read back, too: it must not be there.
     pub(crate) fn is_complete(&self) -> bool {
         match self.outcome {
-            None => self.unused,
-            Some(_) => self.found.is_some() || !self.kind.is_read_back(),
+            None => self.stage == WriteStage::Unused,
+            Some(_) => self.found.is_some() || !self.is_read_back(),
         }
+    }
+
+    /// Returns whether it is looked for in its document.
+    fn is_read_back(&self) -> bool {
+        self.kind.is_read_back() && !self.shared
     }
 
     /// Returns the violation, if there is one. Without a journal, the documents alone count.
@@ -86,10 +100,10 @@ impl WriteRecord {
             return Some(AppliedTwice);
         }
         let Some(outcome) = self.outcome else {
-            return match (self.begun, self.applied + found) {
-                (true, _) => Some(Unexplained("the write never ended")),
-                (false, 0) => None,
-                (false, _) => Some(Unexplained("it was applied and never requested")),
+            return match (self.stage, self.applied + found) {
+                (WriteStage::Begun, _) => Some(Unexplained("the write never ended")),
+                (_, 0) => None,
+                (_, _) => Some(Unexplained("it was applied and never requested")),
             };
         };
         match outcome {
@@ -99,7 +113,7 @@ impl WriteRecord {
             WriteOutcome::Acknowledged if self.found == Some(0) => Some(Lost(
                 "it was acknowledged, and its document does not have it",
             )),
-            WriteOutcome::Acknowledged if self.found.is_none() && self.kind.is_read_back() => {
+            WriteOutcome::Acknowledged if self.found.is_none() && self.is_read_back() => {
                 Some(Unchecked("it could not be read back"))
             }
             WriteOutcome::Acknowledged if has_journal && self.cas_differs => Some(Unexplained(
@@ -130,7 +144,7 @@ mod tests {
             outcome: Some(outcome),
             applied,
             found,
-            ..WriteRecord::new(OpKind::Append, true)
+            ..WriteRecord::new(OpKind::Append, WriteStage::Begun)
         }
     }
 
@@ -197,12 +211,12 @@ mod tests {
 
     #[test]
     fn a_write_that_never_ended_or_was_never_requested_is_unexplained() {
-        let begun = WriteRecord::new(OpKind::Append, true);
+        let begun = WriteRecord::new(OpKind::Append, WriteStage::Begun);
         assert!(matches!(
             begun.judge(true),
             Some(ViolationKind::Unexplained(_))
         ));
-        let mut reserved = WriteRecord::new(OpKind::Remove, false);
+        let mut reserved = WriteRecord::new(OpKind::Remove, WriteStage::Reserved);
         assert_eq!(reserved.judge(true), None);
         reserved.applied = 1;
         assert!(matches!(

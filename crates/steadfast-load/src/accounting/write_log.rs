@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::violation::{Violation, ViolationKind};
-use super::write::{WriteOutcome, WriteRecord};
+use super::write::{WriteOutcome, WriteRecord, WriteStage};
 use crate::workload::OpKind;
 use crate::write_id::WriteId;
 
@@ -48,6 +48,14 @@ pub(crate) struct Totals {
     pub(crate) failed: u64,
     pub(crate) ambiguous: u64,
     pub(crate) ambiguous_applied: u64,
+    /// Errors of all operations that were called ambiguous.
+    pub(crate) called_ambiguous: u64,
+    /// Of those, errors of operations that certainly were not applied.
+    pub(crate) needlessly_ambiguous: u64,
+    /// Operations on documents of all workers whose order was checked.
+    pub(crate) ordered: u64,
+    /// Of those, operations with too many possible orders.
+    pub(crate) unordered: u64,
     pub(crate) lost: u64,
     pub(crate) applied_twice: u64,
     pub(crate) unexplained: u64,
@@ -72,25 +80,32 @@ impl WriteLog {
 
     /// Begins a write.
     pub(crate) fn begin(&mut self, kind: OpKind) -> WriteId {
-        self.add(WriteRecord::new(kind, true))
+        self.add(WriteRecord::new(kind, WriteStage::Begun))
+    }
+
+    /// Begins a write to a document of all workers.
+    pub(crate) fn begin_shared(&mut self, kind: OpKind) -> WriteId {
+        let mut record = WriteRecord::new(kind, WriteStage::Begun);
+        record.shared = true;
+        self.add(record)
     }
 
     /// Reserves an id for a write that may begin later.
     pub(crate) fn reserve(&mut self, kind: OpKind) -> WriteId {
-        self.add(WriteRecord::new(kind, false))
+        self.add(WriteRecord::new(kind, WriteStage::Reserved))
     }
 
     /// Begins the write of a reserved id.
     pub(crate) fn begin_reserved(&mut self, id: WriteId) {
         if let Some(record) = self.record(id) {
-            record.begun = true;
+            record.stage = WriteStage::Begun;
         }
     }
 
     /// Gives up a reserved id.
     pub(crate) fn cancel_reserved(&mut self, id: WriteId, now: Duration) {
         if let Some(record) = self.record(id) {
-            record.unused = true;
+            record.stage = WriteStage::Unused;
             record.ended_ms = millis(now);
         }
     }
@@ -114,18 +129,19 @@ impl WriteLog {
         }
     }
 
-    /// Records an entry of the journal, which looks like a write of this kind.
-    pub(crate) fn applied(&mut self, id: WriteId, kind: OpKind, cas: u64) {
+    /// Records an entry of the journal, which looks like a write of this kind. Returns the kind
+    /// that it really has, if the write is known.
+    pub(crate) fn applied(&mut self, id: WriteId, kind: OpKind, cas: u64) -> Option<OpKind> {
         let settled = id.number < self.first;
         if settled && kind == OpKind::Remove && self.repeated.remove(&id.number) {
-            return;
+            return None;
         }
         let why = match self.record(id) {
             Some(record) => {
                 record.applied = record.applied.saturating_add(1);
                 record.note_cas(cas);
                 if record.kind.journaled_as() == Some(kind) {
-                    return;
+                    return Some(record.kind);
                 }
                 "it was applied as another kind of write"
             }
@@ -134,6 +150,7 @@ impl WriteLog {
         };
         let kind = ViolationKind::Unexplained(why);
         self.violate(Violation::new(kind, "write", id.to_string()));
+        None
     }
 
     /// Allows the document of a settled removal to be removed once more: one more entry of the
@@ -168,6 +185,19 @@ impl WriteLog {
         if *count <= KEPT {
             self.violations.push(violation);
         }
+    }
+
+    /// Counts an error that was called ambiguous, and whether the operation certainly was not
+    /// applied.
+    pub(crate) fn called_ambiguous(&mut self, certain: bool) {
+        self.totals.called_ambiguous += 1;
+        self.totals.needlessly_ambiguous += u64::from(certain);
+    }
+
+    /// Counts operations whose order was checked, and those of them with too many possible orders.
+    pub(crate) fn ordered(&mut self, operations: u64, unchecked: u64) {
+        self.totals.ordered += operations;
+        self.totals.unordered += unchecked;
     }
 
     /// Judges and drops the writes that are settled by now.
@@ -215,6 +245,7 @@ impl WriteLog {
                 outcome: record.outcome,
                 applied: record.applied,
                 found: record.found,
+                operations: Vec::new(),
                 history: record.history.map(|text| *text),
             });
         }
@@ -242,6 +273,10 @@ impl Totals {
         self.failed += other.failed;
         self.ambiguous += other.ambiguous;
         self.ambiguous_applied += other.ambiguous_applied;
+        self.called_ambiguous += other.called_ambiguous;
+        self.needlessly_ambiguous += other.needlessly_ambiguous;
+        self.ordered += other.ordered;
+        self.unordered += other.unordered;
         self.lost += other.lost;
         self.applied_twice += other.applied_twice;
         self.unexplained += other.unexplained;
@@ -258,8 +293,13 @@ impl Totals {
         self.lost + self.applied_twice + self.unexplained > 0
     }
 
+    /// Returns whether more errors are called ambiguous without need than one in a hundred.
+    pub(crate) fn is_needlessly_ambiguous(&self) -> bool {
+        self.needlessly_ambiguous * 100 > self.called_ambiguous
+    }
+
     fn count(&mut self, record: &WriteRecord) {
-        self.writes += u64::from(record.begun);
+        self.writes += u64::from(record.stage == WriteStage::Begun);
         match record.outcome {
             Some(WriteOutcome::Acknowledged) => self.acknowledged += 1,
             Some(WriteOutcome::Failed) => self.failed += 1,

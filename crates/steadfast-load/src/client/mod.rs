@@ -108,6 +108,8 @@ pub enum Value<'a> {
         id: String,
         /// Fills the document to a usual size.
         padding: &'a str,
+        /// A checksum of both.
+        sum: String,
     },
     /// The initial value of a counter.
     Counter(u64),
@@ -164,7 +166,15 @@ impl ClientError {
         }
     }
 
-    /// Returns whether it reports a missing document, which counts as an answer.
+    /// Returns whether it says what is in the document, which counts as a success.
+    pub(crate) fn is_answer(&self) -> bool {
+        matches!(
+            self.class,
+            ErrorClass::NotFound | ErrorClass::Exists | ErrorClass::CasMismatch
+        )
+    }
+
+    /// Returns whether it reports a missing document.
     pub(crate) fn is_not_found(&self) -> bool {
         self.class == ErrorClass::NotFound
     }

@@ -139,6 +139,7 @@ impl FaultInjector {
             FaultKind::FailOver => {
                 let documents = cluster.documents_of(node);
                 self.log.lock().hit(FaultKind::FailOver, documents);
+                self.state.failing_over();
                 cluster.fail_over(node).await?;
                 self.state.wait(lasts / 4).await;
                 cluster.recover(node).await?;

@@ -126,7 +126,7 @@ impl OperationCounts {
     fn count(&mut self, kind: OpKind, error: Option<&ClientError>) {
         self.operations += 1;
         *self.by_kind.entry(kind.name()).or_default() += 1;
-        let Some(error) = error.filter(|error| !error.is_not_found()) else {
+        let Some(error) = error.filter(|error| !error.is_answer()) else {
             self.ok += 1;
             return;
         };

@@ -213,6 +213,16 @@ impl Accounting {
             totals.add(&of_worker);
             violations.extend(found);
         }
+        if totals.is_needlessly_ambiguous() {
+            let why = "more than one in a hundred errors is called ambiguous without need";
+            let kind = ViolationKind::Unexplained(why);
+            let subject = format!(
+                "{} of {}",
+                totals.needlessly_ambiguous, totals.called_ambiguous
+            );
+            violations.push(Violation::new(kind, "errors", subject));
+            totals.unexplained += 1;
+        }
         let (mut lost, mut twice, mut unexplained) = (0, 0, 0);
         // One example is enough: the others have the same cause.
         let mut unchecked = KEPT - 1;

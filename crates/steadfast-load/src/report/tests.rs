@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{Accounting, FORMAT, Leftovers, LoadReport, Memory, ReadBack};
 use crate::accounting::{Totals, Violation, ViolationKind, WriteOutcome};
 use crate::faults::{Coverage, FaultKind, FaultLog, FaultTotals, InjectedFault};
+use crate::history::Bar;
 use crate::measure::{Latency, OperationCounts, RetryCount, Sample};
 use crate::workload::Starts;
 
@@ -38,6 +39,12 @@ pub(crate) fn full() -> LoadReport {
     let violation = Violation {
         outcome: Some(WriteOutcome::Ambiguous),
         found: Some(1),
+        operations: vec![Bar {
+            worker: 1,
+            from_s: 1.0,
+            until_s: Some(2.0),
+            text: text(),
+        }],
         history: Some(text()),
         ..Violation::new(ViolationKind::Lost("because"), "upsert", "subject")
     };

@@ -179,6 +179,13 @@ impl LoadReport {
                 (false, false) => "✘ NOT CHECKED",
             }
         )?;
+        writeln!(
+            f,
+            "order           {} operations on shared documents checked    ambiguous errors {} ({} without need)",
+            grouped(totals.ordered),
+            grouped(totals.called_ambiguous),
+            grouped(totals.needlessly_ambiguous),
+        )?;
         for violation in &self.accounting.violations {
             writeln!(f, "  ✘ {violation}")?;
         }

@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 
 use crate::accounting::{ExpectedDocuments, JournalAudit, WriteLog};
 use crate::embedded::Embedded;
+use crate::workload::RunState;
 
 /// The pause between two readings.
 const PAUSE: Duration = Duration::from_millis(15);
@@ -25,8 +26,9 @@ impl JournalReader {
         embedded: &Embedded,
         logs: &[Arc<Mutex<WriteLog>>],
         unattributed: &Arc<Mutex<WriteLog>>,
+        state: &Arc<RunState>,
     ) -> Self {
-        let mut audit = JournalAudit::new(logs.to_vec(), unattributed.clone());
+        let mut audit = JournalAudit::new(logs.to_vec(), unattributed.clone(), state.clone());
         let stopped = Arc::new(AtomicBool::new(false));
         let stop = stopped.clone();
         let cluster = embedded.cluster().clone();

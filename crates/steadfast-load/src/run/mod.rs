@@ -20,7 +20,7 @@ pub use settings::{Settings, Target};
 
 use crate::accounting::{Violation, ViolationKind, WriteLog};
 use crate::client::Client;
-use crate::embedded::{Embedded, USER};
+use crate::embedded::{BUCKET, Embedded, USER};
 use crate::faults::{Beside, FaultInjector, FaultLog, Observed};
 use crate::measure::{Timeline, WorkerStats};
 use crate::progress::{Progress, Snapshot};
@@ -86,15 +86,17 @@ impl<'a, C: Client> Run<'a, C> {
         let state = Arc::new(RunState::new(
             settings.seed,
             target.key_prefix(settings.seed),
-            late,
-            settings.read_back_time(target),
+            embedded.is_some(),
+            settings.timeout,
+            (late, settings.read_back_time(target)),
         ));
         let new_log =
             |worker| Arc::new(Mutex::new(WriteLog::new(worker, embedded.is_some(), late)));
         let logs: Vec<_> = (0..settings.concurrency).map(new_log).collect();
         let unattributed = new_log(u16::MAX);
         let fault_log = Arc::new(Mutex::new(FaultLog::default()));
-        let journal = embedded.map(|embedded| JournalReader::start(embedded, &logs, &unattributed));
+        let journal =
+            embedded.map(|embedded| JournalReader::start(embedded, &logs, &unattributed, &state));
         let mut workers = JoinSet::new();
         let pace = Arc::new(Pace::new(settings.rate));
         let stats: Vec<Arc<WorkerStats>> = std::iter::repeat_with(Arc::default)
@@ -109,6 +111,13 @@ impl<'a, C: Client> Run<'a, C> {
             let (pace, state, duration) = (pace.clone(), state.clone(), settings.duration);
             async move {
                 pace.run(&state, duration).await;
+                Vec::new()
+            }
+        });
+        workers.spawn({
+            let state = state.clone();
+            async move {
+                state.watch_stalls().await;
                 Vec::new()
             }
         });
@@ -226,15 +235,22 @@ impl<'a, C: Client> Run<'a, C> {
     /// Compares the documents with the journal or the outcomes, and makes the report.
     async fn verify(self, interrupted_after: Option<Duration>) -> anyhow::Result<LoadReport> {
         let worked = self.state.now();
-        let leftovers = if let Some(journal) = self.journal {
+        if self.journal.is_some() {
             tokio::time::sleep(LAST_REQUESTS).await;
+        }
+        verify::read_shared(&self.client, &self.state, &self.unattributed).await;
+        let leftovers = if let Some(journal) = self.journal {
             let expected = journal.finish().await?;
+            if let Some(embedded) = self.target.embedded() {
+                let keys = embedded.cluster().keys(BUCKET)?;
+                verify::compare_keys(&keys, &expected, &self.unattributed);
+            }
             verify::compare(&self.client, expected, &self.unattributed).await;
             Leftovers::default()
         } else {
-            verify::compare_shared(&self.client, &self.state, &self.unattributed).await;
             verify::remove_leftovers(&self.client, &self.state, self.leftovers).await
         };
+        verify::close_histories(&self.state, &self.unattributed);
         let has_journal = self.target.embedded().is_some();
         let logs = self.logs.iter().chain([&self.unattributed]);
         let accounting = Accounting::new(has_journal, logs);

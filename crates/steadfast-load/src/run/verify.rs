@@ -1,9 +1,9 @@
 //! Final comparison of the documents, and removal of what the run wrote.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
 use steadfast::classify::any_error;
@@ -11,11 +11,10 @@ use steadfast::{Backoff, BestEffort};
 use tokio::time::{Instant, timeout_at};
 
 use crate::accounting::{ExpectedDocuments, Violation, ViolationKind, WriteLog};
-use crate::client::{Client, ClientError, ErrorClass};
+use crate::client::{Client, ClientError, Content, ErrorClass};
 use crate::report::Leftovers;
-use crate::workload::RunState;
-use crate::workload::keys::all_shared;
-use crate::write_id::WriteId;
+use crate::workload::keys::{Owner, all_shared, owner, pack, unpack};
+use crate::workload::{FinalRead, RunState, whole};
 
 /// How many documents are read at once.
 const AT_ONCE: usize = 64;
@@ -26,8 +25,7 @@ const READ_TIME: Duration = Duration::from_secs(10);
 /// The pause before a document is read again.
 const REST: Duration = Duration::from_millis(20);
 
-/// Reads all registers, shared documents and counters, and records those that differ from the
-/// journal.
+/// Reads all registers and counters of workers, and records those that differ from the journal.
 pub(super) async fn compare<C: Client>(
     client: &C,
     expected: ExpectedDocuments,
@@ -35,7 +33,7 @@ pub(super) async fn compare<C: Client>(
 ) {
     let documents = expected.last.into_iter().map(|(key, last)| async move {
         let why = "the document is not the last write that was applied";
-        let is_right = |found: &[u8]| WriteId::find(found) == Some(last);
+        let is_right = |found: &[u8]| whole(found) == Some(last);
         check(client, &key, why, is_right).await
     });
     record(documents, log).await;
@@ -55,30 +53,72 @@ async fn check<C: Client>(
 ) -> Option<Violation> {
     let key = String::from_utf8_lossy(key);
     match read(client, &key, READ_TIME).await {
-        Ok(Some(found)) if is_right(&found) => None,
+        Ok(Some(found)) if is_right(&found.value) => None,
         Ok(_) => Some(Violation::new(ViolationKind::Lost(why), "get", key)),
         Err(unread) => Some(unread),
     }
 }
 
-/// Reads the shared documents, and records those whose content the outcomes rule out.
-pub(super) async fn compare_shared<C: Client>(client: &C, state: &RunState, log: &Mutex<WriteLog>) {
+/// Compares the keys of all documents with those that the journal has: no removed document may be
+/// back, and none that was made may be missing.
+pub(super) fn compare_keys(keys: &[Vec<u8>], expected: &ExpectedDocuments, log: &Mutex<WriteLog>) {
+    let made = keys.iter().filter_map(|key| match owner(key)? {
+        Owner::Made(id) => Some(pack(id)),
+        Owner::Worker(_) | Owner::All(_) => None,
+    });
+    let found: HashSet<u64> = made.collect();
+    for (id, why) in found
+        .difference(&expected.made)
+        .map(|id| (id, "a document that was removed is back"))
+        .chain(
+            expected
+                .made
+                .difference(&found)
+                .map(|id| (id, "a document that was made is missing")),
+        )
+    {
+        let kind = ViolationKind::Lost(why);
+        let violation = Violation::new(kind, "document", unpack(*id).to_string());
+        log.lock().violate(violation);
+    }
+}
+
+/// Reads the documents of all workers once more, as part of their histories.
+pub(super) async fn read_shared<C: Client>(client: &C, state: &RunState, log: &Mutex<WriteLog>) {
     let deadline = state.read_back_deadline().unwrap_or_else(Instant::now);
     let documents = (0..)
         .zip(all_shared(&state.prefix))
         .map(|(index, key)| async move {
             let left = deadline.saturating_duration_since(Instant::now());
-            let found = match read(client, &key, left).await {
-                Ok(found) => found,
-                Err(unread) => return Some(unread),
-            };
-            let found = found.as_deref().map(WriteId::find);
-            // A document without an id is not of this run.
-            let right = found != Some(None) && state.shared[index].lock().may_be(found.flatten());
-            let why = "the document is not the last acknowledged write";
-            (!right).then(|| Violation::new(ViolationKind::Lost(why), "get", key))
+            let reading = FinalRead::begin(state, index);
+            match read(client, &key, left).await {
+                Ok(found) => {
+                    reading.end(state, found.as_ref());
+                    None
+                }
+                Err(unread) => {
+                    reading.abandon(state);
+                    Some(unread)
+                }
+            }
         });
     record(documents, log).await;
+}
+
+/// Checks what is left of the histories, and records the violations of all of them, and the
+/// operations that took too long.
+pub(super) fn close_histories(state: &RunState, log: &Mutex<WriteLog>) {
+    let mut log = log.lock();
+    for (history, key) in state.shared.iter().zip(all_shared(&state.prefix)) {
+        let closed = history.lock().close();
+        log.ordered(closed.checked, closed.unchecked);
+        for example in closed.violations {
+            log.violate(Violation::without_order(example, key.clone()));
+        }
+    }
+    for overrun in state.overruns() {
+        log.violate(overrun);
+    }
 }
 
 async fn record<F: Future<Output = Option<Violation>>>(
@@ -132,7 +172,7 @@ async fn read<C: Client>(
     client: &C,
     key: &str,
     within: Duration,
-) -> Result<Option<Bytes>, Violation> {
+) -> Result<Option<Content>, Violation> {
     let read = steadfast::retry(BestEffort::new(Backoff::constant(REST)))
         .operation("get")
         .idempotent(true)
@@ -140,7 +180,7 @@ async fn read<C: Client>(
         .classify(any_error)
         .run(|_| async {
             match client.get(key).await {
-                Ok(found) => Ok(Some(found.value)),
+                Ok(found) => Ok(Some(found)),
                 Err(error) if error.is_not_found() => Ok(None),
                 Err(error) => Err(error),
             }

@@ -2,19 +2,14 @@
 
 use std::time::Duration;
 
+use super::value::Shape;
 use crate::accounting::{ViolationKind, WriteOutcome};
 use crate::write_id::WriteId;
 
-/// A document that is overwritten, by one worker or by all.
-///
-/// With one writer, an acknowledged write replaces the earlier ones, except ambiguous ones that may
-/// still be applied. With several writers, any of concurrent writes may be the last. But a write that
-/// was acknowledged before another acknowledged write began is overwritten for good: if it is found,
-/// the later one was lost.
+/// A document that one worker overwrites. An acknowledged write replaces the earlier ones, except
+/// ambiguous ones that may still be applied.
 #[derive(Debug, Default)]
 pub(crate) struct Register {
-    /// Whether several workers write it.
-    shared: bool,
     /// When the last acknowledged write began.
     begun: Option<Duration>,
     /// Writes that may be the content, and until when they may have been applied.
@@ -30,14 +25,6 @@ pub(super) struct EndedWrite {
 }
 
 impl Register {
-    /// Creates a register that several workers write. The default has one writer.
-    pub(super) fn shared() -> Self {
-        Self {
-            shared: true,
-            ..Self::default()
-        }
-    }
-
     /// Records the end of a write. An ambiguous one may still be applied for as long as `late`.
     pub(super) fn ended(&mut self, write: &EndedWrite, late: Duration) {
         let until = match write.outcome {
@@ -46,7 +33,7 @@ impl Register {
             WriteOutcome::Failed => return,
         };
         let acknowledged = write.outcome == WriteOutcome::Acknowledged;
-        if acknowledged && !self.shared {
+        if acknowledged {
             // By writing order, not by time: an earlier write may have ended in the same instant.
             self.possible.retain(|(_, until)| *until > write.ended);
         }
@@ -77,10 +64,24 @@ impl Register {
 pub(super) struct Document {
     /// The insertion, whose id is in the key.
     pub(super) made: WriteId,
-    /// The writes in its content, each to be found as its outcome demands.
-    pub(super) writes: Vec<WriteId>,
+    pub(super) shape: Shape,
+    /// The writes in its content, each to be found as its outcome demands, and whether they were
+    /// acknowledged.
+    pub(super) writes: Vec<(WriteId, bool)>,
     /// Whether the content was compared, so that only the removal is left.
     pub(super) compared: bool,
+}
+
+impl Document {
+    /// Returns whether the acknowledged writes are in the order in which they were made.
+    pub(super) fn is_in_order(&self, found: &[WriteId]) -> bool {
+        let acknowledged = self.writes.iter().filter(|(_, acknowledged)| *acknowledged);
+        let mut rest = found.iter();
+        // Those that are missing are reported on their own.
+        acknowledged
+            .filter(|(write, _)| found.contains(write))
+            .all(|(write, _)| rest.any(|id| id == write))
+    }
 }
 
 /// A counter.
@@ -92,6 +93,8 @@ pub(super) struct Counter {
     least: u64,
     /// The sum of the ambiguous additions.
     possible: u64,
+    /// Whether a wrong result was reported.
+    pub(super) reported: bool,
 }
 
 impl Counter {
@@ -100,6 +103,7 @@ impl Counter {
             made,
             least: 0,
             possible: 0,
+            reported: false,
         }
     }
 
@@ -177,28 +181,6 @@ mod tests {
             assert_eq!(register.may_be(Some(id(1))), may_be, "{first:?}, {to}");
             assert!(register.may_be(Some(id(2))) && !register.may_be(None));
         }
-    }
-
-    #[test]
-    fn any_of_concurrent_writes_may_be_the_last() {
-        let mut register = Register::shared();
-        end(&mut register, 1, WriteOutcome::Acknowledged, 0, 3);
-        end(&mut register, 2, WriteOutcome::Acknowledged, 1, 4);
-        assert!(register.may_be(Some(id(1))) && register.may_be(Some(id(2))));
-        assert!(!register.may_be(None));
-    }
-
-    #[test]
-    fn a_write_acknowledged_before_a_later_one_began_is_overwritten_for_good() {
-        let mut register = Register::shared();
-        end(&mut register, 1, WriteOutcome::Acknowledged, 0, 1);
-        end(&mut register, 2, WriteOutcome::Failed, 2, 3);
-        end(&mut register, 3, WriteOutcome::Ambiguous, 2, 3);
-        end(&mut register, 4, WriteOutcome::Acknowledged, 4, 5);
-        assert!(!register.may_be(Some(id(1))) && !register.may_be(Some(id(2))));
-        assert!(register.may_be(Some(id(3))), "it may be applied late");
-        end(&mut register, 5, WriteOutcome::Acknowledged, 40, 41);
-        assert!(!register.may_be(Some(id(3))), "it is too late now");
     }
 
     #[test]

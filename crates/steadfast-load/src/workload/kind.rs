@@ -25,10 +25,20 @@ pub(crate) enum OpKind {
     InsertStatement,
     /// Locks and unlocks a document.
     Lock,
+    /// Reads a document and its expiry, or a part of it.
+    Lookup,
+    /// Writes a document that has a certain CAS.
+    Replace,
+    /// Prepends bytes to a document.
+    Prepend,
+    /// Sets the expiry of a document.
+    Touch,
+    /// Unlocks a document that was locked on its own.
+    Unlock,
 }
 
 impl OpKind {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::Get,
         Self::Upsert,
         Self::DurableUpsert,
@@ -40,6 +50,11 @@ impl OpKind {
         Self::Select,
         Self::InsertStatement,
         Self::Lock,
+        Self::Lookup,
+        Self::Replace,
+        Self::Prepend,
+        Self::Touch,
+        Self::Unlock,
     ];
 
     pub(crate) const fn name(self) -> &'static str {
@@ -55,21 +70,29 @@ impl OpKind {
             Self::Select => "select",
             Self::InsertStatement => "insert statement",
             Self::Lock => "lock",
+            Self::Lookup => "lookup",
+            Self::Replace => "replace",
+            Self::Prepend => "prepend",
+            Self::Touch => "touch",
+            Self::Unlock => "unlock",
         }
     }
 
     /// Returns the kind that a write has in the journal, which does not tell how a document was
-    /// inserted. None for reads.
+    /// inserted and whether an upsert is durable. None for reads, and for touches, which carry no id.
     pub(crate) const fn journaled_as(self) -> Option<Self> {
         match self {
-            Self::Get | Self::Select | Self::Lock => None,
+            Self::Get | Self::Select | Self::Lock | Self::Lookup | Self::Touch | Self::Unlock => {
+                None
+            }
             Self::Insert | Self::InsertStatement => Some(Self::Insert),
-            Self::Upsert
-            | Self::DurableUpsert
-            | Self::Remove
+            Self::Upsert | Self::DurableUpsert => Some(Self::Upsert),
+            Self::Remove
             | Self::Increment
             | Self::Append
-            | Self::ArrayAppend => Some(self),
+            | Self::ArrayAppend
+            | Self::Replace
+            | Self::Prepend => Some(self),
         }
     }
 
@@ -82,21 +105,32 @@ impl OpKind {
         )
     }
 
-    /// Returns its share of a thousand planned operations. Removals follow insertions and are not
-    /// planned.
-    pub(super) const fn share(self) -> u32 {
+    /// Returns whether it only reads, so that it is never ambiguous.
+    pub(crate) const fn only_reads(self) -> bool {
+        matches!(self, Self::Get | Self::Select | Self::Lookup)
+    }
+
+    /// Returns its share of a thousand planned operations: on documents of the worker itself, and
+    /// on those of all workers. A worker removes its documents after reading them back, which is
+    /// not planned.
+    pub(super) const fn shares(self) -> [u32; 2] {
         match self {
-            Self::Get => 410,
-            Self::Upsert => 190,
-            Self::DurableUpsert => 50,
-            Self::Insert => 90,
-            Self::Remove => 0,
-            Self::Increment => 90,
-            Self::Append => 60,
-            Self::ArrayAppend => 60,
-            Self::Select => 20,
-            Self::InsertStatement => 10,
-            Self::Lock => 20,
+            Self::Get => [300, 110],
+            Self::Upsert => [120, 30],
+            Self::DurableUpsert => [0, 50],
+            Self::Insert => [90, 10],
+            Self::Remove => [0, 10],
+            Self::Increment => [60, 30],
+            Self::Append => [40, 15],
+            Self::ArrayAppend => [40, 15],
+            Self::Select => [20, 0],
+            Self::InsertStatement => [10, 0],
+            Self::Lock => [10, 10],
+            Self::Lookup => [0, 10],
+            Self::Replace => [0, 10],
+            Self::Prepend => [0, 5],
+            Self::Touch => [0, 5],
+            Self::Unlock => [0, 0],
         }
     }
 }
@@ -108,7 +142,10 @@ mod tests {
     #[test]
     fn the_shares_add_up_to_a_thousand() {
         assert_eq!(
-            OpKind::ALL.iter().map(|kind| kind.share()).sum::<u32>(),
+            OpKind::ALL
+                .iter()
+                .flat_map(|kind| kind.shares())
+                .sum::<u32>(),
             1000
         );
     }

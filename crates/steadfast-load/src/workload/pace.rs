@@ -187,7 +187,13 @@ mod tests {
 
     /// Runs workers whose operations take this long, and returns when each began.
     async fn begins(workers: usize, rate: u32, takes: Duration) -> (Vec<Duration>, Pace) {
-        let state = Arc::new(RunState::new(0, String::new(), SECOND, SECOND));
+        let state = Arc::new(RunState::new(
+            0,
+            String::new(),
+            false,
+            SECOND,
+            (SECOND, SECOND),
+        ));
         let pace = Arc::new(Pace::new(Some(rate)));
         let begins = Arc::new(Mutex::new(Vec::new()));
         let at = Instant::now();
@@ -246,7 +252,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn latency_counts_from_the_intended_start() {
-        let state = RunState::new(0, String::new(), SECOND, SECOND);
+        let state = RunState::new(0, String::new(), false, SECOND, (SECOND, SECOND));
         let pace = Pace::new(Some(RATE));
         let begin = Instant::now();
         let stalled = async {
@@ -264,7 +270,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_abandoned_wait_leaves_its_start_to_another_worker() {
-        let state = RunState::new(0, String::new(), SECOND, SECOND);
+        let state = RunState::new(0, String::new(), false, SECOND, (SECOND, SECOND));
         let pace = Pace::new(Some(RATE));
         let soon = tokio::time::timeout(TICK, pace.next(&state)).await;
         assert!(soon.is_err(), "nothing is due before the schedule begins");
@@ -282,7 +288,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn without_a_rate_an_operation_begins_at_once() {
-        let state = RunState::new(0, String::new(), SECOND, SECOND);
+        let state = RunState::new(0, String::new(), false, SECOND, (SECOND, SECOND));
         let pace = Pace::new(None);
         assert_eq!(pace.next(&state).await, Some(Instant::now()));
         assert_eq!(pace.starts(), None);

@@ -7,6 +7,8 @@ use super::kind::OpKind;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PlannedOperation {
     pub(super) kind: OpKind,
+    /// Whether it is on a document of all workers.
+    pub(super) on_shared: bool,
     /// The index of the worker's register.
     pub(super) register: usize,
     /// The index of the shared document.
@@ -23,16 +25,23 @@ impl PlannedOperation {
             seed ^ (u64::from(worker) << 48) ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15),
         );
         let mut at = random.u32(..1000);
-        let kind = OpKind::ALL.into_iter().find(|kind| {
-            let hit = at < kind.share();
-            at = at.saturating_sub(kind.share());
+        let kinds = OpKind::ALL.into_iter();
+        let mut shares = kinds.flat_map(|kind| {
+            let [own, shared] = kind.shares();
+            [(kind, false, own), (kind, true, shared)]
+        });
+        let found = shares.find(|(_, _, share)| {
+            let hit = at < *share;
+            at = at.saturating_sub(*share);
             hit
         });
+        let (kind, on_shared, _) = found.unwrap_or((OpKind::Get, false, 0));
         let register = random.usize(..REGISTERS);
         let shared = random.usize(..SHARED);
         let length = random.usize(40..160);
         Self {
-            kind: kind.unwrap_or(OpKind::Get),
+            kind,
+            on_shared,
             register,
             shared,
             padding: std::iter::repeat_with(|| random.alphanumeric())
@@ -64,16 +73,20 @@ mod tests {
     #[test]
     fn kinds_occur_in_proportion_to_their_shares() {
         let steps: Vec<_> = (0..20_000)
-            .map(|at| PlannedOperation::new(9, 0, at).kind)
+            .map(|at| PlannedOperation::new(9, 0, at))
+            .map(|planned| (planned.kind, planned.on_shared))
             .collect();
         for kind in OpKind::ALL {
-            let count = steps.iter().filter(|found| **found == kind).count() as f64;
-            let share = f64::from(kind.share()) * 20.0;
-            let spread = 5.0 * share.sqrt();
-            assert!(
-                (count - share).abs() <= spread,
-                "{kind:?}: {count} instead of {share}"
-            );
+            for (on_shared, share) in [false, true].into_iter().zip(kind.shares()) {
+                let planned = (kind, on_shared);
+                let count = steps.iter().filter(|found| **found == planned).count() as f64;
+                let share = f64::from(share) * 20.0;
+                let spread = 5.0 * share.sqrt();
+                assert!(
+                    (count - share).abs() <= spread,
+                    "{planned:?}: {count} instead of {share}"
+                );
+            }
         }
     }
 }

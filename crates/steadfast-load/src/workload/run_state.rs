@@ -1,21 +1,29 @@
 //! State that workers, faults and verification share.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::expected::Register;
 use super::keys::SHARED;
+use super::kind::OpKind;
+use crate::accounting::{Violation, ViolationKind};
 use crate::client::ClientError;
+use crate::history::History;
 
 /// How long after new credentials an operation may still fail with the old ones.
 const GRACE: Duration = Duration::from_secs(3);
 /// The longest time for removing the run's documents.
 const CLEAN_UP: Duration = Duration::from_secs(10);
 const NEVER: u64 = u64::MAX;
+/// How much longer than its timeout an operation may take, on a machine that does not stall.
+const MARGIN: Duration = Duration::from_millis(150);
+/// How often the run looks whether the machine stalls.
+const HEARTBEAT: Duration = Duration::from_millis(20);
+/// How many operations that took too long are kept.
+const OVERRUNS: usize = 64;
 
 /// The state of a run: its clock, its end, and what the active fault explains.
 #[derive(Debug)]
@@ -27,8 +35,18 @@ pub(crate) struct RunState {
     pub(crate) late: Duration,
     /// How long after the end documents are read back.
     read_back: Duration,
-    /// The documents that all workers write.
-    pub(crate) shared: [Mutex<Register>; SHARED],
+    /// The timeout of an operation. Durable writes and statements have twice as long.
+    timeout: Duration,
+    /// Whether the cluster has a journal.
+    has_journal: bool,
+    /// The histories of the documents that all workers use.
+    pub(crate) shared: [Mutex<History>; SHARED],
+    /// The number of failovers, which release locks.
+    failovers: AtomicU32,
+    /// The longest time that the machine did not run this process when it was due.
+    stalled: AtomicU64,
+    /// Operations that took longer than their timeout, and by how much.
+    overruns: Mutex<Vec<(Duration, Violation)>>,
     started: Instant,
     /// The time of the run at which workers had to stop.
     ended: watch::Sender<Option<Duration>>,
@@ -39,13 +57,25 @@ pub(crate) struct RunState {
 
 impl RunState {
     /// Starts the clock of a run.
-    pub(crate) fn new(seed: u64, prefix: String, late: Duration, read_back: Duration) -> Self {
+    pub(crate) fn new(
+        seed: u64,
+        prefix: String,
+        has_journal: bool,
+        timeout: Duration,
+        (late, read_back): (Duration, Duration),
+    ) -> Self {
+        let late_micros = micros(late);
         Self {
             seed,
             prefix,
             late,
             read_back,
-            shared: std::array::from_fn(|_| Mutex::new(Register::shared())),
+            timeout,
+            has_journal,
+            shared: std::array::from_fn(|_| Mutex::new(History::new(has_journal, late_micros))),
+            failovers: AtomicU32::new(0),
+            stalled: AtomicU64::new(0),
+            overruns: Mutex::default(),
             started: Instant::now(),
             ended: watch::Sender::new(None),
             locking: AtomicBool::new(false),
@@ -56,6 +86,69 @@ impl RunState {
     /// Returns the time since the start.
     pub(crate) fn now(&self) -> Duration {
         self.started.elapsed()
+    }
+
+    /// Returns the time since the start in microseconds.
+    pub(crate) fn now_micros(&self) -> u64 {
+        micros(self.now())
+    }
+
+    /// Returns whether the cluster has a journal.
+    pub(crate) fn has_journal(&self) -> bool {
+        self.has_journal
+    }
+
+    /// Expects locks to be lost, because a node is failed over.
+    pub(crate) fn failing_over(&self) {
+        self.failovers.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Returns the number of failovers so far.
+    pub(crate) fn failovers(&self) -> u32 {
+        self.failovers.load(Ordering::SeqCst)
+    }
+
+    /// Measures how late timers fire until the run ends: for so long, this process did not run.
+    ///
+    /// Cancel-safe.
+    pub(crate) async fn watch_stalls(&self) {
+        while !self.has_ended() {
+            let due = Instant::now() + HEARTBEAT;
+            tokio::time::sleep_until(due).await;
+            let late = micros(due.elapsed());
+            self.stalled.fetch_max(late, Ordering::Relaxed);
+        }
+    }
+
+    /// Records how long an operation took, if it took too long.
+    pub(crate) fn took(&self, kind: OpKind, took: Duration) {
+        let timeout = match kind {
+            OpKind::DurableUpsert | OpKind::Select | OpKind::InsertStatement => self.timeout * 2,
+            _ => self.timeout,
+        };
+        // While documents are read back, stalls are not measured.
+        if took < timeout + MARGIN || self.has_ended() {
+            return;
+        }
+        let why = ViolationKind::Unexplained("the operation ended long after its timeout");
+        let text = format!("{took:.1?} instead of {timeout:.1?}");
+        let violation = Violation::new(why, kind.name(), text);
+        let mut overruns = self.overruns.lock();
+        if overruns.len() < OVERRUNS {
+            overruns.push((took - timeout, violation));
+        }
+    }
+
+    /// Returns the operations that took too long, also if the machine stalled.
+    pub(crate) fn overruns(&self) -> Vec<Violation> {
+        let stalled = Duration::from_micros(self.stalled.load(Ordering::Relaxed));
+        let mut overruns = std::mem::take(&mut *self.overruns.lock());
+        // A stall can delay the timer of an operation and its answer.
+        overruns.retain(|(over, _)| *over > MARGIN + 2 * stalled);
+        overruns
+            .into_iter()
+            .map(|(_, violation)| violation)
+            .collect()
     }
 
     /// Tells workers and the fault injector to end.
@@ -143,5 +236,34 @@ impl RunState {
     pub(crate) fn may_refuse_credentials(&self) -> bool {
         let now = self.now().as_millis() as u64;
         now < self.refused_until.load(Ordering::Relaxed)
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[tokio::test(start_paused = true)]
+    async fn an_operation_must_not_end_long_after_its_timeout() {
+        let state = RunState::new(0, String::new(), true, SECOND, (SECOND, SECOND));
+        state.took(OpKind::Get, SECOND + MARGIN / 2);
+        state.took(OpKind::DurableUpsert, SECOND * 2);
+        assert!(state.overruns().is_empty());
+        state.took(OpKind::Get, SECOND + 2 * MARGIN);
+        let overruns = state.overruns();
+        assert_eq!(overruns.len(), 1);
+        assert!(overruns[0].to_string().contains("1.3s instead of 1.0s"));
+        // The machine may have stalled for so long.
+        state.took(OpKind::Get, SECOND * 3);
+        state.stalled.store(1_000_000, Ordering::Relaxed);
+        assert!(state.overruns().is_empty());
+        state.took(OpKind::Get, SECOND * 4);
+        assert_eq!(state.overruns().len(), 1);
     }
 }

@@ -1,10 +1,13 @@
 //! The report as one self-contained page: nothing is loaded from elsewhere.
 
 mod axis;
+mod bars;
 mod chart;
 mod timeline;
 
 use std::fmt::Write;
+
+use bars::picture;
 
 use super::LoadReport;
 use super::text::{grouped, millis};
@@ -248,6 +251,7 @@ fn violations(report: &LoadReport) -> String {
             "<pre tabindex=\"0\">{}</pre>\n",
             escaped(&violation.to_string())
         );
+        list += &picture(&violation.operations);
     }
     list
 }

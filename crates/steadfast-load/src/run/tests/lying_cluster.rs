@@ -28,12 +28,14 @@ const LATE: Duration = Duration::from_secs(15);
 const READ_BACK: Duration = Duration::from_secs(20);
 /// How long the client waits for a cluster that does not answer.
 const TIMEOUT: Duration = Duration::from_millis(2500);
-const OPERATIONS: u64 = 3000;
+const OPERATIONS: u64 = 1500;
+/// How long a lock holds.
+const LOCKED: Duration = Duration::from_secs(1);
 const WORKERS: u16 = 2;
 const EVERY: u64 = 7;
 const HISTORY: &str = "#1 a lie";
 
-/// The wrong thing that the cluster does.
+/// The wrong thing that the cluster or the client does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lie {
     /// Nothing.
@@ -52,7 +54,56 @@ enum Lie {
     NotJournaled,
     /// Applies to the document of another worker, and acknowledges.
     Elsewhere,
+    /// Returns another CAS, as for an answer that is masked as success.
+    WrongCas,
+    /// Stores the value with a letter changed.
+    Corrupted,
+    /// Stores only the beginning of the value.
+    Truncated,
+    /// Adds at the wrong end.
+    WrongEnd,
+    /// Returns another value of a counter.
+    WrongResult,
+    /// Applies in spite of a lock.
+    ThroughLock,
+    /// Calls rejections ambiguous.
+    CalledAmbiguous,
 }
+
+/// The lies about every kind of write.
+const LIES: [Lie; 8] = [
+    Lie::None,
+    Lie::OnlyAcknowledged,
+    Lie::Twice,
+    Lie::TwiceAmbiguous,
+    Lie::ReportedFailed,
+    Lie::Undone,
+    Lie::NotJournaled,
+    Lie::WrongCas,
+];
+
+/// The lies about some kinds, which are found with a journal and without.
+const SPECIAL_LIES: [(Lie, OpKind); 19] = [
+    (Lie::Corrupted, OpKind::Upsert),
+    (Lie::Corrupted, OpKind::DurableUpsert),
+    (Lie::Corrupted, OpKind::Insert),
+    (Lie::Corrupted, OpKind::InsertStatement),
+    (Lie::Corrupted, OpKind::Replace),
+    (Lie::Corrupted, OpKind::Append),
+    (Lie::Corrupted, OpKind::Prepend),
+    (Lie::Truncated, OpKind::Upsert),
+    (Lie::Truncated, OpKind::DurableUpsert),
+    (Lie::Truncated, OpKind::Insert),
+    (Lie::Truncated, OpKind::Replace),
+    (Lie::Truncated, OpKind::Append),
+    (Lie::WrongEnd, OpKind::Append),
+    (Lie::WrongEnd, OpKind::Prepend),
+    (Lie::WrongResult, OpKind::Increment),
+    (Lie::WrongResult, OpKind::Touch),
+    (Lie::ThroughLock, OpKind::Upsert),
+    (Lie::ThroughLock, OpKind::DurableUpsert),
+    (Lie::CalledAmbiguous, OpKind::Get),
+];
 
 /// The violation that must be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,15 +118,25 @@ enum Found {
 fn expected(lie: Lie, kind: OpKind) -> (Found, Found) {
     let grows = matches!(kind, OpKind::Append | OpKind::ArrayAppend);
     let made = matches!(kind, OpKind::Insert | OpKind::InsertStatement);
+    // Only on documents of all workers, whose histories have no order then.
+    let shared = matches!(
+        kind,
+        OpKind::DurableUpsert | OpKind::Replace | OpKind::Prepend
+    );
     match lie {
         Lie::None => (Found::Nothing, Found::Nothing),
+        Lie::OnlyAcknowledged if shared => (Found::Lost, Found::Unexplained),
+        Lie::Undone if shared => (Found::Unexplained, Found::Unexplained),
         Lie::OnlyAcknowledged | Lie::Undone => (Found::Lost, Found::Lost),
         // Repeating the same write or removal changes no document.
         Lie::Twice | Lie::TwiceAmbiguous if grows || kind == OpKind::Increment => {
             (Found::Twice, Found::Twice)
         }
+        Lie::Twice | Lie::TwiceAmbiguous if kind == OpKind::Prepend => {
+            (Found::Twice, Found::Unexplained)
+        }
         Lie::Twice | Lie::TwiceAmbiguous => (Found::Twice, Found::Nothing),
-        Lie::ReportedFailed if grows || made || kind == OpKind::Remove => {
+        Lie::ReportedFailed if grows || made || shared || kind == OpKind::Remove => {
             (Found::Unexplained, Found::Unexplained)
         }
         // The counter is higher than possible.
@@ -84,45 +145,48 @@ fn expected(lie: Lie, kind: OpKind) -> (Found, Found) {
         Lie::ReportedFailed => (Found::Unexplained, Found::Lost),
         Lie::NotJournaled => (Found::Lost, Found::Nothing),
         Lie::Elsewhere => (Found::Unexplained, Found::Lost),
+        // A statement returns no CAS.
+        Lie::WrongCas if kind == OpKind::InsertStatement => (Found::Nothing, Found::Nothing),
+        Lie::WrongCas
+        | Lie::Corrupted
+        | Lie::Truncated
+        | Lie::WrongEnd
+        | Lie::WrongResult
+        | Lie::CalledAmbiguous => (Found::Unexplained, Found::Unexplained),
+        // Without a journal, it is not known whether a lock was lost in a failover.
+        Lie::ThroughLock => (Found::Unexplained, Found::Nothing),
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_lie_is_found_and_reported() {
     let kinds = OpKind::ALL
         .into_iter()
         .filter(|kind| kind.journaled_as().is_some());
-    for kind in kinds {
-        for lie in [
-            Lie::None,
-            Lie::OnlyAcknowledged,
-            Lie::Twice,
-            Lie::TwiceAmbiguous,
-            Lie::ReportedFailed,
-            Lie::Undone,
-            Lie::NotJournaled,
-            Lie::Elsewhere,
-        ] {
-            if lie == Lie::Elsewhere && kind != OpKind::Upsert {
+    let lies = kinds.flat_map(|kind| LIES.map(|lie| (lie, kind)));
+    let lies = lies.chain([(Lie::Elsewhere, OpKind::Upsert)]);
+    for (lie, kind) in lies.chain(SPECIAL_LIES) {
+        let (with, without) = expected(lie, kind);
+        for (journal, found) in [(true, with), (false, without)] {
+            if lie == Lie::CalledAmbiguous && !journal {
+                // There would be too many possible orders.
                 continue;
             }
-            let (with, without) = expected(lie, kind);
-            for (journal, found) in [(true, with), (false, without)] {
-                let (totals, violations, _) = account(kind, lie, journal, false).await;
-                let case = format!("{kind:?}, {lie:?}, journal {journal}: {totals:?}");
-                match found {
-                    Found::Nothing => assert!(totals.holds(), "{case}\n{}", violations[0]),
-                    Found::Lost => assert!(totals.lost > 0, "{case}"),
-                    Found::Twice => assert!(totals.applied_twice > 0, "{case}"),
-                    Found::Unexplained => assert!(totals.unexplained > 0, "{case}"),
-                }
-                assert_eq!(totals.holds(), violations.is_empty(), "{case}");
-                let failed = matches!(lie, Lie::TwiceAmbiguous | Lie::ReportedFailed);
-                if journal && failed {
-                    let text = violations.iter().map(ToString::to_string);
-                    let mut text = text.filter(|text| text.contains(HISTORY));
-                    assert!(text.next().is_some(), "{case}: no history");
-                }
+            let (totals, violations, _) = account(kind, lie, journal, false).await;
+            let case = format!("{kind:?}, {lie:?}, journal {journal}: {totals:?}");
+            match found {
+                Found::Nothing => assert!(totals.holds(), "{case}\n{}", violations[0]),
+                Found::Lost => assert!(totals.lost > 0, "{case}"),
+                Found::Twice => assert!(totals.applied_twice > 0, "{case}"),
+                Found::Unexplained => assert!(totals.unexplained > 0, "{case}"),
+            }
+            assert_eq!(totals.holds(), violations.is_empty(), "{case}");
+            assert!(totals.ordered > 250 && totals.unordered == 0, "{case}");
+            let failed = matches!(lie, Lie::TwiceAmbiguous | Lie::ReportedFailed);
+            if journal && failed {
+                let text = violations.iter().map(ToString::to_string);
+                let mut text = text.filter(|text| text.contains(HISTORY));
+                assert!(text.next().is_some(), "{case}: no history");
             }
         }
     }
@@ -157,7 +221,14 @@ async fn account(
     falls_silent: bool,
 ) -> (Totals, Vec<Violation>, Leftovers) {
     let prefix = if has_journal { "" } else { "run:" };
-    let state = Arc::new(RunState::new(4711, prefix.to_owned(), LATE, READ_BACK));
+    let state = Arc::new(RunState::new(
+        4711,
+        prefix.to_owned(),
+        has_journal,
+        TIMEOUT,
+        (LATE, READ_BACK),
+    ));
+    state.set_locking(true);
     let liar = Liar {
         state: state.clone(),
         store: Arc::default(),
@@ -187,7 +258,8 @@ async fn account(
     }
     let mut left = Leftovers::default();
     if has_journal {
-        let mut audit = JournalAudit::new(logs.clone(), unattributed.clone());
+        verify::read_shared(&liar, &state, &unattributed).await;
+        let mut audit = JournalAudit::new(logs.clone(), unattributed.clone(), state.clone());
         for (opcode, key, argument, cas) in std::mem::take(&mut liar.store.lock().journal) {
             audit.enter(&Mutation {
                 opcode,
@@ -201,14 +273,19 @@ async fn account(
                 },
             });
         }
-        verify::compare(&liar, audit.finish(), &unattributed).await;
+        let expected = audit.finish();
+        let keys: Vec<_> = liar.store.lock().documents.keys().cloned().collect();
+        let keys: Vec<_> = keys.into_iter().map(String::into_bytes).collect();
+        verify::compare_keys(&keys, &expected, &unattributed);
+        verify::compare(&liar, expected, &unattributed).await;
     } else {
-        verify::compare_shared(&liar, &state, &unattributed).await;
+        verify::read_shared(&liar, &state, &unattributed).await;
         left = verify::remove_leftovers(&liar, &state, keys).await;
         if lie == Lie::None && !falls_silent {
             assert_eq!(liar.store.lock().documents.len(), 0, "left behind");
         }
     }
+    verify::close_histories(&state, &unattributed);
     let account = Accounting::new(has_journal, logs.iter().chain([&unattributed]));
     (account.totals, account.violations, left)
 }
@@ -226,12 +303,36 @@ struct Liar {
 
 #[derive(Default)]
 struct Store {
-    documents: HashMap<String, Vec<u8>>,
+    documents: HashMap<String, Stored>,
     journal: Vec<(Opcode, String, Vec<u8>, u64)>,
     /// The last CAS.
     cas: u64,
     /// The number of writes of the kind that it lies about.
     writes: u64,
+}
+
+#[derive(Clone, Default)]
+struct Stored {
+    bytes: Vec<u8>,
+    cas: u64,
+    expiry: u32,
+    locked: Option<Instant>,
+}
+
+impl Stored {
+    fn is_locked(&self) -> bool {
+        self.locked.is_some_and(|until| until > Instant::now())
+    }
+}
+
+/// A write that a worker asks for.
+struct Asked<'a> {
+    kind: OpKind,
+    opcode: Opcode,
+    key: &'a str,
+    argument: Vec<u8>,
+    /// The CAS that the document must have, if any.
+    cas: Option<u64>,
 }
 
 impl Liar {
@@ -240,7 +341,12 @@ impl Liar {
         if self.operations.fetch_add(1, Ordering::Relaxed) == OPERATIONS {
             self.state.end();
         }
-        tokio::task::yield_now().await;
+        if self.falls_silent {
+            tokio::task::yield_now().await;
+        } else {
+            // Operations that follow each other must not look concurrent.
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
         if self.falls_silent && self.state.has_ended() {
             tokio::time::sleep(TIMEOUT).await;
             return Err(error(ErrorClass::Explained, false));
@@ -248,42 +354,90 @@ impl Liar {
         Ok(())
     }
 
+    /// Rejects an operation, or calls the rejection ambiguous.
+    fn reject<T>(&self, class: ErrorClass) -> Result<T, ClientError> {
+        Err(error(class, self.lie == Lie::CalledAmbiguous))
+    }
+
     async fn write(
         &self,
-        kind: OpKind,
-        (opcode, key): (Opcode, &str),
-        argument: Vec<u8>,
-        change: impl Fn(&mut HashMap<String, Vec<u8>>, &str),
+        asked: Asked<'_>,
+        change: impl Fn(Option<&Stored>, Lie) -> Option<Stored>,
     ) -> Result<u64, ClientError> {
         self.turn().await?;
+        let Asked {
+            kind,
+            opcode,
+            key,
+            argument,
+            cas,
+        } = asked;
+        // A client waits until a lock is gone.
+        while self.lie != Lie::ThroughLock || kind != self.kind {
+            let is_free = {
+                let store = self.store.lock();
+                let current = store.documents.get(key);
+                current.is_none_or(|current| !current.is_locked() || cas == Some(current.cas))
+            };
+            if is_free {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
         let mut store = self.store.lock();
         let store = &mut *store;
+        let current = store.documents.get(key);
+        let class = match (opcode, current) {
+            (Opcode::Add, Some(_)) => Some(ErrorClass::Exists),
+            (Opcode::Set | Opcode::Add, _) => None,
+            (_, None) => Some(ErrorClass::NotFound),
+            (_, Some(current)) if cas.is_some_and(|cas| cas != current.cas) => {
+                Some(ErrorClass::CasMismatch)
+            }
+            (_, Some(_)) => None,
+        };
+        if let Some(class) = class {
+            return self.reject(class);
+        }
         let lie = if kind == self.kind {
             store.writes += 1;
-            let told = store.writes.is_multiple_of(EVERY);
+            let every = match kind {
+                // These are rare.
+                OpKind::Touch => 1,
+                OpKind::Replace | OpKind::Prepend => 2,
+                _ => EVERY,
+            };
+            let told = store.writes.is_multiple_of(every);
             if told { self.lie } else { Lie::None }
         } else {
             Lie::None
         };
-        if opcode != Opcode::Set && opcode != Opcode::Add && !store.documents.contains_key(key) {
-            return Err(error(ErrorClass::NotFound, false));
-        }
-        let before = store.documents.get(key).cloned();
         let (times, entries) = match lie {
             Lie::OnlyAcknowledged => (0, 0),
             Lie::Twice | Lie::TwiceAmbiguous => (2, 2),
             Lie::NotJournaled => (1, 0),
-            Lie::None | Lie::ReportedFailed | Lie::Undone | Lie::Elsewhere => (1, 1),
+            _ => (1, 1),
         };
         let other = key.replace("r:0000", "r:0001");
         let key = if lie == Lie::Elsewhere { &*other } else { key };
-        for _ in 0..times {
-            change(&mut store.documents, key);
-        }
-        store.cas += 1;
-        for _ in 0..entries {
-            let entry = (opcode, key.to_owned(), argument.clone(), store.cas);
-            store.journal.push(entry);
+        let before = store.documents.get(key).cloned();
+        for time in 0..times.max(1) {
+            store.cas += 1;
+            if time < entries {
+                let entry = (opcode, key.to_owned(), argument.clone(), store.cas);
+                store.journal.push(entry);
+            }
+            if time >= times {
+                continue;
+            }
+            match change(store.documents.get(key), lie) {
+                Some(mut changed) => {
+                    changed.cas = store.cas;
+                    changed.locked = None;
+                    store.documents.insert(key.to_owned(), changed);
+                }
+                None => drop(store.documents.remove(key)),
+            }
         }
         if lie == Lie::Undone {
             match before {
@@ -294,6 +448,7 @@ impl Liar {
         match lie {
             Lie::ReportedFailed => Err(error(ErrorClass::Explained, false)),
             Lie::TwiceAmbiguous => Err(error(ErrorClass::Explained, true)),
+            Lie::WrongCas => Ok(store.cas + (1 << 40)),
             _ => Ok(store.cas),
         }
     }
@@ -301,15 +456,86 @@ impl Liar {
     async fn set(
         &self,
         kind: OpKind,
-        to: (Opcode, &str),
+        (opcode, key): (Opcode, &str),
         value: &Value<'_>,
+        cas: Option<u64>,
     ) -> Result<u64, ClientError> {
         let bytes = serde_json::to_vec(value).unwrap();
         let argument = bytes.iter().copied().take(47).collect();
-        self.write(kind, to, argument, |documents, key| {
-            documents.insert(key.to_owned(), bytes.clone());
+        let asked = Asked {
+            kind,
+            opcode,
+            key,
+            argument,
+            cas,
+        };
+        self.write(asked, |_, lie| {
+            let mut bytes = bytes.clone();
+            match lie {
+                Lie::Corrupted => bytes[48] ^= 1,
+                Lie::Truncated => bytes.truncate(40),
+                _ => {}
+            }
+            Some(Stored {
+                bytes,
+                ..Stored::default()
+            })
         })
         .await
+    }
+
+    /// Adds text to a document, in place of its last bytes.
+    async fn grow(
+        &self,
+        (kind, opcode, key): (OpKind, Opcode, &str),
+        text: String,
+        before: bool,
+    ) -> Result<u64, ClientError> {
+        let argument = text.clone().into_bytes();
+        let asked = Asked {
+            kind,
+            opcode,
+            key,
+            argument,
+            cas: None,
+        };
+        self.write(asked, |current, lie| {
+            let mut changed = current.unwrap().clone();
+            let mut text = text.clone().into_bytes();
+            match lie {
+                Lie::Corrupted => text[16] ^= 1,
+                Lie::Truncated => text.truncate(9),
+                _ => {}
+            }
+            changed.bytes = match before != (lie == Lie::WrongEnd) {
+                true => [text, changed.bytes].concat(),
+                false => [changed.bytes, text].concat(),
+            };
+            Some(changed)
+        })
+        .await
+    }
+
+    async fn read(&self, key: &str) -> Result<Stored, ClientError> {
+        self.turn().await?;
+        let found = self.store.lock().documents.get(key).cloned();
+        match found {
+            Some(found) => Ok(found),
+            None => self.reject(ErrorClass::NotFound),
+        }
+    }
+}
+
+fn content(found: Stored, expiry: Option<u32>) -> Content {
+    Content {
+        cas: if found.is_locked() {
+            u64::MAX
+        } else {
+            found.cas
+        },
+        value: Bytes::from(found.bytes),
+        flags: Some(0x0200_0000),
+        expiry,
     }
 }
 
@@ -333,23 +559,23 @@ fn insertion(kind: OpKind, value: &Value<'_>) -> OpKind {
 
 impl Client for Liar {
     async fn get(&self, key: &str) -> Result<Content, ClientError> {
-        self.turn().await?;
-        let found = self.store.lock().documents.get(key).cloned();
-        let value = found.map(Bytes::from);
-        Ok(Content {
-            value: value.ok_or_else(|| error(ErrorClass::NotFound, false))?,
-            cas: 0,
-            flags: None,
-            expiry: None,
-        })
+        Ok(content(self.read(key).await?, None))
     }
 
     async fn get_with_expiry(&self, key: &str) -> Result<Content, ClientError> {
-        self.get(key).await
+        let found = self.read(key).await?;
+        let expiry = found.expiry;
+        Ok(content(found, Some(expiry)))
     }
 
     async fn lookup_array(&self, key: &str) -> Result<Content, ClientError> {
-        self.get(key).await
+        let mut found = self.read(key).await?;
+        found.bytes.drain(..5);
+        found.bytes.pop();
+        Ok(Content {
+            flags: None,
+            ..content(found, None)
+        })
     }
 
     async fn upsert(
@@ -363,79 +589,155 @@ impl Client for Liar {
         } else {
             OpKind::Upsert
         };
-        self.set(kind, (Opcode::Set, key), value).await
+        self.set(kind, (Opcode::Set, key), value, None).await
     }
 
     async fn insert(&self, key: &str, value: &Value<'_>) -> Result<u64, ClientError> {
         let kind = insertion(OpKind::Insert, value);
-        self.set(kind, (Opcode::Add, key), value).await
+        self.set(kind, (Opcode::Add, key), value, None).await
     }
 
-    async fn replace(&self, _: &str, _: &Value<'_>, _: u64) -> Result<u64, ClientError> {
-        Err(error(ErrorClass::Unexplained, false))
+    async fn replace(&self, key: &str, value: &Value<'_>, cas: u64) -> Result<u64, ClientError> {
+        let kind = insertion(OpKind::Replace, value);
+        self.set(kind, (Opcode::Replace, key), value, Some(cas))
+            .await
     }
 
     async fn remove(&self, key: &str) -> Result<u64, ClientError> {
-        let to = (Opcode::Delete, key);
-        self.write(OpKind::Remove, to, Vec::new(), |documents, key| {
-            documents.remove(key);
-        })
-        .await
+        let (kind, opcode) = (OpKind::Remove, Opcode::Delete);
+        let argument = Vec::new();
+        let asked = Asked {
+            kind,
+            opcode,
+            key,
+            argument,
+            cas: None,
+        };
+        self.write(asked, |_, _| None).await
     }
 
     async fn increment(&self, key: &str, delta: u64) -> Result<Counted, ClientError> {
-        let (to, argument) = ((Opcode::Increment, key), delta.to_be_bytes().to_vec());
-        let cas = self
-            .write(OpKind::Increment, to, argument, |documents, key| {
-                let text = documents.get_mut(key).unwrap();
-                let sum: u64 = std::str::from_utf8(text).unwrap().parse().unwrap();
-                *text = (sum + delta).to_string().into_bytes();
-            })
-            .await?;
-        Ok(Counted { value: 0, cas })
+        let (kind, opcode) = (OpKind::Increment, Opcode::Increment);
+        let argument = delta.to_be_bytes().to_vec();
+        let asked = Asked {
+            kind,
+            opcode,
+            key,
+            argument,
+            cas: None,
+        };
+        let sum = AtomicU64::new(0);
+        let adding = self.write(asked, |current, lie| {
+            let mut changed = current.unwrap().clone();
+            let before: u64 = std::str::from_utf8(&changed.bytes)
+                .unwrap()
+                .parse()
+                .unwrap();
+            let after = before.wrapping_add(delta);
+            let shown = after.wrapping_add(u64::from(lie == Lie::WrongResult));
+            sum.store(shown, Ordering::Relaxed);
+            changed.bytes = after.to_string().into_bytes();
+            Some(changed)
+        });
+        let cas = adding.await?;
+        let value = sum.into_inner();
+        Ok(Counted { value, cas })
     }
 
     async fn append(&self, key: &str, bytes: String) -> Result<u64, ClientError> {
-        let (to, argument) = ((Opcode::Append, key), bytes.clone().into_bytes());
-        self.write(OpKind::Append, to, argument, |documents, key| {
-            documents.get_mut(key).unwrap().extend(bytes.as_bytes());
-        })
-        .await
+        let to = (OpKind::Append, Opcode::Append, key);
+        self.grow(to, bytes, false).await
     }
 
-    async fn prepend(&self, _: &str, _: String) -> Result<u64, ClientError> {
-        Err(error(ErrorClass::Unexplained, false))
+    async fn prepend(&self, key: &str, bytes: String) -> Result<u64, ClientError> {
+        let to = (OpKind::Prepend, Opcode::Prepend, key);
+        self.grow(to, bytes, true).await
     }
 
     async fn array_append(&self, key: &str, element: &str) -> Result<u64, ClientError> {
-        let (to, argument) = ((Opcode::SubdocMultiMutation, key), element.into());
-        self.write(OpKind::ArrayAppend, to, argument, |documents, key| {
-            documents.get_mut(key).unwrap().extend(element.as_bytes());
+        let (kind, opcode) = (OpKind::ArrayAppend, Opcode::SubdocMultiMutation);
+        let argument = element.into();
+        let asked = Asked {
+            kind,
+            opcode,
+            key,
+            argument,
+            cas: None,
+        };
+        self.write(asked, |current, _| {
+            let mut changed = current.unwrap().clone();
+            changed.bytes.truncate(changed.bytes.len() - 2);
+            let comma = if changed.bytes.ends_with(b"[") {
+                ""
+            } else {
+                ","
+            };
+            let more = format!("{comma}\"{element}\"]}}");
+            changed.bytes.extend(more.as_bytes());
+            Some(changed)
         })
         .await
     }
 
-    async fn touch(&self, _: &str, _: u32) -> Result<u64, ClientError> {
-        Err(error(ErrorClass::Unexplained, false))
+    async fn touch(&self, key: &str, expiry: u32) -> Result<u64, ClientError> {
+        let (kind, opcode) = (OpKind::Touch, Opcode::Touch);
+        let argument = expiry.to_be_bytes().to_vec();
+        let asked = Asked {
+            kind,
+            opcode,
+            key,
+            argument,
+            cas: None,
+        };
+        self.write(asked, |current, lie| {
+            let mut changed = current.unwrap().clone();
+            changed.expiry = expiry + u32::from(lie == Lie::WrongResult);
+            Some(changed)
+        })
+        .await
     }
 
     async fn select(&self, key: &str) -> Result<Option<String>, ClientError> {
         self.turn().await?;
         let found = self.store.lock().documents.get(key).cloned();
-        Ok(found.and_then(|bytes| WriteId::find(&bytes).map(|id| id.to_string())))
+        Ok(found.and_then(|found| WriteId::find(&found.bytes).map(|id| id.to_string())))
     }
 
     async fn insert_statement(&self, key: &str, value: &Value<'_>) -> Result<(), ClientError> {
-        let written = self.set(OpKind::InsertStatement, (Opcode::Add, key), value);
+        let to = (Opcode::Add, key);
+        let written = self.set(OpKind::InsertStatement, to, value, None);
         written.await.map(|_| ())
     }
 
-    async fn lock(&self, _: &str) -> Result<Content, ClientError> {
-        Err(error(ErrorClass::Unexplained, false))
+    async fn lock(&self, key: &str) -> Result<Content, ClientError> {
+        self.turn().await?;
+        let mut store = self.store.lock();
+        let store = &mut *store;
+        let Some(found) = store.documents.get_mut(key) else {
+            return self.reject(ErrorClass::NotFound);
+        };
+        if found.is_locked() {
+            return Err(error(ErrorClass::Explained, false));
+        }
+        store.cas += 1;
+        found.cas = store.cas;
+        let locked = content(found.clone(), None);
+        found.locked = Some(Instant::now() + LOCKED);
+        Ok(locked)
     }
 
-    async fn unlock(&self, _: &str, _: u64) -> Result<(), ClientError> {
-        Err(error(ErrorClass::Unexplained, false))
+    async fn unlock(&self, key: &str, cas: u64) -> Result<(), ClientError> {
+        // Others may write first.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let mut store = self.store.lock();
+        match store.documents.get_mut(key) {
+            Some(found) if found.is_locked() && found.cas == cas => {
+                found.locked = None;
+                Ok(())
+            }
+            Some(_) => self.reject(ErrorClass::CasMismatch),
+            None => self.reject(ErrorClass::NotFound),
+        }
     }
 
     fn set_password(&self, _: &str, _: &str) {}

@@ -3,6 +3,7 @@
 use super::super::expected::{Counter, Document};
 use super::super::keys;
 use super::super::kind::OpKind;
+use super::super::value::{self, Shape};
 use super::Worker;
 use crate::accounting::WriteOutcome;
 use crate::client::{Client, Value};
@@ -16,6 +17,7 @@ impl<C: Client> Worker<C> {
     pub(super) async fn insert<'a>(
         &mut self,
         kind: OpKind,
+        shape: Shape,
         value: impl FnOnce(WriteId) -> Value<'a>,
     ) -> Option<Document> {
         let id = {
@@ -32,11 +34,13 @@ impl<C: Client> Worker<C> {
             let written = self.client.insert(&key, &value);
             self.write(kind, id, &key, written).await
         };
+        let acknowledged = outcome == WriteOutcome::Acknowledged;
         let document = Document {
             made: id,
-            writes: match value {
-                Value::Document { .. } => vec![id],
-                Value::Counter(_) | Value::Text(_) | Value::Array { .. } => Vec::new(),
+            shape,
+            writes: match shape {
+                Shape::Document => vec![(id, acknowledged)],
+                Shape::Counter | Shape::Text | Shape::Array => Vec::new(),
             },
             compared: false,
         };
@@ -51,7 +55,9 @@ impl<C: Client> Worker<C> {
 
     pub(super) async fn increment(&mut self) {
         let Some(made) = self.counter.as_ref().map(|counter| counter.made) else {
-            let inserted = self.insert(OpKind::Insert, |_| Value::Counter(0)).await;
+            let shape = Shape::Counter;
+            let insert = self.insert(OpKind::Insert, shape, |_| value::initial(shape));
+            let inserted = insert.await;
             if let Some(Document { made, .. }) = inserted {
                 // A counter is neither read back nor removed like a document. Its reserved
                 // removal must not keep later writes from being settled.
@@ -66,10 +72,21 @@ impl<C: Client> Worker<C> {
         };
         let key = self.own(made);
         let id = self.log.lock().begin(OpKind::Increment);
-        let added = self.client.increment(&key, id.number);
+        let mut value = None;
+        let added = async {
+            let counted = self.client.increment(&key, id.number).await?;
+            value = Some(counted.value);
+            Ok(counted)
+        };
         let outcome = self.write(OpKind::Increment, id, &key, added).await;
         if let Some(counter) = &mut self.counter {
             counter.ended(id.number, outcome);
+            // The worker is the only one that adds, so the result shows all earlier additions.
+            let wrong = value.and_then(|value| counter.judge(value));
+            // Once is enough: all later results are wrong as well.
+            if let Some(kind) = wrong.filter(|_| !std::mem::replace(&mut counter.reported, true)) {
+                self.violate(kind, OpKind::Increment.name(), key);
+            }
         }
     }
 
@@ -78,24 +95,23 @@ impl<C: Client> Worker<C> {
         let is_array = kind == OpKind::ArrayAppend;
         let slot = usize::from(is_array);
         let Some(mut document) = self.growing[slot].take() else {
-            let empty = match is_array {
-                true => Value::Array { a: [] },
-                false => Value::Text(""),
-            };
-            self.growing[slot] = self.insert(OpKind::Insert, |_| empty).await;
+            let shape = if is_array { Shape::Array } else { Shape::Text };
+            let insert = self.insert(OpKind::Insert, shape, |_| value::initial(shape));
+            self.growing[slot] = insert.await;
             return;
         };
         let key = self.own(document.made);
         let id = self.log.lock().begin(kind);
-        if is_array {
+        let outcome = if is_array {
             let element = id.to_string();
             let appended = self.client.array_append(&key, &element);
-            self.write(kind, id, &key, appended).await;
+            self.write(kind, id, &key, appended).await
         } else {
             let appended = self.client.append(&key, format!("{id};"));
-            self.write(kind, id, &key, appended).await;
-        }
-        document.writes.push(id);
+            self.write(kind, id, &key, appended).await
+        };
+        let acknowledged = outcome == WriteOutcome::Acknowledged;
+        document.writes.push((id, acknowledged));
         if document.writes.len() < GROWN {
             self.growing[slot] = Some(document);
         } else {

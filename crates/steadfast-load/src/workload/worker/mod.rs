@@ -1,6 +1,7 @@
 //! Runs the planned operations and checks their results.
 //!
 //! - `registers`: documents that the worker overwrites.
+//! - `shared`: documents that all workers use.
 //! - `documents`: documents that are made once, and those that grow.
 //! - `read_back`: checks of documents, and their removal.
 //! - `operation`: measurement and logging of every operation.
@@ -9,6 +10,9 @@ mod documents;
 mod operation;
 mod read_back;
 mod registers;
+mod shared;
+
+pub(crate) use shared::FinalRead;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,13 +27,17 @@ use super::kind::OpKind;
 use super::pace::Pace;
 use super::plan::PlannedOperation;
 use super::run_state::RunState;
+use super::value::{Shape, document};
 use crate::accounting::WriteLog;
-use crate::client::{Client, Value};
+use crate::client::Client;
 use crate::measure::WorkerStats;
 use crate::write_id::WriteId;
 
 /// The number of documents that wait to be read back.
 const READ_BACKS: usize = 12;
+/// The number of removed documents that wait to be looked up: those of some seconds, so that
+/// a failover may come between.
+const REMOVED: usize = 256;
 
 /// One worker.
 pub(crate) struct Worker<C> {
@@ -47,6 +55,8 @@ pub(crate) struct Worker<C> {
     growing: [Option<Document>; 2],
     counter: Option<Counter>,
     read_backs: VecDeque<Document>,
+    /// Documents whose removal was acknowledged, to be looked up later.
+    removed: VecDeque<WriteId>,
     /// Documents that may still exist after an ambiguous result; removed later.
     unsure: VecDeque<WriteId>,
     /// The last error that prevented a document from being read back.
@@ -75,6 +85,7 @@ impl<C: Client> Worker<C> {
             growing: Default::default(),
             counter: None,
             read_backs: VecDeque::new(),
+            removed: VecDeque::new(),
             unsure: VecDeque::new(),
             unread_because: None,
         }
@@ -107,19 +118,30 @@ impl<C: Client> Worker<C> {
     }
 
     async fn execute(&mut self, planned: PlannedOperation) {
+        if planned.on_shared {
+            return self.use_shared(&planned).await;
+        }
         match planned.kind {
-            OpKind::Get | OpKind::Remove => self.get(planned.register).await,
+            OpKind::Get if self.removed.len() > REMOVED => self.check_removed().await,
+            OpKind::Get
+            | OpKind::Remove
+            | OpKind::Lookup
+            | OpKind::Replace
+            | OpKind::Prepend
+            | OpKind::Touch
+            | OpKind::Unlock => self.get(planned.register).await,
             OpKind::Select if self.client.has_query() => self.select(planned.register).await,
             OpKind::Select => self.get(planned.register).await,
-            OpKind::Upsert => self.upsert(planned.register, &planned.padding).await,
-            OpKind::DurableUpsert => self.upsert_shared(planned.shared, &planned.padding).await,
+            OpKind::Upsert | OpKind::DurableUpsert => {
+                self.upsert(planned.register, &planned.padding).await;
+            }
             OpKind::Insert | OpKind::InsertStatement => {
                 let value = |id| document(id, &planned.padding);
                 let kind = match self.client.has_query() {
                     true => planned.kind,
                     false => OpKind::Insert,
                 };
-                let inserted = self.insert(kind, value).await;
+                let inserted = self.insert(kind, Shape::Document, value).await;
                 self.read_backs.extend(inserted);
             }
             OpKind::Increment => self.increment().await,
@@ -132,9 +154,4 @@ impl<C: Client> Worker<C> {
             OpKind::Lock => self.get(planned.register).await,
         }
     }
-}
-
-fn document(id: WriteId, padding: &str) -> Value<'_> {
-    let id = id.to_string();
-    Value::Document { id, padding }
 }

@@ -77,6 +77,20 @@ impl<C: Client> Worker<C> {
         self.stats.begin();
         let ended = operation.await;
         self.stats.end(kind, start, began, ended.as_ref().err());
+        self.state.took(kind, began.elapsed());
+        if let Err(error) = &ended
+            && error.ambiguous
+        {
+            let certain = kind.only_reads()
+                || matches!(
+                    error.class,
+                    ErrorClass::NotFound
+                        | ErrorClass::Exists
+                        | ErrorClass::CasMismatch
+                        | ErrorClass::Authentication
+                );
+            self.log.lock().called_ambiguous(certain);
+        }
         if let Err(error) = &ended
             && error.class == ErrorClass::Authentication
         {

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use super::super::expected::{Counter, Document};
 use super::super::keys::{self, REGISTERS};
 use super::super::kind::OpKind;
+use super::super::value::Shape;
 use super::Worker;
 use crate::accounting::{Violation, ViolationKind, WriteOutcome};
 use crate::client::Client;
@@ -14,8 +15,6 @@ use crate::write_id::WriteId;
 
 /// The pause before a document is read again.
 const REST: Duration = Duration::from_millis(20);
-/// One in this number of removed documents is read again.
-const REREAD: u64 = 4;
 /// The number of documents that are remembered for later removal.
 const UNSURE: usize = 4096;
 
@@ -33,7 +32,15 @@ impl<C: Client> Worker<C> {
         let key = self.own(document.made);
         let read = self.state.until_given_up(self.client.get(&key));
         let found = match self.timed(OpKind::Get, read).await {
-            Ok(found) => Some(WriteId::find_all(&found.value)),
+            Ok(found) => {
+                let ids = document.shape.ids(&found.value);
+                if ids.is_none() && document.shape != Shape::Counter {
+                    let kind = ViolationKind::Unexplained("the document is not as it was written");
+                    self.violate(kind, OpKind::Get.name(), &*key);
+                }
+                // Whatever is left of it is compared, too.
+                Some(ids.unwrap_or_else(|| WriteId::find_all(&found.value)))
+            }
             Err(error) if error.is_not_found() => None,
             Err(error) => {
                 self.explain(OpKind::Get, &key, &error);
@@ -57,7 +64,7 @@ impl<C: Client> Worker<C> {
         let removed = self.client.remove(&key);
         let removed = self.write(OpKind::Remove, removal, &key, removed).await;
         match removed {
-            WriteOutcome::Acknowledged => self.check_removed(&document, &key).await,
+            WriteOutcome::Acknowledged => self.removed.push_back(document.made),
             WriteOutcome::Ambiguous => self.unsure(document.made),
             WriteOutcome::Failed => {
                 // The document is still there: remove it before the reserved id is settled.
@@ -80,11 +87,16 @@ impl<C: Client> Worker<C> {
         }
         log.found(document.made, usize::from(found.is_some()));
         let found = found.unwrap_or_default();
-        for write in &document.writes {
+        for (write, _) in &document.writes {
             let times = found.iter().filter(|id| *id == write).count();
             log.found(*write, times);
         }
-        if let Some(stray) = found.iter().find(|id| !document.writes.contains(id)) {
+        if !document.is_in_order(found) {
+            let kind = ViolationKind::Unexplained("its writes are not in the order they were made");
+            log.violate(Violation::new(kind, OpKind::Get.name(), key));
+        }
+        let is_own = |id: &WriteId| document.writes.iter().any(|(write, _)| write == id);
+        if let Some(stray) = found.iter().find(|id| !is_own(id)) {
             let kind =
                 ViolationKind::Unexplained("the document has a write that belongs elsewhere");
             let subject = format!("{key}, found {stray}");
@@ -92,18 +104,26 @@ impl<C: Client> Worker<C> {
         }
     }
 
-    /// Checks for some documents that an acknowledged removal has removed them.
-    async fn check_removed(&self, document: &Document, key: &str) {
-        if !document.made.number.is_multiple_of(REREAD) {
+    /// Checks that the document that was removed longest ago is still removed.
+    pub(super) async fn check_removed(&mut self) {
+        let Some(made) = self.removed.pop_front() else {
             return;
-        }
-        match self.timed(OpKind::Get, self.client.get(key)).await {
+        };
+        let key = self.own(made);
+        let read = self.state.until_given_up(self.client.get(&key));
+        match self.timed(OpKind::Get, read).await {
             Ok(_) => {
                 let kind = ViolationKind::Lost("its removal was acknowledged, and it still exists");
                 self.violate(kind, OpKind::Remove.name(), key);
             }
             Err(error) if error.is_not_found() => {}
-            Err(error) => self.explain(OpKind::Get, key, &error),
+            Err(error) => {
+                self.explain(OpKind::Get, &key, &error);
+                if !self.state.has_given_up() {
+                    self.removed.push_back(made);
+                    self.rest().await;
+                }
+            }
         }
     }
 
@@ -146,6 +166,9 @@ impl<C: Client> Worker<C> {
         self.read_backs.extend(growing);
         while !self.read_backs.is_empty() {
             self.read_back_one().await;
+        }
+        while !self.removed.is_empty() && !self.state.has_given_up() {
+            self.check_removed().await;
         }
         for register in 0..REGISTERS {
             let key = self.register(register);

@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::super::expected::EndedWrite;
 use super::super::keys;
 use super::super::kind::OpKind;
-use super::{Worker, document};
+use super::super::value::{document, whole};
+use super::Worker;
 use crate::accounting::ViolationKind;
 use crate::client::Client;
 use crate::write_id::WriteId;
@@ -27,9 +28,9 @@ impl<C: Client> Worker<C> {
 
     /// Checks that a read found the last acknowledged write, or an ambiguous one.
     pub(super) fn check_register(&self, register: usize, key: &str, document: Option<&[u8]>) {
-        let found = document.map(WriteId::find);
+        let found = document.map(whole);
         if found == Some(None) {
-            let kind = ViolationKind::Unexplained("the document is not of this run");
+            let kind = ViolationKind::Unexplained("the document is not as it was written");
             return self.violate(kind, OpKind::Get.name(), key);
         }
         self.compare(OpKind::Get, register, key, found.flatten());
@@ -70,19 +71,11 @@ impl<C: Client> Worker<C> {
         self.registers[register].ended(&write, self.state.late);
     }
 
-    pub(super) async fn upsert_shared(&self, shared: usize, padding: &str) {
-        let key = keys::shared(&self.state.prefix, shared);
-        let write = self.overwrite(OpKind::DurableUpsert, &key, padding).await;
-        let register = &self.state.shared[shared];
-        register.lock().ended(&write, self.state.late);
-    }
-
     async fn overwrite(&self, kind: OpKind, key: &str, padding: &str) -> EndedWrite {
         let id = self.log.lock().begin(kind);
         let value = document(id, padding);
-        let durable = kind == OpKind::DurableUpsert;
         let began = self.state.now();
-        let written = self.client.upsert(key, &value, durable);
+        let written = self.client.upsert(key, &value, false);
         let outcome = self.write(kind, id, key, written).await;
         EndedWrite {
             id,

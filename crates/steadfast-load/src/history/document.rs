@@ -1,0 +1,323 @@
+//! Operations on one document, from their beginning until they are checked.
+//!
+//! The checker needs the results of all operations that began before the moment it looks at. So
+//! operations wait here until no earlier one is under way: at most for the longest timeout.
+//! With a journal, they also wait until the journal was read past their end. Then an ambiguous
+//! operation either has an entry, and so a version, or has not taken effect yet.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use steadfast_wire::Opcode;
+
+use super::checker::{Checker, Failure};
+use super::counterexample::Counterexample;
+use super::operation::{Action, Operation, Outcome, State};
+
+/// The number of latest operations that are kept for a counterexample.
+const RECENT: usize = 256;
+
+/// What an entry of the journal and its operation have in common: the command, and what it
+/// carries (the id of the write, the delta or the expiry; zero if nothing).
+pub(crate) type Tag = (Opcode, u64);
+
+/// An operation under way.
+#[derive(Debug)]
+pub(crate) struct Token(u64);
+
+/// The history of one document.
+#[derive(Debug)]
+pub(crate) struct History {
+    has_journal: bool,
+    /// How long after its end an ambiguous operation may take effect, in microseconds.
+    late: u64,
+    next: u64,
+    /// The beginnings of operations under way.
+    running: BTreeMap<u64, u64>,
+    /// Operations that wait for the journal, with the time of their end.
+    ended: VecDeque<(u64, Tag, Operation)>,
+    /// Entries of the journal without an operation.
+    entries: Vec<Entry>,
+    /// The time up to which the journal was read last.
+    read_until: u64,
+    /// Ambiguous operations without an entry, and until when one may come.
+    unresolved: Vec<(u64, Tag, Operation)>,
+    /// Beginnings and ends that wait for operations under way, by time.
+    events: BTreeMap<(u64, bool, u64), Event>,
+    checker: Checker,
+    /// The number of failovers so far.
+    failovers: u32,
+    /// The numbers of operations in the checker, by their own.
+    numbers: BTreeMap<u64, u64>,
+    recent: VecDeque<Operation>,
+    checked: u64,
+    unchecked: u64,
+    found: Vec<Counterexample>,
+}
+
+/// An entry of the journal. It took effect between two readings.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    tag: Tag,
+    cas: u64,
+    after: u64,
+    before: u64,
+}
+
+impl Entry {
+    /// Returns whether only one operation can have this tag. A removal carries nothing.
+    fn is_unique(&self) -> bool {
+        self.tag.1 != 0
+    }
+}
+
+/// The result of a history.
+#[derive(Debug)]
+pub(crate) struct Closed {
+    /// The number of operations that were checked.
+    pub(crate) checked: u64,
+    /// The number of those with too many possible orders.
+    pub(crate) unchecked: u64,
+    pub(crate) violations: Vec<Counterexample>,
+}
+
+#[derive(Debug)]
+enum Event {
+    Begin(Operation, u64),
+    End(Operation),
+}
+
+impl History {
+    /// Creates the history of a document that does not exist.
+    pub(crate) fn new(has_journal: bool, late: u64) -> Self {
+        Self {
+            has_journal,
+            late,
+            next: 0,
+            running: BTreeMap::new(),
+            ended: VecDeque::new(),
+            entries: Vec::new(),
+            read_until: 0,
+            unresolved: Vec::new(),
+            events: BTreeMap::new(),
+            checker: Checker::new(State::ABSENT),
+            failovers: 0,
+            numbers: BTreeMap::new(),
+            recent: VecDeque::new(),
+            checked: 0,
+            unchecked: 0,
+            found: Vec::new(),
+        }
+    }
+
+    /// Begins an operation.
+    pub(crate) fn begin(&mut self, now: u64) -> Token {
+        self.next += 1;
+        self.running.insert(self.next, now);
+        Token(self.next)
+    }
+
+    /// Ends an operation. Without a journal, checks what can be checked now.
+    pub(crate) fn end(&mut self, token: &Token, tag: Tag, mut operation: Operation) {
+        self.running.remove(&token.0);
+        let ended = operation.end;
+        if operation.outcome == Outcome::Ambiguous {
+            operation.end = u64::MAX;
+        }
+        self.ended.push_back((ended, tag, operation));
+        if !self.has_journal && self.ended.len() >= 64 {
+            self.catch_up(ended);
+        }
+    }
+
+    /// Records an entry of the journal.
+    pub(crate) fn applied(&mut self, tag: Tag, cas: u64, now: u64) {
+        self.entries.push(Entry {
+            tag,
+            cas,
+            after: self.read_until,
+            before: now,
+        });
+    }
+
+    /// Checks the operations that ended before this time, up to which the journal was read.
+    pub(crate) fn catch_up(&mut self, read_until: u64) {
+        let ended = std::mem::take(&mut self.ended);
+        for (end, tag, operation) in ended {
+            if self.has_journal && end >= read_until {
+                self.ended.push_back((end, tag, operation));
+            } else {
+                self.resolve(end, tag, operation);
+            }
+        }
+        let waiting = self.ended.iter().map(|(_, _, operation)| operation.begin);
+        let waiting = waiting.chain(self.running.values().copied()).min();
+        let under_way = waiting.unwrap_or(u64::MAX);
+        let mut until = under_way.min(read_until);
+        if self.has_journal {
+            until = until.min(self.match_entries(under_way));
+            self.unresolved.retain(|(late, ..)| *late >= until);
+            self.read_until = read_until;
+        }
+        while let Some(event) = self.events.first_entry()
+            && event.key().0 < until
+        {
+            let (key, event) = event.remove_entry();
+            self.check(key, event);
+        }
+        self.checker.expire(until);
+    }
+
+    /// Checks everything, and returns the result.
+    pub(crate) fn close(&mut self) -> Closed {
+        self.catch_up(u64::MAX);
+        Closed {
+            checked: self.checked,
+            unchecked: self.unchecked,
+            violations: std::mem::take(&mut self.found),
+        }
+    }
+
+    /// Compares an operation with the journal, and passes it on to the checker.
+    fn resolve(&mut self, end: u64, tag: Tag, operation: Operation) {
+        match operation.outcome {
+            Outcome::Failed => return,
+            Outcome::Done { cas, .. } if self.has_journal && is_journaled(&operation.action) => {
+                let mut entries = self.entries.iter();
+                let entry = entries.position(|entry| (Some(entry.cas), entry.tag) == (cas, tag));
+                match entry {
+                    Some(at) => drop(self.entries.swap_remove(at)),
+                    None => {
+                        let why = "it was acknowledged, and the journal does not have it";
+                        self.report(why, operation.clone());
+                    }
+                }
+            }
+            Outcome::Ambiguous if self.has_journal && is_journaled(&operation.action) => {
+                let late = end.saturating_add(self.late);
+                self.unresolved.push((late, tag, operation));
+                return;
+            }
+            _ => {}
+        }
+        self.enqueue(end.saturating_add(self.late), operation);
+    }
+
+    /// Finds the ambiguous operations of entries. Returns the time from which on an entry may
+    /// have taken effect whose operation is not known yet, because one under way may be it.
+    fn match_entries(&mut self, under_way: u64) -> u64 {
+        let mut until = u64::MAX;
+        for entry in std::mem::take(&mut self.entries) {
+            let owner_may_run = under_way < entry.before;
+            let mut unresolved = self.unresolved.iter();
+            let found = unresolved.position(|(_, tag, _)| *tag == entry.tag);
+            let outcome = Outcome::Done {
+                cas: Some(entry.cas),
+                seen: None,
+            };
+            match found {
+                Some(found) if entry.is_unique() || !owner_may_run => {
+                    let (late, _, operation) = self.unresolved.swap_remove(found);
+                    let operation = Operation {
+                        end: entry.before.max(operation.begin),
+                        outcome,
+                        ..operation
+                    };
+                    self.enqueue(late, operation);
+                }
+                found if owner_may_run => {
+                    if found.is_some() {
+                        until = until.min(entry.after);
+                    }
+                    self.entries.push(entry);
+                }
+                _ => {
+                    let orphan = Operation {
+                        worker: u16::MAX,
+                        begin: entry.after,
+                        end: entry.before,
+                        failovers: (0, 0),
+                        action: Action::Remove,
+                        outcome,
+                    };
+                    let why = "the journal has a change that no operation explains";
+                    self.report(why, orphan);
+                    self.reset();
+                }
+            }
+        }
+        until
+    }
+
+    fn enqueue(&mut self, expires: u64, operation: Operation) {
+        self.next += 1;
+        let number = self.next;
+        if operation.end != u64::MAX {
+            let end = Event::End(operation.clone());
+            self.events.insert((operation.end, true, number), end);
+        }
+        let begin = Event::Begin(operation, expires);
+        let Event::Begin(Operation { begin: at, .. }, _) = begin else {
+            return;
+        };
+        self.events.insert((at, false, number), begin);
+    }
+
+    fn check(&mut self, (_, _, number): (u64, bool, u64), event: Event) {
+        let (result, operation) = match event {
+            Event::Begin(operation, expires) => {
+                if operation.failovers.1 > self.failovers {
+                    self.failovers = operation.failovers.1;
+                    self.checker.fail_over();
+                }
+                let expires = match operation.outcome {
+                    Outcome::Ambiguous => expires,
+                    _ => u64::MAX,
+                };
+                self.recent.push_back(operation.clone());
+                if self.recent.len() > RECENT {
+                    self.recent.pop_front();
+                }
+                let begun = self.checker.begin(operation.clone(), expires);
+                if let (Ok(in_checker), true) = (begun, operation.end != u64::MAX) {
+                    self.numbers.insert(number, in_checker);
+                }
+                (begun.map(|_| ()), operation)
+            }
+            Event::End(operation) => {
+                self.checked += 1;
+                match self.numbers.remove(&number) {
+                    Some(in_checker) => (self.checker.end(&operation, in_checker), operation),
+                    None => return,
+                }
+            }
+        };
+        match result {
+            Ok(()) => {}
+            Err(Failure::TooMany) => {
+                self.unchecked += 1;
+                self.reset();
+            }
+            Err(Failure::Impossible) => {
+                self.report("no order of the operations explains its result", operation);
+                self.reset();
+            }
+        }
+    }
+
+    /// Goes on without knowing the content.
+    fn reset(&mut self) {
+        self.checker = Checker::new(State::UNKNOWN);
+        self.numbers.clear();
+        self.recent.clear();
+    }
+
+    fn report(&mut self, why: &'static str, operation: Operation) {
+        let recent = self.recent.make_contiguous();
+        self.found.push(Counterexample::new(why, operation, recent));
+    }
+}
+
+/// Returns whether the journal has an entry for it. Locks are not journaled.
+fn is_journaled(action: &Action) -> bool {
+    !matches!(action, Action::Read | Action::Lock(_) | Action::Unlock(_))
+}

@@ -1,0 +1,365 @@
+//! One operation, and its effect on the state of a document.
+
+use super::digest::Digest;
+use crate::write_id::WriteId;
+
+/// The CAS that a reader sees while a document is locked.
+const LOCKED: u64 = u64::MAX;
+
+/// One operation on a document, with its result.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Operation {
+    /// The worker that made it.
+    pub(crate) worker: u16,
+    /// When it began and ended, in microseconds of the run. An ambiguous one never ends.
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+    /// The number of failovers at its beginning and at its end: they release locks.
+    pub(crate) failovers: (u32, u32),
+    pub(crate) action: Action,
+    pub(crate) outcome: Outcome,
+}
+
+/// What an operation does.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Action {
+    Read,
+    Upsert(Body),
+    Insert(Body),
+    /// Replaces the document that has this CAS.
+    Replace(Body, u64),
+    Remove,
+    Increment(u64),
+    Append(Digest),
+    Prepend(Digest),
+    /// Appends an element to the array.
+    Push(WriteId),
+    /// Sets the expiry.
+    Touch(u32),
+    /// Reads and locks for this many microseconds.
+    Lock(u64),
+    /// Unlocks with this CAS.
+    Unlock(u64),
+}
+
+/// How an operation ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Outcome {
+    /// It succeeded, with the CAS and the content that it returned.
+    Done {
+        cas: Option<u64>,
+        seen: Option<Seen>,
+    },
+    /// There was no document.
+    Missing,
+    /// There was a document.
+    Exists,
+    /// The document had another CAS.
+    Mismatch,
+    /// It failed and was not applied.
+    Failed,
+    /// It may take effect at any time after its beginning, or never.
+    Ambiguous,
+}
+
+/// The content of a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Body {
+    pub(crate) value: Value,
+    /// The format, which is the first byte of the flags; none if it is not known.
+    pub(crate) format: Option<u8>,
+    /// In seconds since 1970, zero for never; none if it is not known.
+    pub(crate) expiry: Option<u32>,
+}
+
+/// The value of a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Value {
+    Bytes(Digest),
+    Number(u64),
+    /// The elements of an array, each with a comma.
+    List(Digest),
+}
+
+/// What an operation returned about the content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) value: Value,
+    pub(crate) format: Option<u8>,
+    pub(crate) expiry: Option<u32>,
+}
+
+/// The state of a document between two operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct State {
+    /// Whether the content is known. It is not after a violation.
+    known: bool,
+    content: Option<Body>,
+    /// The CAS, or a smaller one if it is not exact.
+    cas: u64,
+    exact: bool,
+    lock: Option<HeldLock>,
+    /// The CAS before the locks since the last change. Replicas have this one, because a lock
+    /// changes the CAS on its node only.
+    replicated: Option<(u64, bool)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct HeldLock {
+    cas: u64,
+    /// Before this time, the lock cannot have expired.
+    until: u64,
+    failovers: u32,
+}
+
+impl State {
+    /// A document that does not exist.
+    pub(super) const ABSENT: Self = Self {
+        known: true,
+        content: None,
+        cas: 0,
+        exact: false,
+        lock: None,
+        replicated: None,
+    };
+    /// A document of which nothing is known.
+    pub(super) const UNKNOWN: Self = Self {
+        known: false,
+        ..Self::ABSENT
+    };
+
+    pub(super) fn cas(&self) -> u64 {
+        self.cas
+    }
+
+    /// Returns the state after a failover, if it can differ: locks and their CAS are lost.
+    pub(super) fn failed_over(&self) -> Option<Self> {
+        let (cas, exact) = self.replicated?;
+        Some(Self {
+            cas,
+            exact,
+            lock: None,
+            replicated: None,
+            ..*self
+        })
+    }
+
+    /// Returns whether the document may have this CAS.
+    fn may_have(&self, cas: u64) -> bool {
+        if self.exact {
+            cas == self.cas
+        } else {
+            cas > self.cas
+        }
+    }
+
+    /// Returns the state after a change with this CAS.
+    fn changed(self, cas: Option<u64>, content: Option<Body>) -> Option<Self> {
+        let (cas, exact) = match cas {
+            Some(cas) if cas <= self.cas => return None,
+            Some(cas) => (cas, true),
+            None => (self.cas, false),
+        };
+        Some(Self {
+            known: self.known,
+            content,
+            cas,
+            exact,
+            lock: None,
+            replicated: None,
+        })
+    }
+}
+
+impl Body {
+    fn matches(&self, seen: &Seen) -> bool {
+        self.value == seen.value
+            && may_equal(self.format, seen.format)
+            && may_equal(self.expiry, seen.expiry)
+    }
+}
+
+impl Operation {
+    /// Returns its place in the order, if its CAS tells it.
+    pub(super) fn version(&self) -> Option<u64> {
+        match self.outcome {
+            Outcome::Done { cas, .. } => cas.filter(|cas| *cas != LOCKED),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_ambiguous(&self) -> bool {
+        self.outcome == Outcome::Ambiguous
+    }
+
+    /// Returns whether it changes the state if it takes effect.
+    pub(super) fn changes(&self) -> bool {
+        self.action != Action::Read
+            && matches!(self.outcome, Outcome::Done { .. } | Outcome::Ambiguous)
+    }
+
+    /// Returns the state after the operation, or none if it cannot have this outcome here.
+    pub(super) fn step(&self, state: &State) -> Option<State> {
+        let (cas, seen) = match &self.outcome {
+            Outcome::Done { cas, seen } => (*cas, seen.as_ref()),
+            Outcome::Ambiguous => (None, None),
+            Outcome::Missing => return (!state.known || state.content.is_none()).then_some(*state),
+            Outcome::Exists => return (!state.known || state.content.is_some()).then_some(*state),
+            Outcome::Mismatch => return self.mismatch(state),
+            Outcome::Failed => return Some(*state),
+        };
+        if !state.known {
+            return self.step_from_unknown(state, cas, seen);
+        }
+        if self.action != Action::Read && !self.may_pass_lock(state) {
+            return None;
+        }
+        let content = state.content;
+        let change = |value: Value| content.map(|body| Body { value, ..body });
+        match (self.action.clone(), content) {
+            (Action::Read, Some(body)) => {
+                if seen.is_some_and(|seen| !body.matches(seen)) {
+                    return None;
+                }
+                match cas.filter(|cas| *cas != LOCKED) {
+                    Some(cas) if !state.may_have(cas) => None,
+                    Some(cas) => Some(State {
+                        cas,
+                        exact: true,
+                        ..*state
+                    }),
+                    None => Some(*state),
+                }
+            }
+            (Action::Upsert(body), _) => state.changed(cas, Some(body)),
+            (Action::Insert(body), None) => state.changed(cas, Some(body)),
+            (Action::Replace(body, expected), Some(_)) if state.may_have(expected) => {
+                let state = State {
+                    cas: expected,
+                    ..*state
+                };
+                state.changed(cas, Some(body))
+            }
+            (Action::Remove, Some(_)) => state.changed(cas, None),
+            (
+                Action::Increment(delta),
+                Some(Body {
+                    value: Value::Number(sum),
+                    ..
+                }),
+            ) => {
+                let value = Value::Number(sum.wrapping_add(delta));
+                let right = seen.is_none_or(|seen| seen.value == value);
+                right.then(|| state.changed(cas, change(value))).flatten()
+            }
+            (
+                Action::Append(more),
+                Some(Body {
+                    value: Value::Bytes(text),
+                    ..
+                }),
+            ) => state.changed(cas, change(Value::Bytes(text.then(more)))),
+            (
+                Action::Prepend(more),
+                Some(Body {
+                    value: Value::Bytes(text),
+                    ..
+                }),
+            ) => state.changed(cas, change(Value::Bytes(more.then(text)))),
+            (
+                Action::Push(element),
+                Some(Body {
+                    value: Value::List(list),
+                    ..
+                }),
+            ) => {
+                let list = list.then(Digest::of(format!("{element},").as_bytes()));
+                state.changed(cas, change(Value::List(list)))
+            }
+            (Action::Touch(expiry), Some(body)) => {
+                let expiry = Some(expiry);
+                state.changed(cas, Some(Body { expiry, ..body }))
+            }
+            (Action::Lock(time), Some(body)) => {
+                if seen.is_some_and(|seen| !body.matches(seen)) {
+                    return None;
+                }
+                let locked = state.changed(cas, content)?;
+                let lock = cas.map(|cas| HeldLock {
+                    cas,
+                    until: self.begin + time,
+                    failovers: self.failovers.0,
+                });
+                let before = (state.cas, state.exact);
+                Some(State {
+                    lock,
+                    replicated: Some(state.replicated.unwrap_or(before)),
+                    ..locked
+                })
+            }
+            // The lock itself may have expired, or be lost in a failover.
+            (Action::Unlock(expected), Some(_)) if state.may_have(expected) => Some(State {
+                cas: expected,
+                exact: true,
+                lock: None,
+                ..*state
+            }),
+            _ => None,
+        }
+    }
+
+    /// A write with the document's CAS cannot have met another one.
+    fn mismatch(&self, state: &State) -> Option<State> {
+        let Action::Replace(_, expected) = self.action else {
+            return None;
+        };
+        let met = state.content.is_some() && !(state.exact && state.cas == expected);
+        (!state.known || met).then_some(*state)
+    }
+
+    /// Learns the state from the operation.
+    fn step_from_unknown(
+        &self,
+        state: &State,
+        cas: Option<u64>,
+        seen: Option<&Seen>,
+    ) -> Option<State> {
+        let cas = cas.filter(|cas| *cas != LOCKED);
+        let learned = |content| State {
+            known: true,
+            content,
+            cas: cas.unwrap_or(0),
+            exact: cas.is_some(),
+            ..State::ABSENT
+        };
+        Some(match &self.action {
+            Action::Upsert(body) | Action::Insert(body) | Action::Replace(body, _) => {
+                learned(Some(*body))
+            }
+            Action::Remove => learned(None),
+            Action::Read => match seen {
+                Some(seen) => learned(Some(Body {
+                    value: seen.value,
+                    format: seen.format,
+                    expiry: seen.expiry,
+                })),
+                None => *state,
+            },
+            _ => *state,
+        })
+    }
+
+    /// Returns whether a lock that surely holds allows this change.
+    fn may_pass_lock(&self, state: &State) -> bool {
+        let Some(lock) = state.lock else { return true };
+        let has_key = match &self.action {
+            Action::Replace(_, cas) | Action::Unlock(cas) => *cas == lock.cas,
+            _ => false,
+        };
+        has_key || self.end >= lock.until || self.failovers.1 != lock.failovers
+    }
+}
+
+fn may_equal<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
+    one.is_none() || other.is_none() || one == other
+}
