@@ -64,8 +64,6 @@ enum Lie {
     WrongEnd,
     /// Returns another value of a counter.
     WrongResult,
-    /// Applies in spite of a lock.
-    ThroughLock,
     /// Calls rejections ambiguous.
     CalledAmbiguous,
 }
@@ -83,7 +81,7 @@ const LIES: [Lie; 8] = [
 ];
 
 /// The lies about some kinds, which are found with a journal and without.
-const SPECIAL_LIES: [(Lie, OpKind); 19] = [
+const SPECIAL_LIES: [(Lie, OpKind); 16] = [
     (Lie::Corrupted, OpKind::Upsert),
     (Lie::Corrupted, OpKind::DurableUpsert),
     (Lie::Corrupted, OpKind::Insert),
@@ -99,9 +97,6 @@ const SPECIAL_LIES: [(Lie, OpKind); 19] = [
     (Lie::WrongEnd, OpKind::Append),
     (Lie::WrongEnd, OpKind::Prepend),
     (Lie::WrongResult, OpKind::Increment),
-    (Lie::WrongResult, OpKind::Touch),
-    (Lie::ThroughLock, OpKind::Upsert),
-    (Lie::ThroughLock, OpKind::DurableUpsert),
     (Lie::CalledAmbiguous, OpKind::Get),
 ];
 
@@ -153,8 +148,6 @@ fn expected(lie: Lie, kind: OpKind) -> (Found, Found) {
         | Lie::WrongEnd
         | Lie::WrongResult
         | Lie::CalledAmbiguous => (Found::Unexplained, Found::Unexplained),
-        // Without a journal, it is not known whether a lock was lost in a failover.
-        Lie::ThroughLock => (Found::Unexplained, Found::Nothing),
     }
 }
 
@@ -373,7 +366,7 @@ impl Liar {
             cas,
         } = asked;
         // A client waits until a lock is gone.
-        while self.lie != Lie::ThroughLock || kind != self.kind {
+        loop {
             let is_free = {
                 let store = self.store.lock();
                 let current = store.documents.get(key);
@@ -403,7 +396,6 @@ impl Liar {
             store.writes += 1;
             let every = match kind {
                 // These are rare.
-                OpKind::Touch => 1,
                 OpKind::Replace | OpKind::Prepend => 2,
                 _ => EVERY,
             };
@@ -689,9 +681,9 @@ impl Client for Liar {
             argument,
             cas: None,
         };
-        self.write(asked, |current, lie| {
+        self.write(asked, |current, _| {
             let mut changed = current.unwrap().clone();
-            changed.expiry = expiry + u32::from(lie == Lie::WrongResult);
+            changed.expiry = expiry;
             Some(changed)
         })
         .await
