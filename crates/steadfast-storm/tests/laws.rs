@@ -4,8 +4,16 @@ mod support;
 
 use steadfast_storm::{Arrivals, Effect, Fault, Policy, Scenario, Summary, scenarios};
 
+/// The common faults pass four times as fast here, so that all policies can be run.
+const FASTER: f64 = 4.0;
+const DURATION: f64 = 70.0 / FASTER;
+
 fn small() -> Scenario {
-    support::small().with_duration(70.0)
+    support::small().with_duration(DURATION)
+}
+
+fn fault(from: f64, until: f64, effect: Effect) -> Fault {
+    Fault::new(from / FASTER, until / FASTER, effect)
 }
 
 fn run(scenario: &Scenario) -> Vec<Summary> {
@@ -22,21 +30,25 @@ fn run_seed(scenario: &Scenario, seed: u64) -> Vec<Summary> {
 fn every_request_ends_exactly_once() {
     for common in scenarios::common() {
         let scenario = Scenario {
-            faults: common.faults,
+            faults: common
+                .faults
+                .into_iter()
+                .map(|it| fault(it.from, it.until, it.effect).of_endpoints(it.endpoints))
+                .collect(),
             ..small()
         };
         for summary in run(&scenario) {
             let ended = summary.succeeded + summary.failed + summary.timed_out + summary.shed;
             let policy = &summary.policy;
             assert_eq!(summary.requests, ended, "{}: {policy}", common.name);
-            assert!(summary.requests > 6000);
+            assert!(summary.requests > 1500);
         }
     }
 }
 
 #[test]
 fn a_non_idempotent_request_is_not_sent_again_if_it_may_have_arrived() {
-    let mut scenario = small().with_fault(Fault::new(0.0, 70.0, Effect::NoResponse));
+    let mut scenario = small().with_fault(fault(0.0, 70.0, Effect::NoResponse));
     scenario.clients.idempotent = 0.0;
     for summary in run(&scenario) {
         let sent = summary.requests - summary.shed;
@@ -47,7 +59,7 @@ fn a_non_idempotent_request_is_not_sent_again_if_it_may_have_arrived() {
 
 #[test]
 fn a_non_idempotent_request_is_sent_again_if_it_was_not_sent() {
-    let mut scenario = small().with_fault(Fault::new(20.0, 21.0, Effect::RefuseConnections));
+    let mut scenario = small().with_fault(fault(20.0, 24.0, Effect::RefuseConnections));
     scenario.clients.idempotent = 0.0;
     // So that the queue has room for the retries after the blip.
     scenario.arrivals = Arrivals::Open(50.0);
@@ -60,7 +72,7 @@ fn a_non_idempotent_request_is_sent_again_if_it_was_not_sent() {
 
 #[test]
 fn a_seed_repeats_a_run_and_every_policy_gets_the_same_requests() {
-    let scenario = small().with_fault(Fault::new(20.0, 40.0, Effect::Slow { factor: 3.0 }));
+    let scenario = small().with_fault(fault(20.0, 40.0, Effect::Slow { factor: 3.0 }));
     let (first, second) = (run(&scenario), run(&scenario));
     let other = run_seed(&scenario, 1);
     for (first, second) in first.iter().zip(&second) {
@@ -68,7 +80,7 @@ fn a_seed_repeats_a_run_and_every_policy_gets_the_same_requests() {
     }
     assert_ne!(first[0].bins, other[0].bins);
     let started = |summary: &Summary| -> Vec<u64> {
-        let bins = summary.bins.iter().take(70);
+        let bins = summary.bins.iter().take(DURATION as usize);
         bins.map(|bin| bin.started).collect()
     };
     assert!(first.iter().all(|it| started(it) == started(&first[0])));

@@ -190,3 +190,40 @@ impl fmt::Display for Effect {
 fn short(number: f64) -> f64 {
     (number * 100.0).round() / 100.0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Arrivals, Policy, Scenario};
+
+    /// Ends that are no whole number of nanoseconds in binary, among others.
+    fn ends() -> impl Iterator<Item = f64> {
+        (11..400).map(|tenths| f64::from(tenths) / 10.0 * 1.000_000_001)
+    }
+
+    #[test]
+    fn a_fault_is_over_at_the_time_to_which_messages_are_held_back() {
+        for until in ends() {
+            let fault = Fault::new(1.0, until, Effect::Hold);
+            let end = nanos(until);
+            assert!(fault.affects(end - 1, 0, 1), "{until}");
+            assert!(!fault.affects(end, 0, 1), "{until}");
+        }
+    }
+
+    /// A message that was held back once more at the end was held back for ever.
+    #[test]
+    fn held_messages_are_delivered_whenever_the_fault_ends() {
+        for until in ends().take(40) {
+            let mut scenario = Scenario::default()
+                .with_clients(1)
+                .with_fault(Fault::new(1.0, until, Effect::Hold))
+                .with_duration(2.0);
+            scenario.arrivals = Arrivals::Open(20.0);
+            scenario.clients.timeout = Some(10.0);
+            scenario.clients.attempt_timeout = Some(10.0);
+            let run = scenario.run(&Policy::no_retry(), 1).expect("it is valid");
+            assert_eq!(run.succeeded, run.requests, "{until}");
+        }
+    }
+}

@@ -275,7 +275,7 @@ impl Scenario {
     pub fn rate(&self) -> f64 {
         match self.arrivals {
             Arrivals::Open(rate) => rate,
-            Arrivals::Closed(pause) => f64::from(self.clients.count) / pause.max(1e-3),
+            Arrivals::Closed(pause) => f64::from(self.clients.count) / pause,
             Arrivals::Once => f64::from(self.clients.count) / self.duration,
         }
     }

@@ -12,6 +12,9 @@ const MAX_REQUESTS: f64 = 20e6;
 const MIN_REQUESTS: f64 = 10.0;
 /// The most requests that may be open at the same time: some hundred megabytes.
 const MAX_OPEN_REQUESTS: f64 = 5e5;
+/// The shortest pause of a closed loop. Without one, clients whose requests are shed would
+/// start requests for ever without any time passing.
+const MIN_PAUSE: f64 = 0.001;
 const MAX_CLIENTS: u32 = 2_000_000;
 const DAY_SECONDS: f64 = 86_400.0;
 
@@ -41,8 +44,9 @@ impl Scenario {
         let time = |seconds: f64| positive(seconds) && seconds <= DAY_SECONDS;
         let maybe_time = |seconds: Option<f64>| seconds.is_none_or(time);
         let requests = match self.arrivals {
-            Arrivals::Open(rate) => rate * self.duration,
-            Arrivals::Closed(_) | Arrivals::Once => f64::from(clients.count).max(MIN_REQUESTS),
+            Arrivals::Open(_) => self.rate() * self.duration,
+            Arrivals::Closed(_) => (self.rate() * self.duration).max(MIN_REQUESTS),
+            Arrivals::Once => f64::from(clients.count).max(MIN_REQUESTS),
         };
         let open_requests = match self.arrivals {
             Arrivals::Open(rate) => rate * clients.timeout.unwrap_or(0.0).min(self.duration),
@@ -54,9 +58,9 @@ impl Scenario {
             ((0.0..=10.0).contains(&clients.skew), "the skew of the clients must be from 0 to 10"),
             (match self.arrivals {
                 Arrivals::Open(rate) => positive(rate),
-                Arrivals::Closed(pause) => (0.0..=DAY_SECONDS).contains(&pause),
+                Arrivals::Closed(pause) => (MIN_PAUSE..=DAY_SECONDS).contains(&pause),
                 Arrivals::Once => true,
-            }, "the arrival rate must be above 0, and a pause at most a day"),
+            }, "the arrival rate must be above 0, and a pause from 1 ms to a day"),
             (share(clients.idempotent), "the idempotent share must be from 0 to 1"),
             (maybe_time(clients.timeout), "the timeout must be above 0 s and at most a day"),
             (maybe_time(clients.attempt_timeout), "the attempt timeout must be above 0 s and at most a day"),
@@ -97,12 +101,20 @@ mod tests {
     fn invalid_settings_are_rejected_by_name() {
         let fault = |from, until, effect| vec![Fault::new(from, until, effect)];
         type Change<'a> = &'a dyn Fn(&mut Scenario);
-        let cases: [(Change<'_>, &str); 19] = [
+        let cases: [(Change<'_>, &str); 21] = [
             (&|it| it.clients.count = 0, "clients"),
             (&|it| it.clients.count = 1_000_000_000, "clients"),
             (&|it| it.arrivals = Arrivals::Open(1e-25), "fewer than 10"),
             (&|it| it.arrivals = Arrivals::Open(f64::NAN), "arrival rate"),
             (&|it| it.arrivals = Arrivals::Open(1e9), "20 million"),
+            (&|it| it.arrivals = Arrivals::Closed(0.0), "pause"),
+            (
+                &|it| {
+                    it.arrivals = Arrivals::Closed(0.001);
+                    it.clients.count = 1000;
+                },
+                "20 million",
+            ),
             (
                 &|it| {
                     it.arrivals = Arrivals::Open(50_000.0);

@@ -32,6 +32,7 @@ impl<'a> Run<'a> {
                 Effect::NoResponse => return,
                 Effect::Moved { .. } => return self.respond(wait, Response::Moved),
                 Effect::Hold => {
+                    debug_assert!(until > now, "a held message would be held for ever");
                     return self.events.push(until, Event::AttemptArrives(job));
                 }
                 Effect::Throttle { share, hint } => {
