@@ -25,6 +25,8 @@ impl Comparison {
         page += "<h2>Recovery against the size of the fleet</h2>\n\
                  <p class=\"sub\">The share of the runs that recover, and the median time from the end of the fault.</p>\n";
         page += &self.matrix();
+        page += "<p class=\"sub\">In the charts below, green is the share of the requests that succeed, by the time they started, and blue is the load: \
+                 the normal rate fills a quarter of the height, and 16 times that rate all of it. The band is the fault. They show the first seed.</p>\n";
         for fleet in &self.fleets {
             page += &self.fleet(fleet);
         }
