@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,8 @@ use crate::shrink::shrink;
 const COMPARED: u64 = 50;
 /// The most plans that are tried to shrink a failure.
 const TRIES: u32 = 120;
+/// The longest time for it. A run that hangs takes its whole limit at every try.
+const SHRINKING: Duration = Duration::from_secs(600);
 
 /// Many seeds.
 #[derive(Clone, Debug)]
@@ -113,7 +116,7 @@ impl Campaign {
     ) -> Option<SeedFailure> {
         let symptom = symptom(outcome)?;
         let shrunk = self.shrinks.then(|| {
-            shrink(plan, TRIES, |smaller| {
+            shrink(plan, TRIES, SHRINKING, |smaller| {
                 self::symptom(&play(smaller)).as_ref() == Some(&symptom)
             })
         });
@@ -202,8 +205,6 @@ impl Findings {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn plan(seed: u64) -> Plan {

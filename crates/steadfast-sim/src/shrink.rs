@@ -4,6 +4,8 @@
 //! faults of the cluster, workers and the remaining settings. A step is kept if the plan still
 //! fails with the same symptom.
 
+use std::time::{Duration, Instant};
+
 use crate::plan::Plan;
 
 /// How many faults the cluster's schedule may have.
@@ -19,12 +21,14 @@ pub struct Shrunk {
 }
 
 /// Shrinks a plan. `fails` plays a plan in a process of its own and returns whether it fails with
-/// the same symptom; it is called at most `most` times.
-pub fn shrink(plan: &Plan, most: u32, fails: impl FnMut(&Plan) -> bool) -> Shrunk {
+/// the same symptom; it is called at most `most` times, and not after `time`.
+pub fn shrink(plan: &Plan, most: u32, time: Duration, fails: impl FnMut(&Plan) -> bool) -> Shrunk {
     let mut search = Search {
         best: plan.clone(),
         tries: 0,
         most,
+        begun: Instant::now(),
+        time,
         fails,
     };
     search.shorten();
@@ -43,6 +47,8 @@ struct Search<F> {
     best: Plan,
     tries: u32,
     most: u32,
+    begun: Instant,
+    time: Duration,
     fails: F,
 }
 
@@ -51,7 +57,8 @@ impl<F: FnMut(&Plan) -> bool> Search<F> {
     fn accept(&mut self, change: impl FnOnce(&mut Plan)) -> bool {
         let mut plan = self.best.clone();
         change(&mut plan);
-        if plan == self.best || self.tries >= self.most {
+        let is_over = self.tries >= self.most || self.begun.elapsed() >= self.time;
+        if plan == self.best || is_over {
             return false;
         }
         self.tries += 1;
@@ -138,9 +145,9 @@ fn minimise<T: Clone>(list: Vec<T>, mut still_fails: impl FnMut(&[T]) -> bool) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
+
+    const LONG: Duration = Duration::MAX;
 
     /// A plan with many network faults.
     fn plan() -> Plan {
@@ -156,7 +163,7 @@ mod tests {
             plan.network_faults[1].clone(),
             plan.network_faults[6].clone(),
         );
-        let shrunk = shrink(&plan, 500, |plan| {
+        let shrunk = shrink(&plan, 500, LONG, |plan| {
             let has = |fault| plan.network_faults.contains(fault);
             let long = plan.stop_after_ms.is_none_or(|after| after >= 4_000);
             has(&first) && has(&last) && long && !plan.left_out.contains(&5) && plan.workers >= 2
@@ -178,13 +185,15 @@ mod tests {
     #[test]
     fn a_failure_that_needs_everything_stays_as_it_is() {
         let plan = plan();
-        let shrunk = shrink(&plan, 500, |tried| *tried == plan);
+        let shrunk = shrink(&plan, 500, LONG, |tried| *tried == plan);
         assert_eq!(shrunk.plan, plan);
     }
 
     #[test]
     fn tries_are_bounded() {
-        let shrunk = shrink(&plan(), 7, |_| true);
+        let shrunk = shrink(&plan(), 7, LONG, |_| true);
         assert_eq!(shrunk.tries, 7);
+        let shrunk = shrink(&plan(), 7, Duration::ZERO, |_| true);
+        assert_eq!(shrunk.tries, 0);
     }
 }

@@ -54,3 +54,25 @@ fn an_empty_range_and_a_file_that_is_no_plan_are_refused() {
         assert_eq!(output.status, 2, "{arguments:?} {output:?}");
     }
 }
+
+#[test]
+fn a_run_that_takes_too_long_in_real_time_fails_and_the_next_seed_runs() {
+    let limited = [
+        "simulate",
+        "--seeds",
+        "5..7",
+        "--limit",
+        "1ms",
+        "--no-shrink",
+    ];
+    let output = steadfast(&[&limited, &SMALL[..]].concat());
+    assert_eq!(output.status, 1, "{output:?}");
+    assert!(
+        output.stdout.starts_with("2 seeds: 0 held, 2 failed"),
+        "{output:?}"
+    );
+    for seed in [5, 6] {
+        let named = format!("seed {seed} failed\n  the run takes more than 1ms of real time");
+        assert!(output.stdout.contains(&named), "{output:?}");
+    }
+}

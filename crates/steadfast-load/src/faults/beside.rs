@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use steadfast_cluster::{BucketSettings, ClusterError, NodeId, TestCluster};
+use tokio::time::Instant;
 
 use super::inject::FaultInjector;
 use super::kind::FaultKind;
@@ -39,9 +40,11 @@ const COLLECTION: SidePlace = SidePlace {
 const VBUCKETS: u16 = 64;
 /// The number of documents that are written at a time.
 const DOCUMENTS: usize = 24;
-/// How often an operation is repeated before its failure is a violation: for two seconds, because
-/// a client may pause for one before it looks for a missing bucket again.
-const TRIES: usize = 40;
+/// How long an operation is repeated before its failure is a violation: a client may pause for a
+/// second before it looks for a missing bucket again, and other faults may hold meanwhile.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// The pause before it is repeated.
+const PAUSE: Duration = Duration::from_millis(50);
 
 const ACKNOWLEDGED: &str = "it was acknowledged, and is missing";
 
@@ -327,17 +330,16 @@ impl Beside {
     }
 }
 
-/// Repeats an operation that fails, a few times.
+/// Repeats an operation that fails, until it succeeds or patience ends.
 async fn repeat<T, F: Future<Output = Result<T, ClientError>>>(
     operation: impl Fn() -> F,
 ) -> Result<T, ClientError> {
-    let mut ended = operation().await;
-    for _ in 1..TRIES {
-        if ended.is_ok() {
-            break;
+    let begun = Instant::now();
+    loop {
+        let ended = operation().await;
+        if ended.is_ok() || begun.elapsed() >= PATIENCE {
+            return ended;
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        ended = operation().await;
+        tokio::time::sleep(PAUSE).await;
     }
-    ended
 }

@@ -1,9 +1,10 @@
 //! `steadfast simulate`: client, cluster and load in virtual time, from seeds.
 
-use std::io::{Read, Write};
+mod process;
+
+use std::io::Read;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -59,6 +60,9 @@ pub(crate) struct SimulateArgs {
     /// How many seeds run at a time [default: one for each core]
     #[arg(long)]
     jobs: Option<usize>,
+    /// The real time that each run may take; a run that takes longer has failed
+    #[arg(long, default_value = "2m", value_parser = duration::parse_positive)]
+    limit: Duration,
     /// Do not shrink failures
     #[arg(long)]
     no_shrink: bool,
@@ -95,7 +99,7 @@ pub(crate) fn run(args: SimulateArgs) -> anyhow::Result<()> {
     let named = AtomicUsize::new(0);
     let findings = campaign.run(
         plan,
-        |plan| play_in_process(&program, plan).map_err(|error| format!("{error:#}")),
+        |plan| process::play(&program, plan, args.limit).map_err(|error| format!("{error:#}")),
         |findings| show_progress(&args, findings, &named),
     );
     report(&args, &findings)
@@ -161,25 +165,6 @@ fn shown(outcome: &Outcome) -> String {
         text += &format!("\n{violation}");
     }
     text
-}
-
-/// Plays a plan in a process of its own.
-fn play_in_process(program: &PathBuf, plan: &Plan) -> anyhow::Result<Outcome> {
-    let mut child = Command::new(program)
-        .args(["simulate", "--json", "--plan", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .context("cannot start a process")?;
-    let mut input = child.stdin.take().context("the process has no input")?;
-    input.write_all(serde_json::to_string(plan)?.as_bytes())?;
-    drop(input);
-    let output = child.wait_with_output()?;
-    serde_json::from_slice(&output.stdout).or_else(|_| {
-        let text = String::from_utf8_lossy(&output.stderr);
-        bail!("{}", text.trim().trim_start_matches("error: "))
-    })
 }
 
 fn merged(paths: &[PathBuf]) -> anyhow::Result<Findings> {
