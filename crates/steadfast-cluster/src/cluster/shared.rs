@@ -20,7 +20,7 @@ use crate::http::SearchIndexes;
 use crate::http::query::PreparedPlans;
 use crate::http::script::Scripts;
 use crate::journal::{Journal, Origin};
-use crate::kv::OFFERED;
+use crate::kv::{OFFERED, Strangers};
 use crate::store::vbucket::{NodeSet, StoreContext};
 use crate::tls::Tls;
 use crate::topology::NodeId;
@@ -66,8 +66,8 @@ pub(crate) struct Shared {
     publishing: Mutex<()>,
     withheld: RwLock<BTreeSet<Feature>>,
     connections: AtomicU64,
-    /// How many connections have no user yet.
-    pub strangers: Arc<AtomicUsize>,
+    /// The connections that have no user yet.
+    pub strangers: Arc<Strangers>,
     /// How many bytes of key-value answers wait for slow readers.
     pub unsent: AtomicUsize,
     stalled: AtomicU64,

@@ -63,10 +63,7 @@ where
 {
     let (mut reader, mut writer) = tokio::io::split(stream);
     let published = connection.shared.subscribe();
-    let Some(stranger) = Stranger::enter(&connection.shared.strangers) else {
-        tracing::warn!(peer = %connection.peer, "too many clients that have not logged in");
-        return;
-    };
+    let stranger = Stranger::enter(&connection.shared.strangers, connection.id);
     let session = Session::new(connection.shared, connection.node, connection.id);
     let mut link = Link {
         session,
@@ -217,6 +214,10 @@ impl Link {
                         self.say_last_words(writer).await;
                         return end;
                     }
+                }
+                () = Stranger::displaced(self.stranger.as_ref()) => {
+                    tracing::info!(connection = self.session.id, "too many clients without a login");
+                    return CloseReason::Closed;
                 }
                 () = tokio::time::sleep_until(login), if is_slow => {
                     tracing::info!(connection = self.session.id, "the client did not log in");
