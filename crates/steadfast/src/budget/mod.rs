@@ -408,8 +408,11 @@ mod tests {
 
     /// A budget with a tenth of its 500 tokens.
     fn low(refund: Refund, world: &VirtualWorld) -> Budget {
-        let budget = Budget::builder().refund(refund).build().unwrap();
-        budget.pay(450, world).unwrap();
+        let budget = Budget::builder()
+            .refund(refund)
+            .build()
+            .expect("valid settings");
+        budget.pay(450, world).expect("the budget is full");
         budget
     }
 
