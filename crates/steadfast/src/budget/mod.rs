@@ -411,8 +411,8 @@ mod tests {
         let budget = Budget::builder()
             .refund(refund)
             .build()
-            .expect("valid settings");
-        budget.pay(450, world).expect("the budget is full");
+            .expect("the settings are valid");
+        budget.pay(450, world).expect("it is full");
         budget
     }
 
@@ -439,7 +439,7 @@ mod tests {
         let budget = low(Refund::Fixed(1), &world);
         let fork = budget.fork(now);
         assert_eq!(fork.level(now), 50);
-        fork.pay(5, &world).unwrap();
+        fork.pay(5, &world).expect("there is enough");
         assert_eq!((budget.level(now), fork.level(now)), (50, 45));
     }
 }
