@@ -73,7 +73,7 @@ impl<S: RetryStrategy> RetryStrategy for WithBrake<S> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn record_success(&self, token: RetryToken, world: &dyn World) -> Result<(), ForeignToken> {
         let stamp = token.stamp();
         self.inner.record_success(token, world)?;

@@ -58,20 +58,20 @@ pub struct RetryToken {
     /// Nanoseconds: half the size of a `Duration`, and 584 years are enough.
     delay: u64,
     payment: Payment,
-    /// The bits below. A whole word, so that a token is moved by words.
-    flags: u32,
-    /// When its attempt begins, if a brake measures it. Not part of `more`, because that
-    /// would allocate.
-    stamp: u32,
+    /// The bits below, and from [`STAMP`] on when its attempt begins, if a brake measures it.
+    /// One word, so that a token is moved by words.
+    flags: u64,
     more: RareBox<More>,
 }
 
 /// It holds a permit of a limiter.
-const PERMIT: u32 = 1;
+const PERMIT: u64 = 1;
 /// The strategy has granted its attempt.
-const GRANTED: u32 = 2;
+const GRANTED: u64 = 2;
 /// If its delay reaches the deadline, the request fails at once.
-const FAIL_FAST: u32 = 4;
+const FAIL_FAST: u64 = 4;
+/// The first bit of the stamp.
+const STAMP: u32 = 32;
 
 /// The last payment for a token from one budget.
 #[derive(Clone, Copy)]
@@ -119,7 +119,6 @@ impl RetryToken {
                 amount: 0,
             },
             flags: 0,
-            stamp: 0,
             more: RareBox::NONE,
         }
     }
@@ -270,14 +269,16 @@ impl RetryToken {
         Ok(())
     }
 
+    /// Sets when its attempt begins, until the next retry.
     #[inline]
-    pub(crate) const fn set_stamp(&mut self, stamp: u32) {
-        self.stamp = stamp;
+    pub(crate) fn set_stamp(&mut self, stamp: u32) {
+        self.flags = self.flags & ((1 << STAMP) - 1) | u64::from(stamp) << STAMP;
     }
 
+    /// Returns when its attempt begins, zero if nobody measures it.
     #[inline]
     pub(crate) const fn stamp(&self) -> u32 {
-        self.stamp
+        (self.flags >> STAMP) as u32
     }
 
     #[inline]
