@@ -139,7 +139,7 @@ impl FaultInjector {
             FaultKind::FailOver => {
                 let documents = cluster.documents_of(node);
                 self.log.lock().hit(FaultKind::FailOver, documents);
-                self.state.failing_over();
+                self.state.losing_locks();
                 cluster.fail_over(node).await?;
                 self.state.wait(lasts / 4).await;
                 cluster.recover(node).await?;
@@ -149,6 +149,7 @@ impl FaultInjector {
             FaultKind::Crash => {
                 cluster.crash(node).await?;
                 self.state.wait(lasts * 2 / 3).await;
+                self.state.losing_locks();
                 cluster.restart(node).await?;
             }
             FaultKind::HeldReplication => {
@@ -266,9 +267,11 @@ impl FaultInjector {
     pub(super) async fn rebalance(&self, mut rebalance: Rebalance, lasts: Duration) {
         let at_once = rebalance.remaining().div_ceil(STEPS as usize).max(1);
         while rebalance.remaining() > 0 {
+            self.state.losing_locks();
             rebalance.step(at_once);
             self.state.wait(lasts / STEPS).await;
         }
+        self.state.losing_locks();
         rebalance.finish().await;
     }
 

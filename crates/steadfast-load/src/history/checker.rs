@@ -155,7 +155,11 @@ impl Checker {
             })
         });
         let states: Vec<_> = states.collect();
-        self.configurations.extend(states);
+        for state in states {
+            if !self.configurations.contains(&state) {
+                self.configurations.push(state);
+            }
+        }
     }
 
     /// Forgets ambiguous operations that can no longer take effect.

@@ -44,8 +44,9 @@ pub(crate) struct History {
     /// Beginnings and ends that wait for operations under way, by time.
     events: BTreeMap<(u64, bool, u64), Event>,
     checker: Checker,
-    /// The number of failovers so far.
-    failovers: u32,
+    /// Whether documents have begun to move between nodes. From then on a lock may be lost at
+    /// any time, because it is not known when its document moves.
+    locks_may_be_lost: bool,
     /// The numbers of operations in the checker, by their own.
     numbers: BTreeMap<u64, u64>,
     recent: VecDeque<Operation>,
@@ -100,7 +101,7 @@ impl History {
             unresolved: Vec::new(),
             events: BTreeMap::new(),
             checker: Checker::new(State::ABSENT),
-            failovers: 0,
+            locks_may_be_lost: false,
             numbers: BTreeMap::new(),
             recent: VecDeque::new(),
             checked: 0,
@@ -263,12 +264,13 @@ impl History {
     }
 
     fn check(&mut self, (_, _, number): (u64, bool, u64), event: Event) {
+        let (Event::Begin(operation, _) | Event::End(operation)) = &event;
+        self.locks_may_be_lost |= operation.failovers.1 > 0;
+        if self.locks_may_be_lost {
+            self.checker.fail_over();
+        }
         let (result, operation) = match event {
             Event::Begin(operation, expires) => {
-                if operation.failovers.1 > self.failovers {
-                    self.failovers = operation.failovers.1;
-                    self.checker.fail_over();
-                }
                 let expires = match operation.outcome {
                     Outcome::Ambiguous => expires,
                     _ => u64::MAX,

@@ -18,6 +18,8 @@ const GRACE: Duration = Duration::from_secs(3);
 /// The longest time for removing the run's documents.
 const CLEAN_UP: Duration = Duration::from_secs(10);
 const NEVER: u64 = u64::MAX;
+/// The least timeout of a durable write.
+const MIN_DURABLE: Duration = Duration::from_millis(1500);
 /// How much longer than its timeout an operation may take, on a machine that does not stall.
 const MARGIN: Duration = Duration::from_millis(150);
 /// How often the run looks whether the machine stalls.
@@ -98,8 +100,9 @@ impl RunState {
         self.has_journal
     }
 
-    /// Expects locks to be lost, because a node is failed over.
-    pub(crate) fn failing_over(&self) {
+    /// Expects locks to be lost: their documents move to another node, or their node
+    /// restarts.
+    pub(crate) fn losing_locks(&self) {
         self.failovers.fetch_add(1, Ordering::SeqCst);
     }
 
@@ -123,7 +126,9 @@ impl RunState {
     /// Records how long an operation took, if it took too long.
     pub(crate) fn took(&self, kind: OpKind, took: Duration) {
         let timeout = match kind {
-            OpKind::DurableUpsert | OpKind::Select | OpKind::InsertStatement => self.timeout * 2,
+            // The client raises short timeouts of durable writes to this.
+            OpKind::DurableUpsert => (self.timeout * 2).max(MIN_DURABLE),
+            OpKind::Select | OpKind::InsertStatement => self.timeout * 2,
             _ => self.timeout,
         };
         // While documents are read back, stalls are not measured.
