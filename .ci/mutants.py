@@ -1,120 +1,254 @@
-"""Plants bugs one by one in a copy of the tree, and checks that each is noticed.
+"""Plants bugs one by one in copies of the tree, and checks that each is noticed.
 
     python3 .ci/mutants.py                  all of .ci/mutations/index.txt
     python3 .ci/mutants.py NAME ...         only these
     python3 .ci/mutants.py --part 3/12      the third of twelve parts
+    python3 .ci/mutants.py --lanes 1 ...    one bug at a time, instead of one for each core
 
-A bug that its check does not notice is a failure, and so is a patch that no longer applies or
-does not compile. A check that hangs has noticed the bug.
+First every check must pass without a bug, and a test must have run. Then a bug that its check
+does not notice is a failure, and so is a patch that does not apply or does not compile. A check
+that hangs has noticed the bug.
+
+A lane is a copy of the tree with its own target directory, both under target/mutants. A lane
+builds what its rows need and keeps it, so a bug costs the build of a crate or two. The tree and
+its own target directory are only read.
 """
 
+import dataclasses
+import json
 import os
 import pathlib
+import queue
+import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PATCHES = ROOT / ".ci/mutations"
-COPY = ROOT / "target/mutants"
+LANES = ROOT / "target/mutants"
 # Longer than any of these checks runs.
 TIME_LIMIT = 120
+# Rows of one test binary that a lane takes at a time.
+BATCH = 12
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    name: str
+    crate: str
+    check: str
+
+    @property
+    def words(self) -> list[str]:
+        return self.check.split()
+
+    @property
+    def expected_error(self) -> str | None:
+        """The compiler's error that notices the bug, if the compiler is the check."""
+        return self.words[1] if self.words[0] == "error" else None
+
+    @property
+    def build(self) -> list[str]:
+        """The command that builds the check."""
+        package = ["--package", self.crate]
+        match self.words:
+            case ["run", *_]:
+                return ["build", *package]
+            case ["error", _]:
+                return ["test", "--no-run", *package, "--lib"]
+        return ["test", "--no-run", *package, *self.options]
+
+    @property
+    def options(self) -> list[str]:
+        """The options of `cargo test` that name the test binary."""
+        last = max(i for i, word in enumerate(self.words) if word.startswith("--"))
+        return self.words[: last + (2 if self.words[last] in ("--test", "--features") else 1)]
+
+    @property
+    def arguments(self) -> list[str]:
+        """The arguments of the program: what follows `run --`, or filters of tests."""
+        match self.words:
+            case ["run", "--", *arguments]:
+                return arguments
+            case ["error", _]:
+                return ["--list"]
+        return self.words[len(self.options) :]
+
+
+class Lane:
+    """A copy of the tree, in which one bug is planted at a time."""
+
+    def __init__(self, number: int) -> None:
+        self.tree = LANES / f"{number}/tree"
+        self.target = LANES / f"{number}/target"
+        self.passed: set[Row] = set()
+
+    def prepare(self) -> None:
+        listed = run(["git", "ls-files", "-z"], cwd=ROOT).stdout.decode().split("\0")
+        files = {pathlib.Path(name) for name in listed if name and (ROOT / name).is_file()}
+        for file in files:
+            write(self.tree / file, (ROOT / file).read_bytes(), ROOT / file)
+        for old in [path for path in self.tree.rglob("*") if path.is_file()]:
+            if old.relative_to(self.tree) not in files:
+                old.unlink()
+        if not self.target.exists():
+            copy_dependencies(ROOT / "target/debug", self.target / "debug")
+
+    def verdict(self, row: Row) -> str:
+        unbroken = dataclasses.replace(row, name="")
+        if unbroken not in self.passed:
+            broken = self.check(row)
+            if broken != "SURVIVED":
+                return f"without a bug: {broken}"
+            self.passed.add(unbroken)
+        patch = PATCHES / f"{row.name}.patch"
+        files = [line[6:] for line in patch.read_text().splitlines() if line.startswith("+++ b/")]
+        originals = {self.tree / file: (self.tree / file).read_bytes() for file in files}
+        command = ["patch", "--strip=1", "--fuzz=0", "--batch", "--input", str(patch)]
+        try:
+            if subprocess.run(command, cwd=self.tree, capture_output=True).returncode != 0:
+                return "not applied"
+            return self.check(row)
+        finally:
+            for file, content in originals.items():
+                write(file, content)
+
+    def check(self, row: Row) -> str:
+        cargo = ["cargo", *row.build, "--message-format=json", "--target-dir", str(self.target)]
+        # A bug changes a line or two.
+        environment = {**os.environ, "CARGO_INCREMENTAL": "1"}
+        built = subprocess.run(cargo, cwd=self.tree, capture_output=True, env=environment)
+        messages = [json.loads(line) for line in built.stdout.splitlines() if line[:1] == b"{"]
+        if built.returncode != 0:
+            codes = {((one.get("message") or {}).get("code") or {}).get("code") for one in messages}
+            return "noticed" if row.expected_error in codes - {None} else "not built"
+        programs = [one["executable"] for one in messages if one.get("executable")]
+        if len(programs) != 1:
+            return f"built as {len(programs)} programs"
+        # As cargo runs tests.
+        inside = self.tree / "crates" / row.crate
+        status, output = run_limited([programs[0], *row.arguments], inside)
+        if status != 0:
+            return "noticed"
+        if row.build[0] == "test" and b"running 0 tests" in output:
+            return "no such test"
+        return "SURVIVED"
 
 
 def main() -> int:
-    rows = selected(sys.argv[1:])
-    copy_tree()
-    survivors = []
-    try:
-        for number, (name, crate, check) in enumerate(rows, 1):
-            begin = time.monotonic()
-            verdict = try_bug(name, crate, check)
-            took = time.monotonic() - begin
-            print(f"{number:3}/{len(rows)}  {took:4.0f} s  {verdict:11}  {name}", flush=True)
-            if verdict != "noticed":
-                survivors.append(name)
-    finally:
-        renew_sources()
-    noticed = len(rows) - len(survivors)
-    print(f"{noticed} of {len(rows)} bugs were noticed")
-    return 1 if survivors else 0
+    arguments = sys.argv[1:]
+    lanes = os.cpu_count() or 1
+    if arguments[:1] == ["--lanes"]:
+        lanes, arguments = int(arguments[1]), arguments[2:]
+    rows = selected(arguments)
+    batches: queue.Queue[list[Row]] = queue.Queue()
+    for batch in batched(rows):
+        batches.put(batch)
+    verdicts: dict[str, str] = {}
+    begin = time.monotonic()
+
+    def work(lane: Lane) -> None:
+        lane.prepare()
+        while True:
+            try:
+                batch = batches.get_nowait()
+            except queue.Empty:
+                return
+            for row in batch:
+                since = time.monotonic()
+                verdicts[row.name] = verdict = lane.verdict(row)
+                took = time.monotonic() - since
+                print(f"{len(verdicts):3}/{len(rows)}  {took:4.0f} s  {verdict:11}  {row.name}", flush=True)
+
+    threads = [threading.Thread(target=work, args=(Lane(n),)) for n in range(lanes)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    noticed = sum(verdict == "noticed" for verdict in verdicts.values())
+    print(f"{noticed} of {len(rows)} bugs were noticed in {time.monotonic() - begin:.0f} s")
+    return 0 if noticed == len(rows) else 1
 
 
-def selected(arguments: list[str]) -> list[tuple[str, str, str]]:
+def selected(arguments: list[str]) -> list[Row]:
     lines = (PATCHES / "index.txt").read_text().splitlines()
-    cells = [line.split(" | ", 2) for line in lines if not line.startswith("#")]
-    rows = [(name, crate, check) for name, crate, check in cells]
+    rows = [Row(*line.split(" | ", 2)) for line in lines if not line.startswith("#")]
+    unlisted = {patch.stem for patch in PATCHES.glob("*.patch")} ^ {row.name for row in rows}
+    if unlisted or len({row.name for row in rows}) != len(rows):
+        sys.exit(f"a patch needs one row in .ci/mutations/index.txt: {', '.join(sorted(unlisted))}")
     # What is built for one check is there for the next.
-    rows.sort(key=lambda row: (row[1], row[2]))
+    rows.sort(key=lambda row: (row.build, row.check))
     if arguments[:1] == ["--part"]:
         part, parts = map(int, arguments[1].split("/"))
         return rows[len(rows) * (part - 1) // parts : len(rows) * part // parts]
-    unknown = set(arguments) - {name for name, _, _ in rows}
+    unknown = set(arguments) - {row.name for row in rows}
     if unknown:
         sys.exit(f"not in .ci/mutations/index.txt: {', '.join(sorted(unknown))}")
-    return [row for row in rows if not arguments or row[0] in arguments]
+    return [row for row in rows if not arguments or row.name in arguments]
 
 
-def copy_tree() -> None:
-    """Copies the files that git knows. Unchanged files keep their time, and are not rebuilt."""
-    COPY.mkdir(parents=True, exist_ok=True)
-    files = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True
-    ).stdout
-    tar = ["tar", "--create", "--null", "--files-from=-"]
-    packed = subprocess.run(tar, cwd=ROOT, input=files, check=True, capture_output=True)
-    unpack = ["tar", "--extract", "--directory", str(COPY)]
-    subprocess.run(unpack, input=packed.stdout, check=True)
+def batched(rows: list[Row]) -> list[list[Row]]:
+    """Groups rows of the same test binary."""
+    batches: list[list[Row]] = []
+    for row in rows:
+        if batches and len(batches[-1]) < BATCH and batches[-1][0].build == row.build:
+            batches[-1].append(row)
+        else:
+            batches.append([row])
+    return batches
 
 
-def renew_sources() -> None:
-    """Makes cargo build the tree again: to cargo, the copy's builds are those of the tree."""
-    for source in ROOT.glob("crates/*/src/**/*.rs"):
-        source.touch()
+def write(path: pathlib.Path, content: bytes, like: pathlib.Path | None = None) -> None:
+    """Writes a file if it differs. Its time is then new, so cargo builds it again."""
+    if path.is_file() and path.read_bytes() == content:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    if like is not None:
+        shutil.copymode(like, path)
 
 
-def try_bug(name: str, crate: str, check: str) -> str:
-    patch = PATCHES / f"{name}.patch"
-    if not apply(patch):
-        return "not applied"
-    try:
-        if run_check(crate, check, build_only=True) != 0:
-            return "not built"
-        return "noticed" if run_check(crate, check, build_only=False) != 0 else "SURVIVED"
-    finally:
-        apply(patch, "--reverse")
+def copy_dependencies(built: pathlib.Path, target: pathlib.Path) -> None:
+    """Copies what the tree has built of other people's crates, with its times."""
+    if not built.exists():
+        return
+    for folder in (".fingerprint", "build", "deps"):
+        (target / folder).mkdir(parents=True)
+        for entry in (built / folder).iterdir():
+            if "steadfast" in entry.name:
+                continue
+            if entry.is_dir():
+                shutil.copytree(entry, target / folder / entry.name, symlinks=True)
+            elif entry.suffix in (".d", ".rlib", ".rmeta", ".so"):
+                shutil.copy2(entry, target / folder)
 
 
-def apply(patch: pathlib.Path, *options: str) -> bool:
-    command = ["patch", "--strip=1", "--fuzz=0", "--silent", *options, "--input", str(patch)]
-    return subprocess.run(command, cwd=COPY).returncode == 0
+def run(command: list[str], cwd: pathlib.Path) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(command, cwd=cwd, check=True, capture_output=True)
 
 
-def run_check(crate: str, check: str, build_only: bool) -> int | None:
-    """Builds or runs a check. Returns its status, or None if it hangs.
-
-    A check is the filter of `cargo test`, or `run` with the arguments of a program.
-    """
-    words = check.split()
-    # Dependencies are shared with the builds of the tree itself.
-    options = ["--quiet", "--package", crate, "--target-dir", str(ROOT / "target")]
-    if words[0] == "run":
-        command = ["build"] if build_only else ["run"]
-        words = [] if build_only else words[1:]
-    else:
-        command = ["test"]
-        words = [*words[:-1], "--no-run", words[-1]] if build_only else words
-    command = ["cargo", *command, *options, *words]
-    # A bug changes a line or two.
-    environment = {**os.environ, "CARGO_INCREMENTAL": "1"}
-    limit = None if build_only else TIME_LIMIT
-    try:
-        done = subprocess.run(
-            command, cwd=COPY, capture_output=True, timeout=limit, env=environment
-        )
-    except subprocess.TimeoutExpired:
-        return None
-    return done.returncode
+def run_limited(command: list[str], cwd: pathlib.Path) -> tuple[int | None, bytes]:
+    """Runs a program. Ends it and its children, and returns no status, if it hangs."""
+    environment = {**os.environ, "CARGO_MANIFEST_DIR": str(cwd)}
+    with subprocess.Popen(
+        command,
+        cwd=cwd,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    ) as program:
+        try:
+            output, _ = program.communicate(timeout=TIME_LIMIT)
+            return program.returncode, output
+        except subprocess.TimeoutExpired:
+            os.killpg(program.pid, signal.SIGKILL)
+            program.communicate()
+            return None, b""
 
 
 if __name__ == "__main__":
