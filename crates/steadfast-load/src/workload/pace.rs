@@ -272,18 +272,21 @@ mod tests {
     async fn an_abandoned_wait_leaves_its_start_to_another_worker() {
         let state = RunState::new(0, String::new(), false, SECOND, (SECOND, SECOND));
         let pace = Pace::new(Some(RATE));
-        let soon = tokio::time::timeout(TICK, pace.next(&state)).await;
-        assert!(soon.is_err(), "nothing is due before the schedule begins");
-        let both = tokio::join!(
-            async {
-                let first = pace.next(&state).await;
-                state.end();
-                first
-            },
-            pace.run(&state, SECOND)
-        );
-        assert!(both.0.is_some());
-        assert_eq!(pace.starts().unwrap().missed, 0);
+        let waits = async {
+            let start = pace.next(&state).await;
+            state.end();
+            start
+        };
+        let abandons = async {
+            // It came last, so the first start is for it.
+            let soon = tokio::time::timeout(TICK, pace.next(&state)).await;
+            assert!(soon.is_err(), "nothing is due before the schedule begins");
+            pace.run(&state, SECOND).await;
+        };
+        let (start, ()) = tokio::join!(waits, abandons);
+        assert!(start.is_some());
+        let starts = pace.starts().unwrap();
+        assert_eq!((starts.intended, starts.missed), (1, 0));
     }
 
     #[tokio::test(start_paused = true)]
