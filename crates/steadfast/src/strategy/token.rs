@@ -319,7 +319,9 @@ impl fmt::Debug for RetryToken {
 
 #[cfg(test)]
 mod tests {
-    use super::RetryToken;
+    use std::time::Duration;
+
+    use super::{RetryToken, StrategyId, WhenTooLate};
     use crate::failure::Failure;
     use crate::request::Request;
     use crate::strategy::{BestEffort, Decision, Ending, ForeignToken, RetryStrategy};
@@ -343,5 +345,30 @@ mod tests {
         let _: fn(&BestEffort, RetryToken, &dyn World) -> Result<(), ForeignToken> =
             RetryStrategy::record_success;
         let _: fn(&BestEffort, RetryToken, Ending<'_>, &dyn World) = RetryStrategy::record_end;
+    }
+
+    #[test]
+    fn a_permit_a_rule_and_a_stamp_are_of_one_attempt() {
+        let token = || {
+            let token = RetryToken::initial(&StrategyId::unique()).holding(true);
+            let mut token = token.when_too_late(WhenTooLate::FailFast);
+            token.set_stamp(7);
+            token
+        };
+        let first = token();
+        assert!(first.holds_permit() && !first.is_granted());
+        assert_eq!(
+            (first.too_late_rule(), first.stamp()),
+            (WhenTooLate::FailFast, 7)
+        );
+
+        let next = first.next(Duration::ZERO);
+        assert!(!next.holds_permit() && next.is_granted());
+        assert_eq!((next.too_late_rule(), next.stamp()), (WhenTooLate::Wait, 0));
+
+        let mut unasked = token();
+        unasked.count_retry();
+        assert!(!unasked.holds_permit() && !unasked.is_granted());
+        assert_eq!((unasked.retries(), unasked.stamp()), (1, 0));
     }
 }
