@@ -14,6 +14,9 @@ pub enum Jitter {
     Full,
     /// Between half of `d` and `d`.
     Equal,
+    /// Full as long as `d` grows, and equal once it is the cap. The first retries spread
+    /// a herd of clients. Later ones keep it spread, without those that come back too soon.
+    FullThenEqual,
     /// Drawn between the first delay and three times the previous one, and then capped.
     Decorrelated,
 }
@@ -24,6 +27,7 @@ impl fmt::Display for Jitter {
             Jitter::None => "",
             Jitter::Full => ", full jitter",
             Jitter::Equal => ", equal jitter",
+            Jitter::FullThenEqual => ", full jitter, equal at the cap",
             Jitter::Decorrelated => ", decorrelated jitter",
         })
     }

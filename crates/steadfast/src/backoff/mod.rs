@@ -119,22 +119,22 @@ impl Backoff {
         }
     }
 
-    /// Up to 500 ms, then up to 8 s, then up to 12 s, with full jitter: for clients that
-    /// lose their connections at the same time and dial again.
+    /// Up to 500 ms, then up to 12 s, and then 8 to 16 s: for clients that lose their
+    /// connections at the same time and dial again.
     ///
     /// A peer that comes back can accept only so many connections per second. So the
     /// dials of the whole herd are spread over several seconds from the second one on, and
-    /// a long outage costs a dial every 6 s on average. A lone client waits longer than it
+    /// a long outage costs a dial every 12 s on average. A lone client waits longer than it
     /// had to: use an [`exponential`](Self::exponential) backoff for it.
     pub const fn reconnect() -> Self {
         let shape = Shape::Exponential {
             base: 500_000_000,
-            factor: 16,
-            cap: 12_000_000_000,
+            factor: 24,
+            cap: 16_000_000_000,
         };
         Self {
             shape,
-            jitter: Jitter::Full,
+            jitter: Jitter::FullThenEqual,
         }
     }
 
@@ -190,7 +190,9 @@ impl Backoff {
     /// Returns the longest delay before the next retry, after `retries` retries.
     pub fn longest(&self, retries: u32) -> Duration {
         let longest = match self.jitter {
-            Jitter::None | Jitter::Full | Jitter::Equal => self.shape.longest(retries),
+            Jitter::None | Jitter::Full | Jitter::Equal | Jitter::FullThenEqual => {
+                self.shape.longest(retries)
+            }
             // Each may be three times the one before, whatever the shape says.
             Jitter::Decorrelated => self.shape.cap(),
         };
@@ -211,8 +213,9 @@ impl Backoff {
     fn rolled(&self, longest: u64, previous: Duration, roll: Roll) -> Duration {
         let nanos = match self.jitter {
             Jitter::None => longest,
-            Jitter::Full => roll.of_nanos(longest),
-            Jitter::Equal => longest / 2 + roll.of_nanos(longest - longest / 2),
+            Jitter::FullThenEqual if longest == self.shape.cap() => equal(longest, roll),
+            Jitter::Full | Jitter::FullThenEqual => roll.of_nanos(longest),
+            Jitter::Equal => equal(longest, roll),
             Jitter::Decorrelated => {
                 let base = self.shape.longest(0);
                 // As published: the draw is capped, and not the range. So many delays
@@ -224,6 +227,10 @@ impl Backoff {
         };
         Duration::from_nanos(nanos)
     }
+}
+
+fn equal(longest: u64, roll: Roll) -> u64 {
+    longest / 2 + roll.of_nanos(longest - longest / 2)
 }
 
 impl fmt::Display for Backoff {

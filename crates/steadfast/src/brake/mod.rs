@@ -51,6 +51,8 @@ pub struct Brake {
 
 struct Inner {
     attempt_timeout: Option<Duration>,
+    /// The peer, if only failures that name it count.
+    peer: Option<Arc<str>>,
     /// While all is well, how many calls are between two whose latency is measured, plus
     /// one. Zero while every call is looked at.
     sampling: AtomicU64,
@@ -76,7 +78,7 @@ const RAREST: u64 = 1 << 14;
 impl Brake {
     /// Creates a brake that learns the attempt timeout from attempts that time out.
     pub fn new() -> Self {
-        Self::build(None)
+        Self::build(None, None)
     }
 
     /// Creates a brake for attempts with this timeout. It notices a queue before the first
@@ -86,12 +88,14 @@ impl Brake {
             let problem = "is zero: it must be at least 1 ns";
             return Err(InvalidSetting::new("attempt_timeout", problem));
         }
-        Ok(Self::build(Some(timeout)))
+        Ok(Self::build(Some(timeout), None))
     }
 
-    /// Returns a brake with the same settings that shares nothing with this one.
-    pub fn another(&self) -> Self {
-        Self::build(self.inner.attempt_timeout)
+    /// Returns a brake for one peer, with the same settings as this one. They share
+    /// nothing. Failures that name another peer do not count: a request may have gone on
+    /// to that one.
+    pub fn for_peer(&self, peer: impl Into<Arc<str>>) -> Self {
+        Self::build(self.inner.attempt_timeout, Some(peer.into()))
     }
 
     /// Returns its state.
@@ -104,11 +108,12 @@ impl Brake {
         }
     }
 
-    fn build(attempt_timeout: Option<Duration>) -> Self {
+    fn build(attempt_timeout: Option<Duration>, peer: Option<Arc<str>>) -> Self {
         let control = Control::new(attempt_timeout.map(|timeout| timeout.as_secs_f64()));
         Self {
             inner: Arc::new(Inner {
                 attempt_timeout,
+                peer,
                 sampling: AtomicU64::new(1),
                 calls: Counter::new(),
                 control: Mutex::new(control),
@@ -137,7 +142,8 @@ impl Brake {
     /// or throttling is load like a first attempt.
     fn admit_retry(&self, failure: &Failure, world: &dyn World) -> Result<(), Duration> {
         let overload = failure.timeout || failure.throttling;
-        if !overload || self.inner.sampling.load(Ordering::Relaxed) != 0 {
+        let calm = self.inner.sampling.load(Ordering::Relaxed) != 0;
+        if !overload || calm || self.is_of_another_peer(failure) {
             return Ok(());
         }
         self.lock().admit_retry(|| world.roll())
@@ -153,6 +159,9 @@ impl Brake {
     /// Records a failed attempt.
     #[cold]
     fn record_failure(&self, stamp: u32, failure: &Failure, world: &dyn World) {
+        if self.is_of_another_peer(failure) {
+            return;
+        }
         let now = world.now();
         let elapsed = (stamp != 0).then(|| since(stamp, now));
         let heard = match failure {
@@ -167,6 +176,13 @@ impl Brake {
             _ => Heard::Error,
         };
         self.hear(heard, now);
+    }
+
+    fn is_of_another_peer(&self, failure: &Failure) -> bool {
+        match (&self.inner.peer, failure.peer()) {
+            (Some(own), Some(peer)) => **own != *peer,
+            (None, _) | (_, None) => false,
+        }
     }
 
     fn hear(&self, heard: Heard, now: Instant) {
@@ -186,6 +202,7 @@ impl Brake {
         Self {
             inner: Arc::new(Inner {
                 attempt_timeout: self.inner.attempt_timeout,
+                peer: self.inner.peer.clone(),
                 sampling: AtomicU64::new(sampling),
                 calls: Counter::new(),
                 control: Mutex::new(control),

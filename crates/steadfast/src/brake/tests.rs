@@ -204,3 +204,18 @@ fn a_dropped_request_leaves_the_brake_as_it_is() {
     }
     assert_eq!(strategy.brake().state().admitted, 1.0);
 }
+
+#[test]
+fn a_brake_for_one_peer_ignores_failures_that_name_another() {
+    let world = VirtualWorld::new().rolling(Roll::ONE);
+    let brake = braked().brake().for_peer("10.0.0.7:11210");
+    let strategy = FailFast::new().with_brake(brake);
+    let at = |peer: &'static str| Some(timed_out().with_peer(peer));
+    assert_eq!(
+        requests(&strategy, 30, TIMEOUT_MS, at("10.0.0.8:11210"), &world),
+        30
+    );
+    assert_eq!(strategy.brake().state().admitted, 1.0);
+    requests(&strategy, 30, TIMEOUT_MS, at("10.0.0.7:11210"), &world);
+    assert!(strategy.brake().state().admitted < 1.0);
+}

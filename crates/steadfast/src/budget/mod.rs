@@ -42,7 +42,7 @@ use std::time::{Duration, Instant};
 
 pub use build::BudgetBuilder;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Stage};
 use crate::world::World;
 use crate::world::nanos;
 use level::{Earned, Timed};
@@ -72,6 +72,8 @@ struct Settings {
     price: Option<Duration>,
     /// The period whose traffic bounds the level, if it does.
     window: Option<Duration>,
+    /// Whether a retry is free if the attempt before was not sent.
+    free_unless_sent: bool,
 }
 
 enum Store {
@@ -198,8 +200,14 @@ impl Budget {
     /// Returns the cost of a retry after this failure.
     #[inline]
     pub fn cost(&self, failure: &Failure) -> u32 {
-        let costs = &self.inner.settings.costs;
-        if failure.throttling {
+        let Settings {
+            costs,
+            free_unless_sent,
+            ..
+        } = &self.inner.settings;
+        if *free_unless_sent && failure.stage == Stage::NotSent {
+            0
+        } else if failure.throttling {
             costs.throttling
         } else if failure.timeout {
             costs.timeout
@@ -224,7 +232,7 @@ impl Budget {
     pub(crate) fn might_pay(&self, cost: u32, now: Instant) -> bool {
         match &self.inner.store {
             Store::Earned(_) | Store::Timed { .. } => self.level(now) >= cost,
-            Store::OfTraffic(level) => level.level(now) > 0,
+            Store::OfTraffic(level) => cost == 0 || level.level(now) > 0,
         }
     }
 
@@ -233,8 +241,17 @@ impl Budget {
     /// budget is not full.
     #[inline]
     pub fn refund(&self, last_cost: impl FnOnce() -> u32) {
-        if !self.is_known_to_be_full() {
-            self.refill_by(last_cost());
+        match &self.inner.store {
+            // Such a budget only counts, and almost every success is one of a first attempt.
+            Store::OfTraffic(level) => match last_cost() {
+                0 => level.earn(),
+                cost => self.refill_by(cost),
+            },
+            Store::Earned(_) | Store::Timed { .. } => {
+                if !self.is_known_to_be_full() {
+                    self.refill_by(last_cost());
+                }
+            }
         }
     }
 
@@ -376,6 +393,7 @@ impl fmt::Display for Budget {
             refund,
             price,
             window,
+            free_unless_sent,
         } = self.inner.settings;
         write!(
             f,
@@ -389,9 +407,12 @@ impl fmt::Display for Budget {
         if let Some(price) = price {
             write!(f, ", and one token refills every {price:?}")?;
         }
-        match window {
-            None => Ok(()),
-            Some(window) => write!(f, ", at most what the successes of {window:?} earn"),
+        if let Some(window) = window {
+            write!(f, ", at most what the successes of {window:?} earn")?;
+        }
+        match free_unless_sent {
+            true => f.write_str("; free if nothing was sent"),
+            false => Ok(()),
         }
     }
 }

@@ -19,7 +19,7 @@
 //!     shape = "exponential"       # or "none", "constant", "linear", "controlled", "best_effort"
 //!     base = "50ms"
 //!     cap = "20s"
-//!     jitter = "full"             # or "none" (the default), "equal", "decorrelated"
+//!     jitter = "full"             # or "none" (the default), "equal", "decorrelated", "full_then_equal"
 //!
 //!     [budget]
 //!     capacity = 200

@@ -1,6 +1,7 @@
 //! The standard strategy: few attempts, with jitter, paid from a budget.
 
 use std::fmt;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::{
@@ -32,26 +33,32 @@ use crate::world::World;
 #[derive(Clone, Debug)]
 pub struct Standard {
     id: StrategyId,
-    parts: Parts,
+    budget: Budget,
+    /// Shared, because there are programs with a million clients.
+    rules: Arc<Rules>,
 }
 
 /// Collects the settings of a [`Standard`] strategy.
 #[derive(Clone, Debug)]
 pub struct StandardBuilder {
-    parts: Parts,
+    budget: Budget,
+    rules: Rules,
     max_backoff: Option<Duration>,
 }
 
+/// The settings that the first attempt does not need.
 #[derive(Clone, Debug)]
-struct Parts {
+struct Rules {
     max_attempts: u32,
     backoff: Backoff,
     throttling_backoff: Backoff,
     hint: RetryAfter,
     maybe: MaybeRule,
     when_too_late: WhenTooLate,
-    budget: Budget,
 }
+
+/// The rules of a preset, the same for all its strategies.
+type Shared = OnceLock<Arc<Rules>>;
 
 const SECOND: u64 = 1_000_000_000;
 const MAX_BACKOFF: u64 = 20 * SECOND;
@@ -60,33 +67,41 @@ impl Standard {
     /// Creates the strategy with the guidance's numbers: 5 attempts, delays up to `min(2^i, 20)` s,
     /// a budget of 500, 5 tokens for a retry (10 after a timeout), 1 back for a success.
     pub fn guidance() -> Self {
-        let (costs, refund) = (Costs::new(5, 10, 5), Refund::Fixed(1));
-        Self::preset(5, SECOND, SECOND, RetryAfter::Floor, costs, refund)
+        static RULES: Shared = Shared::new();
+        let rules = || Rules::new(5, SECOND, SECOND, RetryAfter::Floor);
+        let budget = budget(Costs::new(5, 10, 5), Refund::Fixed(1));
+        Self::preset(&RULES, rules, budget)
     }
 
     /// Creates the AWS SDKs' retry behaviour 2.0: 3 attempts, delays up to
     /// `min(2^i, 20)` s, the last retry's cost back for a success.
     pub fn aws_2_0() -> Self {
-        let costs = Costs::new(5, 10, 5);
+        static RULES: Shared = Shared::new();
         let hint = RetryAfter::Cap(Duration::from_nanos(MAX_BACKOFF));
-        Self::preset(3, SECOND, SECOND, hint, costs, Refund::LastCostOr(1))
+        let rules = || Rules::new(3, SECOND, SECOND, hint);
+        let budget = budget(Costs::new(5, 10, 5), Refund::LastCostOr(1));
+        Self::preset(&RULES, rules, budget)
     }
 
     /// Creates the AWS SDKs' retry behaviour 2.1: 3 attempts, delays from 50 ms
     /// (throttling: 1 s) up to 20 s, more expensive retries.
     pub fn aws_2_1() -> Self {
-        let costs = Costs::new(14, 14, 5);
+        static RULES: Shared = Shared::new();
         let hint = RetryAfter::Clamp(Duration::from_secs(5));
-        Self::preset(3, SECOND / 20, SECOND, hint, costs, Refund::LastCostOr(1))
+        let rules = || Rules::new(3, SECOND / 20, SECOND, hint);
+        let budget = budget(Costs::new(14, 14, 5), Refund::LastCostOr(1));
+        Self::preset(&RULES, rules, budget)
     }
 
     /// Creates the AWS SDKs' retry behaviour 2.1 for DynamoDB and DynamoDB Streams: 4
     /// attempts, delays from 25 ms (throttling: 1 s), the rest as
     /// [`aws_2_1`](Self::aws_2_1).
     pub fn aws_2_1_dynamodb() -> Self {
-        let costs = Costs::new(14, 14, 5);
+        static RULES: Shared = Shared::new();
         let hint = RetryAfter::Clamp(Duration::from_secs(5));
-        Self::preset(4, SECOND / 40, SECOND, hint, costs, Refund::LastCostOr(1))
+        let rules = || Rules::new(4, SECOND / 40, SECOND, hint);
+        let budget = budget(Costs::new(14, 14, 5), Refund::LastCostOr(1));
+        Self::preset(&RULES, rules, budget)
     }
 
     /// Creates a strategy that is safe for a fleet of any size: 4 attempts, delays up to
@@ -95,19 +110,9 @@ impl Standard {
     ///
     /// Add a [brake](crate::brake) for each peer, to protect it from first attempts too.
     pub fn fleet() -> Self {
-        let preset = Self::preset(
-            4,
-            SECOND / 10,
-            SECOND / 10,
-            RetryAfter::Floor,
-            Costs::new(5, 10, 5),
-            Refund::Fixed(1),
-        );
-        let parts = Parts {
-            budget: Budget::of_traffic(),
-            ..preset.parts
-        };
-        Self { parts, ..preset }
+        static RULES: Shared = Shared::new();
+        let rules = || Rules::new(4, SECOND / 10, SECOND / 10, RetryAfter::Floor);
+        Self::preset(&RULES, rules, Budget::of_traffic())
     }
 
     /// Starts from the guidance's numbers.
@@ -118,14 +123,15 @@ impl Standard {
     /// Starts from this strategy, its budget included.
     pub fn to_builder(&self) -> StandardBuilder {
         StandardBuilder {
-            parts: self.parts.clone(),
+            budget: self.budget.clone(),
+            rules: (*self.rules).clone(),
             max_backoff: None,
         }
     }
 
     /// Returns the budget that pays for its retries.
     pub fn budget(&self) -> &Budget {
-        &self.parts.budget
+        &self.budget
     }
 
     pub(super) fn check_issuer(&self, token: &RetryToken) -> Result<(), ForeignToken> {
@@ -133,48 +139,23 @@ impl Standard {
     }
 
     pub(super) fn forked(&self, now: Instant) -> Self {
-        let parts = Parts {
-            budget: self.parts.budget.fork(now),
-            ..self.parts.clone()
-        };
         Self {
             id: StrategyId::unique(),
-            parts,
+            budget: self.budget.fork(now),
+            rules: self.rules.clone(),
         }
     }
 
-    fn preset(
-        max_attempts: u32,
-        base: u64,
-        throttling_base: u64,
-        hint: RetryAfter,
-        costs: Costs,
-        refund: Refund,
-    ) -> Self {
-        let backoff =
-            |base| Backoff::exponential_unchecked(base, MAX_BACKOFF).with_jitter(Jitter::Full);
-        let budget = Budget::builder()
-            .costs(costs)
-            .refund(refund)
-            .build()
-            .expect("every preset's costs are at least 1 and at most the capacity of 500");
-        let parts = Parts {
-            max_attempts,
-            backoff: backoff(base),
-            throttling_backoff: backoff(throttling_base),
-            hint,
-            maybe: MaybeRule::default(),
-            when_too_late: WhenTooLate::FailFast,
-            budget,
-        };
+    fn preset(shared: &Shared, rules: impl FnOnce() -> Rules, budget: Budget) -> Self {
         Self {
             id: StrategyId::unique(),
-            parts,
+            budget,
+            rules: shared.get_or_init(|| Arc::new(rules())).clone(),
         }
     }
 
     pub(super) fn when_too_late(&self) -> WhenTooLate {
-        self.parts.when_too_late
+        self.rules.when_too_late
     }
 
     /// Decides about a retry that must wait for this long at least.
@@ -187,13 +168,13 @@ impl Standard {
         world: &dyn World,
         least_delay: Duration,
     ) -> Answer {
-        let Parts {
+        let budget = &self.budget;
+        let Rules {
             max_attempts,
             hint,
             maybe,
-            budget,
             ..
-        } = &self.parts;
+        } = &*self.rules;
         token.check_issuer(&self.id)?;
         lawful_unless_orchestrated(request, failure).map_err(Refusal::new)?;
         maybe.allows(failure).map_err(Refusal::new)?;
@@ -221,33 +202,56 @@ impl Standard {
     #[inline]
     fn backoff_for(&self, failure: &Failure) -> &Backoff {
         if failure.throttling {
-            &self.parts.throttling_backoff
+            &self.rules.throttling_backoff
         } else {
-            &self.parts.backoff
+            &self.rules.backoff
         }
     }
+}
+
+impl Rules {
+    fn new(max_attempts: u32, base: u64, throttling_base: u64, hint: RetryAfter) -> Self {
+        let backoff =
+            |base| Backoff::exponential_unchecked(base, MAX_BACKOFF).with_jitter(Jitter::Full);
+        Self {
+            max_attempts,
+            backoff: backoff(base),
+            throttling_backoff: backoff(throttling_base),
+            hint,
+            maybe: MaybeRule::default(),
+            when_too_late: WhenTooLate::FailFast,
+        }
+    }
+}
+
+/// Makes the budget of a preset.
+fn budget(costs: Costs, refund: Refund) -> Budget {
+    let builder = Budget::builder().costs(costs).refund(refund);
+    builder
+        .build()
+        .expect("every preset's costs are at least 1 and at most the capacity of 500")
 }
 
 impl StandardBuilder {
     /// Sets the number of attempts, the first included ([D32](crate::decisions#d32)).
     #[must_use]
     pub fn max_attempts(mut self, attempts: u32) -> Self {
-        self.parts.max_attempts = attempts;
+        self.rules.max_attempts = attempts;
         self
     }
 
     /// Sets the backoff, also after throttling responses.
     #[must_use]
     pub fn backoff(mut self, backoff: Backoff) -> Self {
-        self.parts.throttling_backoff = backoff.clone();
-        self.parts.backoff = backoff;
+        self.rules.throttling_backoff = backoff.clone();
+        self.rules.backoff = backoff;
         self
     }
 
     /// Sets the backoff after throttling responses.
     #[must_use]
     pub fn throttling_backoff(mut self, backoff: Backoff) -> Self {
-        self.parts.throttling_backoff = backoff;
+        self.rules.throttling_backoff = backoff;
         self
     }
 
@@ -261,14 +265,14 @@ impl StandardBuilder {
     /// Sets the rule for the delay that a peer asks for.
     #[must_use]
     pub fn retry_after(mut self, hint: RetryAfter) -> Self {
-        self.parts.hint = hint;
+        self.rules.hint = hint;
         self
     }
 
     /// Sets the rule for errors whose safety is "maybe" ([D35](crate::decisions#d35)).
     #[must_use]
     pub fn retry_maybe(mut self, maybe: MaybeRule) -> Self {
-        self.parts.maybe = maybe;
+        self.rules.maybe = maybe;
         self
     }
 
@@ -276,31 +280,33 @@ impl StandardBuilder {
     /// fails at once ([D40](crate::decisions#d40)).
     #[must_use]
     pub fn when_too_late(mut self, rule: WhenTooLate) -> Self {
-        self.parts.when_too_late = rule;
+        self.rules.when_too_late = rule;
         self
     }
 
     /// Sets the budget that pays for retries.
     #[must_use]
     pub fn budget(mut self, budget: Budget) -> Self {
-        self.parts.budget = budget;
+        self.budget = budget;
         self
     }
 
     /// Builds the strategy, or names the invalid field.
     pub fn build(self) -> Result<Standard, InvalidSetting> {
         let Self {
-            mut parts,
+            budget,
+            mut rules,
             max_backoff,
         } = self;
-        AttemptLimit::new(parts.max_attempts)?;
+        AttemptLimit::new(rules.max_attempts)?;
         if let Some(most) = max_backoff {
-            parts.backoff = parts.backoff.with_cap(most);
-            parts.throttling_backoff = parts.throttling_backoff.with_cap(most);
+            rules.backoff = rules.backoff.with_cap(most);
+            rules.throttling_backoff = rules.throttling_backoff.with_cap(most);
         }
         Ok(Standard {
             id: StrategyId::unique(),
-            parts,
+            budget,
+            rules: Arc::new(rules),
         })
     }
 }
@@ -328,14 +334,14 @@ impl RetryStrategy for Standard {
     #[inline]
     fn record_success(&self, token: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
         token.check_issuer(&self.id)?;
-        let budget = &self.parts.budget;
+        let budget = &self.budget;
         budget.refund(|| token.last_payment(budget.id()));
         Ok(())
     }
 
     fn record_end(&self, token: RetryToken, ending: Ending<'_>, _: &dyn World) {
         if ending.withdrawn && self.check_issuer(&token).is_ok() {
-            let budget = &self.parts.budget;
+            let budget = &self.budget;
             budget.take_back(token.last_payment(budget.id()));
         }
     }
@@ -345,18 +351,18 @@ impl RetryStrategy for Standard {
 
 impl StrategyInfo for Standard {
     fn worst_case(&self, limits: &Limits) -> WorstCase {
-        let parts = &self.parts;
-        let backoffs = [&parts.backoff, &parts.throttling_backoff];
-        let (attempts, load) = (Some(parts.max_attempts), Some(parts.budget.load()));
-        WorstCase::from_backoffs(&backoffs, parts.hint, attempts, load, limits)
+        let rules = &self.rules;
+        let backoffs = [&rules.backoff, &rules.throttling_backoff];
+        let (attempts, load) = (Some(rules.max_attempts), Some(self.budget.load()));
+        WorstCase::from_backoffs(&backoffs, rules.hint, attempts, load, limits)
     }
 
     fn budget_left(&self, now: Instant) -> Option<u64> {
-        Some(self.parts.budget.level(now).into())
+        Some(self.budget.level(now).into())
     }
 
     fn budget(&self) -> Option<&Budget> {
-        Some(&self.parts.budget)
+        Some(&self.budget)
     }
 
     fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
@@ -364,13 +370,13 @@ impl StrategyInfo for Standard {
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Parts {
+        let budget = &self.budget;
+        let Rules {
             max_attempts,
             backoff,
-            budget,
             when_too_late,
             ..
-        } = &self.parts;
+        } = &*self.rules;
         write!(f, "standard, {max_attempts} attempts ({backoff}; {budget})")?;
         when_too_late.describe_unless(WhenTooLate::FailFast, f)
     }

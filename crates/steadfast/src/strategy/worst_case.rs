@@ -206,7 +206,7 @@ fn shortest(backoff: &Backoff, hint: RetryAfter, retries: u32) -> Option<Duratio
     }
     let shortest = match (hint, backoff.jitter()) {
         // A hint takes the backoff's place and may be nothing.
-        (RetryAfter::Cap(_), _) | (_, Jitter::Full) => Duration::ZERO,
+        (RetryAfter::Cap(_), _) | (_, Jitter::Full | Jitter::FullThenEqual) => Duration::ZERO,
         (_, Jitter::None) => backoff.longest(retries),
         (_, Jitter::Equal) => backoff.longest(retries) / 2,
         (_, Jitter::Decorrelated) => backoff.clone().with_jitter(Jitter::None).longest(0),

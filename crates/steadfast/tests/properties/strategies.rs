@@ -202,6 +202,7 @@ fn delays() -> BoxedStrategy<Delays> {
         Jitter::Full,
         Jitter::Equal,
         Jitter::Decorrelated,
+        Jitter::FullThenEqual,
     ]);
     (shape, jitter)
         .prop_map(|(shape, jitter)| Delays { shape, jitter })
