@@ -13,7 +13,7 @@ use metrics::{
     Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder,
     SharedString, Unit,
 };
-use steadfast::Standard;
+use steadfast::BestEffort;
 use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::ClusterOptions;
 use steadfast_couchbase::options::BreakerOptions;
@@ -130,7 +130,7 @@ async fn metrics_have_the_names_and_labels_that_guide_alerts_and_dashboard_use()
     metrics::set_global_recorder(seen.clone()).unwrap_or_else(|_| panic!("it is the first one"));
     let server = fixture::server(2, 0).await;
     let options = ClusterOptions::new()
-        .retry_strategy(Standard::guidance())
+        .fleet(true)
         .circuit_breaker(BreakerOptions::new());
     let (cluster, documents) = fixture::warm_client(&server, options).await;
 
@@ -140,7 +140,9 @@ async fn metrics_have_the_names_and_labels_that_guide_alerts_and_dashboard_use()
         .times(1)
         .answer(Status::TemporaryFailure);
     let busy = server.fault(busy);
-    documents.get("k").await.unwrap();
+    // The budget of a client that is just started pays for few retries.
+    let patient = BestEffort::default();
+    documents.get("k").retry(patient).await.unwrap();
     assert_eq!(busy.fired(), 1);
     let cut = server.fault(Fault::on(Opcode::Increment).times(1).cut_after_applying());
     documents.increment("n").initial(1).await.unwrap_err();
@@ -192,9 +194,24 @@ async fn metrics_have_the_names_and_labels_that_guide_alerts_and_dashboard_use()
         0.0
     );
     let capacity = seen.sum("couchbase.client.retry_budget.capacity", &[]);
-    assert_eq!(capacity, 500.0);
+    assert_eq!(capacity, 1000.0);
     let level = seen.sum("couchbase.client.retry_budget.level", &[]);
     assert!(level > 0.0 && level <= capacity, "{level}");
+
+    // A node that never responds in time is spared.
+    const SHEDDING: &str = "couchbase.client.brake.shedding";
+    assert_eq!(seen.sum(SHEDDING, &here), 0.0);
+    let held = server.fault(Fault::on(Opcode::Get).hold());
+    let shed = [("db.operation.name", "get"), ("cause", "shed")];
+    let start = Instant::now();
+    while seen.sum("couchbase.client.refusals", &shed) == 0.0 {
+        let reads = (0..20).map(|_| documents.get("k").timeout(Duration::from_millis(20)));
+        fixture::futures(reads.map(IntoFuture::into_future).collect()).await;
+        assert!(start.elapsed() < Duration::from_secs(60), "it never sheds");
+    }
+    seen.wait_for("it sheds", |seen| seen.sum(SHEDDING, &here) > 0.0)
+        .await;
+    drop(held);
 
     let names = seen.names();
     check_guide(&names);
@@ -203,8 +220,10 @@ async fn metrics_have_the_names_and_labels_that_guide_alerts_and_dashboard_use()
 
     // A closed client has no connections.
     cluster.close().await;
-    seen.wait_for("the gauges are 0", |seen| seen.sum(CONNECTIONS, &[]) == 0.0)
-        .await;
+    seen.wait_for("the gauges are 0", |seen| {
+        seen.sum(CONNECTIONS, &[]) == 0.0 && seen.sum(SHEDDING, &[]) == 0.0
+    })
+    .await;
 }
 
 /// The table of the guide has every metric, with exactly its labels.

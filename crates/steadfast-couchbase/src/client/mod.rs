@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
-use steadfast::RetryStrategy;
+use steadfast::{Budget, RetryStrategy, StrategyExt};
 use steadfast_wire::Frame;
 use steadfast_wire::config::{ClusterConfig, ConfigVersion, Service, Transport};
 use tokio::sync::watch;
@@ -86,9 +86,13 @@ impl Core {
         seeds: impl Into<Seeds>,
         tls: Option<TlsConnector>,
     ) -> Arc<Self> {
-        let strategy = match &options.retry_strategy {
+        let strategy: Arc<dyn RetryStrategy> = match &options.retry_strategy {
             Some(strategy) => strategy.clone(),
             None => Arc::new(fast_fail_on_terminal_errors()),
+        };
+        let strategy = match options.fleet {
+            true => Arc::new(strategy.with_budget(fleet_budget())),
+            false => strategy,
         };
         let agent = match options.user_agent_extra.as_str() {
             "" => concat!("steadfast/", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -341,6 +345,13 @@ impl Core {
         }
         self.changed();
     }
+}
+
+/// Makes the budget of a client with the option `fleet`. A retry of what was not sent only
+/// waits for a connection that the client dials anyway.
+fn fleet_budget() -> Budget {
+    let builder = Budget::of_traffic().to_builder().free_unless_sent(true);
+    builder.build().expect("the settings of a valid budget")
 }
 
 #[cfg(test)]

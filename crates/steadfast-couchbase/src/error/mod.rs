@@ -13,11 +13,14 @@ mod kind;
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::time::Duration;
 
 pub use context::{ErrorContext, HttpContext, KvContext, OperationTarget};
 pub use kind::ErrorKind;
+use steadfast::Verdict;
 use steadfast::reason::ReasonSet;
 use steadfast::report::Report;
+use steadfast::strategy::Cause;
 
 /// The error of an operation.
 pub struct Error {
@@ -100,6 +103,20 @@ impl Error {
                 .context()
                 .report()
                 .is_some_and(|report| report.verdict().is_ambiguous())
+    }
+
+    /// Whether the client shed the operation, because its node is overloaded. Nothing was
+    /// sent ([D41](steadfast::decisions#d41)).
+    pub fn is_shed(&self) -> bool {
+        let report = self.context().report();
+        report.is_some_and(|report| report.verdict() == Verdict::Shed)
+    }
+
+    /// Returns how long to wait before the operation is tried again, if the client shed it
+    /// or a retry of it.
+    pub fn try_again_in(&self) -> Option<Duration> {
+        let refusal = self.context().report()?.refusal()?;
+        (refusal.cause() == Cause::Shed).then(|| refusal.delay())?
     }
 
     /// Returns the reasons for which the operation was retried (RFC 0049's

@@ -32,7 +32,7 @@ pub use crate::reason::{About, about};
 
 use crate::error::ErrorKind;
 use crate::kv::handshake::kind_of;
-use crate::kv::meaning::{Asked, Disposition, meaning};
+use crate::kv::meaning::{Asked, Disposition, meaning, responded};
 use crate::kv::operation::KvOperation;
 use crate::reason::{COLLECTION_NOT_FOUND, SCOPE_NOT_FOUND, SOCKET_CLOSED_WHILE_IN_FLIGHT};
 use crate::strategy::RetryDirective;
@@ -75,7 +75,7 @@ pub fn answered_kv(
                 None => AttemptMeaning::Failed(failure, kind),
             }
         }
-        (_, Some((reason, kind))) => AttemptMeaning::Failed(Failure::responded(reason), kind),
+        (_, Some((reason, kind))) => AttemptMeaning::Failed(responded(reason), kind),
         // The kind of the error is in the status of the failed path.
         (_, None) => AttemptMeaning::Final(ErrorKind::Couchbase),
     }

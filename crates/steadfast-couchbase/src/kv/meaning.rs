@@ -13,7 +13,7 @@
 //! them `EWOULD_THROTTLE`, `ECONFIG_ONLY` and `CANCELLED`, for which the maps that
 //! servers ship ask for a retry.
 
-use steadfast::Reason;
+use steadfast::{Failure, Reason};
 use steadfast_wire::error_map::{Attributes, ErrorDefinition, ErrorMap};
 use steadfast_wire::subdoc::MutationOutcome;
 use steadfast_wire::{Frame, Status};
@@ -247,6 +247,16 @@ pub(crate) fn path_error(status: Status) -> ErrorKind {
         Status::InvalidArguments => ErrorKind::InvalidArgument,
         Status::TooBig => ErrorKind::ValueTooLarge,
         status => subdocument(status).unwrap_or(ErrorKind::Couchbase),
+    }
+}
+
+/// The failure of an attempt that got a response with this reason. A temporary failure
+/// says that the node is busy.
+pub(crate) fn responded(reason: &'static Reason) -> Failure {
+    let failure = Failure::responded(reason);
+    match reason == &KV_TEMPORARY_FAILURE {
+        true => failure.throttling(),
+        false => failure,
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use steadfast::RetryStrategy;
+use steadfast::{RetryStrategy, StrategyExt};
 use steadfast_wire::collections::DEFAULT_NAME;
 pub use steadfast_wire::frame_info::DurabilityLevel;
 use steadfast_wire::frame_info::{Durability, DurabilityTimeout, RequestFrameInfo};
@@ -170,6 +170,14 @@ impl<'a> KvRequest<'a> {
         let idempotent = operation.is_idempotent();
         let call = (self.options).call(operation.name(), "kv", idempotent, timeout);
         let mut attempts = KvAttempts::new(self);
+        let braked;
+        let strategy = match attempts.brake() {
+            Some(brake) => {
+                braked = strategy.with_brake(brake);
+                &braked
+            }
+            None => strategy,
+        };
         let frame = drive(call, strategy, &mut attempts).await?;
         Ok(KvResponse {
             request: self,

@@ -1,10 +1,10 @@
-//! Gauges: connections, circuit breakers and the budget of a client.
+//! Gauges: connections, circuit breakers, brakes and the budget of a client.
 //!
 //! They are sampled, so that neither an operation nor a connection pays for them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use metrics::{Label, gauge};
 
@@ -17,6 +17,8 @@ use crate::world::now;
 const CONNECTIONS: &str = "couchbase.client.connections";
 /// 1 while the circuit breaker of a node stops attempts.
 const BREAKER_OPEN: &str = "couchbase.client.circuit_breaker.open";
+/// The share of operations on a node that its brake sheds.
+const SHEDDING: &str = "couchbase.client.brake.shedding";
 /// The tokens in the budget of the client's strategy.
 const BUDGET_LEVEL: &str = "couchbase.client.retry_budget.level";
 /// The capacity of that budget.
@@ -47,13 +49,41 @@ struct Gauges {
 struct NodeGauges {
     labels: Vec<Label>,
     has_breaker: bool,
+    has_brake: bool,
+}
+
+/// The values of a node's gauges. The default is that of a node that has left.
+#[derive(Default)]
+struct NodeValues {
+    connections: usize,
+    is_open: bool,
+    shedding: f64,
+}
+
+impl NodeValues {
+    fn of(node: &Node, time: Instant) -> Self {
+        let (breaker, brake) = (node.breaker.as_ref(), node.brake.as_ref());
+        Self {
+            connections: node.connections().count(),
+            is_open: breaker.is_some_and(|breaker| breaker.is_open(time)),
+            shedding: brake.map_or(0.0, |brake| 1.0 - brake.state().admitted),
+        }
+    }
 }
 
 impl NodeGauges {
-    fn set(&self, connections: usize, is_open: bool) {
+    fn set(&self, values: &NodeValues) {
+        let NodeValues {
+            connections,
+            is_open,
+            shedding,
+        } = *values;
         gauge!(CONNECTIONS, self.labels.clone()).set(connections as f64);
         if self.has_breaker {
             gauge!(BREAKER_OPEN, self.labels.clone()).set(f64::from(u8::from(is_open)));
+        }
+        if self.has_brake {
+            gauge!(SHEDDING, self.labels.clone()).set(shedding);
         }
     }
 }
@@ -68,14 +98,13 @@ impl Gauges {
                 let key = (bucket.name.clone(), node.label.clone());
                 let known = before.remove(&key);
                 let gauges = known.unwrap_or_else(|| NodeGauges::new(core, &bucket.name, node));
-                let breaker = node.breaker.as_ref();
-                let is_open = breaker.is_some_and(|breaker| breaker.is_open(time));
-                gauges.set(node.connections().count(), is_open);
+                gauges.set(&NodeValues::of(node, time));
                 self.of_nodes.insert(key, gauges);
             }
         }
         // The nodes that have left.
-        before.values().for_each(|gauges| gauges.set(0, false));
+        let left = NodeValues::default();
+        before.values().for_each(|gauges| gauges.set(&left));
         if let Some(budget) = core.strategy.info().budget() {
             gauge!(BUDGET_LEVEL).set(f64::from(budget.level(time)));
             gauge!(BUDGET_CAPACITY).set(f64::from(budget.capacity()));
@@ -84,7 +113,7 @@ impl Gauges {
 
     fn clear(&mut self) {
         let closed = self.of_nodes.drain();
-        closed.for_each(|(_, gauges)| gauges.set(0, false));
+        closed.for_each(|(_, gauges)| gauges.set(&NodeValues::default()));
     }
 }
 
@@ -96,10 +125,10 @@ impl NodeGauges {
             Label::new("server.port", node.address.port.to_string()),
         ];
         labels.extend(cluster_labels(&core.labels()));
-        let has_breaker = node.breaker.is_some();
         Self {
             labels,
-            has_breaker,
+            has_breaker: node.breaker.is_some(),
+            has_brake: node.brake.is_some(),
         }
     }
 }

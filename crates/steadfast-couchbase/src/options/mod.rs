@@ -15,7 +15,7 @@ mod transport;
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast::RetryStrategy;
+use steadfast::{Backoff, RetryStrategy};
 
 pub use breaker::BreakerOptions;
 pub use duration::parse_duration;
@@ -86,6 +86,13 @@ settings! {
         own retry_if: Option<RetryIf> = None;
         /// The delay of a request whose vbucket the server does not have (D21).
         plain vbucket_retry: VbucketRetry = VbucketRetry::Controlled;
+        /// Makes the client safe for a fleet of any size. Off. All retries that send
+        /// something are paid from one budget, which the client's own traffic bounds
+        /// ([D53](steadfast::decisions#d53)), and each node has a
+        /// [brake](steadfast::brake): while a node is overloaded, a share of the operations
+        /// on it is shed ([D41](steadfast::decisions#d41)). The budget is added to the
+        /// client's strategy, the brakes to every strategy.
+        plain fleet: bool = false;
         /// Stops sending to an endpoint that keeps failing. Off: `None`.
         into circuit_breaker: Option<BreakerOptions> = None;
 
@@ -99,6 +106,10 @@ settings! {
         /// close the connection on an early HELLO (D30).
         plain hello_after_authentication: bool = false;
 
+        /// The delays before a node is dialled again that did not respond:
+        /// [`Backoff::reconnect`], which spreads the dials of a fleet over several seconds.
+        /// A client of a small fleet can be quicker.
+        plain reconnect_backoff: Backoff = Backoff::reconnect();
         /// The number of key-value connections to each node, for each bucket: 1.
         plain kv_connections: u16 = 1;
         /// The largest number of requests in flight on one connection: 65536. Further

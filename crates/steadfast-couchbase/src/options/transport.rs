@@ -13,6 +13,12 @@ pub enum VbucketRetry {
     Controlled,
     /// Always the same; 100 ms is RFC 0005 to the letter.
     Fixed(Duration),
+    /// Once until the map changes, at most 5 s, and then the controlled backoff.
+    ///
+    /// The client asks for the new map once for all requests, so that a request takes two
+    /// attempts, however late the map is. Not for a server whose nodes get the map before
+    /// they get the vbuckets: a request then waits although it could go on.
+    AwaitMap,
 }
 
 /// Which of their addresses the nodes are reached by.
@@ -49,7 +55,7 @@ pub enum Compression {
 impl VbucketRetry {
     pub(super) fn validate(self) -> Result<(), ConfigError> {
         match self {
-            Self::Controlled => Ok(()),
+            Self::Controlled | Self::AwaitMap => Ok(()),
             Self::Fixed(delay) => interval("vbucket_retry", delay),
         }
     }

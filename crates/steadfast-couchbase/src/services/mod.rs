@@ -21,7 +21,10 @@ pub(crate) mod views;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Connector, EndpointBreakers, EndpointPools, RoundRobin, ServiceError, ServiceResponse};
+use http::{
+    Connector, EndpointBrakes, EndpointBreakers, EndpointPools, RoundRobin, ServiceError,
+    ServiceResponse,
+};
 use query::PreparedPlans;
 use rows::{RowService, SizeLimits, Splitter, skip_rows};
 pub use rows::{Rows, TypedRows};
@@ -34,6 +37,7 @@ pub(crate) struct Services {
     http: EndpointPools,
     round_robin: RoundRobin,
     breakers: EndpointBreakers,
+    brakes: EndpointBrakes,
     plans: PreparedPlans,
 }
 
@@ -49,6 +53,7 @@ impl Services {
             ),
             round_robin: RoundRobin::new(),
             breakers: EndpointBreakers::new(options.circuit_breaker.as_ref()),
+            brakes: EndpointBrakes::default(),
             plans: PreparedPlans::new(),
         }
     }

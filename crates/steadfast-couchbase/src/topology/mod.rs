@@ -16,6 +16,7 @@ mod config;
 mod dial;
 mod node;
 mod redial;
+mod redial_strategy;
 mod routes;
 mod staggered;
 mod terminal;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
+use steadfast::brake::Brake;
 use steadfast::breaker::CircuitBreaker;
 use steadfast_wire::config::ClusterConfig;
 use tokio::time::Instant;
@@ -24,6 +25,8 @@ pub(crate) struct Node {
     pub(crate) label: Arc<str>,
     /// Nothing if it is off.
     pub(crate) breaker: Option<CircuitBreaker>,
+    /// Nothing if the client does not shed.
+    pub(crate) brake: Option<Brake>,
     connections: Box<[ArcSwapOption<Connection>]>,
     /// The reason for having no connection, if known.
     rejected: Mutex<Option<Rejected>>,
@@ -41,10 +44,17 @@ impl Node {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         let options = &bucket.core.options;
         let connections = (0..options.kv_connections).map(|_| ArcSwapOption::empty());
+        let label: Arc<str> = address.to_string().into();
+        let brake = options.fleet.then(|| {
+            let brake = Brake::for_attempt_timeout(options.kv_timeout);
+            let brake = brake.expect("validated when the client was made");
+            brake.for_peer(label.clone())
+        });
         let node = Arc::new(Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
-            label: address.to_string().into(),
+            label,
             address,
+            brake,
             breaker: options.circuit_breaker.as_ref().map(|options| {
                 CircuitBreaker::new(options.settings()).expect("validated when the client was made")
             }),
@@ -73,6 +83,7 @@ impl Node {
             label: address.to_string().into(),
             address,
             breaker: None,
+            brake: None,
             connections: Box::new([ArcSwapOption::empty()]),
             rejected: Mutex::new(None),
             retired: CancellationToken::new(),
@@ -123,7 +134,7 @@ async fn keep(
     first: Option<UnstartedConnection>,
 ) {
     let first = Mutex::new(first);
-    let mut redialer = Redialer::new(bucket.core.renewals());
+    let mut redialer = Redialer::new(&bucket.core, 1);
     while !node.retired.is_cancelled() {
         let is_up = || node.connections[index].load().is_some();
         let round = redialer.round("connect", is_up, || async {

@@ -10,13 +10,13 @@
 //! minimum interval, which a few in a row may undercut.
 
 use std::future::Future;
-use std::sync::LazyLock;
 use std::time::Duration;
 
-use steadfast::{Backoff, BestEffort, Jitter};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::redial_strategy::RedialStrategy;
+use crate::client::Core;
 use crate::kv::connection::{CloseReason, Connection};
 use crate::kv::handshake::Rejected;
 
@@ -27,19 +27,9 @@ const PACE: Duration = Duration::from_millis(50);
 /// The number of rounds that may begin without a wait.
 const AT_ONCE: u32 = 8;
 
-/// The strategy for dialling: without an end, quickly at first, and with jitter, so
-/// that clients do not dial in step.
-fn redial_strategy() -> &'static BestEffort {
-    static REDIAL: LazyLock<BestEffort> = LazyLock::new(|| {
-        let backoff = Backoff::exponential(Duration::from_millis(2), Duration::from_secs(1))
-            .expect("two milliseconds are less than a second");
-        BestEffort::new(backoff.with_jitter(Jitter::Equal))
-    });
-    &REDIAL
-}
-
 /// Dials one connection again and again, in rounds.
 pub(super) struct Redialer {
+    strategy: RedialStrategy,
     /// Changes when there are new credentials.
     renewals: watch::Receiver<u64>,
     /// The time at which the rounds so far would be over, each taking [`PACE`].
@@ -47,8 +37,15 @@ pub(super) struct Redialer {
 }
 
 impl Redialer {
-    pub(super) fn new(renewals: watch::Receiver<u64>) -> Self {
+    /// Makes one that dials so many addresses in turn.
+    pub(super) fn new(core: &Core, addresses: usize) -> Self {
+        let strategy = RedialStrategy::new(core.options.reconnect_backoff.clone(), addresses);
+        Self::with(strategy, core.renewals())
+    }
+
+    fn with(strategy: RedialStrategy, renewals: watch::Receiver<u64>) -> Self {
         Self {
+            strategy,
             renewals,
             in_pace_at: Instant::now(),
         }
@@ -72,10 +69,10 @@ impl Redialer {
             self.in_pace_at = self.in_pace_at.max(now) + PACE;
             let ahead = self.in_pace_at.saturating_duration_since(now);
             tokio::time::sleep(ahead.saturating_sub(PACE * AT_ONCE)).await;
-            let round = steadfast::retry(redial_strategy())
+            let round = steadfast::retry(&self.strategy)
                 .operation(operation)
                 .idempotent(true)
-                .classify(Rejected::failure)
+                .classify(RedialStrategy::classify)
                 .run(|_| connect_and_run());
             tokio::select! {
                 ended = round => return ended,
@@ -126,13 +123,19 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
+    fn redialer(renewals: &watch::Sender<u64>) -> Redialer {
+        let options = crate::ClusterOptions::new();
+        let strategy = RedialStrategy::new(options.reconnect_backoff, 1);
+        Redialer::with(strategy, renewals.subscribe())
+    }
+
     /// When connections are dialled that all end so after this time.
     async fn dialled(lives: usize, life: Duration, end: Result<(), ()>) -> Vec<Duration> {
         let start = Instant::now();
         let times = Mutex::new(Vec::new());
         let rounds = async {
             let renewals = watch::Sender::new(0);
-            let mut redialer = Redialer::new(renewals.subscribe());
+            let mut redialer = redialer(&renewals);
             loop {
                 let connect = || async {
                     times.lock().push(start.elapsed());
@@ -167,21 +170,28 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn useless_connections_are_dialled_with_growing_delays() {
-        let at = dialled(40, Duration::ZERO, Err(())).await;
-        let waits: Vec<_> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        // By then the backoff is at its limit, of which half is chance.
-        let limit = Duration::from_millis(499)..Duration::from_millis(1002);
-        assert!(
-            waits[12..].iter().all(|wait| limit.contains(wait)),
-            "{waits:?}"
-        );
+    async fn useless_connections_are_dialled_by_the_backoff_for_herds() {
+        let herd = steadfast::Backoff::reconnect();
+        let mut second = Duration::ZERO;
+        for _ in 0..20 {
+            let at = dialled(40, Duration::ZERO, Err(())).await;
+            for (retries, pair) in at.windows(2).enumerate() {
+                let (wait, longest) = (pair[1] - pair[0], herd.longest(retries as u32));
+                // The timer rounds up to milliseconds.
+                assert!(wait <= longest + 2 * MS, "{retries}: {wait:?}");
+            }
+            // The most dials that a long outage costs, with three deviations of luck.
+            let mean = (at[40] - at[2]) / 38;
+            assert!(mean > Duration::from_secs(4), "{mean:?} between dials");
+            second = second.max(at[2] - at[1]);
+        }
+        assert!(second > Duration::from_secs(4), "spread over {second:?}");
     }
 
     #[tokio::test(start_paused = true)]
     async fn new_credentials_end_the_wait_for_the_next_dial() {
         let renewals = watch::Sender::new(0);
-        let mut redialer = Redialer::new(renewals.subscribe());
+        let mut redialer = redialer(&renewals);
         let dialled = Mutex::new(Instant::now());
         let connect = || async {
             *dialled.lock() = Instant::now();
@@ -196,14 +206,14 @@ mod tests {
         }
         renewals.send_modify(|renewals| *renewals += 1);
         let renewed = Instant::now();
-        let _ = tokio::time::timeout(400 * MS, &mut round).await;
+        let _ = tokio::time::timeout(MS, &mut round).await;
         assert!(*dialled.lock() >= renewed, "it still waits");
     }
 
     #[tokio::test(start_paused = true)]
     async fn new_credentials_do_not_end_a_connection_that_is_up() {
         let renewals = watch::Sender::new(0);
-        let mut redialer = Redialer::new(renewals.subscribe());
+        let mut redialer = redialer(&renewals);
         let dials = Mutex::new(0);
         let connect = || async {
             *dials.lock() += 1;

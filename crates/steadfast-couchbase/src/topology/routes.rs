@@ -194,6 +194,11 @@ impl VbucketRoute {
         next.is_some_and(|node| node.id != refused_by) && self.hop(version)
     }
 
+    /// Returns whether a node has refused the request.
+    pub(crate) fn was_refused(&self) -> bool {
+        self.rerouted.is_some()
+    }
+
     /// Counts a wake before the end of the delay.
     pub(crate) fn count_early_wake(&mut self) {
         self.hops = self.hops.saturating_add(1);

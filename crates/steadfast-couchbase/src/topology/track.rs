@@ -15,14 +15,18 @@ use super::staggered::StaggeredQueries;
 use super::{Address, BucketCore, Opened, dial, host_part, parse_config};
 use crate::client::Core;
 use crate::kv::connection::{Admission, Connection, Events, Task};
-use crate::kv::handshake::Rejected;
+use crate::kv::handshake::{Reached, Rejected};
 use crate::kv::operation::KvOperation;
-use crate::options::MIN_POLL_INTERVAL;
+use crate::options::{MIN_POLL_INTERVAL, VbucketRetry};
 use crate::server_text::bounded;
 use crate::world::now;
 
 /// The time from one look for other nodes to the next, while no node is connected.
 const LOST_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The time from one poll to the next, while requests wait for a new map and no node
+/// pushes configs.
+const AWAITED_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The time for a node to return its config.
 const FETCH_TIMEOUT: Duration = Duration::from_millis(2500);
@@ -56,7 +60,7 @@ pub(super) async fn track_bucket(bucket: Arc<BucketCore>) {
 /// Tries seeds until one opens the bucket. Cancel-safe.
 async fn find_bucket(bucket: &Arc<BucketCore>) {
     let turns = AtomicUsize::new(0);
-    let mut redialer = Redialer::new(bucket.core.renewals());
+    let mut redialer = Redialer::new(&bucket.core, bucket.core.candidates().len());
     let found = redialer.round(
         "open bucket",
         || false,
@@ -81,12 +85,14 @@ async fn find_at(bucket: &Arc<BucketCore>, seed: &Address) -> Result<(), Rejecte
         Ok(mut opened) => {
             bucket.core.terminals.opened(&key);
             let Some(config) = opened.config.take() else {
-                return Err(Rejected::lost(format!("{seed} gives no config")));
+                let rejected = Rejected::lost(format!("{seed} gives no config"));
+                return Err(rejected.after(Reached::Bucket));
             };
             bucket.apply_config(config, Some((seed, opened)));
             let routes = bucket.routes.load();
             let Some(routes) = routes.as_ref() else {
-                return Err(Rejected::lost(format!("the config of {seed} is unusable")));
+                let rejected = Rejected::lost(format!("the config of {seed} is unusable"));
+                return Err(rejected.after(Reached::Bucket));
             };
             // Earlier rejections by other seeds do not count, unless they are nodes
             // of the bucket.
@@ -105,17 +111,25 @@ async fn find_at(bucket: &Arc<BucketCore>, seed: &Address) -> Result<(), Rejecte
 }
 
 /// Completes when a config is wanted, or when it is time to poll because no node
-/// pushes configs. Cancel-safe.
+/// pushes configs, or because requests wait for one. Cancel-safe.
 async fn config_due(bucket: &BucketCore) {
+    let options = &bucket.core.options;
     loop {
-        let interval = match connections(bucket).is_empty() {
-            true => LOST_INTERVAL,
-            false => bucket.core.options.config_poll_interval,
+        let connections = connections(bucket);
+        let pushed = connections.iter().any(receives_configs);
+        let awaited =
+            options.vbucket_retry == VbucketRetry::AwaitMap && bucket.waiting.awaits_map();
+        let interval = if connections.is_empty() {
+            LOST_INTERVAL
+        } else if awaited && !pushed {
+            AWAITED_INTERVAL.min(options.config_poll_interval)
+        } else {
+            options.config_poll_interval
         };
         tokio::select! {
             () = bucket.config_wanted.notified() => return,
             () = tokio::time::sleep(interval) => {
-                if !connections(bucket).iter().any(receives_configs) {
+                if awaited || !self::connections(bucket).iter().any(receives_configs) {
                     return;
                 }
             }
@@ -258,7 +272,7 @@ pub(crate) async fn track_cluster(core: Arc<Core>) {
     let turns = AtomicUsize::new(0);
     let closed = core.closed.clone();
     let track = async {
-        let mut redialer = Redialer::new(core.renewals());
+        let mut redialer = Redialer::new(&core, core.candidates().len());
         let up = AtomicBool::new(false);
         loop {
             let is_up = || up.load(Ordering::Relaxed);

@@ -93,6 +93,13 @@ impl WaitQueue {
         chosen.len()
     }
 
+    /// Returns whether a request waits that a node has refused.
+    pub(crate) fn awaits_map(&self) -> bool {
+        let entries = self.entries.lock();
+        let mut waiting = entries.waiting.values();
+        waiting.any(|entry| !entry.woken && entry.condition.route.was_refused())
+    }
+
     /// Wakes all at once, because the client is closed.
     pub(crate) fn wake_all(&self) {
         let all: Vec<u64> = self.entries.lock().waiting.keys().copied().collect();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use steadfast::RetryStrategy;
+use steadfast::{Backoff, Jitter, RetryStrategy};
 use steadfast_couchbase::collection::{GetResult, LookupInSpec, MutateInSpec};
 use steadfast_couchbase::options::{ReportOptions, TlsOptions};
 use steadfast_couchbase::{
@@ -90,8 +90,11 @@ impl Steadfast {
         RetryRecorder::global();
         // Slow requests and late answers are expected here.
         let reports = ReportOptions::new().slow_requests(false).orphans(false);
+        // The workload is one client and no herd, and it shall find nodes again quickly.
+        let reconnect = Backoff::exponential(Duration::from_millis(2), Duration::from_secs(1))?;
         let mut options = ClusterOptions::new()
             .reports(reports)
+            .reconnect_backoff(reconnect.with_jitter(Jitter::Equal))
             .kv_timeout(timeout)
             .kv_durable_timeout(timeout * 2)
             .query_timeout(timeout * 2);

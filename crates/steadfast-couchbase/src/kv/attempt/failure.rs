@@ -16,7 +16,7 @@ use crate::drive::Tried;
 use crate::error::ErrorKind;
 use crate::kv::collection_ids::{LookupError, manifest_uid};
 use crate::kv::connection::{Connection, NoResponse, NoResponseCause, SubmitError, Turn};
-use crate::kv::meaning::{Asked, Disposition, failed_path, path_error};
+use crate::kv::meaning::{Asked, Disposition, failed_path, path_error, responded};
 use crate::options::VbucketRetry;
 use crate::reason::{
     CIRCUIT_BREAKER_OPEN, COLLECTION_NOT_FOUND, KV_COLLECTION_OUTDATED, KV_CONNECTION_FULL,
@@ -29,6 +29,9 @@ use crate::world::now;
 
 /// The wait for a slot. The operation's turn ends it, or its deadline.
 const UNTIL_ITS_TURN: Duration = Duration::from_secs(24 * 3600);
+
+/// The longest wait for a new map. By then the client has polled for one, twice.
+const UNTIL_THE_MAP_CHANGES: Duration = Duration::from_secs(5);
 
 /// The client is closed, and nothing was sent.
 #[cold]
@@ -239,7 +242,7 @@ impl KvAttempts<'_> {
             self.request.bucket.config_wanted.notify_one();
         }
         let failed = |(reason, kind)| {
-            let failure = Failure::responded(reason)
+            let failure = responded(reason)
                 .with_peer(connection.peer.clone())
                 .with_note(format!("answered {status}"));
             (failure, kind)
@@ -308,7 +311,11 @@ impl KvAttempts<'_> {
         match (at_once, bucket.core.options.vbucket_retry) {
             (true, _) => failure.with_prescribed_delay(Duration::ZERO),
             (false, VbucketRetry::Fixed(delay)) => failure.with_prescribed_delay(delay),
-            (false, VbucketRetry::Controlled) => failure,
+            (false, VbucketRetry::AwaitMap) if !self.awaited_map => {
+                self.awaited_map = true;
+                failure.with_prescribed_delay(UNTIL_THE_MAP_CHANGES)
+            }
+            (false, VbucketRetry::Controlled | VbucketRetry::AwaitMap) => failure,
         }
     }
 

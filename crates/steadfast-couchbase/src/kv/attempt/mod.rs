@@ -17,6 +17,7 @@ pub(crate) use failure::with_directive;
 use last::LastAttempt;
 pub(crate) use last::server_duration;
 use steadfast::Failure;
+use steadfast::brake::Brake;
 use steadfast::breaker::BreakerPermit;
 use steadfast_wire::{Feature, Frame, Status};
 
@@ -28,7 +29,7 @@ use crate::drive::{Attempts, Tried};
 use crate::error::{Error, ErrorKind, OperationTarget};
 use crate::observe::{Dispatch, Finished, SlowRequest};
 use crate::options::RetryIf;
-use crate::topology::{Node, NodeId, VbucketRoute, WaitCondition};
+use crate::topology::{Node, NodeId, Routes, VbucketRoute, WaitCondition};
 
 /// The state of a request between and during its attempts.
 pub(crate) struct KvAttempts<'r> {
@@ -40,6 +41,8 @@ pub(crate) struct KvAttempts<'r> {
     node: Option<NodeId>,
     /// Set when the last attempt found no connection.
     blocked: bool,
+    /// Set when it has waited for a new map.
+    awaited_map: bool,
     /// The place in line, if the last attempt found its connection full. Boxed, so
     /// that operations that wait for something else stay small.
     turn: Option<Box<Turn>>,
@@ -64,6 +67,7 @@ impl<'r> KvAttempts<'r> {
             vbucket: 0,
             node: None,
             blocked: false,
+            awaited_map: false,
             turn: None,
             permit: None,
             last: LastAttempt::default(),
@@ -73,6 +77,26 @@ impl<'r> KvAttempts<'r> {
     /// The vbucket of the last attempt.
     pub(super) fn vbucket(&self) -> u16 {
         self.vbucket
+    }
+
+    /// Returns the brake of the node that the first attempt goes to, if the client sheds.
+    pub(super) fn brake(&mut self) -> Option<Brake> {
+        let bucket = self.request.bucket;
+        if !bucket.core.options.fleet {
+            return None;
+        }
+        let routes = bucket.routes.load();
+        self.locate(routes.as_ref()?)?.brake.clone()
+    }
+
+    /// Returns the node that has the document.
+    fn locate<'n>(&mut self, routes: &'n Routes) -> Option<&'n Arc<Node>> {
+        let KvRequest {
+            vbucket, id, copy, ..
+        } = *self.request;
+        self.vbucket = vbucket.unwrap_or_else(|| routes.vbucket(id.as_bytes()));
+        self.route.update(routes, self.vbucket, copy);
+        self.route.node(routes, self.vbucket, copy)
     }
 
     /// Returns a connection to the node that has the document.
@@ -91,12 +115,7 @@ impl<'r> KvAttempts<'r> {
         if usize::from(request.copy) > routes.replicas() {
             return Err(self.no_copy("the bucket has fewer replicas"));
         }
-        self.vbucket = match request.vbucket {
-            Some(vbucket) => vbucket,
-            None => routes.vbucket(request.id.as_bytes()),
-        };
-        self.route.update(routes, self.vbucket, request.copy);
-        let Some(node) = self.route.node(routes, self.vbucket, request.copy) else {
+        let Some(node) = self.locate(routes) else {
             self.node = None;
             return Err(if request.skip_missing_copy {
                 self.no_copy("no node has this copy now")

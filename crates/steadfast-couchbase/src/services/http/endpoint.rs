@@ -1,8 +1,11 @@
 //! Endpoints of a service: which nodes have it, and which is asked next.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use parking_lot::Mutex;
+use steadfast::brake::Brake;
 use steadfast::breaker::{CircuitBreaker, CircuitBreakers};
 use steadfast_wire::config::{ClusterConfig, Service};
 
@@ -99,6 +102,28 @@ impl EndpointBreakers {
     /// Returns the breaker of an endpoint; `None` without breakers.
     pub(super) fn get(&self, endpoint: &Endpoint) -> Option<Arc<CircuitBreaker>> {
         Some(self.0.as_ref()?.get(&*endpoint.authority))
+    }
+}
+
+/// The brakes of all endpoints.
+#[derive(Default)]
+pub(crate) struct EndpointBrakes(Mutex<HashMap<Arc<str>, Brake>>);
+
+/// More endpoints than a cluster has. Those that have left it are forgotten then.
+const MANY_ENDPOINTS: usize = 1024;
+
+impl EndpointBrakes {
+    /// Returns the brake of an endpoint. It learns the timeout of requests, because each
+    /// service has its own.
+    pub(super) fn get(&self, endpoint: &Endpoint) -> Brake {
+        let mut brakes = self.0.lock();
+        if brakes.len() >= MANY_ENDPOINTS && !brakes.contains_key(&endpoint.authority) {
+            brakes.clear();
+        }
+        let authority = &endpoint.authority;
+        let brake = brakes.entry(authority.clone());
+        let new = || Brake::new().for_peer(authority.clone());
+        brake.or_insert_with(new).clone()
     }
 }
 

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use hyper::header::{AUTHORIZATION, RETRY_AFTER, USER_AGENT};
 use hyper::{Request, Uri};
+use steadfast::brake::Brake;
 use steadfast::breaker::{BreakerPermit, CircuitBreaker, Signal};
 use steadfast::reason::TIMEOUT;
-use steadfast::{Failure, Stage};
+use steadfast::{Failure, RetryStrategy, Stage, StrategyExt};
 use steadfast_wire::config::Service;
 use tokio::sync::watch;
 
@@ -63,6 +64,8 @@ pub(crate) struct HttpSender {
     pub(crate) context: HttpContext,
     /// The only node that may be asked, if the operation is about that node.
     pub(crate) only: Option<Endpoint>,
+    /// The node of the first attempt, if it was chosen before.
+    first: Option<Endpoint>,
     /// The node of the last attempt: if there is a next one, that node failed.
     last: Option<Endpoint>,
     /// The nodes that were known when the last attempt was made.
@@ -95,13 +98,24 @@ pub(crate) async fn run<O: HttpOperation>(
     sender.timeout = Some(timeout);
     let service = name(sender.service);
     let call = options.call(sender.name, service, sender.idempotent, timeout);
-    let strategy = options.strategy.as_ref().unwrap_or(&client.core.strategy);
+    let strategy: &dyn RetryStrategy = match &options.strategy {
+        Some(strategy) => &**strategy,
+        None => &*client.core.strategy,
+    };
+    let braked;
+    let strategy = match sender.brake() {
+        Some(brake) => {
+            braked = strategy.with_brake(brake);
+            &braked
+        }
+        None => strategy,
+    };
     let mut running = Running {
         operation,
         sender,
         retry_if: options.retry_if.as_ref(),
     };
-    drive(call, &**strategy, &mut running).await
+    drive(call, strategy, &mut running).await
 }
 
 impl<O: HttpOperation> Attempts for Running<'_, O> {
@@ -207,6 +221,7 @@ impl HttpSender {
             target: OperationTarget::default(),
             context: HttpContext::default(),
             only: None,
+            first: None,
             last: None,
             destinations: None,
             changes,
@@ -236,7 +251,10 @@ impl HttpSender {
         if self.client.core.is_closed() {
             return Err(Tried::Closed(Failure::not_sent(&SOCKET_NOT_AVAILABLE)));
         }
-        let endpoint = self.pick()?;
+        let endpoint = match self.first.take() {
+            Some(first) => first,
+            None => self.pick()?,
+        };
         self.context.dispatched_to = Some(endpoint.authority.clone());
         self.last = Some(endpoint.clone());
         let (request, mark) = self.encode(&endpoint, request).map_err(|error| {
@@ -273,6 +291,17 @@ impl HttpSender {
         self.context.status = Some(status);
         let body = ResponseBody::new(body, limit);
         Ok(HttpResponse { status, body })
+    }
+
+    /// Chooses the node of the first attempt and returns its brake, if the client sheds.
+    fn brake(&mut self) -> Option<Brake> {
+        if !self.client.core.options.fleet {
+            return None;
+        }
+        let first = self.pick().ok()?;
+        let brake = self.client.core.services.brakes.get(&first);
+        self.first = Some(first);
+        Some(brake)
     }
 
     fn pick(&mut self) -> Result<Endpoint, Tried> {
