@@ -1,14 +1,10 @@
-//! Buckets, scopes, collections and documents.
+//! Buckets, scopes and collections.
 
 use std::sync::Arc;
 
-use steadfast_wire::leb128;
-
 use super::{ClusterError, TestCluster};
 use crate::bucket::{Bucket, BucketSettings};
-use crate::journal::split_key;
 use crate::manifest::{BucketManifest, CollectionSettings, ManifestError};
-use crate::store::document::StoredDocument;
 use crate::topology::NodeId;
 
 impl TestCluster {
@@ -142,75 +138,5 @@ impl TestCluster {
         let body = self.nodes().first().and_then(|node| config.body(*node));
         let json = body.map_or(&[][..], |body| body.json());
         Ok(String::from_utf8_lossy(json).into_owned())
-    }
-
-    /// Returns how many documents a node serves, in all buckets.
-    pub fn documents_of(&self, node: NodeId) -> u64 {
-        let mut documents = 0;
-        for bucket in self.shared().buckets() {
-            bucket.for_each_vbucket(|vbucket| {
-                if let Ok(copy) = vbucket.active_copy(node) {
-                    let live = copy.iter().filter(|(_, document)| !document.deleted);
-                    documents += live.count() as u64;
-                }
-            });
-        }
-        documents
-    }
-
-    /// The node that serves a document of a bucket, if any does.
-    pub fn active_node(&self, bucket: &str, key: &[u8]) -> Result<Option<NodeId>, ClusterError> {
-        let bucket = self.bucket(bucket)?;
-        let id = steadfast_wire::vbucket::of_key(key, bucket.settings.vbuckets);
-        let vbucket = bucket
-            .vbucket(id)
-            .expect("the hash is below the number of vbuckets");
-        Ok(vbucket.active())
-    }
-
-    /// The keys of all documents of a bucket's default collection, as the active nodes have them.
-    /// Tombstones are left out; documents whose expiry has passed may be listed.
-    pub fn keys(&self, bucket: &str) -> Result<Vec<Vec<u8>>, ClusterError> {
-        let bucket = self.bucket(bucket)?;
-        let mut keys = Vec::new();
-        for id in 0..bucket.settings.vbuckets {
-            let vbucket = bucket.vbucket(id).expect("the id is below their number");
-            let copy = vbucket.active().and_then(|active| vbucket.copy_of(active));
-            let documents = copy.into_iter().flat_map(|copy| copy.iter());
-            keys.extend(
-                documents
-                    .filter(|(_, document)| !document.deleted)
-                    .map(|(key, _)| split_key(key))
-                    .filter(|(collection, _)| *collection == 0)
-                    .map(|(_, key)| key.to_vec()),
-            );
-        }
-        Ok(keys)
-    }
-
-    /// A document of a collection as the active node has it, tombstones included.
-    pub fn document(
-        &self,
-        bucket: &str,
-        collection: &str,
-        key: &[u8],
-    ) -> Result<Option<StoredDocument>, ClusterError> {
-        let bucket = self.bucket(bucket)?;
-        let id = bucket
-            .manifest()
-            .collection_id(collection)
-            .map_err(|_| ClusterError::Invalid(format!("there is no collection {collection:?}")))?;
-        let full_key = [leb128::encode(id).as_ref(), key].concat();
-        let vbucket_id = steadfast_wire::vbucket::of_key(key, bucket.settings.vbuckets);
-        let vbucket = bucket
-            .vbucket(vbucket_id)
-            .expect("the hash is below the number of vbuckets");
-        let Some(active) = vbucket.active() else {
-            return Ok(None);
-        };
-        Ok(vbucket
-            .copy_of(active)
-            .and_then(|copy| copy.get(&full_key))
-            .cloned())
     }
 }

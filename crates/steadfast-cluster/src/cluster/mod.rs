@@ -1,7 +1,8 @@
 //! The handle of a cluster, and its builder.
 //!
 //! - [`TestClusterBuilder`] starts one;
-//! - [`TestCluster`] is the handle; `contents` has its buckets, collections and documents;
+//! - [`TestCluster`] is the handle; `contents` has its buckets and collections, `documents` the
+//!   documents in them;
 //! - `membership` adds, crashes and removes nodes, `rebalance` moves vbuckets, and `progress`
 //!   reports on it;
 //! - `holds` keeps replicas or disks behind;
@@ -9,6 +10,7 @@
 
 mod builder;
 mod contents;
+mod documents;
 mod holds;
 mod membership;
 pub(crate) mod node;

@@ -16,6 +16,9 @@ pub(crate) const MAX_XATTR_BYTES: usize = 1024 * 1024;
 /// What a document costs beyond its key and value, for the bucket's quota.
 const OVERHEAD_BYTES: usize = 128;
 
+/// The flags that SDKs give to JSON.
+pub(crate) const JSON_FLAGS: u32 = 0x0200_0000;
+
 /// The extended attributes of a document: a JSON value for each name.
 pub(crate) type Xattrs = Map<String, Value>;
 

@@ -2,6 +2,7 @@
 
 use crate::support::{BUCKET, Client, VBUCKETS};
 use serde_json::{Value, json};
+use steadfast_cluster::users::Rights;
 use steadfast_cluster::{BucketSettings, TestCluster};
 use steadfast_wire::{Opcode, Status};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -111,6 +112,16 @@ async fn an_invalid_request_gets_a_400_with_a_sentence() {
         ("POST", "/users", r#"{"name":"u"}"#),
         ("POST", "/users", r#"{"name":"","password":"p"}"#),
         ("POST", "/users", r#"{"name":"a:b","password":"p"}"#),
+        (
+            "POST",
+            "/users",
+            r#"{"name":"u","password":"p","roles":"king"}"#,
+        ),
+        (
+            "POST",
+            "/users",
+            r#"{"name":"u","password":"p","roles":"admin","read_only":true}"#,
+        ),
     ] {
         let (status, answer) = call(&cluster, method, path, body).await;
         // A node or a bucket that does not exist is not found.
@@ -153,6 +164,10 @@ async fn contents_and_topology_change() {
     assert_eq!(call(&cluster, "POST", "/users", user).await.0, 201);
     assert!(cluster.users().rights("u").unwrap().read_only);
     assert_eq!(call(&cluster, "DELETE", "/users/u", "").await.0, 200);
+    let user = r#"{"name":"u","password":"p","roles":"data_reader[b]"}"#;
+    assert_eq!(call(&cluster, "POST", "/users", user).await.0, 201);
+    let rights = Rights::buckets(["b"]).read_only();
+    assert_eq!(cluster.users().rights("u"), Some(rights));
 
     let pace = r#"{"vbuckets_per_step":64,"pause_ms":0}"#;
     let (code, joined) = call(&cluster, "POST", "/topology/rebalance-in", pace).await;

@@ -5,6 +5,7 @@
 mod analytics;
 mod control;
 mod data;
+mod documents;
 mod faults;
 mod http_faults;
 mod http_tls;

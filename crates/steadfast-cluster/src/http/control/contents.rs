@@ -79,6 +79,8 @@ struct NewUser {
     buckets: Option<Vec<String>>,
     #[serde(default)]
     read_only: bool,
+    /// Instead of the other two.
+    roles: Option<String>,
 }
 
 pub(super) fn users(
@@ -91,6 +93,16 @@ pub(super) fn users(
         ("POST", []) => {
             let new: NewUser = body(request)?;
             users::check_name(&new.name).map_err(ControlError::Invalid)?;
+            if let Some(roles) = &new.roles {
+                if new.buckets.is_some() || new.read_only {
+                    let text = "give roles, or buckets and read_only, not both";
+                    return Err(ControlError::Invalid(text.into()));
+                }
+                let users = cluster.users();
+                let put = users.put_with_roles(&new.name, &new.password, roles);
+                put.map_err(|role| ControlError::Invalid(format!("{role:?} is not a role")))?;
+                return Ok(HttpResponse::json(201, &json!({})));
+            }
             let rights = match new.buckets {
                 Some(buckets) => Rights::buckets(buckets),
                 None => Rights::admin(),

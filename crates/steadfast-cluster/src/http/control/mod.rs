@@ -67,7 +67,7 @@ POST   /buckets/{bucket}/scopes                   {\"name\":\"s\"}
 DELETE /buckets/{bucket}/scopes/{scope}
 POST   /buckets/{bucket}/scopes/{scope}/collections  {\"name\":\"c\",\"max_ttl\":0}
 DELETE /buckets/{bucket}/scopes/{scope}/collections/{collection}
-POST   /users         {\"name\":\"u\",\"password\":\"p\",\"buckets\":[\"b\"],\"read_only\":false}
+POST   /users         {\"name\":\"u\",\"password\":\"p\",\"buckets\":[\"b\"],\"read_only\":false}, or \"roles\":\"data_reader[b]\"
 DELETE /users/{name}
 POST   /clock         {\"advance_ms\":60000}        documents expire, locks end
 PUT    /error-map/{hex code}  {\"name\":\"X\",\"desc\":\"…\",\"attrs\":[\"retry-later\"],\"retry\":{…}}

@@ -7,7 +7,6 @@ mod buckets;
 mod collections;
 pub(crate) mod details;
 mod pools;
-mod roles;
 mod users;
 
 use hyper::header::{HeaderValue, LOCATION, WWW_AUTHENTICATE};

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::{HttpRequest, HttpResponse, HttpSession};
 use super::refused;
-use super::roles::{self, Role};
+use crate::users::roles::{self, Role};
 use crate::users::{Profile, User};
 
 /// The shortest password that a real server accepts.

@@ -10,15 +10,12 @@ use super::super::language::{KeyspacePath, Row};
 use super::error::QueryError;
 use crate::bucket::Bucket;
 use crate::journal::{Origin, split_key};
-use crate::store::document::{DocumentBody, StoredDocument};
+use crate::store::document::{DocumentBody, JSON_FLAGS, StoredDocument};
 use crate::store::operations::{StoreMode, WriteRequest};
 use crate::store::vbucket::{StoreContext, Vbucket};
 use crate::store::write::{Receipt, Written};
 use crate::topology::NodeId;
 use crate::users::User;
-
-/// The flags that SDKs give to JSON.
-const JSON_FLAGS: u32 = 0x0200_0000;
 
 /// A collection, opened for one statement.
 #[derive(Clone)]

@@ -7,7 +7,7 @@
 
 use serde_json::{Value, json};
 
-use crate::users::{BucketRights, Rights};
+use super::{BucketRights, Rights};
 
 /// Roles without a bucket, and whether they may manage the cluster.
 const PLAIN: &[(&str, bool)] = &[
@@ -69,7 +69,7 @@ const OF_BUCKETS: &[(&str, bool)] = &[
 
 /// A role of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Role {
+pub(crate) struct Role {
     name: String,
     /// The bucket, the scope and the collection, as many as were written.
     target: Vec<String>,
@@ -77,7 +77,7 @@ pub(super) struct Role {
 
 impl Role {
     /// Reads `name` or `name[bucket:scope:collection]`.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let (name, target) = match text.split_once('[') {
             None => (text, Vec::new()),
             Some((name, rest)) => {
@@ -98,7 +98,7 @@ impl Role {
     }
 
     /// Splits a list at the commas, which never stand inside of brackets.
-    pub(super) fn parse_list(text: &str) -> Result<Vec<Self>, String> {
+    pub(crate) fn parse_list(text: &str) -> Result<Vec<Self>, String> {
         let texts = text
             .split(',')
             .map(str::trim)
@@ -108,7 +108,7 @@ impl Role {
             .collect()
     }
 
-    pub(super) fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         let mut shown = json!({"role": self.name, "origins": [{"type": "user"}]});
         let parts = ["bucket_name", "scope_name", "collection_name"];
         for (part, value) in parts.into_iter().zip(&self.target) {
@@ -129,7 +129,7 @@ impl std::fmt::Display for Role {
 }
 
 /// The rights that roles grant together.
-pub(super) fn rights(roles: &[Role]) -> Rights {
+pub(crate) fn rights(roles: &[Role]) -> Rights {
     let is = |role: &Role, list: &[(&str, bool)]| {
         list.iter().any(|(name, yes)| *yes && *name == role.name)
     };
@@ -150,7 +150,7 @@ pub(super) fn rights(roles: &[Role]) -> Rights {
 }
 
 /// The roles that stand for rights.
-pub(super) fn from_rights(rights: &Rights) -> Vec<Role> {
+pub(crate) fn from_rights(rights: &Rights) -> Vec<Role> {
     if rights.admin {
         return Role::parse("admin").into_iter().collect();
     }
@@ -170,7 +170,7 @@ pub(super) fn from_rights(rights: &Rights) -> Vec<Role> {
 }
 
 /// All roles there are.
-pub(super) fn all() -> Value {
+pub(crate) fn all() -> Value {
     let plain = PLAIN
         .iter()
         .map(|(name, _)| json!({"role": name, "name": name, "desc": ""}));

@@ -1,5 +1,7 @@
 //! Users, their rights and their tokens.
 
+pub(crate) mod roles;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
@@ -7,6 +9,7 @@ use parking_lot::RwLock;
 use subtle::ConstantTimeEq;
 
 use crate::sasl::scram::{ScramHash, ScramKeys};
+use roles::Role;
 
 /// Rejects an invalid user name: in Basic authentication a colon ends the name, and in SASL control
 /// characters separate fields.
@@ -79,6 +82,14 @@ impl Rights {
             read_only: true,
             ..self
         }
+    }
+
+    /// Returns the rights that roles grant together, such as `data_reader[travel],admin`.
+    ///
+    /// # Errors
+    /// If a role is unknown, or is malformed; the error is its text.
+    pub fn from_roles(roles: &str) -> Result<Self, String> {
+        Ok(roles::rights(&Role::parse_list(roles)?))
     }
 
     /// Returns whether a bucket may be opened.
@@ -155,6 +166,20 @@ impl Users {
     /// Adds a user, or gives an existing one a new password and new rights.
     pub fn put(&self, name: &str, password: &str, rights: Rights) {
         self.put_with_profile(name, password, rights, Profile::default());
+    }
+
+    /// Adds or replaces a user with roles instead of rights; management shows the roles.
+    ///
+    /// # Errors
+    /// If a role is unknown, or is malformed; the error is its text.
+    pub fn put_with_roles(&self, name: &str, password: &str, roles: &str) -> Result<(), String> {
+        let roles = Role::parse_list(roles)?;
+        let profile = Profile {
+            display_name: String::new(),
+            roles: Some(roles.iter().map(Role::to_string).collect()),
+        };
+        self.put_with_profile(name, password, roles::rights(&roles), profile);
+        Ok(())
     }
 
     /// The same, with what management shows.
@@ -257,5 +282,25 @@ mod tests {
         let some = Rights::buckets(["a", "b"]);
         assert!(some.may_open("a") && !some.may_open("c"));
         assert!(some.clone().read_only().read_only && !some.read_only);
+    }
+
+    #[test]
+    fn roles_become_rights_and_stay_visible() {
+        let users = Users::default();
+        users
+            .put_with_roles("app", "secret", "data_reader[a]")
+            .unwrap();
+        assert_eq!(
+            users.rights("app"),
+            Some(Rights::buckets(["a"]).read_only())
+        );
+        let shown = users.get("app").unwrap().profile.roles.clone();
+        assert_eq!(shown, Some(vec!["data_reader[a]".to_owned()]));
+        assert_eq!(
+            users.put_with_roles("b", "secret", "admin,king"),
+            Err("king".to_owned())
+        );
+        assert!(users.get("b").is_none());
+        assert_eq!(Rights::from_roles("admin"), Ok(Rights::admin()));
     }
 }
