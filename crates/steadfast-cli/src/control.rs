@@ -130,6 +130,8 @@ async fn exchange(
     let request = request.body(Full::new(Bytes::from(body)))?;
     let response = sender.send_request(request).await.with_context(foreign)?;
     let status = response.status();
+    let kind = response.headers().get("content-type");
+    let is_certificate = kind.is_some_and(|kind| kind == "application/x-pem-file");
     let bytes = Limited::new(response.into_body(), MAX_RESPONSE)
         .collect()
         .await;
@@ -138,6 +140,9 @@ async fn exchange(
         .to_bytes();
     drop(sender);
     driving.await??;
+    if is_certificate {
+        return Ok(String::from_utf8_lossy(&bytes).into());
+    }
     let body: Value = serde_json::from_slice(&bytes).with_context(foreign)?;
     if status.is_success() {
         return Ok(body);

@@ -12,6 +12,9 @@ pub(crate) const TEXT: u64 = 1024 * 1024;
 /// The limit of documents, which is the server's.
 pub(crate) const DOCUMENT: u64 = 20 * 1024 * 1024;
 
+/// The limit of files with many documents.
+pub(crate) const DOCUMENTS: u64 = 512 * 1024 * 1024;
+
 /// Reads a file of at most `most` bytes. Without a limit, a file such as `/dev/zero` would
 /// never end.
 ///

@@ -52,6 +52,7 @@ struct CommandLine {
 #[derive(Subcommand)]
 enum Command {
     Cluster(command::cluster::ClusterArgs),
+    Control(command::control::ControlCommandArgs),
     Fault(command::fault::FaultArgs),
     Load(command::load::LoadArgs),
     Simulate(command::simulate::SimulateArgs),
@@ -111,6 +112,7 @@ fn run(command: Command) -> anyhow::Result<()> {
     let ended = runtime.block_on(async {
         match command {
             Command::Cluster(args) => command::cluster::run(args).await,
+            Command::Control(args) => until_signal(command::control::run(args)).await,
             Command::Fault(args) => until_signal(command::fault::run(args)).await,
             Command::Load(args) => command::load::run_load(args).await,
             Command::Simulate(args) => command::simulate::run(args),

@@ -14,7 +14,7 @@ use steadfast_cluster::fault::Schedule;
 use tokio::time::Instant;
 
 use crate::arguments::with_numbers;
-use crate::command::{fault, topology};
+use crate::command::{control, fault, topology};
 use crate::exit::usage;
 use crate::files;
 use crate::output::line;
@@ -34,6 +34,7 @@ pub(crate) struct Event {
     disable_help_subcommand = true
 )]
 enum Command {
+    Control(control::ControlCommandArgs),
     Fault(fault::FaultArgs),
     Topology(topology::TopologyArgs),
     Stop,
@@ -71,7 +72,7 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Schedule<Event>> {
 /// If the cluster rejects a command, such as one that names an unknown node.
 pub(crate) async fn play(
     schedule: Schedule<Event>,
-    control: &str,
+    address: &str,
     json: bool,
 ) -> anyhow::Result<bool> {
     let start = Instant::now();
@@ -84,8 +85,9 @@ pub(crate) async fn play(
         }
         match event.command {
             Command::Stop => return Ok(true),
-            Command::Fault(arguments) => fault::run(arguments.at(control, json)).await,
-            Command::Topology(arguments) => topology::run(arguments.at(control, json)).await,
+            Command::Control(arguments) => control::run(arguments.at(address, json)).await,
+            Command::Fault(arguments) => fault::run(arguments.at(address, json)).await,
+            Command::Topology(arguments) => topology::run(arguments.at(address, json)).await,
         }
         // The statuses of these commands are not those of this one.
         .map_err(|error| anyhow!("{}: {}: {error:#}", event.location, event.text))?;
@@ -102,15 +104,17 @@ fn parse(text: &str, location: &str) -> Result<Option<(Duration, Event)>, String
     let at = crate::duration::parse(&words.remove(0))
         .map_err(|problem| format!("must begin with its time; {problem}"))?;
     if words.is_empty() {
-        return Err("has a time and no command: fault …, topology … or stop".to_owned());
+        return Err("has a time and no command: control …, fault …, topology … or stop".to_owned());
     }
     let text = words.join(" ");
     let command = with_numbers(Command::command())
         .try_get_matches_from(words)
         .and_then(|matches| Command::from_arg_matches(&matches))
         .map_err(|error| first_paragraph(&error.to_string()))?;
-    if let Command::Fault(fault) = &command {
-        fault.check().map_err(|error| error.to_string())?;
+    match &command {
+        Command::Control(control) => control.check().map_err(|error| error.to_string())?,
+        Command::Fault(fault) => fault.check().map_err(|error| error.to_string())?,
+        Command::Topology(_) | Command::Stop => {}
     }
     let location = location.to_owned();
     Ok(Some((

@@ -2,6 +2,7 @@
 
 pub(crate) mod cluster;
 pub(crate) mod completions;
+pub(crate) mod control;
 pub(crate) mod doctor;
 pub(crate) mod document;
 pub(crate) mod explain;

@@ -2,8 +2,9 @@
 
 use crate::support::{command, run, steadfast};
 
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 16] = [
     "cluster",
+    "control",
     "fault",
     "load",
     "simulate",

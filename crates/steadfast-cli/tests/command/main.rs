@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod cluster;
+mod contents;
+mod control;
 mod doctor;
 mod documents;
 mod explain;

@@ -42,11 +42,21 @@ fn a_password_in_an_address_is_rejected_and_not_printed() {
 
 #[test]
 fn an_invalid_user_of_a_cluster_is_not_printed() {
-    for user in ["hunter2", ":hunter2", "a\n:hunter2"] {
+    for user in [
+        "hunter2",
+        ":hunter2",
+        "a\n:hunter2",
+        "a:hunter2:king",
+        "a:hun:hunter2",
+    ] {
         let output = run(command(&["cluster", "--user", user]));
         assert_eq!(output.status, 2, "{output:?}");
         let said = output.stdout + &output.stderr;
         assert!(said.contains("NAME:PASSWORD"), "{said}");
+        assert!(!said.contains(SECRET), "{said}");
+        let output = run(command(&["control", "put-user", user, "--control", "a:1"]));
+        assert_eq!(output.status, 2, "{output:?}");
+        let said = output.stdout + &output.stderr;
         assert!(!said.contains(SECRET), "{said}");
     }
 }

@@ -131,6 +131,17 @@ impl Running {
         line[name.len()..].split_whitespace().next().unwrap()
     }
 
+    /// All facts of a name.
+    pub(crate) fn facts(&self, name: &str) -> Vec<&str> {
+        let lines = self
+            .printed
+            .iter()
+            .filter_map(|line| line.strip_prefix(name));
+        lines
+            .filter_map(|rest| rest.split_whitespace().next())
+            .collect()
+    }
+
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         let control = self.fact("control").strip_prefix("http://").unwrap();
         let control = format!("{}@{control}", self.fact("token"));

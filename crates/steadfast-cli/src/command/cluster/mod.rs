@@ -1,19 +1,21 @@
 //! `steadfast cluster`: a test cluster that runs until it is interrupted.
 
+mod announce;
+pub(super) mod contents;
+
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
-use serde_json::{Value, json};
-use steadfast_cluster::users::check_name;
-use steadfast_cluster::{BucketSettings, ClusterError, Service, TestCluster};
+use steadfast_cluster::{ClusterError, TestCluster};
 use tempfile::TempPath;
 
+use self::contents::{ContentArgs, Contents};
 use crate::child::ChildCommand;
-use crate::exit::{AlreadyReported, refuse};
+use crate::exit::AlreadyReported;
 use crate::output::{self, line};
 use crate::parent::Parent;
 use crate::schedule;
@@ -31,6 +33,10 @@ Examples:
   steadfast cluster --nodes 3 --bucket travel --replicas 1 --tls
   steadfast cluster --usual-ports                on 11210, 8091, … like a real server
   steadfast cluster --nodes 3 -- pytest tests    runs the tests, then stops the cluster
+  steadfast cluster --bucket travel --collection inventory.airline \\
+      --load travel/inventory/airline=airlines.json --user app:secret:data_writer[travel]
+
+A file for --load is a JSON object: the documents by their keys.
 
 A command gets the addresses as environment variables: STEADFAST_CONNECTION_STRING,
 STEADFAST_USERNAME, STEADFAST_PASSWORD, STEADFAST_CONTROL (TOKEN@HOST:PORT), and with --tls
@@ -58,18 +64,8 @@ pub(crate) struct ClusterArgs {
     /// Number of nodes
     #[arg(long, default_value_t = 1)]
     nodes: usize,
-    /// Bucket to create; repeatable
-    #[arg(long = "bucket", default_values_t = [String::from("default")], value_name = "NAME")]
-    buckets: Vec<String>,
-    /// Number of replicas of each bucket
-    #[arg(long, default_value_t = 1)]
-    replicas: usize,
-    /// Number of vbuckets of each bucket
-    #[arg(long, default_value_t = 1024)]
-    vbuckets: u16,
-    /// Administrator of the cluster; repeatable
-    #[arg(long = "user", default_values_t = [String::from("Administrator:password")], value_name = "NAME:PASSWORD")]
-    users: Vec<String>,
+    #[command(flatten)]
+    contents: ContentArgs,
     /// Also listen with TLS, with a new certificate authority
     #[arg(long)]
     tls: bool,
@@ -120,17 +116,10 @@ pub(crate) struct ClusterArgs {
     command: Vec<OsString>,
 }
 
-impl ClusterArgs {
-    /// The name and the password of the first user.
-    fn login(&self) -> (&str, &str) {
-        let first = self.users.first().and_then(|user| user.split_once(':'));
-        first.unwrap_or_default()
-    }
-}
-
 pub(crate) async fn run(args: ClusterArgs) -> anyhow::Result<()> {
     let parent = Parent::new(!args.outlive_parent);
-    // Read first: the cluster must not start for an invalid schedule.
+    // Read first: the cluster must not start for an invalid schedule or document.
+    let contents = Contents::read(&args.contents)?;
     let schedule = match &args.schedule {
         Some(path) => schedule::read(path)?,
         None => Default::default(),
@@ -154,25 +143,12 @@ pub(crate) async fn run(args: ClusterArgs) -> anyhow::Result<()> {
     if let Some(seed) = args.seed {
         builder = builder.seed(seed);
     }
-    for user in &args.users {
-        // Any part of an invalid value may be the password, so it is not printed.
-        match user.split_once(':') {
-            Some((name, password)) if check_name(name).is_ok() && !password.is_empty() => {
-                builder = builder.user(name, password);
-            }
-            _ => refuse!(
-                "invalid --user: write NAME:PASSWORD, both not empty, no control characters in the name"
-            ),
-        }
-    }
-    for bucket in &args.buckets {
-        let settings = BucketSettings::new(bucket);
-        builder = builder.bucket(settings.replicas(args.replicas).vbuckets(args.vbuckets));
-    }
+    builder = contents.add_to(builder);
     let cluster = builder
         .start()
         .await
         .map_err(|error| with_advice(error, &args))?;
+    contents.fill(&cluster)?;
     // Dropping it at the end removes the file.
     let mut temporary_file = None;
 
@@ -186,11 +162,14 @@ pub(crate) async fn run(args: ClusterArgs) -> anyhow::Result<()> {
         authority = Some(path);
     }
     let authority = authority.as_deref();
-    let child = ChildCommand::start(&args.command, &variables(&cluster, &args, authority))?;
+    let child = ChildCommand::start(
+        &args.command,
+        &announce::variables(&cluster, &contents, authority),
+    )?;
     match (&child, args.json) {
         (Some(_), _) => {}
-        (None, true) => line(to_json(&cluster, &args, authority)),
-        (None, false) => print(&cluster, &args, authority),
+        (None, true) => line(announce::to_json(&cluster, &contents, authority)),
+        (None, false) => announce::print(&cluster, &contents, authority),
     }
     // Without the printed address the cluster is of no use.
     if output::lost().is_some() {
@@ -199,7 +178,7 @@ pub(crate) async fn run(args: ClusterArgs) -> anyhow::Result<()> {
     }
 
     let played = async {
-        let stops = match control(&cluster) {
+        let stops = match announce::control(&cluster) {
             Some(control) => schedule::play(schedule, &control, args.json).await?,
             None => false,
         };
@@ -257,82 +236,6 @@ async fn run_command(
         0 => Ok(()),
         status => Err(AlreadyReported::from_status(status).into()),
     }
-}
-
-/// Returns the environment of a command.
-fn variables(
-    cluster: &TestCluster,
-    args: &ClusterArgs,
-    authority: Option<&Path>,
-) -> Vec<(&'static str, String)> {
-    let (user, password) = args.login();
-    let optional = [
-        (
-            "STEADFAST_CONNECTION_STRING_TLS",
-            cluster.tls_connection_string(),
-        ),
-        (
-            "STEADFAST_CA",
-            authority.map(|path| path.display().to_string()),
-        ),
-        ("STEADFAST_CONTROL", control(cluster)),
-    ];
-    let optional = optional.into_iter();
-    [
-        ("STEADFAST_CONNECTION_STRING", cluster.connection_string()),
-        ("STEADFAST_USERNAME", user.to_owned()),
-        // As the commands on documents call it.
-        ("STEADFAST_USER", user.to_owned()),
-        ("STEADFAST_PASSWORD", password.to_owned()),
-    ]
-    .into_iter()
-    .chain(optional.filter_map(|(name, value)| Some((name, value?))))
-    .collect()
-}
-
-fn print(cluster: &TestCluster, args: &ClusterArgs, authority: Option<&Path>) {
-    line(format_args!("connect    {}", cluster.connection_string()));
-    let (user, password) = args.login();
-    line(format_args!("bucket     {}", args.buckets.join(" ")));
-    line(format_args!("user       {user}      password {password}"));
-    if let (Some(string), Some(path)) = (cluster.tls_connection_string(), authority) {
-        line(format_args!("with TLS   {string}"));
-        line(format_args!("authority  {}", path.display()));
-    }
-    if let Some(mgmt) = cluster.addresses(Service::Management).first() {
-        line(format_args!("manage     http://{mgmt}"));
-    }
-    if let (Some(address), Some(control)) = (cluster.control_address(), control(cluster)) {
-        line(format_args!(
-            "control    http://{address}      export STEADFAST_CONTROL={control}"
-        ));
-        line(format_args!("token      {}", cluster.control_token()));
-    }
-    line(format_args!("seed       {}", cluster.seed()));
-    line("up; Ctrl-C stops it");
-}
-
-fn to_json(cluster: &TestCluster, args: &ClusterArgs, authority: Option<&Path>) -> Value {
-    let (user, password) = args.login();
-    let mgmt = cluster.addresses(Service::Management);
-    json!({
-        "connect": cluster.connection_string(),
-        "buckets": args.buckets,
-        "username": user,
-        "password": password,
-        "connect_tls": cluster.tls_connection_string(),
-        "authority": authority.map(|path| path.display().to_string()),
-        "manage": mgmt.first().map(|mgmt| format!("http://{mgmt}")),
-        "control": cluster.control_address().map(|control| control.to_string()),
-        "control_token": cluster.control_token(),
-        "seed": cluster.seed(),
-    })
-}
-
-/// The address of the control endpoint with its token, as the other commands take it.
-fn control(cluster: &TestCluster) -> Option<String> {
-    let address = cluster.control_address()?;
-    Some(format!("{}@{address}", cluster.control_token()))
 }
 
 /// Creates a file for the authority's certificate that is removed at the end.
