@@ -55,6 +55,31 @@ fn every_guide_with_commands_is_run_and_ends_with_what_not_to_do() {
     }
 }
 
+#[test]
+fn files_that_guides_show_are_the_files_that_are_tested() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut shown = 0;
+    for entry in std::fs::read_dir(root.join("docs")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "md") {
+            continue;
+        }
+        let guide = std::fs::read_to_string(&path).unwrap();
+        for part in guide.split("<!-- file: ").skip(1) {
+            let (file, rest) = part.split_once(" -->\n").unwrap();
+            let source = std::fs::read_to_string(root.join(file)).unwrap();
+            let block = blocks(rest.split("\n<!-- ").next().unwrap()).remove(0);
+            assert!(
+                block.text == source,
+                "{} does not show {file}: run packages/guide.py",
+                path.display()
+            );
+            shown += 1;
+        }
+    }
+    assert!(shown >= 9, "only {shown} files are shown");
+}
+
 /// A fenced block.
 struct Block {
     language: String,

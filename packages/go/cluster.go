@@ -1,0 +1,255 @@
+// Package clustertest starts a Couchbase test cluster with faults, for tests in Go.
+//
+//	cluster := clustertest.Start(t, "--nodes", "3")
+//	connect(cluster.ConnectionString, cluster.Username, cluster.Password)
+//
+// The cluster ends with its test. Every method fails the test if the cluster rejects it.
+package clustertest
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Cluster is a running cluster.
+type Cluster struct {
+	ConnectionString    string
+	TLSConnectionString string
+	// Authority is the file of the authority's certificate, with --tls.
+	Authority string
+	Username  string
+	Password  string
+	// Bucket is the first bucket.
+	Bucket string
+
+	t       testing.TB
+	control string
+	token   string
+	begin   uint64
+}
+
+// Write is a write that the cluster has applied.
+type Write struct {
+	Sequence  uint64 `json:"sequence"`
+	Node      int    `json:"node"`
+	Bucket    string `json:"bucket"`
+	Key       string `json:"key"`
+	Operation string `json:"operation"`
+}
+
+// Pace says how fast a rebalance moves documents. Its zero value is the cluster's default.
+type Pace struct {
+	VbucketsPerStep int  `json:"vbuckets_per_step,omitempty"`
+	PauseMs         *int `json:"pause_ms,omitempty"`
+	// NoWait returns at once, while documents move.
+	NoWait bool `json:"-"`
+}
+
+// Start starts a cluster for a test, with options of `steadfast cluster`. The program is the
+// one that STEADFAST names, or the one on the PATH.
+func Start(t testing.TB, options ...string) *Cluster {
+	t.Helper()
+	binary := os.Getenv("STEADFAST")
+	if binary == "" {
+		binary = "steadfast"
+	}
+	command := exec.Command(binary, append([]string{"cluster", "--json"}, options...)...)
+	command.Stderr = os.Stderr
+	printed, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatalf("cannot run steadfast: %v; install it, or set STEADFAST", err)
+	}
+	t.Cleanup(func() { stop(t, command) })
+	line, err := bufio.NewReader(printed).ReadBytes('\n')
+	if err != nil {
+		t.Fatalf("the cluster did not start: see its message")
+	}
+	var facts struct {
+		Connect      string
+		ConnectTLS   string `json:"connect_tls"`
+		Authority    string
+		Username     string
+		Password     string
+		Buckets      []string
+		Control      string
+		ControlToken string `json:"control_token"`
+	}
+	if err := json.Unmarshal(line, &facts); err != nil {
+		t.Fatalf("steadfast printed %q: %v", line, err)
+	}
+	cluster := &Cluster{
+		ConnectionString:    facts.Connect,
+		TLSConnectionString: facts.ConnectTLS,
+		Authority:           facts.Authority,
+		Username:            facts.Username,
+		Password:            facts.Password,
+		Bucket:              facts.Buckets[0],
+		t:                   t,
+		control:             "http://" + facts.Control,
+		token:               facts.ControlToken,
+	}
+	var status struct {
+		Applied uint64 `json:"applied_mutations"`
+	}
+	cluster.Call("GET", "/status", nil, &status)
+	cluster.begin = status.Applied
+	return cluster
+}
+
+// stop asks the cluster to end, and kills it if that takes long.
+func stop(t testing.TB, command *exec.Cmd) {
+	// It may have ended already.
+	_ = command.Process.Signal(syscall.SIGTERM)
+	killer := time.AfterFunc(10*time.Second, func() { _ = command.Process.Kill() })
+	defer killer.Stop()
+	if err := command.Wait(); err != nil && !t.Failed() {
+		t.Errorf("the cluster ended with an error: %v", err)
+	}
+}
+
+// Writes returns the writes that the cluster has applied since its start, oldest first: those
+// of a key, or all if the key is empty.
+func (c *Cluster) Writes(key string) []Write {
+	c.t.Helper()
+	var found []Write
+	since := c.begin
+	for {
+		var page struct {
+			Entries   []Write
+			Forgotten uint64
+			Next      uint64
+		}
+		c.Call("GET", fmt.Sprintf("/journal?since=%d&limit=10000", since), nil, &page)
+		if page.Forgotten > c.begin {
+			c.t.Fatal("the journal is full: start the cluster with a larger --journal")
+		}
+		if len(page.Entries) == 0 {
+			return found
+		}
+		for _, write := range page.Entries {
+			if key == "" || write.Key == key {
+				found = append(found, write)
+			}
+		}
+		since = page.Next
+	}
+}
+
+// RebalanceIn adds a node and returns its number.
+func (c *Cluster) RebalanceIn(pace Pace) int {
+	c.t.Helper()
+	var joined struct{ Node int }
+	c.Call("POST", "/topology/rebalance-in", pace.body(nil), &joined)
+	return joined.Node
+}
+
+// RebalanceOut moves all documents off a node and removes it.
+func (c *Cluster) RebalanceOut(node int, pace Pace) {
+	c.t.Helper()
+	c.Call("POST", "/topology/rebalance-out", pace.body(&node), nil)
+}
+
+// Rebalance spreads documents evenly over the nodes as they are.
+func (c *Cluster) Rebalance(pace Pace) {
+	c.t.Helper()
+	c.Call("POST", "/topology/rebalance", pace.body(nil), nil)
+}
+
+// IsRebalancing returns whether documents are moving.
+func (c *Cluster) IsRebalancing() bool {
+	c.t.Helper()
+	var last struct{ State string }
+	c.Call("GET", "/topology/rebalance", nil, &last)
+	return last.State == "running"
+}
+
+// Crash breaks the connections of a node. The cluster map still has it.
+func (c *Cluster) Crash(node int) { c.t.Helper(); c.change("crash", node) }
+
+// Restart starts a crashed node, on the same ports and with its documents.
+func (c *Cluster) Restart(node int) { c.t.Helper(); c.change("restart", node) }
+
+// FailOver removes a node at once, and promotes replicas in its place.
+func (c *Cluster) FailOver(node int) { c.t.Helper(); c.change("fail-over", node) }
+
+// Recover brings a failed-over node back, empty. A rebalance gives it documents.
+func (c *Cluster) Recover(node int) { c.t.Helper(); c.change("recover", node) }
+
+// AdvanceClock lets time pass for the cluster: documents expire, locks end.
+func (c *Cluster) AdvanceClock(by time.Duration) {
+	c.t.Helper()
+	c.Call("POST", "/clock", map[string]any{"advance_ms": by.Milliseconds()}, nil)
+}
+
+func (c *Cluster) change(action string, node int) {
+	c.t.Helper()
+	c.Call("POST", "/topology/"+action, map[string]any{"node": node}, nil)
+}
+
+// Call sends any request to the control endpoint, and decodes its JSON response if result is
+// not nil. `GET /` on the endpoint lists what there is.
+func (c *Cluster) Call(method, path string, body, result any) {
+	c.t.Helper()
+	if err := c.TryCall(method, path, body, result); err != nil {
+		c.t.Fatalf("%s %s: %v", method, path, err)
+	}
+}
+
+// TryCall is Call with an error, for requests that the cluster may reject.
+func (c *Cluster) TryCall(method, path string, body, result any) error {
+	var sent bytes.Buffer
+	if body != nil {
+		if err := json.NewEncoder(&sent).Encode(body); err != nil {
+			return err
+		}
+	}
+	request, err := http.NewRequest(method, c.control+path, &sent)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+c.token)
+	request.Header.Set("Content-Type", "application/json")
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	read, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	if response.StatusCode >= 400 {
+		var refused struct{ Error string }
+		if json.Unmarshal(read, &refused) != nil || refused.Error == "" {
+			return fmt.Errorf("%s: %s", response.Status, read)
+		}
+		return fmt.Errorf("%s", refused.Error)
+	}
+	if result == nil {
+		return nil
+	}
+	return json.Unmarshal(read, result)
+}
+
+// client uses no proxy of the environment.
+var client = &http.Client{Transport: &http.Transport{}, Timeout: time.Minute}
+
+func (p Pace) body(node *int) any {
+	return struct {
+		Pace
+		Node *int `json:"node,omitempty"`
+		Wait bool `json:"wait"`
+	}{p, node, !p.NoWait}
+}

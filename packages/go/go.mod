@@ -1,0 +1,3 @@
+module steadfast.test/clustertest
+
+go 1.23
