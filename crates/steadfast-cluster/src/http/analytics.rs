@@ -16,8 +16,10 @@ use super::{HttpRequest, HttpResponse};
 
 /// Answers a request to the analytics service.
 pub(super) fn answer(request: &HttpRequest) -> HttpResponse {
-    if request.path != "/analytics/service" && request.path != "/query/service" {
-        return HttpResponse::text(404, "404 page not found");
+    match request.segments().as_slice() {
+        ["analytics" | "query", "service"] => {}
+        ["analytics", "link", ..] => return HttpResponse::unsupported("analytics links"),
+        _ => return HttpResponse::text(404, "404 page not found"),
     }
     let options = match RequestOptions::read(request) {
         Ok(options) => options,

@@ -78,24 +78,6 @@ impl HttpRequest {
         &self.target
     }
 
-    /// The name and password of basic authentication.
-    pub(crate) fn basic_credentials(&self) -> Option<(String, String)> {
-        let header = self.headers.get(AUTHORIZATION)?.to_str().ok()?;
-        let decoded = STANDARD.decode(header.strip_prefix("Basic ")?).ok()?;
-        let text = String::from_utf8(decoded).ok()?;
-        text.split_once(':')
-            .map(|(name, password)| (name.to_owned(), password.to_owned()))
-    }
-
-    /// The token of bearer authentication.
-    pub(crate) fn bearer_token(&self) -> Option<&str> {
-        self.headers
-            .get(AUTHORIZATION)?
-            .to_str()
-            .ok()?
-            .strip_prefix("Bearer ")
-    }
-
     /// The body as JSON, or a sentence about the problem.
     pub(crate) fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, String> {
         let body: &[u8] = if self.body.is_empty() {
@@ -105,6 +87,24 @@ impl HttpRequest {
         };
         serde_json::from_slice(body).map_err(|error| format!("the body is invalid: {error}"))
     }
+}
+
+/// The name and password of basic authentication.
+pub(super) fn basic_credentials(headers: &HeaderMap) -> Option<(String, String)> {
+    let header = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let decoded = STANDARD.decode(header.strip_prefix("Basic ")?).ok()?;
+    let text = String::from_utf8(decoded).ok()?;
+    text.split_once(':')
+        .map(|(name, password)| (name.to_owned(), password.to_owned()))
+}
+
+/// The token of bearer authentication.
+pub(super) fn bearer_token(headers: &HeaderMap) -> Option<&str> {
+    headers
+        .get(AUTHORIZATION)?
+        .to_str()
+        .ok()?
+        .strip_prefix("Bearer ")
 }
 
 /// The connection is to end in the middle of a body.
@@ -162,6 +162,11 @@ impl HttpResponse {
     /// Plain text.
     pub(crate) fn text(status: u16, body: &str) -> Self {
         Self::new(status, "text/plain; charset=utf-8", body.to_owned())
+    }
+
+    /// The response to a feature that real servers have.
+    pub(crate) fn unsupported(feature: &str) -> Self {
+        Self::error(501, format!("not supported by this cluster: {feature}"))
     }
 
     /// A sentence about what was wrong, in JSON.
@@ -258,9 +263,9 @@ mod tests {
                 .unwrap();
             HttpRequest::new(request.into_parts().0, Bytes::new())
         };
-        let basic = request("Basic YXBwOnNlOmNyZXQ=").basic_credentials();
+        let basic = basic_credentials(&request("Basic YXBwOnNlOmNyZXQ=").headers);
         assert_eq!(basic, Some(("app".into(), "se:cret".into())));
-        assert_eq!(request("Basic ???").basic_credentials(), None);
-        assert_eq!(request("Bearer tok").bearer_token(), Some("tok"));
+        assert_eq!(basic_credentials(&request("Basic ???").headers), None);
+        assert_eq!(bearer_token(&request("Bearer tok").headers), Some("tok"));
     }
 }

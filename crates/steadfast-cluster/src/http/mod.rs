@@ -35,12 +35,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Limited};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Body as _, Bytes, Incoming};
+use hyper::header::HeaderMap;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use steadfast_os::net::ResetOnClose;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
 
 pub(crate) use message::{BrokenOff, HttpRequest, HttpResponse};
 pub(crate) use search_indexes::SearchIndexes;
@@ -49,10 +51,13 @@ use crate::Service;
 use crate::cluster::TestCluster;
 use crate::cluster::node::{AcceptedConnection, ServerNode};
 use crate::cluster::shared::Shared;
+use crate::kv::Stranger;
 use crate::users::User;
 
 /// The largest body that is read.
 const MAX_BODY: u64 = 20 * 1024 * 1024;
+/// The largest body that is read of a client without valid credentials.
+const MAX_STRANGE_BODY: u64 = 16 * 1024;
 /// The most bytes that the names and values of headers may have together. The transport has a
 /// limit of its own behind this one, for requests that cannot even be read.
 const MAX_HEADERS: usize = 32 * 1024;
@@ -70,6 +75,8 @@ pub(crate) struct HttpSession {
     pub peer: SocketAddr,
     /// The number of the connection.
     pub connection: u64,
+    /// Cancelled once a request on the connection had valid credentials.
+    authenticated: CancellationToken,
 }
 
 impl HttpSession {
@@ -79,11 +86,11 @@ impl HttpSession {
     }
 
     /// The user with this password or token; none if neither is right.
-    pub(crate) fn user(&self, request: &HttpRequest) -> Option<Arc<User>> {
+    pub(crate) fn user(&self, headers: &HeaderMap) -> Option<Arc<User>> {
         let users = &self.shared.users;
-        match request.basic_credentials() {
+        match message::basic_credentials(headers) {
             Some((name, password)) => users.check(&name, password.as_bytes()),
-            None => users.by_token(request.bearer_token()?),
+            None => users.by_token(message::bearer_token(headers)?),
         }
     }
 }
@@ -99,7 +106,9 @@ where
         service: connection.service,
         peer: connection.peer,
         connection: connection.id,
+        authenticated: CancellationToken::new(),
     };
+    let mut stranger = Some(Stranger::enter(&session.shared.strangers, connection.id));
     let cut = faults::Cut::new(reset);
     let service = service_fn(|request: hyper::Request<Incoming>| {
         let (session, cut) = (session.clone(), cut.clone());
@@ -110,13 +119,22 @@ where
     // It would be the system's date.
     builder.auto_date_header(!steadfast_os::is_simulated());
     let serving = builder.serve_connection(TokioIo::new(stream), service);
-    tokio::select! {
-        served = serving => {
-            if let Err(error) = served {
-                tracing::debug!(peer = %session.peer, %error, "HTTP connection ended");
+    tokio::pin!(serving);
+    loop {
+        tokio::select! {
+            served = &mut serving => {
+                if let Err(error) = served {
+                    tracing::debug!(peer = %session.peer, %error, "HTTP connection ended");
+                }
+                return;
+            }
+            () = cut.requested() => return,
+            () = session.authenticated.cancelled(), if stranger.is_some() => stranger = None,
+            () = Stranger::displaced(stranger.as_ref()) => {
+                tracing::debug!(peer = %session.peer, "too many clients without credentials");
+                return;
             }
         }
-        () = cut.requested() => {}
     }
 }
 
@@ -125,7 +143,7 @@ async fn answer(
     session: HttpSession,
     cut: faults::Cut,
 ) -> hyper::Response<UnsyncBoxBody<Bytes, BrokenOff>> {
-    let response = match read(request).await {
+    let response = match read(request, &session).await {
         Ok(request) => {
             faults::apply(&request, &session, &cut, || dispatch(&request, &session)).await
         }
@@ -135,8 +153,12 @@ async fn answer(
     response.into_hyper()
 }
 
-/// Reads a request, or says why it is not read.
-async fn read(request: hyper::Request<Incoming>) -> Result<HttpRequest, HttpResponse> {
+/// Reads a request, or says why it is not read. The body of a client without valid credentials is
+/// not worth much memory.
+async fn read(
+    request: hyper::Request<Incoming>,
+    session: &HttpSession,
+) -> Result<HttpRequest, HttpResponse> {
     let (head, body) = request.into_parts();
     let headers: usize = head
         .headers
@@ -147,17 +169,37 @@ async fn read(request: hyper::Request<Incoming>) -> Result<HttpRequest, HttpResp
         let sentence = format!("the headers have {headers} bytes, more than {MAX_HEADERS}");
         return Err(HttpResponse::text(431, &sentence));
     }
-    if body.size_hint().lower() > MAX_BODY {
-        let sentence = format!("the body has more than {MAX_BODY} bytes");
-        return Err(HttpResponse::text(413, &sentence));
+    let known = session.user(&head.headers).is_some();
+    let limit = if known { MAX_BODY } else { MAX_STRANGE_BODY };
+    let too_large = || match known {
+        true => HttpResponse::text(413, &format!("the body has more than {limit} bytes")),
+        false => unauthenticated(session.service),
+    };
+    if known {
+        session.authenticated.cancel();
     }
-    let limit = usize::try_from(MAX_BODY).unwrap_or(usize::MAX);
-    match Limited::new(body, limit).collect().await {
+    if body.size_hint().lower() > limit {
+        return Err(too_large());
+    }
+    let most = usize::try_from(limit).unwrap_or(usize::MAX);
+    match Limited::new(body, most).collect().await {
         Ok(body) => Ok(HttpRequest::new(head, body.to_bytes())),
+        Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
         Err(error) => Err(HttpResponse::text(
-            413,
+            400,
             &format!("cannot read the body: {error}"),
         )),
+    }
+}
+
+/// The response to missing or wrong credentials.
+fn unauthenticated(service: Service) -> HttpResponse {
+    match service {
+        Service::Management | Service::KeyValue => mgmt::unauthenticated(),
+        Service::Query => query::unauthenticated(),
+        Service::Analytics => analytics::unauthenticated(),
+        Service::Search => search::unauthenticated(),
+        Service::Views => views::unauthenticated(),
     }
 }
 
@@ -166,14 +208,8 @@ async fn dispatch(request: &HttpRequest, session: &HttpSession) -> HttpResponse 
     if let Some(response) = open_to_all(request, session) {
         return response;
     }
-    let Some(user) = session.user(request) else {
-        return match session.service {
-            Service::Management | Service::KeyValue => mgmt::unauthenticated(),
-            Service::Query => query::unauthenticated(),
-            Service::Analytics => analytics::unauthenticated(),
-            Service::Search => search::unauthenticated(),
-            Service::Views => views::unauthenticated(),
-        };
+    let Some(user) = session.user(&request.headers) else {
+        return unauthenticated(session.service);
     };
     if let Some(response) = session.shared.scripts.answer(request, session) {
         return response;

@@ -82,7 +82,9 @@ impl SearchIndexes {
             .bytes()
             .next()
             .is_some_and(|byte| byte.is_ascii_alphabetic());
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+        // A dot separates bucket, scope and name in a name for the whole cluster.
+        let others: &[u8] = if scope.is_empty() { b"_-." } else { b"_-" };
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || others.contains(&byte);
         if !first || !name.bytes().all(plain) {
             return refuse(&format!("index name is invalid, indexName: {name:?}"));
         }

@@ -25,4 +25,4 @@ mod subdocument;
 
 pub(crate) use connection::serve;
 pub(crate) use features::OFFERED;
-pub(crate) use stranger::Strangers;
+pub(crate) use stranger::{Stranger, Strangers};

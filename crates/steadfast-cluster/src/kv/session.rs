@@ -151,6 +151,7 @@ impl Session {
                 self.done(frame, KvResponse::default(), out)?;
                 Ok(Flow::Close)
             }
+            Opcode::Unknown(_) if is_dcp(opcode) => Err(Status::NotSupported),
             Opcode::GetEx
             | Opcode::GetExReplica
             // Only inside of a multi-path mutation.
@@ -177,6 +178,9 @@ impl Session {
             }
             Status::AccessError => text("this user may not do that"),
             Status::InvalidArguments => text("the request is malformed"),
+            Status::NotSupported if is_dcp(frame.opcode()) => {
+                text("not supported by this cluster: DCP")
+            }
             _ => None,
         };
         self.writer().write_error(frame, status, body, out);
@@ -346,6 +350,10 @@ impl Session {
         }
         Ok(framing)
     }
+}
+/// Returns whether an opcode is of the change protocol, DCP.
+fn is_dcp(opcode: Opcode) -> bool {
+    (0x50..=0x65).contains(&opcode.code())
 }
 
 fn is_open_to_strangers(opcode: Opcode) -> bool {

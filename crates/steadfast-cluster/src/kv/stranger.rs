@@ -1,4 +1,4 @@
-//! Connections whose clients have not authenticated.
+//! Connections whose clients have not authenticated, of KV and of HTTP.
 //!
 //! Idle connections cost a descriptor each. Without a limit, whoever opens enough of them locks
 //! everybody out, without a password. At the limit the oldest one is closed: a client that wants
@@ -19,7 +19,7 @@ const MAX_STRANGERS: usize = 500;
 pub(crate) struct Strangers(Mutex<BTreeMap<u64, CancellationToken>>);
 
 /// A connection whose client has not authenticated. Dropping it makes room for another.
-pub(super) struct Stranger {
+pub(crate) struct Stranger {
     all: Arc<Strangers>,
     connection: u64,
     displaced: CancellationToken,
@@ -27,7 +27,7 @@ pub(super) struct Stranger {
 
 impl Stranger {
     /// Adds a new connection, and displaces the oldest one if there are too many.
-    pub(super) fn enter(all: &Arc<Strangers>, connection: u64) -> Self {
+    pub(crate) fn enter(all: &Arc<Strangers>, connection: u64) -> Self {
         let displaced = CancellationToken::new();
         let mut inside = all.0.lock();
         inside.insert(connection, displaced.clone());
@@ -47,7 +47,7 @@ impl Stranger {
     /// Resolves when the connection must make room for another.
     ///
     /// Cancel-safe.
-    pub(super) async fn displaced(this: Option<&Self>) {
+    pub(crate) async fn displaced(this: Option<&Self>) {
         match this {
             Some(stranger) => stranger.displaced.cancelled().await,
             None => std::future::pending().await,

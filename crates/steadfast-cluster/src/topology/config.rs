@@ -150,7 +150,12 @@ impl Member {
                 services.insert(service.json_name(Transport::Tls).into(), tls.into());
             }
         }
-        let mut entry = json!({"services": services, "hostname": self.host});
+        // All nodes are in the group that a server puts new nodes into.
+        let mut entry = json!({
+            "services": services,
+            "hostname": self.host,
+            "serverGroup": "Group 1",
+        });
         if this {
             entry["thisNode"] = true.into();
         }
@@ -333,6 +338,7 @@ mod tests {
         assert_eq!(told["nodesExt"][0].get("thisNode"), None);
         assert_eq!(told["nodesExt"][1]["thisNode"], true);
         assert_eq!(told["nodesExt"][1]["services"]["kvSSL"], 2000);
+        assert_eq!(told["nodesExt"][1]["serverGroup"], "Group 1");
         bucket.set_forward(Some(bucket.chains()));
         let during = read(
             &for_bucket(

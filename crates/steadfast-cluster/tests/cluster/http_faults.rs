@@ -202,6 +202,9 @@ async fn scripted_rows_stream_one_by_one() {
     assert_eq!(http::parse(&bytes).unwrap().results(), json!([0, 1, 2]));
 }
 
+/// The header of the user `app` with the password `secret`.
+const LOGIN: &str = "authorization: Basic YXBwOnNlY3JldA==\r\n";
+
 #[tokio::test]
 async fn requests_that_are_too_large_get_an_error_message() {
     let cluster = cluster(1, 0).await;
@@ -213,7 +216,7 @@ async fn requests_that_are_too_large_get_an_error_message() {
         let _ = stream.read_to_end(&mut bytes).await;
         http::parse(&bytes).unwrap()
     };
-    let head = "POST /query/service HTTP/1.1\r\nhost: x\r\nconnection: close\r\n";
+    let head = format!("POST /query/service HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{LOGIN}");
     let long = ask(format!("{head}content-length: 99999999999\r\n\r\n")).await;
     assert_eq!(long.status, 413);
     assert!(
@@ -234,7 +237,9 @@ async fn a_body_without_a_declared_length_is_bounded_too() {
     let mut stream = TcpStream::connect(&cluster.addresses(Service::Query)[0])
         .await
         .unwrap();
-    let head = "POST /query/service HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n";
+    let head = format!(
+        "POST /query/service HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n{LOGIN}\r\n"
+    );
     stream.write_all(head.as_bytes()).await.unwrap();
     let (mut reader, mut writer) = stream.into_split();
     let piece = format!("100000\r\n{}\r\n", "x".repeat(0x10_0000));

@@ -559,3 +559,35 @@ async fn settings_of_collections_are_changed_and_shown() {
     let without = form(&cluster, "POST", path, "name=c&history=true").await;
     assert_eq!(without.status, 400, "only magma keeps a history");
 }
+
+#[tokio::test]
+async fn features_that_the_cluster_lacks_are_not_supported_rather_than_unknown() {
+    let cluster = cluster(1, 0).await;
+    let lacking = [
+        ("GET", "/settings/rbac/groups", Service::Management),
+        ("PUT", "/settings/rbac/groups/g", Service::Management),
+        (
+            "PUT",
+            "/settings/rbac/users/external/u",
+            Service::Management,
+        ),
+        ("GET", "/_p/event/api/v1/functions", Service::Management),
+        ("POST", "/analytics/link/s/l", Service::Analytics),
+    ];
+    for (method, path, service) in lacking {
+        let reply = Call::new(method, path).send(&cluster, service).await;
+        assert_eq!(reply.status, 501, "{path}");
+        let sentence = reply.json()["error"].to_string();
+        assert!(
+            sentence.contains("not supported by this cluster"),
+            "{sentence}"
+        );
+    }
+    let of_group = "password=secret&roles=admin&groups=g";
+    let reply = form(&cluster, "PUT", "/settings/rbac/users/local/u", of_group).await;
+    let sentence = reply.json()["errors"]["groups"].to_string();
+    assert!(
+        sentence.contains("not supported by this cluster"),
+        "{sentence}"
+    );
+}

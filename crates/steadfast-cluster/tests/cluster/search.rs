@@ -151,6 +151,11 @@ async fn index_definitions_are_stored_listed_and_dropped() {
             400,
             "the uuid is an old one"
         );
+        // A name with its bucket and scope is for the whole cluster.
+        let qualified = send("PUT", &format!("{all}/b.s.i"), definition)
+            .await
+            .status;
+        assert_eq!(qualified, if all == "/api/index" { 200 } else { 400 });
         let found = send("GET", one, "").await.json();
         assert_eq!(found["indexDef"]["name"], "i");
         assert_eq!(

@@ -368,3 +368,23 @@ async fn a_client_that_does_not_log_in_is_disconnected_and_one_that_did_stays() 
     tokio::time::advance(std::time::Duration::from_secs(60)).await;
     assert_eq!(user.set("k", "1").await.status(), Status::Success);
 }
+
+#[tokio::test]
+async fn the_change_protocol_is_not_supported_rather_than_unknown() {
+    let cluster = cluster(1, 0).await;
+    let mut user = Client::ready(&cluster, cluster.nodes()[0], USUAL).await;
+    for (code, status) in [
+        (0x50, Status::NotSupported),
+        (0x53, Status::NotSupported),
+        (0xf7, Status::UnknownCommand),
+    ] {
+        let request = FrameBuilder::request(Opcode::from_code(code)).key("stream");
+        let reply = user.call(request).await;
+        assert_eq!(reply.status(), status, "{code:#x}");
+        let body = String::from_utf8_lossy(reply.value()).into_owned();
+        assert_eq!(
+            body.contains("not supported by this cluster: DCP"),
+            status == Status::NotSupported
+        );
+    }
+}

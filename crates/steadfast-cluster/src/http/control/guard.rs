@@ -10,6 +10,7 @@ use std::net::IpAddr;
 use hyper::header::{CONTENT_TYPE, HOST, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
 use subtle::ConstantTimeEq;
 
+use super::super::message::{basic_credentials, bearer_token};
 use super::super::{HttpRequest, HttpResponse};
 
 /// The rules of an endpoint.
@@ -42,8 +43,8 @@ impl Guard {
             let sentence = "the header Host must be the printed address, or localhost";
             return Some(HttpResponse::error(403, sentence));
         }
-        let basic = request.basic_credentials().map(|(name, _)| name);
-        let token = request.bearer_token().map(str::to_owned).or(basic);
+        let basic = basic_credentials(&request.headers).map(|(name, _)| name);
+        let token = bearer_token(&request.headers).map(str::to_owned).or(basic);
         let is_right = |token: String| bool::from(token.as_bytes().ct_eq(self.token.as_bytes()));
         if !token.is_some_and(is_right) {
             let sentence = "send the token that `steadfast cluster` printed: \

@@ -99,6 +99,11 @@ async fn manage(
         (_, ["settings", "rbac", "users", "local", name]) => {
             users::one(method, name, request, session)
         }
+        (_, ["settings", "rbac", "groups", ..]) => HttpResponse::unsupported("groups of users"),
+        (_, ["settings", "rbac", "users", "external", ..]) => {
+            HttpResponse::unsupported("users of external domains")
+        }
+        (_, ["_p", "event", ..]) => HttpResponse::unsupported("eventing"),
         _ => not_found(),
     }
 }

@@ -88,7 +88,7 @@ fn put(name: &str, request: &HttpRequest, session: &HttpSession) -> HttpResponse
         .parameter("groups")
         .is_some_and(|groups| !groups.is_empty())
     {
-        let sentence = "Groups do not exist: there are none here".to_owned();
+        let sentence = "not supported by this cluster: groups of users".to_owned();
         return refused(400, [("groups", sentence)]);
     }
     let users = &session.shared.users;
