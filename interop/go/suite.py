@@ -1,8 +1,12 @@
-"""Runs the tests of gocbcore, the core of the official Go SDK, against the cluster.
+"""Runs the tests that come with the official Go SDK, gocb, and with its core, gocbcore.
 
-The tests come with the Go module. They are copied below target/, because the module cache is
+The tests come with the Go modules. They are copied below target/, because the module cache is
 read-only, compiled, and run against a cluster of three nodes. `exclusions.txt` has the tests
-that are left out, and why. Arguments go to the test binary, such as `-test.run NAME`.
+that are left out, and why.
+
+    interop/go/suite.py [gocbcore | gocb] [ARGUMENT…]
+
+Arguments go to the test binary, such as `-test.run NAME`.
 """
 
 import json
@@ -13,81 +17,100 @@ import shutil
 import subprocess
 import sys
 
-MODULE = "github.com/couchbase/gocbcore/v10@v10.8.1"
 HERE = pathlib.Path(__file__).resolve().parent
 WORK = HERE.parents[1] / "target" / "interop-go"
 BINARY = os.environ["STEADFAST"]
+LOGIN = ["-user=Administrator", "-pass=password"]
+
+# The module, the suites in which exclusions apply, and the options of its test binary.
+MODULES = {
+    "gocbcore": (
+        "github.com/couchbase/gocbcore/v10@v10.8.1",
+        "TestStandardSuite",
+        lambda address: [f"-connstr={address}", "-cluster-version=7.6.4", *LOGIN],
+    ),
+    "gocb": (
+        "github.com/couchbase/gocb/v2@v2.11.1",
+        "TestIntegration",
+        lambda address: [f"-server={address}", "-version=7.6.4", "-disable-logger", *LOGIN],
+    ),
+}
 
 
-def compiled():
-    """The test binary and the folder of its sources."""
-    sources, binary = WORK / "gocbcore", WORK / "gocbcore.test"
-    stamp = WORK / "version"
-    if not binary.exists() or not stamp.exists() or stamp.read_text() != MODULE:
+def compiled(name, module):
+    """Returns the test binary and the folder of its sources."""
+    sources, binary, stamp = WORK / name, WORK / f"{name}.test", WORK / f"{name}.version"
+    if not binary.exists() or not stamp.exists() or stamp.read_text() != module:
         WORK.mkdir(parents=True, exist_ok=True)
         told = subprocess.run(
-            ["go", "mod", "download", "-json", MODULE], cwd=WORK, capture_output=True, text=True
+            ["go", "mod", "download", "-json", module], cwd=WORK, capture_output=True, text=True
         )
         if told.returncode != 0:
-            sys.exit(f"cannot download {MODULE}: {told.stdout}{told.stderr}")
+            sys.exit(f"cannot download {module}: {told.stdout}{told.stderr}")
         shutil.rmtree(sources, ignore_errors=True)
         shutil.copytree(json.loads(told.stdout)["Dir"], sources)
         for path in [sources, *sources.rglob("*")]:
             path.chmod(path.stat().st_mode | 0o200)
         subprocess.run(["go", "test", "-c", "-o", str(binary), "."], cwd=sources, check=True)
-        stamp.write_text(MODULE)
+        stamp.write_text(module)
     return binary, sources
 
 
-def excluded():
+def excluded(name):
+    """Returns the tests of a module that are left out."""
     lines = (HERE / "exclusions.txt").read_text().splitlines()
-    return [line.split()[0] for line in lines if line and not line.startswith("#")]
+    words = [line.split(None, 2) for line in lines if line and not line.startswith("#")]
+    return [test for module, test, _reason in words if module == name]
 
 
-def main():
-    binary, sources = compiled()
+def run(name, arguments):
+    """Runs the tests of a module; returns whether they passed."""
+    module, suite, options = MODULES[name]
+    binary, sources = compiled(name, module)
     cluster = subprocess.Popen(
-        [BINARY, "cluster", "--nodes", "3", "--bucket", "default", "--replicas", "1"],
+        [BINARY, "cluster", "--json", "--nodes", "3", "--bucket", "default", "--replicas", "1"],
         stdout=subprocess.PIPE,
         text=True,
     )
     try:
-        address = None
-        for line in cluster.stdout:
-            if line.startswith("connect"):
-                address = line.split()[1]
-            if line.startswith("up;"):
-                break
-        if address is None:
-            sys.exit("the cluster did not start")
+        address = json.loads(cluster.stdout.readline())["connect"]
         command = [
             str(binary),
             "-test.v",
             "-test.timeout=10m",
-            f"-test.skip=^TestStandardSuite$/^({'|'.join(excluded())})$",
-            f"-connstr={address}",
-            "-user=Administrator",
-            "-pass=password",
-            "-cluster-version=7.6.4",
-            *sys.argv[1:],
+            f"-test.skip=^{suite}$/^({'|'.join(excluded(name))})$",
+            *options(address),
+            *arguments,
         ]
         tests = subprocess.run(
-            command, cwd=sources, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command, cwd=sources, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            errors="replace",
         )
     finally:
         cluster.terminate()
         cluster.wait()
-    (WORK / "gocbcore.log").write_text(tests.stdout)
+    log = WORK / f"{name}.log"
+    log.write_text(tests.stdout)
     found = {kind: [] for kind in ("PASS", "FAIL", "SKIP")}
-    for kind, name in re.findall(r"^ *--- (PASS|FAIL|SKIP): (\S+)", tests.stdout, re.MULTILINE):
-        found[kind].append(name)
-    for name in found["FAIL"]:
-        print("failed:", name)
-    counts = {kind: len(names) for kind, names in found.items()}
-    print(f"gocbcore: {counts['PASS']} passed, {counts['FAIL']} failed, {counts['SKIP']} skipped")
-    print(f"the whole log: {WORK / 'gocbcore.log'}")
-    # The suite also fails after its last test, if it has leaked a goroutine of its own.
-    if found["FAIL"] or not found["PASS"]:
+    for kind, test in re.findall(r"^ *--- (PASS|FAIL|SKIP): (\S+)", tests.stdout, re.MULTILINE):
+        found[kind].append(test)
+    for test in found["FAIL"]:
+        print("failed:", test)
+    counts = {kind: len(tests) for kind, tests in found.items()}
+    print(
+        f"{name}: {counts['PASS']} passed, {counts['FAIL']} failed, {counts['SKIP']} skipped, "
+        f"{len(excluded(name))} excluded"
+    )
+    print(f"the whole log: {log}", flush=True)
+    # The suites also fail after their last test, if they have leaked a goroutine of their own.
+    return not found["FAIL"] and bool(found["PASS"])
+
+
+def main():
+    arguments = sys.argv[1:]
+    names = [arguments.pop(0)] if arguments and arguments[0] in MODULES else list(MODULES)
+    passed = [run(name, arguments) for name in names]
+    if not all(passed):
         sys.exit(1)
 
 

@@ -8,11 +8,17 @@
 #[allow(dead_code, reason = "other tests use the rest")]
 mod support;
 
+use std::time::Duration;
+
 use steadfast_cluster::{Service, TestCluster};
 use support::cluster;
 use support::http::{Call, parse};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// The time within which the server must act.
+const SOON: Duration = Duration::from_secs(20);
 
 const HTTP: [Service; 5] = [
     Service::Management,
@@ -50,8 +56,8 @@ async fn idle_connections_make_room_for_others_and_a_user_keeps_its_connection()
     for number in 0..=500 {
         idle.push(connect(&cluster, HTTP[number % HTTP.len()]).await);
     }
-    // The oldest one is closed.
-    assert_eq!(idle[0].read(&mut [0]).await.unwrap_or(0), 0);
+    let oldest = timeout(SOON, idle[0].read(&mut [0])).await;
+    assert_eq!(oldest.expect("the oldest one is closed").unwrap_or(0), 0);
     assert_eq!(ask(&mut user).await, 200);
     let another = Call::new("GET", "/pools/default");
     let another = another.send(&cluster, Service::Management).await;
@@ -90,6 +96,7 @@ async fn a_large_body_is_read_only_of_a_user() {
 /// The status of the response on a connection, however the connection ends.
 async fn status(mut stream: TcpStream) -> u16 {
     let mut received = Vec::new();
-    let _ = stream.read_to_end(&mut received).await;
+    let read = timeout(SOON, stream.read_to_end(&mut received)).await;
+    assert!(read.is_ok(), "there is no response");
     parse(&received).unwrap().status
 }

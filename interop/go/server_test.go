@@ -1,0 +1,252 @@
+// Package interop runs the official Go SDK against the cluster.
+package interop
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/couchbase/gocb/v2"
+)
+
+const (
+	user       = "Administrator"
+	password   = "password"
+	bucketName = "default"
+	// patient is for operations that must end well while the cluster changes.
+	patient = 10 * time.Second
+)
+
+// server is a running cluster, seen from outside.
+type server struct {
+	Connect      string
+	ConnectTLS   string `json:"connect_tls"`
+	Authority    string
+	Control      string
+	ControlToken string `json:"control_token"`
+	process      *exec.Cmd
+}
+
+// shared is the cluster of all tests that leave it as they found it.
+var shared *server
+
+func TestMain(m *testing.M) {
+	var err error
+	if shared, err = launch("--nodes", "3", "--replicas", "1", "--tls"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	status := m.Run()
+	if err := shared.stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		status = 1
+	}
+	os.Exit(status)
+}
+
+func launch(arguments ...string) (*server, error) {
+	binary := os.Getenv("STEADFAST")
+	if binary == "" {
+		return nil, fmt.Errorf("set STEADFAST to the command, or use interop/run go")
+	}
+	process := exec.Command(binary, append([]string{"cluster", "--json"}, arguments...)...)
+	process.Stderr = os.Stderr
+	output, err := process.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := process.Start(); err != nil {
+		return nil, err
+	}
+	line, err := bufio.NewReader(output).ReadBytes('\n')
+	if err != nil {
+		return nil, fmt.Errorf("the cluster did not start: %w", err)
+	}
+	running := &server{process: process}
+	return running, json.Unmarshal(line, running)
+}
+
+// start runs a cluster for a test that changes its nodes.
+func start(t *testing.T, arguments ...string) *server {
+	t.Helper()
+	running, err := launch(arguments...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := running.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return running
+}
+
+func (s *server) stop() error {
+	if err := s.process.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	if err := s.process.Wait(); err != nil {
+		return fmt.Errorf("the cluster ended with %w", err)
+	}
+	if s.Authority != "" {
+		if _, err := os.Stat(s.Authority); err == nil {
+			return fmt.Errorf("the cluster left %s behind", s.Authority)
+		}
+	}
+	return nil
+}
+
+type object map[string]any
+
+// call sends a request to the control endpoint and reads its response into result, if given.
+func (s *server) call(t *testing.T, method, path string, body object, result any) {
+	t.Helper()
+	var content io.Reader
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		must(t, err)
+		content = bytes.NewReader(encoded)
+	}
+	request, err := http.NewRequest(method, "http://"+s.Control+path, content)
+	must(t, err)
+	request.Header.Set("Authorization", "Bearer "+s.ControlToken)
+	request.Header.Set("Content-Type", "application/json")
+	client := http.Client{Timeout: time.Minute}
+	response, err := client.Do(request)
+	must(t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	must(t, err)
+	if response.StatusCode/100 != 2 {
+		t.Fatalf("%s %s: %s %s", method, path, response.Status, text)
+	}
+	if result != nil {
+		must(t, json.Unmarshal(text, result))
+	}
+}
+
+// fault adds a rule, which is removed at the end of the test, and returns its number.
+func (s *server) fault(t *testing.T, rule object) int {
+	t.Helper()
+	var added struct{ ID int }
+	s.call(t, "POST", "/faults", rule, &added)
+	t.Cleanup(func() { s.call(t, "DELETE", fmt.Sprintf("/faults/%d", added.ID), nil, nil) })
+	return added.ID
+}
+
+// fired returns how often a rule has hit.
+func (s *server) fired(t *testing.T, fault int) int {
+	t.Helper()
+	var rule struct{ Fired int }
+	s.call(t, "GET", fmt.Sprintf("/faults/%d", fault), nil, &rule)
+	return rule.Fired
+}
+
+func (s *server) topology(t *testing.T, action string, body object) (node int) {
+	t.Helper()
+	if body == nil {
+		body = object{}
+	}
+	var changed struct{ Node int }
+	s.call(t, "POST", "/topology/"+action, body, &changed)
+	return changed.Node
+}
+
+// mutation is an entry of the journal: a write that the cluster has applied.
+type mutation struct {
+	Key  string
+	CAS  string
+	Node int
+}
+
+// journal returns the mutations from a number on, and the number after the last.
+func (s *server) journal(t *testing.T, since int) ([]mutation, int) {
+	t.Helper()
+	var all []mutation
+	for {
+		var page struct {
+			Entries   []mutation
+			Forgotten int
+			Next      int
+		}
+		s.call(t, "GET", fmt.Sprintf("/journal?since=%d&limit=50000", since), nil, &page)
+		if page.Forgotten > since {
+			t.Fatalf("the journal has forgotten %d entries", page.Forgotten)
+		}
+		all = append(all, page.Entries...)
+		since = page.Next
+		if len(page.Entries) == 0 {
+			return all, since
+		}
+	}
+}
+
+// applied counts the applied writes of a key.
+func (s *server) applied(t *testing.T, key string) int {
+	t.Helper()
+	entries, _ := s.journal(t, 0)
+	count := 0
+	for _, entry := range entries {
+		if entry.Key == key {
+			count++
+		}
+	}
+	return count
+}
+
+// connect returns a cluster object that can serve operations. It is closed at the end of the test.
+func (s *server) connect(t *testing.T) *gocb.Cluster {
+	t.Helper()
+	cluster, err := s.dial(t, s.Connect, user, password, gocb.SecurityConfig{})
+	must(t, err)
+	return cluster
+}
+
+func (s *server) dial(
+	t *testing.T, address, user, password string, security gocb.SecurityConfig,
+) (*gocb.Cluster, error) {
+	t.Helper()
+	cluster, err := gocb.Connect(address, gocb.ClusterOptions{
+		Authenticator:  gocb.PasswordAuthenticator{Username: user, Password: password},
+		SecurityConfig: security,
+	})
+	must(t, err)
+	t.Cleanup(func() { must(t, cluster.Close(nil)) })
+	return cluster, cluster.WaitUntilReady(patient, nil)
+}
+
+// trust returns the settings for TLS with the cluster's authority.
+func (s *server) trust(t *testing.T) gocb.SecurityConfig {
+	t.Helper()
+	certificate, err := os.ReadFile(s.Authority)
+	must(t, err)
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(certificate) {
+		t.Fatal("the authority's certificate cannot be read")
+	}
+	return gocb.SecurityConfig{TLSRootCAs: roots}
+}
+
+// open returns the default collection, and the test's name as a key of its own.
+func (s *server) open(t *testing.T) (*gocb.Collection, string) {
+	t.Helper()
+	bucket := s.connect(t).Bucket(bucketName)
+	must(t, bucket.WaitUntilReady(patient, nil))
+	return bucket.DefaultCollection(), t.Name()
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
