@@ -27,6 +27,10 @@ const MIB: usize = 1024 * 1024;
 /// step would cost gigabytes.
 const ALLOWED: usize = 128 * MIB;
 
+/// What 200 slow readers may cost: 256 MiB together, and a response of 1 MiB each in any case.
+/// Without the common bound it would be 4 MiB each, in buffers of up to twice that.
+const ALLOWED_TO_MANY: usize = 640 * MIB;
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn memory_stays_bounded_when_a_client_reads_slowly() {
     let cluster = builder(1, 0).start().await.unwrap();
@@ -75,6 +79,20 @@ async fn memory_stays_bounded_when_a_client_reads_slowly() {
     settle().await;
     drop(delayed);
     check(before, "2 000 reads whose answers are delayed");
+    assert_eq!(owner.get("big").await.value().len(), MIB);
+    drop((greedy, patient, promising, delaying));
+
+    // Many clients that read nothing: each within its own bound, and all within one.
+    let mut crowd = Vec::new();
+    for _ in 0..200 {
+        let mut reader = slow_reader(&cluster).await;
+        write_until_stuck(&mut reader, &gets(&owner, 16)).await;
+        crowd.push(reader);
+    }
+    settle().await;
+    let grown = resident().saturating_sub(before);
+    println!("200 slow readers: {} MiB more than before", grown / MIB);
+    assert!(grown < ALLOWED_TO_MANY, "grew by {} MiB", grown / MIB);
     assert_eq!(owner.get("big").await.value().len(), MIB);
 }
 
