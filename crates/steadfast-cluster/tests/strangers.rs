@@ -5,7 +5,6 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 #[path = "cluster/support/mod.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
 mod support;
 
 use std::time::Duration;
