@@ -118,6 +118,8 @@ fn invalid_contents_are_rejected_before_the_cluster_starts() {
     std::fs::write(&long, format!("{{\"{}\": 1}}", "k".repeat(300))).unwrap();
     let text = directory.path().join("text.json");
     std::fs::write(&text, "{").unwrap();
+    let stop = directory.path().join("stop.txt");
+    std::fs::write(&stop, "0s stop\n").unwrap();
     let file = |path: &std::path::Path| path.to_str().unwrap().to_owned();
     for (arguments, problem) in [
         (vec!["--load", "/no/such/file"], "/no/such/file"),
@@ -154,7 +156,9 @@ fn invalid_contents_are_rejected_before_the_cluster_starts() {
             "same name",
         ),
     ] {
-        let output = steadfast(&[&["cluster", "--vbuckets", "16"], &arguments[..]].concat());
+        // A cluster that starts all the same ends at once.
+        let line = ["cluster", "--vbuckets", "16", "--schedule", &file(&stop)];
+        let output = steadfast(&[&line, &arguments[..]].concat());
         assert_eq!(
             (output.status, &*output.stdout),
             (2, ""),
