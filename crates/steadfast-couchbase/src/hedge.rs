@@ -16,7 +16,7 @@ use steadfast::{Backoff, BestEffort, Failure};
 use crate::reason::SOCKET_NOT_AVAILABLE;
 
 /// The time after which a dial counts as hanging, and the time limit of each other dial.
-const HANGS: Duration = Duration::from_millis(500);
+pub(crate) const HANGS: Duration = Duration::from_millis(500);
 
 /// Returns the strategy of the other dials. Like all retries, they go through the
 /// orchestrator.

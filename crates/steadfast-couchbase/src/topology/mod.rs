@@ -18,6 +18,7 @@ mod node;
 mod redial;
 mod redial_strategy;
 mod routes;
+mod seed_dials;
 mod staggered;
 mod terminal;
 mod track;

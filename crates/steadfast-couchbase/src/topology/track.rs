@@ -1,7 +1,7 @@
 //! Finds the first config, and tracks newer ones.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use steadfast::FailFast;
@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::redial::{Redialer, end_of_connection};
+use super::seed_dials::SeedDials;
 use super::staggered::StaggeredQueries;
 use super::{Address, BucketCore, Opened, dial, host_part, parse_config};
 use crate::client::Core;
@@ -59,14 +60,14 @@ pub(super) async fn track_bucket(bucket: Arc<BucketCore>) {
 
 /// Tries seeds until one opens the bucket. Cancel-safe.
 async fn find_bucket(bucket: &Arc<BucketCore>) {
-    let turns = AtomicUsize::new(0);
+    let dials = SeedDials::new(bucket.core.clone(), Some(bucket.name.clone()));
     let mut redialer = Redialer::new(&bucket.core, bucket.core.candidates().len());
     let found = redialer.round(
         "open bucket",
         || false,
         || async {
-            let seed = bucket.core.next_candidate(&turns).await;
-            find_at(bucket, &seed).await
+            let (seed, opened) = dials.next().await;
+            open_at(bucket, &seed, opened)
         },
     );
     if let Err(error) = found.await {
@@ -75,12 +76,13 @@ async fn find_bucket(bucket: &Arc<BucketCore>) {
     }
 }
 
-/// Opens the bucket at one seed.
-///
-/// Cancel-safe: dropping the future closes the socket.
-async fn find_at(bucket: &Arc<BucketCore>, seed: &Address) -> Result<(), Rejected> {
+/// Opens the bucket with the result of a seed's dial.
+fn open_at(
+    bucket: &Arc<BucketCore>,
+    seed: &Address,
+    opened: Result<Opened, Rejected>,
+) -> Result<(), Rejected> {
     let key = (Some(bucket.name.clone()), seed.clone());
-    let opened = dial(&bucket.core, seed, Some(&bucket.name)).await;
     match opened {
         Ok(mut opened) => {
             bucket.core.terminals.opened(&key);
@@ -183,7 +185,10 @@ async fn find_others(bucket: &Arc<BucketCore>, queries: &mut StaggeredQueries<Ar
                 .operation("open bucket")
                 .idempotent(true)
                 .classify(Rejected::failure)
-                .run(|_| find_at(&bucket, &seed))
+                .run(|_| async {
+                    let opened = dial(&bucket.core, &seed, Some(&bucket.name)).await;
+                    open_at(&bucket, &seed, opened)
+                })
                 .await;
             if let Err(error) = &found {
                 tracing::debug!(bucket = %bucket.name, %error, "the seed returned no config");
@@ -269,16 +274,16 @@ fn no_config(connection: &Connection, of_bucket: bool, status: Status) -> Reject
 ///
 /// Cancel-safe: dropping the future closes the connection.
 pub(crate) async fn track_cluster(core: Arc<Core>) {
-    let turns = AtomicUsize::new(0);
     let closed = core.closed.clone();
+    let dials = SeedDials::new(core.clone(), None);
     let track = async {
         let mut redialer = Redialer::new(&core, core.candidates().len());
         let up = AtomicBool::new(false);
         loop {
             let is_up = || up.load(Ordering::Relaxed);
             let round = redialer.round("track cluster", is_up, || async {
-                let seed = core.next_candidate(&turns).await;
-                let ended = track_at(&core, &seed, &up).await;
+                let (seed, opened) = dials.next().await;
+                let ended = track_at(&core, &seed, opened, &up).await;
                 up.store(false, Ordering::Relaxed);
                 ended
             });
@@ -294,13 +299,17 @@ pub(crate) async fn track_cluster(core: Arc<Core>) {
     }
 }
 
-/// Connects to a node without a bucket, and applies its configs until the connection
-/// ends. `Ok` if it was useful; see [`end_of_connection`].
+/// Applies the configs of a connection without a bucket until it ends. `Ok` if it was
+/// useful; see [`end_of_connection`].
 ///
 /// Cancel-safe: dropping the future closes the connection.
-async fn track_at(core: &Arc<Core>, seed: &Address, up: &AtomicBool) -> Result<(), Rejected> {
+async fn track_at(
+    core: &Arc<Core>,
+    seed: &Address,
+    opened: Result<Opened, Rejected>,
+    up: &AtomicBool,
+) -> Result<(), Rejected> {
     let key = (None, seed.clone());
-    let opened = dial(core, seed, None).await;
     let Opened {
         connection,
         io,

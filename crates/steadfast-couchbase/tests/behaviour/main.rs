@@ -30,6 +30,7 @@ mod production;
 mod readiness;
 mod routing;
 mod scripted;
+mod seeds;
 mod silence;
 mod slots;
 mod sockets;

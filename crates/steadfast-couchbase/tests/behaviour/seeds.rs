@@ -1,0 +1,54 @@
+//! Seeds that hang.
+
+use std::time::{Duration, Instant};
+
+use steadfast_cluster::fault::{Fault, FaultGuard};
+use steadfast_cluster::{NodeId, Service, TestCluster};
+
+use crate::fixture::*;
+
+/// Less than the connect timeout of 10 s, which a client that waits for a hanging seed takes.
+const IN_TIME: Duration = Duration::from_secs(6);
+
+/// A cluster of three nodes on which all requests to two nodes hang.
+async fn two_of_three_hang() -> (TestCluster, NodeId, Vec<FaultGuard>) {
+    let server = server(3, 0).await;
+    let nodes = server.nodes();
+    let hang = |node: &NodeId| {
+        let requests = Fault::on_service(Service::KeyValue).node(*node);
+        server.fault(requests.hold())
+    };
+    let hanging = nodes[1..].iter().map(hang).collect();
+    (server, nodes[0], hanging)
+}
+
+#[tokio::test]
+async fn seeds_that_hang_do_not_keep_a_bucket_closed() {
+    let (server, up, _hanging) = two_of_three_hang().await;
+    let key = key_on(&server, up);
+    // Each client begins at a seed of its own.
+    for _ in 0..4 {
+        let start = Instant::now();
+        let cluster = client(&server).await;
+        let documents = cluster.bucket(BUCKET).default_collection();
+        documents.upsert(&key, &1).timeout(LONG).await.unwrap();
+        let took = start.elapsed();
+        assert!(took < IN_TIME, "{took:?}");
+        cluster.close().await;
+    }
+}
+
+#[tokio::test]
+async fn seeds_that_hang_do_not_keep_the_cluster_s_config_away() {
+    let (server, _, _hanging) = two_of_three_hang().await;
+    for _ in 0..4 {
+        let start = Instant::now();
+        let cluster = client(&server).await;
+        // A query needs the cluster's config, and no bucket.
+        let query = cluster.query("SELECT 1").readonly(true).timeout(LONG);
+        query.await.unwrap();
+        let took = start.elapsed();
+        assert!(took < IN_TIME, "{took:?}");
+        cluster.close().await;
+    }
+}
