@@ -28,13 +28,13 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    /// Starts a cluster on threads of its own.
+    /// Starts a cluster on threads of its own, which also accepts connections with TLS if asked to.
     ///
     /// Dropping the future stops what has started.
     ///
     /// # Errors
     /// If threads, ports or nodes cannot be created.
-    pub async fn start(nodes: usize, seed: u64) -> anyhow::Result<Self> {
+    pub async fn start(nodes: usize, seed: u64, tls: bool) -> anyhow::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         let runtime = Builder::new_multi_thread()
             .worker_threads((cores / 2).clamp(1, 8))
@@ -43,7 +43,7 @@ impl Embedded {
             .build()
             .context("cannot start the cluster's threads")?;
         let cluster = runtime
-            .spawn(builder(nodes, seed, false).start())
+            .spawn(builder(nodes, seed, tls).start())
             .await
             .context("the cluster's start panicked")
             .and_then(|started| started.context("cannot start the cluster"));

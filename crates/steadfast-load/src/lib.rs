@@ -16,7 +16,7 @@
 //!     seed: 4711,
 //!     ..Settings::default()
 //! };
-//! let cluster = Embedded::start(settings.nodes, settings.seed).await?;
+//! let cluster = Embedded::start(settings.nodes, settings.seed, settings.tls).await?;
 //! let client = Steadfast::connect(Access::embedded(&cluster), None, settings.timeout).await?;
 //! let target = Target::Embedded(cluster);
 //! let report = run(&settings, client, &target, &mut Quiet, std::future::pending()).await?;

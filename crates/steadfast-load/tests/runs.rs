@@ -34,7 +34,7 @@ async fn run_embedded(
     progress: &mut dyn Progress,
     interrupted: impl Future<Output = ()>,
 ) -> LoadReport {
-    let embedded = Embedded::start(settings.nodes, settings.seed)
+    let embedded = Embedded::start(settings.nodes, settings.seed, settings.tls)
         .await
         .unwrap();
     let access = Access::embedded(&embedded);

@@ -40,6 +40,9 @@ pub struct Findings {
     pub runs: u64,
     /// The seeds whose checks held.
     pub held: u64,
+    /// Of those, seeds with writes that could not be checked, because a fault lasted too long.
+    #[serde(default)]
+    pub incomplete: u64,
     /// The seeds that ran twice.
     pub compared: u64,
     /// Seeds whose second run differed: something in the program is not controlled.
@@ -159,6 +162,7 @@ impl Findings {
         self.failures.extend(failure);
         self.failures.sort_by_key(|failure| failure.seed);
         if let Ok(outcome) = outcome {
+            self.incomplete += u64::from(outcome.holds && outcome.unchecked > 0);
             self.operations += outcome.operations;
             self.virtual_s += outcome.virtual_s;
             self.cpu_s += outcome.cpu_s;
@@ -192,6 +196,7 @@ impl Findings {
         self.seeds.sort_unstable();
         self.runs += other.runs;
         self.held += other.held;
+        self.incomplete += other.incomplete;
         self.compared += other.compared;
         self.differed.extend(other.differed);
         self.failures.extend(other.failures);
@@ -215,6 +220,7 @@ mod tests {
         Ok(Outcome {
             seed: plan.seed,
             holds,
+            unchecked: plan.seed % 10,
             trace: trace.to_string(),
             journal: String::new(),
             bytes: 1,
@@ -239,6 +245,8 @@ mod tests {
         let play = |plan: &Plan| outcome(plan, plan.seed, plan.seed % 40 != 7);
         let found = campaign(1..101).run(plan, play, |_| {});
         assert_eq!((found.runs, found.held, found.compared), (100, 97, 2));
+        // Ten seeds have no unchecked writes, and three failed.
+        assert_eq!(found.incomplete, 87);
         let seeds: Vec<_> = found.failures.iter().map(|failure| failure.seed).collect();
         assert_eq!(seeds, [7, 47, 87]);
         assert!(found.failures[0].plan.network_faults.is_empty());

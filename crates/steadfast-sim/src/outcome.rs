@@ -7,8 +7,11 @@ use serde::{Deserialize, Serialize};
 pub struct Outcome {
     /// The seed.
     pub seed: u64,
-    /// Whether every check held.
+    /// Whether no check failed. Writes that could not be checked do not count.
     pub holds: bool,
+    /// The writes that could not be checked, because a fault lasted too long.
+    #[serde(default)]
+    pub unchecked: u64,
     /// The hash over every byte that was sent, with its connection and virtual time.
     pub trace: String,
     /// The hash over the cluster's journal.

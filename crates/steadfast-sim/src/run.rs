@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use steadfast_couchbase::options::TlsOptions;
 use steadfast_load::client::{Access, Steadfast};
 use steadfast_load::progress::Quiet;
 use steadfast_load::{Embedded, LoadReport, Settings, Target};
@@ -72,16 +71,19 @@ async fn simulate(plan: &Plan) -> anyhow::Result<Outcome> {
     let played = timeout(limit, load(plan, &network)).await;
     let (report, journal) = played.context("the run does not end in virtual time")??;
     let trace = network.trace();
+    let json: serde_json::Value = serde_json::from_str(&report.to_json())?;
+    let count = |part: &str, field: &str| json[part][field].as_u64().unwrap_or(0);
     Ok(Outcome {
         seed: plan.seed,
-        holds: report.holds(),
+        holds: !report.is_violated(),
+        unchecked: count("accounting", "unchecked"),
         trace: format!("{:016x}", trace.hash()),
         journal,
         bytes: trace.bytes,
-        operations: operations(&report),
+        operations: count("operations", "operations"),
         virtual_s: started.elapsed().as_secs_f64(),
         cpu_s: cpu_time().as_secs_f64(),
-        violations: violations(&report),
+        violations: violations(&json["accounting"]["violations"]),
     })
 }
 
@@ -94,18 +96,13 @@ async fn load(plan: &Plan, network: &Arc<Network>) -> anyhow::Result<(LoadReport
         rate: Some(plan.rate),
         timeout: Duration::from_millis(plan.timeout_ms),
         nodes: plan.nodes,
+        tls: plan.tls,
         left_out: plan.left_out.clone(),
         ..Settings::default()
     };
     let embedded = Embedded::start_here(plan.nodes, plan.seed, plan.tls).await?;
     let cluster = embedded.cluster().clone();
-    let mut access = Access::embedded(&embedded);
-    if plan.tls {
-        let string = cluster.tls_connection_string();
-        access.connection_string = string.context("the cluster has no TLS")?;
-        let authority = cluster.ca_pem().context("the cluster has no authority")?;
-        access.tls = Some(TlsOptions::new().trust_pem(authority));
-    }
+    let access = Access::embedded(&embedded);
     let client = Steadfast::connect(access, None, settings.timeout).await?;
     let target = Target::Embedded(embedded);
     let started = Instant::now();
@@ -133,21 +130,18 @@ fn journal_hash(cluster: &steadfast_cluster::TestCluster) -> String {
     format!("{:016x}", hasher.finish())
 }
 
-fn operations(report: &LoadReport) -> u64 {
-    let json: serde_json::Value = serde_json::from_str(&report.to_json()).unwrap_or_default();
-    json["operations"]["operations"].as_u64().unwrap_or(0)
-}
-
-fn violations(report: &LoadReport) -> Vec<String> {
-    let json: serde_json::Value = serde_json::from_str(&report.to_json()).unwrap_or_default();
-    let all = json["accounting"]["violations"].as_array();
-    let all = all.into_iter().flatten().take(KEPT);
-    all.map(|violation| {
-        let of = |field: &str| violation[field].as_str().unwrap_or_default().to_owned();
-        let (kind, why) = (of("kind"), of("because"));
-        format!("{kind} {why}: {violation}")
-    })
-    .collect()
+/// Returns the texts of the first violations, certain ones before those of unchecked writes.
+fn violations(all: &serde_json::Value) -> Vec<String> {
+    let mut all: Vec<_> = all.as_array().into_iter().flatten().collect();
+    all.sort_by_key(|violation| violation["kind"] == "unchecked");
+    let first = all.into_iter().take(KEPT);
+    first
+        .map(|violation| {
+            let of = |field: &str| violation[field].as_str().unwrap_or_default().to_owned();
+            let (kind, why) = (of("kind"), of("because"));
+            format!("{kind} {why}: {violation}")
+        })
+        .collect()
 }
 
 /// Returns the processor time of this thread.

@@ -47,12 +47,12 @@ async fn compare() -> anyhow::Result<()> {
     };
 
     let timeout = Duration::from_millis(2500);
-    let embedded = Embedded::start(3, seed).await?;
+    let embedded = Embedded::start(3, seed, false).await?;
     let address = embedded.cluster().connection_string();
     let theirs = Official::connect(&address, USER, PASSWORD, BUCKET, timeout).await?;
     let theirs = measure(&settings("couchbase 1.1.0"), theirs, embedded).await?;
 
-    let embedded = Embedded::start(3, seed).await?;
+    let embedded = Embedded::start(3, seed, false).await?;
     let ours = Steadfast::connect(Access::embedded(&embedded), None, timeout).await?;
     let ours = measure(&settings("steadfast-couchbase"), ours, embedded).await?;
 

@@ -90,6 +90,9 @@ pub(crate) struct LoadArgs {
     /// How many nodes the embedded cluster has
     #[arg(long, default_value_t = 3)]
     nodes: usize,
+    /// Connect to the embedded cluster with TLS; its certificate is rotated during the run
+    #[arg(long, conflicts_with = "connect")]
+    tls: bool,
     /// Run against this existing cluster instead, without faults:
     /// `couchbase://host[:port]/bucket[/scope/collection]`; the run removes its documents
     #[arg(long, value_name = "ADDRESS", conflicts_with = "nodes")]
@@ -198,6 +201,7 @@ pub(crate) async fn run_load(args: LoadArgs) -> anyhow::Result<()> {
         rate: args.rate,
         timeout: args.timeout,
         nodes: args.nodes,
+        tls: args.tls,
         strategy: args.strategy.name(),
         replay: replay(&args, seed),
         ..Settings::default()
@@ -272,13 +276,14 @@ async fn prepare(args: &LoadArgs, settings: &Settings) -> anyhow::Result<(Target
             (Target::Given(address.to_string()), access)
         }
         None => {
-            let embedded = Embedded::start(args.nodes, settings.seed).await?;
+            let embedded = Embedded::start(args.nodes, settings.seed, args.tls).await?;
             let access = Access::embedded(&embedded);
             (Target::Embedded(embedded), access)
         }
     };
     if !args.json {
         let cluster = match &args.connect {
+            None if args.tls => format!("{} nodes, embedded, with TLS", args.nodes),
             None => format!("{} nodes, embedded", args.nodes),
             Some(address) => address.to_string(),
         };
@@ -389,6 +394,9 @@ fn replay(args: &LoadArgs, seed: u64) -> String {
         if args.no_query {
             command += " --no-query";
         }
+    }
+    if args.tls {
+        command += " --tls";
     }
     command
 }

@@ -96,6 +96,17 @@ impl TestCluster {
         Ok(vbucket.active())
     }
 
+    /// Returns how often the node that served a document was failed over. Each time, the locks on
+    /// its documents were lost.
+    pub fn failovers_of(&self, bucket: &str, key: &[u8]) -> Result<u64, ClusterError> {
+        let bucket = self.bucket(bucket)?;
+        let id = steadfast_wire::vbucket::of_key(key, bucket.settings.vbuckets);
+        let vbucket = bucket
+            .vbucket(id)
+            .expect("the hash is below the number of vbuckets");
+        Ok(vbucket.failovers())
+    }
+
     /// The keys of all documents of a bucket's default collection, as the active nodes have them.
     /// Tombstones are left out; documents whose expiry has passed may be listed.
     pub fn keys(&self, bucket: &str) -> Result<Vec<Vec<u8>>, ClusterError> {

@@ -152,6 +152,24 @@ impl TestCluster {
         self.inner.shared.tls.as_ref().map(|tls| tls.ca_pem())
     }
 
+    /// Gives the nodes a new certificate of the same authority. New connections get it, and those
+    /// with the old one are cut.
+    ///
+    /// # Errors
+    /// If the cluster has no TLS, or a key cannot be generated.
+    pub fn rotate_certificate(&self) -> Result<(), ClusterError> {
+        let Some(tls) = &self.inner.shared.tls else {
+            return Err(ClusterError::Invalid("the cluster has no TLS".to_owned()));
+        };
+        Ok(tls.rotate()?)
+    }
+
+    /// Returns how many connections were made with the current certificate.
+    pub fn certificate_connections(&self) -> u64 {
+        let tls = self.inner.shared.tls.as_ref();
+        tls.map_or(0, |tls| tls.current().connections())
+    }
+
     /// Returns the `host:port` of a service on each member node, without encryption.
     pub fn addresses(&self, service: Service) -> Vec<String> {
         self.inner

@@ -14,6 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use super::shared::Shared;
 use crate::Service;
+use crate::tls::Tls;
 use crate::topology::NodeId;
 use crate::topology::config::{ListenPorts, Member};
 use crate::{http, kv};
@@ -282,28 +283,32 @@ impl AcceptedConnection {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
         }
-        let acceptor = self
-            .shared
-            .tls
-            .as_ref()
-            .filter(|_| self.tls)
-            .map(|tls| tls.acceptor().clone());
+        let tls = self.shared.tls.as_ref().filter(|_| self.tls);
+        let certificate = tls.map(Tls::current);
         let reset = stream.reset_on_close();
-        match acceptor {
+        match certificate {
             None => match self.service {
                 Service::KeyValue => kv::serve(stream, reset, self).await,
                 _ => http::serve(stream, reset, self).await,
             },
-            Some(acceptor) => match timeout(HANDSHAKE, acceptor.accept(stream)).await {
-                Ok(Ok(stream)) => match self.service {
-                    Service::KeyValue => kv::serve(stream, reset, self).await,
-                    _ => http::serve(stream, reset, self).await,
-                },
-                Ok(Err(error)) => {
-                    tracing::info!(peer = %self.peer, %error, "TLS handshake failed");
-                }
-                Err(_) => tracing::info!(peer = %self.peer, "TLS handshake never ended"),
-            },
+            Some(certificate) => {
+                let served = certificate.rotated.run_until_cancelled(async {
+                    match timeout(HANDSHAKE, certificate.acceptor.accept(stream)).await {
+                        Ok(Ok(stream)) => {
+                            certificate.connected();
+                            match self.service {
+                                Service::KeyValue => kv::serve(stream, reset, self).await,
+                                _ => http::serve(stream, reset, self).await,
+                            }
+                        }
+                        Ok(Err(error)) => {
+                            tracing::info!(peer = %self.peer, %error, "TLS handshake failed");
+                        }
+                        Err(_) => tracing::info!(peer = %self.peer, "TLS handshake never ended"),
+                    }
+                });
+                served.await;
+            }
         }
     }
 }

@@ -77,6 +77,8 @@ pub(crate) struct Vbucket {
     pub(super) grown: isize,
     /// Whether mutations are kept from all replicas.
     lagging: bool,
+    /// How often it lost its active node.
+    failovers: u64,
 }
 
 impl Vbucket {
@@ -93,7 +95,13 @@ impl Vbucket {
             scans: RangeScans::default(),
             grown: 0,
             lagging: false,
+            failovers: 0,
         }
+    }
+
+    /// Returns how often it lost its active node, and with it the locks on its documents.
+    pub(crate) fn failovers(&self) -> u64 {
+        self.failovers
     }
 
     /// The node that serves reads and writes, if there is one.
@@ -187,6 +195,7 @@ impl Vbucket {
             // Holes move to the end, as they do in a real map.
             self.replicas.sort_by_key(Option::is_none);
             self.active = promoted;
+            self.failovers += 1;
             self.locks.clear();
             self.prepares.clear();
             self.scans = RangeScans::default();
@@ -208,7 +217,10 @@ impl Vbucket {
 
     /// Begins anew on a node after every copy was lost.
     pub(crate) fn recreate(&mut self, uuid: u64, active: NodeId, replicas: Vec<Option<NodeId>>) {
-        *self = Self::new(self.id, uuid, active, replicas);
+        *self = Self {
+            failovers: self.failovers,
+            ..Self::new(self.id, uuid, active, replicas)
+        };
     }
 
     /// Brings every reachable replica up to date and finishes the durable writes that waited.

@@ -50,6 +50,34 @@ async fn a_client_that_trusts_the_authority_can_connect() {
     assert_eq!(header[6..8], Status::Success.code().to_be_bytes());
 }
 
+/// Returns the certificate that the node showed.
+fn shown(stream: &TlsStream<TcpStream>) -> CertificateDer<'static> {
+    let (_, session) = stream.get_ref();
+    session.peer_certificates().unwrap()[0].clone().into_owned()
+}
+
+#[tokio::test]
+async fn a_rotated_certificate_is_shown_to_new_connections_and_old_ones_are_cut() {
+    let cluster = builder(1, 0).tls(true).start().await.unwrap();
+    let ca_pem = cluster.ca_pem().unwrap().to_owned();
+    let mut old = connect(&cluster, &ca_pem).await.unwrap();
+    cluster.rotate_certificate().unwrap();
+    assert_eq!(cluster.ca_pem(), Some(&*ca_pem));
+    let ended = |read: std::io::Result<usize>| read.map_or(true, |bytes| bytes == 0);
+    assert!(ended(old.read(&mut [0]).await), "the old connection is cut");
+    let new = connect(&cluster, &ca_pem).await.unwrap();
+    assert_ne!(shown(&new), shown(&old));
+    let again = connect(&cluster, &ca_pem).await.unwrap();
+    assert_eq!(shown(&again), shown(&new));
+    // A client may be done with its handshake before the node is.
+    while cluster.certificate_connections() < 2 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(cluster.certificate_connections(), 2);
+    let plain = builder(1, 0).start().await.unwrap();
+    assert!(plain.rotate_certificate().is_err());
+}
+
 #[tokio::test]
 async fn a_client_that_trusts_another_authority_cannot_connect() {
     let cluster = builder(1, 0).tls(true).start().await.unwrap();

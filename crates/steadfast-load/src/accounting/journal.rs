@@ -330,7 +330,7 @@ mod tests {
             (Opcode::Append, of_worker, value.as_bytes()),
             (Opcode::Increment, &own, b"1"),
             (Opcode::Increment, "s:12", b"1"),
-            (Opcode::Set, "s:64", value.as_bytes()),
+            (Opcode::Set, "s:68", value.as_bytes()),
             (Opcode::Add, "other", value.as_bytes()),
         ] {
             assert_eq!(identify(opcode, key.as_bytes(), argument), None, "{key}");

@@ -44,12 +44,17 @@ pub struct Access {
 }
 
 impl Access {
-    /// Returns access to an embedded cluster.
+    /// Returns access to an embedded cluster, with TLS if the cluster has it. The client then
+    /// trusts the cluster's authority, and so every certificate that it signs.
     pub fn embedded(embedded: &Embedded) -> Self {
+        let cluster = embedded.cluster();
+        let tls = cluster.ca_pem();
         Self {
-            connection_string: embedded.cluster().connection_string(),
+            connection_string: cluster
+                .tls_connection_string()
+                .unwrap_or_else(|| cluster.connection_string()),
             credentials: Credentials::password(USER, PASSWORD),
-            tls: None,
+            tls: tls.map(|authority| TlsOptions::new().trust_pem(authority)),
             bucket: BUCKET.to_owned(),
             collection: None,
             ready_within: READY,
@@ -363,6 +368,12 @@ fn class(error: &Error) -> ErrorClass {
                 .context()
                 .http()
                 .is_some_and(|http| http.code.is_some()) =>
+        {
+            ErrorClass::Explained
+        }
+        // A response that breaks off after rows have come is not retried, so there is no reason.
+        ErrorKind::RequestCanceled
+            if error.context().http().is_some() && error.reasons().is_empty() =>
         {
             ErrorClass::Explained
         }

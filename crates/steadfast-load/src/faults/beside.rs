@@ -221,7 +221,6 @@ impl Beside {
         let replicated = self.write_some(LAGGING, &replicated, false).await;
         cluster.set_lagging(LAGGING.bucket, true)?;
         let unreplicated = self.write_some(LAGGING, &unreplicated, false).await;
-        injector.state.losing_locks();
         let failed_over = cluster.fail_over(node).await;
         cluster.set_lagging(LAGGING.bucket, false)?;
         failed_over?;

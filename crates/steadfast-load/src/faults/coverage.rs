@@ -45,7 +45,8 @@ fn must_cause(kind: FaultKind) -> &'static [Evidence] {
         | FaultKind::HeldReplication
         | FaultKind::DroppedBucket
         | FaultKind::HalfStatements
-        | FaultKind::LaggingFailOver => &[Hits],
+        | FaultKind::LaggingFailOver
+        | FaultKind::RotatedCertificate => &[Hits],
         FaultKind::DroppedCollection => &[Hits, Reason("KV_COLLECTION_OUTDATED")],
         FaultKind::LateAnswers | FaultKind::UnmatchedAnswers => &[Hits, AmbiguousTimeouts],
         FaultKind::SilentNode => &[Hits, SilentConnections, AmbiguousTimeouts],
@@ -127,6 +128,7 @@ impl Evidence {
                 FaultKind::DroppedCollection => "operations met a missing collection",
                 FaultKind::HalfStatements => "statements were applied in part",
                 FaultKind::LaggingFailOver => "writes without durability were lost, as they may be",
+                FaultKind::RotatedCertificate => "connections met the new certificate",
                 _ => "requests hit",
             }
             .to_owned(),

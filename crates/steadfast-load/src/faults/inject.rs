@@ -31,7 +31,7 @@ const COMMANDS: [Opcode; 7] = [
 const TEMPORARY: f64 = 0.1;
 /// A rule for a single request spares fewer requests than this before it.
 const SPARED: u64 = 20;
-/// How much longer than scheduled replication is held, until a durable write waits for it.
+/// How much longer than scheduled a fault lasts, until it has its effect.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The pause before it is looked for again.
 const POLL: Duration = Duration::from_millis(5);
@@ -107,10 +107,15 @@ impl FaultInjector {
                 .lock()
                 .begin(&fault, self.state.now().as_secs_f64());
             let with = async {
-                match fault.with {
-                    Some(kind) => self.hold_rules(kind, &fault).await,
-                    None => std::future::pending().await,
+                if let Some(kind) = fault.with {
+                    tokio::select! {
+                        () = self.hold_rules(kind, &fault) => {}
+                        // An act may last longer, because it waits for writes to succeed, which
+                        // these rules can prevent.
+                        () = self.state.wait(fault.lasts) => {}
+                    }
                 }
+                std::future::pending().await
             };
             tokio::select! {
                 injected = self.inject(&fault) => injected?,
@@ -139,7 +144,6 @@ impl FaultInjector {
             FaultKind::FailOver => {
                 let documents = cluster.documents_of(node);
                 self.log.lock().hit(FaultKind::FailOver, documents);
-                self.state.losing_locks();
                 cluster.fail_over(node).await?;
                 self.state.wait(lasts / 4).await;
                 cluster.recover(node).await?;
@@ -149,7 +153,6 @@ impl FaultInjector {
             FaultKind::Crash => {
                 cluster.crash(node).await?;
                 self.state.wait(lasts * 2 / 3).await;
-                self.state.losing_locks();
                 cluster.restart(node).await?;
             }
             FaultKind::HeldReplication => {
@@ -171,6 +174,14 @@ impl FaultInjector {
                 }
             }
             FaultKind::RotatedPassword => self.rotate_password(fault, nodes).await,
+            FaultKind::RotatedCertificate => {
+                cluster.rotate_certificate()?;
+                self.state.wait(lasts).await;
+                self.wait_until(|| cluster.certificate_connections() > 0)
+                    .await;
+                let connections = cluster.certificate_connections();
+                self.log.lock().hit(fault.kind, connections);
+            }
             FaultKind::TemporaryFailures
             | FaultKind::LockedDocuments
             | FaultKind::CutBeforeReading
@@ -247,13 +258,7 @@ impl FaultInjector {
             }
         };
         let waiting = async {
-            let longest = self.state.now() + PATIENCE.max(self.timeout * 2);
-            while self.cluster.pending_writes() == 0
-                && !self.state.has_ended()
-                && self.state.now() < longest
-            {
-                self.state.wait(POLL).await;
-            }
+            self.wait_until(|| self.cluster.pending_writes() > 0).await;
             let pending = self.cluster.pending_writes() as u64;
             self.log.lock().hit(FaultKind::HeldReplication, pending);
             self.state.wait(lasts).await;
@@ -263,15 +268,21 @@ impl FaultInjector {
         own
     }
 
+    /// Waits for a condition, at most for a while.
+    async fn wait_until(&self, is_so: impl Fn() -> bool) {
+        let longest = self.state.now() + PATIENCE.max(self.timeout * 2);
+        while !is_so() && !self.state.has_ended() && self.state.now() < longest {
+            self.state.wait(POLL).await;
+        }
+    }
+
     /// Completes a rebalance in about this time.
     pub(super) async fn rebalance(&self, mut rebalance: Rebalance, lasts: Duration) {
         let at_once = rebalance.remaining().div_ceil(STEPS as usize).max(1);
         while rebalance.remaining() > 0 {
-            self.state.losing_locks();
             rebalance.step(at_once);
             self.state.wait(lasts / STEPS).await;
         }
-        self.state.losing_locks();
         rebalance.finish().await;
     }
 

@@ -48,10 +48,13 @@ pub(crate) enum FaultKind {
     Crash,
     /// The password changes, connections are cut, and the client learns it later.
     RotatedPassword,
+    /// The nodes get a new certificate of the same authority, and connections with the old one
+    /// are cut.
+    RotatedCertificate,
 }
 
 impl FaultKind {
-    pub(crate) const ALL: [Self; 23] = [
+    pub(crate) const ALL: [Self; 24] = [
         Self::TemporaryFailures,
         Self::LockedDocuments,
         Self::CutBeforeReading,
@@ -75,6 +78,7 @@ impl FaultKind {
         Self::FailOver,
         Self::Crash,
         Self::RotatedPassword,
+        Self::RotatedCertificate,
     ];
 
     /// Returns whether it consists of rules, which can hold while nodes come and go.
@@ -91,6 +95,7 @@ impl FaultKind {
                 | Self::FailOver
                 | Self::Crash
                 | Self::RotatedPassword
+                | Self::RotatedCertificate
         )
     }
 
@@ -109,6 +114,11 @@ impl FaultKind {
                 | Self::HalfStatements
                 | Self::LaggingFailOver
         )
+    }
+
+    /// Returns whether it needs connections with TLS.
+    pub(super) const fn needs_tls(self) -> bool {
+        matches!(self, Self::RotatedCertificate)
     }
 
     /// Returns the number of nodes that it needs.
@@ -179,6 +189,7 @@ impl fmt::Display for FaultKind {
             Self::FailOver => "fail-over and recover",
             Self::Crash => "crash and restart",
             Self::RotatedPassword => "rotate the password",
+            Self::RotatedCertificate => "rotate the certificate",
         })
     }
 }

@@ -25,19 +25,19 @@ pub(crate) struct ScheduledFault {
     pub(crate) seed: u64,
 }
 
-/// Returns the schedule of a seed for a cluster of so many nodes: every fault that it allows,
-/// in random order. None begins before the one before it has ended. Faults that must outlast the
+/// Returns the schedule of a seed for a cluster of so many nodes, with TLS or without: every fault
+/// that it allows, in random order. None begins before the one before it has ended. Faults that must outlast the
 /// timeout of an operation do so, unless the run is too short for it.
 pub(crate) fn schedule(
     seed: u64,
     duration: Duration,
-    nodes: usize,
+    (nodes, tls): (usize, bool),
     timeout: Duration,
 ) -> Schedule<ScheduledFault> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut kinds: Vec<FaultKind> = FaultKind::ALL
         .into_iter()
-        .filter(|kind| nodes >= kind.min_nodes())
+        .filter(|kind| nodes >= kind.min_nodes() && (tls || !kind.needs_tls()))
         .collect();
     random.shuffle(&mut kinds);
     // A node leaves after another has joined, so that there are never fewer than at first.
@@ -99,19 +99,19 @@ mod tests {
     #[test]
     fn a_seed_replays_the_same_schedule_and_another_seed_another_one() {
         assert_eq!(
-            schedule(4711, TEN, 3, SECOND),
-            schedule(4711, TEN, 3, SECOND)
+            schedule(4711, TEN, (3, true), SECOND),
+            schedule(4711, TEN, (3, true), SECOND)
         );
         assert_ne!(
-            schedule(4711, TEN, 3, SECOND),
-            schedule(4712, TEN, 3, SECOND)
+            schedule(4711, TEN, (3, true), SECOND),
+            schedule(4712, TEN, (3, true), SECOND)
         );
     }
 
     #[test]
     fn every_schedule_has_every_fault_one_after_the_other_and_within_the_run() {
         for seed in 0..200 {
-            let schedule = schedule(seed, TEN, 3, SECOND);
+            let schedule = schedule(seed, TEN, (3, true), SECOND);
             let mut kinds: Vec<_> = schedule.iter().map(|(_, fault)| fault.kind).collect();
             let position = |kind| kinds.iter().position(|found| *found == kind).unwrap();
             let (joins, leaves) = (FaultKind::RebalanceIn, FaultKind::RebalanceOut);
@@ -130,12 +130,22 @@ mod tests {
     #[test]
     fn a_single_node_is_neither_failed_over_nor_removed() {
         let banned = [FaultKind::FailOver, FaultKind::RebalanceOut];
-        let schedule = schedule(1, TEN, 1, SECOND);
+        let schedule = schedule(1, TEN, (1, true), SECOND);
         assert!(
             schedule
                 .iter()
                 .all(|(_, fault)| !banned.contains(&fault.kind))
         );
+    }
+
+    #[test]
+    fn a_certificate_is_rotated_only_with_tls() {
+        let rotates = |tls| {
+            let schedule = schedule(1, TEN, (3, tls), SECOND);
+            let mut kinds = schedule.iter().map(|(_, fault)| fault.kind);
+            kinds.any(|kind| kind == FaultKind::RotatedCertificate)
+        };
+        assert!(rotates(true) && !rotates(false));
     }
 
     #[test]
@@ -147,7 +157,7 @@ mod tests {
                 Duration::from_secs(duration),
                 Duration::from_millis(timeout),
             );
-            let schedule = schedule(4711, duration, 3, timeout);
+            let schedule = schedule(4711, duration, (3, true), timeout);
             let mut long = schedule
                 .iter()
                 .filter(|(_, fault)| fault.kind.outlasts_timeout());

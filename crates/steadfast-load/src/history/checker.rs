@@ -145,10 +145,10 @@ impl Checker {
         self.check()
     }
 
-    /// Allows for a failover, which loses locks.
-    pub(super) fn fail_over(&mut self) {
+    /// Allows for failovers up to this number, which lose locks.
+    pub(super) fn fail_over(&mut self, failovers: u64) {
         let states = self.configurations.iter().filter_map(|configuration| {
-            let state = configuration.state.failed_over()?;
+            let state = configuration.state.failed_over(failovers)?;
             Some(Configuration {
                 state,
                 ..*configuration

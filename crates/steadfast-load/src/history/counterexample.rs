@@ -40,26 +40,79 @@ impl Counterexample {
     }
 }
 
-/// Returns the smallest part that still has no order, from an unknown state: operations are left
-/// out from the beginning, then reads one by one. A change in the middle is never left out,
-/// because what follows depends on it.
+/// Returns the smallest part that still shows the violation of its last operation, from an unknown
+/// state. Operations are left out one by one, as long as the last one has no explanation and the
+/// others have one.
 fn smallest(all: &[Operation]) -> Vec<Operation> {
-    let last = |count: usize| all[all.len().saturating_sub(count)..].to_vec();
-    let Some(count) = (1..=all.len()).find(|count| !has_order(&last(*count))) else {
-        return last(SHOWN);
-    };
-    let mut kept = last(count);
-    let mut at = 0;
-    while at + 1 < kept.len() {
-        let mut fewer = kept.clone();
-        let removed = fewer.remove(at);
-        if !removed.changes() && !has_order(&fewer) {
-            kept = fewer;
-        } else {
-            at += 1;
+    let mut kept = all.to_vec();
+    if !shows_violation(&kept) {
+        return all[all.len().saturating_sub(SHOWN)..].to_vec();
+    }
+    // Most can go at once: what ended before the content was determined for the last time.
+    let fewer = since_determined(&kept);
+    if shows_violation(&fewer) {
+        kept = fewer;
+    }
+    loop {
+        let before = kept.len();
+        let mut at = 0;
+        while at + 1 < kept.len() {
+            let mut fewer = kept.clone();
+            fewer.remove(at);
+            if is_irrelevant(&kept, at) && shows_violation(&fewer) {
+                kept = fewer;
+            } else {
+                at += 1;
+            }
+        }
+        if kept.len() == before {
+            return kept;
         }
     }
-    kept
+}
+
+/// Returns the operations that had not ended when the one began that determines the content for
+/// the last time before the last operation.
+fn since_determined(operations: &[Operation]) -> Vec<Operation> {
+    let last = operations.last().map_or(0, |last| last.begin);
+    let mut determining = operations.iter().rev();
+    let determining = determining.find(|one| one.determines() && one.end < last);
+    let since = determining.map_or(0, |one| one.begin);
+    let kept = operations.iter().filter(|one| one.end >= since);
+    kept.cloned().collect()
+}
+
+/// Returns whether the last operation is explained without this one: it changes nothing, or another
+/// one determines the content between it and the last.
+fn is_irrelevant(operations: &[Operation], at: usize) -> bool {
+    let (Some(one), Some(last)) = (operations.get(at), operations.last()) else {
+        return false;
+    };
+    let lies_between = |other: &Operation| one.end < other.begin && other.end < last.begin;
+    !one.changes()
+        || operations
+            .iter()
+            .any(|other| other.determines() && lies_between(other))
+}
+
+/// Returns whether the last operation has no explanation, and the others have one.
+fn shows_violation(operations: &[Operation]) -> bool {
+    let Some((last, others)) = operations.split_last() else {
+        return false;
+    };
+    // The others may still be under way.
+    let under_way = |operation: &Operation| Operation {
+        end: match operation.end > last.end {
+            true => u64::MAX,
+            false => operation.end,
+        },
+        ..operation.clone()
+    };
+    let mut all: Vec<Operation> = others.iter().map(under_way).collect();
+    has_order(&all) && {
+        all.push(last.clone());
+        !has_order(&all)
+    }
 }
 
 /// Returns whether these operations have an order if nothing is known about what came before.

@@ -44,9 +44,8 @@ pub(crate) struct History {
     /// Beginnings and ends that wait for operations under way, by time.
     events: BTreeMap<(u64, bool, u64), Event>,
     checker: Checker,
-    /// Whether documents have begun to move between nodes. From then on a lock may be lost at
-    /// any time, because it is not known when its document moves.
-    locks_may_be_lost: bool,
+    /// The number of failovers of the document's node, as far as the checker got.
+    failovers: u64,
     /// The numbers of operations in the checker, by their own.
     numbers: BTreeMap<u64, u64>,
     recent: VecDeque<Operation>,
@@ -101,7 +100,7 @@ impl History {
             unresolved: Vec::new(),
             events: BTreeMap::new(),
             checker: Checker::new(State::ABSENT),
-            locks_may_be_lost: false,
+            failovers: 0,
             numbers: BTreeMap::new(),
             recent: VecDeque::new(),
             checked: 0,
@@ -122,7 +121,9 @@ impl History {
         self.running.remove(&token.0);
         let ended = operation.end;
         if operation.outcome == Outcome::Ambiguous {
+            // It may take effect later, also after other failovers.
             operation.end = u64::MAX;
+            operation.failovers.1 = u64::MAX;
         }
         self.ended.push_back((ended, tag, operation));
         if !self.has_journal && self.ended.len() >= 64 {
@@ -265,10 +266,13 @@ impl History {
 
     fn check(&mut self, (_, _, number): (u64, bool, u64), event: Event) {
         let (Event::Begin(operation, _) | Event::End(operation)) = &event;
-        self.locks_may_be_lost |= operation.failovers.1 > 0;
-        if self.locks_may_be_lost {
-            self.checker.fail_over();
-        }
+        let failovers = match operation.failovers {
+            (before, u64::MAX) => before,
+            // It may take effect after a failover that comes while it is under way.
+            (_, after) => after,
+        };
+        self.failovers = self.failovers.max(failovers);
+        self.checker.fail_over(self.failovers);
         let (result, operation) = match event {
             Event::Begin(operation, expires) => {
                 let expires = match operation.outcome {

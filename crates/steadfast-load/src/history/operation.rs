@@ -14,8 +14,9 @@ pub(crate) struct Operation {
     /// When it began and ended, in microseconds of the run. An ambiguous one never ends.
     pub(crate) begin: u64,
     pub(crate) end: u64,
-    /// The number of failovers at its beginning and at its end: they release locks.
-    pub(crate) failovers: (u32, u32),
+    /// The number of failovers of the document's node, before its beginning and after its end.
+    /// The second is the largest number if it is not known.
+    pub(crate) failovers: (u64, u64),
     pub(crate) action: Action,
     pub(crate) outcome: Outcome,
 }
@@ -99,9 +100,8 @@ pub(super) struct State {
     cas: u64,
     exact: bool,
     lock: Option<HeldLock>,
-    /// The CAS before the locks since the last change. Replicas have this one, because a lock
-    /// changes the CAS on its node only.
-    replicated: Option<(u64, bool)>,
+    /// What a failover loses, if there were locks since the last change.
+    before_locks: Option<BeforeLocks>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -109,7 +109,18 @@ struct HeldLock {
     cas: u64,
     /// Before this time, the lock cannot have expired.
     until: u64,
-    failovers: u32,
+    /// The number of failovers before it.
+    failovers: u64,
+}
+
+/// What a document was before locks. Replicas have this, or the CAS of a later lock if they were
+/// active then, because a lock changes the CAS on its node only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct BeforeLocks {
+    /// A CAS that is smaller than any that a replica has.
+    below: u64,
+    /// The number of failovers before the first lock.
+    failovers: u64,
 }
 
 impl State {
@@ -120,7 +131,7 @@ impl State {
         cas: 0,
         exact: false,
         lock: None,
-        replicated: None,
+        before_locks: None,
     };
     /// A document of which nothing is known.
     pub(super) const UNKNOWN: Self = Self {
@@ -132,14 +143,15 @@ impl State {
         self.cas
     }
 
-    /// Returns the state after a failover, if it can differ: locks and their CAS are lost.
-    pub(super) fn failed_over(&self) -> Option<Self> {
-        let (cas, exact) = self.replicated?;
-        Some(Self {
-            cas,
-            exact,
+    /// Returns the state after failovers up to this number, if it can differ: locks and their
+    /// CAS are lost.
+    pub(super) fn failed_over(&self, failovers: u64) -> Option<Self> {
+        let before = self.before_locks?;
+        (before.failovers < failovers).then_some(Self {
+            cas: before.below,
+            exact: false,
             lock: None,
-            replicated: None,
+            before_locks: None,
             ..*self
         })
     }
@@ -166,7 +178,7 @@ impl State {
             cas,
             exact,
             lock: None,
-            replicated: None,
+            before_locks: None,
         })
     }
 }
@@ -190,6 +202,23 @@ impl Operation {
 
     pub(super) fn is_ambiguous(&self) -> bool {
         self.outcome == Outcome::Ambiguous
+    }
+
+    /// Returns whether the content after it is known, whatever it was before.
+    pub(super) fn determines(&self) -> bool {
+        let Outcome::Done { seen, .. } = &self.outcome else {
+            return false;
+        };
+        match self.action {
+            Action::Upsert(_) | Action::Insert(_) | Action::Replace(..) | Action::Remove => true,
+            Action::Read | Action::Increment(_) => seen.is_some(),
+            Action::Append(_)
+            | Action::Prepend(_)
+            | Action::Push(_)
+            | Action::Touch(_)
+            | Action::Lock(_)
+            | Action::Unlock(_) => false,
+        }
     }
 
     /// Returns whether it changes the state if it takes effect.
@@ -290,10 +319,13 @@ impl Operation {
                     until: self.begin + time,
                     failovers: self.failovers.0,
                 });
-                let before = (state.cas, state.exact);
+                let before = BeforeLocks {
+                    below: state.cas - u64::from(state.exact),
+                    failovers: self.failovers.0,
+                };
                 Some(State {
                     lock,
-                    replicated: Some(state.replicated.unwrap_or(before)),
+                    before_locks: Some(state.before_locks.unwrap_or(before)),
                     ..locked
                 })
             }
@@ -330,6 +362,11 @@ impl Operation {
             content,
             cas: cas.unwrap_or(0),
             exact: cas.is_some(),
+            // There may have been locks before.
+            before_locks: Some(BeforeLocks {
+                below: 0,
+                failovers: self.failovers.0,
+            }),
             ..State::ABSENT
         };
         Some(match &self.action {
@@ -337,7 +374,7 @@ impl Operation {
                 learned(Some(*body))
             }
             Action::Remove => learned(None),
-            Action::Read => match seen {
+            Action::Read | Action::Increment(_) => match seen {
                 Some(seen) => learned(Some(Body {
                     value: seen.value,
                     format: seen.format,

@@ -83,13 +83,15 @@ impl<'a, C: Client> Run<'a, C> {
     fn start(settings: &'a Settings, client: C, target: &'a Target) -> Self {
         let embedded = target.embedded();
         let late = settings.late();
-        let state = Arc::new(RunState::new(
+        let state = RunState::new(
             settings.seed,
             target.key_prefix(settings.seed),
             embedded.is_some(),
             settings.timeout,
             (late, settings.read_back_time(target)),
-        ));
+        );
+        let cluster = embedded.map(|embedded| embedded.cluster().clone());
+        let state = Arc::new(state.with_failovers_of(cluster));
         let new_log =
             |worker| Arc::new(Mutex::new(WriteLog::new(worker, embedded.is_some(), late)));
         let logs: Vec<_> = (0..settings.concurrency).map(new_log).collect();

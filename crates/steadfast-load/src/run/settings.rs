@@ -34,6 +34,8 @@ pub struct Settings {
     pub timeout: Duration,
     /// The number of nodes of an embedded cluster.
     pub nodes: usize,
+    /// Whether the connections to an embedded cluster use TLS.
+    pub tls: bool,
     /// Faults that the schedule leaves out, by their index. A simulation shrinks a run with it.
     pub left_out: Vec<usize>,
     /// The name of the client, for the report.
@@ -54,6 +56,7 @@ impl Default for Settings {
             rate: None,
             timeout: Duration::from_millis(2500),
             nodes: 3,
+            tls: false,
             left_out: Vec::new(),
             client: "steadfast-couchbase".to_owned(),
             strategy: "default".to_owned(),
@@ -111,7 +114,8 @@ impl Settings {
     pub(super) fn schedule(&self, round: u32) -> Schedule<ScheduledFault> {
         let (_, length) = self.rounds();
         let seed = self.seed.wrapping_add(u64::from(round));
-        let all = schedule(seed, length, self.nodes, self.timeout);
+        let cluster = (self.nodes, self.tls);
+        let all = schedule(seed, length, cluster, self.timeout);
         let mut kept = Schedule::default();
         for (index, (at, fault)) in all.iter().enumerate() {
             if !self.left_out.contains(&index) {

@@ -4,8 +4,10 @@ use crate::write_id::WriteId;
 
 /// The number of registers of each worker.
 pub(super) const REGISTERS: usize = 8;
-/// The number of documents that all workers use.
-pub(crate) const SHARED: usize = 64;
+/// The number of documents that all workers use at any time.
+pub(super) const BUSY: usize = 64;
+/// The number of documents that all workers use. On those after the busy ones, locks are tested.
+pub(crate) const SHARED: usize = BUSY + 4;
 
 /// Returns the key of a register: a document that one worker overwrites.
 pub(super) fn register(run: &str, worker: u16, index: usize) -> String {

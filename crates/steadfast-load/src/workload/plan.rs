@@ -1,6 +1,6 @@
 //! Plans the operations of a worker from the seed.
 
-use super::keys::{REGISTERS, SHARED};
+use super::keys::{BUSY, REGISTERS};
 use super::kind::OpKind;
 
 /// One operation of a worker.
@@ -37,7 +37,7 @@ impl PlannedOperation {
         });
         let (kind, on_shared, _) = found.unwrap_or((OpKind::Get, false, 0));
         let register = random.usize(..REGISTERS);
-        let shared = random.usize(..SHARED);
+        let shared = random.usize(..BUSY);
         let length = random.usize(40..160);
         Self {
             kind,

@@ -1,16 +1,18 @@
 //! State that workers, faults and verification share.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use steadfast_cluster::TestCluster;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::keys::SHARED;
+use super::keys::{self, SHARED};
 use super::kind::OpKind;
 use crate::accounting::{Violation, ViolationKind};
 use crate::client::ClientError;
+use crate::embedded::BUCKET;
 use crate::history::History;
 
 /// How long after new credentials an operation may still fail with the old ones.
@@ -24,6 +26,8 @@ const MIN_DURABLE: Duration = Duration::from_millis(1500);
 const MARGIN: Duration = Duration::from_millis(150);
 /// How often the run looks whether the machine stalls.
 const HEARTBEAT: Duration = Duration::from_millis(20);
+/// The time from one test of a lock to the next: each keeps a worker waiting for a second.
+const LOCK_TEST_INTERVAL: Duration = Duration::from_secs(2);
 /// How many operations that took too long are kept.
 const OVERRUNS: usize = 64;
 
@@ -43,8 +47,10 @@ pub(crate) struct RunState {
     has_journal: bool,
     /// The histories of the documents that all workers use.
     pub(crate) shared: [Mutex<History>; SHARED],
-    /// The number of failovers, which release locks.
-    failovers: AtomicU32,
+    /// The cluster that counts failovers, which release locks.
+    cluster: Option<TestCluster>,
+    /// When the next lock is tested, in microseconds of the run.
+    next_lock_test: AtomicU64,
     /// The longest time that the machine did not run this process when it was due.
     stalled: AtomicU64,
     /// Operations that took longer than their timeout, and by how much.
@@ -75,7 +81,8 @@ impl RunState {
             timeout,
             has_journal,
             shared: std::array::from_fn(|_| Mutex::new(History::new(has_journal, late_micros))),
-            failovers: AtomicU32::new(0),
+            cluster: None,
+            next_lock_test: AtomicU64::new(0),
             stalled: AtomicU64::new(0),
             overruns: Mutex::default(),
             started: Instant::now(),
@@ -100,15 +107,28 @@ impl RunState {
         self.has_journal
     }
 
-    /// Expects locks to be lost: their documents move to another node, or their node
-    /// restarts.
-    pub(crate) fn losing_locks(&self) {
-        self.failovers.fetch_add(1, Ordering::SeqCst);
+    /// Asks this cluster for failovers.
+    pub(crate) fn with_failovers_of(self, cluster: Option<TestCluster>) -> Self {
+        Self { cluster, ..self }
     }
 
-    /// Returns the number of failovers so far.
-    pub(crate) fn failovers(&self) -> u32 {
-        self.failovers.load(Ordering::SeqCst)
+    /// Returns how often the node of a shared document was failed over so far.
+    pub(crate) fn failovers(&self, index: usize) -> u64 {
+        let key = keys::shared(&self.prefix, index);
+        let failovers = |cluster: &TestCluster| cluster.failovers_of(BUCKET, key.as_bytes());
+        let failovers = self.cluster.as_ref().map(failovers);
+        failovers.map_or(0, |failovers| {
+            failovers.expect("the bucket of the workload is never dropped")
+        })
+    }
+
+    /// Returns whether it is time to test a lock, once for all callers.
+    pub(crate) fn takes_lock_test(&self) -> bool {
+        let now = self.now_micros();
+        let next = now + micros(LOCK_TEST_INTERVAL);
+        let due = |at| (at <= now).then_some(next);
+        let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
+        self.next_lock_test.fetch_update(set, fetch, due).is_ok()
     }
 
     /// Measures how late timers fire until the run ends: for so long, this process did not run.

@@ -153,13 +153,14 @@ fn play_one(args: &SimulateArgs, plan: &Plan) -> anyhow::Result<()> {
 fn shown(outcome: &Outcome) -> String {
     let mut text = format!(
         "{} operations in {:.1} s of virtual time, {:.1} s of processor time\n\
-         trace {}, journal {}, {} bytes",
+         trace {}, journal {}, {} bytes, {} unchecked writes",
         outcome.operations,
         outcome.virtual_s,
         outcome.cpu_s,
         outcome.trace,
         outcome.journal,
         outcome.bytes,
+        outcome.unchecked,
     );
     for violation in &outcome.violations {
         text += &format!("\n{violation}");
@@ -221,13 +222,14 @@ fn report(args: &SimulateArgs, findings: &Findings) -> anyhow::Result<()> {
 
 fn text(findings: &Findings) -> anyhow::Result<String> {
     let mut text = format!(
-        "{} seeds: {} held, {} failed; {} ran twice, {} differed\n\
+        "{} seeds: {} held, {} failed; {} ran twice, {} differed; {} with unchecked writes\n\
          {} operations, {:.0} s of virtual time in {:.0} s of processor time: {:.0} times as fast",
         findings.runs,
         findings.held,
         findings.failures.len(),
         findings.compared,
         findings.differed.len(),
+        findings.incomplete,
         findings.operations,
         findings.virtual_s,
         findings.cpu_s,

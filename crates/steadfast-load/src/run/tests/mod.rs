@@ -8,6 +8,18 @@ use crate::client::{Access, Steadfast};
 use crate::embedded::Embedded;
 use crate::faults::FaultKind;
 use crate::progress::Quiet;
+use crate::report::LoadReport;
+
+/// Runs against an embedded cluster of so many nodes.
+async fn run_on(nodes: usize, settings: &Settings) -> LoadReport {
+    let embedded = Embedded::start(nodes, settings.seed, settings.tls).await;
+    let embedded = embedded.unwrap();
+    let access = Access::embedded(&embedded);
+    let client = Steadfast::connect(access, None, settings.timeout).await;
+    let target = Target::Embedded(embedded);
+    let report = run(settings, client.unwrap(), &target, &mut Quiet, pending()).await;
+    report.unwrap()
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_schedule_that_cannot_be_played_ends_the_run_at_once_and_is_a_violation() {
@@ -23,12 +35,7 @@ async fn a_schedule_that_cannot_be_played_ends_the_run_at_once_and_is_a_violatio
     let first = |seed| settings(seed).schedule(0).iter().next().unwrap().1.kind;
     let seed = (0..).find(|seed| first(*seed) == FaultKind::FailOver);
     let settings = settings(seed.unwrap());
-    let embedded = Embedded::start(1, settings.seed).await.unwrap();
-    let access = Access::embedded(&embedded);
-    let client = Steadfast::connect(access, None, settings.timeout).await;
-    let target = Target::Embedded(embedded);
-    let report = run(&settings, client.unwrap(), &target, &mut Quiet, pending()).await;
-    let report = report.unwrap();
+    let report = run_on(1, &settings).await;
     let text = report.to_string();
     assert!(report.duration_s < 20.0, "{text}");
     assert!(!report.holds());
@@ -38,4 +45,29 @@ async fn a_schedule_that_cannot_be_played_ends_the_run_at_once_and_is_a_violatio
         "{text}"
     );
     assert!(report.operations.ok > 10, "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_trusts_the_authority_meets_a_rotated_certificate() {
+    let all = Settings {
+        duration: Duration::from_secs(1),
+        concurrency: 8,
+        rate: Some(500),
+        tls: true,
+        ..Settings::default()
+    };
+    let schedule = all.schedule(0);
+    let kinds = schedule.iter().map(|(_, fault)| fault.kind);
+    let others = (0..)
+        .zip(kinds)
+        .filter(|(_, kind)| *kind != FaultKind::RotatedCertificate);
+    let settings = Settings {
+        left_out: others.map(|(index, _)| index).collect(),
+        ..all
+    };
+    let report = run_on(2, &settings).await;
+    assert!(report.holds(), "{report}");
+    let met = "connections met the new certificate";
+    let mut coverage = report.coverage.iter().filter(|row| row.causes == met);
+    assert!(coverage.next().is_some_and(|row| !row.missing), "{report}");
 }

@@ -1,18 +1,19 @@
 //! Runs the planned operations and checks their results.
 //!
 //! - `registers`: documents that the worker overwrites.
-//! - `shared`: documents that all workers use.
+//! - `shared`: documents that all workers use, and `call`, which records their histories.
 //! - `documents`: documents that are made once, and those that grow.
 //! - `read_back`: checks of documents, and their removal.
 //! - `operation`: measurement and logging of every operation.
 
+mod call;
 mod documents;
 mod operation;
 mod read_back;
 mod registers;
 mod shared;
 
-pub(crate) use shared::FinalRead;
+pub(crate) use call::FinalRead;
 
 use std::collections::VecDeque;
 use std::sync::Arc;

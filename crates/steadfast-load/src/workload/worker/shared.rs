@@ -2,16 +2,14 @@
 
 use steadfast_wire::Opcode;
 
-use super::super::keys;
+use super::super::keys::{self, BUSY, SHARED};
 use super::super::kind::OpKind;
 use super::super::plan::PlannedOperation;
-use super::super::run_state::RunState;
 use super::super::value::{self, Shape};
 use super::Worker;
-use crate::accounting::WriteOutcome;
-use crate::client::{Client, ClientError, Content, Counted, ErrorClass};
-use crate::history::{self, Action, Digest, Operation, Outcome, Seen, Tag, Token};
-use crate::write_id::WriteId;
+use super::call::{SharedCall, cas_only, found};
+use crate::client::{Client, Content, Counted};
+use crate::history::{self, Action, Digest, Outcome, Seen};
 
 /// A text or array that is larger is replaced by an empty one.
 const LARGE: usize = 1024;
@@ -22,16 +20,6 @@ const LOCKED: u64 = 900_000;
 const EXPIRY: u32 = 4_000_000_000;
 /// The number of different expiries.
 const EXPIRIES: u64 = 1 << 28;
-
-/// An operation on a document of all workers.
-struct SharedCall {
-    kind: OpKind,
-    index: usize,
-    action: Action,
-    tag: Tag,
-    /// The id of a write that carries one.
-    id: Option<WriteId>,
-}
 
 impl<C: Client> Worker<C> {
     /// Executes an operation on a document of all workers.
@@ -75,6 +63,9 @@ impl<C: Client> Worker<C> {
                 self.insert_unless(done, index).await;
             }
             OpKind::Touch => self.touch_shared(index).await,
+            OpKind::Lock if self.state.has_journal() && self.state.takes_lock_test() => {
+                self.test_lock(&planned.padding).await;
+            }
             OpKind::Lock if self.state.is_locking() => {
                 self.lock_shared(within(Shape::Document), &planned.padding)
                     .await;
@@ -151,22 +142,27 @@ impl<C: Client> Worker<C> {
         }
     }
 
-    /// Reads a document, and replaces it if nobody else does.
+    /// Reads a document, and replaces it unless another worker does so first. Then often tries
+    /// the same CAS again, which the document no longer has.
     async fn replace_shared(&self, index: usize, padding: &str) {
         let Some(content) = self.read_shared(index).await else {
             return;
         };
-        self.replace_with_cas(index, padding, content.cas).await;
+        let replaced = self.replace_with_cas(index, padding, content.cas).await;
+        if replaced && self.operations.is_multiple_of(2) {
+            self.replace_with_cas(index, padding, content.cas).await;
+        }
     }
 
-    async fn replace_with_cas(&self, index: usize, padding: &str, cas: u64) {
+    /// Replaces a document that has this CAS. Returns whether it succeeded.
+    async fn replace_with_cas(&self, index: usize, padding: &str, cas: u64) -> bool {
         let id = self.log.lock().begin_shared(OpKind::Replace);
         let value = value::document(id, padding);
         let action = Action::Replace(value::body(&value), cas);
         let call = SharedCall::with_id(OpKind::Replace, index, action, Opcode::Replace, id);
         let key = self.shared(index);
         let replaced = self.client.replace(&key, &value, cas);
-        self.call(call, replaced, cas_only).await;
+        self.call(call, replaced, cas_only).await.is_some()
     }
 
     async fn increment_shared(&self, index: usize) -> bool {
@@ -228,28 +224,32 @@ impl<C: Client> Worker<C> {
             tag,
         );
         let key = self.shared(index);
-        self.call(call, self.client.touch(&key, expiry), cas_only)
-            .await;
+        let touched = self.call(call, self.client.touch(&key, expiry), cas_only);
+        if touched.await.is_some() {
+            // Before another write changes the expiry.
+            self.look_up_shared(index).await;
+        }
+    }
+
+    /// Writes to a document that is locked. The write must wait until the lock has expired, or
+    /// time out. No other operation has to wait for it.
+    async fn test_lock(&self, padding: &str) {
+        let index = BUSY + self.operations as usize % (SHARED - BUSY);
+        self.upsert_shared(OpKind::Upsert, index, padding).await;
+        if self.lock_content(index).await.is_some() {
+            self.upsert_shared(OpKind::Upsert, index, padding).await;
+        }
     }
 
     /// Locks a document. Then unlocks it, or replaces it with the CAS of the lock.
     async fn lock_shared(&self, index: usize, padding: &str) {
-        let time = if self.state.has_journal() { LOCKED } else { 0 };
-        let key = self.shared(index);
-        let call = SharedCall {
-            action: Action::Lock(time),
-            ..SharedCall::read(OpKind::Lock, index)
-        };
-        let shape = Shape::of_shared(index);
-        let locked = self.client.lock(&key);
-        let Some(content) = self
-            .call(call, locked, |content| found(shape, content))
-            .await
-        else {
+        let Some(content) = self.lock_content(index).await else {
             return;
         };
+        let key = self.shared(index);
         if self.operations.is_multiple_of(2) {
-            return self.replace_with_cas(index, padding, content.cas).await;
+            self.replace_with_cas(index, padding, content.cas).await;
+            return;
         }
         let call = SharedCall {
             action: Action::Unlock(content.cas),
@@ -263,170 +263,20 @@ impl<C: Client> Worker<C> {
         .await;
     }
 
-    /// Makes a call, and records it in the history of its document.
-    async fn call<T>(
-        &self,
-        call: SharedCall,
-        future: impl Future<Output = Result<T, ClientError>>,
-        done: impl FnOnce(&T) -> Outcome,
-    ) -> Option<T> {
-        let history = &self.state.shared[call.index];
-        let mut begun = None;
-        let ended = self
-            .timed(call.kind, async {
-                begun = Some({
-                    let mut history = history.lock();
-                    let now = self.state.now_micros();
-                    (history.begin(now), now, self.state.failovers())
-                });
-                future.await
-            })
-            .await;
-        let (token, begin, failovers) = begun?;
-        let outcome = match &ended {
-            Ok(result) => done(result),
-            Err(error) => failed(&call, error),
+    /// Locks a document, and returns what is in it.
+    async fn lock_content(&self, index: usize) -> Option<Content> {
+        let time = if self.state.has_journal() { LOCKED } else { 0 };
+        let call = SharedCall {
+            action: Action::Lock(time),
+            ..SharedCall::read(OpKind::Lock, index)
         };
-        if let Some(id) = call.id {
-            let (cas, written) = match &outcome {
-                Outcome::Done { cas, .. } => (*cas, WriteOutcome::Acknowledged),
-                Outcome::Ambiguous => (None, WriteOutcome::Ambiguous),
-                _ => (None, WriteOutcome::Failed),
-            };
-            let text = ended.as_ref().err().map(|error| &*error.history);
-            self.log
-                .lock()
-                .ended(id, written, cas, text, self.state.now());
-        }
-        let operation = Operation {
-            worker: self.number,
-            begin,
-            end: self.state.now_micros(),
-            failovers: (failovers, self.state.failovers()),
-            action: call.action,
-            outcome,
-        };
-        history.lock().end(&token, call.tag, operation);
-        if let Err(error) = &ended
-            && !is_answer(call.kind, error)
-        {
-            self.explain(call.kind, &self.shared(call.index), error);
-        }
-        ended.ok()
+        let (key, shape) = (self.shared(index), Shape::of_shared(index));
+        let locked = self.client.lock(&key);
+        self.call(call, locked, |content| found(shape, content))
+            .await
     }
 
-    fn shared(&self, index: usize) -> String {
+    pub(super) fn shared(&self, index: usize) -> String {
         keys::shared(&self.state.prefix, index)
-    }
-}
-
-/// The read of a document of all workers at the end of the run.
-pub(crate) struct FinalRead {
-    index: usize,
-    token: Token,
-    begin: u64,
-}
-
-impl FinalRead {
-    pub(crate) fn begin(state: &RunState, index: usize) -> Self {
-        let mut history = state.shared[index].lock();
-        let begin = state.now_micros();
-        let token = history.begin(begin);
-        Self {
-            index,
-            token,
-            begin,
-        }
-    }
-
-    /// Records what was found.
-    pub(crate) fn end(self, state: &RunState, content: Option<&Content>) {
-        let shape = Shape::of_shared(self.index);
-        let outcome = content.map_or(Outcome::Missing, |content| found(shape, content));
-        self.record(state, outcome);
-    }
-
-    /// Records that nothing was found out.
-    pub(crate) fn abandon(self, state: &RunState) {
-        self.record(state, Outcome::Failed);
-    }
-
-    fn record(self, state: &RunState, outcome: Outcome) {
-        let operation = Operation {
-            worker: u16::MAX,
-            begin: self.begin,
-            end: state.now_micros(),
-            failovers: (state.failovers(), state.failovers()),
-            action: Action::Read,
-            outcome,
-        };
-        let mut history = state.shared[self.index].lock();
-        history.end(&self.token, (Opcode::Get, 0), operation);
-    }
-}
-
-impl SharedCall {
-    fn new(kind: OpKind, index: usize, action: Action, opcode: Opcode, carries: u64) -> Self {
-        Self {
-            kind,
-            index,
-            action,
-            tag: (opcode, carries),
-            id: None,
-        }
-    }
-
-    fn with_id(kind: OpKind, index: usize, action: Action, opcode: Opcode, id: WriteId) -> Self {
-        Self {
-            id: Some(id),
-            ..Self::new(kind, index, action, opcode, keys::pack(id))
-        }
-    }
-
-    fn read(kind: OpKind, index: usize) -> Self {
-        Self::new(kind, index, Action::Read, Opcode::Get, 0)
-    }
-}
-
-/// Returns the outcome of a call that failed.
-fn failed(call: &SharedCall, error: &ClientError) -> Outcome {
-    if error.ambiguous && !call.kind.only_reads() {
-        return Outcome::Ambiguous;
-    }
-    match error.class {
-        // Whatever an unlock meets, it changes nothing.
-        _ if call.kind == OpKind::Unlock => Outcome::Failed,
-        ErrorClass::NotFound => Outcome::Missing,
-        ErrorClass::Exists => Outcome::Exists,
-        ErrorClass::CasMismatch => Outcome::Mismatch,
-        ErrorClass::Explained | ErrorClass::Authentication | ErrorClass::Unexplained => {
-            Outcome::Failed
-        }
-    }
-}
-
-/// Returns whether an error says what is in the document, which others may have changed.
-fn is_answer(kind: OpKind, error: &ClientError) -> bool {
-    match error.class {
-        ErrorClass::NotFound => true,
-        ErrorClass::Exists => kind == OpKind::Insert,
-        ErrorClass::CasMismatch => matches!(kind, OpKind::Replace | OpKind::Unlock),
-        // The lock may have expired.
-        ErrorClass::Unexplained => kind == OpKind::Unlock,
-        ErrorClass::Explained | ErrorClass::Authentication => false,
-    }
-}
-
-fn cas_only(cas: &u64) -> Outcome {
-    Outcome::Done {
-        cas: Some(*cas),
-        seen: None,
-    }
-}
-
-fn found(shape: Shape, content: &Content) -> Outcome {
-    Outcome::Done {
-        cas: Some(content.cas),
-        seen: Some(shape.seen(content)),
     }
 }

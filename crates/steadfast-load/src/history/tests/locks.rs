@@ -1,0 +1,102 @@
+//! Locks, which only a failover of the document's node loses.
+
+use steadfast_wire::Opcode;
+
+use super::*;
+use crate::history::History;
+
+#[test]
+fn a_failover_releases_a_lock() {
+    let a = text("a");
+    let mut through = during(5, 6, Action::Upsert(a), done(3));
+    let before = [
+        during(1, 2, Action::Upsert(a), done(1)),
+        during(3, 4, Action::Lock(100), found(2, a)),
+    ];
+    assert!(!holds(&[&before[..], &[through.clone()]].concat()));
+    through.failovers = (0, 1);
+    assert!(holds(&[&before[..], &[through]].concat()));
+}
+
+#[test]
+fn a_failover_restores_the_cas_before_a_lock() {
+    let a = text("a");
+    for (failovers, right) in [((0, 0), false), ((0, 1), true)] {
+        let mut history = History::new(false, 1000);
+        for (begin, action, outcome) in [
+            (1, Action::Upsert(a), done(1)),
+            (3, Action::Lock(100), found(2, a)),
+            (5, Action::Unlock(2), done_without_cas()),
+        ] {
+            let token = history.begin(begin);
+            history.end(
+                &token,
+                (Opcode::Get, 0),
+                during(begin, begin + 1, action, outcome),
+            );
+        }
+        let token = history.begin(7);
+        let read = Operation {
+            failovers,
+            ..during(7, 8, Action::Read, found(1, a))
+        };
+        history.end(&token, (Opcode::Get, 0), read);
+        assert_eq!(
+            history.close().violations.is_empty(),
+            right,
+            "{failovers:?}"
+        );
+    }
+}
+
+#[test]
+fn a_lock_is_checked_again_after_a_failover() {
+    let a = text("a");
+    let after = |operation: Operation| Operation {
+        failovers: (1, 1),
+        ..operation
+    };
+    let run = |operations: Vec<Operation>| {
+        let mut history = History::new(false, 1000);
+        for operation in operations {
+            let token = history.begin(operation.begin);
+            history.end(&token, (Opcode::Get, 0), operation);
+        }
+        history.close().violations.len()
+    };
+    let lost = vec![
+        during(1, 2, Action::Upsert(a), done(1)),
+        during(3, 4, Action::Lock(100), found(2, a)),
+        // The replica has the CAS of before the lock, which is gone.
+        after(during(5, 6, Action::Read, found(1, a))),
+        after(during(7, 8, Action::Upsert(a), done(3))),
+    ];
+    assert_eq!(run(lost.clone()), 0);
+    let locked = vec![
+        after(during(9, 10, Action::Lock(100), found(4, a))),
+        after(during(11, 12, Action::Upsert(a), done(5))),
+    ];
+    assert_eq!(run([lost, locked].concat()), 1);
+}
+
+#[test]
+fn a_lock_of_a_copy_that_was_active_before_may_come_back() {
+    let a = text("a");
+    let mut history = History::new(false, 1000);
+    for (begin, failovers, action, outcome) in [
+        (1, 0, Action::Upsert(a), done(1)),
+        (3, 0, Action::Lock(1), found(2, a)),
+        // Its node becomes a replica here.
+        (5, 0, Action::Lock(1), found(3, a)),
+        // And is promoted.
+        (7, 1, Action::Read, found(2, a)),
+    ] {
+        let token = history.begin(begin);
+        let operation = Operation {
+            failovers: (failovers, failovers),
+            ..during(begin, begin + 1, action, outcome)
+        };
+        history.end(&token, (Opcode::Get, 0), operation);
+    }
+    assert!(history.close().violations.is_empty());
+}

@@ -1,0 +1,48 @@
+//! Ambiguous operations, which the journal resolves.
+
+use steadfast_wire::Opcode;
+
+use super::*;
+use crate::history::History;
+
+#[test]
+fn the_journal_resolves_ambiguous_operations() {
+    let (a, b) = (text("a"), text("b"));
+    // A removal may have been applied. The journal says whether it was, and its CAS.
+    for (applied, outcome, right) in [
+        (true, Outcome::Missing, true),
+        (true, found(1, a), false),
+        (false, found(1, a), true),
+        (false, Outcome::Missing, false),
+    ] {
+        let mut history = History::new(true, 1000);
+        let (set, delete) = ((Opcode::Set, 7), (Opcode::Delete, 0));
+        let token = history.begin(1);
+        history.applied(set, 1, 1);
+        history.end(&token, set, during(1, 2, Action::Upsert(a), done(1)));
+        let token = history.begin(3);
+        if applied {
+            history.applied(delete, 2, 3);
+        }
+        let removal = during(3, 4, Action::Remove, Outcome::Ambiguous);
+        history.end(&token, delete, Operation { end: 4, ..removal });
+        let token = history.begin(5);
+        let read = during(5, 6, Action::Read, outcome.clone());
+        history.end(&token, (Opcode::Get, 0), read);
+        let closed = history.close();
+        assert_eq!(closed.violations.is_empty(), right, "{applied} {outcome:?}");
+    }
+    // A change that nobody asked for.
+    let mut history = History::new(true, 1000);
+    history.applied((Opcode::Delete, 0), 5, 1);
+    assert_eq!(history.close().violations.len(), 1);
+    // An acknowledged removal that the journal does not have.
+    let mut history = History::new(true, 1000);
+    let token = history.begin(1);
+    history.end(
+        &token,
+        (Opcode::Set, 7),
+        during(1, 2, Action::Upsert(b), done(1)),
+    );
+    assert!(!history.close().violations.is_empty());
+}
