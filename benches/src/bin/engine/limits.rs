@@ -29,12 +29,12 @@ pub(crate) struct Limit {
 
 pub(crate) const LIMITS: [Limit; 8] = [
     first_try(BEST_EFFORT, 160.0, 0.0),
-    first_try(STANDARD, 172.0, 0.0),
+    first_try(STANDARD, 166.0, 0.0),
     first_try(STANDARD_DYN, 265.0, 0.0),
     first_try(STANDARD_DEADLINE, 180.0, 1.0),
-    first_try(FLEET, 284.0, 0.0),
+    first_try(FLEET, 280.0, 0.0),
     one_failure(BEST_EFFORT, 770.0),
-    one_failure(STANDARD, 912.0),
+    one_failure(STANDARD, 918.0),
     one_failure(STANDARD_DYN, 1065.0),
 ];
 

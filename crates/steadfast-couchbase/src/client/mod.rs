@@ -91,7 +91,12 @@ impl Core {
             None => Arc::new(fast_fail_on_terminal_errors()),
         };
         let strategy = match options.fleet {
-            true => Arc::new(strategy.with_budget(fleet_budget())),
+            // A retry of what was not sent waits for a connection that is dialled anyway.
+            true => Arc::new(
+                strategy
+                    .with_budget(Budget::of_traffic())
+                    .free_unless_sent(),
+            ),
             false => strategy,
         };
         let agent = match options.user_agent_extra.as_str() {
@@ -345,13 +350,6 @@ impl Core {
         }
         self.changed();
     }
-}
-
-/// Makes the budget of a client with the option `fleet`. A retry of what was not sent only
-/// waits for a connection that the client dials anyway.
-fn fleet_budget() -> Budget {
-    let builder = Budget::of_traffic().to_builder().free_unless_sent(true);
-    builder.build().expect("the settings of a valid budget")
 }
 
 #[cfg(test)]

@@ -34,10 +34,11 @@ pub struct Policy {
     name: String,
     about: &'static str,
     make: Arc<Make>,
+    by_endpoint: bool,
 }
 
-/// Makes the strategy of one client.
-type Make = dyn Fn(&Clients) -> Arc<dyn RetryStrategy> + Send + Sync;
+/// Makes the strategies of one client, for so many endpoints. Without a scope there is one.
+type Make = dyn Fn(&Clients, u32) -> Vec<Arc<dyn RetryStrategy>> + Send + Sync;
 
 impl Policy {
     /// Creates a policy with a name and a function that makes its strategy. The scenario's
@@ -60,17 +61,26 @@ impl Policy {
         Self {
             name: name.into(),
             about: "",
-            make: Arc::new(move |clients| {
-                let strategy = make(clients);
-                match clients.attempts {
-                    u32::MAX => Arc::new(strategy),
-                    limit => Arc::new(
-                        strategy
-                            .max_attempts(limit)
-                            .expect("the scenario's limit is at least 1"),
-                    ),
-                }
+            make: Arc::new(move |clients, _| vec![limited(make(clients), clients)]),
+            by_endpoint: false,
+        }
+    }
+
+    /// Creates a policy whose strategies share something in a client, such as a budget, and
+    /// have something for each endpoint, such as a brake. `make` makes one for each of so
+    /// many endpoints.
+    pub fn by_endpoint<S: RetryStrategy + 'static>(
+        name: impl Into<String>,
+        make: impl Fn(&Clients, u32) -> Vec<S> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            about: "",
+            make: Arc::new(move |clients, endpoints| {
+                let strategies = make(clients, endpoints).into_iter();
+                strategies.map(|each| limited(each, clients)).collect()
             }),
+            by_endpoint: true,
         }
     }
 
@@ -196,12 +206,16 @@ impl Policy {
 
     /// The same budget, and the engine's brake on first attempts.
     pub fn fleet() -> Self {
-        Self::new("fleet", |clients| {
-            let timeout = clients.attempt_timeout.map(Duration::from_secs_f64);
-            let brake = timeout.and_then(|timeout| Brake::for_attempt_timeout(timeout).ok());
-            Standard::fleet().with_brake(brake.unwrap_or_default())
+        Self::by_endpoint("fleet", |clients, endpoints| {
+            let (client, timeout) = (Standard::fleet(), clients.attempt_timeout);
+            let braked = |_| {
+                let timeout = timeout.map(Duration::from_secs_f64);
+                let brake = timeout.and_then(|timeout| Brake::for_attempt_timeout(timeout).ok());
+                client.clone().with_brake(brake.unwrap_or_default())
+            };
+            (0..endpoints).map(braked).collect()
         })
-        .about_it("the same, and a brake that sheds first attempts")
+        .about_it("the same, and for each endpoint a brake that sheds first attempts")
     }
 
     /// Returns the two policies of [S2](crate::scenarios::s2_flaky).
@@ -224,9 +238,14 @@ impl Policy {
         self.about
     }
 
-    /// Makes a strategy for one client.
-    pub(crate) fn make(&self, clients: &Clients) -> Arc<dyn RetryStrategy> {
-        (self.make)(clients)
+    /// Returns whether a client has a strategy for each endpoint.
+    pub(crate) const fn is_by_endpoint(&self) -> bool {
+        self.by_endpoint
+    }
+
+    /// Makes the strategies of one client, for so many endpoints.
+    pub(crate) fn make(&self, clients: &Clients, endpoints: u32) -> Vec<Arc<dyn RetryStrategy>> {
+        (self.make)(clients, endpoints)
     }
 }
 
@@ -235,6 +254,17 @@ impl fmt::Debug for Policy {
         f.debug_struct("Policy")
             .field("name", &self.name)
             .finish_non_exhaustive()
+    }
+}
+
+/// Adds the scenario's limit of attempts.
+fn limited(strategy: impl RetryStrategy + 'static, clients: &Clients) -> Arc<dyn RetryStrategy> {
+    match clients.attempts {
+        u32::MAX => Arc::new(strategy),
+        limit => {
+            let limited = strategy.max_attempts(limit);
+            Arc::new(limited.expect("the scenario's limit is at least 1"))
+        }
     }
 }
 

@@ -23,8 +23,8 @@ impl<'a> Strategies<'a> {
     pub(super) fn new(scenario: &'a Scenario, policy: &'a Policy) -> Self {
         let clients = &scenario.clients;
         let endpoints = match clients.scope {
-            Scope::Client => 1,
-            Scope::Endpoint => scenario.service.endpoints,
+            Scope::Client if !policy.is_by_endpoint() => 1,
+            Scope::Client | Scope::Endpoint => scenario.service.endpoints,
         };
         let servers = (clients.layers - 1) * SERVERS;
         let count = (clients.count + servers) as usize * endpoints as usize;
@@ -37,15 +37,31 @@ impl<'a> Strategies<'a> {
     }
 
     pub(super) fn get(&mut self, client: u32, endpoint: u32) -> Arc<dyn RetryStrategy> {
-        let index = client as usize * self.endpoints as usize
-            + if self.endpoints == 1 {
-                0
-            } else {
-                endpoint as usize
-            };
-        self.made[index]
-            .get_or_insert_with(|| self.policy.make(self.clients))
-            .clone()
+        let endpoint = match self.endpoints {
+            1 => 0,
+            _ => endpoint as usize,
+        };
+        let first = client as usize * self.endpoints as usize;
+        if let Some(made) = &self.made[first + endpoint] {
+            return made.clone();
+        }
+        self.make(first, endpoint)
+    }
+
+    /// Makes the strategies of a client, or the one of a client at an endpoint.
+    #[cold]
+    fn make(&mut self, first: usize, endpoint: usize) -> Arc<dyn RetryStrategy> {
+        let shared = self.policy.is_by_endpoint() && self.clients.scope == Scope::Client;
+        let (at, endpoints) = match shared {
+            true => (first, self.endpoints),
+            false => (first + endpoint, 1),
+        };
+        let made = self.policy.make(self.clients, endpoints);
+        for (slot, strategy) in self.made[at..].iter_mut().zip(made) {
+            *slot = Some(strategy);
+        }
+        let made = self.made[first + endpoint].clone();
+        made.expect("a policy makes a strategy for each endpoint")
     }
 
     /// Returns the number of a server in a layer, chosen by a random number.

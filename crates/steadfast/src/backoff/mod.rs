@@ -213,9 +213,11 @@ impl Backoff {
     fn rolled(&self, longest: u64, previous: Duration, roll: Roll) -> Duration {
         let nanos = match self.jitter {
             Jitter::None => longest,
-            Jitter::FullThenEqual if longest == self.shape.cap() => equal(longest, roll),
-            Jitter::Full | Jitter::FullThenEqual => roll.of_nanos(longest),
-            Jitter::Equal => equal(longest, roll),
+            Jitter::Full => roll.of_nanos(longest),
+            Jitter::FullThenEqual if longest < self.shape.cap() => roll.of_nanos(longest),
+            Jitter::Equal | Jitter::FullThenEqual => {
+                longest / 2 + roll.of_nanos(longest - longest / 2)
+            }
             Jitter::Decorrelated => {
                 let base = self.shape.longest(0);
                 // As published: the draw is capped, and not the range. So many delays
@@ -227,10 +229,6 @@ impl Backoff {
         };
         Duration::from_nanos(nanos)
     }
-}
-
-fn equal(longest: u64, roll: Roll) -> u64 {
-    longest / 2 + roll.of_nanos(longest - longest / 2)
 }
 
 impl fmt::Display for Backoff {

@@ -14,64 +14,68 @@ use crate::world::Roll;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Heard {
     /// It succeeded after these seconds.
-    Success(f64),
+    Success(f32),
     /// It timed out, after these seconds if they are known.
-    Timeout(Option<f64>),
+    Timeout(Option<f32>),
     /// The peer throttled it.
     Throttled,
     /// It failed otherwise. The peer responded, and this says nothing about its load.
     Error,
 }
 
-/// The state of a brake. Times are seconds.
+/// The state of a brake. Times are seconds. A program may have a million brakes, so only
+/// moments have double precision.
 #[derive(Clone, Debug)]
 pub(super) struct Control {
-    told: Option<f64>,
-    learnt: Option<f64>,
+    told: Option<f32>,
+    learnt: Option<f32>,
     /// The share of first attempts that is admitted.
-    admitted: f64,
+    admitted: f32,
     /// The share of recent attempts that timed out, and that was throttled.
-    timeouts: f64,
-    throttled: f64,
+    timeouts: f32,
+    throttled: f32,
     /// The admitted share before the last cut.
-    before_cut: f64,
-    last_cut: f64,
-    step: f64,
+    before_cut: f32,
+    step: f32,
     /// The usual latency while all is well.
-    usual: f64,
-    window: f64,
-    fastest: f64,
+    usual: f32,
+    fastest: f32,
+    /// The mean time between responses.
+    gap: f32,
     /// The successes in the window.
     successes: u32,
+    last_cut: f64,
+    window: f64,
     last_admission: f64,
     last_heard: f64,
-    /// The mean time between responses.
-    gap: f64,
+    last_sample: f64,
     /// The number of calls at the last response.
     calls: u64,
-    last_sample: f64,
     pub(super) shed: u64,
     #[cfg(test)]
     measured: u64,
 }
 
 /// The smallest share that is admitted.
-const LEAST: f64 = 1.0 / 16.0;
+const LEAST: f32 = 1.0 / 16.0;
+/// The factor of a cut. A smaller one helps an overloaded peer more, and loses more if the
+/// peer was only silent for a moment.
+const CUT: f32 = 0.7;
 /// The share of timeouts above which it brakes.
-const MOSTLY_TIMEOUTS: f64 = 0.7;
+const MOSTLY_TIMEOUTS: f32 = 0.7;
 /// The share of throttled attempts above which it brakes. Throttling is cheap for the peer.
-const MOSTLY_THROTTLED: f64 = 0.9;
+const MOSTLY_THROTTLED: f32 = 0.9;
 /// The slow responses that show a queue.
 const ENOUGH: u32 = 3;
 /// The share of bad responses below which all is well.
-const WELL: f64 = 0.05;
+const WELL: f32 = 0.05;
 /// The attempt timeout until one is known.
-const USUAL_TIMEOUT: f64 = 1.0;
+const USUAL_TIMEOUT: f32 = 1.0;
 /// The time between two measured calls, while all is well.
 const SAMPLE_EVERY: f64 = 1.0 / 50.0;
 
 impl Control {
-    pub(super) fn new(timeout: Option<f64>) -> Self {
+    pub(super) fn new(timeout: Option<f32>) -> Self {
         Self {
             told: timeout,
             learnt: None,
@@ -83,7 +87,7 @@ impl Control {
             step: 0.0,
             usual: 0.0,
             window: 0.0,
-            fastest: f64::INFINITY,
+            fastest: f32::INFINITY,
             successes: 0,
             last_admission: f64::NEG_INFINITY,
             last_heard: f64::NEG_INFINITY,
@@ -96,7 +100,7 @@ impl Control {
         }
     }
 
-    pub(super) fn admitted(&self) -> f64 {
+    pub(super) fn admitted(&self) -> f32 {
         self.admitted
     }
 
@@ -107,8 +111,13 @@ impl Control {
     }
 
     /// Returns the attempt timeout, if it is known.
-    pub(super) fn timeout(&self) -> Option<f64> {
+    pub(super) fn timeout(&self) -> Option<f32> {
         self.told.or(self.learnt)
+    }
+
+    /// Returns the attempt timeout that it was told.
+    pub(super) fn told(&self) -> Option<f32> {
+        self.told
     }
 
     pub(super) fn is_calm(&self) -> bool {
@@ -118,12 +127,12 @@ impl Control {
     /// Admits an attempt, or says when to try again.
     pub(super) fn admit(&mut self, now: f64, roll: impl Fn() -> Roll) -> Result<(), Duration> {
         let timeout = self.timeout().unwrap_or(USUAL_TIMEOUT);
-        let is_probe = now - self.last_admission >= timeout;
+        let is_probe = now - self.last_admission >= timeout.into();
         if self.admitted < 1.0 && !is_probe {
             let roll = fraction(roll());
             if roll >= self.admitted {
                 self.shed = self.shed.saturating_add(1);
-                return Err(Duration::from_secs_f64(timeout * (0.5 + roll)));
+                return Err(duration(timeout * (0.5 + roll)));
             }
         }
         self.last_admission = now;
@@ -136,7 +145,7 @@ impl Control {
         if self.admitted < 1.0 {
             let roll = fraction(roll());
             if roll >= self.admitted {
-                return Err(Duration::from_secs_f64(timeout * (0.5 + roll)));
+                return Err(duration(timeout * (0.5 + roll)));
             }
         }
         Ok(())
@@ -178,10 +187,10 @@ impl Control {
             Heard::Timeout(elapsed) => {
                 self.learn(elapsed);
                 if self.timeouts > MOSTLY_TIMEOUTS {
-                    self.cut(0.5, now);
+                    self.cut(CUT, now);
                 }
             }
-            Heard::Throttled if self.throttled > MOSTLY_THROTTLED => self.cut(0.5, now),
+            Heard::Throttled if self.throttled > MOSTLY_THROTTLED => self.cut(CUT, now),
             Heard::Throttled | Heard::Error => {}
             Heard::Success(latency) => self.note_latency(latency, now),
         }
@@ -200,17 +209,17 @@ impl Control {
 
     fn note_gap(&mut self, now: f64) {
         if self.last_heard.is_finite() {
-            self.gap += 0.1 * ((now - self.last_heard).min(60.0) - self.gap);
+            self.gap += 0.1 * ((now - self.last_heard).min(60.0) as f32 - self.gap);
         }
         self.last_heard = now;
     }
 
     /// Returns the weight of one response: more for a client with few of them.
-    fn weight(&self) -> f64 {
+    fn weight(&self) -> f32 {
         if self.gap > 2.0 { 0.35 } else { 0.2 }
     }
 
-    fn learn(&mut self, elapsed: Option<f64>) {
+    fn learn(&mut self, elapsed: Option<f32>) {
         if let Some(elapsed) = elapsed.filter(|elapsed| *elapsed > 0.0) {
             self.learnt = Some(match self.learnt {
                 Some(learnt) => learnt + 0.2 * (elapsed - learnt),
@@ -220,9 +229,9 @@ impl Control {
     }
 
     /// Admits fewer attempts, once for each flight.
-    fn cut(&mut self, factor: f64, now: f64) {
+    fn cut(&mut self, factor: f32, now: f64) {
         let timeout = self.timeout().unwrap_or(USUAL_TIMEOUT);
-        if now - self.last_cut < timeout {
+        if now - self.last_cut < timeout.into() {
             return;
         }
         self.last_cut = now;
@@ -232,7 +241,7 @@ impl Control {
         self.restart_window(now);
     }
 
-    fn note_latency(&mut self, latency: f64, now: f64) {
+    fn note_latency(&mut self, latency: f32, now: f64) {
         self.fastest = self.fastest.min(latency);
         self.successes += 1;
         if self.is_calm() {
@@ -242,7 +251,7 @@ impl Control {
             };
         }
         let Some(timeout) = self.timeout() else {
-            if self.admitted < 1.0 && now - self.window >= USUAL_TIMEOUT {
+            if self.admitted < 1.0 && now - self.window >= USUAL_TIMEOUT.into() {
                 self.release(false, now);
             }
             return;
@@ -253,7 +262,7 @@ impl Control {
         } else {
             timeout
         };
-        if now - self.window < length {
+        if now - self.window < length.into() {
             return;
         }
         if self.fastest <= timeout / 2.0 {
@@ -287,13 +296,18 @@ impl Control {
 
     fn restart_window(&mut self, now: f64) {
         self.window = now;
-        self.fastest = f64::INFINITY;
+        self.fastest = f32::INFINITY;
         self.successes = 0;
     }
 }
 
+/// Returns seconds as a duration, in whole microseconds.
+pub(super) fn duration(seconds: f32) -> Duration {
+    Duration::from_micros((f64::from(seconds) * 1e6).round() as u64)
+}
+
 /// Returns a roll as a number.
-fn fraction(roll: Roll) -> f64 {
-    const PARTS: u64 = 1 << 32;
-    roll.of_nanos(PARTS) as f64 / PARTS as f64
+fn fraction(roll: Roll) -> f32 {
+    const PARTS: u64 = 1 << 24;
+    roll.of_nanos(PARTS) as f32 / PARTS as f32
 }

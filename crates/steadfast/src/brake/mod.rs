@@ -50,7 +50,6 @@ pub struct Brake {
 }
 
 struct Inner {
-    attempt_timeout: Option<Duration>,
     /// The peer, if only failures that name it count.
     peer: Option<Arc<str>>,
     /// While all is well, how many calls are between two whose latency is measured, plus
@@ -78,7 +77,7 @@ const RAREST: u64 = 1 << 14;
 impl Brake {
     /// Creates a brake that learns the attempt timeout from attempts that time out.
     pub fn new() -> Self {
-        Self::build(None, None)
+        Self::build(Control::new(None), None)
     }
 
     /// Creates a brake for attempts with this timeout. It notices a queue before the first
@@ -88,33 +87,33 @@ impl Brake {
             let problem = "is zero: it must be at least 1 ns";
             return Err(InvalidSetting::new("attempt_timeout", problem));
         }
-        Ok(Self::build(Some(timeout), None))
+        let control = Control::new(Some(timeout.as_secs_f32()));
+        Ok(Self::build(control, None))
     }
 
     /// Returns a brake for one peer, with the same settings as this one. They share
     /// nothing. Failures that name another peer do not count: a request may have gone on
     /// to that one.
     pub fn for_peer(&self, peer: impl Into<Arc<str>>) -> Self {
-        Self::build(self.inner.attempt_timeout, Some(peer.into()))
+        let control = Control::new(self.lock().told());
+        Self::build(control, Some(peer.into()))
     }
 
     /// Returns its state.
     pub fn state(&self) -> BrakeState {
         let control = self.lock();
         BrakeState {
-            admitted: control.admitted(),
+            admitted: control.admitted().into(),
             shed: control.shed,
-            attempt_timeout: control.timeout().map(Duration::from_secs_f64),
+            attempt_timeout: control.timeout().map(control::duration),
         }
     }
 
-    fn build(attempt_timeout: Option<Duration>, peer: Option<Arc<str>>) -> Self {
-        let control = Control::new(attempt_timeout.map(|timeout| timeout.as_secs_f64()));
+    fn build(control: Control, peer: Option<Arc<str>>) -> Self {
         Self {
             inner: Arc::new(Inner {
-                attempt_timeout,
                 peer,
-                sampling: AtomicU64::new(1),
+                sampling: AtomicU64::new(u64::from(control.is_calm())),
                 calls: Counter::new(),
                 control: Mutex::new(control),
             }),
@@ -138,12 +137,11 @@ impl Brake {
         Ok(stamp(now))
     }
 
-    /// Admits a retry, or says when to try again. While it brakes, a retry after a timeout
-    /// or throttling is load like a first attempt.
+    /// Admits a retry, or says when to try again. While it brakes, a retry is load like a
+    /// first attempt.
     fn admit_retry(&self, failure: &Failure, world: &dyn World) -> Result<(), Duration> {
-        let overload = failure.timeout || failure.throttling;
         let calm = self.inner.sampling.load(Ordering::Relaxed) != 0;
-        if !overload || calm || self.is_of_another_peer(failure) {
+        if calm || self.is_of_another_peer(failure) {
             return Ok(());
         }
         self.lock().admit_retry(|| world.roll())
@@ -198,16 +196,7 @@ impl Brake {
 
     fn fork(&self) -> Self {
         let control = self.lock().clone();
-        let sampling = u64::from(control.is_calm());
-        Self {
-            inner: Arc::new(Inner {
-                attempt_timeout: self.inner.attempt_timeout,
-                peer: self.inner.peer.clone(),
-                sampling: AtomicU64::new(sampling),
-                calls: Counter::new(),
-                control: Mutex::new(control),
-            }),
-        }
+        Self::build(control, self.inner.peer.clone())
     }
 
     fn lock(&self) -> MutexGuard<'_, Control> {
@@ -226,7 +215,7 @@ impl Default for Brake {
 impl fmt::Debug for Brake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("Brake");
-        debug.field("attempt_timeout", &self.inner.attempt_timeout);
+        debug.field("peer", &self.inner.peer);
         debug.field("state", &self.state()).finish()
     }
 }
@@ -260,7 +249,7 @@ fn stamp(now: Instant) -> u32 {
 }
 
 /// Returns the seconds since a stamp. One in the future counts as now.
-fn since(stamped: u32, now: Instant) -> f64 {
+fn since(stamped: u32, now: Instant) -> f32 {
     let micros = stamp(now).wrapping_sub(stamped) as i32;
-    f64::from(micros.max(0)) / 1e6
+    micros.max(0) as f32 / 1e6
 }

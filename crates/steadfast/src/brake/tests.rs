@@ -72,7 +72,7 @@ fn timeouts_brake_and_quick_successes_release() {
     // Each brings a timeout, one attempt timeout after the other.
     requests(&strategy, 30, TIMEOUT_MS, Some(timed_out()), &world);
     let state = strategy.brake().state();
-    assert!(state.admitted < 0.2, "{state:?}");
+    assert!(state.admitted < 0.3, "{state:?}");
 
     // One shed request leads to the next at once: the probes are 100 ms apart.
     let mut shed = 0;

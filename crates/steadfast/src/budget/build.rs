@@ -20,7 +20,6 @@ pub struct BudgetBuilder {
     refund: Refund,
     refill: Option<(u32, Duration)>,
     window: Option<Duration>,
-    free_unless_sent: bool,
 }
 
 impl BudgetBuilder {
@@ -70,14 +69,6 @@ impl BudgetBuilder {
         self
     }
 
-    /// Makes retries free if the attempt before was not sent. Only for a client in which
-    /// such a retry reaches no peer, because it waits for a connection that others dial.
-    #[must_use]
-    pub fn free_unless_sent(mut self, free: bool) -> Self {
-        self.free_unless_sent = free;
-        self
-    }
-
     /// Builds the budget, or names the invalid field.
     pub fn build(self) -> Result<Budget, InvalidSetting> {
         let Self {
@@ -87,7 +78,6 @@ impl BudgetBuilder {
             refund,
             refill,
             window,
-            free_unless_sent,
         } = self;
         if capacity == 0 {
             return Err(InvalidSetting::new("capacity", AT_LEAST_ONE));
@@ -142,7 +132,6 @@ impl BudgetBuilder {
             refund,
             price,
             window,
-            free_unless_sent,
         };
         Ok(Budget::new(settings, level))
     }
@@ -157,7 +146,6 @@ impl Default for BudgetBuilder {
             refund: Refund::Fixed(1),
             refill: None,
             window: None,
-            free_unless_sent: false,
         }
     }
 }
@@ -170,7 +158,6 @@ impl From<Settings> for BudgetBuilder {
             refund,
             price,
             window,
-            free_unless_sent,
         } = settings;
         Self {
             capacity,
@@ -179,7 +166,6 @@ impl From<Settings> for BudgetBuilder {
             refund,
             refill: price.map(|price| (1, price)),
             window,
-            free_unless_sent,
         }
     }
 }

@@ -42,7 +42,7 @@ use std::time::{Duration, Instant};
 
 pub use build::BudgetBuilder;
 
-use crate::failure::{Failure, Stage};
+use crate::failure::Failure;
 use crate::world::World;
 use crate::world::nanos;
 use level::{Earned, Timed};
@@ -72,8 +72,6 @@ struct Settings {
     price: Option<Duration>,
     /// The period whose traffic bounds the level, if it does.
     window: Option<Duration>,
-    /// Whether a retry is free if the attempt before was not sent.
-    free_unless_sent: bool,
 }
 
 enum Store {
@@ -167,14 +165,14 @@ impl Budget {
     }
 
     /// Creates a budget that is safe in a fleet of any size, because the client's own
-    /// traffic bounds it: every success at the first attempt earns a tenth of a retry, and
-    /// at most ten retries, or what the successes of the last 30 s have earned, can be
-    /// saved. A retry that succeeds is free. Retries after other failures than timeouts and
-    /// throttling cost less, because they cost the peer less.
+    /// traffic bounds it: every success at the first attempt earns a tenth of a retry, or a
+    /// hundredth of a retry after a timeout, which is the usual sign of overload. At most
+    /// ten retries, or what the successes of the last 30 s have earned, can be saved. A
+    /// retry that succeeds is free.
     pub fn of_traffic() -> Self {
         Self::builder()
             .capacity(1000)
-            .costs(Costs::new(15, 200, 100))
+            .costs(Costs::new(100, 1000, 100))
             .refund(Refund::LastCostOr(10))
             .bounded_by_traffic(Duration::from_secs(30))
             .build()
@@ -200,14 +198,8 @@ impl Budget {
     /// Returns the cost of a retry after this failure.
     #[inline]
     pub fn cost(&self, failure: &Failure) -> u32 {
-        let Settings {
-            costs,
-            free_unless_sent,
-            ..
-        } = &self.inner.settings;
-        if *free_unless_sent && failure.stage == Stage::NotSent {
-            0
-        } else if failure.throttling {
+        let costs = &self.inner.settings.costs;
+        if failure.throttling {
             costs.throttling
         } else if failure.timeout {
             costs.timeout
@@ -241,17 +233,8 @@ impl Budget {
     /// budget is not full.
     #[inline]
     pub fn refund(&self, last_cost: impl FnOnce() -> u32) {
-        match &self.inner.store {
-            // Such a budget only counts, and almost every success is one of a first attempt.
-            Store::OfTraffic(level) => match last_cost() {
-                0 => level.earn(),
-                cost => self.refill_by(cost),
-            },
-            Store::Earned(_) | Store::Timed { .. } => {
-                if !self.is_known_to_be_full() {
-                    self.refill_by(last_cost());
-                }
-            }
+        if !self.is_known_to_be_full() {
+            self.refill_by(last_cost());
         }
     }
 
@@ -393,7 +376,6 @@ impl fmt::Display for Budget {
             refund,
             price,
             window,
-            free_unless_sent,
         } = self.inner.settings;
         write!(
             f,
@@ -407,12 +389,9 @@ impl fmt::Display for Budget {
         if let Some(price) = price {
             write!(f, ", and one token refills every {price:?}")?;
         }
-        if let Some(window) = window {
-            write!(f, ", at most what the successes of {window:?} earn")?;
-        }
-        match free_unless_sent {
-            true => f.write_str("; free if nothing was sent"),
-            false => Ok(()),
+        match window {
+            None => Ok(()),
+            Some(window) => write!(f, ", at most what the successes of {window:?} earn"),
         }
     }
 }

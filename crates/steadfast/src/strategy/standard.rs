@@ -33,6 +33,7 @@ use crate::world::World;
 #[derive(Clone, Debug)]
 pub struct Standard {
     id: StrategyId,
+    max_attempts: u32,
     budget: Budget,
     /// Shared, because there are programs with a million clients.
     rules: Arc<Rules>,
@@ -41,6 +42,7 @@ pub struct Standard {
 /// Collects the settings of a [`Standard`] strategy.
 #[derive(Clone, Debug)]
 pub struct StandardBuilder {
+    max_attempts: u32,
     budget: Budget,
     rules: Rules,
     max_backoff: Option<Duration>,
@@ -49,7 +51,6 @@ pub struct StandardBuilder {
 /// The settings that the first attempt does not need.
 #[derive(Clone, Debug)]
 struct Rules {
-    max_attempts: u32,
     backoff: Backoff,
     throttling_backoff: Backoff,
     hint: RetryAfter,
@@ -68,9 +69,9 @@ impl Standard {
     /// a budget of 500, 5 tokens for a retry (10 after a timeout), 1 back for a success.
     pub fn guidance() -> Self {
         static RULES: Shared = Shared::new();
-        let rules = || Rules::new(5, SECOND, SECOND, RetryAfter::Floor);
+        let rules = || Rules::new(SECOND, SECOND, RetryAfter::Floor);
         let budget = budget(Costs::new(5, 10, 5), Refund::Fixed(1));
-        Self::preset(&RULES, rules, budget)
+        Self::preset(5, &RULES, rules, budget)
     }
 
     /// Creates the AWS SDKs' retry behaviour 2.0: 3 attempts, delays up to
@@ -78,9 +79,9 @@ impl Standard {
     pub fn aws_2_0() -> Self {
         static RULES: Shared = Shared::new();
         let hint = RetryAfter::Cap(Duration::from_nanos(MAX_BACKOFF));
-        let rules = || Rules::new(3, SECOND, SECOND, hint);
+        let rules = || Rules::new(SECOND, SECOND, hint);
         let budget = budget(Costs::new(5, 10, 5), Refund::LastCostOr(1));
-        Self::preset(&RULES, rules, budget)
+        Self::preset(3, &RULES, rules, budget)
     }
 
     /// Creates the AWS SDKs' retry behaviour 2.1: 3 attempts, delays from 50 ms
@@ -88,9 +89,9 @@ impl Standard {
     pub fn aws_2_1() -> Self {
         static RULES: Shared = Shared::new();
         let hint = RetryAfter::Clamp(Duration::from_secs(5));
-        let rules = || Rules::new(3, SECOND / 20, SECOND, hint);
+        let rules = || Rules::new(SECOND / 20, SECOND, hint);
         let budget = budget(Costs::new(14, 14, 5), Refund::LastCostOr(1));
-        Self::preset(&RULES, rules, budget)
+        Self::preset(3, &RULES, rules, budget)
     }
 
     /// Creates the AWS SDKs' retry behaviour 2.1 for DynamoDB and DynamoDB Streams: 4
@@ -99,9 +100,9 @@ impl Standard {
     pub fn aws_2_1_dynamodb() -> Self {
         static RULES: Shared = Shared::new();
         let hint = RetryAfter::Clamp(Duration::from_secs(5));
-        let rules = || Rules::new(4, SECOND / 40, SECOND, hint);
+        let rules = || Rules::new(SECOND / 40, SECOND, hint);
         let budget = budget(Costs::new(14, 14, 5), Refund::LastCostOr(1));
-        Self::preset(&RULES, rules, budget)
+        Self::preset(4, &RULES, rules, budget)
     }
 
     /// Creates a strategy that is safe for a fleet of any size: 4 attempts, delays up to
@@ -111,8 +112,8 @@ impl Standard {
     /// Add a [brake](crate::brake) for each peer, to protect it from first attempts too.
     pub fn fleet() -> Self {
         static RULES: Shared = Shared::new();
-        let rules = || Rules::new(4, SECOND / 10, SECOND / 10, RetryAfter::Floor);
-        Self::preset(&RULES, rules, Budget::of_traffic())
+        let rules = || Rules::new(SECOND / 10, SECOND / 10, RetryAfter::Floor);
+        Self::preset(4, &RULES, rules, Budget::of_traffic())
     }
 
     /// Starts from the guidance's numbers.
@@ -123,6 +124,7 @@ impl Standard {
     /// Starts from this strategy, its budget included.
     pub fn to_builder(&self) -> StandardBuilder {
         StandardBuilder {
+            max_attempts: self.max_attempts,
             budget: self.budget.clone(),
             rules: (*self.rules).clone(),
             max_backoff: None,
@@ -141,14 +143,21 @@ impl Standard {
     pub(super) fn forked(&self, now: Instant) -> Self {
         Self {
             id: StrategyId::unique(),
+            max_attempts: self.max_attempts,
             budget: self.budget.fork(now),
             rules: self.rules.clone(),
         }
     }
 
-    fn preset(shared: &Shared, rules: impl FnOnce() -> Rules, budget: Budget) -> Self {
+    fn preset(
+        max_attempts: u32,
+        shared: &Shared,
+        rules: impl FnOnce() -> Rules,
+        budget: Budget,
+    ) -> Self {
         Self {
             id: StrategyId::unique(),
+            max_attempts,
             budget,
             rules: shared.get_or_init(|| Arc::new(rules())).clone(),
         }
@@ -168,21 +177,16 @@ impl Standard {
         world: &dyn World,
         least_delay: Duration,
     ) -> Answer {
-        let budget = &self.budget;
-        let Rules {
-            max_attempts,
-            hint,
-            maybe,
-            ..
-        } = &*self.rules;
+        let (budget, max_attempts) = (&self.budget, self.max_attempts);
+        let Rules { hint, maybe, .. } = &*self.rules;
         token.check_issuer(&self.id)?;
         lawful_unless_orchestrated(request, failure).map_err(Refusal::new)?;
         maybe.allows(failure).map_err(Refusal::new)?;
         let delay = hint.delay(self.backoff_for(failure), &token, request, failure, world)?;
         let delay = delay.max(least_delay);
-        if token.retries().saturating_add(1) >= *max_attempts {
+        if token.retries().saturating_add(1) >= max_attempts {
             let cause = Cause::AttemptsUsedUp {
-                limit: *max_attempts,
+                limit: max_attempts,
             };
             return Err(Refusal::new(cause).would_wait(delay));
         }
@@ -210,11 +214,10 @@ impl Standard {
 }
 
 impl Rules {
-    fn new(max_attempts: u32, base: u64, throttling_base: u64, hint: RetryAfter) -> Self {
+    fn new(base: u64, throttling_base: u64, hint: RetryAfter) -> Self {
         let backoff =
             |base| Backoff::exponential_unchecked(base, MAX_BACKOFF).with_jitter(Jitter::Full);
         Self {
-            max_attempts,
             backoff: backoff(base),
             throttling_backoff: backoff(throttling_base),
             hint,
@@ -236,7 +239,7 @@ impl StandardBuilder {
     /// Sets the number of attempts, the first included ([D32](crate::decisions#d32)).
     #[must_use]
     pub fn max_attempts(mut self, attempts: u32) -> Self {
-        self.rules.max_attempts = attempts;
+        self.max_attempts = attempts;
         self
     }
 
@@ -294,17 +297,19 @@ impl StandardBuilder {
     /// Builds the strategy, or names the invalid field.
     pub fn build(self) -> Result<Standard, InvalidSetting> {
         let Self {
+            max_attempts,
             budget,
             mut rules,
             max_backoff,
         } = self;
-        AttemptLimit::new(rules.max_attempts)?;
+        AttemptLimit::new(max_attempts)?;
         if let Some(most) = max_backoff {
             rules.backoff = rules.backoff.with_cap(most);
             rules.throttling_backoff = rules.throttling_backoff.with_cap(most);
         }
         Ok(Standard {
             id: StrategyId::unique(),
+            max_attempts,
             budget,
             rules: Arc::new(rules),
         })
@@ -353,7 +358,7 @@ impl StrategyInfo for Standard {
     fn worst_case(&self, limits: &Limits) -> WorstCase {
         let rules = &self.rules;
         let backoffs = [&rules.backoff, &rules.throttling_backoff];
-        let (attempts, load) = (Some(rules.max_attempts), Some(self.budget.load()));
+        let (attempts, load) = (Some(self.max_attempts), Some(self.budget.load()));
         WorstCase::from_backoffs(&backoffs, rules.hint, attempts, load, limits)
     }
 
@@ -370,9 +375,8 @@ impl StrategyInfo for Standard {
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let budget = &self.budget;
+        let (budget, max_attempts) = (&self.budget, self.max_attempts);
         let Rules {
-            max_attempts,
             backoff,
             when_too_late,
             ..
