@@ -3,6 +3,7 @@ package steadfast.interop;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.couchbase.client.core.cnc.AbstractEvent;
 import com.couchbase.client.core.cnc.events.request.RequestNotRetriedEvent;
 import com.couchbase.client.core.cnc.events.request.RequestRetryScheduledEvent;
 import com.couchbase.client.core.error.CouchbaseException;
@@ -22,6 +23,8 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -74,7 +77,7 @@ class FaultsTest {
     return tests.stream();
   }
 
-  private void check(JsonObject fault, String key) {
+  private void check(JsonObject fault, String key) throws InterruptedException {
     Cluster cluster = server.connect();
     Collection collection = cluster.bucket(Server.BUCKET).defaultCollection();
     String operation = fault.getString("operation");
@@ -87,17 +90,18 @@ class FaultsTest {
       cluster.query("SELECT RAW 1");
     }
     var events = new ConcurrentLinkedQueue<String>();
-    cluster
-        .environment()
-        .eventBus()
-        .subscribe(
-            event -> {
-              if (event instanceof RequestRetryScheduledEvent retry && isOf(retry, operation)) {
-                events.add(retry.retryReason().name());
-              } else if (event instanceof RequestNotRetriedEvent refused) {
-                events.add(refused.retryReason().name());
-              }
-            });
+    var ended = new CountDownLatch(1);
+    var bus = cluster.environment().eventBus();
+    bus.subscribe(
+        event -> {
+          if (event instanceof RequestRetryScheduledEvent retry && isOf(retry, operation)) {
+            events.add(retry.retryReason().name());
+          } else if (event instanceof RequestNotRetriedEvent refused) {
+            events.add(refused.retryReason().name());
+          } else if (event instanceof Ended) {
+            ended.countDown();
+          }
+        });
     boolean scripted = fault.containsKey("script");
     JsonObject rule = JsonObject.from(fault.getObject(scripted ? "script" : "fault").toMap());
     if (operation.equals("get") || operation.equals("upsert")) {
@@ -113,12 +117,15 @@ class FaultsTest {
       outcome = error.getClass().getSimpleName();
     }
 
+    // The bus delivers events in order: those of the operation come before this one.
+    bus.publish(new Ended());
+    assertTrue(ended.await(10, TimeUnit.SECONDS), "the events did not come");
+    Set<String> reasons = new LinkedHashSet<>(events);
     JsonObject counts = server.call("GET", path, null);
     // Before the rule is removed: a held request would be applied then.
     long applied = server.applied(key);
     server.call("DELETE", path, null);
     cluster.disconnect();
-    Set<String> reasons = new LinkedHashSet<>(events);
     RECORD.add(
         JsonObject.create()
             .put("outcome", outcome)
@@ -138,6 +145,18 @@ class FaultsTest {
       }
       String unambiguous = UnambiguousTimeoutException.class.getSimpleName();
       assertTrue(applied == 0 || !outcome.equals(unambiguous), "was applied, and " + outcome);
+    }
+  }
+
+  /** Marks the end of an operation among the events. */
+  private static final class Ended extends AbstractEvent {
+    Ended() {
+      super(Severity.INFO, "steadfast", Duration.ZERO, null);
+    }
+
+    @Override
+    public String description() {
+      return "the operation has ended";
     }
   }
 
