@@ -54,7 +54,7 @@ mod shop {
 
 use shop::{place_order, status_of};
 
-const LONG: Duration = Duration::from_secs(10);
+const LONG: Duration = Duration::from_secs(60);
 
 async fn start() -> Result<(TestCluster, Collection), Box<dyn Error>> {
     let bucket = BucketSettings::new("shop").vbuckets(64).replicas(1);

@@ -21,7 +21,7 @@ func start(t *testing.T) (*clustertest.Cluster, *gocb.Collection) {
 	check(t, err)
 	t.Cleanup(func() { check(t, connection.Close(nil)) })
 	bucket := connection.Bucket(cluster.Bucket)
-	check(t, bucket.WaitUntilReady(10*time.Second, nil))
+	check(t, bucket.WaitUntilReady(time.Minute, nil))
 	return cluster, bucket.DefaultCollection()
 }
 
@@ -51,7 +51,7 @@ func TestOrdersSurviveAFailover(t *testing.T) {
 	cluster.FailOver(1)
 	for n := range 50 {
 		check(t, PlaceOrder(orders, fmt.Sprintf("after:%d", n), paid))
-		expectStatus(t, orders, fmt.Sprintf("before:%d", n), 10*time.Second, "paid")
+		expectStatus(t, orders, fmt.Sprintf("before:%d", n), time.Minute, "paid")
 	}
 }
 
@@ -83,7 +83,7 @@ func TestASlowServerDoesNotBlockThePage(t *testing.T) {
 	cluster.WithFault("hold", clustertest.Condition{Opcode: "GET", Key: "o:3"}, func() {
 		expectStatus(t, orders, "o:3", 200*time.Millisecond, "unknown")
 	})
-	expectStatus(t, orders, "o:3", 10*time.Second, "paid")
+	expectStatus(t, orders, "o:3", time.Minute, "paid")
 }
 
 func expectStatus(t *testing.T, orders *gocb.Collection, key string, patience time.Duration, want string) {

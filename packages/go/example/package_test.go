@@ -28,8 +28,8 @@ func TestOptionsAndDocuments(t *testing.T) {
 	check(t, err)
 	defer connection.Close(nil)
 	bucket := connection.Bucket("travel")
-	check(t, bucket.WaitUntilReady(10*time.Second, nil))
-	expectStatus(t, bucket.DefaultCollection(), "k", 10*time.Second, "old")
+	check(t, bucket.WaitUntilReady(time.Minute, nil))
+	expectStatus(t, bucket.DefaultCollection(), "k", time.Minute, "old")
 	_, err = bucket.Scope("inventory").Collection("airline").Upsert("a", 1, nil)
 	check(t, err)
 	// Documents from the start are not writes of the application.

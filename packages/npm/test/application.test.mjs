@@ -34,7 +34,7 @@ describe('the shop', () => {
     await cluster().failOver(1);
     for (let n = 0; n < 50; n++) {
       await placeOrder(orders, `after:${n}`, ORDER);
-      assert.equal(await statusOf(orders, `before:${n}`, 10_000), 'paid');
+      assert.equal(await statusOf(orders, `before:${n}`, 60_000), 'paid');
     }
   });
 
@@ -61,6 +61,6 @@ describe('the shop', () => {
     await cluster().withFault('hold', { opcode: 'GET', key: 'o:3' }, async () => {
       assert.equal(await statusOf(orders, 'o:3', 200), 'unknown');
     });
-    assert.equal(await statusOf(orders, 'o:3', 10_000), 'paid');
+    assert.equal(await statusOf(orders, 'o:3', 60_000), 'paid');
   });
 });

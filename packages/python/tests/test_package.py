@@ -22,7 +22,7 @@ def connect(cluster, tls=False):
     )
     address = cluster.tls_connection_string if tls else cluster.connection_string
     connection = Connection(address, ClusterOptions(login))
-    connection.wait_until_ready(timedelta(seconds=10))
+    connection.wait_until_ready(timedelta(minutes=1))
     return connection
 
 

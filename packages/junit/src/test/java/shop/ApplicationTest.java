@@ -22,7 +22,7 @@ import steadfast.junit.Fault;
 
 class ApplicationTest {
   private static final JsonObject ORDER = JsonObject.create().put("status", "paid");
-  private static final Duration LONG = Duration.ofSeconds(10);
+  private static final Duration LONG = Duration.ofMinutes(1);
 
   @RegisterExtension
   final CouchbaseCluster cluster = CouchbaseCluster.with("--nodes", "3", "--vbuckets", "64");

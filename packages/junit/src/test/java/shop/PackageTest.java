@@ -45,7 +45,7 @@ class PackageTest {
     Cluster connection =
         Cluster.connect(shared.connectionString(), shared.username(), shared.password());
     Bucket travel = connection.bucket("travel");
-    travel.waitUntilReady(Duration.ofSeconds(10));
+    travel.waitUntilReady(Duration.ofMinutes(1));
     assertEquals(1, travel.defaultCollection().get("k").contentAsObject().getInt("a"));
     travel.scope("inventory").collection("airline").upsert("a", 1);
     connection.disconnect();
