@@ -232,7 +232,7 @@ mod tests {
                 panic!("{step:?}");
             };
             world.advance(delay);
-            request.handle_waited(&world);
+            assert!(matches!(request.handle_waited(&world), Step::Attempt));
         }
         assert_eq!(budget.level(world.now()), 5);
         let step = request.handle_failure(Failure::responded(&OPERATION_FAILED), &world);
