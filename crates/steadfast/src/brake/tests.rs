@@ -8,7 +8,9 @@ use crate::explain::{Planned, explain};
 use crate::orchestrator::{Orchestrator, Step};
 use crate::reason::{NOT_AVAILABLE, OPERATION_FAILED, THROTTLED, TIMEOUT};
 use crate::report::Verdict;
-use crate::strategy::{Cause, FailFast, Standard, StrategyExt};
+use crate::strategy::{
+    Adaptive, Cause, FailFast, RetryStrategy, Standard, StrategyExt, WhenLimited,
+};
 use crate::testing::{begun, get, gives_up};
 use crate::world::{Roll, VirtualWorld};
 
@@ -218,4 +220,47 @@ fn a_brake_for_one_peer_ignores_failures_that_name_another() {
     assert_eq!(strategy.brake().state().admitted, 1.0);
     requests(&strategy, 30, TIMEOUT_MS, at("10.0.0.7:11210"), &world);
     assert!(strategy.brake().state().admitted < 1.0);
+}
+
+/// Brakes as far as it can, and returns a request in the next probe.
+fn probe<'s, S: RetryStrategy>(
+    strategy: &'s WithBrake<S>,
+    world: &VirtualWorld,
+) -> Orchestrator<&'s WithBrake<S>> {
+    let inner = FailFast::new().with_brake(strategy.brake().clone());
+    requests(&inner, 30, TIMEOUT_MS, Some(timed_out()), world);
+    world.advance(TIMEOUT_MS * MS);
+    begun(strategy, get(), world)
+}
+
+#[test]
+fn while_it_brakes_a_retry_after_a_sign_of_overload_is_shed_like_a_first_attempt() {
+    let throttled = || Failure::responded(&THROTTLED).throttling();
+    let plain = || Failure::responded(&OPERATION_FAILED);
+    for (roll, failure, is_shed) in [
+        (Roll::ONE, timed_out(), true),
+        (Roll::ONE, throttled(), true),
+        (Roll::ONE, plain(), false),
+        (Roll::ZERO, timed_out(), false),
+    ] {
+        let world = VirtualWorld::new().rolling(roll);
+        let strategy = Standard::guidance().with_brake(braked().brake().clone());
+        let mut request = probe(&strategy, &world);
+        let refused = match request.handle_failure(failure, &world) {
+            Step::GiveUp(_) => request.refusal().map(|refusal| refusal.cause()),
+            _ => None,
+        };
+        assert_eq!(refused == Some(Cause::Shed), is_shed, "{roll:?}");
+    }
+}
+
+#[test]
+fn the_inner_strategy_hears_of_a_failure_whose_retry_is_shed() {
+    let world = VirtualWorld::new().rolling(Roll::ONE);
+    let inner = Adaptive::new(Standard::guidance(), WhenLimited::Wait);
+    let strategy = inner.clone().with_brake(braked().brake().clone());
+    let mut request = probe(&strategy, &world);
+    let throttled = Failure::responded(&THROTTLED).throttling();
+    gives_up(request.handle_failure(throttled, &world));
+    assert!(inner.rate().is_some(), "the limiter did not hear of it");
 }
