@@ -210,4 +210,18 @@ mod tests {
         let sure = maybe(FaultSide::Client).with_safety(Safety::Yes);
         assert!(MaybeRule::Never.allows(&sure).is_ok());
     }
+
+    #[test]
+    fn every_ground_has_a_text_of_its_own() {
+        let grounds = [
+            Grounds::AlwaysRetry,
+            Grounds::NothingSent,
+            Grounds::Idempotent,
+            Grounds::ReasonAllows,
+        ];
+        let texts = grounds.map(|ground| ground.to_string());
+        for (at, text) in texts.iter().enumerate() {
+            assert!(!text.is_empty() && !texts[..at].contains(text), "{text}");
+        }
+    }
 }

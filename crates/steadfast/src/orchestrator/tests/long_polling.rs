@@ -183,3 +183,11 @@ fn a_retry_that_an_outer_budget_refuses_costs_the_inner_one_nothing() {
         (500, 0)
     );
 }
+
+#[test]
+fn a_strategy_sees_whether_a_request_is_a_long_poll() {
+    for long_polling in [true, false] {
+        let call = poll().long_polling(long_polling);
+        assert_eq!(call.request().is_long_polling(), long_polling);
+    }
+}
