@@ -55,6 +55,10 @@ class Row:
         """The command that builds the check."""
         package = ["--package", self.crate]
         match self.words:
+            # Without a package, features of dependencies are those of `cargo test`, so that
+            # what the tree has built of them can be used.
+            case ["--test", name, *_] if len(list(ROOT.glob(f"crates/*/tests/{name}*"))) == 1:
+                return ["test", "--no-run", "--test", name]
             case ["run", *_]:
                 return ["build", *package]
             case ["error", _]:
@@ -128,7 +132,9 @@ class Lane:
         if built.returncode != 0:
             codes = {((one.get("message") or {}).get("code") or {}).get("code") for one in messages}
             return "noticed" if row.expected_error in codes - {None} else "not built", 0
-        programs = [one["executable"] for one in messages if one.get("executable")]
+        is_test = row.build[0] == "test"
+        built = [one for one in messages if one.get("executable")]
+        programs = [one["executable"] for one in built if one["profile"]["test"] == is_test]
         if len(programs) != 1:
             return f"built as {len(programs)} programs", 0
         # As cargo runs tests.
@@ -140,7 +146,7 @@ class Lane:
             return "hangs", took
         if status != 0:
             return "noticed", took
-        if row.build[0] == "test" and b"running 0 tests" in output:
+        if is_test and b"running 0 tests" in output:
             return "no such test", took
         return "SURVIVED", took
 
