@@ -162,19 +162,33 @@ impl Checker {
         }
     }
 
-    /// Forgets ambiguous operations that can no longer take effect.
-    pub(super) fn expire(&mut self, now: u64) {
+    /// Forgets ambiguous operations that can no longer take effect. Each has taken effect by now,
+    /// or never does, so both are possible from here on.
+    ///
+    /// # Errors
+    /// If there are too many possible orders.
+    pub(super) fn expire(&mut self, now: u64) -> Result<(), Failure> {
         for at in 0..self.slots.len() {
-            if self.slots[at]
-                .as_ref()
-                .is_some_and(|slot| slot.expires <= now)
-            {
-                self.slots[at] = None;
-                for configuration in &mut self.configurations {
-                    configuration.done &= !(1 << at);
-                }
+            let Some(slot) = self.slots[at].take_if(|slot| slot.expires <= now) else {
+                continue;
+            };
+            let before = self.configurations.iter();
+            let before = before.filter(|one| one.done & (1 << at) == 0);
+            let after = before.filter_map(|one| {
+                let state = slot.operation.step(&one.state)?;
+                Some(Configuration { state, ..*one })
+            });
+            let after: Vec<_> = after.collect();
+            self.configurations.extend(after);
+            for configuration in &mut self.configurations {
+                configuration.done &= !(1 << at);
+            }
+            self.tidy();
+            if self.configurations.len() > LIMIT {
+                return Err(Failure::TooMany);
             }
         }
+        Ok(())
     }
 
     /// Adds the configurations after this one in which the goal is reached.

@@ -166,7 +166,10 @@ impl History {
             let (key, event) = event.remove_entry();
             self.check(key, event);
         }
-        self.checker.expire(until);
+        if self.checker.expire(until).is_err() {
+            self.unchecked += 1;
+            self.reset();
+        }
     }
 
     /// Checks everything, and returns the result.

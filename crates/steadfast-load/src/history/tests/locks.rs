@@ -100,3 +100,28 @@ fn a_lock_of_a_copy_that_was_active_before_may_come_back() {
     }
     assert!(history.close().violations.is_empty());
 }
+
+#[test]
+fn an_ambiguous_lock_is_remembered_after_it_can_no_longer_take_effect() {
+    let a = text("a");
+    let lock = during(3, 4, Action::Lock(10), Outcome::Ambiguous);
+    // No other operation uses the document until long after.
+    for (cas, right) in [(1, true), (2, true), (0, false)] {
+        let mut history = History::new(false, 1000);
+        for operation in [
+            during(1, 2, Action::Upsert(a), done(1)),
+            Operation {
+                end: 4,
+                ..lock.clone()
+            },
+        ] {
+            let token = history.begin(operation.begin);
+            history.end(&token, (Opcode::Get, 0), operation);
+        }
+        history.catch_up(5000);
+        let token = history.begin(6000);
+        let read = during(6000, 6001, Action::Read, found(cas, a));
+        history.end(&token, (Opcode::Get, 0), read);
+        assert_eq!(history.close().violations.is_empty(), right, "CAS {cas}");
+    }
+}
