@@ -35,7 +35,12 @@ use crate::signals::StopSignals;
 ///
 /// `steadfast help COMMAND` describes a command, with examples.
 #[derive(Parser)]
-#[command(name = "steadfast", version, arg_required_else_help = true)]
+#[command(
+    name = "steadfast",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
 #[command(after_help = concat!("\
 First steps:
   steadfast cluster --nodes 3                      start a test cluster; Ctrl-C stops it
@@ -67,6 +72,7 @@ enum Command {
     Remove(command::document::remove::RemoveArgs),
     Query(command::query::QueryArgs),
     Completions(command::completions::CompletionsArgs),
+    Man(command::man::ManArgs),
 }
 
 fn main() -> ExitCode {
@@ -127,6 +133,7 @@ fn run(command: Command) -> anyhow::Result<()> {
             Command::Remove(args) => until_signal(command::document::remove::run(args)).await,
             Command::Query(args) => until_signal(command::query::run(args)).await,
             Command::Completions(args) => command::completions::run(args),
+            Command::Man(args) => command::man::run(args),
         }
     });
     // A lookup of a name may still block a thread, and would delay the end.

@@ -55,6 +55,16 @@ mod tls;
 pub mod topology;
 pub mod users;
 
+/// Private code that reads what a client sent, for the targets in `fuzz/`. It exists only
+/// in builds of cargo-fuzz, which sets this cfg.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::http::fuzz_statement as statement;
+    pub use crate::sasl::fuzz_login as login;
+    pub use crate::subdoc::fuzzing::paths;
+}
+
 pub use bucket::BucketSettings;
 pub use cluster::{ClusterError, TestCluster, TestClusterBuilder};
 pub use error_map::ServedErrorMap;

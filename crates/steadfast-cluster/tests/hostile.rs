@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, Once};
 
 use bytes::BytesMut;
 use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
+use rand::{RngExt, SeedableRng};
 use steadfast_cluster::users::Rights;
 use steadfast_cluster::{Service, TestCluster};
 use steadfast_wire::{Feature, FrameBuilder, Magic, Opcode, Status};

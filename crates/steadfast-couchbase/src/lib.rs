@@ -91,6 +91,15 @@ mod tls;
 mod topology;
 mod world;
 
+/// Private code that reads what a server sent, for the targets in `fuzz/`. It exists only
+/// in builds of cargo-fuzz, which sets this cfg.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::sasl::fuzz_scram as scram;
+    pub use crate::services::fuzz_rows as rows;
+}
+
 pub use bucket::Bucket;
 pub use cluster::Cluster;
 pub use collection::Collection;

@@ -8,6 +8,7 @@ pub(crate) mod document;
 pub(crate) mod explain;
 pub(crate) mod fault;
 pub(crate) mod load;
+pub(crate) mod man;
 pub(crate) mod query;
 pub(crate) mod simulate;
 pub(crate) mod storm;

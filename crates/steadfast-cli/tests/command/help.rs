@@ -1,4 +1,4 @@
-//! Help, completions and colours.
+//! Help, completions, manual pages and colours.
 
 use crate::support::{command, run, steadfast};
 
@@ -19,6 +19,7 @@ const COMMANDS: [&str; 16] = [
     "remove",
     "query",
     "completions",
+    "man",
 ];
 
 #[test]
@@ -40,6 +41,21 @@ fn completions_contain_every_command() {
             assert!(script.stdout.contains(name), "{shell}: {name}");
         }
     }
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let directory = tempfile::tempdir().unwrap();
+    let pages = directory.path().join("man1");
+    assert!(steadfast(&["man", pages.to_str().unwrap()]).ok());
+    for name in COMMANDS {
+        let page = std::fs::read_to_string(pages.join(format!("steadfast-{name}.1"))).unwrap();
+        assert!(page.contains(".SH SYNOPSIS"), "{name}: {page}");
+    }
+    let file = directory.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let refused = steadfast(&["man", file.to_str().unwrap()]);
+    assert_eq!(refused.status, 2, "{refused:?}");
 }
 
 #[test]

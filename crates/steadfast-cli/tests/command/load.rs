@@ -359,7 +359,10 @@ mod signals {
             assert_eq!(status, Some(expected), "{case}");
             assert!(printed.contains("interrupted     after"), "{case}");
             assert!(printed.contains("of 60 s"), "{case}");
-            assert!(printed.contains("unexplained 0     ✔"), "{case}");
+            assert!(
+                printed.contains("✔ lost 0 · applied twice 0 · unexplained 0"),
+                "{case}"
+            );
             assert_eq!(existing_keys(served.cluster()), BTreeSet::new(), "{case}");
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
+use rand::{RngExt, SeedableRng};
 use serde::Serialize;
 use steadfast_wire::Opcode;
 use tokio_util::sync::CancellationToken;

@@ -47,6 +47,9 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use message::{BrokenOff, HttpRequest, HttpResponse};
 pub(crate) use search_indexes::SearchIndexes;
 
+#[cfg(fuzzing)]
+pub use language::fuzzing::statement as fuzz_statement;
+
 use crate::Service;
 use crate::cluster::TestCluster;
 use crate::cluster::node::{AcceptedConnection, ServerNode};

@@ -70,6 +70,31 @@ fn bearer(message: &[u8], users: &Users) -> SaslResponse {
     })
 }
 
+/// Takes the bytes for a login by each mechanism. A fuzzer that does not know the password
+/// must never get in.
+#[cfg(fuzzing)]
+pub fn fuzz_login(first: &[u8], last: &[u8]) {
+    let users = Users::default();
+    users.put(
+        "app",
+        "the fuzzer does not know this",
+        crate::users::Rights::all_buckets(),
+    );
+    for mechanism in [
+        Mechanism::ScramSha1,
+        Mechanism::Plain,
+        Mechanism::OauthBearer,
+    ] {
+        match start(mechanism, first, &users) {
+            SaslResponse::Continue(_, server) => {
+                assert!(matches!(step(server, last), SaslResponse::Refused));
+            }
+            SaslResponse::Done(..) => panic!("a stranger is logged in"),
+            SaslResponse::Refused => {}
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use hmac::{Hmac, Mac};
+use hmac::{Hmac, KeyInit, Mac};
 use sha1::Sha1;
 use sha2::{Digest, Sha256, Sha512};
 use subtle::ConstantTimeEq;
@@ -52,7 +52,7 @@ impl ScramHash {
 
     fn hmac(self, key: &[u8], data: &[u8]) -> Vec<u8> {
         with_hash!(self, Hash => {
-            let mut mac = <Hmac<Hash> as Mac>::new_from_slice(key)
+            let mut mac = <Hmac<Hash> as KeyInit>::new_from_slice(key)
                 .expect("HMAC takes keys of any length");
             mac.update(data);
             mac.finalize().into_bytes().to_vec()

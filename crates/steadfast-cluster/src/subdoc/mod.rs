@@ -14,6 +14,8 @@
 //! do not depend on either.
 
 pub(crate) mod attributes;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 pub(crate) mod lookup;
 pub(crate) mod mutate;
 pub(crate) mod path;

@@ -30,6 +30,8 @@ use steadfast_wire::sasl::{Mechanism, OauthBearer, Plain};
 pub(crate) use choose::{Channel, choose, preferred};
 pub(crate) use error::SaslError;
 pub(crate) use salted::SaltedPasswords;
+#[cfg(fuzzing)]
+pub use scram::fuzzing::scram as fuzz_scram;
 
 use crate::credentials::{Credentials, Kind};
 use salted::Hash;

@@ -7,7 +7,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use hmac::{Hmac, Mac};
+use hmac::{Hmac, KeyInit, Mac};
 use parking_lot::Mutex;
 use sha1::Sha1;
 use sha2::{Digest, Sha256, Sha512};
@@ -127,8 +127,8 @@ impl Hash {
     }
 }
 
-fn mac<M: Mac + hmac::digest::KeyInit>(key: &[u8], data: &[u8]) -> Secret {
-    let mut mac = <M as Mac>::new_from_slice(key).expect("HMAC takes keys of any length");
+fn mac<M: Mac + KeyInit>(key: &[u8], data: &[u8]) -> Secret {
+    let mut mac = <M as KeyInit>::new_from_slice(key).expect("HMAC takes keys of any length");
     mac.update(data);
     Zeroizing::new(mac.finalize().into_bytes().to_vec())
 }

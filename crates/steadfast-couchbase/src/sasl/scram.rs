@@ -200,5 +200,7 @@ fn decode(text: &str, problem: &'static str) -> Result<Vec<u8>, SaslError> {
         .map_err(|_| SaslError::Malformed(problem))
 }
 
+#[cfg(fuzzing)]
+pub(super) mod fuzzing;
 #[cfg(test)]
 mod tests;

@@ -26,6 +26,8 @@ use http::{
     ServiceResponse,
 };
 use query::PreparedPlans;
+#[cfg(fuzzing)]
+pub use rows::fuzz_rows;
 use rows::{RowService, SizeLimits, Splitter, skip_rows};
 pub use rows::{Rows, TypedRows};
 use steadfast_wire::config::Service;

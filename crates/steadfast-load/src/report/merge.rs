@@ -10,7 +10,7 @@ use std::fmt;
 use anyhow::{Context, bail, ensure};
 use serde_json::{Map, Value, json};
 
-use super::text::{grouped, millis};
+use super::text::{grouped, millis, row};
 use super::{FORMAT, per_second};
 use crate::measure::{Latency, decoded};
 
@@ -214,48 +214,57 @@ impl fmt::Display for MergedReport {
             .into_iter()
             .flatten()
             .map(|run| run["seed"].to_string());
-        writeln!(
+        let seeds = seeds.collect::<Vec<_>>().join(", ");
+        row(f, "runs", [runs.to_string(), format!("seeds {seeds}")])?;
+        row(
             f,
-            "runs            {runs}     seeds {}",
-            seeds.collect::<Vec<_>>().join(", ")
+            "operations",
+            [
+                count("operations.operations"),
+                format!("ok {}", count("operations.ok")),
+                format!(
+                    "failed {} ({} ambiguous)",
+                    count("operations.failed"),
+                    count("operations.failed_ambiguous")
+                ),
+                format!(
+                    "timed out {} ({} ambiguous)",
+                    count("operations.timed_out"),
+                    count("operations.timed_out_ambiguous")
+                ),
+            ],
         )?;
-        writeln!(
+        let throughput = grouped(number("throughput_per_s").round() as u64);
+        row(f, "throughput", [format!("{throughput} op/s")])?;
+        row(
             f,
-            "operations      {}     ok {}     failed {} ({} ambiguous)     timed out {} ({} ambiguous)",
-            count("operations.operations"),
-            count("operations.ok"),
-            count("operations.failed"),
-            count("operations.failed_ambiguous"),
-            count("operations.timed_out"),
-            count("operations.timed_out_ambiguous"),
-        )?;
-        writeln!(
-            f,
-            "throughput      {} op/s",
-            grouped(number("throughput_per_s").round() as u64)
-        )?;
-        writeln!(
-            f,
-            "latency         p50 {}    p99 {}    p99.9 {}    max {}",
-            millis(number("latency.p50_ms")),
-            millis(number("latency.p99_ms")),
-            millis(number("latency.p999_ms")),
-            millis(number("latency.max_ms"))
+            "latency",
+            [
+                format!("p50 {}", millis(number("latency.p50_ms"))),
+                format!("p99 {}", millis(number("latency.p99_ms"))),
+                format!("p99.9 {}", millis(number("latency.p999_ms"))),
+                format!("max {}", millis(number("latency.max_ms"))),
+            ],
         )?;
         let coverage = list("coverage").into_iter().flatten();
-        for row in coverage.filter(|row| row["missing"] == true) {
-            let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
+        for effect in coverage.filter(|effect| effect["missing"] == true) {
+            let text = |name: &str| effect[name].as_str().unwrap_or_default().to_owned();
             writeln!(f, "not covered     {}: {}", text("fault"), text("causes"))?;
         }
-        writeln!(
+        row(
             f,
-            "accounting      acknowledged {}    lost {}    applied twice {}    unexplained {}    unchecked {}     {}",
-            count("accounting.acknowledged"),
-            count("accounting.lost"),
-            count("accounting.applied_twice"),
-            count("accounting.unexplained"),
-            count("accounting.unchecked"),
-            if self.holds() { "✔" } else { "✘" }
+            "accounting",
+            [
+                format!(
+                    "{} lost {}",
+                    if self.holds() { "✔" } else { "✘" },
+                    count("accounting.lost")
+                ),
+                format!("applied twice {}", count("accounting.applied_twice")),
+                format!("unexplained {}", count("accounting.unexplained")),
+                format!("unchecked {}", count("accounting.unchecked")),
+                format!("acknowledged {}", count("accounting.acknowledged")),
+            ],
         )?;
         let violations = self.0["accounting"]["violations"].as_array();
         for violation in violations.into_iter().flatten() {
@@ -326,7 +335,7 @@ mod tests {
         assert!(
             merged
                 .to_string()
-                .contains("runs            2     seeds 1, 9")
+                .contains("runs            2 · seeds 1, 9")
         );
     }
 

@@ -12,64 +12,85 @@ impl fmt::Display for LoadReport {
         let counts = &self.operations;
         if let Some(after) = self.interrupted_after_s {
             let planned = self.planned_duration_s;
-            writeln!(f, "interrupted     after {after:.1} s of {planned} s")?;
+            row(
+                f,
+                "interrupted",
+                [format!("after {after:.1} s of {planned} s")],
+            )?;
         }
-        writeln!(
+        row(
             f,
-            "operations      {}     ok {}     failed {} ({} ambiguous)     timed out {} ({} ambiguous)",
-            grouped(counts.operations),
-            grouped(counts.ok),
-            grouped(counts.failed),
-            grouped(counts.failed_ambiguous),
-            grouped(counts.timed_out),
-            grouped(counts.timed_out_ambiguous),
+            "operations",
+            [
+                grouped(counts.operations),
+                format!("ok {}", grouped(counts.ok)),
+                format!(
+                    "failed {} ({} ambiguous)",
+                    grouped(counts.failed),
+                    grouped(counts.failed_ambiguous)
+                ),
+                format!(
+                    "timed out {} ({} ambiguous)",
+                    grouped(counts.timed_out),
+                    grouped(counts.timed_out_ambiguous)
+                ),
+            ],
         )?;
-        let kinds = counts.by_kind.iter();
-        let kinds = kinds.map(|(kind, count)| format!("{kind} {}", grouped(*count)));
-        writeln!(f, "                {}", join(kinds))?;
-        writeln!(
+        row(f, "", counted(&counts.by_kind))?;
+        row(
             f,
-            "throughput      {} op/s over {:.1} s, at most {} at a time",
-            grouped(self.throughput_per_s.round() as u64),
-            self.load_s,
-            self.concurrency
+            "throughput",
+            [format!(
+                "{} op/s over {:.1} s, at most {} at a time",
+                grouped(self.throughput_per_s.round() as u64),
+                self.load_s,
+                self.concurrency
+            )],
         )?;
         self.write_starts(f)?;
         let latency = &self.latency;
-        writeln!(
+        row(
             f,
-            "latency         p50 {}    p99 {}    p99.9 {}    max {}",
-            millis(latency.p50_ms),
-            millis(latency.p99_ms),
-            millis(latency.p999_ms),
-            millis(latency.max_ms)
+            "latency",
+            [
+                format!("p50 {}", millis(latency.p50_ms)),
+                format!("p99 {}", millis(latency.p99_ms)),
+                format!("p99.9 {}", millis(latency.p999_ms)),
+                format!("max {}", millis(latency.max_ms)),
+            ],
         )?;
         let read_back = &self.read_back;
-        writeln!(
+        row(
             f,
-            "read back       {} operations in {:.1} s    p50 {}    p99 {}",
-            grouped(read_back.operations),
-            read_back.duration_s,
-            millis(read_back.latency.p50_ms),
-            millis(read_back.latency.p99_ms)
+            "read back",
+            [
+                format!(
+                    "{} operations in {:.1} s",
+                    grouped(read_back.operations),
+                    read_back.duration_s
+                ),
+                format!("p50 {}", millis(read_back.latency.p50_ms)),
+                format!("p99 {}", millis(read_back.latency.p99_ms)),
+            ],
         )?;
         self.write_retries(f)?;
         if !counts.errors.is_empty() {
-            let errors = counts.errors.iter();
-            let errors = errors.map(|(name, count)| format!("{name} {}", grouped(*count)));
-            writeln!(f, "errors          {}", join(errors))?;
+            row(f, "errors", counted(&counts.errors))?;
         }
         if let Some(memory) = self.memory {
-            let [first, max, last] =
-                [memory.first_bytes, memory.max_bytes, memory.last_bytes].map(|bytes| bytes >> 20);
-            writeln!(
+            row(
                 f,
-                "memory          {first} MB at first    {max} MB at most    {last} MB at the end"
+                "memory",
+                [
+                    format!("{} MB at first", memory.first_bytes >> 20),
+                    format!("{} MB at most", memory.max_bytes >> 20),
+                    format!("{} MB at the end", memory.last_bytes >> 20),
+                ],
             )?;
         }
         self.write_coverage(f)?;
         self.write_accounting(f)?;
-        write!(f, "replay          {}", self.replay)
+        write!(f, "{:<LABEL$}{}", "replay", self.replay)
     }
 }
 
@@ -79,42 +100,39 @@ impl LoadReport {
             return Ok(());
         };
         let (rate, intended) = (grouped(starts.rate_per_s), grouped(starts.intended));
-        write!(f, "starts          {intended} at {rate} per second")?;
-        if starts.late + starts.missed > 0 {
-            write!(
-                f,
-                ", {} late and {} missed, because {} operations were in flight: \
-                 raise --concurrency or lower --rate",
-                grouped(starts.late),
-                grouped(starts.missed),
-                grouped(self.concurrency.into())
-            )?;
+        row(f, "starts", [format!("{intended} at {rate} per second")])?;
+        if starts.late + starts.missed == 0 {
+            return Ok(());
         }
-        writeln!(f)
+        row(
+            f,
+            "",
+            [
+                format!("{} late", grouped(starts.late)),
+                format!(
+                    "{} missed because {} were in flight",
+                    grouped(starts.missed),
+                    grouped(self.concurrency.into())
+                ),
+                "raise --concurrency or lower --rate".to_owned(),
+            ],
+        )
     }
 
     fn write_retries(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let total = |counts: &[RetryCount]| counts.iter().map(|one| one.count).sum::<u64>();
-        let reasons = by(&self.retries, |one| one.reason.clone());
-        writeln!(
+        row(
             f,
-            "retries         {:<12}  {}",
-            grouped(total(&self.retries)),
-            reasons
+            "retries",
+            with_total(&self.retries, |one| one.reason.clone()),
         )?;
         if !self.retries.is_empty() {
             let stages = by(&self.retries, |one| one.stage.clone().unwrap_or_default());
-            writeln!(f, "                              by stage: {stages}")?;
+            row(f, "  by stage", stages)?;
         }
-        let causes = by(&self.refusals, |one| {
+        let refusals = with_total(&self.refusals, |one| {
             format!("{} ({})", one.cause.clone().unwrap_or_default(), one.reason)
         });
-        writeln!(
-            f,
-            "not retried     {:<12}  {}",
-            grouped(total(&self.refusals)),
-            causes
-        )
+        row(f, "not retried", refusals)
     }
 
     fn write_coverage(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -131,15 +149,14 @@ impl LoadReport {
             };
         }
         let (all, missing) = (self.coverage.len(), self.missing_coverage());
-        let effects = effects.into_iter();
-        let effects = effects.map(|(causes, count)| format!("{causes}: {}", grouped(count)));
-        writeln!(
+        let covered = all - missing;
+        row(
             f,
-            "coverage        {} of {all} effects of faults",
-            all - missing
+            "coverage",
+            [format!("{covered} of {all} effects of faults")],
         )?;
-        for effect in effects {
-            writeln!(f, "                {effect}")?;
+        for (causes, count) in effects {
+            row(f, "", [format!("{causes}: {}", grouped(count))])?;
         }
         for effect in self.coverage.iter().filter(|effect| effect.missing) {
             writeln!(f, "  ✘ not covered: {}: {}", effect.fault, effect.causes)?;
@@ -149,42 +166,48 @@ impl LoadReport {
 
     fn write_accounting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let totals = &self.accounting.totals;
-        writeln!(
+        let mut ambiguous = format!("may have been applied {}", grouped(totals.ambiguous));
+        if self.accounting.journal {
+            ambiguous += &format!(" ({} were)", grouped(totals.ambiguous_applied));
+        }
+        row(
             f,
-            "writes          {}     acknowledged {}     failed {}     may have been applied {}{}",
-            grouped(totals.writes),
-            grouped(totals.acknowledged),
-            grouped(totals.failed),
-            grouped(totals.ambiguous),
-            if self.accounting.journal {
-                format!(" ({} were)", grouped(totals.ambiguous_applied))
-            } else {
-                String::new()
-            }
+            "writes",
+            [
+                grouped(totals.writes),
+                format!("acknowledged {}", grouped(totals.acknowledged)),
+                format!("failed {}", grouped(totals.failed)),
+                ambiguous,
+            ],
         )?;
-        writeln!(
+        let verdict = match (self.accounting.holds, totals.is_violated()) {
+            (true, _) => "✔",
+            (false, true) => "✘ VIOLATED:",
+            (false, false) => "✘ NOT CHECKED:",
+        };
+        let mut accounting = vec![
+            format!("{verdict} lost {}", grouped(totals.lost)),
+            format!("applied twice {}", grouped(totals.applied_twice)),
+            format!("unexplained {}", grouped(totals.unexplained)),
+        ];
+        if totals.unchecked > 0 {
+            accounting.push(format!("unchecked {}", grouped(totals.unchecked)));
+        }
+        row(f, "accounting", accounting)?;
+        row(
             f,
-            "accounting      acknowledged {}    lost {}    applied twice {}    unexplained {}{}     {}",
-            grouped(totals.acknowledged),
-            grouped(totals.lost),
-            grouped(totals.applied_twice),
-            grouped(totals.unexplained),
-            match totals.unchecked {
-                0 => String::new(),
-                unchecked => format!("    unchecked {}", grouped(unchecked)),
-            },
-            match (self.accounting.holds, totals.is_violated()) {
-                (true, _) => "✔",
-                (false, true) => "✘ VIOLATED",
-                (false, false) => "✘ NOT CHECKED",
-            }
-        )?;
-        writeln!(
-            f,
-            "order           {} operations on shared documents checked    ambiguous errors {} ({} without need)",
-            grouped(totals.ordered),
-            grouped(totals.called_ambiguous),
-            grouped(totals.needlessly_ambiguous),
+            "order",
+            [
+                format!(
+                    "{} operations on shared documents checked",
+                    grouped(totals.ordered)
+                ),
+                format!(
+                    "ambiguous errors {} ({} without need)",
+                    grouped(totals.called_ambiguous),
+                    grouped(totals.needlessly_ambiguous)
+                ),
+            ],
         )?;
         for violation in &self.accounting.violations {
             writeln!(f, "  ✘ {violation}")?;
@@ -200,17 +223,60 @@ impl LoadReport {
         } = &self.leftovers
         {
             let documents = grouped(*documents);
-            writeln!(
-                f,
-                "left behind     {documents} documents that could not be removed, such as {example}"
-            )?;
+            let text =
+                format!("{documents} documents that could not be removed, such as {example}");
+            row(f, "left behind", [text])?;
         }
         Ok(())
     }
 }
 
+/// The columns of a label.
+const LABEL: usize = 16;
+
+/// The columns of a line. A narrower terminal breaks the lines itself.
+const WIDTH: usize = 80;
+
+/// Writes a label and its parts, on as many lines as they need.
+pub(super) fn row(
+    f: &mut fmt::Formatter<'_>,
+    label: &str,
+    parts: impl IntoIterator<Item = String>,
+) -> fmt::Result {
+    write!(f, "{label:<LABEL$}")?;
+    let mut column = LABEL;
+    for (index, part) in parts.into_iter().enumerate() {
+        let width = part.chars().count();
+        if index > 0 && column + 3 + width > WIDTH {
+            write!(f, "\n{:LABEL$}", "")?;
+            column = LABEL;
+        } else if index > 0 {
+            write!(f, " · ")?;
+            column += 3;
+        }
+        write!(f, "{part}")?;
+        column += width;
+    }
+    writeln!(f)
+}
+
+/// Lists counts by name.
+fn counted<N: fmt::Display>(counts: &BTreeMap<N, u64>) -> impl Iterator<Item = String> {
+    counts
+        .iter()
+        .map(|(name, count)| format!("{name} {}", grouped(*count)))
+}
+
+/// Lists the sum of all counts, and the counts by a label.
+fn with_total(counts: &[RetryCount], label: impl Fn(&RetryCount) -> String) -> Vec<String> {
+    let total = counts.iter().map(|one| one.count).sum();
+    let mut parts = by(counts, label);
+    parts.insert(0, grouped(total));
+    parts
+}
+
 /// Lists counts by a label, the largest first.
-fn by(counts: &[RetryCount], label: impl Fn(&RetryCount) -> String) -> String {
+fn by(counts: &[RetryCount], label: impl Fn(&RetryCount) -> String) -> Vec<String> {
     let mut sums: BTreeMap<String, u64> = BTreeMap::new();
     for one in counts {
         *sums.entry(label(one)).or_default() += one.count;
@@ -218,11 +284,8 @@ fn by(counts: &[RetryCount], label: impl Fn(&RetryCount) -> String) -> String {
     let mut sums: Vec<_> = sums.into_iter().collect();
     sums.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let sums = sums.into_iter();
-    join(sums.map(|(label, count)| format!("{label} {}", grouped(count))))
-}
-
-fn join(parts: impl Iterator<Item = String>) -> String {
-    parts.collect::<Vec<_>>().join(" · ")
+    sums.map(|(label, count)| format!("{label} {}", grouped(count)))
+        .collect()
 }
 
 /// Formats a number in groups of three digits.
@@ -254,10 +317,10 @@ mod tests {
     #[test]
     fn unchecked_writes_and_leftovers_have_a_line_each() {
         let mut report = super::super::tests::full();
-        assert!(report.to_string().contains("unexplained 0     ✘"));
+        assert!(report.to_string().contains("✘ NOT CHECKED: lost 0"));
         report.accounting.totals.unchecked = 1234;
         let text = report.to_string();
-        let line = "unexplained 0    unchecked 1 234     ✘ NOT CHECKED\n";
+        let line = " unchecked 1 234\n";
         assert!(text.contains(line), "{text}");
         let line = "\nleft behind     1 documents that could not be removed, such as text\n";
         assert!(text.contains(line), "{text}");
@@ -269,8 +332,24 @@ mod tests {
         report.accounting.totals.lost = 1;
         report.leftovers = Leftovers::default();
         let text = report.to_string();
-        assert!(text.contains("unchecked 1 234     ✘ VIOLATED\n"), "{text}");
+        assert!(text.contains("✘ VIOLATED: lost 1 ·"), "{text}");
         assert!(!text.contains("left behind"), "{text}");
+    }
+
+    #[test]
+    fn lines_have_at_most_80_columns() {
+        let mut report = super::super::tests::full();
+        for kind in 0..40 {
+            let errors = &mut report.operations.errors;
+            errors.insert(format!("SomeErrorOfKind{kind}"), 1_000_000);
+        }
+        let text = report.to_string();
+        // A command and sentences may be longer.
+        let rows = text
+            .lines()
+            .filter(|line| !line.starts_with("replay") && !line.starts_with("  ✘"));
+        let long: Vec<_> = rows.filter(|line| line.chars().count() > WIDTH).collect();
+        assert!(long.is_empty(), "{long:#?}");
     }
 
     #[test]

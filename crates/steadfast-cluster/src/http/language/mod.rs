@@ -15,6 +15,8 @@
 mod evaluate;
 mod expression;
 mod function;
+#[cfg(fuzzing)]
+pub(super) mod fuzzing;
 mod lexer;
 mod parser;
 mod statement;

@@ -26,6 +26,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_core::Stream;
 use serde::de::DeserializeOwned;
+#[cfg(fuzzing)]
+pub use splitter::fuzzing::rows as fuzz_rows;
 pub(crate) use splitter::{Members, SizeLimits, Splitter};
 
 use super::http::{

@@ -316,5 +316,7 @@ impl Members {
     }
 }
 
+#[cfg(fuzzing)]
+pub(super) mod fuzzing;
 #[cfg(test)]
 mod tests;

@@ -474,7 +474,7 @@ mod tests {
     fn random_lexemes_never_panic() {
         use rand::rngs::SmallRng;
         use rand::seq::IndexedRandom;
-        use rand::{Rng, SeedableRng};
+        use rand::{RngExt, SeedableRng};
         const PIECES: &[&str] = &[
             "SELECT ",
             "RAW ",

@@ -1,0 +1,6 @@
+//! SQL++ statements.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| steadfast_cluster::fuzzing::statement(text));
