@@ -38,16 +38,18 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let provider = provider.build();
     let spans = tracing_opentelemetry::layer().with_tracer(provider.tracer("steadfast"));
     tracing_subscriber::registry()
-        .with(tracing_subscriber::EnvFilter::new("steadfast_couchbase=debug,steadfast=debug"))
+        .with(tracing_subscriber::EnvFilter::new(
+            "steadfast_couchbase=debug,steadfast=debug",
+        ))
         .with(spans)
         .init();
 
     retried_read().await?;
 
     provider.force_flush()?;
-    provider.shutdown()?;
     println!("{}", prometheus.render());
-    let spans = kept.get_finished_spans()?;
+    let spans = kept.get_finished_spans()?; // before `shutdown`, which drops them
+    provider.shutdown()?;
     let picture = picture::of_read(&spans).ok_or("no span of a read was exported")?;
     if let Some(path) = std::env::args_os().nth(1) {
         std::fs::write(path, picture)?;
@@ -70,7 +72,7 @@ async fn retried_read() -> Result<(), Box<dyn std::error::Error>> {
         .upsert("u:42", &serde_json::json!({"name": "Ada"}))
         .await?;
     let busy = Fault::on(Opcode::Get).times(2);
-    server.fault(busy.answer(Status::TemporaryFailure));
+    let _busy = server.fault(busy.answer(Status::TemporaryFailure));
     users.get("u:42").await?;
     cluster.close().await;
     Ok(())

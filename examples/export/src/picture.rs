@@ -16,7 +16,10 @@ pub(crate) fn of_read(spans: &[SpanData]) -> Option<String> {
         span.parent_span_id == SpanId::INVALID && attribute(span, "db.operation.name") == "get"
     })?;
     let id = read.span_context.span_id();
-    let mut rows: Vec<&SpanData> = spans.iter().filter(|span| span.parent_span_id == id).collect();
+    let mut rows: Vec<&SpanData> = spans
+        .iter()
+        .filter(|span| span.parent_span_id == id)
+        .collect();
     rows.sort_by_key(|span| span.start_time);
     rows.insert(0, read);
 
@@ -58,7 +61,11 @@ pub(crate) fn of_read(spans: &[SpanData]) -> Option<String> {
             false if index == 0 => (x + 6.0, "start"),
             false => (x - 6.0, "end"),
         };
-        let fill = if index == 0 { " style=\"fill:#fff\"" } else { "" };
+        let fill = if index == 0 {
+            " style=\"fill:#fff\""
+        } else {
+            ""
+        };
         writeln!(
             svg,
             "<text x=\"8\" y=\"{}\">{label}</text>\
