@@ -70,17 +70,14 @@ fn strategies_give_up_for_different_reasons() {
     assert_eq!(moved["retry"], true);
     let busy = json("kv upsert --status ETMPFAIL --strategy no-retry");
     assert_eq!(busy["retry"], false);
-    for (strategy, retries, longest) in [
-        ("guidance", 4, 1000.0),
-        ("aws-2.0", 2, 1000.0),
-        ("aws-2.1", 2, 50.0),
-    ] {
+    for (strategy, retries) in [("guidance", 4), ("aws-2.0", 2), ("aws-2.1", 2)] {
         let busy = json(&format!(
             "kv get --status ETMPFAIL --timeout 60s --strategy {strategy}"
         ));
         let delays = busy["delays"].as_array().unwrap();
         assert_eq!(delays.len(), retries, "{strategy}");
-        assert_eq!(delays[0]["longest_ms"], longest, "{strategy}");
+        // As after throttling: a temporary failure says that the node is busy.
+        assert_eq!(delays[0]["longest_ms"], 1000.0, "{strategy}");
         assert_eq!(delays[0]["shortest_ms"], 0.0, "{strategy}");
     }
 }

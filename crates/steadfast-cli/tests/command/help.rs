@@ -2,7 +2,7 @@
 
 use crate::support::{command, run, steadfast};
 
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 17] = [
     "cluster",
     "control",
     "fault",

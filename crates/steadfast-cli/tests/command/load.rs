@@ -188,7 +188,7 @@ fn reports_of_several_machines_are_merged_and_equal_seeds_are_refused() {
     assert_eq!(merged["runs"][1]["seed"], 2);
     let text = steadfast(&["load", "merge", &one, &two]);
     assert!(
-        text.ok() && text.stdout.contains("runs            2     seeds 1, 2"),
+        text.ok() && text.stdout.contains("runs            2 · seeds 1, 2"),
         "{text:?}"
     );
     let twice = steadfast(&["load", "merge", &one, &two, &one]);

@@ -170,11 +170,12 @@ impl<'a> KvRequest<'a> {
         let idempotent = operation.is_idempotent();
         let call = (self.options).call(operation.name(), "kv", idempotent, timeout);
         let mut attempts = KvAttempts::new(self);
+        // Boxed, so that an operation without a brake stays small.
         let braked;
         let strategy = match attempts.brake() {
             Some(brake) => {
-                braked = strategy.with_brake(brake);
-                &braked
+                braked = Box::new(strategy.with_brake(brake));
+                &*braked
             }
             None => strategy,
         };

@@ -102,11 +102,12 @@ pub(crate) async fn run<O: HttpOperation>(
         Some(strategy) => &**strategy,
         None => &*client.core.strategy,
     };
+    // Boxed, so that an operation without a brake stays small.
     let braked;
     let strategy = match sender.brake() {
         Some(brake) => {
-            braked = strategy.with_brake(brake);
-            &braked
+            braked = Box::new(strategy.with_brake(brake));
+            &*braked
         }
         None => strategy,
     };
