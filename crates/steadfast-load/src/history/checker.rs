@@ -145,19 +145,40 @@ impl Checker {
         self.check()
     }
 
-    /// Allows for failovers up to this number, which lose locks.
+    /// Allows for failovers up to this number, which lose locks. What is under way may have
+    /// taken effect before, such as an unlock.
     pub(super) fn fail_over(&mut self, failovers: u64) {
-        let states = self.configurations.iter().filter_map(|configuration| {
-            let state = configuration.state.failed_over(failovers)?;
-            Some(Configuration {
-                state,
-                ..*configuration
-            })
-        });
-        let states: Vec<_> = states.collect();
-        for state in states {
-            if !self.configurations.contains(&state) {
-                self.configurations.push(state);
+        let is_affected = |state: &State| state.failed_over(failovers).is_some();
+        let affected = self.configurations.iter();
+        let mut before: Vec<Configuration> = affected
+            .filter(|configuration| is_affected(&configuration.state))
+            .copied()
+            .collect();
+        let mut next = 0;
+        while next < before.len() && before.len() < LIMIT {
+            let configuration = before[next];
+            for (at, slot) in self.pending(configuration) {
+                if slot.operation.changes()
+                    && let Some(state) = slot.operation.step(&configuration.state)
+                    && is_affected(&state)
+                {
+                    let done = configuration.done | (1 << at);
+                    let after = Configuration { state, done };
+                    if !before.contains(&after) {
+                        before.push(after);
+                    }
+                }
+            }
+            next += 1;
+        }
+        for Configuration { state, done } in before {
+            let after = state
+                .failed_over(failovers)
+                .map(|state| Configuration { state, done });
+            if let Some(after) = after
+                && !self.configurations.contains(&after)
+            {
+                self.configurations.push(after);
             }
         }
     }

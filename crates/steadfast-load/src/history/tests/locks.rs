@@ -50,6 +50,35 @@ fn a_failover_restores_the_cas_before_a_lock() {
 }
 
 #[test]
+fn a_failover_may_come_after_an_unlock_that_a_read_overlaps() {
+    let a = text("a");
+    for (failovers, right) in [((0, 0), false), ((0, 1), true)] {
+        let mut history = History::new(false, 1000);
+        let mut operations = vec![
+            during(1, 2, Action::Upsert(a), done(1)),
+            during(3, 4, Action::Lock(100), found(2, a)),
+            during(5, 8, Action::Unlock(2), done_without_cas()),
+            Operation {
+                failovers,
+                ..during(6, 9, Action::Read, found(1, a))
+            },
+        ];
+        let tokens: Vec<_> = operations
+            .iter()
+            .map(|operation| history.begin(operation.begin))
+            .collect();
+        for (token, operation) in tokens.iter().zip(operations.drain(..)) {
+            history.end(token, (Opcode::Get, 0), operation);
+        }
+        assert_eq!(
+            history.close().violations.is_empty(),
+            right,
+            "{failovers:?}"
+        );
+    }
+}
+
+#[test]
 fn a_lock_is_checked_again_after_a_failover() {
     let a = text("a");
     let after = |operation: Operation| Operation {
