@@ -1,4 +1,4 @@
-//! HTTP clients without credentials: they cost little, and lock nobody out.
+//! HTTP clients without credentials: they cost little, and others can still connect.
 //!
 //! A process of its own, because it holds a thousand descriptors.
 

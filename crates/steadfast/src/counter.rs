@@ -24,7 +24,7 @@ const ALONE: usize = 8;
 pub(crate) struct Counter {
     /// The count of the first thread, while there is no other.
     first: AtomicU64,
-    /// The number of that thread, [`NOBODY`] before the first event, and [`MANY`] from the
+    /// The number of that thread, [`NO_OWNER`] before the first event, and [`MANY`] from the
     /// second thread on.
     owner: AtomicUsize,
     cells: OnceLock<Box<[OwnLine; CELLS]>>,
@@ -34,7 +34,7 @@ pub(crate) struct Counter {
 #[repr(align(128))]
 struct OwnLine(AtomicU64);
 
-const NOBODY: usize = usize::MAX;
+const NO_OWNER: usize = usize::MAX;
 const MANY: usize = usize::MAX - 1;
 /// A thread that has no number yet.
 const UNKNOWN: usize = usize::MAX - 2;
@@ -48,7 +48,7 @@ impl Counter {
     pub(crate) fn new() -> Self {
         Self {
             first: AtomicU64::new(0),
-            owner: AtomicUsize::new(NOBODY),
+            owner: AtomicUsize::new(NO_OWNER),
             cells: OnceLock::new(),
         }
     }
@@ -98,11 +98,11 @@ impl Counter {
     fn is_alone(&self, thread: usize) -> bool {
         match self.owner.load(Ordering::Relaxed) {
             MANY => false,
-            NOBODY => {
-                let (nobody, relaxed) = (NOBODY, Ordering::Relaxed);
+            NO_OWNER => {
+                let relaxed = Ordering::Relaxed;
                 let claimed = self
                     .owner
-                    .compare_exchange(nobody, thread, relaxed, relaxed);
+                    .compare_exchange(NO_OWNER, thread, relaxed, relaxed);
                 claimed.is_ok()
             }
             _ => {

@@ -115,7 +115,7 @@ impl Control {
         self.told.or(self.learnt)
     }
 
-    /// Returns the attempt timeout that it was told.
+    /// Returns the attempt timeout that the user has set, if any.
     pub(super) fn told(&self) -> Option<f32> {
         self.told
     }

@@ -275,7 +275,7 @@ impl RetryToken {
         self.flags = self.flags & ((1 << STAMP) - 1) | u64::from(stamp) << STAMP;
     }
 
-    /// Returns when its attempt begins, zero if nobody measures it.
+    /// Returns when its attempt begins, or zero if it is not measured.
     #[inline]
     pub(crate) const fn stamp(&self) -> u32 {
         (self.flags >> STAMP) as u32

@@ -32,7 +32,7 @@ fn the_journal_resolves_ambiguous_operations() {
         let closed = history.close();
         assert_eq!(closed.violations.is_empty(), right, "{applied} {outcome:?}");
     }
-    // A change that nobody asked for.
+    // A change without an operation.
     let mut history = History::new(true, 1000);
     history.applied((Opcode::Delete, 0), 5, 1);
     assert_eq!(history.close().violations.len(), 1);
