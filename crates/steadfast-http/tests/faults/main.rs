@@ -17,3 +17,4 @@ mod integrations;
 mod keep_alive;
 mod nested;
 mod raw;
+mod tunnel;

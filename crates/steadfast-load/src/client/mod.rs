@@ -1,5 +1,6 @@
 //! The interface between the workload and a client, so that other clients can be tested.
 
+mod class;
 mod side;
 mod steadfast;
 

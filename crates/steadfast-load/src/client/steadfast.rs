@@ -7,13 +7,11 @@ use steadfast::{Backoff, Jitter, RetryStrategy};
 use steadfast_couchbase::collection::{GetResult, LookupInSpec, MutateInSpec};
 use steadfast_couchbase::options::{ReportOptions, TlsOptions};
 use steadfast_couchbase::{
-    Cluster, ClusterOptions, Collection, Credentials, DurabilityLevel, Error, ErrorKind,
-    fast_fail_on_terminal_errors, reason,
+    Cluster, ClusterOptions, Collection, Credentials, DurabilityLevel, ErrorKind,
+    fast_fail_on_terminal_errors,
 };
 
-use super::{
-    Client, ClientError, Content, Counted, ErrorClass, SideClient, SideFuture, SidePlace, Value,
-};
+use super::{Client, ClientError, Content, Counted, SideClient, SideFuture, SidePlace, Value};
 use crate::embedded::{BUCKET, Embedded, PASSWORD, USER};
 use crate::measure::{RetryCounts, RetryRecorder};
 
@@ -84,8 +82,8 @@ impl Steadfast {
     /// Dropping the future closes what was connected.
     ///
     /// # Errors
-    /// A [`ConfigError`](steadfast_couchbase::ConfigError) for invalid settings, else an [`Error`]
-    /// of the client.
+    /// A [`ConfigError`](steadfast_couchbase::ConfigError) for invalid settings, else an
+    /// [`Error`](steadfast_couchbase::Error) of the client.
     pub async fn connect(
         access: Access,
         strategy: Option<Arc<dyn RetryStrategy>>,
@@ -335,64 +333,5 @@ impl SideClient for Steadfast {
             query.await?.all::<serde::de::IgnoredAny>().await?;
             Ok(())
         })
-    }
-}
-
-impl From<Error> for ClientError {
-    fn from(error: Error) -> Self {
-        Self {
-            class: class(&error),
-            ambiguous: error.is_ambiguous(),
-            timeout: error.is_timeout(),
-            name: error.kind().name().to_owned(),
-            history: format!("{error:#}"),
-        }
-    }
-}
-
-/// Classifies an error. Faults explain timeouts, errors of durability, and errors of the query
-/// service. Other errors of the cluster are explained if an attempt failed for a reason that may be
-/// retried. Errors such as "document exists" are never explained by an earlier failed attempt.
-fn class(error: &Error) -> ErrorClass {
-    match error.kind() {
-        ErrorKind::DocumentNotFound => ErrorClass::NotFound,
-        ErrorKind::DocumentExists => ErrorClass::Exists,
-        ErrorKind::CasMismatch => ErrorClass::CasMismatch,
-        ErrorKind::AuthenticationFailure => ErrorClass::Authentication,
-        ErrorKind::AmbiguousTimeout
-        | ErrorKind::UnambiguousTimeout
-        | ErrorKind::DurabilityImpossible
-        | ErrorKind::DurabilityAmbiguous => ErrorClass::Explained,
-        ErrorKind::DmlFailure | ErrorKind::IndexFailure
-            if error
-                .context()
-                .http()
-                .is_some_and(|http| http.code.is_some()) =>
-        {
-            ErrorClass::Explained
-        }
-        // A response that breaks off after rows have come is not retried, so there is no reason.
-        ErrorKind::RequestCanceled
-            if error.context().http().is_some() && error.reasons().is_empty() =>
-        {
-            ErrorClass::Explained
-        }
-        ErrorKind::RequestCanceled
-        | ErrorKind::ServiceNotAvailable
-        | ErrorKind::InternalServerFailure
-        | ErrorKind::TemporaryFailure
-        | ErrorKind::DocumentLocked
-        | ErrorKind::DurableWriteInProgress
-        | ErrorKind::DurableWriteReCommitInProgress
-            // An unknown reason explains nothing.
-            if error.reasons().iter().any(|seen| seen != &reason::UNKNOWN) =>
-        {
-            if error.reasons().contains(&reason::AUTHENTICATION_ERROR) {
-                ErrorClass::Authentication
-            } else {
-                ErrorClass::Explained
-            }
-        }
-        _ => ErrorClass::Unexplained,
     }
 }
