@@ -90,7 +90,7 @@ fn samples(client: &Client) -> Vec<Vec<u8>> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn garbage_on_many_connections_does_not_affect_others() {
     watch();
-    let seed: u64 = rand::random();
+    let seed = steadfast_os::random::u128() as u64;
     println!("seed {seed}");
     let cluster = cluster(1, 0).await;
     let mut good = Client::for_key(&cluster, "good").await;

@@ -139,6 +139,16 @@ impl ServerNode {
         self.inner.lock().running.is_some()
     }
 
+    /// A token that is cancelled when the node goes down.
+    pub(crate) fn running(&self) -> CancellationToken {
+        let running = self.inner.lock().running.clone();
+        running.unwrap_or_else(|| {
+            let stopped = CancellationToken::new();
+            stopped.cancel();
+            stopped
+        })
+    }
+
     /// The node as a map shows it.
     pub(crate) fn member(&self) -> Member {
         Member {

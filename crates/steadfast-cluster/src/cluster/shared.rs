@@ -17,7 +17,7 @@ use crate::clock::Clock;
 use crate::error_map::ServedErrorMap;
 use crate::fault::Faults;
 use crate::http::SearchIndexes;
-use crate::http::query::PreparedPlans;
+use crate::http::query::{PreparedPlans, Transactions};
 use crate::http::script::Scripts;
 use crate::journal::{Journal, Origin};
 use crate::kv::{OFFERED, Strangers};
@@ -45,6 +45,8 @@ pub(crate) struct Shared {
     pub scripts: Scripts,
     /// Prepared statements.
     pub plans: PreparedPlans,
+    /// Transactions of statements.
+    pub transactions: Transactions,
     /// Definitions of search indexes.
     pub search_indexes: SearchIndexes,
     /// The users.
@@ -84,6 +86,7 @@ impl Shared {
             faults: Faults::new(seed),
             scripts: Scripts::default(),
             plans: PreparedPlans::default(),
+            transactions: Transactions::default(),
             search_indexes: SearchIndexes::default(),
             users: Users::default(),
             error_map: ServedErrorMap::default(),

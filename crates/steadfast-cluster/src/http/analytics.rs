@@ -86,11 +86,13 @@ fn execute(options: &RequestOptions) -> Result<(Value, Vec<Value>), AnalyticsErr
         Statement::Select(select) => echo(&select, &parameters),
         Statement::Write(write) => Err(unknown_collection(&write.source.keyspace)),
         Statement::Index(index) => Err(unknown_collection(&index.keyspace)),
-        Statement::Prepare { .. } | Statement::Execute { .. } => Err(AnalyticsError::new(
-            400,
-            24_000,
-            "Syntax error: analytics has no prepared statements".into(),
-        )),
+        Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Transaction(_) => {
+            Err(AnalyticsError::new(
+                400,
+                24_000,
+                "Syntax error: analytics has neither prepared statements nor transactions".into(),
+            ))
+        }
     }
 }
 

@@ -81,7 +81,8 @@ impl VbucketCopy {
         self.high_seqno = document.seqno;
         self.clock.observe(document.cas);
         let mut grown = 0;
-        if document.deleted {
+        // A staged insert is not forgotten. It counts for the quota until its transaction ends.
+        if document.deleted && !document.is_staged_insert() {
             self.tombstones.push_back((key.clone(), document.seqno));
             if self.tombstones.len() > MAX_TOMBSTONES {
                 grown -= self.forget_oldest_tombstone();
@@ -209,6 +210,26 @@ mod tests {
         }
         assert_eq!(copy.iter().count(), MAX_TOMBSTONES);
         assert!(copy.get(b"k1000").is_some());
+    }
+
+    #[test]
+    fn a_staged_insert_is_kept_until_its_transaction_ends() {
+        let mut copy = VbucketCopy::new(1);
+        let xattrs = [("txn".to_owned(), 1.into())].into_iter().collect();
+        let staged = StoredDocument {
+            xattrs: Some(std::sync::Arc::new(xattrs)),
+            ..document(1, true)
+        };
+        copy.put(Bytes::from_static(b"staged"), staged);
+        for seqno in 2..=100 {
+            copy.put(Bytes::from(format!("k{seqno}")), document(seqno, true));
+        }
+        assert!(copy.get(b"staged").is_some());
+        copy.put(Bytes::from_static(b"staged"), document(101, true));
+        for seqno in 102..=200 {
+            copy.put(Bytes::from(format!("k{seqno}")), document(seqno, true));
+        }
+        assert!(copy.get(b"staged").is_none());
     }
 
     #[test]

@@ -71,6 +71,13 @@ impl StoredDocument {
         key.len() + self.value.len() + xattrs + OVERHEAD_BYTES
     }
 
+    /// Returns whether a transaction has staged an insert here: a tombstone with attributes that
+    /// are not of the system.
+    pub(crate) fn is_staged_insert(&self) -> bool {
+        let xattrs = self.xattrs.as_ref().filter(|_| self.deleted);
+        xattrs.is_some_and(|xattrs| xattrs.keys().any(|name| !name.starts_with('_')))
+    }
+
     /// What remains of the xattrs when the document is deleted: those of the system, whose names
     /// start with an underscore.
     pub(crate) fn system_xattrs(&self) -> Option<Arc<Xattrs>> {

@@ -20,4 +20,5 @@ mod subdocument;
 mod support;
 mod tls;
 mod topology;
+mod transactions;
 mod views;

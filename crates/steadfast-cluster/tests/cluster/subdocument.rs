@@ -25,7 +25,7 @@ async fn with_document(body: &str) -> (TestCluster, Client) {
     (cluster, client)
 }
 
-async fn lookup(
+pub(crate) async fn lookup(
     client: &mut Client,
     key: &str,
     specs: &[(Opcode, &str, PathFlags)],
@@ -61,7 +61,7 @@ async fn check_lookup(
     assert_eq!(found, (status, expected));
 }
 
-async fn mutate(
+pub(crate) async fn mutate(
     client: &mut Client,
     key: &str,
     specs: &[(Opcode, &str, &str, PathFlags)],

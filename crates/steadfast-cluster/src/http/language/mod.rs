@@ -4,6 +4,7 @@
 //! parameters are echoed, and documents are read and written by key. Without keys, a
 //! keyspace is read as a whole, as if it had a primary index.
 //!
+//! A transaction can begin, take savepoints, and be committed or rolled back.
 //! Results can be filtered, grouped, ordered and limited; documents can be inserted,
 //! upserted, updated and deleted; indexes can be created, built and dropped, and are
 //! listed, but nothing uses them. What is part of SQL++ and not of this subset is
@@ -27,7 +28,7 @@ pub(super) use expression::Expression;
 pub(super) use parser::parse;
 pub(super) use statement::{
     Assignment, IndexChange, IndexStatement, KeyspacePath, PathStep, Projection, Select, Statement,
-    Write, WriteKind,
+    TransactionStep, Write, WriteKind,
 };
 
 /// The reason why a statement fails.

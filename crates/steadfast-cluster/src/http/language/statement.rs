@@ -22,6 +22,21 @@ pub(in crate::http) enum Statement {
     Write(Write),
     /// `CREATE INDEX …`, `BUILD INDEX …` and `DROP INDEX …`.
     Index(IndexStatement),
+    /// `BEGIN WORK`, `COMMIT`, `ROLLBACK …` and `SAVEPOINT …`.
+    Transaction(TransactionStep),
+}
+
+/// A step of a transaction that is not about documents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::http) enum TransactionStep {
+    Begin,
+    Commit,
+    Rollback,
+    Savepoint(String),
+    /// `ROLLBACK TO SAVEPOINT name`
+    RollbackTo(String),
+    /// `SET TRANSACTION ISOLATION LEVEL READ COMMITTED`, which is the only level.
+    SetIsolation,
 }
 
 /// A change of the indexes of a keyspace.
@@ -123,6 +138,29 @@ pub(in crate::http) struct Source {
 pub(in crate::http) struct KeyspacePath {
     pub namespace: Option<String>,
     pub parts: Vec<String>,
+}
+
+impl KeyspacePath {
+    /// Reads a name such as ``default:`b`.`s`.`c` ``.
+    pub(in crate::http) fn quoted(name: &str) -> Self {
+        let mut parts = vec![String::new()];
+        let mut quoted = false;
+        for letter in name.strip_prefix("default:").unwrap_or(name).chars() {
+            match letter {
+                '`' => quoted = !quoted,
+                '.' if !quoted => parts.push(String::new()),
+                _ => {
+                    if let Some(part) = parts.last_mut() {
+                        part.push(letter);
+                    }
+                }
+            }
+        }
+        Self {
+            namespace: Some("default".to_owned()),
+            parts,
+        }
+    }
 }
 
 impl std::fmt::Display for KeyspacePath {

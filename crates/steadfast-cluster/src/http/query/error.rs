@@ -15,6 +15,8 @@ pub(in crate::http) struct QueryError {
     pub retry: Option<bool>,
     /// What the service adds about the cause.
     pub reason: Option<Value>,
+    /// What the service says about the rest of the transaction.
+    pub cause: Option<Box<Value>>,
 }
 
 impl QueryError {
@@ -24,7 +26,46 @@ impl QueryError {
             message: message.into(),
             retry: None,
             reason: None,
+            cause: None,
         }
+    }
+
+    /// The error with what an SDK is to do about its transaction.
+    pub(super) fn with_cause(self, raise: &str, retry: bool, rollback: bool) -> Self {
+        let cause = json!({"raise": raise, "retry": retry, "rollback": rollback});
+        Self {
+            cause: Some(Box::new(cause)),
+            ..self
+        }
+    }
+
+    /// The error with the request to roll the transaction back and to try it again.
+    pub(super) fn asking_for_a_retry(self) -> Self {
+        self.with_cause("failed", true, true)
+    }
+
+    pub(super) fn no_transaction(id: &str) -> Self {
+        let message = format!("Transaction context error: transaction {id:?} is not open here");
+        Self::new(17_004, message)
+    }
+
+    pub(super) fn not_in_a_transaction(what: &str) -> Self {
+        let message = format!("{what} is not supported within the transaction");
+        Self::new(17_002, message)
+    }
+
+    pub(super) fn duplicate_key(key: &str) -> Self {
+        Self::new(17_012, format!("Duplicate Key: {key}"))
+    }
+
+    pub(super) fn key_not_found(key: &str) -> Self {
+        Self::new(17_014, format!("Key not found {key}"))
+    }
+
+    /// Returns whether the response is otherwise complete: the error is one of a document or of a
+    /// transaction.
+    pub(super) const fn comes_with_rows(code: u32) -> bool {
+        matches!(code, 12_009 | 17_000..=17_999)
     }
 
     pub(super) fn read_only() -> Self {
@@ -81,6 +122,9 @@ impl QueryError {
         }
         if let Some(reason) = &self.reason {
             shown["reason"] = reason.clone();
+        }
+        if let Some(cause) = &self.cause {
+            shown["cause"] = (**cause).clone();
         }
         shown
     }

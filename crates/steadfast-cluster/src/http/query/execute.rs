@@ -4,6 +4,8 @@
 //! before the first byte of the response, so that a fault that cuts the connection
 //! after applying finds everything applied.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::super::HttpSession;
@@ -14,6 +16,7 @@ use super::super::rows::Rows;
 use super::error::QueryError;
 use super::keyspace::Keyspace;
 use super::options::RequestOptions;
+use super::transaction::Transaction;
 use crate::users::User;
 
 /// A statement on its way.
@@ -22,6 +25,7 @@ pub(super) struct Execution<'a> {
     pub user: &'a User,
     pub options: &'a RequestOptions,
     pub parameters: Parameters,
+    pub transaction: Option<Arc<Transaction>>,
 }
 
 /// The result of a statement.
@@ -56,11 +60,15 @@ impl Execution<'_> {
                 if let Some(using) = using {
                     self.use_arguments(&using)?;
                 }
-                self.run_prepared(&name)
+                match self.document_step(&name) {
+                    Some(done) => done,
+                    None => self.run_prepared(&name),
+                }
             }
             Statement::Select(select) => self.select(select),
             Statement::Write(write) => self.write(&write),
             Statement::Index(index) => self.change_indexes(&index),
+            Statement::Transaction(step) => self.transact(&step),
         }
     }
 
@@ -73,7 +81,7 @@ impl Execution<'_> {
             Statement::Write(write) => self.write(&write),
             Statement::Index(index) => self.change_indexes(&index),
             // Such a plan is never made; a client could have made it up.
-            Statement::Prepare { .. } | Statement::Execute { .. } => {
+            Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Transaction(_) => {
                 Err(QueryError::unrecognizable_plan(name))
             }
         }
@@ -119,12 +127,7 @@ impl Execution<'_> {
         &self,
         path: &super::super::language::KeyspacePath,
     ) -> Result<Keyspace, QueryError> {
-        Keyspace::open(
-            self.session,
-            self.user,
-            path,
-            self.options.text("query_context"),
-        )
+        Keyspace::open(self, path)
     }
 
     /// The keys that a statement names, or all there are.

@@ -12,6 +12,9 @@ impl Execution<'_> {
         if self.options.flag("readonly") {
             return Err(QueryError::read_only());
         }
+        if self.transaction.is_some() {
+            return Err(QueryError::not_in_a_transaction("A change of indexes"));
+        }
         let keyspace = self.open(&statement.keyspace)?;
         let (indexes, collection) = (&keyspace.bucket().indexes, keyspace.collection());
         let done = match &statement.change {

@@ -8,6 +8,8 @@ use steadfast_wire::{DocumentKey, Opcode, Status, leb128, vbucket};
 use super::super::HttpSession;
 use super::super::language::{KeyspacePath, Row};
 use super::error::QueryError;
+use super::execute::Execution;
+use super::transaction::Transaction;
 use crate::bucket::Bucket;
 use crate::journal::{Origin, split_key};
 use crate::store::document::{DocumentBody, JSON_FLAGS, StoredDocument};
@@ -15,7 +17,6 @@ use crate::store::operations::{StoreMode, WriteRequest};
 use crate::store::vbucket::{StoreContext, Vbucket};
 use crate::store::write::{Receipt, Written};
 use crate::topology::NodeId;
-use crate::users::User;
 
 /// A collection, opened for one statement.
 #[derive(Clone)]
@@ -24,16 +25,15 @@ pub(super) struct Keyspace {
     bucket: Arc<Bucket>,
     collection: u32,
     name: String,
+    /// The transaction in which the statement is.
+    transaction: Option<Arc<Transaction>>,
 }
 
 impl Keyspace {
-    /// Opens a collection for a user. The context stands in front of a name of one part.
-    pub(super) fn open(
-        session: &HttpSession,
-        user: &User,
-        path: &KeyspacePath,
-        context: Option<&str>,
-    ) -> Result<Self, QueryError> {
+    /// Opens a collection for a statement. Its context stands in front of a name of one part.
+    pub(super) fn open(execution: &Execution<'_>, path: &KeyspacePath) -> Result<Self, QueryError> {
+        let (session, user) = (execution.session, execution.user);
+        let context = execution.options.text("query_context");
         let name = path.to_string();
         let unknown = || QueryError::unknown_keyspace(&name);
         if path
@@ -43,7 +43,8 @@ impl Keyspace {
         {
             return Err(unknown());
         }
-        let context = context.map(context_parts).unwrap_or_default();
+        let context = context.map(|context| KeyspacePath::quoted(context).parts);
+        let context = context.unwrap_or_default();
         let parts: Vec<&str> = path.parts.iter().map(String::as_str).collect();
         let (bucket, scope, collection) = match (parts.as_slice(), context.as_slice()) {
             ([collection], [bucket, scope]) if path.namespace.is_none() => {
@@ -64,7 +65,30 @@ impl Keyspace {
             collection: collection.map_err(|_| unknown())?,
             bucket,
             name,
+            transaction: execution.transaction.clone(),
         })
+    }
+
+    /// Opens the collection of a document again, outside of a statement.
+    pub(super) fn of_id(
+        session: &HttpSession,
+        bucket: &str,
+        collection: u32,
+    ) -> Result<Self, QueryError> {
+        let found = session.shared.bucket(bucket);
+        let bucket = found.ok_or_else(|| QueryError::unknown_keyspace(bucket))?;
+        Ok(Self {
+            session: session.clone(),
+            name: bucket.name.to_string(),
+            bucket,
+            collection,
+            transaction: None,
+        })
+    }
+
+    /// The session.
+    pub(super) fn session(&self) -> &HttpSession {
+        &self.session
     }
 
     /// The bucket.
@@ -79,6 +103,9 @@ impl Keyspace {
 
     /// The document of a key, if it is there and is JSON or can be shown as such.
     pub(super) fn read(&self, key: &str) -> Result<Option<Row>, QueryError> {
+        if let Some(transaction) = &self.transaction {
+            return self.read_in(transaction, key);
+        }
         let full_key = self.full_key(key);
         let found = self.at(key, Opcode::Get, |vbucket, context| {
             let (document, _) = vbucket.get(&full_key, context)?;
@@ -110,18 +137,49 @@ impl Keyspace {
             };
             keys.extend(
                 copy.iter()
-                    .filter(|(_, document)| document.is_live(now))
+                    .filter(|(_, document)| document.is_live(now) || self.may_be_staged(document))
                     .map(|(key, _)| split_key(key))
                     .filter(|(collection, _)| *collection == self.collection)
-                    .map(|(_, key)| String::from_utf8_lossy(key).into_owned()),
+                    .map(|(_, key)| String::from_utf8_lossy(key).into_owned())
+                    // Indexes leave out the records of transactions.
+                    .filter(|key| !key.starts_with("_txn:")),
             );
         }
         keys.sort_unstable();
         Ok(keys)
     }
 
-    /// Writes a document.
+    /// Returns whether the transaction of the statement may have an insert here. The read tells.
+    fn may_be_staged(&self, document: &StoredDocument) -> bool {
+        self.transaction.is_some() && document.is_staged_insert()
+    }
+
+    /// Writes a document, or stages it in the statement's transaction.
     pub(super) fn store(
+        &self,
+        mode: StoreMode,
+        key: &str,
+        value: &Value,
+    ) -> Result<Option<Row>, QueryError> {
+        match &self.transaction {
+            Some(transaction) => self.stage(transaction, mode, key, Some(value)),
+            None => self.store_now(mode, key, value).map(Some),
+        }
+    }
+
+    /// Removes a document, or stages its removal; false if it was not there.
+    pub(super) fn remove(&self, key: &str) -> Result<bool, QueryError> {
+        match &self.transaction {
+            Some(transaction) => {
+                let removed = self.stage(transaction, StoreMode::Replace, key, None)?;
+                Ok(removed.is_some())
+            }
+            None => self.remove_now(key),
+        }
+    }
+
+    /// Writes a document, whether there is a transaction or not.
+    pub(super) fn store_now(
         &self,
         mode: StoreMode,
         key: &str,
@@ -133,14 +191,16 @@ impl Keyspace {
             StoreMode::Replace => ("UPDATE", Opcode::Replace),
         };
         let full_key = self.full_key(key);
-        let stored = self.at(key, opcode, |vbucket, context| {
-            if key.is_empty() || key.len() > DocumentKey::MAX_ID_LEN {
-                return Err(Status::InvalidArguments);
-            }
-            let body = DocumentBody::plain(value.to_string().into_bytes())?;
-            let change = unconditional(&full_key);
-            let expiry = self.bucket.max_ttl(self.collection);
-            vbucket.store(mode, change, body, JSON_FLAGS, expiry, context)
+        let stored = self.check_room().and_then(|()| {
+            self.at(key, opcode, |vbucket, context| {
+                if key.is_empty() || key.len() > DocumentKey::MAX_ID_LEN {
+                    return Err(Status::InvalidArguments);
+                }
+                let body = DocumentBody::plain(value.to_string().into_bytes())?;
+                let change = unconditional(&full_key);
+                let expiry = self.bucket.max_ttl(self.collection);
+                vbucket.store(mode, change, body, JSON_FLAGS, expiry, context)
+            })
         });
         let receipt = self.done(stored, statement, key)?;
         Ok(Row {
@@ -152,8 +212,8 @@ impl Keyspace {
         })
     }
 
-    /// Removes a document; false if it was not there.
-    pub(super) fn remove(&self, key: &str) -> Result<bool, QueryError> {
+    /// Removes a document, whether there is a transaction or not; false if it was not there.
+    pub(super) fn remove_now(&self, key: &str) -> Result<bool, QueryError> {
         let full_key = self.full_key(key);
         let removed = self.at(key, Opcode::Delete, |vbucket, context| {
             vbucket.remove(unconditional(&full_key), context)
@@ -164,12 +224,21 @@ impl Keyspace {
         self.done(removed, "DELETE", key).map(|_| true)
     }
 
-    fn full_key(&self, key: &str) -> Vec<u8> {
+    pub(super) fn full_key(&self, key: &str) -> Vec<u8> {
         [leb128::encode(self.collection).as_ref(), key.as_bytes()].concat()
     }
 
+    /// Rejects a write that a full bucket has no room for. The bucket may be looked through for
+    /// expired documents, which takes every lock in turn.
+    pub(super) fn check_room(&self) -> Result<(), Status> {
+        match self.bucket.is_full(self.session.shared.clock.now()) {
+            true => Err(Status::OutOfMemory),
+            false => Ok(()),
+        }
+    }
+
     /// Does something with the vbucket of a key, on behalf of the node that serves it.
-    fn at<T>(
+    pub(super) fn at<T>(
         &self,
         key: &str,
         opcode: Opcode,
@@ -177,10 +246,6 @@ impl Keyspace {
     ) -> Result<T, Status> {
         let id = vbucket::of_key(key.as_bytes(), self.bucket.settings.vbuckets);
         let now = self.session.shared.clock.now();
-        // The bucket may be looked through for expired documents, which takes every lock in turn.
-        if opcode != Opcode::Get && opcode != Opcode::Delete && self.bucket.is_full(now) {
-            return Err(Status::OutOfMemory);
-        }
         let mut vbucket = self.bucket.vbucket(id)?;
         let origin = Origin {
             node: self.serving(&vbucket)?,
@@ -251,7 +316,7 @@ fn unconditional(key: &[u8]) -> WriteRequest<'_> {
     }
 }
 
-fn to_row(key: &str, document: &StoredDocument) -> Result<Row, Status> {
+pub(super) fn to_row(key: &str, document: &StoredDocument) -> Result<Row, Status> {
     let bytes = document.inflated()?;
     // Like a real service, shows a document that is not JSON as null.
     let value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
@@ -262,34 +327,4 @@ fn to_row(key: &str, document: &StoredDocument) -> Result<Row, Status> {
         expiry: document.expiry,
         value,
     })
-}
-
-/// The bucket and the scope of a context such as ``default:`b`.`s` ``.
-fn context_parts(context: &str) -> Vec<String> {
-    let path = context.strip_prefix("default:").unwrap_or(context);
-    let mut parts = vec![String::new()];
-    let mut quoted = false;
-    for letter in path.chars() {
-        match letter {
-            '`' => quoted = !quoted,
-            '.' if !quoted => parts.push(String::new()),
-            _ => {
-                if let Some(part) = parts.last_mut() {
-                    part.push(letter);
-                }
-            }
-        }
-    }
-    parts
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_context_is_taken_apart_at_the_dots_outside_of_backticks() {
-        assert_eq!(context_parts("default:`a.b`.`s`"), ["a.b", "s"]);
-        assert_eq!(context_parts("a.s"), ["a", "s"]);
-    }
 }

@@ -12,13 +12,18 @@ pub(super) mod options;
 mod plans;
 pub(super) mod response;
 mod select;
+mod transaction;
 mod write;
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use serde_json::Value;
 
 pub(super) use execute::signature;
 pub use plans::PlanLoss;
 pub(crate) use plans::PreparedPlans;
+pub(crate) use transaction::Transactions;
 
 use super::consistency::{Unmet, check_scan_vectors};
 use super::rows::{Break, Rows, respond};
@@ -45,7 +50,16 @@ pub(super) fn answer(request: &HttpRequest, session: &HttpSession, user: &User) 
     }
     let mut header = ResponseMeta::new(context_id);
     header.profile = matches!(options.text("profile"), Some("phases" | "timings"));
-    let executed = execute(&options, session, user).and_then(|executed| {
+    let executed = execute(&options, session, user).or_else(|error| {
+        if !QueryError::comes_with_rows(error.code) {
+            return Err(error);
+        }
+        Ok(Executed {
+            rows: Box::new(std::iter::once(Err(error.into()))),
+            ..Executed::with_rows(Value::Null, Vec::new())
+        })
+    });
+    let executed = executed.and_then(|executed| {
         header.prepared.clone_from(&executed.prepared);
         header.mutations = executed.mutations;
         header.signature = Some(executed.signature);
@@ -95,7 +109,23 @@ fn execute(
         user,
         options,
         parameters,
+        transaction: None,
     };
+    if options.flag("tximplicit") {
+        return execution.in_a_transaction();
+    }
+    // In use until the statement is executed.
+    let joined = options
+        .text("txid")
+        .map(|id| session.shared.transactions.join(id, session, user))
+        .transpose()?;
+    execution.transaction = joined.as_ref().map(|joined| Arc::clone(&joined.0));
+    run(&mut execution)
+}
+
+/// Executes the statement of a request, or its plan.
+fn run(execution: &mut Execution<'_>) -> Result<Executed, QueryError> {
+    let options = execution.options;
     match (options.text("prepared"), options.text("statement")) {
         (Some(name), None) => execution.run_prepared(name),
         (None, Some(statement)) => execution.run(statement),
@@ -112,20 +142,25 @@ fn execute(
 fn first_is_good(mut rows: Rows) -> Result<Rows, QueryError> {
     match rows.next() {
         None => Ok(rows),
-        // An error of a document comes in a response that is otherwise complete.
-        Some(Err(Break::Error(error))) if error["code"] == 12_009 => {
-            Ok(Box::new(std::iter::once(Err(Break::Error(error)))))
+        Some(Err(Break::Error(error))) => {
+            let error = to_error(&error);
+            match QueryError::comes_with_rows(error.code) {
+                true => Ok(Box::new(std::iter::once(Err(error.into())))),
+                false => Err(error),
+            }
         }
-        Some(Err(Break::Error(error))) => Err(QueryError {
-            code: error["code"]
-                .as_u64()
-                .and_then(|code| code.try_into().ok())
-                .unwrap_or(5000),
-            message: error["msg"].as_str().unwrap_or_default().to_owned(),
-            retry: error["retry"].as_bool(),
-            reason: error.get("reason").cloned(),
-        }),
         Some(first) => Ok(Box::new(std::iter::once(first).chain(rows))),
+    }
+}
+
+fn to_error(shown: &Value) -> QueryError {
+    let code = shown["code"].as_u64();
+    QueryError {
+        code: code.and_then(|code| code.try_into().ok()).unwrap_or(5000),
+        message: shown["msg"].as_str().unwrap_or_default().to_owned(),
+        retry: shown["retry"].as_bool(),
+        reason: shown.get("reason").cloned(),
+        cause: shown.get("cause").cloned().map(Box::new),
     }
 }
 

@@ -16,14 +16,19 @@ use crate::store::operations::StoreMode;
 type Changed = (Vec<Row>, Option<QueryError>);
 
 impl Execution<'_> {
-    pub(super) fn write(&self, write: &Write) -> Done {
+    /// Rejects a statement that changes documents where it must not.
+    pub(super) fn check_write(&self, kind: &str) -> Result<(), QueryError> {
         if self.options.flag("readonly") {
             return Err(QueryError::read_only());
         }
         if self.user.rights.read_only {
-            let what = format!("{} statements", write.kind.name());
-            return Err(QueryError::unauthorized(&what));
+            return Err(QueryError::unauthorized(&format!("{kind} statements")));
         }
+        Ok(())
+    }
+
+    pub(super) fn write(&self, write: &Write) -> Done {
+        self.check_write(write.kind.name())?;
         let keyspace = self.open(&write.source.keyspace)?;
         if let Some(projection) = &write.returning {
             // Rejects an invalid RETURNING before anything is written.
@@ -31,6 +36,10 @@ impl Execution<'_> {
             self.scope(Some((&write.source.alias, &row)))
                 .project(projection)?;
         }
+        let before = self
+            .transaction
+            .as_ref()
+            .map(|transaction| transaction.staged());
         let (changed, failed) = match &write.kind {
             WriteKind::Insert(pairs) => self.store(&keyspace, StoreMode::Add, pairs)?,
             WriteKind::Upsert(pairs) => self.store(&keyspace, StoreMode::Set, pairs)?,
@@ -65,10 +74,15 @@ impl Execution<'_> {
                     updated.push((row.key, value));
                 }
                 change_each(&updated, |(key, value)| {
-                    keyspace.store(StoreMode::Replace, key, value).map(Some)
+                    keyspace.store(StoreMode::Replace, key, value)
                 })
             }
         };
+        if let (Some(error), Some(transaction)) = (&failed, &self.transaction) {
+            // In a transaction, a statement is applied as a whole or not at all.
+            transaction.restore(before.unwrap_or_default(), self.session)?;
+            return Err(error.clone());
+        }
         let returned = |row| {
             let projection = write.returning.as_ref()?;
             let scope = self.scope(Some((&write.source.alias, row)));
@@ -129,7 +143,7 @@ impl Execution<'_> {
             documents.push((key, scope.evaluate(value)?.unwrap_or(Value::Null)));
         }
         Ok(change_each(&documents, |(key, value)| {
-            keyspace.store(mode, key, value).map(Some)
+            keyspace.store(mode, key, value)
         }))
     }
 }

@@ -115,6 +115,15 @@ impl<'a> Call<'a> {
         answer.expect("the connection ended without an answer")
     }
 
+    /// Sends it to this address.
+    pub async fn send_to(&self, address: &str) -> HttpReply {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(self.text().as_bytes()).await.unwrap();
+        let mut bytes = Vec::new();
+        let _ = stream.read_to_end(&mut bytes).await;
+        parse(&bytes).expect("the connection ended without an answer")
+    }
+
     /// Sends it and leaves the reading to the caller.
     pub async fn start(&self, cluster: &TestCluster, service: Service) -> TcpStream {
         let mut stream = TcpStream::connect(&cluster.addresses(service)[0])
