@@ -8,7 +8,7 @@ use steadfast::config::StrategyConfig;
 
 use crate::model::Scenario;
 use crate::policies::Policy;
-use crate::report::Comparison;
+use crate::report::{Comparison, wrapped};
 use crate::scenarios;
 use crate::trials::Trials;
 
@@ -114,7 +114,8 @@ pub struct Finding {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mark = if self.holds { '✔' } else { '✘' };
-        write!(f, "{mark} {}: {}", self.case, self.text)
+        let line = format!("{mark} {}: {}", self.case, self.text);
+        f.write_str(&wrapped(&line, 2))
     }
 }
 

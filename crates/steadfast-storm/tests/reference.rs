@@ -9,6 +9,9 @@ fn assert_all_hold(checks: &[Check]) {
         .map(ToString::to_string)
         .collect();
     assert!(broken.is_empty(), "\n{}", broken.join("\n"));
+    for line in checks.iter().map(ToString::to_string) {
+        assert!(line.chars().count() <= 80, "too wide: {line}");
+    }
 }
 
 #[test]

@@ -73,6 +73,43 @@ fn a_run_that_ends_before_the_fault_ends_reports_no_failed_recovery() {
 }
 
 #[test]
+fn every_report_fits_80_columns() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plan = folder.path().join("plan.toml");
+    let text = "scenarios = ['brownout']\nclients = [50]\nseeds = 1\npolicies = ['no-retry']\n\
+                [[expect]]\npolicy = 'no-retry'\nrecovers = 1.0\nwithin_s = 0.001\n";
+    std::fs::write(&plan, text).expect("a file");
+    let plan = plan.to_str().expect("text");
+    for (arguments, status) in [
+        (vec!["--all-policies", "--seeds", "1"], 0),
+        (vec!["s9-layers", "--policy", "immediate"], 0),
+        (vec!["s7-herd", "--clients", "100", "--policy", "fleet"], 0),
+        (
+            vec![
+                "find", "rate", "--from", "100", "--to", "110", "--policy", "no-retry",
+            ],
+            0,
+        ),
+        (
+            vec!["fuzz", "--seeds", "6191..6193", "--policy", "fleet"],
+            0,
+        ),
+        (vec!["check", plan], 1),
+    ] {
+        let mut all = vec!["storm"];
+        if arguments[0] == "--all-policies" {
+            all.extend(SMALL);
+        }
+        all.extend(arguments);
+        let output = steadfast(&all);
+        assert_eq!(output.status, status, "{output:?}");
+        for line in output.stdout.lines() {
+            assert!(line.chars().count() <= 80, "{all:?}: {line}");
+        }
+    }
+}
+
+#[test]
 fn invalid_settings_are_usage_errors() {
     for (arguments, text) in [
         (["--rate", "0"], "the arrival rate must be"),

@@ -6,8 +6,8 @@ use std::ops::Range;
 use serde::Serialize;
 
 use super::draw;
-use crate::summary::Summary;
-use crate::trials::mean;
+use crate::report::wrapped;
+use crate::trials::{Trials, mean};
 
 /// The worst loss against none that a default may have: calm, in trouble, after.
 const LIMITS: [f64; 3] = [0.05, 0.15, 0.05];
@@ -21,13 +21,17 @@ pub struct FuzzReport {
     pub first_seed: u64,
     /// The number of scenarios.
     pub scenarios: usize,
+    /// The number of runs of each policy in each scenario.
+    pub runs: u64,
     /// The number of scenarios in which none recovers.
     pub none_recovers: usize,
-    /// One row for each policy; the first is none.
+    /// One row for each policy. The first is none. The second is none again, with other
+    /// random numbers: its losses are chance.
     pub rows: Vec<FuzzRow>,
 }
 
-/// The result of one policy. Losses are compared with none.
+/// The result of one policy. Losses are those of the means over the runs of a scenario,
+/// compared with none. A policy recovers in a scenario if at least half of its runs do.
 #[derive(Clone, Debug, Serialize)]
 pub struct FuzzRow {
     /// The policy's name.
@@ -65,17 +69,47 @@ pub struct WorstCase {
     pub scenario: String,
 }
 
-fn phases(run: &Summary) -> [Option<f64>; 3] {
-    [run.success_calm, run.success_in_trouble, run.success_after]
+fn phases(trials: &Trials) -> [Option<f64>; 3] {
+    [
+        trials.success_calm,
+        trials.success_in_trouble,
+        trials.success_after,
+    ]
+}
+
+fn recovers(trials: &Trials) -> bool {
+    trials.recovered.share >= 0.5
+}
+
+/// The trials of one scenario.
+struct Drawn<'a> {
+    seed: u64,
+    trials: &'a [Trials],
+}
+
+impl Drawn<'_> {
+    /// Returns the loss of a policy before, in or after the trouble.
+    fn loss(&self, policy: usize, phase: usize) -> Option<f64> {
+        let success = |policy: usize| phases(&self.trials[policy])[phase];
+        Some(success(0)? - success(policy)?)
+    }
+
+    fn loss_of_all(&self, policy: usize) -> f64 {
+        self.trials[0].success - self.trials[policy].success
+    }
 }
 
 impl FuzzReport {
-    /// Compares the runs of each scenario, which are in the order of the names.
-    pub(super) fn new(seeds: Range<u64>, names: &[&str], runs: &[Summary]) -> Self {
-        let scenarios: Vec<&[Summary]> = runs.chunks(names.len()).collect();
+    /// Compares the trials of each scenario, which are in the order of the names.
+    pub(super) fn new(seeds: Range<u64>, runs: u64, names: &[&str], trials: &[Trials]) -> Self {
+        let scenarios: Vec<Drawn<'_>> = seeds
+            .clone()
+            .zip(trials.chunks(names.len()))
+            .map(|(seed, trials)| Drawn { seed, trials })
+            .collect();
         let none_recovers = scenarios
             .iter()
-            .filter(|runs| runs[0].recovered_after.is_some())
+            .filter(|scenario| recovers(&scenario.trials[0]))
             .count();
         let rows = names
             .iter()
@@ -83,9 +117,10 @@ impl FuzzReport {
             .map(|(index, name)| FuzzRow::new(name, index, &scenarios))
             .collect();
         Self {
-            format: 1,
+            format: 2,
             first_seed: seeds.start,
             scenarios: scenarios.len(),
+            runs,
             none_recovers,
             rows,
         }
@@ -93,45 +128,40 @@ impl FuzzReport {
 }
 
 impl FuzzRow {
-    fn new(name: &str, index: usize, scenarios: &[&[Summary]]) -> Self {
-        let own = || scenarios.iter().map(|runs| &runs[index]);
-        let pairs = || scenarios.iter().map(|runs| (&runs[index], &runs[0]));
-        let recovers = |with_none: bool| {
-            pairs()
-                .filter(|(own, none)| {
-                    own.recovered_after.is_some() && none.recovered_after.is_some() == with_none
-                })
-                .count()
+    fn new(name: &str, index: usize, scenarios: &[Drawn<'_>]) -> Self {
+        let own = || scenarios.iter().map(|scenario| &scenario.trials[index]);
+        let count = |with_none: bool| {
+            let both = |drawn: &&Drawn<'_>| {
+                recovers(&drawn.trials[index]) && recovers(&drawn.trials[0]) == with_none
+            };
+            scenarios.iter().filter(both).count()
         };
         let phase_mean =
-            |phase: usize| mean(own().filter_map(|run| phases(run)[phase])).unwrap_or(0.0);
+            |phase: usize| mean(own().filter_map(|trials| phases(trials)[phase])).unwrap_or(0.0);
         let worst_loss = |phase: usize| {
-            pairs()
-                .filter_map(|(own, none)| {
-                    Some((phases(none)[phase]? - phases(own)[phase]?, own.seed))
-                })
+            scenarios
+                .iter()
+                .filter_map(|drawn| Some((drawn.loss(index, phase)?, drawn.seed)))
                 .max_by(|a, b| a.0.total_cmp(&b.0))
                 .unwrap_or_default()
         };
-        let mut loads: Vec<f64> = own().filter_map(|run| run.load_in_trouble).collect();
+        let mut loads: Vec<f64> = own().filter_map(|trials| trials.load_in_trouble).collect();
         loads.sort_by(f64::total_cmp);
-        let worst = pairs()
-            .max_by(|a, b| {
-                let loss = |(own, none): &(&Summary, &Summary)| none.success - own.success;
-                loss(a).total_cmp(&loss(b))
-            })
-            .filter(|(own, none)| own.success < none.success)
-            .map(|(own, none)| WorstCase {
-                seed: own.seed,
-                success: own.success,
-                none: none.success,
-                scenario: describe(own.seed),
+        let worst = scenarios
+            .iter()
+            .max_by(|a, b| a.loss_of_all(index).total_cmp(&b.loss_of_all(index)))
+            .filter(|drawn| drawn.loss_of_all(index) > 0.0)
+            .map(|drawn| WorstCase {
+                seed: drawn.seed,
+                success: drawn.trials[index].success,
+                none: drawn.trials[0].success,
+                scenario: describe(drawn.seed),
             });
         Self {
             policy: name.to_owned(),
-            recovers_with_none: recovers(true),
-            recovers_without_none: recovers(false),
-            success: mean(own().map(|run| run.success)).unwrap_or(0.0),
+            recovers_with_none: count(true),
+            recovers_without_none: count(false),
+            success: mean(own().map(|trials| trials.success)).unwrap_or(0.0),
             success_in_phases: [0, 1, 2].map(phase_mean),
             worst_loss: [0, 1, 2].map(|phase| worst_loss(phase).0),
             worst_seeds: [0, 1, 2].map(|phase| worst_loss(phase).1),
@@ -177,7 +207,11 @@ fn describe(seed: u64) -> String {
 impl fmt::Display for FuzzReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let end = self.first_seed + self.scenarios as u64;
-        writeln!(f, "random scenarios, seeds {}..{end}", self.first_seed)?;
+        writeln!(
+            f,
+            "random scenarios, seeds {}..{end}, {} runs of each",
+            self.first_seed, self.runs
+        )?;
         writeln!(
             f,
             "no-retry recovers in {} of {}; losses are compared with it\n",
@@ -185,14 +219,31 @@ impl fmt::Display for FuzzReport {
         )?;
         writeln!(
             f,
-            "policy              recovers  rescues  success  calm  trouble  after  worst loss: calm  trouble  after  load p90   max"
+            "{:>28} {:>23} {:>17} {:>9}",
+            "recovers", "mean success", "worst loss", "load"
+        )?;
+        writeln!(
+            f,
+            "{:<18} {:>4} {:>4} {:>5} {:>5} {:>5} {:>5} {:>5} {:>5} {:>5} {:>4} {:>4}",
+            "policy",
+            "too",
+            "only",
+            "total",
+            "calm",
+            "fault",
+            "after",
+            "calm",
+            "fault",
+            "after",
+            "p90",
+            "max",
         )?;
         for row in &self.rows {
             let [calm, trouble, after] = row.success_in_phases;
             let [loss_calm, loss_trouble, loss_after] = row.worst_loss.map(|loss| loss.max(0.0));
             writeln!(
                 f,
-                "{:<18} {:>9} {:>8} {:>8.3} {calm:>5.3} {trouble:>8.3} {after:>6.3} {loss_calm:>17.3} {loss_trouble:>8.3} {loss_after:>6.3} {:>9.2} {:>5.2}",
+                "{:<18} {:>4} {:>4} {:>5.3} {calm:>5.3} {trouble:>5.3} {after:>5.3} {loss_calm:>5.3} {loss_trouble:>5.3} {loss_after:>5.3} {:>4.2} {:>4.2}",
                 row.policy,
                 row.recovers_with_none,
                 row.recovers_without_none,
@@ -204,11 +255,11 @@ impl fmt::Display for FuzzReport {
         write!(f, "\nworst scenario of each policy")?;
         for row in &self.rows {
             if let Some(worst) = &row.worst {
-                write!(
-                    f,
-                    "\n{:<18} seed {}: {:.3}, no-retry {:.3}: {}",
+                let line = format!(
+                    "{:<18} seed {}: {:.3}, no-retry {:.3}: {}",
                     row.policy, worst.seed, worst.success, worst.none, worst.scenario
-                )?;
+                );
+                write!(f, "\n{}", wrapped(&line, 19))?;
             }
         }
         Ok(())

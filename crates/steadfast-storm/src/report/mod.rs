@@ -3,11 +3,13 @@
 mod html;
 mod svg;
 mod text;
+mod width;
 
 use serde::Serialize;
 
 use crate::model::Scenario;
 use crate::trials::Trials;
+pub(crate) use width::wrapped;
 
 /// A scenario with the trials of its policies, for one or more sizes of the fleet.
 ///

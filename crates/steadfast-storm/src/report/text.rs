@@ -2,13 +2,15 @@
 
 use std::fmt;
 
-use super::Comparison;
+use super::{Comparison, wrapped};
 use crate::model::Arrivals;
 use crate::summary::Bin;
 use crate::trials::Trials;
 
 /// The width of a chart.
 const COLUMNS: usize = 60;
+/// The width of a label in the description of the scenario.
+const LABEL: usize = 11;
 /// The characters of a chart, from nothing to full.
 const BLOCKS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
@@ -18,29 +20,36 @@ impl Comparison {
         let (clients, service) = (&scenario.clients, &scenario.service);
         let seconds =
             |time: Option<f64>| time.map_or("none".to_owned(), |time| format!("{time} s"));
-        write!(f, "scenario   {}: ", scenario.name)?;
-        match scenario.arrivals {
-            Arrivals::Open(rate) => write!(f, "{rate} requests/s together")?,
-            Arrivals::Closed(pause) => write!(f, "a pause of {pause} s between requests")?,
-            Arrivals::Once => write!(f, "one request from each client")?,
-        }
-        writeln!(
-            f,
-            ", {:.0} % idempotent; timeout {}, per attempt {}",
-            clients.idempotent.abs() * 100.0,
-            seconds(clients.timeout),
-            seconds(clients.attempt_timeout),
+        let mut line = |label: &str, text: String| {
+            writeln!(f, "{}", wrapped(&format!("{label:<10} {text}"), LABEL))
+        };
+        let arrivals = match scenario.arrivals {
+            Arrivals::Open(rate) => format!("{rate} requests/s together"),
+            Arrivals::Closed(pause) => format!("a pause of {pause} s between requests"),
+            Arrivals::Once => "one request from each client".to_owned(),
+        };
+        line("scenario", format!("{}: {arrivals}", scenario.name))?;
+        line(
+            "requests",
+            format!(
+                "{:.0} % idempotent, timeout {}, per attempt {}",
+                clients.idempotent.abs() * 100.0,
+                seconds(clients.timeout),
+                seconds(clients.attempt_timeout),
+            ),
         )?;
-        writeln!(
-            f,
-            "service    {} at a time, {} ms per request, capacity {:.0}/s, queue limit {}",
-            service.workers * service.endpoints,
-            (service.service_time.mean() * 1e6).round() / 1e3,
-            scenario.capacity(),
-            service
-                .queue
-                .limit
-                .map_or("none".to_owned(), |limit| limit.to_string()),
+        line(
+            "service",
+            format!(
+                "{} at a time, {} ms per request, capacity {:.0}/s, queue limit {}",
+                service.workers * service.endpoints,
+                (service.service_time.mean() * 1e6).round() / 1e3,
+                scenario.capacity(),
+                service
+                    .queue
+                    .limit
+                    .map_or("none".to_owned(), |limit| limit.to_string()),
+            ),
         )?;
         let faults: Vec<String> = scenario.faults.iter().map(ToString::to_string).collect();
         let faults = if faults.is_empty() {
@@ -48,12 +57,12 @@ impl Comparison {
         } else {
             faults.join("; ")
         };
-        writeln!(f, "faults     {faults}")?;
+        line("faults", faults)?;
         let runs = self.fleets.first().and_then(|fleet| fleet.first());
         let runs = runs.map_or(&[][..], |trials| &trials.runs);
         match runs {
-            [only] => writeln!(f, "seed       {}", only.seed),
-            [first, .., last] => writeln!(f, "seeds      {} to {}", first.seed, last.seed),
+            [only] => line("seed", only.seed.to_string()),
+            [first, .., last] => line("seeds", format!("{} to {}", first.seed, last.seed)),
             [] => Ok(()),
         }
     }
@@ -68,12 +77,18 @@ impl Comparison {
         writeln!(f, "\n{clients} clients")?;
         writeln!(
             f,
-            "policy              succeeded  in faults  load in faults  peak load  recovers  after   wasted work  p50      p99"
+            "{:>34} {:>13} {:>11} {:>19}",
+            "success", "load", "recovers", "latency"
+        )?;
+        writeln!(
+            f,
+            "{:<18} {:>7} {:>7} {:>6} {:>6} {:>5} {:>5} {:>5} {:>6} {:>6}",
+            "policy", "total", "faults", "faults", "peak", "runs", "after", "waste", "p50", "p99",
         )?;
         for trials in fleet {
             writeln!(
                 f,
-                "{:<18} {:>10}  {:>9}  {:>14}  {:>9}  {:>8}  {:<6}  {:>11}  {:<7}  {}",
+                "{:<18} {:>7} {:>7} {:>6} {:>6} {:>5} {:>5} {:>5} {:>6} {:>6}",
                 trials.policy,
                 percent(trials.success),
                 optional(trials.success_in_trouble, percent),
@@ -85,7 +100,7 @@ impl Comparison {
                     "–".to_owned()
                 },
                 optional(trials.recovered_after, |seconds| format!("{seconds:.0} s")),
-                percent(trials.wasted_work),
+                format!("{:.0} %", trials.wasted_work * 100.0),
                 optional(trials.latency_p50_ms, millis),
                 optional(trials.latency_p99_ms, millis),
             )?;
@@ -108,7 +123,7 @@ impl Comparison {
             };
             let bins = &run.bins[..run.bins.len().min(count)];
             let chart: String = columns(bins, &value).into_iter().map(block).collect();
-            write!(f, "\n  {:<18} {chart}", trials.policy)?;
+            write!(f, "\n{:<18} {chart}", trials.policy)?;
         }
         Ok(())
     }
@@ -134,7 +149,7 @@ impl fmt::Display for Comparison {
         let clients = fleet.first().map_or(0, |trials| trials.clients);
         write!(
             f,
-            "\nattempts over {} s, {clients} clients: ▃ is the normal rate, each step up doubles it",
+            "\nattempts over {} s, {clients} clients (▃: normal rate; a step up: twice as many)",
             scenario.duration
         )?;
         self.draw(fleet, f, |bin| bin.attempts as f64 / per_bin, doublings)?;
@@ -153,12 +168,12 @@ impl fmt::Display for Comparison {
                 if let Some(first) = fleet.first()
                     && !lost.is_empty()
                 {
-                    write!(
-                        f,
-                        "\n\n✘ {} clients: the fault has ended, and requests still fail under {}",
+                    let line = format!(
+                        "✘ {} clients: the fault has ended, and requests still fail under {}",
                         first.clients,
                         lost.join(", ")
-                    )?;
+                    );
+                    write!(f, "\n\n{}", wrapped(&line, 2))?;
                 }
             }
         }
@@ -214,14 +229,19 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 pub(super) fn times(factor: f64) -> String {
-    format!("{factor:.2} ×")
+    match factor {
+        factor if factor < 9.995 => format!("{factor:.2} ×"),
+        factor if factor < 99.95 => format!("{factor:.1} ×"),
+        factor => format!("{factor:.0} ×"),
+    }
 }
 
 pub(super) fn millis(millis: f64) -> String {
-    if millis < 1000.0 {
-        format!("{millis:.0} ms")
-    } else {
-        format!("{:.2} s", millis / 1000.0)
+    match millis {
+        millis if millis < 999.5 => format!("{millis:.0} ms"),
+        millis if millis < 9_995.0 => format!("{:.2} s", millis / 1000.0),
+        millis if millis < 99_950.0 => format!("{:.1} s", millis / 1000.0),
+        millis => format!("{:.0} s", millis / 1000.0),
     }
 }
 

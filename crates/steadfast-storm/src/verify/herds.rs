@@ -33,7 +33,7 @@ pub(super) fn s7() -> Vec<Check> {
         let found = average(&scenario, &policy, 3, |run| {
             run.recovered_after.unwrap_or(f64::INFINITY)
         });
-        let label = format!("S7 {name}: seconds until all are connected");
+        let label = format!("S7 {name}: seconds to connect all");
         checks.push(Check::new(label, seconds, found, seconds * 0.06));
         let found = average(&scenario, &policy, 3, attempts_per_request);
         let label = format!("S7 {name}: attempts of a client");
@@ -58,7 +58,7 @@ fn reconnects() -> Vec<Check> {
             run.recovered_after.unwrap_or(f64::INFINITY)
         });
         checks.push(Check::at_most(
-            label("seconds until all are connected"),
+            label("seconds to connect all"),
             20.0,
             seconds,
         ));

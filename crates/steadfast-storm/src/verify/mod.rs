@@ -73,10 +73,10 @@ impl fmt::Display for Check {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mark = if self.holds() { '✔' } else { '✘' };
         let (found, expected) = (self.found, self.expected);
-        write!(f, "{mark} {:<44} {found:>9.3}  ", self.name)?;
+        write!(f, "{mark} {:<46} {found:>9.3} ", self.name)?;
         match self.is_limit {
-            true => write!(f, "at most   {expected:>9.3}"),
-            false => write!(f, "reference {expected:>9.3} ± {:.3}", self.tolerance),
+            true => write!(f, "≤ {expected:>7.3}"),
+            false => write!(f, "{expected:>9.3} ± {:.3}", self.tolerance),
         }
     }
 }

@@ -146,6 +146,10 @@ pub(super) fn run_verify(args: &VerifyArgs) -> anyhow::Result<()> {
     } else {
         Depth::Full
     });
+    line(format_args!(
+        "{:<48} {:>9} {:>9}",
+        "result", "found", "reference"
+    ));
     checks.iter().for_each(line);
     let broken = checks.iter().filter(|check| !check.holds()).count();
     line(format_args!("{} results, {broken} differ", checks.len()));

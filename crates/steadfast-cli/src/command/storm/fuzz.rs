@@ -17,6 +17,9 @@ use crate::output::line;
 /// Draws capacities, fleets, timeouts, queues and faults from seeds, and compares each policy
 /// with no retries at all. The report names the worst scenario found for each policy.
 ///
+/// Near saturation, chance decides. So each scenario runs several times, and the row (chance)
+/// compares no-retry with itself under other random numbers.
+///
 /// With --variant, the best of several strategies is chosen on the seeds of --tune and then
 /// reported on the seeds of --seeds, which it was not tuned on.
 #[derive(Args)]
@@ -32,17 +35,20 @@ A variant is a file with one strategy, as the configuration of the engine has it
   budget = { capacity = 50 }
 
 Columns:
-  recovers    scenarios in which the policy recovers and no-retry does too
-  rescues     scenarios in which it recovers and no-retry does not
-  success     mean share of requests that succeed, and before, in and after the fault
-  worst loss  the most that it loses against no-retry, before, in and after the fault
-  load        attempts per request in the fault: nine of ten scenarios, and the highest")]
+  recovers      scenarios in which the policy recovers and no-retry does too, and those
+                in which only the policy does
+  mean success  share of requests that succeed, and before, in and after the fault
+  worst loss    the most that it loses against no-retry, before, in and after the fault
+  load          attempts per request in the fault: nine of ten scenarios, and the highest")]
 pub(super) struct FuzzArgs {
     #[command(flatten)]
     policies: PolicyArgs,
     /// Seeds of the scenarios to report
     #[arg(long, default_value = "1000..1060", value_parser = range)]
     seeds: Range<u64>,
+    /// Number of runs of each policy in each scenario
+    #[arg(long, default_value_t = 5)]
+    runs: u64,
     /// A file with a variant to choose from; repeatable
     #[arg(long = "variant", value_name = "FILE")]
     variants: Vec<PathBuf>,
@@ -67,7 +73,7 @@ pub(super) fn run(args: &FuzzArgs) -> anyhow::Result<()> {
             .map(read)
             .collect::<anyhow::Result<_>>()?;
         let (best, tuned) =
-            fuzz::tune(&variants, args.tune.clone()).context("there is no variant")?;
+            fuzz::tune(&variants, args.tune.clone(), args.runs).context("there is no variant")?;
         if !args.json {
             line(format_args!(
                 "tuned on {tuned}\n\nchosen: {}\n",
@@ -76,7 +82,7 @@ pub(super) fn run(args: &FuzzArgs) -> anyhow::Result<()> {
         }
         policies.push(best.clone());
     }
-    let report = fuzz::fuzz(&policies, args.seeds.clone());
+    let report = fuzz::fuzz(&policies, args.seeds.clone(), args.runs);
     if args.json {
         line(serde_json::to_string_pretty(&report)?);
     } else {

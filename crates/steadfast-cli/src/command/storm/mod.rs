@@ -62,15 +62,17 @@ Scenarios:
   s9-layers       three layers of retries
 
 Columns:
-  succeeded        share of all requests that succeeded
-  in faults        the same, of the requests that started during the fault
-  load in faults   attempts per request during the fault
-  peak load        attempts in the busiest second, as a multiple of the arrival rate
-  recovers         share of the runs that recover: after the fault, 90 % of the requests
+  success total    share of all requests that succeeded
+  success faults   the same, of the requests that started during the fault
+  load faults      attempts per request during the fault
+  load peak        attempts in the busiest second, as a multiple of the arrival rate
+  recovers runs    share of the runs that recover: after the fault, 90 % of the requests
                    succeed for five seconds in a row
-  after            median of the time to that
-  wasted work      share of the service's work for clients that had stopped waiting
-  p50, p99         latency of successful requests"
+  recovers after   median of the time to that
+  waste            share of the service's work for clients that had stopped waiting
+  latency          of successful requests: median and 99th percentile
+
+With --json, every number is printed, for each second and seed."
 )]
 pub(crate) struct StormArgs {
     #[command(subcommand)]
