@@ -200,3 +200,6 @@ impl fmt::Debug for Request<'_> {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

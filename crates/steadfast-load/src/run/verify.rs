@@ -197,3 +197,38 @@ async fn read<C: Client>(
         Violation::new(kind, "get", key).with_history(last.history)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::write_id::WriteId;
+
+    #[test]
+    fn documents_that_came_back_or_went_missing_are_lost() {
+        let id = |number| WriteId { worker: 3, number };
+        let key = |number| format!("i:{}", id(number)).into_bytes();
+        let expected = ExpectedDocuments {
+            made: [pack(id(1)), pack(id(2))].into(),
+            ..ExpectedDocuments::default()
+        };
+        let register = b"r:0003:1".to_vec();
+        for (keys, because) in [
+            (vec![key(1), key(2), register], None),
+            (vec![key(1)], Some("a document that was made is missing")),
+            (
+                vec![key(1), key(2), key(4)],
+                Some("a document that was removed is back"),
+            ),
+        ] {
+            let log = Mutex::new(WriteLog::new(0, true, Duration::ZERO));
+            compare_keys(&keys, &expected, &log);
+            let (totals, violations) = log.into_inner().close();
+            assert_eq!(totals.lost, u64::from(because.is_some()), "{violations:?}");
+            let texts: Vec<String> = violations.iter().map(ToString::to_string).collect();
+            assert!(
+                because.is_none_or(|because| texts[0].contains(because)),
+                "{texts:?}"
+            );
+        }
+    }
+}

@@ -184,6 +184,27 @@ mod tests {
     }
 
     #[test]
+    fn acknowledged_writes_are_in_the_order_in_which_they_were_made() {
+        let document = Document {
+            made: id(0),
+            shape: Shape::Text,
+            writes: vec![(id(1), true), (id(2), false), (id(3), true), (id(4), true)],
+            compared: false,
+        };
+        for (found, is_in_order) in [
+            (&[1, 2, 3, 4][..], true),
+            (&[1, 3, 4, 2], true),
+            (&[1, 4], true),
+            (&[], true),
+            (&[3, 1, 4], false),
+            (&[1, 2, 4, 3], false),
+        ] {
+            let ids: Vec<WriteId> = found.iter().copied().map(id).collect();
+            assert_eq!(document.is_in_order(&ids), is_in_order, "{found:?}");
+        }
+    }
+
+    #[test]
     fn a_counter_lies_between_acknowledged_and_possible_additions() {
         let mut counter = Counter::new(id(0));
         counter.ended(5, WriteOutcome::Acknowledged);

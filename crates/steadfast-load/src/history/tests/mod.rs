@@ -5,6 +5,7 @@ mod locks;
 mod model;
 mod resolved;
 mod smallest;
+mod speed;
 
 use super::checker::Failure;
 use super::counterexample::check;
