@@ -12,16 +12,16 @@
 #[path = "cluster/support/mod.rs"]
 mod support;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::BytesMut;
 use steadfast_cluster::fault::Fault;
 use steadfast_wire::{Opcode, Status};
+use support::memory::{MIB, resident, settle};
 use support::{Client, USUAL, builder};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-const MIB: usize = 1024 * 1024;
 /// What the slow readers of this test may cost together: 4 MiB of unsent answers each, 64 MiB of
 /// delayed ones, the buffers that they grew in, and what the allocator keeps. Without bounds each
 /// step would cost gigabytes.
@@ -124,33 +124,8 @@ async fn write_until_stuck(client: &mut Client, bytes: &[u8]) {
     }
 }
 
-/// Waits until the memory of this process has stopped growing.
-async fn settle() {
-    let mut last = resident();
-    let began = Instant::now();
-    while began.elapsed() < Duration::from_secs(10) {
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        let now = resident();
-        if now <= last + MIB {
-            return;
-        }
-        last = now;
-    }
-}
-
 fn check(before: usize, what: &str) {
     let grown = resident().saturating_sub(before);
     println!("{what}: {} MiB more than before", grown / MIB);
     assert!(grown < ALLOWED, "{what}: grew by {} MiB", grown / MIB);
-}
-
-/// The resident memory of this process in bytes.
-fn resident() -> usize {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmRSS:"))
-        .unwrap();
-    let kibibytes: usize = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    kibibytes * 1024
 }

@@ -16,9 +16,9 @@ use crate::bucket::Bucket;
 use crate::clock::Clock;
 use crate::error_map::ServedErrorMap;
 use crate::fault::Faults;
-use crate::http::SearchIndexes;
 use crate::http::query::{PreparedPlans, Transactions};
 use crate::http::script::Scripts;
+use crate::http::{SearchIndexes, UnreadResponses};
 use crate::journal::{Journal, Origin};
 use crate::kv::{OFFERED, Strangers};
 use crate::store::vbucket::{NodeSet, StoreContext};
@@ -72,6 +72,8 @@ pub(crate) struct Shared {
     pub strangers: Arc<Strangers>,
     /// How many bytes of key-value answers wait for slow readers.
     pub unsent: AtomicUsize,
+    /// Responses over HTTP that wait for slow readers.
+    pub unread: Arc<UnreadResponses>,
     stalled: AtomicU64,
     unpersisted: AtomicU64,
     silent_closed: AtomicU64,
@@ -104,6 +106,7 @@ impl Shared {
             connections: AtomicU64::new(0),
             strangers: Arc::default(),
             unsent: AtomicUsize::new(0),
+            unread: Arc::default(),
             stalled: AtomicU64::new(0),
             unpersisted: AtomicU64::new(0),
             silent_closed: AtomicU64::new(0),

@@ -27,6 +27,11 @@ impl Cut {
         }
     }
 
+    /// The token that ends the connection when it is cancelled.
+    pub(super) fn token(&self) -> &CancellationToken {
+        &self.requested
+    }
+
     /// Resolves when the connection is to end.
     pub(super) async fn requested(&self) {
         self.requested.cancelled().await;
@@ -95,7 +100,13 @@ where
         Effect::CutMidResponse => half(serve().await).await,
         Effect::Garble(_) => {
             let response = serve().await;
-            let damage = |piece: Bytes| piece.iter().map(|byte| !byte).collect::<Bytes>();
+            let damage = |piece: Bytes| {
+                let mut piece = piece.to_vec();
+                for byte in &mut piece {
+                    *byte = !*byte;
+                }
+                Bytes::from(piece)
+            };
             HttpResponse {
                 body: match response.body {
                     ResponseBody::Whole(bytes) => ResponseBody::Whole(damage(bytes)),

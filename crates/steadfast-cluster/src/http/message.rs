@@ -5,17 +5,19 @@
 //! endless. A stream can break off: a fault uses this to cut a response in the middle.
 
 use std::pin::Pin;
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use futures_util::{Stream, StreamExt};
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full, StreamBody};
-use hyper::body::{Bytes, Frame};
+use futures_util::Stream;
+use hyper::body::Bytes;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::unread::{BodyInPieces, Unread, UnreadResponses};
 
 /// A request whose body has been read.
 #[derive(Debug)]
@@ -151,6 +153,10 @@ pub(crate) struct HttpResponse {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The body.
     pub body: ResponseBody,
+    /// How many bytes the source of a streamed body holds, about.
+    pub(super) held: usize,
+    /// Set once the response is counted.
+    pub(super) unread: Option<Unread>,
 }
 
 impl HttpResponse {
@@ -181,7 +187,32 @@ impl HttpResponse {
             status,
             headers,
             body: ResponseBody::Whole(body.into()),
+            held: 0,
+            unread: None,
         }
+    }
+
+    /// Says how many bytes the source of a streamed body holds until the client has read it.
+    #[must_use]
+    pub(super) fn holding(self, held: usize) -> Self {
+        Self { held, ..self }
+    }
+
+    /// Counts the response among those that clients have not read, if it is not yet counted. The
+    /// token is cancelled if it must make room for others.
+    #[must_use]
+    pub(super) fn counted(
+        mut self,
+        all: &Arc<UnreadResponses>,
+        displaced: &CancellationToken,
+    ) -> Self {
+        if let ResponseBody::Whole(bytes) = &self.body {
+            self.held = bytes.len();
+        }
+        let held = self.held;
+        self.unread
+            .get_or_insert_with(|| Unread::enter(all, held, displaced.clone()));
+        self
     }
 
     /// JSON that comes in pieces.
@@ -199,26 +230,27 @@ impl HttpResponse {
         self
     }
 
-    pub(super) fn into_hyper(self) -> hyper::Response<UnsyncBoxBody<Bytes, BrokenOff>> {
-        let body = match self.body {
-            ResponseBody::Whole(bytes) => Full::new(bytes)
-                .map_err(|never| match never {})
-                .boxed_unsync(),
-            ResponseBody::Stream(pieces) => {
-                StreamBody::new(pieces.map(|piece| piece.map(Frame::data))).boxed_unsync()
-            }
-        };
+    /// The response for the transport, counted as by [`HttpResponse::counted`].
+    pub(super) fn into_hyper(
+        self,
+        all: &Arc<UnreadResponses>,
+        displaced: &CancellationToken,
+    ) -> hyper::Response<BodyInPieces> {
+        let counted = self.counted(all, displaced);
+        let (status, headers) = (counted.status, counted.headers);
+        let unread = counted
+            .unread
+            .unwrap_or_else(|| unreachable!("it has just been counted"));
+        let body = BodyInPieces::new(counted.body, counted.held, unread);
         let mut response = hyper::Response::new(body);
         // A status below 200 is not an answer, and one that a test made up may be none at all.
-        *response.status_mut() = StatusCode::from_u16(self.status)
+        *response.status_mut() = StatusCode::from_u16(status)
             .ok()
             .filter(|status| !status.is_informational())
             .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        response.headers_mut().extend(
-            self.headers
-                .into_iter()
-                .map(|(name, value)| (Some(name), value)),
-        );
+        response
+            .headers_mut()
+            .extend(headers.into_iter().map(|(name, value)| (Some(name), value)));
         response
     }
 }

@@ -28,15 +28,15 @@ mod rows;
 pub mod script;
 mod search;
 mod search_indexes;
+mod unread;
 mod views;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::{Body as _, Bytes, Incoming};
+use hyper::body::{Body as _, Incoming};
 use hyper::header::HeaderMap;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -44,8 +44,9 @@ use steadfast_os::net::ResetOnClose;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use message::{BrokenOff, HttpRequest, HttpResponse};
+pub(crate) use message::{HttpRequest, HttpResponse};
 pub(crate) use search_indexes::SearchIndexes;
+pub(crate) use unread::UnreadResponses;
 
 #[cfg(fuzzing)]
 pub use language::fuzzing::statement as fuzz_statement;
@@ -56,6 +57,7 @@ use crate::cluster::node::{AcceptedConnection, ServerNode};
 use crate::cluster::shared::Shared;
 use crate::kv::Stranger;
 use crate::users::User;
+use unread::BodyInPieces;
 
 /// The largest body that is read.
 const MAX_BODY: u64 = 20 * 1024 * 1024;
@@ -64,6 +66,10 @@ const MAX_STRANGE_BODY: u64 = 16 * 1024;
 /// The most bytes that the names and values of headers may have together. The transport has a
 /// limit of its own behind this one, for requests that cannot even be read.
 const MAX_HEADERS: usize = 32 * 1024;
+
+/// The size of the transport's buffers, one for each direction: what a connection costs whose
+/// client reads nothing.
+const TRANSPORT_BUFFER: usize = 128 * 1024;
 
 /// The connection that a request came on.
 #[derive(Debug, Clone)]
@@ -119,6 +125,7 @@ where
     });
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder.timer(TokioTimer::new());
+    builder.max_buf_size(TRANSPORT_BUFFER);
     // It would be the system's date.
     builder.auto_date_header(!steadfast_os::is_simulated());
     let serving = builder.serve_connection(TokioIo::new(stream), service);
@@ -145,15 +152,21 @@ async fn answer(
     request: hyper::Request<Incoming>,
     session: HttpSession,
     cut: faults::Cut,
-) -> hyper::Response<UnsyncBoxBody<Bytes, BrokenOff>> {
+) -> hyper::Response<BodyInPieces> {
+    let unread = &session.shared.unread;
     let response = match read(request, &session).await {
         Ok(request) => {
-            faults::apply(&request, &session, &cut, || dispatch(&request, &session)).await
+            let serve = || async {
+                let response = dispatch(&request, &session).await;
+                // From here on: a fault may keep the response from its client.
+                response.counted(unread, cut.token())
+            };
+            faults::apply(&request, &session, &cut, serve).await
         }
         Err(refusal) => refusal,
     };
     tracing::debug!(service = %session.service, peer = %session.peer, status = response.status, "answered");
-    response.into_hyper()
+    response.into_hyper(unread, cut.token())
 }
 
 /// Reads a request, or says why it is not read. The body of a client without valid credentials is

@@ -93,19 +93,21 @@ impl StoredDocument {
 
 /// What xattrs take up, about: their text, and something for each value.
 pub(crate) fn weight(xattrs: &Xattrs) -> usize {
-    fn of(value: &Value) -> usize {
-        OVERHEAD_BYTES / 4
-            + match value {
-                Value::String(text) => text.len(),
-                Value::Array(array) => array.iter().map(of).sum(),
-                Value::Object(object) => weight(object),
-                Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-            }
-    }
     xattrs
         .iter()
-        .map(|(name, value)| name.len() + of(value))
+        .map(|(name, value)| name.len() + value_weight(value))
         .sum()
+}
+
+/// What a value takes up, about.
+pub(crate) fn value_weight(value: &Value) -> usize {
+    OVERHEAD_BYTES / 4
+        + match value {
+            Value::String(text) => text.len(),
+            Value::Array(array) => array.iter().map(value_weight).sum(),
+            Value::Object(object) => weight(object),
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        }
 }
 
 /// A validated body with its datatype.

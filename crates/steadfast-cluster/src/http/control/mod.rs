@@ -24,8 +24,9 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
 
-use super::{HttpRequest, HttpResponse};
+use super::{HttpRequest, HttpResponse, UnreadResponses};
 use crate::cluster::{ClusterError, TestCluster, WeakCluster};
 use guard::Guard;
 
@@ -91,6 +92,7 @@ pub(crate) async fn start(
         cluster: cluster.downgrade(),
         holds: holds::Kept::default(),
         guard: Guard::new(cluster.control_token(), host),
+        unread: Arc::clone(&cluster.shared().unread),
     });
     tokio::spawn(stopped.run_until_cancelled_owned(async move {
         loop {
@@ -112,9 +114,11 @@ struct Control {
     cluster: WeakCluster,
     holds: holds::Kept,
     guard: Guard,
+    unread: Arc<UnreadResponses>,
 }
 
 async fn serve(stream: TcpStream, control: Arc<Control>) {
+    let displaced = &CancellationToken::new();
     let service = service_fn(|request: hyper::Request<Incoming>| {
         let control = control.clone();
         async move {
@@ -127,15 +131,14 @@ async fn serve(stream: TcpStream, control: Arc<Control>) {
                 }
                 Err(error) => HttpResponse::error(413, format!("cannot read the body: {error}")),
             };
-            Ok::<_, Infallible>(response.into_hyper())
+            Ok::<_, Infallible>(response.into_hyper(&control.unread, displaced))
         }
     });
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder.timer(TokioTimer::new());
-    if let Err(error) = builder
-        .serve_connection(TokioIo::new(stream), service)
-        .await
-    {
+    builder.max_buf_size(super::TRANSPORT_BUFFER);
+    let serving = builder.serve_connection(TokioIo::new(stream), service);
+    if let Some(Err(error)) = displaced.run_until_cancelled(serving).await {
         tracing::debug!(%error, "control connection ended");
     }
 }

@@ -17,6 +17,7 @@ use super::error::QueryError;
 use super::keyspace::Keyspace;
 use super::options::RequestOptions;
 use super::transaction::Transaction;
+use crate::store::document::value_weight as weight;
 use crate::users::User;
 
 /// A statement on its way.
@@ -34,6 +35,8 @@ pub(super) struct Executed {
     pub rows: Rows,
     /// How many documents were changed.
     pub mutations: u64,
+    /// How many bytes the rows hold until they are written, about.
+    pub held: usize,
     /// The name of the plan, where the client is to learn it.
     pub prepared: Option<String>,
 }
@@ -42,6 +45,7 @@ impl Executed {
     pub(super) fn with_rows(signature: Value, rows: Vec<Value>) -> Self {
         Self {
             signature,
+            held: rows.iter().map(weight).sum(),
             rows: Box::new(rows.into_iter().map(Ok)),
             mutations: 0,
             prepared: None,

@@ -59,14 +59,16 @@ pub(super) fn answer(request: &HttpRequest, session: &HttpSession, user: &User) 
             ..Executed::with_rows(Value::Null, Vec::new())
         })
     });
+    let mut held = 0;
     let executed = executed.and_then(|executed| {
+        held = executed.held;
         header.prepared.clone_from(&executed.prepared);
         header.mutations = executed.mutations;
         header.signature = Some(executed.signature);
         first_is_good(executed.rows)
     });
     match executed {
-        Ok(rows) => respond(200, header.around_rows(), rows, Duration::ZERO),
+        Ok(rows) => respond(200, header.around_rows(), rows, Duration::ZERO).holding(held),
         Err(error) => header.failed(error.http_status(), error.to_json()),
     }
 }

@@ -98,6 +98,7 @@ impl Execution<'_> {
         let limit = self.count(select.limit.as_ref())?.unwrap_or(usize::MAX);
         let offset = self.count(select.offset.as_ref())?.unwrap_or(0);
         let signature = signature(&select.projection);
+        let held = keys.iter().map(String::len).sum();
         let found = keys
             .into_iter()
             .filter_map(move |key| match rows.find(&key) {
@@ -109,6 +110,7 @@ impl Execution<'_> {
                 Err(error) => Some(Err(Break::from(error))),
             });
         Ok(Executed {
+            held,
             rows: Box::new(found.skip(offset).take(limit)),
             ..Executed::with_rows(signature, Vec::new())
         })

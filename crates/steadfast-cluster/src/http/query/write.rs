@@ -10,6 +10,7 @@ use super::error::QueryError;
 use super::execute::{Done, Executed, Execution, signature};
 use super::keyspace::Keyspace;
 use super::select::Selection;
+use crate::store::document::value_weight as weight;
 use crate::store::operations::StoreMode;
 
 /// The changed documents, and the first error.
@@ -94,6 +95,7 @@ impl Execution<'_> {
         let signature = write.returning.as_ref().map_or(Value::Null, signature);
         Ok(Executed {
             mutations: changed.len() as u64,
+            held: rows.iter().flatten().map(weight).sum(),
             rows: Box::new(rows.into_iter()),
             ..Executed::with_rows(signature, Vec::new())
         })

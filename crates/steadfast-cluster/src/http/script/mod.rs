@@ -32,7 +32,6 @@ pub use registry::ScriptGuard;
 pub(crate) use registry::Scripts;
 pub use spec::{ScriptSpec, ScriptSpecError};
 
-use super::message::ResponseBody;
 use super::rows::{Break, respond};
 use super::{HttpRequest, HttpResponse, HttpSession};
 use crate::Service;
@@ -185,9 +184,8 @@ impl Script {
     fn respond(&self, request: &HttpRequest, session: &HttpSession) -> HttpResponse {
         let mut response = match &self.content {
             Content::Whole(body) => HttpResponse {
-                status: self.status,
                 headers: Vec::new(),
-                body: ResponseBody::Whole(body.clone()),
+                ..HttpResponse::new(self.status, "", body.clone())
             },
             Content::Rows {
                 rows,

@@ -9,6 +9,7 @@
 )]
 
 pub mod http;
+pub mod memory;
 
 use std::time::Duration;
 

@@ -12,6 +12,7 @@ use super::super::error::QueryError;
 use super::super::execute::{Done, Executed, Execution};
 use super::super::keyspace::Keyspace;
 use super::{MAX_SAVEPOINTS, Place, Staged, Transaction, random_id};
+use crate::store::document::value_weight;
 
 impl Execution<'_> {
     /// Executes a statement that begins or ends a transaction, or takes a savepoint.
@@ -60,6 +61,7 @@ impl Execution<'_> {
                 Break::Cut => QueryError::new(5000, "The rows were cut off."),
             })?;
             Ok(Executed {
+                held: rows.iter().map(value_weight).sum(),
                 rows: Box::new(rows.into_iter().map(Ok)),
                 ..executed
             })
