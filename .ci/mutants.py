@@ -19,6 +19,7 @@ import json
 import os
 import pathlib
 import queue
+import resource
 import shutil
 import signal
 import subprocess
@@ -182,7 +183,11 @@ def main() -> int:
     for thread in threads:
         thread.join()
     noticed = sum(verdict in ("noticed", "hangs") for verdict in verdicts.values())
-    print(f"{noticed} of {len(rows)} bugs were noticed in {time.monotonic() - begin:.0f} s")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(
+        f"{noticed} of {len(rows)} bugs were noticed in {time.monotonic() - begin:.0f} s, "
+        f"{used.ru_utime + used.ru_stime:.0f} s of processor time"
+    )
     return 0 if noticed == len(rows) else 1
 
 

@@ -230,6 +230,11 @@ mod tests {
     /// A config of four nodes, whose ids are their places, and of one vbucket:
     /// where it is, and where it will be.
     fn routes(rev: u64, current: i32, forward: Option<i32>) -> Routes {
+        routes_of_copies(rev, &[current], forward.as_ref().map(std::slice::from_ref))
+    }
+
+    /// The same, with the places of all copies of the vbucket.
+    fn routes_of_copies(rev: u64, current: &[i32], forward: Option<&[i32]>) -> Routes {
         let node = |place: usize| json!({"hostname": format!("n{place}:8091")});
         let services =
             |place: usize| json!({"hostname": format!("n{place}"), "services": {"kv": 11210}});
@@ -238,13 +243,13 @@ mod tests {
             "nodes": [node(0), node(1), node(2), node(3)],
             "nodesExt": [services(0), services(1), services(2), services(3)],
             "vBucketServerMap": {
-                "hashAlgorithm": "CRC", "numReplicas": 0,
+                "hashAlgorithm": "CRC", "numReplicas": current.len() - 1,
                 "serverList": ["n0:11210", "n1:11210", "n2:11210", "n3:11210"],
-                "vBucketMap": [[current]]
+                "vBucketMap": [current]
             }
         });
         if let Some(forward) = forward {
-            json["vBucketServerMap"]["vBucketMapForward"] = json!([[forward]]);
+            json["vBucketServerMap"]["vBucketMapForward"] = json!([forward]);
         }
         let config = ClusterConfig::parse(json.to_string().as_bytes(), "n0").unwrap();
         let nodes = (0..4).map(|id| Some(Node::unconnected(id))).collect();
@@ -365,5 +370,27 @@ mod tests {
             route.reroute(refused_by, &routes(*rev, next as i32, None), 0, 0)
         });
         assert_eq!(hops.count(), usize::from(MAX_HOPS));
+    }
+
+    #[test]
+    fn a_copy_that_no_node_has_is_sought_in_the_forward_map_only_if_it_is_the_active_one() {
+        let route = VbucketRoute::default();
+        let at = |routes: &Routes, copy| route.node(routes, 0, copy).map(|node| node.id);
+        let routes = routes_of_copies(1, &[-1, -1], Some(&[2, 3]));
+        assert_eq!((at(&routes, 0), at(&routes, 1)), (Some(2), None));
+        let routes = routes_of_copies(2, &[0, 1], Some(&[2, 3]));
+        assert_eq!((at(&routes, 0), at(&routes, 1)), (Some(0), Some(1)));
+    }
+
+    #[test]
+    fn early_wakes_count_as_hops_and_both_have_one_limit() {
+        let mut route = VbucketRoute::default();
+        for rev in 0..u64::from(MAX_HOPS / 2) {
+            assert!(route.may_wake_early());
+            route.count_early_wake();
+            assert!(route.reroute(2, &routes(rev, 1, None), 0, 0), "{rev}");
+        }
+        assert!(!route.may_wake_early());
+        assert!(!route.reroute(2, &routes(99, 1, None), 0, 0), "it waits");
     }
 }

@@ -130,3 +130,34 @@ impl MapVersion {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_retry_beats_every_attribute_that_asks_for_one() {
+        let asks = [
+            Attributes::RETRY_NOW,
+            Attributes::RETRY_LATER,
+            Attributes::AUTO_RETRY,
+        ];
+        let indicates = |attributes| {
+            let definition = ErrorDefinition {
+                name: "NAME".to_owned(),
+                description: String::new(),
+                attributes,
+                retry: None,
+            };
+            definition.indicates_retry()
+        };
+        for ask in asks {
+            assert!(
+                indicates(ask) && indicates(ask | Attributes::TEMP),
+                "{ask:?}"
+            );
+            assert!(!indicates(ask | Attributes::NO_RETRY), "{ask:?}");
+        }
+        assert!(!indicates(Attributes::NO_RETRY) && !indicates(Attributes::TEMP));
+    }
+}
