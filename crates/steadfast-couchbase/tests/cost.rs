@@ -20,7 +20,7 @@ use std::time::Duration;
 use steadfast::from_fn;
 use steadfast::strategy::RetryAction;
 use steadfast_cluster::fault::Fault;
-use steadfast_couchbase::{Cluster, Collection};
+use steadfast_couchbase::{Cluster, ClusterOptions, Collection};
 use steadfast_wire::{Opcode, Status};
 use tokio::runtime::{Builder, Runtime};
 
@@ -32,8 +32,17 @@ const WRITE: u64 = 2;
 
 #[test]
 fn first_try_success_allocates_its_future_and_its_json_and_nothing_else() {
+    assert_first_try_allocates_little(ClusterOptions::new());
+}
+
+#[test]
+fn the_brake_of_a_node_allocates_nothing() {
+    assert_first_try_allocates_little(ClusterOptions::new().fleet(true));
+}
+
+fn assert_first_try_allocates_little(options: ClusterOptions) {
     const CALLS: u64 = 200;
-    let setup = Setup::new(None);
+    let setup = Setup::with(options, None);
     let documents = &setup.documents;
     setup.runtime.block_on(async {
         let work = async || {
@@ -140,6 +149,10 @@ struct Setup {
 
 impl Setup {
     fn new(fault: Option<Fault>) -> Self {
+        Self::with(ClusterOptions::new(), fault)
+    }
+
+    fn with(options: ClusterOptions, fault: Option<Fault>) -> Self {
         let (end, ended) = mpsc::channel::<()>();
         let (tell, told) = mpsc::channel();
         thread::spawn(move || {
@@ -154,7 +167,8 @@ impl Setup {
         let server = told.recv().unwrap();
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let documents = runtime.block_on(async {
-            let cluster = Cluster::connect(&server, fixture::app()).await.unwrap();
+            let connecting = Cluster::connect_with(&server, fixture::app(), options);
+            let cluster = connecting.await.unwrap();
             cluster.bucket(fixture::BUCKET).default_collection()
         });
         Self {

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use steadfast::{RetryStrategy, StrategyExt};
 use steadfast_wire::collections::DEFAULT_NAME;
 pub use steadfast_wire::frame_info::DurabilityLevel;
 use steadfast_wire::frame_info::{Durability, DurabilityTimeout, RequestFrameInfo};
@@ -162,22 +161,15 @@ impl<'a> KvRequest<'a> {
     /// that was not sent is never sent, and a late response is ignored.
     pub(crate) async fn execute(&self) -> Result<KvResponse<'_>> {
         self.check()?;
-        let strategy: &dyn RetryStrategy = match &self.options.strategy {
-            Some(strategy) => &**strategy,
-            None => &*self.bucket.core.strategy,
-        };
+        let own = self.options.strategy.as_deref();
         let (operation, timeout) = (self.operation, self.timeout());
         let idempotent = operation.is_idempotent();
         let call = (self.options).call(operation.name(), "kv", idempotent, timeout);
         let mut attempts = KvAttempts::new(self);
-        // Boxed, so that an operation without a brake stays small.
-        let braked;
-        let strategy = match attempts.brake() {
-            Some(brake) => {
-                braked = Box::new(strategy.with_brake(brake));
-                &*braked
-            }
-            None => strategy,
+        let braked = attempts.braked(own);
+        let strategy = match &braked {
+            Some(braked) => &**braked,
+            None => own.unwrap_or(&*self.bucket.core.strategy),
         };
         let frame = drive(call, strategy, &mut attempts).await?;
         Ok(KvResponse {

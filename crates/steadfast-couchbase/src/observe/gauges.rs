@@ -62,7 +62,7 @@ struct NodeValues {
 
 impl NodeValues {
     fn of(node: &Node, time: Instant) -> Self {
-        let (breaker, brake) = (node.breaker.as_ref(), node.brake.as_ref());
+        let (breaker, brake) = (node.breaker.as_ref(), node.brake());
         Self {
             connections: node.connections().count(),
             is_open: breaker.is_some_and(|breaker| breaker.is_open(time)),
@@ -128,7 +128,7 @@ impl NodeGauges {
         Self {
             labels,
             has_breaker: node.breaker.is_some(),
-            has_brake: node.brake.is_some(),
+            has_brake: node.brake().is_some(),
         }
     }
 }

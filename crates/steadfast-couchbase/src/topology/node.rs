@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
-use steadfast::brake::Brake;
+use steadfast::brake::{Brake, WithBrake};
 use steadfast::breaker::CircuitBreaker;
+use steadfast::{RetryStrategy, StrategyExt};
 use steadfast_wire::config::ClusterConfig;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -25,8 +26,8 @@ pub(crate) struct Node {
     pub(crate) label: Arc<str>,
     /// Nothing if it is off.
     pub(crate) breaker: Option<CircuitBreaker>,
-    /// Nothing if the client does not shed.
-    pub(crate) brake: Option<Brake>,
+    /// The client's strategy with a brake for this node. Nothing if the client does not shed.
+    pub(crate) braked: Option<Arc<WithBrake<Arc<dyn RetryStrategy>>>>,
     connections: Box<[ArcSwapOption<Connection>]>,
     /// The reason for having no connection, if known.
     rejected: Mutex<Option<Rejected>>,
@@ -45,16 +46,17 @@ impl Node {
         let options = &bucket.core.options;
         let connections = (0..options.kv_connections).map(|_| ArcSwapOption::empty());
         let label: Arc<str> = address.to_string().into();
-        let brake = options.fleet.then(|| {
+        let braked = options.fleet.then(|| {
             let brake = Brake::for_attempt_timeout(options.kv_timeout);
             let brake = brake.expect("validated when the client was made");
-            brake.for_peer(label.clone())
+            let strategy = bucket.core.strategy.clone();
+            Arc::new(strategy.with_brake(brake.for_peer(label.clone())))
         });
         let node = Arc::new(Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             label,
             address,
-            brake,
+            braked,
             breaker: options.circuit_breaker.as_ref().map(|options| {
                 CircuitBreaker::new(options.settings()).expect("validated when the client was made")
             }),
@@ -72,6 +74,11 @@ impl Node {
             bucket.core.tasks.spawn(keeper);
         }
         node
+    }
+
+    /// Returns its brake, if the client sheds.
+    pub(crate) fn brake(&self) -> Option<&Brake> {
+        self.braked.as_deref().map(WithBrake::brake)
     }
 
     /// A node without connections.

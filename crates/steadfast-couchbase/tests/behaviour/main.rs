@@ -28,6 +28,7 @@ mod orchestration;
 mod overload;
 mod production;
 mod readiness;
+mod redialling;
 mod routing;
 mod scripted;
 mod seeds;

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 use steadfast::brake::Brake;
+use steadfast::budget::Costs;
 use steadfast::classify::RetryInfo;
 use steadfast::failure::Safety;
-use steadfast::{Backoff, BestEffort, Jitter, RetryStrategy, Standard, StrategyExt, retry};
+use steadfast::{Backoff, BestEffort, Budget, Jitter, RetryStrategy, Standard, StrategyExt, retry};
 
 use super::{BEST_EFFORT, Contender, FLEET, STANDARD, STANDARD_DEADLINE, STANDARD_DYN, TIMEOUT};
 use crate::operation::{Peer, Unavailable, ask, drive, repeat};
@@ -34,10 +35,12 @@ fn standard() -> Contender {
     .sharing_a_budget()
 }
 
-/// With a budget that traffic bounds, and a brake.
+/// With a budget that traffic bounds, and a brake. Its retries are cheap, so that a
+/// client whose every request fails once can pay for them.
 fn fleet() -> Contender {
-    let fleet = Standard::fleet();
-    let builder = strategy().to_builder().budget(fleet.budget().clone());
+    let budget = Budget::of_traffic().to_builder();
+    let budget = budget.costs(Costs::new(1, 1, 1)).build();
+    let builder = strategy().to_builder().budget(budget.expect("valid costs"));
     let strategy = builder
         .build()
         .expect("valid settings")

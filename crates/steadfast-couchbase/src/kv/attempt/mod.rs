@@ -16,9 +16,8 @@ use std::time::Instant;
 pub(crate) use failure::with_directive;
 use last::LastAttempt;
 pub(crate) use last::server_duration;
-use steadfast::Failure;
-use steadfast::brake::Brake;
 use steadfast::breaker::BreakerPermit;
+use steadfast::{Failure, RetryStrategy, StrategyExt};
 use steadfast_wire::{Feature, Frame, Status};
 
 use super::compression::CompressedValue;
@@ -79,14 +78,22 @@ impl<'r> KvAttempts<'r> {
         self.vbucket
     }
 
-    /// Returns the brake of the node that the first attempt goes to, if the client sheds.
-    pub(super) fn brake(&mut self) -> Option<Brake> {
+    /// Returns the strategy with the brake of the node that the first attempt goes to, if
+    /// the client sheds. For the client's own strategy, the node has it already.
+    pub(super) fn braked<'s>(
+        &mut self,
+        own: Option<&'s dyn RetryStrategy>,
+    ) -> Option<Arc<dyn RetryStrategy + 's>> {
         let bucket = self.request.bucket;
         if !bucket.core.options.fleet {
             return None;
         }
         let routes = bucket.routes.load();
-        self.locate(routes.as_ref()?)?.brake.clone()
+        let braked = self.locate(routes.as_ref()?)?.braked.as_ref()?;
+        Some(match own {
+            Some(own) => Arc::new(own.with_brake(braked.brake().clone())),
+            None => braked.clone(),
+        })
     }
 
     /// Returns the node that has the document.
