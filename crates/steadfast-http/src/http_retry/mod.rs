@@ -146,6 +146,15 @@ impl HttpRetry {
     }
 }
 
+/// The default is [`HttpRetry::fleet`]: in random outages it does better than the other
+/// presets and than no retries (`docs/storm.md`).
+#[cfg(feature = "tokio")]
+impl Default for HttpRetry {
+    fn default() -> Self {
+        Self::fleet()
+    }
+}
+
 impl HttpRetry {
     /// Uses a strategy of your own, and waits in this world instead of on tokio. Without
     /// the feature `tokio`, this is the way to make one.
@@ -424,6 +433,8 @@ mod tests {
             (HttpRetry::aws_2_0(), 3),
             (HttpRetry::aws_2_1(), 3),
             (HttpRetry::adaptive(), 5),
+            (HttpRetry::fleet(), 4),
+            (HttpRetry::default(), 4),
         ] {
             assert_eq!(retry.worst_case().attempts, Some(attempts));
         }

@@ -25,8 +25,12 @@ impl Comparison {
         page += "<h2>Recovery against the size of the fleet</h2>\n\
                  <p class=\"sub\">The share of the runs that recover, and the median time from the end of the fault.</p>\n";
         page += &self.matrix();
-        page += "<p class=\"sub\">In the charts below, green is the share of the requests that succeed, by the time they started, and blue is the load: \
-                 the normal rate fills a quarter of the height, and 16 times that rate all of it. The band is the fault. They show the first seed.</p>\n";
+        let _ = writeln!(
+            page,
+            "<p class=\"sub\">Each chart below shows {} s of the first seed. Green is the share of the requests that succeed, by the time they started. Blue is the load: \
+             the normal rate fills a quarter of the height, and 16 times that rate all of it. The band is the fault.</p>",
+            self.scenario.duration
+        );
         for fleet in &self.fleets {
             page += &self.fleet(fleet);
         }
@@ -103,7 +107,8 @@ impl Comparison {
         let load = |bin: &Bin| (bin.attempts as f64 / rate).clamp(0.0, 16.0) / 16.0;
         let policy = escaped(&trials.policy);
         format!(
-            "<figure><figcaption>{policy}</figcaption>{}{}</figure>\n",
+            "<figure><figcaption>{policy} <span>{}</span></figcaption>{}{}</figure>\n",
+            label(trials),
             self.chart(
                 bins,
                 &format!("{policy}: success over time, {}", label(trials)),
