@@ -10,9 +10,9 @@ import (
 
 func TestTheRightCredentialsWork(t *testing.T) {
 	for _, tls := range []bool{false, true} {
-		address, security := shared.Connect, gocb.SecurityConfig{}
+		address, security := shared.ConnectionString, gocb.SecurityConfig{}
 		if tls {
-			address, security = shared.ConnectTLS, shared.trust(t)
+			address, security = shared.TLSConnectionString, shared.trust(t)
 		}
 		cluster, err := shared.dial(t, address, user, password, security)
 		must(t, err)
@@ -30,9 +30,9 @@ func TestTheRightCredentialsWork(t *testing.T) {
 func TestWrongCredentialsAreRejected(t *testing.T) {
 	for _, login := range [][2]string{{user, "wrong"}, {"stranger", password}} {
 		for _, tls := range []bool{false, true} {
-			address, security := shared.Connect, gocb.SecurityConfig{}
+			address, security := shared.ConnectionString, gocb.SecurityConfig{}
 			if tls {
-				address, security = shared.ConnectTLS, shared.trust(t)
+				address, security = shared.TLSConnectionString, shared.trust(t)
 			}
 			cluster, err := gocb.Connect(address, gocb.ClusterOptions{
 				Authenticator:  gocb.PasswordAuthenticator{Username: login[0], Password: login[1]},
@@ -57,7 +57,7 @@ func (failFast) RetryAfter(gocb.RetryRequest, gocb.RetryReason) gocb.RetryAction
 }
 
 func TestTLSWithoutTheAuthorityDoesNotWork(t *testing.T) {
-	cluster, err := gocb.Connect(shared.ConnectTLS, gocb.ClusterOptions{
+	cluster, err := gocb.Connect(shared.TLSConnectionString, gocb.ClusterOptions{
 		Authenticator: gocb.PasswordAuthenticator{Username: user, Password: password},
 	})
 	must(t, err)
@@ -85,7 +85,7 @@ func TestAUserWhoMayOnlyReadCannotWrite(t *testing.T) {
 		"name": "reader", "password": "r", "buckets": []string{bucketName}, "read_only": true,
 	}, nil)
 	defer shared.call(t, "DELETE", "/users/reader", nil, nil)
-	cluster, err := shared.dial(t, shared.Connect, "reader", "r", gocb.SecurityConfig{})
+	cluster, err := shared.dial(t, shared.ConnectionString, "reader", "r", gocb.SecurityConfig{})
 	must(t, err)
 	reading := cluster.Bucket(bucketName).DefaultCollection()
 	var found int

@@ -2,7 +2,12 @@ module steadfast/interop
 
 go 1.23.12
 
-require github.com/couchbase/gocb/v2 v2.11.1
+require (
+	github.com/couchbase/gocb/v2 v2.11.1
+	steadfast.test/clustertest v0.0.0
+)
+
+replace steadfast.test/clustertest => ../../packages/go
 
 require (
 	github.com/couchbase/gocbcore/v10 v10.8.1 // indirect

@@ -2,20 +2,14 @@
 package interop
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/x509"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
-	"os/exec"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/couchbase/gocb/v2"
+	"steadfast.test/clustertest"
 )
 
 const (
@@ -28,23 +22,19 @@ const (
 
 // server is a running cluster, seen from outside.
 type server struct {
-	Connect      string
-	ConnectTLS   string `json:"connect_tls"`
-	Authority    string
-	Control      string
-	ControlToken string `json:"control_token"`
-	process      *exec.Cmd
+	*clustertest.Cluster
 }
 
 // shared is the cluster of all tests that leave it as they found it.
 var shared *server
 
 func TestMain(m *testing.M) {
-	var err error
-	if shared, err = launch("--nodes", "3", "--replicas", "1", "--tls"); err != nil {
+	cluster, err := clustertest.Launch("--nodes", "3", "--replicas", "1", "--tls")
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	shared = &server{cluster}
 	status := m.Run()
 	if err := shared.stop(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -53,49 +43,23 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-func launch(arguments ...string) (*server, error) {
-	binary := os.Getenv("STEADFAST")
-	if binary == "" {
-		return nil, fmt.Errorf("set STEADFAST to the command, or use interop/run go")
-	}
-	process := exec.Command(binary, append([]string{"cluster", "--json"}, arguments...)...)
-	process.Stderr = os.Stderr
-	output, err := process.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := process.Start(); err != nil {
-		return nil, err
-	}
-	line, err := bufio.NewReader(output).ReadBytes('\n')
-	if err != nil {
-		return nil, fmt.Errorf("the cluster did not start: %w", err)
-	}
-	running := &server{process: process}
-	return running, json.Unmarshal(line, running)
-}
-
 // start runs a cluster for a test that changes its nodes.
 func start(t *testing.T, arguments ...string) *server {
 	t.Helper()
-	running, err := launch(arguments...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cluster, err := clustertest.Launch(arguments...)
+	must(t, err)
+	own := &server{cluster}
 	t.Cleanup(func() {
-		if err := running.stop(); err != nil {
+		if err := own.stop(); err != nil {
 			t.Error(err)
 		}
 	})
-	return running
+	return own
 }
 
 func (s *server) stop() error {
-	if err := s.process.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := s.Stop(); err != nil {
 		return err
-	}
-	if err := s.process.Wait(); err != nil {
-		return fmt.Errorf("the cluster ended with %w", err)
 	}
 	if s.Authority != "" {
 		if _, err := os.Stat(s.Authority); err == nil {
@@ -110,28 +74,11 @@ type object map[string]any
 // call sends a request to the control endpoint and reads its response into result, if given.
 func (s *server) call(t *testing.T, method, path string, body object, result any) {
 	t.Helper()
-	var content io.Reader
+	var sent any
 	if body != nil {
-		encoded, err := json.Marshal(body)
-		must(t, err)
-		content = bytes.NewReader(encoded)
+		sent = body
 	}
-	request, err := http.NewRequest(method, "http://"+s.Control+path, content)
-	must(t, err)
-	request.Header.Set("Authorization", "Bearer "+s.ControlToken)
-	request.Header.Set("Content-Type", "application/json")
-	client := http.Client{Timeout: time.Minute}
-	response, err := client.Do(request)
-	must(t, err)
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	must(t, err)
-	if response.StatusCode/100 != 2 {
-		t.Fatalf("%s %s: %s %s", method, path, response.Status, text)
-	}
-	if result != nil {
-		must(t, json.Unmarshal(text, result))
-	}
+	s.For(t).Call(method, path, sent, result)
 }
 
 // fault adds a rule, which is removed at the end of the test, and returns its number.
@@ -161,20 +108,13 @@ func (s *server) topology(t *testing.T, action string, body object) (node int) {
 	return changed.Node
 }
 
-// mutation is an entry of the journal: a write that the cluster has applied.
-type mutation struct {
-	Key  string
-	CAS  string
-	Node int
-}
-
 // journal returns the mutations from a number on, and the number after the last.
-func (s *server) journal(t *testing.T, since int) ([]mutation, int) {
+func (s *server) journal(t *testing.T, since int) ([]clustertest.Write, int) {
 	t.Helper()
-	var all []mutation
+	var all []clustertest.Write
 	for {
 		var page struct {
-			Entries   []mutation
+			Entries   []clustertest.Write
 			Forgotten int
 			Next      int
 		}
@@ -193,20 +133,13 @@ func (s *server) journal(t *testing.T, since int) ([]mutation, int) {
 // applied counts the applied writes of a key.
 func (s *server) applied(t *testing.T, key string) int {
 	t.Helper()
-	entries, _ := s.journal(t, 0)
-	count := 0
-	for _, entry := range entries {
-		if entry.Key == key {
-			count++
-		}
-	}
-	return count
+	return len(s.For(t).Writes(key))
 }
 
 // connect returns a cluster object that can serve operations. It is closed at the end of the test.
 func (s *server) connect(t *testing.T) *gocb.Cluster {
 	t.Helper()
-	cluster, err := s.dial(t, s.Connect, user, password, gocb.SecurityConfig{})
+	cluster, err := s.dial(t, s.ConnectionString, user, password, gocb.SecurityConfig{})
 	must(t, err)
 	return cluster
 }

@@ -4,6 +4,9 @@
 //	connect(cluster.ConnectionString, cluster.Username, cluster.Password)
 //
 // The cluster ends with its test. Every method fails the test if the cluster rejects it.
+//
+// One cluster for all tests of a package starts in TestMain, with Launch, and ends with Stop.
+// A test uses the methods of cluster.For(t).
 package clustertest
 
 import (
@@ -32,6 +35,7 @@ type Cluster struct {
 	Bucket string
 
 	t       testing.TB
+	command *exec.Cmd
 	control string
 	token   string
 	begin   uint64
@@ -44,6 +48,7 @@ type Write struct {
 	Bucket    string `json:"bucket"`
 	Key       string `json:"key"`
 	Operation string `json:"operation"`
+	CAS       string `json:"cas"`
 }
 
 // Pace says how fast a rebalance moves documents. Its zero value is the cluster's default.
@@ -58,6 +63,20 @@ type Pace struct {
 // one that STEADFAST names, or the one on the PATH.
 func Start(t testing.TB, options ...string) *Cluster {
 	t.Helper()
+	cluster, err := Launch(options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Stop(); err != nil && !t.Failed() {
+			t.Error(err)
+		}
+	})
+	return cluster.For(t)
+}
+
+// Launch starts a cluster that does not belong to a test. The caller stops it.
+func Launch(options ...string) (*Cluster, error) {
 	binary := os.Getenv("STEADFAST")
 	if binary == "" {
 		binary = "steadfast"
@@ -66,15 +85,32 @@ func Start(t testing.TB, options ...string) *Cluster {
 	command.Stderr = os.Stderr
 	printed, err := command.StdoutPipe()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	if err := command.Start(); err != nil {
-		t.Fatalf("cannot run steadfast: %v; install it, or set STEADFAST", err)
+		return nil, fmt.Errorf("cannot run steadfast: %w; install it, or set STEADFAST", err)
 	}
-	t.Cleanup(func() { stop(t, command) })
-	line, err := bufio.NewReader(printed).ReadBytes('\n')
+	cluster := &Cluster{command: command}
+	if err := cluster.learn(bufio.NewReader(printed)); err != nil {
+		// The first error says more.
+		_ = cluster.Stop()
+		return nil, err
+	}
+	return cluster, nil
+}
+
+// For returns the cluster for a test: its methods fail this test.
+func (c *Cluster) For(t testing.TB) *Cluster {
+	of := *c
+	of.t = t
+	return &of
+}
+
+// learn reads what the cluster prints about itself.
+func (c *Cluster) learn(printed *bufio.Reader) error {
+	line, err := printed.ReadBytes('\n')
 	if err != nil {
-		t.Fatalf("the cluster did not start: see its message")
+		return fmt.Errorf("the cluster did not start: see its message")
 	}
 	var facts struct {
 		Connect      string
@@ -87,36 +123,34 @@ func Start(t testing.TB, options ...string) *Cluster {
 		ControlToken string `json:"control_token"`
 	}
 	if err := json.Unmarshal(line, &facts); err != nil {
-		t.Fatalf("steadfast printed %q: %v", line, err)
+		return fmt.Errorf("steadfast printed %q: %w", line, err)
 	}
-	cluster := &Cluster{
-		ConnectionString:    facts.Connect,
-		TLSConnectionString: facts.ConnectTLS,
-		Authority:           facts.Authority,
-		Username:            facts.Username,
-		Password:            facts.Password,
-		Bucket:              facts.Buckets[0],
-		t:                   t,
-		control:             "http://" + facts.Control,
-		token:               facts.ControlToken,
-	}
+	c.ConnectionString = facts.Connect
+	c.TLSConnectionString = facts.ConnectTLS
+	c.Authority = facts.Authority
+	c.Username = facts.Username
+	c.Password = facts.Password
+	c.Bucket = facts.Buckets[0]
+	c.control = "http://" + facts.Control
+	c.token = facts.ControlToken
 	var status struct {
 		Applied uint64 `json:"applied_mutations"`
 	}
-	cluster.Call("GET", "/status", nil, &status)
-	cluster.begin = status.Applied
-	return cluster
+	err = c.TryCall("GET", "/status", nil, &status)
+	c.begin = status.Applied
+	return err
 }
 
-// stop asks the cluster to end, and kills it if that takes long.
-func stop(t testing.TB, command *exec.Cmd) {
+// Stop asks the cluster to end, and kills it if that takes long. Start does it by itself.
+func (c *Cluster) Stop() error {
 	// It may have ended already.
-	_ = command.Process.Signal(syscall.SIGTERM)
-	killer := time.AfterFunc(10*time.Second, func() { _ = command.Process.Kill() })
+	_ = c.command.Process.Signal(syscall.SIGTERM)
+	killer := time.AfterFunc(10*time.Second, func() { _ = c.command.Process.Kill() })
 	defer killer.Stop()
-	if err := command.Wait(); err != nil && !t.Failed() {
-		t.Errorf("the cluster ended with an error: %v", err)
+	if err := c.command.Wait(); err != nil {
+		return fmt.Errorf("the cluster ended with an error: %w", err)
 	}
+	return nil
 }
 
 // Writes returns the writes that the cluster has applied since its start, oldest first: those
