@@ -13,6 +13,7 @@ import com.couchbase.client.java.json.JsonArray;
 import com.couchbase.client.java.json.JsonObject;
 import com.couchbase.client.java.query.QueryOptions;
 import com.couchbase.client.java.search.SearchQuery;
+import com.couchbase.client.java.transactions.TransactionQueryOptions;
 import com.couchbase.client.java.transactions.error.TransactionFailedException;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -87,6 +88,41 @@ class ServicesTest extends ClusterTest {
     for (String id : List.of("tx:a", "tx:b")) {
       assertEquals(2, collection.get(id).contentAsObject().getInt("n"));
     }
+  }
+
+  @Test
+  void statementsTakePartInATransaction() {
+    collection.upsert(key, JsonObject.create().put("n", 1));
+    var byKey =
+        TransactionQueryOptions.queryOptions().parameters(JsonArray.from(key, key + ":new"));
+    cluster
+        .transactions()
+        .run(
+            attempt -> {
+              attempt.insert(collection, key + ":new", JsonObject.create().put("n", 5));
+              // From here on, the SDK sends everything as statements.
+              attempt.query("UPDATE `default` USE KEYS $1 SET n = n + 10", byKey);
+              var found = attempt.query("SELECT RAW n FROM `default` USE KEYS [$1, $2]", byKey);
+              assertEquals(List.of(11, 5), found.rowsAs(Integer.class));
+              assertEquals(1, collection.get(key).contentAsObject().getInt("n"));
+              var staged = attempt.get(collection, key + ":new");
+              attempt.replace(staged, JsonObject.create().put("n", 6));
+              assertThrows(
+                  DocumentNotFoundException.class, () -> attempt.get(collection, key + ":none"));
+            });
+    assertEquals(11, collection.get(key).contentAsObject().getInt("n"));
+    assertEquals(6, collection.get(key + ":new").contentAsObject().getInt("n"));
+    assertThrows(
+        TransactionFailedException.class,
+        () ->
+            cluster
+                .transactions()
+                .run(
+                    attempt -> {
+                      attempt.query("UPDATE `default` USE KEYS $1 SET n = 0", byKey);
+                      throw new IllegalStateException("changed my mind");
+                    }));
+    assertEquals(11, collection.get(key).contentAsObject().getInt("n"));
   }
 
   private void transact(boolean fails) {
