@@ -45,6 +45,9 @@ pub struct Summary {
     pub success_calm: Option<f64>,
     /// The share that succeeded of the requests during faults.
     pub success_in_trouble: Option<f64>,
+    /// The same, of the requests of quiet clients: all but the busiest ones that send half
+    /// of the requests.
+    pub quiet_success_in_trouble: Option<f64>,
     /// The share that succeeded of the requests after the last fault.
     pub success_after: Option<f64>,
     /// Attempts per request during faults: the load when the service can bear it least.
@@ -77,6 +80,10 @@ pub struct Bin {
     pub started: u64,
     /// Of those, requests that succeeded, then or later.
     pub succeeded: u64,
+    /// Of those that started, requests of quiet clients.
+    pub quiet_started: u64,
+    /// Of those, requests that succeeded, then or later.
+    pub quiet_succeeded: u64,
     /// Attempts that were sent.
     pub attempts: u64,
     /// Requests that the service finished processing.
@@ -144,6 +151,10 @@ impl Summary {
             success: share(stats.succeeded, requests),
             success_calm: per_request(&calm, |bin| bin.succeeded),
             success_in_trouble: per_request(&during, |bin| bin.succeeded),
+            quiet_success_in_trouble: {
+                let started = sum(&during, |bin| bin.quiet_started);
+                (started > 0).then(|| share(sum(&during, |bin| bin.quiet_succeeded), started))
+            },
             success_after: per_request(&after, |bin| bin.succeeded),
             load_in_trouble: per_request(&during, |bin| bin.attempts),
             load_after: per_request(&minute_after, |bin| bin.attempts),

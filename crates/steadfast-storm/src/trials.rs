@@ -31,6 +31,8 @@ pub struct Trials {
     pub success_calm: Option<f64>,
     /// The mean of [`Summary::success_in_trouble`].
     pub success_in_trouble: Option<f64>,
+    /// The mean of [`Summary::quiet_success_in_trouble`].
+    pub quiet_success_in_trouble: Option<f64>,
     /// The mean of [`Summary::success_after`].
     pub success_after: Option<f64>,
     /// The mean of [`Summary::load_in_trouble`].
@@ -142,6 +144,7 @@ impl Trials {
             success: mean(|run| run.success),
             success_calm: mean_of(|run| run.success_calm),
             success_in_trouble: mean_of(|run| run.success_in_trouble),
+            quiet_success_in_trouble: mean_of(|run| run.quiet_success_in_trouble),
             success_after: mean_of(|run| run.success_after),
             load_in_trouble: mean_of(|run| run.load_in_trouble),
             load_after: mean_of(|run| run.load_after),

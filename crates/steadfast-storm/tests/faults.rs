@@ -5,7 +5,7 @@ mod support;
 
 use steadfast::Standard;
 use steadfast::strategy::RetryAfter;
-use steadfast_storm::{Effect, Fault, Policy, Scenario, Summary};
+use steadfast_storm::{Effect, Fault, Policy, Scenario, Summary, scenarios};
 
 fn small() -> Scenario {
     support::small().with_duration(90.0)
@@ -90,4 +90,22 @@ fn clients_with_the_same_hint_do_not_return_at_the_same_time() {
     let (exact, jittered) = (returned(exact), returned(Policy::guidance()));
     assert!(exact > 0.95, "{exact}");
     assert!(jittered < 0.75, "{jittered}");
+}
+
+#[test]
+fn half_of_the_requests_are_those_of_quiet_clients() {
+    for skew in [0.0, 2.0] {
+        let mut scenario = scenarios::by_name("errors")
+            .expect("a name")
+            .with_clients(1000);
+        scenario.clients.skew = skew;
+        let run = scenario.run(&Policy::no_retry(), 1).expect("it is valid");
+        let quiet: u64 = run.bins.iter().map(|bin| bin.quiet_started).sum();
+        let share = quiet as f64 / run.requests as f64;
+        assert!((share - 0.5).abs() < 0.02, "{share} at skew {skew}");
+        // A service that fails at random is fair.
+        let quiet = run.quiet_success_in_trouble.expect("there is a fault");
+        let all = run.success_in_trouble.expect("there is a fault");
+        assert!((quiet - all).abs() < 0.02, "{quiet}, {all}");
+    }
 }

@@ -90,7 +90,7 @@ impl Node {
             label: address.to_string().into(),
             address,
             breaker: None,
-            brake: None,
+            braked: None,
             connections: Box::new([ArcSwapOption::empty()]),
             rejected: Mutex::new(None),
             retired: CancellationToken::new(),

@@ -12,6 +12,8 @@ pub(super) struct ArrivalTimes {
     duration: f64,
     clients: u32,
     skew: f64,
+    /// The number of clients that send half of the requests: they have the first numbers.
+    busiest: f64,
     idempotent: f64,
     endpoints: u32,
     /// The factors of the load, with the time at which each begins.
@@ -38,6 +40,7 @@ impl ArrivalTimes {
             duration: scenario.duration,
             clients: clients.count,
             skew: clients.skew,
+            busiest: f64::from(clients.count) * 0.5_f64.powf(1.0 + clients.skew),
             idempotent: clients.idempotent,
             endpoints: scenario.service.endpoints,
             loads: loads(scenario),
@@ -114,6 +117,11 @@ impl ArrivalTimes {
             endpoint,
             idempotent,
         }
+    }
+
+    /// Returns whether a client is not one of the busiest, which send half of the requests.
+    pub(super) fn is_quiet(&self, client: u32) -> bool {
+        f64::from(client) >= self.busiest
     }
 
     pub(super) fn are_over(&self) -> bool {

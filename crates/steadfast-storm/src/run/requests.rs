@@ -249,7 +249,8 @@ impl Run<'_> {
             };
             return self.respond(parent, response);
         }
-        self.stats.request_ended(ended.started, now, verdict);
+        let quiet = self.arrivals.is_quiet(ended.client);
+        self.stats.request_ended(ended.started, now, quiet, verdict);
         if let Some(next) = self.arrivals.next_of_client(now) {
             self.events.push(next, Event::ClientStarts(ended.client));
         }

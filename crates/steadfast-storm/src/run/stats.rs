@@ -56,7 +56,11 @@ impl RunStats {
     }
 
     /// Counts a request that has ended.
-    pub(super) fn request_ended(&mut self, started: u64, now: u64, verdict: Verdict) {
+    pub(super) fn request_ended(&mut self, started: u64, now: u64, quiet: bool, verdict: Verdict) {
+        let succeeded = verdict == Verdict::Succeeded;
+        let bin = self.bin(started);
+        bin.quiet_started += u64::from(quiet);
+        bin.quiet_succeeded += u64::from(quiet && succeeded);
         match verdict {
             Verdict::Succeeded => {
                 self.succeeded += 1;

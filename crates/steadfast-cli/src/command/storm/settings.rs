@@ -75,6 +75,10 @@ pub(super) struct ScenarioArgs {
     /// Requests per second that all clients together start [default: 1000]
     #[arg(long)]
     rate: Option<f64>,
+    /// Skew of the clients' rates; with 2, the busiest eighth sends half of the requests
+    /// [default: 0, all are equal]
+    #[arg(long)]
+    skew: Option<f64>,
     /// Share of idempotent requests, from 0 to 1 [default: 0.8]
     #[arg(long, value_name = "SHARE")]
     idempotent: Option<f64>,
@@ -133,6 +137,7 @@ impl ScenarioArgs {
             scenario.arrivals = Arrivals::Open(rate);
         }
         let clients = &mut scenario.clients;
+        set(&mut clients.skew, self.skew);
         set(&mut clients.idempotent, self.idempotent);
         set(&mut clients.attempts, self.attempts);
         set(&mut clients.timeout, self.timeout.map(seconds).map(Some));
