@@ -319,9 +319,6 @@ impl<S: RetryStrategy> Orchestrator<S> {
     pub fn handle_waited(&mut self, world: &dyn World) -> Step {
         match self.phase {
             Phase::Waiting { capped: true } => self.time_out(world),
-            Phase::Waiting { capped: false } if self.request().deadline().is_none() => {
-                self.attempt()
-            }
             Phase::Waiting { capped: false } if self.out_of_time(world) => self.time_out(world),
             Phase::Waiting { capped: false } => self.attempt(),
             Phase::HeldBack => self.deliver_refusal(world),

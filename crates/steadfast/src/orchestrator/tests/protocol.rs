@@ -114,3 +114,52 @@ fn an_attempt_that_the_deadline_ended_is_a_timeout_also_where_a_retry_would_be_u
     let expected = Verdict::Failed(Certainty::Ambiguous);
     assert_eq!(gives_up(step), expected);
 }
+
+#[test]
+fn the_end_of_an_attempt_is_left_alone_unless_one_is_under_way() {
+    let world = VirtualWorld::new();
+    let unsent = || Failure::not_sent(&NOT_AVAILABLE);
+    let panicked = || Refusal::new(Cause::StrategyFailed);
+    let mut request = failing_request(1000 * MS, &world);
+    let delay = waits(request.handle_failure(moved(), &world));
+    let step = request.handle_cancelled_attempt(unsent(), &world);
+    assert!(matches!(step, Step::LeftAlone), "{step:?}");
+    let step = request.handle_unreadable(panicked(), &world);
+    assert!(matches!(step, Step::LeftAlone), "{step:?}");
+    world.advance(delay);
+    attempts(request.handle_waited(&world));
+    let verdict = gives_up(request.handle_cancelled_attempt(unsent(), &world));
+    assert_eq!(verdict, Verdict::Failed(Certainty::Unambiguous));
+    let refusal = request.refusal().map(Refusal::cause);
+    assert_eq!(refusal, Some(Cause::Cancelled));
+
+    let mut request = failing_request(1000 * MS, &world);
+    let verdict = gives_up(request.handle_unreadable(panicked(), &world));
+    assert_eq!(verdict, Verdict::Failed(Certainty::Ambiguous));
+    let step = request.handle_unreadable(panicked(), &world);
+    assert!(matches!(step, Step::LeftAlone), "it has ended: {step:?}");
+}
+
+#[test]
+fn a_call_that_leaves_retries_to_another_is_not_retried() {
+    let world = VirtualWorld::new();
+    for nested in [false, true] {
+        let mut request = begun(BestEffort::default(), get(), &world);
+        request.leave_retries(nested);
+        let retried = fails(&mut request, Failure::not_sent(&NOT_AVAILABLE), &world);
+        assert_eq!(retried, !nested);
+        let refusal = request.refusal().map(Refusal::cause);
+        assert_eq!(refusal, nested.then_some(Cause::Nested));
+    }
+}
+
+#[test]
+fn a_first_attempt_that_was_made_before_the_request_counts() {
+    let world = VirtualWorld::new();
+    let mut request = Orchestrator::new(BestEffort::default(), get());
+    request.first_attempt_made();
+    assert_eq!(request.request().attempts(), 1);
+    // Without an attempt under way, the end of one would be left alone.
+    let verdict = gives_up(request.handle_cancelled_attempt(moved(), &world));
+    assert_eq!(verdict, Verdict::Failed(Certainty::Unambiguous));
+}
