@@ -48,7 +48,7 @@ impl HttpRequest {
         }
         Self {
             method: head.method,
-            path: percent_decode(head.uri.path()),
+            path: percent_decode(&clean(head.uri.path())),
             target: head
                 .uri
                 .path_and_query()
@@ -264,6 +264,17 @@ fn parse_form(text: &str) -> Vec<(String, String)> {
             (decode(key), decode(value))
         })
         .collect()
+}
+
+/// The path with one slash where it has several. Real services redirect to it.
+fn clean(path: &str) -> String {
+    let mut cleaned = String::with_capacity(path.len());
+    for letter in path.chars() {
+        if letter != '/' || !cleaned.ends_with('/') {
+            cleaned.push(letter);
+        }
+    }
+    cleaned
 }
 
 fn percent_decode(text: &str) -> String {

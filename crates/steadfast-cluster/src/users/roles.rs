@@ -171,12 +171,19 @@ pub(crate) fn from_rights(rights: &Rights) -> Vec<Role> {
 
 /// All roles there are.
 pub(crate) fn all() -> Value {
-    let plain = PLAIN
-        .iter()
-        .map(|(name, _)| json!({"role": name, "name": name, "desc": ""}));
-    let of_buckets = OF_BUCKETS
-        .iter()
-        .map(|(name, _)| json!({"role": name, "bucket_name": "*", "name": name, "desc": ""}));
+    let shown = |name: &str, writes: bool| {
+        let desc = match writes {
+            true => "In this cluster: may read and write documents.",
+            false => "In this cluster: may not write documents.",
+        };
+        json!({"role": name, "name": name, "desc": desc})
+    };
+    let plain = PLAIN.iter().map(|(name, writes)| shown(name, *writes));
+    let of_buckets = OF_BUCKETS.iter().map(|(name, writes)| {
+        let mut role = shown(name, *writes);
+        role["bucket_name"] = "*".into();
+        role
+    });
     plain.chain(of_buckets).collect()
 }
 

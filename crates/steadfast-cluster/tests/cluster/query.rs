@@ -46,7 +46,7 @@ async fn parameters_are_echoed_in_a_complete_response() {
     assert_eq!(json["status"], "success");
     assert_eq!(
         json["signature"],
-        json!({"x": "json", "n": "json", "t": "json"})
+        json!({"x": "json", "n": "json", "t": "boolean"})
     );
     assert_eq!(json["metrics"]["resultCount"], 1);
     assert!(json["requestID"].as_str().unwrap().len() == 36);

@@ -110,6 +110,7 @@ async fn errors_have_the_format_of_the_service() {
             .status
     };
     assert_eq!(status("/api/ping").await, 200);
+    assert_eq!(status("//api/ping").await, 200, "as the Rust SDK sends it");
     let get = async |path| {
         Call::new("GET", path)
             .send(&cluster, Service::Search)

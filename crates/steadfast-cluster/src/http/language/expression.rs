@@ -113,6 +113,47 @@ impl Expression {
         }
     }
 
+    /// The type of its value as far as its form tells.
+    pub(in crate::http) fn kind(&self) -> &'static str {
+        match self {
+            Self::Literal(Value::Null) => "null",
+            Self::Literal(Value::Bool(_)) | Self::Not(_) | Self::Is(..) | Self::Like(..) => {
+                "boolean"
+            }
+            Self::Literal(Value::Number(_)) | Self::Negative(_) => "number",
+            Self::Literal(Value::String(_)) => "string",
+            Self::Literal(Value::Array(_)) | Self::Array(_) => "array",
+            Self::Literal(Value::Object(_)) | Self::Object(_) => "object",
+            Self::Missing => "missing",
+            Self::Binary(operator, ..) => match operator {
+                Operator::Concatenate => "string",
+                Operator::Add
+                | Operator::Subtract
+                | Operator::Multiply
+                | Operator::Divide
+                | Operator::Remainder => "number",
+                _ => "boolean",
+            },
+            Self::Positional(_)
+            | Self::Named(_)
+            | Self::Name(_)
+            | Self::Field(..)
+            | Self::Element(..)
+            | Self::Meta
+            | Self::Aggregate(..)
+            | Self::Call(..) => "json",
+        }
+    }
+
+    /// A path of fields as a service shows it, such as ``(`a`.`b`)``; nothing for others.
+    pub(in crate::http) fn shown_path(&self) -> Option<String> {
+        match self {
+            Self::Name(name) => Some(format!("`{name}`")),
+            Self::Field(of, name) => Some(format!("({}.`{name}`)", of.shown_path()?)),
+            _ => None,
+        }
+    }
+
     /// The name that a result has for it where none was given.
     pub(in crate::http) fn usual_name(&self) -> Option<&str> {
         match self {

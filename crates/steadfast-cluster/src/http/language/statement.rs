@@ -232,6 +232,14 @@ impl Term {
         }
     }
 
+    /// The type of its value as far as its form tells.
+    pub(in crate::http) fn kind(&self) -> &'static str {
+        match self {
+            Self::Everything | Self::FieldsOf(_) => "json",
+            Self::Value(value, _) => value.kind(),
+        }
+    }
+
     /// Returns whether it contains an aggregate function.
     pub(in crate::http) fn aggregates(&self) -> bool {
         match self {

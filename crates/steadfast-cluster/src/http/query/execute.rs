@@ -181,14 +181,13 @@ impl Execution<'_> {
     }
 }
 
-/// The signature of the rows. Types are not inferred here, so every field
-/// is just JSON.
+/// The signature of the rows, with types as far as the form of an expression tells.
 pub(in crate::http) fn signature(projection: &Projection) -> Value {
     match projection {
-        Projection::Raw(_) => json!("json"),
+        Projection::Raw(value) => json!(value.kind()),
         Projection::Object(terms) => {
             let fields = terms.iter().map(|term| match term.name() {
-                Some(name) => (name.to_owned(), json!("json")),
+                Some(name) => (name.to_owned(), json!(term.kind())),
                 None => ("*".to_owned(), json!("*")),
             });
             Value::Object(fields.collect())

@@ -134,18 +134,14 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// An expression as it was written. A plain name gets backticks, as a real service shows it.
+    /// An expression as it was written. A path gets backticks, as a real service shows it.
     fn written(&mut self) -> Parsed<String> {
-        let first = self.at;
-        let start = self.lexemes.get(first).map_or(0, |lexeme| lexeme.at);
-        self.expression()?;
+        let start = self.lexemes.get(self.at).map_or(0, |lexeme| lexeme.at);
+        let expression = self.expression()?;
         let end = self.lexemes.get(self.at);
         let end = end.map_or(self.text.len(), |lexeme| lexeme.at);
-        let text = self.text[start..end].trim();
-        Ok(match self.lexemes.get(first).map(|lexeme| &lexeme.kind) {
-            Some(LexemeKind::Word(word)) if self.at == first + 1 => format!("`{word}`"),
-            _ => text.to_owned(),
-        })
+        let text = || self.text[start..end].trim().to_owned();
+        Ok(expression.shown_path().unwrap_or_else(text))
     }
 
     pub(super) fn skip_parentheses(&mut self) -> Parsed<()> {

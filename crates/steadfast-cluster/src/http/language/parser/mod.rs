@@ -176,6 +176,9 @@ impl Parser<'_> {
 
     fn source(&mut self) -> Parsed<Source> {
         let (keyspace, mut alias) = self.keyspace()?;
+        if matches!(self.peek(), Some(LexemeKind::Symbol("("))) {
+            return Err(LanguageError::Unsupported("a function in FROM".into()));
+        }
         if self.word("AS") {
             alias = self.name()?;
         } else if let Some(LexemeKind::Word(word)) = self.peek()

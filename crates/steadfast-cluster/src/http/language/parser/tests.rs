@@ -71,6 +71,7 @@ fn what_only_a_real_service_has_is_unsupported() {
         ("SELECT a FROM b JOIN c ON 1", "JOIN"),
         ("SELECT a FROM b x LEFT JOIN c y ON 1", "LEFT"),
         ("SELECT a FROM b UNNEST c", "UNNEST"),
+        ("SELECT * FROM ARRAY_RANGE(0, 0) AS x", "a function in FROM"),
         ("SELECT nope(1)", "the function NOPE"),
         ("SELECT CASE WHEN 1 THEN 2 END", "CASE"),
         ("SELECT (SELECT 1)", "a subquery"),
@@ -221,4 +222,17 @@ fn depth_is_bounded() {
     let chain = |length| parse(&format!("SELECT 1{}", "+1".repeat(length)));
     assert!(chain(MAX_LINKS).is_ok() && chain(100_000).is_err());
     assert!(parse(&format!("SELECT a{}", ".b".repeat(100_000))).is_err());
+}
+
+#[test]
+fn keys_of_an_index_are_shown_as_a_service_shows_them() {
+    use super::super::statement::IndexChange;
+    let text = "CREATE INDEX i ON b(n, d.`a b`.c, `d.a`, LOWER(n) DESC)";
+    let Statement::Index(index) = parse(text).unwrap() else {
+        panic!("it is an index")
+    };
+    let IndexChange::Create { keys, .. } = index.change else {
+        panic!("it is created")
+    };
+    assert_eq!(keys, ["`n`", "((`d`.`a b`).`c`)", "`d.a`", "LOWER(n)"]);
 }
