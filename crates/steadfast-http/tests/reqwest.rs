@@ -197,6 +197,31 @@ async fn a_client_timeout_is_found_inside_the_middleware_error() {
     assert_eq!(strategy.budget().level(Instant::now()), 491);
 }
 
+/// No redirect is followed here, so only the timeout tells what may have been sent.
+#[tokio::test]
+async fn a_post_that_a_client_timeout_ends_is_not_sent_again() {
+    let retry = || HttpRetry::new(quick()).unwrap().without_redirects();
+    let client = || {
+        let policy = reqwest::redirect::Policy::none();
+        let client = reqwest::Client::builder().redirect(policy);
+        client.timeout(Duration::from_millis(500)).build().unwrap()
+    };
+    let middleware = ClientBuilder::new(client()).with(RetryMiddleware::new(retry()));
+    let (plain, through) = (
+        ReqwestClient(client(), retry()),
+        MiddlewareClient(middleware.build()),
+    );
+    let server = Server::start(vec![common::server::ServerAction::Hang; 2]).await;
+    let uri = server.uri();
+    for ended in [
+        plain.send(post(&uri, b"pay 5")).await,
+        through.send(post(&uri, b"pay 5")).await,
+    ] {
+        assert!(ended.ambiguous, "{ended:?}");
+        assert_eq!((ended.attempts, ended.cause), (1, Some(Cause::Unsafe)));
+    }
+}
+
 /// A server that applies a `POST` and redirects to another.
 async fn redirecting_server(to: &str) -> Server {
     Server::start([with(303, "location", to), with(303, "location", to)]).await
