@@ -13,17 +13,19 @@
 //! [`parse`] turns a statement into a [`Statement`]; [`EvalScope`] evaluates its
 //! expressions.
 
+mod change;
 mod evaluate;
 mod expression;
 mod function;
 #[cfg(fuzzing)]
 pub(super) mod fuzzing;
 mod lexer;
+mod like;
 mod parser;
 mod statement;
 
-pub(super) use evaluate::{EvalScope, Parameters, Row};
-pub(super) use evaluate::{Step, collate, set_path, unset_path};
+pub(super) use change::{Step, set_path, unset_path};
+pub(super) use evaluate::{EvalScope, Parameters, Row, collate};
 pub(super) use expression::Expression;
 pub(super) use parser::parse;
 pub(super) use statement::{
