@@ -14,13 +14,17 @@ const CHART: (f64, f64) = (320.0, 60.0);
 impl Comparison {
     /// Makes the page.
     pub fn to_html(&self) -> String {
+        let head: String = self
+            .head_text()
+            .lines()
+            .map(|line| format!("<span>{}</span>", escaped(line)))
+            .collect();
         let mut page = format!(
             "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width\">\n\
              <title>steadfast storm: {name}</title>\n<style>\n{STYLE}</style>\n\
              <h1>steadfast storm: {name}</h1>\n<pre>{head}</pre>\n",
             name = escaped(&self.scenario.name),
-            head = escaped(&self.head_text()),
         );
         page += "<h2>Recovery against the size of the fleet</h2>\n\
                  <p class=\"sub\">The share of the runs that recover, and the median time from the end of the fault.</p>\n";
