@@ -98,10 +98,14 @@ impl Checker {
             return Ok(number);
         };
         let reads = !operation.changes();
-        self.configurations.retain(|configuration| {
+        self.configurations.retain_mut(|configuration| {
             let cas = configuration.state.cas();
-            cas < version
-                || (reads && cas == version && operation.step(&configuration.state).is_some())
+            if !reads || cas != version {
+                return cas < version;
+            }
+            // It may tell the content of a document that was unknown.
+            let step = operation.step(&configuration.state);
+            step.map(|state| configuration.state = state).is_some()
         });
         let changes = (version, false, 0)..=(version, false, u64::MAX);
         if !reads && self.ordered.range(changes).next().is_some() {

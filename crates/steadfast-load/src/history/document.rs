@@ -213,8 +213,12 @@ impl History {
         let mut until = u64::MAX;
         for entry in std::mem::take(&mut self.entries) {
             let owner_may_run = under_way < entry.before;
-            let mut unresolved = self.unresolved.iter();
-            let found = unresolved.position(|(_, tag, _)| *tag == entry.tag);
+            // Those with the same tag differ in their beginning only, and entries come in order.
+            let unresolved = self.unresolved.iter().enumerate();
+            let found = unresolved
+                .filter(|(_, (_, tag, one))| *tag == entry.tag && one.begin <= entry.before)
+                .min_by_key(|(_, (_, _, one))| one.begin)
+                .map(|(at, _)| at);
             let outcome = Outcome::Done {
                 cas: Some(entry.cas),
                 seen: None,
@@ -223,7 +227,7 @@ impl History {
                 Some(found) if entry.is_unique() || !owner_may_run => {
                     let (late, _, operation) = self.unresolved.swap_remove(found);
                     let operation = Operation {
-                        end: entry.before.max(operation.begin),
+                        end: entry.before,
                         outcome,
                         ..operation
                     };

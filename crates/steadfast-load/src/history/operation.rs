@@ -349,7 +349,8 @@ impl Operation {
         (!state.known || met).then_some(*state)
     }
 
-    /// Learns the state from the operation.
+    /// Learns the state from the operation. Versions have their order, also while the content is
+    /// not known.
     fn step_from_unknown(
         &self,
         state: &State,
@@ -357,17 +358,23 @@ impl Operation {
         seen: Option<&Seen>,
     ) -> Option<State> {
         let cas = cas.filter(|cas| *cas != LOCKED);
-        let learned = |content| State {
-            known: true,
-            content,
-            cas: cas.unwrap_or(0),
+        if cas.is_some_and(|cas| cas < state.cas || (cas == state.cas && self.changes())) {
+            return None;
+        }
+        let moved = State {
+            cas: cas.unwrap_or(state.cas),
             exact: cas.is_some(),
             // There may have been locks before.
             before_locks: Some(BeforeLocks {
                 below: 0,
                 failovers: self.failovers.0,
             }),
-            ..State::ABSENT
+            ..State::UNKNOWN
+        };
+        let learned = |content| State {
+            known: true,
+            content,
+            ..moved
         };
         Some(match &self.action {
             Action::Upsert(body) | Action::Insert(body) | Action::Replace(body, _) => {
@@ -380,9 +387,9 @@ impl Operation {
                     format: seen.format,
                     expiry: seen.expiry,
                 })),
-                None => *state,
+                None => moved,
             },
-            _ => *state,
+            _ => moved,
         })
     }
 

@@ -310,3 +310,42 @@ fn histories_without_an_order_are_rejected() {
         );
     }
 }
+
+/// After a violation the content is not known, but the order of versions still holds.
+#[test]
+fn changes_of_an_unknown_document_are_explained() {
+    let part = Digest::of(b"a");
+    let (a, b) = (text("a"), text("b"));
+    let id = WriteId {
+        worker: 1,
+        number: 2,
+    };
+    for action in [
+        Action::Append(part),
+        Action::Prepend(part),
+        Action::Push(id),
+        Action::Touch(9),
+        Action::Increment(1),
+    ] {
+        let history = [
+            during(1, 2, action.clone(), done(5)),
+            during(3, 4, action.clone(), done(6)),
+            during(5, 6, Action::Read, found(6, a)),
+            during(7, 8, Action::Read, found(6, a)),
+        ];
+        assert_eq!(check(State::UNKNOWN, &history), Ok(()), "{action:?}");
+        let [first, second, ..] = history.clone();
+        for wrong in [
+            vec![first.clone(), during(3, 4, action.clone(), done(4))],
+            vec![
+                first,
+                second,
+                during(5, 6, Action::Read, found(6, a)),
+                during(7, 8, Action::Read, found(6, b)),
+            ],
+        ] {
+            let checked = check(State::UNKNOWN, &wrong);
+            assert_eq!(checked, Err(Failure::Impossible), "{wrong:?}");
+        }
+    }
+}

@@ -46,3 +46,44 @@ fn the_journal_resolves_ambiguous_operations() {
     );
     assert!(!history.close().violations.is_empty());
 }
+
+/// Removals carry nothing that tells them apart in the journal.
+#[test]
+fn an_entry_belongs_to_an_operation_that_began_before_it() {
+    let (a, b) = (text("a"), text("b"));
+    let (set, delete) = ((Opcode::Set, 7), (Opcode::Delete, 0));
+    let mut history = History::new(true, 1000);
+    let token = history.begin(1);
+    history.applied(set, 1, 1);
+    history.end(&token, set, during(1, 2, Action::Upsert(a), done(1)));
+    // Two removals whose responses are lost. The later one fails before the earlier one does.
+    let early = history.begin(3);
+    history.applied(delete, 2, 4);
+    let token = history.begin(5);
+    history.applied((Opcode::Set, 8), 3, 6);
+    history.end(
+        &token,
+        (Opcode::Set, 8),
+        during(5, 6, Action::Upsert(b), done(3)),
+    );
+    let late = history.begin(8);
+    let removal = |begin, end| Operation {
+        end,
+        ..during(begin, end, Action::Remove, Outcome::Ambiguous)
+    };
+    history.end(&late, delete, removal(8, 9));
+    history.end(&early, delete, removal(3, 10));
+    let token = history.begin(11);
+    history.end(
+        &token,
+        (Opcode::Get, 0),
+        during(11, 12, Action::Read, found(3, b)),
+    );
+    assert!(history.close().violations.is_empty());
+    // An entry that is older than all removals has no explanation.
+    let mut history = History::new(true, 1000);
+    history.applied(delete, 2, 4);
+    let late = history.begin(8);
+    history.end(&late, delete, removal(8, 9));
+    assert_eq!(history.close().violations.len(), 1);
+}
