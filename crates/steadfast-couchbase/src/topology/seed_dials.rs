@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Notify};
 use tokio::task::JoinSet;
 
 use super::{Address, Opened, dial};
@@ -26,6 +26,8 @@ pub(super) struct SeedDials {
     bucket: Option<Arc<str>>,
     turns: AtomicUsize,
     outstanding: Mutex<Outstanding>,
+    /// Notified when a dial succeeds.
+    success: Arc<Notify>,
 }
 
 impl SeedDials {
@@ -36,7 +38,13 @@ impl SeedDials {
             bucket,
             turns: AtomicUsize::new(0),
             outstanding: Mutex::default(),
+            success: Arc::default(),
         }
+    }
+
+    /// Completes when a dial succeeds, also while no result is awaited. Cancel-safe.
+    pub(super) async fn succeeded(&self) {
+        self.success.notified().await;
     }
 
     /// Dials the next candidate, and others while it hangs. Returns the first result.
@@ -52,7 +60,8 @@ impl SeedDials {
             let Some(candidate) = self.next_candidate(&outstanding.candidates).await else {
                 break outstanding.ended().await;
             };
-            outstanding.begin(self.core.clone(), candidate, self.bucket.clone());
+            let (core, bucket) = (self.core.clone(), self.bucket.clone());
+            outstanding.begin(core, candidate, bucket, self.success.clone());
             if let Ok(ended) = tokio::time::timeout(HANGS, outstanding.ended()).await {
                 break ended;
             }
@@ -83,10 +92,19 @@ struct Outstanding {
 }
 
 impl Outstanding {
-    fn begin(&mut self, core: Arc<Core>, candidate: Address, bucket: Option<Arc<str>>) {
+    fn begin(
+        &mut self,
+        core: Arc<Core>,
+        candidate: Address,
+        bucket: Option<Arc<str>>,
+        success: Arc<Notify>,
+    ) {
         self.candidates.push(candidate.clone());
         let tracked = core.tasks.clone().track_future(async move {
             let dialled = dial(&core, &candidate, bucket.as_deref()).await;
+            if dialled.is_ok() {
+                success.notify_waiters();
+            }
             (candidate, dialled)
         });
         self.dials.spawn(tracked);

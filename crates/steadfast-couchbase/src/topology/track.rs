@@ -62,17 +62,25 @@ pub(super) async fn track_bucket(bucket: Arc<BucketCore>) {
 async fn find_bucket(bucket: &Arc<BucketCore>) {
     let dials = SeedDials::new(bucket.core.clone(), Some(bucket.name.clone()));
     let mut redialer = Redialer::new(&bucket.core, bucket.core.candidates().len());
-    let found = redialer.round(
-        "open bucket",
-        || false,
-        || async {
-            let (seed, opened) = dials.next().await;
-            open_at(bucket, &seed, opened)
-        },
-    );
-    if let Err(error) = found.await {
-        // Only a reason that is never retried ends this, and there is none here.
-        tracing::error!(bucket = %bucket.name, %error, "stopped looking for the bucket");
+    loop {
+        let found = redialer.round(
+            "open bucket",
+            || false,
+            || async {
+                let (seed, opened) = dials.next().await;
+                open_at(bucket, &seed, opened)
+            },
+        );
+        let ended = tokio::select! {
+            ended = found => ended,
+            // A dial that hung: the next round takes it up.
+            () = dials.succeeded() => continue,
+        };
+        if let Err(error) = ended {
+            // Only a reason that is never retried ends this, and there is none here.
+            tracing::error!(bucket = %bucket.name, %error, "stopped looking for the bucket");
+        }
+        return;
     }
 }
 
@@ -287,7 +295,18 @@ pub(crate) async fn track_cluster(core: Arc<Core>) {
                 up.store(false, Ordering::Relaxed);
                 ended
             });
-            if let Err(error) = round.await {
+            let late_success = async {
+                dials.succeeded().await;
+                while is_up() {
+                    dials.succeeded().await;
+                }
+            };
+            let ended = tokio::select! {
+                ended = round => ended,
+                // A dial that hung: the next round takes it up.
+                () = late_success => continue,
+            };
+            if let Err(error) = ended {
                 tracing::error!(%error, "stopped tracking the cluster");
                 return;
             }

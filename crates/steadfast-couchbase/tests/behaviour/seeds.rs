@@ -2,8 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use steadfast::Backoff;
 use steadfast_cluster::fault::{Fault, FaultGuard};
 use steadfast_cluster::{NodeId, Service, TestCluster};
+use steadfast_couchbase::{Cluster, ClusterOptions};
+use tokio::net::TcpListener;
 
 use crate::fixture::*;
 
@@ -51,4 +54,32 @@ async fn seeds_that_hang_do_not_keep_the_cluster_s_config_away() {
         assert!(took < IN_TIME, "{took:?}");
         cluster.close().await;
     }
+}
+
+/// One seed is slow, and the other one closes every connection. When the slow one responds, the
+/// client does not wait for the next dial.
+#[tokio::test]
+async fn a_seed_that_responds_late_ends_the_wait_for_the_next_dial() {
+    let server = server(1, 0).await;
+    let requests = Fault::on_service(Service::KeyValue).node(server.nodes()[0]);
+    let slow = server.fault(requests.hold());
+    let closes = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let other = closes.local_addr().unwrap();
+    let string = format!("{},{other}", server.connection_string());
+    // Longer than the test waits.
+    let options = ClusterOptions::new().reconnect_backoff(Backoff::constant(LONG * 10));
+    let cluster = Cluster::connect_with(&string, app(), options);
+    let cluster = cluster.await.unwrap();
+    let documents = cluster.bucket(BUCKET).default_collection();
+    let written = spawn_upsert(&documents, "a", &1);
+    // The bucket and the cluster's config dial twice each. Then they wait.
+    for _ in 0..4 {
+        closes.accept().await.unwrap();
+    }
+    let start = Instant::now();
+    drop(slow);
+    written.await.unwrap().unwrap();
+    let took = start.elapsed();
+    assert!(took < IN_TIME, "{took:?}");
+    cluster.close().await;
 }
