@@ -28,7 +28,7 @@ pub(super) fn timeline(report: &LoadReport) -> String {
     if !faults.is_empty() {
         page += "<p class=\"sub\">Numbered bands are injected faults, listed below.</p>\n";
     }
-    page += "<p class=\"sub\">The grey end is the time after the load, in which documents are read back.</p>\n";
+    page += "<p class=\"sub\">The grey end is the time after the load, in which documents are read back. That is not in the throughput.</p>\n";
     page += &probe(&chart, samples);
     page += &throughput(&chart, samples);
     page += &latency(&chart, samples);
@@ -66,10 +66,7 @@ fn throughput(chart: &Chart<'_>, samples: &[Sample]) -> String {
     let load = series("load", samples, |sample| {
         Some(rate(sample.ok + sample.failed, sample))
     });
-    let read_back = series("reading back", samples, |sample| {
-        Some(rate(sample.read_back, sample))
-    });
-    chart_of(chart, THROUGHPUT, vec![load, read_back])
+    chart_of(chart, THROUGHPUT, vec![load])
 }
 
 fn latency(chart: &Chart<'_>, samples: &[Sample]) -> String {
