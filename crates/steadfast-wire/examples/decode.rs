@@ -14,10 +14,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let byte = digits.get(at..at + 2).ok_or("an odd number of digits")?;
         buffer.extend_from_slice(&[u8::from_str_radix(byte, 16)?]);
     }
-    let mut decoder = FrameDecoder::from_client();
+    let decoder = FrameDecoder::from_client();
     while let Decoded::Frame(frame) = decoder.decode(&mut buffer)? {
         let key = String::from_utf8_lossy(frame.key()).into_owned();
-        println!("{:?}, opaque {}, key {key:?}", frame.opcode(), frame.opaque());
+        println!(
+            "{:?}, opaque {}, key {key:?}",
+            frame.opcode(),
+            frame.opaque()
+        );
     }
     if !buffer.is_empty() {
         println!("{} bytes of an incomplete frame", buffer.len());

@@ -39,6 +39,8 @@ pub(super) struct Checker {
     /// Operations without a version.
     slots: Vec<Option<Slot>>,
     next: u64,
+    /// The version that all configurations have reached.
+    reached: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,7 +72,21 @@ impl Checker {
             ordered: BTreeMap::new(),
             slots: Vec::new(),
             next: 0,
+            reached: 0,
         }
+    }
+
+    /// Goes on without knowing the content, after what has this version. Operations under way
+    /// still take effect; of those without a version, only the ambiguous ones count.
+    pub(super) fn forget(&mut self, version: u64) {
+        self.reached = self.reached.max(version);
+        let state = State::unknown(self.reached);
+        self.configurations = vec![Configuration { state, done: 0 }];
+        for slot in &mut self.slots {
+            slot.take_if(|slot| !slot.operation.is_ambiguous());
+        }
+        self.ordered
+            .retain(|(version, ..), _| *version > self.reached);
     }
 
     /// Begins an operation. Returns its number, for its end.
@@ -290,8 +306,9 @@ impl Checker {
     /// unnecessary.
     fn tidy(&mut self) {
         let least = self.configurations.iter().map(|one| one.state.cas()).min();
+        self.reached = least.unwrap_or(self.reached);
         while let Some(entry) = self.ordered.first_entry()
-            && least.is_some_and(|least| entry.key().0 <= least)
+            && entry.key().0 <= self.reached
         {
             entry.remove();
         }

@@ -49,6 +49,8 @@ pub(crate) struct History {
     /// The numbers of operations in the checker, by their own.
     numbers: BTreeMap<u64, u64>,
     recent: VecDeque<Operation>,
+    /// Whether an ambiguous operation could not be followed, so that no result is certain.
+    is_lost: bool,
     checked: u64,
     unchecked: u64,
     found: Vec<Counterexample>,
@@ -75,7 +77,7 @@ impl Entry {
 pub(crate) struct Closed {
     /// The number of operations that were checked.
     pub(crate) checked: u64,
-    /// The number of those with too many possible orders.
+    /// The number of those that were not, because there were too many possible orders.
     pub(crate) unchecked: u64,
     pub(crate) violations: Vec<Counterexample>,
 }
@@ -103,6 +105,7 @@ impl History {
             failovers: 0,
             numbers: BTreeMap::new(),
             recent: VecDeque::new(),
+            is_lost: false,
             checked: 0,
             unchecked: 0,
             found: Vec::new(),
@@ -168,7 +171,7 @@ impl History {
         }
         if self.checker.expire(until).is_err() {
             self.unchecked += 1;
-            self.reset();
+            self.forget(None);
         }
     }
 
@@ -249,8 +252,8 @@ impl History {
                         outcome,
                     };
                     let why = "the journal has a change that no operation explains";
-                    self.report(why, orphan);
-                    self.reset();
+                    self.report(why, orphan.clone());
+                    self.forget(Some(&orphan));
                 }
             }
         }
@@ -273,6 +276,10 @@ impl History {
 
     fn check(&mut self, (_, _, number): (u64, bool, u64), event: Event) {
         let (Event::Begin(operation, _) | Event::End(operation)) = &event;
+        if self.is_lost {
+            self.unchecked += u64::from(matches!(event, Event::Begin(..)));
+            return;
+        }
         let failovers = match operation.failovers {
             (before, u64::MAX) => before,
             // It may take effect after a failover that comes while it is under way.
@@ -308,19 +315,22 @@ impl History {
             Ok(()) => {}
             Err(Failure::TooMany) => {
                 self.unchecked += 1;
-                self.reset();
+                // Its effect may show at any time.
+                self.is_lost |= operation.is_ambiguous();
+                self.forget(None);
             }
             Err(Failure::Impossible) => {
-                self.report("no order of the operations explains its result", operation);
-                self.reset();
+                let why = "no order of the operations explains its result";
+                self.report(why, operation.clone());
+                self.forget(Some(&operation));
             }
         }
     }
 
-    /// Goes on without knowing the content.
-    fn reset(&mut self) {
-        self.checker = Checker::new(State::UNKNOWN);
-        self.numbers.clear();
+    /// Goes on without knowing the content, after an operation that has no explanation.
+    fn forget(&mut self, unexplained: Option<&Operation>) {
+        let version = unexplained.and_then(Operation::version);
+        self.checker.forget(version.unwrap_or(0));
         self.recent.clear();
     }
 

@@ -139,6 +139,14 @@ impl State {
         ..Self::ABSENT
     };
 
+    /// A document of which nothing is known but a CAS that it had.
+    pub(super) const fn unknown(cas: u64) -> Self {
+        Self {
+            cas,
+            ..Self::UNKNOWN
+        }
+    }
+
     pub(super) fn cas(&self) -> u64 {
         self.cas
     }

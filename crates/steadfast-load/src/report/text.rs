@@ -194,21 +194,20 @@ impl LoadReport {
             accounting.push(format!("unchecked {}", grouped(totals.unchecked)));
         }
         row(f, "accounting", accounting)?;
-        row(
-            f,
-            "order",
-            [
-                format!(
-                    "{} operations on shared documents checked",
-                    grouped(totals.ordered)
-                ),
-                format!(
-                    "ambiguous errors {} ({} without need)",
-                    grouped(totals.called_ambiguous),
-                    grouped(totals.needlessly_ambiguous)
-                ),
-            ],
-        )?;
+        let mut order = vec![format!(
+            "{} operations on shared documents checked",
+            grouped(totals.ordered)
+        )];
+        if totals.unordered > 0 {
+            let unordered = grouped(totals.unordered);
+            order.push(format!("{unordered} not: too many at a time"));
+        }
+        order.push(format!(
+            "ambiguous errors {} ({} without need)",
+            grouped(totals.called_ambiguous),
+            grouped(totals.needlessly_ambiguous)
+        ));
+        row(f, "order", order)?;
         for violation in &self.accounting.violations {
             writeln!(f, "  ✘ {violation}")?;
         }

@@ -51,6 +51,7 @@ pub(crate) struct RunState {
     cluster: Option<TestCluster>,
     /// When the next lock is tested, in microseconds of the run.
     next_lock_test: AtomicU64,
+    touches: AtomicU64,
     /// The longest time that the machine did not run this process when it was due.
     stalled: AtomicU64,
     /// Operations that took longer than their timeout, and by how much.
@@ -83,6 +84,7 @@ impl RunState {
             shared: std::array::from_fn(|_| Mutex::new(History::new(has_journal, late_micros))),
             cluster: None,
             next_lock_test: AtomicU64::new(0),
+            touches: AtomicU64::new(0),
             stalled: AtomicU64::new(0),
             overruns: Mutex::default(),
             started: Instant::now(),
@@ -129,6 +131,11 @@ impl RunState {
         let due = |at| (at <= now).then_some(next);
         let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
         self.next_lock_test.fetch_update(set, fetch, due).is_ok()
+    }
+
+    /// Returns a number that no other touch has, so that the journal tells touches apart.
+    pub(crate) fn next_touch(&self) -> u64 {
+        self.touches.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Measures how late timers fire until the run ends: for so long, this process did not run.

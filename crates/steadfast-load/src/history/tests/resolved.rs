@@ -87,3 +87,31 @@ fn an_entry_belongs_to_an_operation_that_began_before_it() {
     history.end(&late, delete, removal(8, 9));
     assert_eq!(history.close().violations.len(), 1);
 }
+
+/// Too many operations at a time make the checker forget the content, and nothing else.
+#[test]
+fn operations_under_way_are_followed_after_the_content_is_forgotten() {
+    let (a, ax) = (text("a"), text("ax"));
+    let (set, append) = ((Opcode::Set, 7), (Opcode::Append, 8));
+    let mut history = History::new(true, 1000);
+    let token = history.begin(1);
+    history.applied(set, 1, 1);
+    history.end(&token, set, during(1, 2, Action::Upsert(a), done(1)));
+    let slow = history.begin(3);
+    let tokens: Vec<_> = (0..200).map(|_| history.begin(4)).collect();
+    for token in tokens {
+        let insert = during(4, 50, Action::Insert(a), Outcome::Exists);
+        history.end(&token, (Opcode::Add, 9), insert);
+    }
+    let read = |at, outcome| during(at, at + 1, Action::Read, outcome);
+    let token = history.begin(60);
+    history.end(&token, (Opcode::Get, 0), read(60, found(1, a)));
+    let token = history.begin(70);
+    history.applied(append, 3, 70);
+    history.end(&token, (Opcode::Get, 0), read(70, found(3, ax)));
+    let appended = during(3, 100, Action::Append(Digest::of(b"x")), done(3));
+    history.end(&slow, append, appended);
+    let closed = history.close();
+    assert!(closed.violations.is_empty(), "{:?}", closed.violations);
+    assert!(closed.unchecked > 0);
+}

@@ -10,8 +10,11 @@ use crate::accounting::{Violation, ViolationKind, WriteOutcome};
 use crate::client::{Client, ClientError, Counted, ErrorClass};
 use crate::write_id::WriteId;
 
-/// The pause after rejected credentials.
-const LOCKED_OUT: Duration = Duration::from_millis(5);
+/// The pause after a failure that took no time, and after rejected credentials. Without it, workers
+/// would only repeat the failure, and take the processor from those that wait for a response.
+const PAUSE: Duration = Duration::from_millis(5);
+/// An operation that fails sooner has sent nothing.
+const AT_ONCE: Duration = Duration::from_micros(100);
 
 /// The result of a write, with its CAS if it has one.
 pub(super) trait Acknowledgement {
@@ -77,7 +80,8 @@ impl<C: Client> Worker<C> {
         self.stats.begin();
         let ended = operation.await;
         self.stats.end(kind, start, began, ended.as_ref().err());
-        self.state.took(kind, began.elapsed());
+        let took = began.elapsed();
+        self.state.took(kind, took);
         if let Err(error) = &ended
             && error.ambiguous
         {
@@ -92,10 +96,9 @@ impl<C: Client> Worker<C> {
             self.log.lock().called_ambiguous(certain);
         }
         if let Err(error) = &ended
-            && error.class == ErrorClass::Authentication
+            && (error.class == ErrorClass::Authentication || took < AT_ONCE)
         {
-            // Without a pause, workers would only repeat rejected operations.
-            tokio::time::sleep(LOCKED_OUT).await;
+            tokio::time::sleep(PAUSE).await;
         }
         ended
     }

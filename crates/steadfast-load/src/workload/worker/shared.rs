@@ -212,9 +212,8 @@ impl<C: Client> Worker<C> {
     }
 
     async fn touch_shared(&self, index: usize) {
-        let unique = (u64::from(self.number) << 16 | self.operations & 0xffff) % EXPIRIES;
         // Below 2³², because both parts are.
-        let expiry = EXPIRY + unique as u32;
+        let expiry = EXPIRY + (self.state.next_touch() % EXPIRIES) as u32;
         let tag = u64::from(expiry);
         let call = SharedCall::new(
             OpKind::Touch,
