@@ -1,7 +1,8 @@
 """Runs `steadfast load` and checks its accounting.
 
     python3 .ci/load.py PROGRAM
-        Runs fixed seeds and a fresh one, and one with TLS. The accounting of each run must hold.
+        Runs fixed seeds and a fresh one, one with TLS, and one with thousands of operations in
+        flight. The accounting of each run must hold.
 
 Every run injects every fault. A single run may miss the effect of a fault by chance,
 so the effects are looked for in all runs together.
@@ -14,7 +15,8 @@ import sys
 
 SECONDS = 8
 SEEDS = [4711, 20, 300]
-OPTIONS = [f"--duration={SECONDS}s", "--timeout=1s", "--concurrency=64", "--rate=8000", "--quiet", "--json"]
+OPTIONS = [f"--duration={SECONDS}s", "--timeout=1s", "--rate=8000", "--quiet", "--json"]
+FEW = "--concurrency=64"
 REASONS = {
     "KV_NOT_MY_VBUCKET",
     "KV_TEMPORARY_FAILURE",
@@ -36,9 +38,10 @@ def main() -> int:
 
 def check_accounting(program: str) -> int:
     reasons, errors = set(), set()
-    runs = [(seed, []) for seed in [*SEEDS, random.randrange(1_000_000)]]
+    runs = [(seed, [FEW]) for seed in [*SEEDS, random.randrange(1_000_000)]]
     # With TLS, the certificate is rotated, too.
-    for seed, options in [*runs, (SEEDS[0], ["--tls"])]:
+    runs += [(SEEDS[0], [FEW, "--tls"]), (SEEDS[0], [])]
+    for seed, options in runs:
         report = load(program, seed, options)
         if not holds(report["accounting"]):
             print_violations(report)
