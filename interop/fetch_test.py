@@ -2,7 +2,7 @@
 
     python3 interop/fetch_test.py
 
-Each tool is pointed at a port on which nothing listens. A tool that is not installed is left out.
+Each tool is pointed at a closed port. A tool that is not installed is left out.
 """
 
 import os
@@ -68,7 +68,7 @@ def main():
         says_so = "skipped" in run.stdout
         if run.returncode != wanted or says_so != (wanted == SKIPPED):
             wrong.append(f"{' '.join(command)}: {run.returncode} instead of {wanted}\n{run.stdout}")
-    print("\n".join(wrong) if wrong else "every failure is told apart")
+    print("\n".join(wrong) if wrong else "every status is as expected")
     sys.exit(bool(wrong))
 
 

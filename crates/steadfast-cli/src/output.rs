@@ -5,6 +5,7 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{AnsiColor, Style};
 
@@ -20,8 +21,19 @@ pub(crate) const STRONG: Style = Style::new().bold();
 /// The first error of writing to standard output.
 static LOST: OnceLock<io::Error> = OnceLock::new();
 
+/// Whether standard output belongs to a command that this process started.
+static LENT: AtomicBool = AtomicBool::new(false);
+
+/// Leaves standard output to another command. Lines go to standard error from now on.
+pub(crate) fn lend() {
+    LENT.store(true, Ordering::Relaxed);
+}
+
 /// Writes a line to standard output; [`lost`] returns the error if that failed.
 pub(crate) fn line(text: impl Display) {
+    if LENT.load(Ordering::Relaxed) {
+        return stderr_line(text);
+    }
     let mut out = anstream::stdout().lock();
     note(writeln!(out, "{text}").and_then(|()| out.flush()));
 }

@@ -1,4 +1,4 @@
-//! A cluster for any client, with a node that is busy now and then. Ends with Ctrl-C.
+//! A cluster for any client that rejects the first three writes as busy. Ends with Ctrl-C.
 //!
 //!     cargo run -p steadfast-cluster --example busy_node
 #![allow(clippy::print_stdout, reason = "an example shows what happens")]

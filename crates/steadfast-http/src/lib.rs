@@ -10,7 +10,7 @@
 //! use steadfast_http::HttpRetry;
 //! use steadfast_http::reqwest::SendWithRetry;
 //!
-//! let retry = HttpRetry::guidance().timeout(Duration::from_secs(10)); // one for the whole client
+//! let retry = HttpRetry::default().timeout(Duration::from_secs(10)); // one for the whole client
 //! let request = reqwest::Client::new().get("http://example.com/");
 //! let response = request.send_with_retry(&retry).await?;
 //! # let _ = response;
@@ -71,7 +71,7 @@ pub mod tower;
 /// use steadfast_http::prelude::*;
 /// use tower::ServiceBuilder; // not `steadfast_http::tower`
 ///
-/// let stack = ServiceBuilder::new().layer(HttpRetryLayer::new(HttpRetry::guidance()));
+/// let stack = ServiceBuilder::new().layer(HttpRetryLayer::new(HttpRetry::default()));
 /// # let _ = stack;
 /// # }
 /// ```

@@ -125,19 +125,14 @@ impl Plan {
     /// # Errors
     /// If a name is unknown, or a scenario or a strategy is invalid.
     pub fn run(&self) -> Result<Outcome, InvalidPlan> {
-        let policies = self.policies()?;
+        let (policies, scenarios) = (self.policies()?, self.scenarios()?);
+        self.check_expectations(&policies, &scenarios)?;
         let mut findings = Vec::new();
         let mut broken = Vec::new();
-        for scenario in self.scenarios()? {
-            let own = [scenario.clients.count];
-            let sizes = if self.clients.is_empty() {
-                &own[..]
-            } else {
-                &self.clients
-            };
+        for scenario in scenarios {
             let mut fleets = Vec::new();
-            for clients in sizes {
-                let fleet = scenario.clone().with_clients(*clients);
+            for clients in self.sizes(&scenario) {
+                let fleet = scenario.clone().with_clients(clients);
                 let trials = fleet.compare(&policies, 0..self.seeds.max(1));
                 fleets.push(trials.map_err(|error| invalid(&scenario.name, error))?);
             }
@@ -151,10 +146,47 @@ impl Plan {
                 broken.push(Comparison::new(&scenario, fleets));
             }
         }
-        if findings.is_empty() {
-            return Err(InvalidPlan("no expectation is about any case".to_owned()));
-        }
         Ok(Outcome { findings, broken })
+    }
+
+    /// Returns the sizes of the fleet in a scenario.
+    fn sizes(&self, scenario: &Scenario) -> Vec<u32> {
+        match self.clients.is_empty() {
+            true => vec![scenario.clients.count],
+            false => self.clients.clone(),
+        }
+    }
+
+    /// Rejects a plan that checks less than it says.
+    fn check_expectations(
+        &self,
+        policies: &[Policy],
+        scenarios: &[Scenario],
+    ) -> Result<(), InvalidPlan> {
+        if self.expect.is_empty() {
+            let text = "there is no [[expect]], so nothing would be checked";
+            return Err(InvalidPlan(text.to_owned()));
+        }
+        for (number, expectation) in (1..).zip(&self.expect) {
+            let has_case = scenarios.iter().any(|scenario| {
+                let sizes = self.sizes(scenario);
+                let mut cases = policies
+                    .iter()
+                    .flat_map(|policy| sizes.iter().map(move |clients| (policy.name(), *clients)));
+                cases.any(|(policy, clients)| expectation.is_about(&scenario.name, policy, clients))
+            });
+            if !has_case {
+                return Err(InvalidPlan(format!(
+                    "expectation {number} is about no case: its policy, scenario or clients are not in the plan"
+                )));
+            }
+            if !expectation.has_limit() {
+                return Err(InvalidPlan(format!(
+                    "expectation {number} has no limit: add recovers, load_at_most or success_at_least"
+                )));
+            }
+        }
+        Ok(())
     }
 
     fn scenarios(&self) -> Result<Vec<Scenario>, InvalidPlan> {
@@ -184,13 +216,21 @@ fn invalid(name: &str, error: impl fmt::Display) -> InvalidPlan {
 }
 
 impl Expectation {
-    fn check(&self, scenario: &Scenario, trials: &Trials) -> Vec<Finding> {
+    fn is_about(&self, scenario: &str, policy: &str, clients: u32) -> bool {
         let about =
             |wanted: &Option<String>, name: &str| wanted.as_ref().is_none_or(|it| it == name);
-        let concerned = about(&self.policy, &trials.policy)
-            && about(&self.scenario, &scenario.name)
-            && self.clients.is_none_or(|clients| clients == trials.clients);
-        if !concerned {
+        about(&self.policy, policy)
+            && about(&self.scenario, scenario)
+            && self.clients.is_none_or(|wanted| wanted == clients)
+    }
+
+    fn has_limit(&self) -> bool {
+        let limits = [self.recovers, self.load_at_most, self.success_at_least];
+        limits.iter().any(Option::is_some)
+    }
+
+    fn check(&self, scenario: &Scenario, trials: &Trials) -> Vec<Finding> {
+        if !self.is_about(&scenario.name, &trials.policy, trials.clients) {
             return Vec::new();
         }
         let case = format!(
@@ -286,8 +326,19 @@ mod tests {
 
     #[test]
     fn a_plan_that_checks_nothing_is_an_error() {
-        let nothing = plan("[[expect]]\npolicy = 'unknown'\nrecovers = 0.9");
-        assert!(nothing.is_err());
+        // A wrong name, another size, no limit: also beside an expectation that is right.
+        for wrong in [
+            "policy = 'unknown'\nrecovers = 0.9",
+            "scenario = 'unknown'\nrecovers = 0.9",
+            "clients = 50\nrecovers = 0.9",
+            "policy = 'guidance'\nwithin_s = 20.0",
+        ] {
+            let right = "[[expect]]\nload_at_most = 9.0\n";
+            let error = plan(&format!("{right}[[expect]]\n{wrong}")).expect_err(wrong);
+            assert!(error.to_string().contains("expectation 2"), "{error}");
+        }
+        let error = plan("").expect_err("there is none");
+        assert!(error.to_string().contains("[[expect]]"), "{error}");
         let unknown: Plan = toml::from_str("scenarios = ['unknown']").expect("it is TOML");
         let error = unknown.run().expect_err("there is no such scenario");
         assert!(error.to_string().contains("unknown"));

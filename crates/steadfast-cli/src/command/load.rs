@@ -64,7 +64,8 @@ Exit status:
 pub(crate) struct LoadArgs {
     #[command(subcommand)]
     command: Option<LoadCommand>,
-    /// How long to begin operations, as 45s, 10m or 1h
+    /// How long to begin operations, as 45s, 10m or 1h; without --rate, a short run goes on
+    /// until its faults are over
     #[arg(long, default_value = "30s", value_parser = duration::parse)]
     duration: Duration,
     /// Like --duration, for long runs: also shows the memory of the process
@@ -293,11 +294,15 @@ async fn prepare(args: &LoadArgs, settings: &Settings) -> anyhow::Result<(Target
         ));
     }
     let strategy = Some(args.strategy.build());
-    let client = Steadfast::connect(access, strategy, settings.timeout).await;
-    Ok((
-        target,
-        client.map_err(|error| unconnected(error, args.json))?,
-    ))
+    let client = async {
+        let client = Steadfast::connect(access, strategy, settings.timeout).await?;
+        if args.connect.is_some() {
+            client.check_writes().await?;
+        }
+        Ok(client)
+    };
+    let client = client.await.map_err(|error| unconnected(error, args.json));
+    Ok((target, client?))
 }
 
 /// Prints why the run cannot start, like the commands on documents do.

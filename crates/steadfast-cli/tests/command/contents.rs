@@ -70,6 +70,13 @@ fn a_cluster_starts_with_collections_users_and_documents() {
         "{found:?}"
     );
     // Roles hold, and every bucket has the collections.
+    // A load is refused before it begins, because it would write.
+    let denied = run_as(
+        "reader",
+        &["load", "--connect", &format!("{connect}/travel")],
+    );
+    assert_eq!(denied.status, 1, "{denied:?}");
+    assert!(!denied.stdout.contains("operations"), "{denied:?}");
     let denied = run_as("reader", &["upsert", &airline, "k", "1", "--timeout", "5s"]);
     assert_eq!(denied.status, 1, "{denied:?}");
     let stored = run_as("writer", &["upsert", &airline, "k", "1"]);

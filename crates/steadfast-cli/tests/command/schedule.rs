@@ -52,6 +52,25 @@ fn a_schedule_injects_faults_over_time_and_stops_the_cluster() {
 }
 
 #[test]
+fn standard_output_belongs_to_the_command_behind_a_schedule() {
+    let (_directory, path) = written("0s topology crash 0\n1h stop\n");
+    let output = steadfast(&[
+        "cluster",
+        "--vbuckets",
+        "16",
+        "--schedule",
+        path.to_str().unwrap(),
+        "--",
+        "sh",
+        "-c",
+        "sleep 1; echo hello",
+    ]);
+    assert_eq!(output.status, 0, "{output:?}");
+    assert_eq!(output.stdout, "hello\n", "{output:?}");
+    assert!(output.stderr.contains("topology crash 0"), "{output:?}");
+}
+
+#[test]
 fn a_command_that_fails_ends_the_cluster_and_the_error_names_its_line() {
     let (_directory, path) = written("0s topology crash 7\n1h stop\n");
     let output = steadfast(&[

@@ -73,7 +73,7 @@ async fn find_bucket(bucket: &Arc<BucketCore>) {
         );
         let ended = tokio::select! {
             ended = found => ended,
-            // A dial that hung: the next round takes it up.
+            // A dial that hung has succeeded. The next round uses it.
             () = dials.succeeded() => continue,
         };
         if let Err(error) = ended {
@@ -303,7 +303,7 @@ pub(crate) async fn track_cluster(core: Arc<Core>) {
             };
             let ended = tokio::select! {
                 ended = round => ended,
-                // A dial that hung: the next round takes it up.
+                // A dial that hung has succeeded. The next round uses it.
                 () = late_success => continue,
             };
             if let Err(error) = ended {

@@ -59,8 +59,9 @@ fn class(error: &Error) -> ErrorClass {
 }
 
 /// Returns whether the connection of a response ended after its first row. Then the attempt has
-/// succeeded and is not retried, so the error has neither a report nor a reason. A client that was
-/// closed has the same kind of error, and a run closes no client.
+/// succeeded and is not retried, so the error has neither a report nor a reason. A closed
+/// client returns the same kind of error. That stays unexplained, because a run never closes its
+/// client.
 fn is_cut_after_rows(error: &Error) -> bool {
     let context = error.context();
     let status = context.http().and_then(|http| http.status);

@@ -133,6 +133,17 @@ impl Steadfast {
         })
     }
 
+    /// Checks that the user may write: a document that does not exist can be removed.
+    ///
+    /// # Errors
+    /// An [`Error`](steadfast_couchbase::Error) of the client.
+    pub async fn check_writes(&self) -> anyhow::Result<()> {
+        match self.collection.remove(PROBE).await {
+            Err(error) if error.kind() != ErrorKind::DocumentNotFound => Err(error.into()),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
     fn beside(&self, at: SidePlace) -> Collection {
         self.cluster
             .bucket(at.bucket)

@@ -76,8 +76,8 @@ impl Checker {
         }
     }
 
-    /// Goes on without knowing the content, after what has this version. Operations under way
-    /// still take effect; of those without a version, only the ambiguous ones count.
+    /// Forgets the content and continues from this version, or from a later one that was reached.
+    /// Operations under way still count; of those without a version, only ambiguous ones.
     pub(super) fn forget(&mut self, version: u64) {
         self.reached = self.reached.max(version);
         let state = State::unknown(self.reached);

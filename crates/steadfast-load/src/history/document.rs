@@ -77,7 +77,7 @@ impl Entry {
 pub(crate) struct Closed {
     /// The number of operations that were checked.
     pub(crate) checked: u64,
-    /// The number of those that were not, because there were too many possible orders.
+    /// The number of operations that could not be checked.
     pub(crate) unchecked: u64,
     pub(crate) violations: Vec<Counterexample>,
 }
@@ -315,7 +315,7 @@ impl History {
             Ok(()) => {}
             Err(Failure::TooMany) => {
                 self.unchecked += 1;
-                // Its effect may show at any time.
+                // It can no longer be followed, and it may take effect at any time.
                 self.is_lost |= operation.is_ambiguous();
                 self.forget(None);
             }
@@ -327,7 +327,7 @@ impl History {
         }
     }
 
-    /// Goes on without knowing the content, after an operation that has no explanation.
+    /// Forgets the content. An unexplained operation sets the version to go on from.
     fn forget(&mut self, unexplained: Option<&Operation>) {
         let version = unexplained.and_then(Operation::version);
         self.checker.forget(version.unwrap_or(0));

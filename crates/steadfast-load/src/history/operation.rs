@@ -139,7 +139,7 @@ impl State {
         ..Self::ABSENT
     };
 
-    /// A document of which nothing is known but a CAS that it had.
+    /// A document with unknown content and this CAS.
     pub(super) const fn unknown(cas: u64) -> Self {
         Self {
             cas,
@@ -357,8 +357,7 @@ impl Operation {
         (!state.known || met).then_some(*state)
     }
 
-    /// Learns the state from the operation. Versions have their order, also while the content is
-    /// not known.
+    /// Learns the state from the operation. Versions stay ordered while the content is unknown.
     fn step_from_unknown(
         &self,
         state: &State,

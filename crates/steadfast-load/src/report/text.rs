@@ -200,7 +200,7 @@ impl LoadReport {
         )];
         if totals.unordered > 0 {
             let unordered = grouped(totals.unordered);
-            order.push(format!("{unordered} not: too many at a time"));
+            order.push(format!("{unordered} not checked: too many at a time"));
         }
         order.push(format!(
             "ambiguous errors {} ({} without need)",

@@ -1,12 +1,11 @@
 //! Comparison of policies in random scenarios.
 //!
-//! Policies are easily tuned to a few scenarios. Here nobody knows the scenarios before:
-//! they are drawn from seeds. Variants of a policy are chosen on one range of seeds and
+//! Policies are easily tuned to a few scenarios. So these are drawn from seeds. Variants of a policy are chosen on one range of seeds and
 //! reported on another.
 //!
 //! Near saturation, chance decides whether a service recovers, and one retry shifts all
-//! later service times. So each scenario runs several times, and a loss is that of the
-//! means. The report has a row that compares no retries with themselves, under other
+//! later service times. So each scenario runs several times, and a loss is the difference of the
+//! mean successes. The report has a row that compares no retries with themselves, under other
 //! random numbers: losses up to that size are chance.
 
 mod draw;
@@ -23,8 +22,8 @@ use crate::policies::Policy;
 use crate::summary::Summary;
 use crate::trials::Trials;
 
-/// Runs every policy, and none twice, so many times in the scenario of each of these
-/// seeds. No runs count as one.
+/// Runs every policy `runs` times in the scenario of each seed, and no-retry twice as often.
+/// Zero runs count as one.
 pub fn fuzz(policies: &[Policy], seeds: Range<u64>, runs: u64) -> FuzzReport {
     let none = Policy::no_retry();
     let others = policies

@@ -75,8 +75,8 @@ impl Comparison {
         let clients = fleet.first().map_or(0, |trials| trials.clients);
         let mut part = format!(
             "<h2>{clients} clients</h2>\n<div class=\"scroll\"><table>\n<tr><th scope=\"col\">policy</th>\
-             <th scope=\"col\">succeeded</th><th scope=\"col\">in faults</th><th scope=\"col\">load in faults</th>\
-             <th scope=\"col\">peak load</th><th scope=\"col\">wasted work</th><th scope=\"col\">p99</th></tr>\n"
+             <th scope=\"col\">success total</th><th scope=\"col\">success faults</th><th scope=\"col\">load faults</th>\
+             <th scope=\"col\">load peak</th><th scope=\"col\">waste</th><th scope=\"col\">latency p99</th></tr>\n"
         );
         for trials in fleet {
             let _ = writeln!(

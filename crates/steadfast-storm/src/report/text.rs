@@ -168,8 +168,12 @@ impl fmt::Display for Comparison {
                 if let Some(first) = fleet.first()
                     && !lost.is_empty()
                 {
+                    let what = match scenario.trouble() {
+                        Some(_) => "the fault has ended, and requests still fail",
+                        None => "most requests fail",
+                    };
                     let line = format!(
-                        "✘ {} clients: the fault has ended, and requests still fail under {}",
+                        "✘ {} clients: {what} under {}",
                         first.clients,
                         lost.join(", ")
                     );

@@ -167,7 +167,7 @@ pub(crate) async fn run(args: ClusterArgs) -> anyhow::Result<()> {
         &announce::variables(&cluster, &contents, authority),
     )?;
     match (&child, args.json) {
-        (Some(_), _) => {}
+        (Some(_), _) => output::lend(),
         (None, true) => line(announce::to_json(&cluster, &contents, authority)),
         (None, false) => announce::print(&cluster, &contents, authority),
     }

@@ -13,8 +13,8 @@ use crate::write_id::WriteId;
 /// The pause after a failure that took no time, and after rejected credentials. Without it, workers
 /// would only repeat the failure, and take the processor from those that wait for a response.
 const PAUSE: Duration = Duration::from_millis(5);
-/// An operation that fails sooner has sent nothing.
-const AT_ONCE: Duration = Duration::from_micros(100);
+/// A failure that comes sooner was probably not sent.
+const INSTANT: Duration = Duration::from_micros(100);
 
 /// The result of a write, with its CAS if it has one.
 pub(super) trait Acknowledgement {
@@ -96,7 +96,7 @@ impl<C: Client> Worker<C> {
             self.log.lock().called_ambiguous(certain);
         }
         if let Err(error) = &ended
-            && (error.class == ErrorClass::Authentication || took < AT_ONCE)
+            && (error.class == ErrorClass::Authentication || took < INSTANT)
         {
             tokio::time::sleep(PAUSE).await;
         }

@@ -212,7 +212,7 @@ impl<C: Client> Worker<C> {
     }
 
     async fn touch_shared(&self, index: usize) {
-        // Below 2³², because both parts are.
+        // Below 2³²: the sum is at most 4,268,435,456.
         let expiry = EXPIRY + (self.state.next_touch() % EXPIRIES) as u32;
         let tag = u64::from(expiry);
         let call = SharedCall::new(

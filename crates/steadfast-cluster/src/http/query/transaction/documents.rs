@@ -1,7 +1,7 @@
 //! Single documents in a transaction.
 //!
 //! Once an SDK has executed a statement in a transaction, it reads and writes documents
-//! with statements of fixed names, such as `EXECUTE __get`. Its arguments are the
+//! with prepared statements of fixed names, such as `EXECUTE __get`. Their arguments are the
 //! keyspace, the key, and the value.
 
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use super::Transaction;
 use crate::store::operations::StoreMode;
 
 impl Execution<'_> {
-    /// Executes one of these statements; nothing if the name is another one.
+    /// Executes one of these statements. Returns `None` for any other name.
     pub(in crate::http::query) fn document_step(&self, name: &str) -> Option<Done> {
         let transaction = self.transaction.as_ref()?;
         matches!(name, "__get" | "__insert" | "__update" | "__delete")

@@ -2,7 +2,7 @@
 //!
 //! The protocol is that of the SDKs, so that transactions of statements and of clients
 //! see each other. A change is *staged* in the attribute `txn` of its document: only its
-//! own transaction sees it. An entry in a *record*, a document that clients know, says
+//! own transaction sees it. An entry in a *record*, a document with a well-known key, says
 //! whether the transaction is pending or committed.
 //!
 //! A transaction begins with `BEGIN WORK`, on one node, and ends there. A client that has
@@ -10,6 +10,7 @@
 //!
 //! - [`Transactions`]: the transactions that are open; [`Transaction`]: one of them;
 //! - `staging`: staged changes in documents; `record`: the entry in the record;
+//! - `steps`: begin, commit, rollback and savepoints;
 //! - `documents`: the statements with which an SDK reads and writes single documents.
 
 mod documents;
@@ -56,32 +57,35 @@ impl Transactions {
         session: &HttpSession,
     ) -> Result<(), QueryError> {
         let now = session.shared.clock.now();
-        let expired: Vec<Arc<Transaction>> = {
-            let mut open = self.open.lock();
-            let expired = open
-                .extract_if(|_, other| other.expires <= now || other.running.is_cancelled())
-                .map(|(_, other)| other)
-                .collect();
-            if open.len() >= MAX_OPEN {
-                return Err(QueryError::new(17_021, "Too many transactions are open."));
-            }
-            if open.contains_key(&transaction.id) {
-                let message = format!("The transaction {} has begun already.", transaction.id);
-                return Err(QueryError::new(17_006, message));
-            }
-            open.insert(transaction.id.clone(), Arc::clone(transaction));
-            expired
+        // One that executes a statement ends with it.
+        let is_over = |other: &Transaction| {
+            let is_idle = !other.in_use.load(Ordering::Acquire);
+            other.running.is_cancelled() || (other.expires <= now && is_idle)
         };
-        for other in expired.iter().filter(|other| !other.running.is_cancelled()) {
-            // What cannot be undone stays in its record, for clients to clean up.
+        let over: Vec<Arc<Transaction>> = {
+            let mut open = self.open.lock();
+            let over = open.extract_if(|_, other| is_over(other));
+            over.map(|(_, other)| other).collect()
+        };
+        for other in over.iter().filter(|other| !other.running.is_cancelled()) {
+            // If the rollback fails, the record stays, and clients clean up.
             if let Err(error) = other.roll_back(session) {
                 tracing::debug!(%other.id, %error.message, "an expired transaction remains");
             }
         }
+        let mut open = self.open.lock();
+        if open.len() >= MAX_OPEN {
+            return Err(QueryError::new(17_021, "Too many transactions are open."));
+        }
+        if open.contains_key(&transaction.id) {
+            let message = format!("The transaction {} has begun already.", transaction.id);
+            return Err(QueryError::new(17_006, message));
+        }
+        open.insert(transaction.id.clone(), Arc::clone(transaction));
         Ok(())
     }
 
-    /// The transaction with this id, for one statement.
+    /// Returns the transaction with this id, in use until the result is dropped.
     pub(super) fn join(
         &self,
         id: &str,
@@ -197,7 +201,7 @@ impl ChangeKind {
 }
 
 impl Transaction {
-    /// A transaction with these ids that nothing knows yet.
+    /// Creates a transaction. `Transactions::open` registers it.
     fn new(
         id: String,
         family: String,

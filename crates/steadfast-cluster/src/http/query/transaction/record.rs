@@ -130,7 +130,7 @@ impl Transaction {
             .map(|_| ())
     }
 
-    /// Removes the entry: nothing is left to clean up.
+    /// Removes the entry, because no change is left to clean up.
     pub(super) fn leave_record(&self, session: &HttpSession) -> Result<(), QueryError> {
         let Some(place) = self.changes.lock().record.take() else {
             return Ok(());
@@ -142,14 +142,13 @@ impl Transaction {
         }];
         let keyspace = Keyspace::of_place(session, &place)?;
         let left = keyspace.mutate(&place.key, 0, (MultiExtras::default(), true), &specs);
-        match left {
-            // It is what clients clean up; one may have been faster.
-            Ok(_) | Err(Status::KeyNotFound | Status::SubdocPathNotFound) => Ok(()),
-            Err(status) => {
-                tracing::debug!(%self.id, %status, "the entry of a transaction remains");
-                Ok(())
-            }
+        // A client may have cleaned up first.
+        if let Err(status) = left
+            && !matches!(status, Status::KeyNotFound | Status::SubdocPathNotFound)
+        {
+            tracing::debug!(%self.id, %status, "the entry of a transaction remains");
         }
+        Ok(())
     }
 }
 
@@ -173,7 +172,7 @@ pub(super) fn is_pending(session: &HttpSession, staged: &Value) -> bool {
         key: text(&record["id"]),
     };
     let seen = Keyspace::of_place(session, &place).and_then(|it| it.look(&place.key));
-    // A record that cannot be read may say anything.
+    // If the record cannot be read, the transaction may be pending.
     let Ok(seen) = seen else { return true };
     let entries = seen
         .xattrs

@@ -204,7 +204,7 @@ impl Keyspace {
             return self.remove_now(key).map(|_| ());
         }
         if !staged {
-            // A write outside of transactions has replaced it. The committed change counts.
+            // A write outside of transactions has replaced it. The committed change replaces that.
             return self
                 .store_now(StoreMode::Set, key, &change.value)
                 .map(|_| ());

@@ -20,7 +20,7 @@ impl Execution<'_> {
         let nothing = || Ok(Executed::with_rows(json!("json"), Vec::new()));
         let transaction = match (step, &self.transaction) {
             (TransactionStep::Begin, None) => return self.begin(),
-            (TransactionStep::SetIsolation, _) => return nothing(),
+            (TransactionStep::SetIsolation, None) => return nothing(),
             (_, None) => return Err(QueryError::no_transaction("")),
             (_, Some(_)) if self.options.flag("tximplicit") => {
                 return Err(QueryError::not_in_a_transaction("This statement"));
@@ -29,7 +29,8 @@ impl Execution<'_> {
         };
         let open = &self.session.shared.transactions;
         match step {
-            TransactionStep::Begin | TransactionStep::SetIsolation => {
+            TransactionStep::SetIsolation => {}
+            TransactionStep::Begin => {
                 let message = format!("The transaction {} has begun already.", transaction.id);
                 return Err(QueryError::new(17_006, message));
             }
@@ -69,7 +70,9 @@ impl Execution<'_> {
         match executed {
             Ok(executed) => transaction.commit(self.session).map(|()| executed),
             Err(error) => {
-                transaction.roll_back(self.session)?;
+                if let Err(remains) = transaction.roll_back(self.session) {
+                    tracing::debug!(%remains.message, "a failed statement is not undone");
+                }
                 Err(error)
             }
         }
@@ -146,7 +149,7 @@ fn is_safe(id: &str) -> bool {
 }
 
 impl Transaction {
-    /// Applies every staged change. After the record says "committed", nothing undoes it.
+    /// Applies every staged change. Once the record says "committed", the transaction cannot be undone.
     pub(in crate::http::query) fn commit(&self, session: &HttpSession) -> Result<(), QueryError> {
         let staged = self.staged();
         if !staged.is_empty()
@@ -167,7 +170,9 @@ impl Transaction {
         match failed {
             None => self.leave_record(session),
             Some(message) => {
-                let message = format!("Committed, and not all of it is visible yet: {message}");
+                let message = format!(
+                    "The transaction is committed, but a change could not be applied: {message}"
+                );
                 Err(QueryError::new(17_018, message).with_cause("failed_post_commit", false, false))
             }
         }
@@ -180,7 +185,7 @@ impl Transaction {
     ) -> Result<(), QueryError> {
         let staged = self.staged();
         if !staged.is_empty() {
-            // Without an entry, a client has given the transaction up already.
+            // If the entry is gone, a client has already rolled the transaction back.
             let _ = self.set_state("ABORTED", &staged, session);
         }
         self.restore(Staged::new(), session)
