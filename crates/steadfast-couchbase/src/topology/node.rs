@@ -77,6 +77,7 @@ impl Node {
     }
 
     /// Returns its brake, if the client sheds.
+    #[cfg(feature = "metrics")]
     pub(crate) fn brake(&self) -> Option<&Brake> {
         self.braked.as_deref().map(WithBrake::brake)
     }

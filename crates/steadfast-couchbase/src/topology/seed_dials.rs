@@ -103,7 +103,8 @@ impl Outstanding {
         let tracked = core.tasks.clone().track_future(async move {
             let dialled = dial(&core, &candidate, bucket.as_deref()).await;
             if dialled.is_ok() {
-                success.notify_waiters();
+                // If no task waits for it yet, the next wait ends at once.
+                success.notify_one();
             }
             (candidate, dialled)
         });

@@ -6,7 +6,8 @@
 //! none is left, no order explains the results.
 //!
 //! - Operations with a version (CAS) take effect in the order of their versions. A configuration
-//!   has applied exactly those up to its own CAS.
+//!   has applied exactly those up to its own CAS. A failover can lose the CAS of a lock; a read
+//!   that may come after one counts as an operation without a version.
 //! - The others have a slot, and each configuration a bit for it. What does not change the
 //!   document is marked as soon as it matches, because that excludes nothing. Changes are
 //!   tried in every order. The ambiguous ones are optional; of two configurations with the same
@@ -96,7 +97,10 @@ impl Checker {
     pub(super) fn begin(&mut self, operation: Operation, expires: u64) -> Result<u64, Failure> {
         let number = self.next;
         self.next += 1;
-        let Some(version) = operation.version() else {
+        let version = operation
+            .version()
+            .filter(|version| operation.changes() || !self.may_fall_below(*version));
+        let Some(version) = version else {
             let free = self.slots.iter().position(Option::is_none);
             let at = match free {
                 Some(at) => at,
@@ -139,12 +143,10 @@ impl Checker {
     /// If no order explains it.
     pub(super) fn end(&mut self, operation: &Operation, number: u64) -> Result<(), Failure> {
         let slot = |slot: &Option<Slot>| slot.as_ref().is_some_and(|slot| slot.number == number);
-        let goal = match operation.version() {
-            Some(version) => Goal::Version(version),
-            None => match self.slots.iter().position(slot) {
-                Some(at) => Goal::Slot(at),
-                None => return Ok(()),
-            },
+        let goal = match (self.slots.iter().position(slot), operation.version()) {
+            (Some(at), _) => Goal::Slot(at),
+            (None, Some(version)) => Goal::Version(version),
+            (None, None) => return Ok(()),
         };
         let mut seen = HashSet::new();
         let mut reached = Vec::new();
@@ -275,6 +277,15 @@ impl Checker {
                 self.extend(Configuration { state, done }, goal, seen, reached);
             }
         }
+    }
+
+    /// Returns whether a failover may bring a configuration from above this version to below it.
+    /// Then a read of the version has no place in the order of versions.
+    fn may_fall_below(&self, version: u64) -> bool {
+        self.configurations.iter().any(|configuration| {
+            let state = &configuration.state;
+            state.cas() > version && state.failed_over(u64::MAX).is_some()
+        })
     }
 
     /// Returns whether all reads of this version match.

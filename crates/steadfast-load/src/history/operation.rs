@@ -143,6 +143,11 @@ impl State {
     pub(super) const fn unknown(cas: u64) -> Self {
         Self {
             cas,
+            // It may be that of a lock.
+            before_locks: Some(BeforeLocks {
+                below: 0,
+                failovers: 0,
+            }),
             ..Self::UNKNOWN
         }
     }

@@ -5,6 +5,16 @@ use steadfast_wire::Opcode;
 use super::*;
 use crate::history::History;
 
+/// Returns whether a history of operations that may overlap has no violation.
+fn holds_online<const N: usize>(operations: [Operation; N]) -> bool {
+    let mut history = History::new(false, 1000);
+    let tokens = operations.each_ref().map(|one| history.begin(one.begin));
+    for (token, operation) in tokens.iter().zip(operations) {
+        history.end(token, (Opcode::Get, 0), operation);
+    }
+    history.close().violations.is_empty()
+}
+
 #[test]
 fn a_failover_releases_a_lock() {
     let a = text("a");
@@ -49,12 +59,30 @@ fn a_failover_restores_the_cas_before_a_lock() {
     }
 }
 
+/// A read before a failover ends after a read after it has begun.
+#[test]
+fn reads_before_and_after_a_failover_may_overlap() {
+    let (a, b) = (text("a"), text("b"));
+    for (failovers, seen, right) in [((0, 1), a, true), ((0, 0), a, false), ((0, 1), b, false)] {
+        let operations = [
+            during(1, 2, Action::Upsert(a), done(1)),
+            during(3, 4, Action::Lock(100), found(2, a)),
+            during(5, 6, Action::Unlock(2), done_without_cas()),
+            during(7, 10, Action::Read, found(2, a)),
+            Operation {
+                failovers,
+                ..during(9, 12, Action::Read, found(1, seen))
+            },
+        ];
+        assert_eq!(holds_online(operations), right, "{failovers:?}");
+    }
+}
+
 #[test]
 fn a_failover_may_come_after_an_unlock_that_a_read_overlaps() {
     let a = text("a");
     for (failovers, right) in [((0, 0), false), ((0, 1), true)] {
-        let mut history = History::new(false, 1000);
-        let mut operations = vec![
+        let operations = [
             during(1, 2, Action::Upsert(a), done(1)),
             during(3, 4, Action::Lock(100), found(2, a)),
             during(5, 8, Action::Unlock(2), done_without_cas()),
@@ -63,18 +91,7 @@ fn a_failover_may_come_after_an_unlock_that_a_read_overlaps() {
                 ..during(6, 9, Action::Read, found(1, a))
             },
         ];
-        let tokens: Vec<_> = operations
-            .iter()
-            .map(|operation| history.begin(operation.begin))
-            .collect();
-        for (token, operation) in tokens.iter().zip(operations.drain(..)) {
-            history.end(token, (Opcode::Get, 0), operation);
-        }
-        assert_eq!(
-            history.close().violations.is_empty(),
-            right,
-            "{failovers:?}"
-        );
+        assert_eq!(holds_online(operations), right, "{failovers:?}");
     }
 }
 

@@ -102,7 +102,7 @@ fn processor_time() -> Duration {
 }
 
 #[test]
-#[ignore = "it prints a speed, and checks little"]
+#[ignore = "it measures a speed; run it by hand"]
 fn speed_of_the_check() {
     for ambiguous in [0, 1, 10] {
         for has_journal in [true, false] {
