@@ -31,10 +31,10 @@ pub(crate) fn note_lost_call() {
 }
 
 /// A look at an attempt, for calls inside it that were retried and did not succeed.
-#[derive(Clone, Copy)]
 pub(crate) struct Watch {
     since: u64,
     found: bool,
+    waited: bool,
 }
 
 impl Watch {
@@ -44,28 +44,40 @@ impl Watch {
         Self {
             since: LOST.load(Ordering::Relaxed),
             found: false,
+            waited: false,
         }
     }
 
-    /// Begins again before the next poll. In between the thread did something else.
+    /// Begins again before a poll that is not the first: before it, the thread did
+    /// something else.
+    #[inline]
     pub(crate) fn resume(&mut self) {
-        self.since = LOST.load(Ordering::Relaxed);
+        if self.waited {
+            self.since = LOST.load(Ordering::Relaxed);
+        }
     }
 
-    /// Looks after a poll.
-    pub(crate) fn look(&mut self) {
-        self.found |= LAST_LOST.get() > self.since;
+    /// Looks after a poll at which the attempt was pending.
+    pub(crate) fn pause(&mut self) {
+        self.found = self.found();
+        self.waited = true;
+    }
+
+    /// Returns whether the attempt has waited for anything.
+    #[inline]
+    pub(crate) const fn has_waited(&self) -> bool {
+        self.waited
     }
 
     /// Returns whether there was such a call, until now.
     #[inline]
-    pub(crate) fn found(mut self) -> bool {
-        self.look();
-        self.found
+    pub(crate) fn found(&self) -> bool {
+        self.found || LAST_LOST.get() > self.since
     }
 }
 
 /// Returns whether a call that runs here is inside a retry of another one.
+#[inline]
 pub(crate) fn is_inside_retry() -> bool {
     IN_RETRY.get()
 }

@@ -129,6 +129,16 @@ impl<S: RetryStrategy> RetryStrategy for ErrorMapDirected<S> {
         self.inner.is_plain()
     }
 
+    #[inline]
+    fn has_plain_start(&self) -> bool {
+        self.inner.has_plain_start()
+    }
+
+    #[inline]
+    fn record_first_success(&self) {
+        self.inner.record_first_success();
+    }
+
     fn info(&self) -> &dyn StrategyInfo {
         self
     }

@@ -95,157 +95,156 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
     {
         async move {
             let started = self.call.timeout.map(|_| self.now());
-            let request = Request {
-                call: &self.call,
-                started,
-                progress: Progress::NONE,
-            };
             let mut first = FirstAttempt::new(&self.strategy);
-            let watch = Watch::begin();
-            let (setback, watch) = match first.begin(request, &self) {
-                Err(refusal) => (Handover::Refused(refusal), watch),
-                Ok(()) if !first.is_due() || self.call.has_no_time() => (Handover::NotDue, watch),
-                Ok(()) => {
+            let mut watch = Watch::begin();
+            let handover = match first.begin(self.request(started), &self) {
+                Ok(true) if !self.call.has_no_time() => {
                     let mut future = pin!(operation(state.borrow_mut(), self.first_attempt()));
-                    match once(future.as_mut()).await {
-                        // A call that succeeds at once, without even waiting.
+                    let left = || self.left(self.request(started));
+                    let outcome = match once(future.as_mut()).await {
                         Poll::Ready(Ok(value)) => {
                             first.succeed(&self);
                             return Ok(value);
                         }
-                        Poll::Ready(Err(error)) => (Handover::Failed(error), watch),
-                        Poll::Pending => {
-                            let left = self.left_since(started);
-                            match until(&self.world, left, future, watch).await {
-                                (Some(Ok(value)), _) => {
-                                    first.succeed(&self);
-                                    return Ok(value);
-                                }
-                                (Some(Err(error)), watch) => (Handover::Failed(error), watch),
-                                (None, watch) => (Handover::CutOff, watch),
-                            }
+                        Poll::Ready(Err(error)) => Some(Err(error)),
+                        Poll::Pending => until(future, &mut watch, &self.world, left).await,
+                    };
+                    match outcome {
+                        Some(Ok(value)) => {
+                            first.succeed(&self);
+                            return Ok(value);
                         }
+                        Some(Err(error)) => Handover::Failed(error),
+                        None => Handover::CutOff,
                     }
                 }
+                Ok(_) => Handover::NotDue,
+                Err(refusal) => Handover::Refused(refusal),
             };
+            let lost = watch.found();
             let state = state.borrow_mut();
-            let setback = (setback, watch.found());
-            recover(&self, &mut first, started, setback, state, &mut operation).await
+            recover(&self, first, started, handover, lost, state, &mut operation).await
         }
     }
 }
 
 impl<S, C, W: World> Retry<'_, S, C, W> {
-    /// Returns the time left for the first attempt of a request with this start.
-    fn left_since(&self, started: Option<Instant>) -> Option<Duration> {
-        let request = Request {
+    /// Returns the request, before its first failure.
+    #[inline]
+    fn request(&self, started: Option<Instant>) -> Request<'_> {
+        Request {
             call: &self.call,
             started,
             progress: Progress::NONE,
-        };
+        }
+    }
+
+    /// Returns the time left for the attempt under way.
+    #[inline]
+    fn left(&self, request: Request<'_>) -> Option<Duration> {
         Attempt::next(request, self.attempt_timeout, self).remaining()
     }
 }
 
 /// Continues a call whose first attempt did not succeed.
-async fn recover<T, E, S, C, W, A, F>(
-    retry: &Retry<'_, S, C, W>,
-    first: &mut FirstAttempt<'_, S>,
+fn recover<'r, T, E, S, C, W, A, F>(
+    retry: &'r Retry<'_, S, C, W>,
+    first: FirstAttempt<'r, S>,
     started: Option<Instant>,
-    (setback, inner_lost): (Handover<E>, bool),
-    state: &mut A,
-    operation: &mut F,
-) -> Result<T, Error<E>>
+    handover: Handover<E>,
+    inner_lost: bool,
+    state: &'r mut A,
+    operation: &'r mut F,
+) -> impl Future<Output = Result<T, Error<E>>>
 where
     S: RetryStrategy,
     C: Classifier<E>,
     W: Timer,
     F: AsyncFnMut(&mut A, Attempt) -> Result<T, E>,
 {
-    let world = retry;
-    let mut request = first.take_over(retry.call.clone(), started);
-    request.leave_retries(inner_lost || is_inside_retry());
-    let mut last = None;
-    let mut step = match setback {
-        Handover::Failed(error) => {
-            request.first_attempt_made();
-            let step = handle_error(&mut request, &retry.classifier, &error, world);
-            last = Some(error);
-            step
-        }
-        Handover::CutOff => {
-            request.first_attempt_made();
-            request.handle_attempt_timeout(world)
-        }
-        Handover::NotDue => request.begin_with_token(world),
-        Handover::Refused(refusal) => request.handle_refused_start(refusal, world),
-    };
-    loop {
-        step = match step {
-            Step::Attempt => {
-                let attempt = Attempt::next(request.request(), retry.attempt_timeout, world);
-                let retried = attempt.number() > 1;
-                let mut future = pin!(operation(state, attempt));
-                let mut future = pin!(poll_fn(|cx| match retried {
-                    true => poll_retry(future.as_mut(), cx),
-                    false => future.as_mut().poll(cx),
-                }));
-                let watch = Watch::begin();
-                let (outcome, watch) = match once(future.as_mut()).await {
-                    Poll::Ready(outcome) => {
-                        request.handle_idle_attempt();
-                        (Some(outcome), watch)
-                    }
-                    Poll::Pending => {
-                        let now = Attempt::next(request.request(), retry.attempt_timeout, world);
-                        until(&retry.world, now.remaining(), future, watch).await
-                    }
-                };
-                match outcome {
-                    Some(Ok(value)) => {
-                        request.handle_success(world);
-                        return Ok(value);
-                    }
-                    Some(Err(error)) => {
-                        if watch.found() {
-                            request.leave_retries(true);
-                        }
-                        let step = handle_error(&mut request, &retry.classifier, &error, world);
-                        last = Some(error);
-                        step
-                    }
-                    None => {
-                        last = None;
-                        request.handle_attempt_timeout(world)
-                    }
-                }
+    async move {
+        let world = retry;
+        let mut request = first.take_over(retry.request(started), world);
+        request.leave_retries(inner_lost || is_inside_retry());
+        let mut last = None;
+        let mut step = match handover {
+            Handover::Failed(error) => {
+                request.first_attempt_made();
+                let step = handle_error(&mut request, &retry.classifier, &error, world);
+                last = Some(error);
+                step
             }
-            Step::Wait { delay, .. } => {
-                if delay.is_zero() {
-                    yield_once().await;
-                } else {
-                    retry.world.sleep(delay).await;
-                }
-                request.handle_waited(world)
+            Handover::CutOff => {
+                request.first_attempt_made();
+                request.handle_attempt_timeout(world)
             }
-            Step::Ask(pending) => {
-                let mut decision = pin!(pending);
-                let answer = match once(decision.as_mut()).await {
-                    Poll::Ready(answer) => Some(answer),
-                    Poll::Pending => {
-                        let left = request.request().remaining(world.now());
-                        until(&retry.world, left, decision, Watch::begin()).await.0
-                    }
-                };
-                match answer {
-                    Some(answer) => request.handle_decision(answer, world),
-                    None => request.handle_deadline(world),
-                }
-            }
-            Step::GiveUp(_) | Step::LeftAlone => {
-                return Err(Error::new(request.take_report(), last));
-            }
+            Handover::NotDue => request.begin_with_token(world),
+            Handover::Refused(refusal) => request.handle_refused_start(refusal, world),
         };
+        loop {
+            step = match step {
+                Step::Attempt => {
+                    let attempt = Attempt::next(request.request(), retry.attempt_timeout, world);
+                    let retried = attempt.number() > 1;
+                    let mut future = pin!(operation(state, attempt));
+                    let mut future = pin!(poll_fn(|cx| match retried {
+                        true => poll_retry(future.as_mut(), cx),
+                        false => future.as_mut().poll(cx),
+                    }));
+                    let mut watch = Watch::begin();
+                    let left = || retry.left(retry.request(started));
+                    let outcome = match once(future.as_mut()).await {
+                        Poll::Ready(outcome) => Some(outcome),
+                        Poll::Pending => until(future, &mut watch, &retry.world, left).await,
+                    };
+                    match outcome {
+                        Some(Ok(value)) => {
+                            request.handle_success(world);
+                            return Ok(value);
+                        }
+                        Some(Err(error)) => {
+                            if !watch.has_waited() {
+                                request.handle_idle_attempt();
+                            }
+                            if watch.found() {
+                                request.leave_retries(true);
+                            }
+                            let step = handle_error(&mut request, &retry.classifier, &error, world);
+                            last = Some(error);
+                            step
+                        }
+                        None => {
+                            last = None;
+                            request.handle_attempt_timeout(world)
+                        }
+                    }
+                }
+                Step::Wait { delay, .. } => {
+                    if delay.is_zero() {
+                        yield_once().await;
+                    } else {
+                        retry.world.sleep(delay).await;
+                    }
+                    request.handle_waited(world)
+                }
+                Step::Ask(pending) => {
+                    let left = || retry.request(started).remaining(world.now());
+                    let mut pending = pin!(pending);
+                    let mut watch = Watch::begin();
+                    let answer = match once(pending.as_mut()).await {
+                        Poll::Ready(answer) => Some(answer),
+                        Poll::Pending => until(pending, &mut watch, &retry.world, left).await,
+                    };
+                    match answer {
+                        Some(answer) => request.handle_decision(answer, world),
+                        None => request.handle_deadline(world),
+                    }
+                }
+                Step::GiveUp(_) | Step::LeftAlone => {
+                    return Err(Error::new(request.take_report(), last));
+                }
+            };
+        }
     }
 }
 
@@ -268,29 +267,28 @@ async fn yield_once() {
     .await;
 }
 
-/// Awaits a pending future until the limit, which is computed after its first poll. The
-/// watch began before that poll.
-async fn until<F: Future>(
-    world: &impl Timer,
-    limit: Option<Duration>,
+/// Awaits a future that was pending at its first poll, until its limit.
+async fn until<F: Future, W: Timer>(
     mut future: Pin<&mut F>,
-    mut watch: Watch,
-) -> (Option<F::Output>, Watch) {
-    let mut timer = pin!(limit.map(|limit| world.sleep(limit)));
+    watch: &mut Watch,
+    world: &W,
+    limit: impl FnOnce() -> Option<Duration>,
+) -> Option<F::Output> {
+    watch.pause();
+    let mut timer = pin!(limit().map(|limit| world.sleep(limit)));
     let mut just_polled = true;
-    let output = poll_fn(|cx| {
+    poll_fn(|cx| {
         if !std::mem::take(&mut just_polled) {
             watch.resume();
             if let Poll::Ready(output) = future.as_mut().poll(cx) {
                 return Poll::Ready(Some(output));
             }
+            watch.pause();
         }
-        watch.look();
         match timer.as_mut().as_pin_mut() {
             Some(timer) => timer.poll(cx).map(|_| None),
             None => Poll::Pending,
         }
     })
-    .await;
-    (output, watch)
+    .await
 }

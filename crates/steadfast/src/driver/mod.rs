@@ -25,6 +25,7 @@ mod blocking;
 mod until;
 
 use std::any::Any;
+use std::borrow::Borrow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -214,8 +215,8 @@ impl<S, C, W: World> World for Retry<'_, S, C, W> {
 
 /// Handles the error of an attempt, also if the classifier panics.
 #[inline]
-fn handle_error<E, S: RetryStrategy, C: Classifier<E>>(
-    call: &mut Orchestrator<S>,
+fn handle_error<E, S: RetryStrategy, D: Borrow<Call>, C: Classifier<E>>(
+    call: &mut Orchestrator<S, D>,
     classifier: &C,
     error: &E,
     world: &dyn World,

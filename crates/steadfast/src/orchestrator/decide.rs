@@ -1,9 +1,11 @@
 //! The parts of one decision: record the failure, apply the law, act, emit the event.
 
+use std::borrow::Borrow;
 use std::time::{Duration, Instant};
 
 use super::{Nowhere, Orchestrator, Phase, Step, guarded};
 use crate::backoff::Backoff;
+use crate::call::Call;
 use crate::event::RetryEvent;
 use crate::failure::Failure;
 use crate::nested::note_lost_call;
@@ -19,7 +21,7 @@ const NOTED: &str = "a failure is noted before anything is decided about it";
 /// guidance.
 const LONG_POLL_DELAY: Duration = Duration::from_secs(1);
 
-impl<S: RetryStrategy> Orchestrator<S> {
+impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
     /// Records the failure, and whether the request may have been applied (law 7).
     #[inline]
     pub(super) fn record_failure(&mut self, failure: Failure, world: &FrozenWorld<'_>) {
@@ -116,8 +118,8 @@ impl<S: RetryStrategy> Orchestrator<S> {
     /// Returns whether a request whose delay reaches the deadline fails at once (D40). A
     /// long poll waits, like one whose budget is empty (D50).
     pub(super) fn fails_fast(&self, rule: WhenTooLate) -> bool {
-        let rule = self.call.when_too_late.unwrap_or(rule);
-        rule == WhenTooLate::FailFast && !self.call.long_polling
+        let rule = self.call().when_too_late.unwrap_or(rule);
+        rule == WhenTooLate::FailFast && !self.call().long_polling
     }
 
     /// Refuses a retry whose delay reaches the deadline.
@@ -190,7 +192,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
         self.remember_the_time(world);
         // The request fails for this cause, also if its observer panics.
         let _ = self.record_outcome(Outcome::Refused(cause), Some(&refusal), world);
-        let held_back = match self.call.long_polling {
+        let held_back = match self.call().long_polling {
             true => holding_back(&refusal),
             false => None,
         };

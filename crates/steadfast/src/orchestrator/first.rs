@@ -5,8 +5,6 @@
 //! What remains is the token, and the promise that it is accounted for. As soon
 //! as anything goes otherwise, the orchestrator takes over.
 
-use std::time::Instant;
-
 use super::guarded::guarded_for;
 use super::{Nowhere, Orchestrator, Phase, guarded};
 use crate::call::Call;
@@ -17,6 +15,7 @@ use crate::world::World;
 /// A request before or in its first attempt.
 pub(crate) struct FirstAttempt<'s, S: RetryStrategy> {
     strategy: &'s S,
+    /// `None` if the strategy has a plain start: its token is not needed yet.
     token: Option<RetryToken>,
 }
 
@@ -26,7 +25,7 @@ pub(crate) enum Handover<E> {
     Failed(E),
     /// It timed out.
     CutOff,
-    /// It was not made, because the token asks for a delay.
+    /// It was not made, because there is no token, or the token asks for a delay.
     NotDue,
     /// It was not made, because the strategy shed the request or panicked.
     Refused(Refusal),
@@ -41,50 +40,61 @@ impl<'s, S: RetryStrategy> FirstAttempt<'s, S> {
         }
     }
 
-    /// Acquires the initial token. Without one there is a first attempt and no retry
-    /// (D38). The error is a strategy that sheds the request (D41) or panics.
+    /// Acquires the initial token, if the strategy has to be asked for it. Returns whether
+    /// the attempt is to be made now: not if there is no token (D38), or one with a delay.
+    /// The error is a strategy that sheds the request (D41) or panics.
     #[inline]
-    pub(crate) fn begin(&mut self, request: Request<'_>, world: &dyn World) -> Result<(), Refusal> {
+    pub(crate) fn begin(
+        &mut self,
+        request: Request<'_>,
+        world: &dyn World,
+    ) -> Result<bool, Refusal> {
         let strategy = self.strategy;
-        let answer = guarded_for(strategy, || strategy.acquire_initial_token(&request, world))?;
-        match answer {
-            Ok(token) => self.token = Some(token),
-            Err(refusal) if refusal.cause() == Cause::Shed => return Err(refusal),
-            Err(_) => {}
+        if strategy.has_plain_start() {
+            return Ok(true);
         }
-        Ok(())
-    }
-
-    /// Returns whether the attempt is to be made now. An initial token may have a delay.
-    #[inline]
-    pub(crate) fn is_due(&self) -> bool {
-        self.token
-            .as_ref()
-            .is_none_or(|token| token.delay().is_zero())
+        match guarded_for(strategy, || strategy.acquire_initial_token(&request, world))? {
+            Ok(token) => {
+                let due = token.delay().is_zero();
+                self.token = Some(token);
+                Ok(due)
+            }
+            Err(refusal) if refusal.cause() == Cause::Shed => Err(refusal),
+            Err(_) => Ok(false),
+        }
     }
 
     /// Records that the attempt succeeded.
     #[inline(always)]
     pub(crate) fn succeed(&mut self, world: &dyn World) {
-        if let Some(token) = self.token.take() {
-            let strategy = self.strategy;
-            // See `Orchestrator::handle_success` on why this cannot fail the request.
-            let _ = guarded_for(strategy, || strategy.record_success(token, world));
+        let strategy = self.strategy;
+        match self.token.take() {
+            None => strategy.record_first_success(),
+            Some(token) => {
+                // See `Orchestrator::handle_success` on why this cannot fail the request.
+                let _ = guarded_for(strategy, || strategy.record_success(token, world));
+            }
         }
     }
 
     /// Returns the orchestrator that continues the request.
     #[inline]
-    pub(crate) fn take_over(
-        &mut self,
-        call: Call,
-        started: Option<Instant>,
-    ) -> Orchestrator<&'s S> {
-        let token = self.token.take();
+    pub(crate) fn take_over<'c>(
+        mut self,
+        request: Request<'c>,
+        world: &dyn World,
+    ) -> Orchestrator<&'s S, &'c Call> {
+        let strategy = self.strategy;
+        let token = match self.token.take() {
+            None if strategy.has_plain_start() => {
+                strategy.acquire_initial_token(&request, world).ok()
+            }
+            token => token,
+        };
         Orchestrator {
-            strategy: self.strategy,
-            call,
-            started,
+            strategy,
+            call: request.call,
+            started: request.started,
             progress: Progress::none(true),
             token,
             phase: Phase::New,

@@ -5,9 +5,11 @@
 //! deadline. On an async runtime, the task that opens the connection might never run. So
 //! such a loop yields, and after a few rounds it waits.
 
+use std::borrow::Borrow;
 use std::time::Duration;
 
 use super::{Orchestrator, RetryStrategy};
+use crate::call::Call;
 use crate::failure::Stage;
 use crate::report::Trail;
 use crate::request::Progress;
@@ -20,7 +22,7 @@ const WITHOUT_WAIT: u32 = 3;
 /// The pause grows from 1 ms to 2⁶ ms.
 const LONGEST: u32 = 6;
 
-impl<S: RetryStrategy> Orchestrator<S> {
+impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
     /// Notes that the attempt under way ended without waiting for anything, so it did no
     /// I/O. Drivers that detect this call it before they report a failure. An attempt that
     /// was not sent needs no such note.

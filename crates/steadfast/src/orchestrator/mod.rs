@@ -49,6 +49,7 @@ mod guarded;
 mod idle;
 mod step;
 
+use std::borrow::Borrow;
 use std::time::{Duration, Instant};
 
 pub(crate) use first::{FirstAttempt, Handover};
@@ -82,9 +83,11 @@ use crate::world::{FrozenWorld, World};
 /// assert!(matches!(request.handle_waited(&world), Step::Attempt));
 /// request.handle_success(&world);
 /// ```
-pub struct Orchestrator<S: RetryStrategy> {
+///
+/// It owns the description of the call, or borrows it.
+pub struct Orchestrator<S: RetryStrategy, C: Borrow<Call> = Call> {
     strategy: S,
-    call: Call,
+    call: C,
     started: Option<Instant>,
     progress: Progress,
     token: Option<RetryToken>,
@@ -105,9 +108,9 @@ enum Phase {
     Finished,
 }
 
-impl<S: RetryStrategy> Orchestrator<S> {
+impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
     /// Creates a request that has not begun.
-    pub const fn new(strategy: S, call: Call) -> Self {
+    pub const fn new(strategy: S, call: C) -> Self {
         Self {
             strategy,
             call,
@@ -126,12 +129,16 @@ impl<S: RetryStrategy> Orchestrator<S> {
 
     /// Returns the request and its progress.
     #[inline]
-    pub const fn request(&self) -> Request<'_> {
+    pub fn request(&self) -> Request<'_> {
         Request {
-            call: &self.call,
+            call: self.call.borrow(),
             started: self.started,
             progress: &self.progress,
         }
+    }
+
+    fn call(&self) -> &Call {
+        self.call.borrow()
     }
 
     /// Returns the strategy.
@@ -153,7 +160,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
         if self.phase != Phase::New {
             return Step::LeftAlone;
         }
-        if self.call.timeout.is_some() {
+        if self.call().timeout.is_some() {
             self.started = Some(world.now());
         }
         match guarded_for(&self.strategy, || {
@@ -173,7 +180,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
 
     /// Starts the request, with or without a token.
     pub(crate) fn begin_with_token(&mut self, world: &dyn World) -> Step {
-        if self.call.has_no_time() {
+        if self.call().has_no_time() {
             return self.time_out(world);
         }
         let delay = self
@@ -412,7 +419,7 @@ impl<S: RetryStrategy> Orchestrator<S> {
     #[cold]
     pub fn take_report(&mut self) -> Report {
         let progress = std::mem::replace(&mut self.progress, Progress::none(true));
-        Report::new(self.call.clone(), self.started, progress, &self.strategy)
+        Report::new(self.call().clone(), self.started, progress, &self.strategy)
     }
 
     #[inline]
@@ -428,7 +435,7 @@ fn cut_off(note: &'static str) -> Failure {
     Failure::in_flight(&TIMEOUT).timed_out().with_note(note)
 }
 
-impl<S: RetryStrategy> Drop for Orchestrator<S> {
+impl<S: RetryStrategy, C: Borrow<Call>> Drop for Orchestrator<S, C> {
     /// Notifies the strategy of a request that is dropped (law 8).
     #[inline(always)]
     fn drop(&mut self) {

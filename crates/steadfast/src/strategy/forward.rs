@@ -19,6 +19,11 @@ macro_rules! own_tokens {
         fn record_success(&self, token: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
             token.check_issuer(&self.id)
         }
+
+        #[inline]
+        fn has_plain_start(&self) -> bool {
+            true
+        }
     };
 }
 
@@ -73,6 +78,16 @@ macro_rules! forward {
             #[inline]
             fn is_plain(&self) -> bool {
                 (**self).is_plain()
+            }
+
+            #[inline]
+            fn has_plain_start(&self) -> bool {
+                (**self).has_plain_start()
+            }
+
+            #[inline]
+            fn record_first_success(&self) {
+                (**self).record_first_success();
             }
 
             fn info(&self) -> &dyn StrategyInfo {

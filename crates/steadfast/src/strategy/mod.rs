@@ -104,6 +104,19 @@ pub trait RetryStrategy: Send + Sync {
         false
     }
 
+    /// Returns whether its initial token is the same for every request, free, and without a
+    /// delay. The token of such a strategy is acquired when the first attempt has failed.
+    /// If that attempt succeeds, `record_first_success` is called instead of
+    /// `record_success`; if it is dropped, nothing is called.
+    #[doc(hidden)]
+    fn has_plain_start(&self) -> bool {
+        false
+    }
+
+    /// Records that a first attempt succeeded for which no token was acquired.
+    #[doc(hidden)]
+    fn record_first_success(&self) {}
+
     /// Returns its description, worst case and other facts. A strategy that implements
     /// [`StrategyInfo`] returns itself.
     fn info(&self) -> &dyn StrategyInfo {

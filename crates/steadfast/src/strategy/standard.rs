@@ -344,6 +344,16 @@ impl RetryStrategy for Standard {
         Ok(())
     }
 
+    #[inline]
+    fn has_plain_start(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn record_first_success(&self) {
+        self.budget.refund(|| 0);
+    }
+
     fn record_end(&self, token: RetryToken, ending: Ending<'_>, _: &dyn World) {
         if ending.withdrawn && self.check_issuer(&token).is_ok() {
             let budget = &self.budget;

@@ -124,6 +124,17 @@ impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
         self.inner.is_plain()
     }
 
+    #[inline]
+    fn has_plain_start(&self) -> bool {
+        self.inner.has_plain_start()
+    }
+
+    #[inline]
+    fn record_first_success(&self) {
+        self.inner.record_first_success();
+        self.budget.refund(|| 0);
+    }
+
     fn info(&self) -> &dyn StrategyInfo {
         self
     }

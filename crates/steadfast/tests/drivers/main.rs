@@ -5,6 +5,7 @@
 mod asynchronous;
 mod blocking;
 mod decisions;
+mod first_success;
 mod huge;
 mod lending;
 mod nested;

@@ -93,6 +93,16 @@ impl<S: RetryStrategy, G: Gate + 'static> RetryStrategy for Gated<S, G> {
         self.strategy.is_plain()
     }
 
+    #[inline]
+    fn has_plain_start(&self) -> bool {
+        self.strategy.has_plain_start()
+    }
+
+    #[inline]
+    fn record_first_success(&self) {
+        self.strategy.record_first_success();
+    }
+
     fn info(&self) -> &dyn StrategyInfo {
         self
     }
