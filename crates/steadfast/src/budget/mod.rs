@@ -30,10 +30,8 @@
 mod build;
 mod level;
 mod of_traffic;
-#[cfg(all(test, loom))]
-mod tests {
-    mod loom;
-}
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -399,47 +397,4 @@ impl fmt::Display for Budget {
 fn since(origin: &OnceLock<Instant>, now: Instant) -> u64 {
     let origin = *origin.get_or_init(|| now);
     nanos(now.saturating_duration_since(origin))
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use crate::world::VirtualWorld;
-
-    /// A budget with a tenth of its 500 tokens.
-    fn low(refund: Refund, world: &VirtualWorld) -> Budget {
-        let budget = Budget::builder()
-            .refund(refund)
-            .build()
-            .expect("the settings are valid");
-        budget.pay(450, world).expect("it is full");
-        budget
-    }
-
-    #[test]
-    fn a_success_gives_back_what_the_rule_says() {
-        let world = VirtualWorld::new();
-        let now = world.now();
-        for (refund, last_cost, given) in [
-            (Refund::Fixed(3), 0, 3),
-            (Refund::Fixed(3), 10, 3),
-            (Refund::LastCostOr(1), 0, 1),
-            (Refund::LastCostOr(1), 10, 10),
-        ] {
-            let budget = low(refund, &world);
-            budget.refund(|| last_cost);
-            assert_eq!(budget.level(now), 50 + given, "{refund:?} {last_cost}");
-        }
-    }
-
-    #[test]
-    fn a_fork_has_the_level_of_the_budget_and_shares_nothing() {
-        let world = VirtualWorld::new();
-        let now = world.now();
-        let budget = low(Refund::Fixed(1), &world);
-        let fork = budget.fork(now);
-        assert_eq!(fork.level(now), 50);
-        fork.pay(5, &world).expect("there is enough");
-        assert_eq!((budget.level(now), fork.level(now)), (50, 45));
-    }
 }
