@@ -216,6 +216,29 @@ mod tests {
         assert!(problem(builder().refill(0, Duration::from_secs(1))).contains("refill.tokens"));
         assert!(problem(builder().refill(1, Duration::ZERO)).contains("refill.every"));
         assert!(problem(builder().refill(1, Duration::MAX)).contains("73 years"));
+        let bounded = |window| builder().bounded_by_traffic(window);
+        assert!(problem(bounded(Duration::ZERO)).contains("traffic_window is zero"));
+        let both = bounded(Duration::from_secs(1)).refill(1, Duration::from_secs(1));
+        assert!(problem(both).contains("traffic_window cannot be combined"));
+    }
+
+    #[test]
+    fn the_longest_refill_is_that_of_the_limit_and_no_longer() {
+        let longest = Duration::from_nanos(LONGEST_REFILL / 500);
+        let refill = |price| Budget::builder().refill(1, price).build();
+        assert!(refill(longest).is_ok());
+        assert!(refill(longest + Duration::from_nanos(1)).is_err());
+        assert_eq!(LONGEST_REFILL / (365 * 86_400 * 1_000_000_000), 73, "years");
+    }
+
+    #[test]
+    fn a_bound_by_traffic_keeps_the_other_settings() {
+        let budget = Budget::builder().capacity(70).refund(Refund::Fixed(3));
+        let budget = budget.bounded_by_traffic(Duration::from_secs(9));
+        let budget = budget.build().expect("the settings are valid");
+        let shown = budget.to_string();
+        assert!(shown.starts_with("budget of 70,"), "{shown}");
+        assert!(shown.ends_with("the successes of 9s earn"), "{shown}");
     }
 
     #[test]

@@ -261,4 +261,15 @@ mod tests {
         assert_eq!(fork.level(world.now()), 10);
         assert_eq!(level.level(world.now()), before);
     }
+
+    #[test]
+    fn what_is_given_back_can_be_spent_again() {
+        let (level, world) = (empty(), VirtualWorld::new());
+        earn(&level, 10, SECOND, &world);
+        level.take(100, &world).expect("there is enough");
+        level.give(60);
+        assert_eq!(level.level(world.now()), 60);
+        level.give(u32::MAX);
+        assert_eq!(level.level(world.now()), 100, "what the traffic has earned");
+    }
 }

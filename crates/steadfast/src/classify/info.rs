@@ -284,11 +284,24 @@ mod tests {
             let failure = io::Error::from(kind).to_failure();
             assert_eq!((failure.stage, failure.safety), (stage, safety), "{kind}");
         }
-        assert!(
-            io::Error::from(io::ErrorKind::TimedOut)
-                .to_failure()
-                .timeout
-        );
+    }
+
+    #[test]
+    fn an_error_of_a_socket_has_the_reason_of_its_kind() {
+        use io::ErrorKind as Kind;
+        for (kind, reason) in [
+            (Kind::ConnectionRefused, &NOT_AVAILABLE),
+            (Kind::TimedOut, &TIMEOUT),
+            (Kind::ConnectionReset, &SOCKET_CLOSED_WHILE_IN_FLIGHT),
+            (Kind::ConnectionAborted, &SOCKET_CLOSED_WHILE_IN_FLIGHT),
+            (Kind::BrokenPipe, &SOCKET_CLOSED_WHILE_IN_FLIGHT),
+            (Kind::UnexpectedEof, &SOCKET_CLOSED_WHILE_IN_FLIGHT),
+            (Kind::PermissionDenied, &OPERATION_FAILED),
+        ] {
+            let failure = io::Error::from(kind).to_failure();
+            assert_eq!(failure.reason, reason, "{kind}");
+            assert_eq!(failure.timeout, kind == Kind::TimedOut, "{kind}");
+        }
     }
 
     #[test]

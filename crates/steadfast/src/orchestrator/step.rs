@@ -46,3 +46,26 @@ impl fmt::Debug for Step {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Certainty;
+
+    #[test]
+    fn a_step_shows_its_name_and_what_it_asks_for() {
+        let wait = Step::Wait {
+            capped: true,
+            delay: Duration::from_millis(5),
+        };
+        let given_up = Step::GiveUp(Verdict::Failed(Certainty::Ambiguous));
+        for (step, shown) in [
+            (Step::Attempt, "Attempt"),
+            (wait, "Wait { delay: 5ms, capped: true }"),
+            (given_up, "GiveUp(Failed(Ambiguous))"),
+            (Step::LeftAlone, "LeftAlone"),
+        ] {
+            assert_eq!(format!("{step:?}"), shown);
+        }
+    }
+}

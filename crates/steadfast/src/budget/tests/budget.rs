@@ -55,6 +55,9 @@ fn a_full_budget_does_not_ask_for_the_cost_of_the_last_retry() {
     timed.pay(5, &world).expect("it is full");
     timed.refund(|| 0);
     assert_eq!(timed.level(world.now()), timed.capacity() - 4);
+    world.advance(Duration::from_secs(4));
+    assert_eq!(timed.level(world.now()), timed.capacity());
+    timed.refund(|| unreachable!("time has filled it"));
 }
 
 #[test]

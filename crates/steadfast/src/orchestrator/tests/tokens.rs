@@ -104,6 +104,21 @@ fn law_5_each_token_comes_back_once_however_the_request_ends() {
 }
 
 #[test]
+fn law_5_a_token_comes_back_when_the_request_ends_and_not_when_it_is_dropped() {
+    let (strategy, world) = (Registrar::new(), VirtualWorld::new());
+    let mut unsendable = begun(&strategy, Call::new("set"), &world);
+    unsendable.handle_unsendable(&world);
+    strategy.assert_all_returned_once("unsendable");
+
+    let mut waiting = begun(&strategy, Call::new("set"), &world);
+    waits(waiting.handle_failure(locked(), &world));
+    gives_up(waiting.handle_cancel(&world));
+    strategy.assert_all_returned_once("cancelled while it waits");
+    drop((unsendable, waiting));
+    strategy.assert_all_returned_once("dropped later");
+}
+
+#[test]
 fn law_5_a_token_of_another_strategy_buys_no_retry() {
     let world = VirtualWorld::new();
     let call = get();
