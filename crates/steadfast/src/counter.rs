@@ -59,6 +59,18 @@ impl Counter {
         self.add_as(THREAD.get())
     }
 
+    /// Counts an event if this thread is the only one, and its count has one of these bits.
+    /// Returns whether it was counted.
+    #[inline]
+    pub(crate) fn add_alone_if(&self, bits: u64) -> bool {
+        let alone = self.owner.load(Ordering::Relaxed) == THREAD.get();
+        if !alone || self.first.load(Ordering::Relaxed) & bits == 0 {
+            return false;
+        }
+        add_alone(&self.first);
+        true
+    }
+
     /// Returns the number of events so far.
     pub(crate) fn get(&self) -> u64 {
         let cells = self.cells.get().into_iter().flat_map(|cells| cells.iter());
@@ -143,6 +155,22 @@ mod tests {
         );
         assert_eq!(counter.get(), 5);
         assert!(counter.cells.get().is_none());
+    }
+
+    #[test]
+    fn an_event_is_counted_on_a_condition_only_while_one_thread_counts() {
+        let counter = Counter::new();
+        assert!(!counter.add_alone_if(u64::MAX), "no thread has counted yet");
+        counter.add();
+        assert!(counter.add_alone_if(1));
+        assert!(!counter.add_alone_if(1), "two has not this bit");
+        assert_eq!(counter.get(), 2);
+        std::thread::scope(|scope| {
+            scope.spawn(|| assert!(!counter.add_alone_if(2), "it is another thread"));
+            scope.spawn(|| counter.add());
+        });
+        assert!(!counter.add_alone_if(2), "there are two threads");
+        assert_eq!(counter.get(), 3);
     }
 
     #[test]

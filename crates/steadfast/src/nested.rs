@@ -9,9 +9,7 @@
 //! is not inside it.
 
 use std::cell::Cell;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
 
 /// The number of calls in this process that were retried and did not succeed. It is read
 /// before every attempt, and a thread-local value would cost more.
@@ -82,9 +80,9 @@ pub(crate) fn is_inside_retry() -> bool {
     IN_RETRY.get()
 }
 
-/// Makes an attempt that is a retry, or a part of it.
+/// Makes an attempt or a part of it, and notes if it is a retry.
 #[inline]
-pub(crate) fn inside_retry<T>(attempt: impl FnOnce() -> T) -> T {
+pub(crate) fn inside<T>(retry: bool, attempt: impl FnOnce() -> T) -> T {
     struct Restore(bool);
     impl Drop for Restore {
         #[inline]
@@ -92,12 +90,8 @@ pub(crate) fn inside_retry<T>(attempt: impl FnOnce() -> T) -> T {
             IN_RETRY.set(self.0);
         }
     }
-    let _restore = Restore(IN_RETRY.replace(true));
+    let before = IN_RETRY.get();
+    IN_RETRY.set(before || retry);
+    let _restore = Restore(before);
     attempt()
-}
-
-/// Polls an attempt that is a retry.
-#[inline]
-pub(crate) fn poll_retry<F: Future>(attempt: Pin<&mut F>, cx: &mut Context<'_>) -> Poll<F::Output> {
-    inside_retry(|| attempt.poll(cx))
 }

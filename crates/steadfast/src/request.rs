@@ -8,7 +8,7 @@ use crate::call::Call;
 use crate::rare_box::RareBox;
 use crate::reason::ReasonSet;
 use crate::report::{History, RequestEnd, Trail};
-use crate::world::World;
+use crate::world::{World, nanos};
 
 /// RFC 0049's `Request` ("Request Annotation"): a call and its progress, as a strategy
 /// sees them. The user's own data is one typed value instead of a map:
@@ -42,6 +42,9 @@ pub(crate) struct Progress {
     pub(crate) idle: bool,
     /// The retries without a delay that attempts without I/O were given, in a row.
     pub(crate) idle_retries: u32,
+    /// The nanoseconds to the deadline at the time of the decision under way. `None` without
+    /// a deadline, and between decisions.
+    pub(crate) left: Option<u64>,
     /// Whether an orchestrator drives the call. Without one, the strategy applies the law
     /// itself.
     pub(crate) orchestrated: bool,
@@ -60,6 +63,7 @@ impl Progress {
             may_have_been_applied: false,
             idle: false,
             idle_retries: 0,
+            left: None,
             orchestrated,
             trail: None,
             ended: RareBox::NONE,
@@ -117,10 +121,26 @@ impl<'a> Request<'a> {
     /// ([D40](crate::decisions#d40)).
     #[inline]
     pub fn is_too_late(&self, delay: Duration, world: &dyn World) -> bool {
-        self.deadline().is_some_and(|deadline| {
-            let (delay, _) = self.progress.paced(delay);
-            delay >= deadline.saturating_duration_since(world.now())
-        })
+        self.started.is_some() && self.reaches_deadline(nanos(delay), world)
+    }
+
+    /// Returns whether a delay of so many nanoseconds reaches the deadline.
+    #[inline]
+    pub(crate) fn reaches_deadline(&self, delay: u64, world: &dyn World) -> bool {
+        match self.left(world) {
+            None => false,
+            Some(left) => self.progress.paced(delay).0 >= left,
+        }
+    }
+
+    /// Returns the nanoseconds to the deadline.
+    #[inline]
+    fn left(&self, world: &dyn World) -> Option<u64> {
+        match (self.progress.left, self.started) {
+            (Some(left), _) => Some(left),
+            (None, None) => None,
+            (None, Some(_)) => self.remaining(world.now()).map(nanos),
+        }
     }
 
     /// Returns when the request started. Without a deadline, that is the time of the
@@ -182,10 +202,10 @@ impl<'a> Request<'a> {
         History::new(self.progress.trail.as_ref())
     }
 
-    /// Returns the number of this request in events. It is assigned at the first failure;
-    /// a request that succeeds at once has none.
+    /// Returns the number of this request in events. It is assigned when it is first read.
+    /// A request without a failure has none.
     pub fn id(&self) -> Option<u64> {
-        self.progress.trail.as_ref().map(|trail| trail.id)
+        self.progress.trail.as_ref().map(Trail::id)
     }
 }
 

@@ -27,15 +27,16 @@ pub(crate) struct Limit {
     allocations: f64,
 }
 
-pub(crate) const LIMITS: [Limit; 8] = [
-    first_try(BEST_EFFORT, 160.0, 0.0),
-    first_try(STANDARD, 166.0, 0.0),
-    first_try(STANDARD_DYN, 265.0, 0.0),
-    first_try(STANDARD_DEADLINE, 180.0, 1.0),
-    first_try(FLEET, 280.0, 0.0),
-    one_failure(BEST_EFFORT, 770.0),
-    one_failure(STANDARD, 918.0),
-    one_failure(STANDARD_DYN, 1065.0),
+pub(crate) const LIMITS: [Limit; 9] = [
+    first_try(BEST_EFFORT, 120.0, 151.0, 0.0),
+    first_try(STANDARD, 120.0, 160.0, 0.0),
+    first_try(STANDARD_DYN, 170.0, 186.0, 0.0),
+    first_try(STANDARD_DEADLINE, 130.0, 169.0, 1.0),
+    first_try(FLEET, 180.0, 210.0, 0.0),
+    one_failure(BEST_EFFORT, 350.0, 681.0),
+    one_failure(STANDARD, 350.0, 821.0),
+    one_failure(STANDARD_DYN, 350.0, 987.0),
+    one_failure(STANDARD_DEADLINE, 500.0, 1025.0),
 ];
 
 impl Limit {
@@ -81,22 +82,28 @@ impl Limit {
     }
 }
 
-const fn first_try(contender: &'static str, instructions: f64, clock_reads: f64) -> Limit {
+const fn first_try(
+    contender: &'static str,
+    aim: f64,
+    instructions: f64,
+    clock_reads: f64,
+) -> Limit {
     Limit {
         contender,
         scenario: FirstTry,
-        aim: 150.0,
+        aim,
         instructions,
         clock_reads,
         allocations: 0.0,
     }
 }
 
-const fn one_failure(contender: &'static str, instructions: f64) -> Limit {
+/// With a deadline, its looks at the clock are part of the count.
+const fn one_failure(contender: &'static str, aim: f64, instructions: f64) -> Limit {
     Limit {
         contender,
         scenario: OneFailure,
-        aim: 350.0,
+        aim,
         instructions,
         clock_reads: 0.0,
         allocations: 0.0,
@@ -118,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_row_at_its_limit_is_within_it_and_one_more_is_not() {
-        let limit = first_try(STANDARD, 160.0, 0.0);
+        let limit = first_try(STANDARD, 150.0, 160.0, 0.0);
         assert_eq!(judged(&limit, 160.0, 0.0), [true, true]);
         assert_eq!(judged(&limit, 161.0, 0.0), [false, true]);
         assert_eq!(judged(&limit, 160.0, 0.001), [true, false]);
@@ -126,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_look_at_the_clock_is_allowed_on_top_where_it_is_needed() {
-        let limit = first_try(STANDARD_DEADLINE, 160.0, 1.0);
+        let limit = first_try(STANDARD_DEADLINE, 150.0, 160.0, 1.0);
         assert_eq!(judged(&limit, 190.0, 0.0), [true, true]);
         assert_eq!(judged(&limit, 191.0, 0.0), [false, true]);
     }
@@ -137,7 +144,7 @@ mod tests {
             allocations: 0.0,
             instructions: Ok(155.0),
         };
-        let findings = first_try(STANDARD, 160.0, 0.0).judge(&exact, &Ok(30.0));
+        let findings = first_try(STANDARD, 150.0, 160.0, 0.0).judge(&exact, &Ok(30.0));
         assert!(findings[0].is_met());
         assert!(
             findings[0]
@@ -152,7 +159,7 @@ mod tests {
             allocations: 0.0,
             instructions: Err(Unmeasured::NoValgrind),
         };
-        let findings = first_try(STANDARD, 160.0, 0.0).judge(&exact, &Ok(30.0));
+        let findings = first_try(STANDARD, 150.0, 160.0, 0.0).judge(&exact, &Ok(30.0));
         assert!(!findings[0].is_met());
         assert!(findings[0].to_string().contains("no valgrind"));
     }

@@ -130,8 +130,13 @@ impl<S: RetryStrategy> RetryStrategy for ErrorMapDirected<S> {
     }
 
     #[inline]
-    fn has_plain_start(&self) -> bool {
-        self.inner.has_plain_start()
+    fn admits_without_token(&self) -> bool {
+        self.inner.admits_without_token()
+    }
+
+    #[inline]
+    fn deferred_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
+        self.inner.deferred_token(request, world)
     }
 
     #[inline]

@@ -180,11 +180,20 @@ impl Backoff {
     /// waited `previous`. Rolls the dice only if there is a jitter.
     #[inline]
     pub fn delay(&self, retries: u32, previous: Duration, world: &dyn World) -> Duration {
+        Duration::from_nanos(self.nanos(retries, nanos(previous), world))
+    }
+
+    /// Returns the delay before the next retry, as nanoseconds.
+    #[inline]
+    pub(crate) fn nanos(&self, retries: u32, previous: u64, world: &dyn World) -> u64 {
         let longest = self.shape.longest(retries);
-        if self.jitter == Jitter::None {
-            return Duration::from_nanos(longest);
+        match self.jitter {
+            Jitter::None => longest,
+            Jitter::Full => world.roll().of_nanos(longest),
+            Jitter::Equal | Jitter::FullThenEqual | Jitter::Decorrelated => {
+                self.rolled(longest, previous, world.roll())
+            }
         }
-        self.rolled(longest, previous, world.roll())
     }
 
     /// Returns the longest delay before the next retry, after `retries` retries.
@@ -209,9 +218,9 @@ impl Backoff {
         matches!(self.shape, Shape::Custom(_))
     }
 
-    #[cold]
-    fn rolled(&self, longest: u64, previous: Duration, roll: Roll) -> Duration {
-        let nanos = match self.jitter {
+    #[inline(never)]
+    fn rolled(&self, longest: u64, previous: u64, roll: Roll) -> u64 {
+        match self.jitter {
             Jitter::None => longest,
             Jitter::Full => roll.of_nanos(longest),
             Jitter::FullThenEqual if longest < self.shape.cap() => roll.of_nanos(longest),
@@ -222,12 +231,11 @@ impl Backoff {
                 let base = self.shape.longest(0);
                 // As published: the draw is capped, and not the range. So many delays
                 // are the cap, once the previous one was near it.
-                let top = nanos(previous).max(base).saturating_mul(3);
+                let top = previous.max(base).saturating_mul(3);
                 let drawn = base.saturating_add(roll.of_nanos(top - base));
                 drawn.min(self.shape.cap())
             }
-        };
-        Duration::from_nanos(nanos)
+        }
     }
 }
 

@@ -127,6 +127,14 @@ impl Brake {
         sampling != 0 && self.inner.calls.add() & (sampling - 1) != 0
     }
 
+    /// Returns whether all is well, and this call is known not to be measured. Only then is
+    /// the call counted.
+    #[inline]
+    fn lets_pass(&self) -> bool {
+        let sampling = self.inner.sampling.load(Ordering::Relaxed);
+        sampling != 0 && self.inner.calls.add_alone_if(sampling - 1)
+    }
+
     /// Admits a first attempt and stamps it, or says when to try again.
     fn admit(&self, world: &dyn World) -> Result<u32, Duration> {
         let now = world.now();

@@ -95,6 +95,22 @@ impl<S: RetryStrategy> RetryStrategy for WithBrake<S> {
         self.inner.is_plain()
     }
 
+    /// Counts the call only if it is admitted: otherwise `acquire_initial_token` does.
+    #[inline]
+    fn admits_without_token(&self) -> bool {
+        self.inner.admits_without_token() && self.brake.lets_pass()
+    }
+
+    #[inline]
+    fn deferred_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
+        self.inner.deferred_token(request, world)
+    }
+
+    #[inline]
+    fn record_first_success(&self) {
+        self.inner.record_first_success();
+    }
+
     fn info(&self) -> &dyn StrategyInfo {
         self
     }

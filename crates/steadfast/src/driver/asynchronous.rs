@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::{Attempt, Retry, handle_error};
 use crate::classify::Classifier;
 use crate::error::Error;
-use crate::nested::{Watch, is_inside_retry, poll_retry};
+use crate::nested::{Watch, inside, is_inside_retry};
 use crate::orchestrator::{FirstAttempt, Handover, Step};
 use crate::request::{Progress, Request};
 use crate::strategy::RetryStrategy;
@@ -142,7 +142,7 @@ impl<S, C, W: World> Retry<'_, S, C, W> {
     /// Returns the time left for the attempt under way.
     #[inline]
     fn left(&self, request: Request<'_>) -> Option<Duration> {
-        Attempt::next(request, self.attempt_timeout, self).remaining()
+        Attempt::next(request, None, self.attempt_timeout, self).remaining()
     }
 }
 
@@ -164,7 +164,8 @@ where
 {
     async move {
         let world = retry;
-        let mut request = first.take_over(retry.request(started), world);
+        let made = matches!(handover, Handover::Failed(_) | Handover::CutOff);
+        let mut request = first.take_over(retry.request(started), made, world);
         request.leave_retries(inner_lost || is_inside_retry());
         let mut last = None;
         let mut step = match handover {
@@ -184,13 +185,13 @@ where
         loop {
             step = match step {
                 Step::Attempt => {
-                    let attempt = Attempt::next(request.request(), retry.attempt_timeout, world);
+                    let left = request.take_left();
+                    let attempt =
+                        Attempt::next(request.request(), left, retry.attempt_timeout, world);
                     let retried = attempt.number() > 1;
                     let mut future = pin!(operation(state, attempt));
-                    let mut future = pin!(poll_fn(|cx| match retried {
-                        true => poll_retry(future.as_mut(), cx),
-                        false => future.as_mut().poll(cx),
-                    }));
+                    let mut future =
+                        pin!(poll_fn(|cx| inside(retried, || future.as_mut().poll(cx))));
                     let mut watch = Watch::begin();
                     let left = || retry.left(retry.request(started));
                     let outcome = match once(future.as_mut()).await {

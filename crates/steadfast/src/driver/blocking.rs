@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::{Attempt, Retry, handle_error};
 use crate::classify::Classifier;
 use crate::error::Error;
-use crate::nested::{Watch, inside_retry, is_inside_retry};
+use crate::nested::{Watch, inside, is_inside_retry};
 use crate::orchestrator::{Orchestrator, Step};
 use crate::strategy::{Answer, PendingDecision, RetryStrategy};
 use crate::world::{Observed, World};
@@ -50,12 +50,9 @@ impl<S: RetryStrategy, C, W: World> Retry<'_, S, C, W> {
         loop {
             step = match step {
                 Step::Attempt => {
-                    let attempt = Attempt::next(call.request(), self.attempt_timeout, world);
+                    let attempt = Attempt::next(call.request(), None, self.attempt_timeout, world);
                     let watch = Watch::begin();
-                    let outcome = match attempt.number() {
-                        1 => operation(attempt),
-                        _ => inside_retry(|| operation(attempt)),
-                    };
+                    let outcome = inside(attempt.number() > 1, || operation(attempt));
                     match outcome {
                         Ok(value) => {
                             call.handle_success(world);

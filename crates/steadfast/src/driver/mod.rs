@@ -248,11 +248,19 @@ impl Attempt {
         self.remaining
     }
 
+    /// Returns the attempt that begins now, with so many nanoseconds left if that is known.
     #[inline]
-    fn next(request: Request<'_>, attempt_timeout: Option<Duration>, world: &dyn World) -> Self {
-        let left = request
-            .deadline()
-            .map(|deadline| deadline.saturating_duration_since(world.now()));
+    fn next(
+        request: Request<'_>,
+        left: Option<u64>,
+        attempt_timeout: Option<Duration>,
+        world: &dyn World,
+    ) -> Self {
+        let left = match (left, request.started) {
+            (Some(left), _) => Some(Duration::from_nanos(left)),
+            (None, Some(_)) => request.remaining(world.now()),
+            (None, None) => None,
+        };
         Self {
             number: request.attempts(),
             remaining: shorter(left, attempt_timeout),

@@ -13,7 +13,7 @@ use crate::report::{AttemptRecord, Certainty, Outcome, RequestEnd, Trail, Verdic
 use crate::strategy::{
     Answer, Cause, Ending, Refusal, RetryAfter, RetryStrategy, RetryToken, WhenTooLate,
 };
-use crate::world::{FrozenWorld, World};
+use crate::world::{FrozenWorld, World, nanos};
 
 const NOTED: &str = "a failure is noted before anything is decided about it";
 
@@ -28,11 +28,17 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
         self.progress.may_have_been_applied |= failure.stage.may_have_been_applied();
         let started = self.request().started();
         let at = started.map(|started| world.now().saturating_duration_since(started));
-        let attempt = self.progress.attempts;
-        let record = AttemptRecord::new(attempt, at.unwrap_or_default(), failure);
+        let (attempt, at) = (self.progress.attempts, at.unwrap_or_default());
+        self.progress.left = match (self.started, self.call().timeout) {
+            (Some(_), Some(timeout)) => Some(nanos(timeout.saturating_sub(at))),
+            (None, _) | (_, None) => None,
+        };
+        // In two places, so that the first record is written where it stays.
         match &mut self.progress.trail {
-            Some(trail) => trail.push(record),
-            none => *none = Some(Trail::begin(record)),
+            Some(trail) => trail.push(AttemptRecord::new(attempt, at, failure)),
+            none => {
+                none.get_or_insert_with(|| Trail::begin(AttemptRecord::new(attempt, at, failure)));
+            }
         }
     }
 
@@ -70,7 +76,7 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
                 if let Some(token) = &mut self.token {
                     token.count_retry();
                 }
-                self.retry(delay, WhenTooLate::Wait, world)
+                self.retry(nanos(delay), WhenTooLate::Wait, world)
             }
             Err(refusal) => self.refuse_unasked(refusal, world),
         }
@@ -80,7 +86,7 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
     pub(super) fn act_on(&mut self, answer: Answer, world: &FrozenWorld<'_>) -> Step {
         match answer {
             Ok(token) => {
-                let (delay, rule) = (token.delay(), token.too_late_rule());
+                let (delay, rule) = (token.delay_nanos(), token.too_late_rule());
                 self.token = Some(token);
                 self.retry(delay, rule, world)
             }
@@ -88,26 +94,23 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
         }
     }
 
-    /// Retries after a delay, capped at the deadline (laws 3 and 4).
+    /// Retries after so many nanoseconds, capped at the deadline (laws 3 and 4).
     #[inline]
-    pub(super) fn retry(
-        &mut self,
-        delay: Duration,
-        rule: WhenTooLate,
-        world: &FrozenWorld<'_>,
-    ) -> Step {
+    pub(super) fn retry(&mut self, delay: u64, rule: WhenTooLate, world: &FrozenWorld<'_>) -> Step {
         let delay = self.pace(delay);
-        let (wait, capped) = self.capped(delay, world);
+        let left = self.progress.left.take();
+        let (wait, capped) = cap(delay, left);
         if !capped {
             self.progress.retries = self.progress.retries.saturating_add(1);
         } else if self.fails_fast(rule) {
-            return self.refuse_too_late(delay, world);
+            return self.refuse_too_late(Duration::from_nanos(delay), world);
         }
-        let delay = wait;
+        let delay = Duration::from_nanos(wait);
         if let Err(panicked) = self.record_outcome(Outcome::Retry { delay, capped }, None, world) {
             return self.fail_for_observer(panicked, world);
         }
-        if delay.is_zero() && !capped && !self.must_yield() {
+        if wait == 0 && !capped && !self.must_yield() {
+            self.left = left;
             return self.attempt();
         }
         self.remember_the_time(world);
@@ -274,6 +277,7 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
             Verdict::Failed(certainty)
         };
         self.phase = Phase::Finished;
+        self.progress.left = None;
         self.note_if_retried();
         // A retry without an attempt does not count (law 4).
         let made = self.progress.attempts.saturating_sub(1);
@@ -330,14 +334,13 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
         })
     }
 
-    /// Cuts a delay at the deadline. No attempt follows a capped delay (D8, D9).
-    #[inline]
+    /// Cuts a delay at the deadline.
     pub(super) fn capped(&self, delay: Duration, world: &dyn World) -> (Duration, bool) {
-        let deadline = self.request().deadline();
-        match deadline.map(|deadline| deadline.saturating_duration_since(world.now())) {
-            Some(remaining) if delay >= remaining => (remaining, true),
-            Some(_) | None => (delay, false),
-        }
+        let left = self
+            .started
+            .and_then(|_| self.request().remaining(world.now()));
+        let (delay, capped) = cap(nanos(delay), left.map(nanos));
+        (Duration::from_nanos(delay), capped)
     }
 
     #[inline]
@@ -345,6 +348,16 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
         self.request()
             .deadline()
             .is_some_and(|deadline| world.now() >= deadline)
+    }
+}
+
+/// Cuts a delay at the deadline, both in nanoseconds. No attempt follows a capped delay
+/// (D8, D9).
+#[inline]
+fn cap(delay: u64, left: Option<u64>) -> (u64, bool) {
+    match left {
+        Some(left) if delay >= left => (left, true),
+        Some(_) | None => (delay, false),
     }
 }
 

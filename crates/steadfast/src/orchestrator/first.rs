@@ -15,7 +15,7 @@ use crate::world::World;
 /// A request before or in its first attempt.
 pub(crate) struct FirstAttempt<'s, S: RetryStrategy> {
     strategy: &'s S,
-    /// `None` if the strategy has a plain start: its token is not needed yet.
+    /// `None` if the attempt was admitted without one, and before it is made.
     token: Option<RetryToken>,
 }
 
@@ -50,7 +50,7 @@ impl<'s, S: RetryStrategy> FirstAttempt<'s, S> {
         world: &dyn World,
     ) -> Result<bool, Refusal> {
         let strategy = self.strategy;
-        if strategy.has_plain_start() {
+        if strategy.admits_without_token() {
             return Ok(true);
         }
         match guarded_for(strategy, || strategy.acquire_initial_token(&request, world))? {
@@ -77,18 +77,18 @@ impl<'s, S: RetryStrategy> FirstAttempt<'s, S> {
         }
     }
 
-    /// Returns the orchestrator that continues the request.
+    /// Returns the orchestrator that continues the request. `made` is whether the attempt
+    /// was made.
     #[inline]
     pub(crate) fn take_over<'c>(
         mut self,
         request: Request<'c>,
+        made: bool,
         world: &dyn World,
     ) -> Orchestrator<&'s S, &'c Call> {
         let strategy = self.strategy;
         let token = match self.token.take() {
-            None if strategy.has_plain_start() => {
-                strategy.acquire_initial_token(&request, world).ok()
-            }
+            None if made => strategy.deferred_token(&request, world).ok(),
             token => token,
         };
         Orchestrator {
@@ -99,6 +99,7 @@ impl<'s, S: RetryStrategy> FirstAttempt<'s, S> {
             token,
             phase: Phase::New,
             nested: false,
+            left: None,
         }
     }
 

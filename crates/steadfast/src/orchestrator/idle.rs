@@ -6,7 +6,6 @@
 //! such a loop yields, and after a few rounds it waits.
 
 use std::borrow::Borrow;
-use std::time::Duration;
 
 use super::{Orchestrator, RetryStrategy};
 use crate::call::Call;
@@ -14,8 +13,8 @@ use crate::failure::Stage;
 use crate::report::Trail;
 use crate::request::Progress;
 
-/// Shorter delays count as none: timers do not reliably give up the thread for them.
-const SHORTEST: Duration = Duration::from_millis(1);
+/// Shorter delays, in nanoseconds, count as none: timers do not reliably give up the thread for them.
+const SHORTEST: u64 = 1_000_000;
 /// The retries in a row that are made without a wait: the first at once, others after
 /// the driver has yielded.
 const WITHOUT_WAIT: u32 = 3;
@@ -31,9 +30,9 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
         self.progress.idle = true;
     }
 
-    /// Returns the delay before a retry. See [`Progress::paced`].
+    /// Returns the nanoseconds before a retry. See [`Progress::paced`].
     #[inline]
-    pub(super) fn pace(&mut self, delay: Duration) -> Duration {
+    pub(super) fn pace(&mut self, delay: u64) -> u64 {
         let (delay, idle_retries) = self.progress.paced(delay);
         self.progress.idle = false;
         self.progress.idle_retries = idle_retries;
@@ -48,11 +47,11 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
 }
 
 impl Progress {
-    /// Returns the delay before a retry: that of the strategy, or a pause if attempts
+    /// Returns the nanoseconds before a retry: those of the strategy, or a pause if attempts
     /// without I/O follow each other without a delay. Also returns how many such retries
     /// there are in a row.
     #[inline]
-    pub(crate) fn paced(&self, delay: Duration) -> (Duration, u32) {
+    pub(crate) fn paced(&self, delay: u64) -> (u64, u32) {
         let unsent = |trail: &Trail| trail.last.failure.stage == Stage::NotSent;
         let idle = self.idle || self.trail.as_ref().is_some_and(unsent);
         if delay >= SHORTEST || !idle {

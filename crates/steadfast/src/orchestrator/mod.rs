@@ -64,7 +64,7 @@ use crate::reason::{LOAD_SHED, TIMEOUT, UNKNOWN};
 use crate::report::Report;
 use crate::request::{Progress, Request};
 use crate::strategy::{Answer, Cause, Decision, Refusal, RetryStrategy, RetryToken};
-use crate::world::{FrozenWorld, World};
+use crate::world::{FrozenWorld, World, nanos};
 
 /// One request under one strategy, from its first attempt to its verdict.
 ///
@@ -93,6 +93,8 @@ pub struct Orchestrator<S: RetryStrategy, C: Borrow<Call> = Call> {
     token: Option<RetryToken>,
     phase: Phase,
     nested: bool,
+    /// The nanoseconds to the deadline, if the attempt follows a decision at once.
+    left: Option<u64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -119,6 +121,7 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
             token: None,
             phase: Phase::New,
             nested: false,
+            left: None,
         }
     }
 
@@ -139,6 +142,13 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
 
     fn call(&self) -> &Call {
         self.call.borrow()
+    }
+
+    /// Takes the nanoseconds to the deadline, if they are known because the attempt follows
+    /// a decision at once.
+    #[inline]
+    pub(crate) fn take_left(&mut self) -> Option<u64> {
+        self.left.take()
     }
 
     /// Returns the strategy.
@@ -277,7 +287,8 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
         let world = &FrozenWorld::new(world);
         let timeout = failure.timeout;
         self.record_failure(failure, world);
-        if timeout && self.out_of_time(world) {
+        let out_of_time = self.progress.left == Some(0);
+        if timeout && out_of_time {
             // It is the deadline that ended the attempt, whatever the law would
             // have said to another one.
             return self.refuse_unasked(Refusal::new(Cause::Deadline), world);
@@ -286,7 +297,7 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
             Ok(grounds) => grounds,
             Err(cause) => return self.refuse_unasked(Refusal::new(cause), world),
         };
-        if self.out_of_time(world) {
+        if out_of_time {
             return self.refuse_unasked(Refusal::new(Cause::Deadline), world);
         }
         if grounds == Grounds::AlwaysRetry {
@@ -303,6 +314,7 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
             Ok(Decision::Ready(answer)) => self.act_on(answer, world),
             Ok(Decision::Pending(pending)) => {
                 self.phase = Phase::Deciding;
+                self.progress.left = None;
                 Step::Ask(pending)
             }
             Err(panicked) => self.refuse(panicked, world),
@@ -312,7 +324,11 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
     /// Acts on the answer to [`Step::Ask`].
     pub fn handle_decision(&mut self, answer: Answer, world: &dyn World) -> Step {
         match self.phase {
-            Phase::Deciding => self.act_on(answer, &FrozenWorld::new(world)),
+            Phase::Deciding => {
+                let world = &FrozenWorld::new(world);
+                self.progress.left = self.request().remaining(world.now()).map(nanos);
+                self.act_on(answer, world)
+            }
             Phase::New
             | Phase::Attempting
             | Phase::Waiting { .. }

@@ -9,6 +9,7 @@
 //! lay between is counted.
 
 use std::fmt;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -124,7 +125,7 @@ impl fmt::Debug for History<'_> {
 /// The newest record is part of the trail, and the trail part of the request. So a
 /// request that fails once and then succeeds, the most frequent case, allocates nothing.
 pub(crate) struct Trail {
-    pub(crate) id: u64,
+    id: OnceLock<u64>,
     pub(crate) first_failure_at: Option<Instant>,
     pub(crate) last: AttemptRecord,
     more: RareBox<More>,
@@ -148,15 +149,21 @@ pub(crate) struct RequestEnd {
 impl Trail {
     #[inline]
     pub(crate) fn begin(record: AttemptRecord) -> Self {
-        // Drawn here and not at the start of the request: a counter that every
-        // call increments would be a write shared by all threads.
-        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         Self {
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            id: OnceLock::new(),
             first_failure_at: None,
             last: record,
             more: RareBox::NONE,
         }
+    }
+
+    /// Returns the number of the request. It is drawn when it is first asked for: a
+    /// counter that every failure increments would be a write shared by all threads.
+    pub(crate) fn id(&self) -> u64 {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+        *self
+            .id
+            .get_or_init(|| NEXT_ID.fetch_add(1, Ordering::Relaxed))
     }
 
     #[cold]
@@ -195,6 +202,7 @@ impl Trail {
 }
 
 impl AttemptRecord {
+    #[inline]
     pub(crate) fn new(attempt: u32, at: Duration, failure: Failure) -> Self {
         Self {
             attempt,

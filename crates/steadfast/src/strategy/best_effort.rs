@@ -88,7 +88,7 @@ impl BestEffort {
         let delay = self
             .hint
             .delay(&self.backoff, &token, request, failure, world)?;
-        let token = token.next(delay);
+        let token = token.next_after(delay);
         Ok(match self.when_too_late {
             WhenTooLate::Wait => token,
             rule @ WhenTooLate::FailFast => token.when_too_late(rule),

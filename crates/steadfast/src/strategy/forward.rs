@@ -21,7 +21,7 @@ macro_rules! own_tokens {
         }
 
         #[inline]
-        fn has_plain_start(&self) -> bool {
+        fn admits_without_token(&self) -> bool {
             true
         }
     };
@@ -81,8 +81,13 @@ macro_rules! forward {
             }
 
             #[inline]
-            fn has_plain_start(&self) -> bool {
-                (**self).has_plain_start()
+            fn admits_without_token(&self) -> bool {
+                (**self).admits_without_token()
+            }
+
+            #[inline]
+            fn deferred_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
+                (**self).deferred_token(request, world)
             }
 
             #[inline]

@@ -104,16 +104,21 @@ pub trait RetryStrategy: Send + Sync {
         false
     }
 
-    /// Returns whether its initial token is the same for every request, free, and without a
-    /// delay. The token of such a strategy is acquired when the first attempt has failed.
-    /// If that attempt succeeds, `record_first_success` is called instead of
-    /// `record_success`; if it is dropped, nothing is called.
+    /// Returns whether this first attempt needs no token, because its initial token is free
+    /// and without a delay. If the attempt fails, `deferred_token` returns that token. If it
+    /// succeeds, `record_first_success` is called. If it is dropped, nothing is called.
     #[doc(hidden)]
-    fn has_plain_start(&self) -> bool {
+    fn admits_without_token(&self) -> bool {
         false
     }
 
-    /// Records that a first attempt succeeded for which no token was acquired.
+    /// Returns the token of a first attempt that was admitted without one.
+    #[doc(hidden)]
+    fn deferred_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
+        self.acquire_initial_token(request, world)
+    }
+
+    /// Records that a first attempt succeeded which was admitted without a token.
     #[doc(hidden)]
     fn record_first_success(&self) {}
 

@@ -175,7 +175,7 @@ impl Standard {
         request: &Request<'_>,
         failure: &Failure,
         world: &dyn World,
-        least_delay: Duration,
+        least_delay: u64,
     ) -> Answer {
         let (budget, max_attempts) = (&self.budget, self.max_attempts);
         let Rules { hint, maybe, .. } = &*self.rules;
@@ -188,19 +188,21 @@ impl Standard {
             let cause = Cause::AttemptsUsedUp {
                 limit: max_attempts,
             };
-            return Err(Refusal::new(cause).would_wait(delay));
+            return Err(Refusal::new(cause).would_wait(Duration::from_nanos(delay)));
         }
         let cost = budget.cost(failure);
-        if request.is_too_late(delay, world) && budget.might_pay(cost, world.now()) {
+        if request.reaches_deadline(delay, world) && budget.might_pay(cost, world.now()) {
             token.owe(budget, cost);
-            return Ok(token.next(delay).when_too_late(self.when_too_late()));
+            let token = token.next_after(delay);
+            return Ok(token.when_too_late(self.when_too_late()));
         }
         if let Err(left) = budget.pay(cost, world) {
-            let refusal = Refusal::new(Cause::BudgetEmpty).would_wait(delay);
+            let refusal = Refusal::new(Cause::BudgetEmpty);
+            let refusal = refusal.would_wait(Duration::from_nanos(delay));
             return Err(refusal.with_budget_left(left.into()));
         }
         token.note_payment(budget.id(), cost);
-        Ok(token.next(delay))
+        Ok(token.next_after(delay))
     }
 
     #[inline]
@@ -332,8 +334,7 @@ impl RetryStrategy for Standard {
         failure: &Failure,
         world: &dyn World,
     ) -> Decision {
-        self.answer(token, request, failure, world, Duration::ZERO)
-            .into()
+        self.answer(token, request, failure, world, 0).into()
     }
 
     #[inline]
@@ -345,7 +346,7 @@ impl RetryStrategy for Standard {
     }
 
     #[inline]
-    fn has_plain_start(&self) -> bool {
+    fn admits_without_token(&self) -> bool {
         true
     }
 

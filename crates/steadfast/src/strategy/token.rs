@@ -126,9 +126,15 @@ impl RetryToken {
     /// Returns the token of the next attempt, to be made after `delay`. It keeps the
     /// payments and the state.
     #[inline]
-    pub fn next(mut self, delay: Duration) -> Self {
+    pub fn next(self, delay: Duration) -> Self {
+        self.next_after(nanos(delay))
+    }
+
+    /// Returns the token of the next attempt, after so many nanoseconds.
+    #[inline]
+    pub(crate) fn next_after(mut self, delay: u64) -> Self {
         self.retries = self.retries.saturating_add(1);
-        self.delay = nanos(delay);
+        self.delay = delay;
         self.flags = GRANTED;
         self
     }
@@ -164,6 +170,12 @@ impl RetryToken {
     #[inline]
     pub const fn delay(&self) -> Duration {
         Duration::from_nanos(self.delay)
+    }
+
+    /// Returns the delay before the attempt, as nanoseconds.
+    #[inline]
+    pub(crate) const fn delay_nanos(&self) -> u64 {
+        self.delay
     }
 
     /// Returns the number of retries before the token's attempt.

@@ -47,7 +47,7 @@ async fn every_budget_around_a_strategy_gets_its_refund() {
     assert_eq!(levels(), (55, 53));
 }
 
-/// Counts its calls. It does not say that it has a plain start.
+/// Counts its calls. It does not admit attempts without a token.
 #[derive(Default)]
 struct Counting {
     inner: BestEffort,
@@ -114,7 +114,7 @@ async fn a_strategy_of_a_user_sees_every_request_begin_and_end_also_behind_other
 }
 
 #[tokio::test]
-async fn the_token_of_a_plain_start_is_that_of_the_strategy() {
+async fn a_deferred_token_is_the_one_of_the_strategy() {
     // The first retry is the first of the backoff, and the limit counts it.
     let backoff = Backoff::custom(|retries| Duration::from_millis(retries.into()));
     let strategy = BestEffort::new(backoff).max_attempts(3).expect("valid");

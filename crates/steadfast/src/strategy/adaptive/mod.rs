@@ -25,7 +25,7 @@ use super::{
 use crate::budget::Budget;
 use crate::failure::Failure;
 use crate::request::Request;
-use crate::world::World;
+use crate::world::{World, nanos};
 use limiter::{Limiter, Permit};
 
 /// [`Standard`] with a client-side send rate, for peers that often throttle.
@@ -139,7 +139,9 @@ impl RetryStrategy for Adaptive {
             Err(refusal) => return refusal.into(),
         };
         // Capacity accrues while the backoff runs: the longer of the two waits is enough.
-        let answer = self.standard.answer(token, request, failure, world, wait);
+        let answer = self
+            .standard
+            .answer(token, request, failure, world, nanos(wait));
         match answer {
             // No attempt follows, so others get the permit.
             Ok(token) if request.is_too_late(token.delay(), world) => Ok(token).into(),

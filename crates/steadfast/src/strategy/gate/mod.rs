@@ -94,8 +94,13 @@ impl<S: RetryStrategy, G: Gate + 'static> RetryStrategy for Gated<S, G> {
     }
 
     #[inline]
-    fn has_plain_start(&self) -> bool {
-        self.strategy.has_plain_start()
+    fn admits_without_token(&self) -> bool {
+        self.strategy.admits_without_token()
+    }
+
+    #[inline]
+    fn deferred_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
+        self.strategy.deferred_token(request, world)
     }
 
     #[inline]
