@@ -147,6 +147,10 @@ impl<S, C, W: World> Retry<'_, S, C, W> {
 }
 
 /// Continues a call whose first attempt did not succeed.
+#[expect(
+    clippy::manual_async_fn,
+    reason = "an async fn moves each argument once more"
+)]
 fn recover<'r, T, E, S, C, W, A, F>(
     retry: &'r Retry<'_, S, C, W>,
     first: FirstAttempt<'r, S>,
