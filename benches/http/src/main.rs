@@ -1,54 +1,67 @@
-//! The cost of a request that succeeds at the first try under each integration,
-//! as a ratio to the bare client, and beside the retries that others have.
+//! The cost of a request that succeeds at the first try under each integration, beside
+//! the bare client and the retries of others.
+//!
+//! ```text
+//! steadfast-benches-http            the tables
+//! steadfast-benches-http --check    only the exact limits; fails if one is exceeded
+//! ```
 
+mod exact;
 mod groups;
+mod limits;
 mod measure;
 mod server;
 mod tower_policy;
 
 use std::future::Future;
+use std::process::ExitCode;
 
-use groups::Contender;
+use groups::{Contender, GROUPS, Group};
 use server::Server;
-use steadfast_benches::measure::allocations_per_call;
 use steadfast_benches::table::Table;
 use tokio::runtime::{Builder, Runtime};
 
 const ROUNDS: usize = 401;
 
-fn main() {
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match arguments[..] {
+        [] => {
+            report_all();
+            Ok(true)
+        }
+        ["--check"] => Ok(limits::check()),
+        [exact::CALLS, group, contender, calls] => {
+            exact::make_calls(group, contender, calls).map(|()| true)
+        }
+        [..] => Err(format!("unknown arguments: {}", arguments.join(" "))),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(wrong) => {
+            eprintln!("{wrong}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn report_all() {
     let server = Server::start();
     // The clients' connections live on it, and are served while a call waits.
     let runtime = runtime();
-    report(
-        "A tower service that answers at once",
-        &groups::memory::contenders(&runtime),
-    );
-    report(
-        "hyper's client, over loopback",
-        &groups::hyper::contenders(&runtime, &server),
-    );
-    report(
-        "reqwest, over loopback",
-        &groups::reqwest::contenders(&runtime, &server),
-    );
-    report(
-        "tonic, over loopback",
-        &groups::tonic::contenders(&runtime, &server),
-    );
-    report(
-        "AWS SDK (SQS, ListQueues), over loopback",
-        &groups::aws::contenders(&runtime, &server),
-    );
+    for group in &GROUPS {
+        report(group, &group.contenders(&runtime, &server));
+    }
 }
 
-/// The first contender is the bare client.
-fn report(title: &str, contenders: &[Contender<'_>]) {
+fn report(group: &Group, contenders: &[Contender<'_>]) {
     let costs = measure::side_by_side(contenders, ROUNDS);
-    let Some((bare, least)) = contenders.first().zip(costs.first()) else {
+    let Some(least) = costs.first() else {
         return;
     };
-    let bare_allocations = allocations_per_call(&bare.calls);
+    let exact = exact::measure(group, contenders);
     let mut table = Table::new(&[
         "",
         "processor, µs",
@@ -56,19 +69,24 @@ fn report(title: &str, contenders: &[Contender<'_>]) {
         "µs added",
         "wall, µs",
         "allocations added",
+        "instructions added",
     ]);
-    for (contender, cost) in contenders.iter().zip(&costs) {
-        let allocations = allocations_per_call(&contender.calls) - bare_allocations;
+    for ((contender, cost), added) in contenders.iter().zip(&costs).zip(&exact) {
+        let instructions = match &added.instructions {
+            Ok(instructions) => format!("{instructions:+.0}"),
+            Err(why) => why.to_string(),
+        };
         table.row(vec![
             contender.name.to_owned(),
             format!("{:.2}", cost.processor / 1000.0),
-            format!("{:.2}", cost.processor / least.processor),
+            format!("{:.3}", cost.processor / least.processor),
             format!("{:+.2}", (cost.processor - least.processor) / 1000.0),
             format!("{:.1}", cost.wall / 1000.0),
-            format!("{allocations:+.0}"),
+            format!("{:+.2}", added.allocations),
+            instructions,
         ]);
     }
-    println!("\n**{title}**\n\n{table}");
+    println!("\n**{}**\n\n{table}", group.title);
 }
 
 fn runtime() -> Runtime {

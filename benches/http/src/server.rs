@@ -7,6 +7,7 @@ use http::{Request, Response};
 use prost::Message;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::runtime::Runtime;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::body::Body;
 use tonic::server::Grpc;
@@ -28,19 +29,33 @@ pub(crate) struct Server {
 }
 
 impl Server {
+    /// Starts it on a thread of its own, so that it adds nothing to the caller's.
     pub(crate) fn start() -> Self {
+        let (server, serving) = Self::listen();
+        std::thread::spawn(move || runtime().block_on(serving));
+        server
+    }
+
+    /// Starts it on the caller's thread. Two threads would take turns in another order
+    /// in every run; one thread always takes the same instructions.
+    pub(crate) fn start_on(runtime: &Runtime) -> Self {
+        let (server, serving) = Self::listen();
+        runtime.spawn(serving);
+        server
+    }
+
+    fn listen() -> (Self, impl Future<Output = ()> + Send) {
         let (http, http_address) = listen();
         let (grpc, grpc_address) = listen();
-        std::thread::spawn(move || {
-            runtime().block_on(async {
-                tokio::spawn(serve_grpc(grpc));
-                serve_http(http).await;
-            });
-        });
-        Self {
+        let serving = async {
+            tokio::spawn(serve_grpc(grpc));
+            serve_http(http).await;
+        };
+        let server = Self {
             http: http_address,
             grpc: grpc_address,
-        }
+        };
+        (server, serving)
     }
 
     pub(crate) fn http_uri(&self) -> String {

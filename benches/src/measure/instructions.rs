@@ -38,14 +38,25 @@ impl fmt::Display for Unmeasured {
 /// The instructions of one call, given the arguments that make this very
 /// program make so many of them and nothing else.
 pub fn instructions_per_call(arguments: impl Fn(u64) -> Vec<String>) -> Result<f64, Unmeasured> {
-    let few = instructions(&arguments(FEW))?;
-    let many = instructions(&arguments(MANY))?;
-    let difference = many.checked_sub(few).ok_or_else(|| {
+    instructions_between(FEW, MANY, arguments)
+}
+
+/// The same for calls that take long, with numbers of calls of your own.
+pub fn instructions_between(
+    few: u64,
+    many: u64,
+    arguments: impl Fn(u64) -> Vec<String>,
+) -> Result<f64, Unmeasured> {
+    let (before, after) = (
+        instructions(&arguments(few))?,
+        instructions(&arguments(many))?,
+    );
+    let difference = after.checked_sub(before).ok_or_else(|| {
         Unmeasured::Failed(format!(
-            "{MANY} calls took fewer instructions ({many}) than {FEW} did ({few})"
+            "{many} calls took fewer instructions ({after}) than {few} did ({before})"
         ))
     })?;
-    Ok(difference as f64 / (MANY - FEW) as f64)
+    Ok(difference as f64 / (many - few) as f64)
 }
 
 fn instructions(arguments: &[String]) -> Result<u64, Unmeasured> {

@@ -7,7 +7,7 @@ mod threads;
 mod time;
 
 pub use alloc::{allocations_during, allocations_per_call};
-pub use instructions::{Unmeasured, instructions_per_call};
+pub use instructions::{Unmeasured, instructions_between, instructions_per_call};
 pub use threads::{Pair, one_and_two_threads};
 pub use time::{Timing, side_by_side};
 

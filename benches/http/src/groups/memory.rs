@@ -13,11 +13,12 @@ use tower::{Layer, ServiceExt, service_fn};
 
 use super::Contender;
 use crate::contender;
+use crate::server::Server;
 use crate::tower_policy::UnlessServerFails;
 
 type Body = Full<Bytes>;
 
-pub(crate) fn contenders(runtime: &Runtime) -> Vec<Contender<'_>> {
+pub(crate) fn contenders<'a>(runtime: &'a Runtime, _: &Server) -> Vec<Contender<'a>> {
     let bare = service_fn(answer::<Body>);
     let generic = RetryLayer::new(Standard::guidance())
         .expect("it is bounded")

@@ -1,13 +1,63 @@
 //! The measured clients.
 
-pub(crate) mod aws;
-pub(crate) mod hyper;
-pub(crate) mod memory;
-pub(crate) mod reqwest;
-pub(crate) mod tonic;
+mod aws;
+mod hyper;
+mod memory;
+mod reqwest;
+mod tonic;
 
-/// Somebody who makes calls.
+use tokio::runtime::Runtime;
+
+use crate::server::Server;
+
+/// A client that makes calls, with or without retries.
 pub(crate) struct Contender<'a> {
     pub(crate) name: &'static str,
     pub(crate) calls: Box<dyn Fn(u64) + Sync + 'a>,
 }
+
+/// Contenders on one client library. The first is the library by itself.
+pub(crate) struct Group {
+    pub(crate) name: &'static str,
+    pub(crate) title: &'static str,
+    make: for<'a> fn(&'a Runtime, &Server) -> Vec<Contender<'a>>,
+}
+
+impl Group {
+    /// Makes the contenders, whose connections are served on this runtime.
+    pub(crate) fn contenders<'a>(
+        &self,
+        runtime: &'a Runtime,
+        server: &Server,
+    ) -> Vec<Contender<'a>> {
+        (self.make)(runtime, server)
+    }
+}
+
+pub(crate) const GROUPS: [Group; 5] = [
+    Group {
+        name: "memory",
+        title: "A tower service that answers at once",
+        make: memory::contenders,
+    },
+    Group {
+        name: "hyper",
+        title: "hyper's client, over loopback",
+        make: hyper::contenders,
+    },
+    Group {
+        name: "reqwest",
+        title: "reqwest, over loopback",
+        make: reqwest::contenders,
+    },
+    Group {
+        name: "tonic",
+        title: "tonic, over loopback",
+        make: tonic::contenders,
+    },
+    Group {
+        name: "aws",
+        title: "AWS SDK (SQS, ListQueues), over loopback",
+        make: aws::contenders,
+    },
+];

@@ -1,10 +1,8 @@
 //! tonic's unary calls.
 
-use http::Request;
 use http::uri::PathAndQuery;
 use steadfast::{Standard, retry};
-use steadfast_http::grpc::StatusClassifier;
-use steadfast_http::tower::{HttpRetryLayer, ReplayBody};
+use steadfast_http::grpc::{StatusClassifier, retry_channel};
 use steadfast_http::{HttpClassifier, HttpRetry};
 use tokio::runtime::Runtime;
 use tonic::body::Body;
@@ -12,7 +10,6 @@ use tonic::client::{Grpc, GrpcService};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Response, Status};
 use tonic_prost::ProstCodec;
-use tower::{Layer, ServiceExt};
 
 use super::Contender;
 use crate::contender;
@@ -28,11 +25,10 @@ pub(crate) fn contenders<'a>(runtime: &'a Runtime, server: &Server) -> Vec<Conte
     };
     let (bare, one, strategy) = (channel(), channel(), Standard::guidance());
     let http_retry = HttpRetry::guidance().classify(HttpClassifier::grpc());
-    let mapped = channel().map_request(|request: Request<ReplayBody<Body>>| request.map(Body::new));
-    let layered = HttpRetryLayer::new(http_retry).layer(mapped);
+    let layered = retry_channel(channel(), http_retry);
     vec![
         contender("bare", runtime, move || check(unary(bare.clone()))),
-        contender("steadfast, HttpRetryLayer", runtime, move || {
+        contender("steadfast, RetryChannel", runtime, move || {
             check(unary(layered.clone()))
         }),
         contender("steadfast, StatusClassifier", runtime, move || {
