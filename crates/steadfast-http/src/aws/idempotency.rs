@@ -7,7 +7,7 @@ use aws_smithy_runtime_api::client::interceptors::Intercept as _;
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 
-use super::request::AwsOperation;
+use super::operation::AwsOperation;
 
 /// The SDK's interceptor that fills in a token by which the service recognizes a
 /// repeated request. Operations whose model has no such token do not have it.
@@ -59,7 +59,7 @@ const SETS: [&str; 4] = ["Delete", "Set", "Tag", "Untag"];
 /// Returns whether sending a request twice has the same effect as sending it once.
 /// Unknown operations are not idempotent.
 pub(super) fn is_idempotent(
-    operation: AwsOperation,
+    operation: &AwsOperation,
     request: &HttpRequest,
     has_token: bool,
 ) -> bool {
@@ -89,7 +89,7 @@ pub(super) fn has_token(components: &RuntimeComponents) -> bool {
 
 /// Returns whether a write has a condition. If its response is lost, a second one
 /// fails because of the first, and the caller would conclude that it was not applied.
-fn is_conditional(operation: AwsOperation, request: &HttpRequest) -> bool {
+fn is_conditional(operation: &AwsOperation, request: &HttpRequest) -> bool {
     let conditions = ["if-match", "if-none-match", "if-unmodified-since"];
     let mut names = request.headers().iter().map(|(name, _)| name);
     names.any(|name| conditions.iter().any(|condition| name.contains(condition)))
@@ -104,7 +104,7 @@ fn contains(body: &[u8], part: &[u8]) -> bool {
 }
 
 /// Returns whether the operation is one that clients repeat in a loop.
-pub(super) fn is_long_poll(operation: AwsOperation) -> bool {
+pub(super) fn is_long_poll(operation: &AwsOperation) -> bool {
     LONG_POLLS.contains(&(operation.service, operation.name))
 }
 
@@ -131,7 +131,7 @@ mod tests {
     }
 
     fn answer_for(request: HttpRequest, service: &'static str, name: &'static str) -> bool {
-        is_idempotent(AwsOperation { service, name }, &request, false)
+        is_idempotent(&AwsOperation { service, name }, &request, false)
     }
 
     #[test]

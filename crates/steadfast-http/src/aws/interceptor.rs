@@ -16,7 +16,8 @@ use aws_smithy_types::config_bag::ConfigBag;
 use steadfast::Step;
 
 use super::deviation::Deviation;
-use super::request::{AwsOperation, AwsRequest};
+use super::operation::AwsOperation;
+use super::request::AwsRequest;
 use super::retry::AwsRetry;
 use super::{classify, idempotency, sdk_config};
 
@@ -46,10 +47,13 @@ impl Intercept for AwsRetry {
         components: &RuntimeComponents,
         cfg: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        if let Some(request) = AwsRequest::load(self, cfg) {
-            request.keep_config(cfg);
-            let long_poll = idempotency::is_long_poll(AwsOperation::load(cfg));
-            sdk_config::replace_limits(cfg, self.partition(components)?, long_poll);
+        if AwsRequest::load(self, cfg).is_none() {
+            return Ok(());
+        }
+        let long_poll = idempotency::is_long_poll(&AwsOperation::load(cfg));
+        let replaced = sdk_config::replace_limits(cfg, self.partition(components)?, long_poll);
+        if let Some((request, config)) = AwsRequest::load(self, cfg).zip(replaced) {
+            request.config = config;
         }
         Ok(())
     }
@@ -61,31 +65,40 @@ impl Intercept for AwsRetry {
         components: &RuntimeComponents,
         cfg: &mut ConfigBag,
     ) -> Result<(), BoxError> {
+        let attempt = cfg.load::<RequestAttempts>();
+        let attempt = attempt.map_or(1, RequestAttempts::attempts);
+        let body = context.request().body();
+        let replayable = body.try_clone().is_some();
+        let world = self.world();
         let Some(request) = AwsRequest::load(self, cfg) else {
             return Ok(());
         };
-        let world = self.world();
-        let attempt = cfg.load::<RequestAttempts>();
-        let attempt = attempt.map_or(1, RequestAttempts::attempts);
-        let replayable = context.request().body().try_clone().is_some();
-        if let Some(deviation) = request.begin_attempt(attempt, replayable, &world) {
+        let deviation = request.begin_attempt(attempt, replayable, &world);
+        let is_begun = request.is_begun();
+        if let Some(deviation) = deviation {
             self.report(deviation, cfg);
             if deviation == Deviation::Unwanted {
                 return Err("no retry was decided, so this attempt is not sent".into());
             }
         }
-        let step = match request.is_begun() {
-            true => request.resume(&world),
-            false => request.begin(self.call(context, components, cfg), cfg, &world),
+        let call = (!is_begun).then(|| self.call(context, components, cfg));
+        let Some(request) = AwsRequest::load(self, cfg) else {
+            return Ok(());
         };
-        sdk_config::set_for_attempt(cfg, &request.config(), self.inner.max_attempts);
-        match step {
+        let step = match call {
+            Some(call) => request.begin(call, &world),
+            None => request.resume(&world),
+        };
+        let result = match step {
             Step::Attempt => Ok(()),
             Step::Wait { .. } | Step::Ask(_) | Step::GiveUp(_) | Step::LeftAlone => {
                 let shed = request.shed();
                 Err(shed.map_or_else(|| "the operation's deadline has passed".into(), Into::into))
             }
-        }
+        };
+        let config = request.config.clone();
+        sdk_config::set_for_attempt(cfg, config, self.inner.max_attempts);
+        result
     }
 
     /// From here on bytes may be sent.

@@ -63,11 +63,11 @@ mod classify;
 mod deviation;
 mod idempotency;
 mod interceptor;
-mod intern;
+mod operation;
 mod plugin;
 mod request;
 mod retry;
 mod sdk_config;
 
-pub use request::AwsOperation;
+pub use operation::AwsOperation;
 pub use retry::AwsRetry;

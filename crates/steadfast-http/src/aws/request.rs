@@ -1,63 +1,27 @@
 //! One request of an AWS client, as a request of the engine.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use aws_smithy_runtime_api::client::orchestrator::Metadata;
 use aws_smithy_types::config_bag::{ConfigBag, Storable, StoreReplace};
 use aws_smithy_types::retry::RetryConfig;
-use aws_smithy_types::timeout::TimeoutConfig;
 use steadfast::strategy::Cause;
 use steadfast::world::Roll;
 use steadfast::{Call, Failure, Orchestrator, RetryEvent, RetryStrategy, Step, World};
 
 use super::deviation::{Decision, Deviation};
-use super::intern::intern;
 use super::retry::{AwsRetry, Inner};
 use crate::classify::cannot_resend;
 
-/// The operation of a request; the context that observers see.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AwsOperation {
-    /// The service, such as `SQS`.
-    pub service: &'static str,
-    /// The operation, such as `SendMessage`.
-    pub name: &'static str,
-}
-
-impl AwsOperation {
-    pub(super) fn load(cfg: &ConfigBag) -> Self {
-        let (service, name) = match cfg.load::<Metadata>() {
-            Some(metadata) => (metadata.service(), metadata.name()),
-            None => ("", ""),
-        };
-        Self {
-            service: intern(service),
-            name: intern(name),
-        }
-    }
-}
-
-impl fmt::Display for AwsOperation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.service, self.name)
-    }
-}
-
 /// A request and its retry token, stored in the request's own configuration.
-#[derive(Clone)]
 pub(super) struct AwsRequest {
     owner: Arc<Inner>,
-    state: Arc<Mutex<RequestState>>,
-}
-
-struct RequestState {
     started: Instant,
     /// The client's own configuration.
-    config: RetryConfig,
-    /// None before the first attempt.
-    request: Option<Orchestrator<Arc<dyn RetryStrategy>>>,
+    pub(super) config: RetryConfig,
+    /// None before the first attempt. Never locked: the configuration requires `Sync`.
+    request: Mutex<Option<AwsOrchestrator>>,
     /// The engine waits for nothing before the next attempt.
     ready: bool,
     attempt: u32,
@@ -67,6 +31,8 @@ struct RequestState {
     /// How long the error of a request that was shed is held back.
     held_back: Option<Duration>,
 }
+
+type AwsOrchestrator = Orchestrator<Arc<dyn RetryStrategy>>;
 
 /// The step that the SDK has to take after an attempt.
 #[derive(Clone, Copy, Debug)]
@@ -80,90 +46,66 @@ pub(super) enum NextStep {
 impl AwsRequest {
     /// Starts the clock of an operation.
     pub(super) fn new(retry: &AwsRetry, world: &dyn World) -> Self {
-        let state = RequestState {
+        Self {
+            owner: Arc::clone(&retry.inner),
             started: world.now(),
             config: RetryConfig::standard(),
-            request: None,
+            request: Mutex::new(None),
             ready: false,
             attempt: 0,
             replayable: true,
             sending: false,
             decision: None,
             held_back: None,
-        };
-        Self {
-            owner: Arc::clone(&retry.inner),
-            state: Arc::new(Mutex::new(state)),
         }
     }
 
     /// Loads the request, if it belongs to this interceptor.
-    pub(super) fn load(retry: &AwsRetry, cfg: &ConfigBag) -> Option<Self> {
-        let request = cfg.load::<Self>()?;
-        Arc::ptr_eq(&request.owner, &retry.inner).then(|| request.clone())
-    }
-
-    /// Keeps the client's own configuration.
-    pub(super) fn keep_config(&self, cfg: &ConfigBag) {
-        if let Some(config) = cfg.load::<RetryConfig>() {
-            self.state().config = config.clone();
-        }
-    }
-
-    /// Returns the client's own configuration.
-    pub(super) fn config(&self) -> RetryConfig {
-        self.state().config.clone()
+    pub(super) fn load<'a>(retry: &AwsRetry, cfg: &'a mut ConfigBag) -> Option<&'a mut Self> {
+        let request = cfg.get_mut_from_interceptor_state::<Self>()?;
+        Arc::ptr_eq(&request.owner, &retry.inner).then_some(request)
     }
 
     /// Returns whether an attempt was begun.
-    pub(super) fn is_begun(&self) -> bool {
-        self.state().request.is_some()
+    pub(super) fn is_begun(&mut self) -> bool {
+        self.request().is_some()
     }
 
     /// Begins the request. Its time counts from the start of the operation.
-    pub(super) fn begin(&self, call: Call, cfg: &ConfigBag, world: &dyn World) -> Step {
-        let timeout = cfg.load::<TimeoutConfig>();
-        let call = match timeout.and_then(TimeoutConfig::operation_timeout) {
-            Some(timeout) => call.timeout(timeout),
-            None => call,
-        };
-        let mut state = self.state();
-        let at = state.started;
+    pub(super) fn begin(&mut self, call: Call, world: &dyn World) -> Step {
+        let at = self.started;
         let request = Orchestrator::new(Arc::clone(&self.owner.strategy), call);
-        let request = state.request.insert(request);
+        let request = self.request().insert(request);
         let step = request.begin(&StartWorld { at, world });
         if let (Step::Wait { delay, .. }, true) = (&step, request.refusal().is_some()) {
-            state.held_back = Some(*delay);
+            self.held_back = Some(*delay);
         }
         step
     }
 
     /// Returns why the strategy shed the request, if it did.
-    pub(super) fn shed(&self) -> Option<String> {
-        let state = self.state();
-        let refusal = state.request.as_ref()?.refusal()?;
+    pub(super) fn shed(&mut self) -> Option<String> {
+        let refusal = self.request().as_ref()?.refusal()?;
         (refusal.cause() == Cause::Shed).then(|| format!("{refusal}; nothing was sent"))
     }
 
     /// Notes that the SDK begins an attempt, and returns whether one was decided.
     pub(super) fn begin_attempt(
-        &self,
+        &mut self,
         attempt: u32,
         replayable: bool,
         world: &dyn World,
     ) -> Option<Deviation> {
-        let mut state = self.state();
-        state.attempt = attempt;
-        state.replayable = replayable;
-        state.sending = false;
-        let decision = state.decision.take()?;
+        self.attempt = attempt;
+        self.replayable = replayable;
+        self.sending = false;
+        let decision = self.decision.take()?;
         decision.check_attempt(attempt, world.now())
     }
 
     /// Continues after the wait.
-    pub(super) fn resume(&self, world: &dyn World) -> Step {
-        let mut state = self.state();
-        match (std::mem::take(&mut state.ready), &mut state.request) {
+    pub(super) fn resume(&mut self, world: &dyn World) -> Step {
+        match (std::mem::take(&mut self.ready), self.request()) {
             (true, _) => Step::Attempt,
             (false, Some(request)) => request.handle_waited(world),
             (false, None) => Step::LeftAlone,
@@ -171,35 +113,34 @@ impl AwsRequest {
     }
 
     /// Notes that bytes may be sent from now on.
-    pub(super) fn set_sending(&self) {
-        self.state().sending = true;
+    pub(super) fn set_sending(&mut self) {
+        self.sending = true;
     }
 
     /// Returns whether bytes of the attempt may have been sent.
     pub(super) fn is_sending(&self) -> bool {
-        self.state().sending
+        self.sending
     }
 
     /// Returns the step after the last attempt.
     pub(super) fn next_step(&self) -> NextStep {
-        let decision = self.state().decision;
-        decision.map_or(NextStep::GiveUp, |decision| decision.next)
+        self.decision
+            .map_or(NextStep::GiveUp, |decision| decision.next)
     }
 
-    pub(super) fn succeed(&self, world: &dyn World) {
-        if let Some(request) = &mut self.state().request {
+    pub(super) fn succeed(&mut self, world: &dyn World) {
+        if let Some(request) = self.request() {
             request.handle_success(world);
         }
     }
 
-    pub(super) fn fail(&self, failure: Failure, world: &dyn World) -> NextStep {
-        let mut state = self.state();
-        let failure = match state.replayable {
+    pub(super) fn fail(&mut self, failure: Failure, world: &dyn World) -> NextStep {
+        let failure = match self.replayable {
             true => failure,
             false => cannot_resend(failure, "the body is a stream"),
         };
-        let held_back = state.held_back.take();
-        let Some(request) = &mut state.request else {
+        let held_back = self.held_back.take();
+        let Some(request) = self.request() else {
             return NextStep::GiveUp;
         };
         let step = request.handle_failure(failure, world);
@@ -217,21 +158,22 @@ impl AwsRequest {
                 held_back.map_or(NextStep::GiveUp, NextStep::GiveUpAfter)
             }
         };
-        state.ready = ready;
-        let (at, attempt) = (world.now(), state.attempt);
-        state.decision = Some(Decision { next, at, attempt });
+        self.ready = ready;
+        let (at, attempt) = (world.now(), self.attempt);
+        self.decision = Some(Decision { next, at, attempt });
         next
     }
 
     /// Notes that the SDK ends the operation.
-    pub(super) fn end(&self, world: &dyn World) -> Option<Deviation> {
-        let decision = self.state().decision.take()?;
+    pub(super) fn end(&mut self, world: &dyn World) -> Option<Deviation> {
+        let decision = self.decision.take()?;
         decision.check_end(world.now())
     }
 
-    fn state(&self) -> MutexGuard<'_, RequestState> {
+    fn request(&mut self) -> &mut Option<AwsOrchestrator> {
         // The engine catches panics, so poison is harmless.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        let request = self.request.get_mut();
+        request.unwrap_or_else(PoisonError::into_inner)
     }
 }
 

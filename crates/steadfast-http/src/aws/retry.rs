@@ -4,18 +4,18 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use aws_smithy_runtime::client::retries::RetryPartition;
 use aws_smithy_runtime_api::box_error::BoxError;
 use aws_smithy_runtime_api::client::interceptors::context::BeforeTransmitInterceptorContextRef;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
-use aws_smithy_types::config_bag::ConfigBag;
+use aws_smithy_types::config_bag::{ConfigBag, FrozenLayer};
+use aws_smithy_types::timeout::TimeoutConfig;
 use steadfast::strategy::{Limits, WhenLimited, WhenTooLate};
 use steadfast::world::{Observed, SystemWorld};
 use steadfast::{Adaptive, Call, RetryEvent, RetryStrategy, Standard, World};
 
 use super::deviation::Deviation;
 use super::idempotency::{has_token, is_idempotent};
-use super::request::AwsOperation;
+use super::operation::AwsOperation;
 use super::sdk_config;
 
 /// Makes a strategy decide about the retries of a client, or of one call. See the
@@ -41,7 +41,7 @@ pub(super) struct Inner {
     listed: Vec<(String, String, bool)>,
     /// Replaces the rule for operations without a row.
     idempotent: Option<Arc<Idempotent>>,
-    partition: Arc<OnceLock<RetryPartition>>,
+    partition: Arc<OnceLock<FrozenLayer>>,
     deviations: Arc<AtomicU64>,
     observer: Option<Arc<Observer>>,
     world: Arc<dyn World + Send + Sync>,
@@ -154,25 +154,30 @@ impl AwsRetry {
         let idempotent = match (row, &self.inner.idempotent) {
             (Some((_, _, idempotent)), _) => *idempotent,
             (None, Some(idempotent)) => idempotent(operation.name),
-            (None, None) => is_idempotent(operation, context.request(), has_token(components)),
+            (None, None) => is_idempotent(&operation, context.request(), has_token(components)),
         };
-        Call::new(operation.name)
+        let call = Call::new(operation.name)
             .service("aws")
             .idempotent(idempotent)
             .when_too_late(WhenTooLate::FailFast)
             .long_polling(sdk_config::is_long_poll(cfg))
-            .context(operation)
+            .shared_context(operation);
+        let timeout = cfg.load::<TimeoutConfig>();
+        match timeout.and_then(TimeoutConfig::operation_timeout) {
+            Some(timeout) => call.timeout(timeout),
+            None => call,
+        }
     }
 
     /// Returns the part of the SDK's configuration that makes delays exact.
     pub(super) fn partition(
         &self,
         components: &RuntimeComponents,
-    ) -> Result<RetryPartition, BoxError> {
+    ) -> Result<FrozenLayer, BoxError> {
         if let Some(partition) = self.inner.partition.get() {
             return Ok(partition.clone());
         }
-        let made = sdk_config::partition(components)?;
+        let made = sdk_config::partition(components)?.freeze();
         Ok(self.inner.partition.get_or_init(|| made).clone())
     }
 

@@ -17,7 +17,7 @@ use aws_smithy_runtime_api::client::retries::classifiers::{
 };
 use aws_smithy_runtime_api::client::retries::{RequestAttempts, RetryStrategy as _};
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
-use aws_smithy_types::config_bag::ConfigBag;
+use aws_smithy_types::config_bag::{ConfigBag, FrozenLayer, Layer};
 use aws_smithy_types::retry::{RetryConfig, RetryMode, RetrySpec};
 
 use super::request::NextStep;
@@ -30,11 +30,26 @@ const OWED: f64 = 1e15;
 ///
 /// The version of the retry behaviour is 2.1 here, because the SDK marks long polls
 /// only in that one.
-pub(super) fn replace_limits(cfg: &mut ConfigBag, partition: RetryPartition, long_poll: bool) {
+///
+/// Returns the replaced configuration, if there was one.
+pub(super) fn replace_limits(
+    cfg: &mut ConfigBag,
+    partition: FrozenLayer,
+    long_poll: bool,
+) -> Option<RetryConfig> {
     let spec = RetrySpec::v2_1().with_long_polling(long_poll);
-    let state = cfg.interceptor_state();
-    state.store_put(partition);
-    state.store_put(RetryConfig::standard().with_retry_spec(spec));
+    cfg.push_shared_layer(partition);
+    replace(cfg, RetryConfig::standard().with_retry_spec(spec))
+}
+
+/// Replaces the configuration where the SDK keeps it. Storing another one would allocate.
+fn replace(cfg: &mut ConfigBag, config: RetryConfig) -> Option<RetryConfig> {
+    if let Some(stored) = cfg.get_mut_from_interceptor_state::<RetryConfig>() {
+        return Some(std::mem::replace(stored, config));
+    }
+    let replaced = cfg.load::<RetryConfig>().cloned();
+    cfg.interceptor_state().store_put(config);
+    replaced
 }
 
 /// Returns whether the SDK, or [`replace_limits`], marked the operation as a long poll.
@@ -46,10 +61,9 @@ pub(super) fn is_long_poll(cfg: &ConfigBag) -> bool {
 
 /// Sets the configuration for the time of an attempt: the client's, with the real
 /// number of attempts. The SDK sends that number to the service.
-pub(super) fn set_for_attempt(cfg: &mut ConfigBag, client: &RetryConfig, max_attempts: u32) {
-    let config = client.clone().with_retry_mode(RetryMode::Standard);
-    cfg.interceptor_state()
-        .store_put(config.with_max_attempts(max_attempts));
+pub(super) fn set_for_attempt(cfg: &mut ConfigBag, client: RetryConfig, max_attempts: u32) {
+    let config = client.with_retry_mode(RetryMode::Standard);
+    replace(cfg, config.with_max_attempts(max_attempts));
 }
 
 /// Makes the SDK's strategy take this step.
@@ -58,22 +72,21 @@ pub(super) fn force(cfg: &mut ConfigBag, next: NextStep) {
         let config = RetryConfig::adaptive().with_max_backoff(delay);
         config.with_max_attempts(u32::MAX)
     };
-    let state = cfg.interceptor_state();
     let config = match next {
         NextStep::Retry(delay) => exact(delay),
         NextStep::GiveUp => RetryConfig::disabled(),
         NextStep::GiveUpAfter(delay) => {
-            state.store_put(TokenBucket::new(0));
+            cfg.interceptor_state().store_put(TokenBucket::new(0));
             exact(delay).with_retry_spec(RetrySpec::v2_0().with_long_polling(true))
         }
     };
-    state.store_put(config);
+    replace(cfg, config);
 }
 
-/// Makes a partition whose rate limiter always asks for a practically infinite delay.
+/// Makes a layer with a partition whose rate limiter always asks for a practically infinite delay.
 ///
 /// A limiter works only after it has seen throttling, so it is shown some.
-pub(super) fn partition(components: &RuntimeComponents) -> Result<RetryPartition, BoxError> {
+pub(super) fn partition(components: &RuntimeComponents) -> Result<Layer, BoxError> {
     let limiter = ClientRateLimiter::builder().current_bucket_capacity(-OWED);
     let partition = RetryPartition::custom("AwsRetry")
         .client_rate_limiter(limiter.build())
@@ -91,7 +104,9 @@ pub(super) fn partition(components: &RuntimeComponents) -> Result<RetryPartition
     components.set_retry_classifiers(std::iter::once(throttled));
     let nothing = InterceptorContext::new(Input::erase(()));
     StandardRetryStrategy::new().should_attempt_retry(&nothing, &components.build()?, &cfg)?;
-    Ok(partition)
+    let mut layer = Layer::new("AwsRetry");
+    layer.store_put(partition);
+    Ok(layer)
 }
 
 /// Takes everything for throttling.

@@ -4,7 +4,9 @@ use std::cell::Cell;
 use std::convert::Infallible;
 use std::error::Error as StdError;
 use std::future::Future;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 
 use http::{Extensions, HeaderMap, Method, StatusCode};
 use steadfast::classify::{ByInfo, Classifier, guarded};
@@ -178,22 +180,24 @@ where
             observer(event);
         }
     };
+    // The engine has a place for the first attempt and one for the others. Here they share
+    // one, because a large future is slow to move.
+    let place = pin!(None);
+    let place = &Mutex::new(place);
     let result = retry
         .observe(&observer)
         .classify(AlreadyClassified)
         .run(|attempt| {
-            let sending = send(attempt);
+            let sending = Sending::new(place, send(attempt));
             // A result is that of the last attempt, and not of an earlier one.
             drop(lock(last).take());
             async move {
-                match sending {
-                    Some(sending) => match sending.await {
-                        Ok(response) => Ok((response, attempt.number())),
-                        Err(mut failed) => {
-                            *lock(last) = failed.result.take();
-                            Err(failed.map(|failure| failure.with_peer(address())))
-                        }
-                    },
+                match sending.await {
+                    Some(Ok(response)) => Ok((response, attempt.number())),
+                    Some(Err(mut failed)) => {
+                        *lock(last) = failed.result.take();
+                        Err(failed.map(|failure| failure.with_peer(address())))
+                    }
                     None => Err(FailedAttempt {
                         result: None,
                         failure: Cell::default(),
@@ -222,6 +226,34 @@ where
         }
         Some(Err(error)) => Err(Error::from_parts(report, Some(error))),
         None => Err(Error::from_parts(report, None)),
+    }
+}
+
+/// An attempt that is polled in a place outside of it.
+struct Sending<'a, 'b, F>(&'a Mutex<Pin<&'b mut Option<F>>>);
+
+impl<'a, 'b, F> Sending<'a, 'b, F> {
+    fn new(place: &'a Mutex<Pin<&'b mut Option<F>>>, sending: Option<F>) -> Self {
+        lock(place).set(sending);
+        Self(place)
+    }
+}
+
+impl<F: Future> Future for Sending<'_, '_, F> {
+    type Output = Option<F::Output>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match lock(self.0).as_mut().as_pin_mut() {
+            Some(sending) => sending.poll(cx).map(Some),
+            None => Poll::Ready(None),
+        }
+    }
+}
+
+impl<F> Drop for Sending<'_, '_, F> {
+    /// Drops the attempt, which may have been cut off.
+    fn drop(&mut self) {
+        lock(self.0).set(None);
     }
 }
 

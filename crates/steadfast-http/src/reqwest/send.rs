@@ -61,21 +61,31 @@ where
 {
     let method = request.method().clone();
     retry.add_key(&method, request.headers_mut());
-    let url = &request.url().clone();
-    let head = RequestHead::new(request.method(), url.path(), request.headers());
+    // A streamed body cannot be copied. The request is sent itself, once.
+    let (first, kept) = match request.try_clone() {
+        Some(copy) => (copy, Ok(request)),
+        None => {
+            let url = request.url().clone();
+            (request, Err(url))
+        }
+    };
+    let url = match &kept {
+        Ok(request) => request.url(),
+        Err(url) => url,
+    };
+    let head = RequestHead::new(&method, url.path(), first.headers());
     let started = retry.start(&head, outer, || address(url));
     let unseen = retry.unseen_redirects(&head);
-    let mut request = Some(request);
+    let (mut first, kept) = (Some(first), kept.as_ref().ok());
     http_retry::run(
         retry,
         started,
         || address(url),
         &|| (),
         |attempt| {
-            let copy = request.as_mut().and_then(|request| request.try_clone());
-            // A streamed body cannot be copied. It is sent itself, once.
-            let sending = send(copy.or_else(|| request.take())?, attempt);
-            let is_lost = request.is_none();
+            let request = first.take().or_else(|| kept?.try_clone())?;
+            let sending = send(request, attempt);
+            let is_lost = kept.is_none();
             Some(async move {
                 let (result, redirects) = watched(url, unseen, sending).await;
                 retry.check(result, redirects).map_err(|failed| {

@@ -293,8 +293,9 @@ async fn send<S, R, C, A>(
     mut request: R,
 ) -> Result<S::Response, Error<S::Error>>
 where
-    S: Service<R> + Clone,
-    R: Clone,
+    S: Service<R> + Clone + Send + 'static,
+    S::Future: Send,
+    R: Clone + Send + 'static,
     C: Classifier<S::Error>,
     A: Accept<S::Response>,
 {
@@ -325,7 +326,7 @@ where
                 let request = &mut request;
                 let mut request = request.clone();
                 (settings.prepare)(&mut request, attempt.into());
-                services.next().call(request)
+                services.call(request)
             },
         )
         .await;

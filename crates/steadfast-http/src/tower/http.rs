@@ -1,6 +1,6 @@
 //! Retries for services that take `http` requests.
 
-use std::any::TypeId;
+use std::any::{TypeId, type_name};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -91,10 +91,10 @@ async fn send<S, B, R>(
     request: Request<B>,
 ) -> Result<Response<R>, Error<AnyError>>
 where
-    S: Service<Request<ReplayBody<B>>, Response = Response<R>> + Clone,
+    S: Service<Request<ReplayBody<B>>, Response = Response<R>> + Clone + Send + 'static,
     S::Error: Into<BoxError>,
-    S::Future: 'static,
-    B: Body + Send + Unpin,
+    S::Future: Send + 'static,
+    B: Body + Send + Unpin + 'static,
     R: Send,
 {
     let (mut parts, body) = request.into_parts();
@@ -110,11 +110,13 @@ where
     let abandon = || replay.abandon();
     let result = http_retry::run(&retry, started, address, &abandon, |attempt| {
         let mut request = Request::from_parts(parts.clone(), replay.next_body()?);
-        request.extensions_mut().insert(AttemptMark::from(attempt));
-        let service = services.next();
+        if !is_known_client::<S>() {
+            request.extensions_mut().insert(AttemptMark::from(attempt));
+        }
+        let calling = services.call(request);
         let (retry, replay) = (&retry, &replay);
         Some(async move {
-            let result = match service.call(request).await {
+            let result = match calling.await {
                 Ok(response) => retry.check(Ok(response), redirects),
                 Err(CallError::Failed(error)) => retry.check(Err(AnyError::new(error)), redirects),
                 Err(CallError::NotReady(error)) => {
@@ -149,6 +151,17 @@ fn sends_one_request<F: 'static>() -> bool {
     TypeId::of::<F>() == TypeId::of::<hyper_util::client::legacy::ResponseFuture>()
 }
 
+/// Returns whether the service is a client of hyper or tonic itself, without a layer around
+/// it. Then no code reads the mark, which takes three allocations.
+///
+/// The clients are generic, or not a dependency of this crate, so they have no `TypeId`
+/// here. If a compiler writes their names in another way, the mark is inserted again.
+fn is_known_client<S>() -> bool {
+    let name = type_name::<S>();
+    name.starts_with("hyper_util::client::legacy::client::Client<")
+        || name.ends_with("::TonicBodies<tonic::transport::channel::Channel>")
+}
+
 fn address(uri: &Uri) -> String {
     http_retry::address(uri.host(), uri.port_u16(), uri.scheme_str())
 }
@@ -170,6 +183,15 @@ impl<B> AnyResponse for Response<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hypers_client_is_known_and_a_layer_around_it_is_not() {
+        use hyper_util::client::legacy::{Client, connect::HttpConnector};
+        struct Layered<S>(S);
+        assert!(is_known_client::<Client<HttpConnector, String>>());
+        assert!(!is_known_client::<Layered<Client<HttpConnector, String>>>());
+        assert!(!is_known_client::<Layered<()>>());
+    }
 
     #[test]
     fn an_address_is_host_and_port_and_never_a_password() {

@@ -12,14 +12,8 @@ use tower_service::Service;
 
 use crate::http_retry::fail_at_once;
 
-/// Makes the service of each attempt of one request.
+/// Calls the service for each attempt of one request.
 pub(super) struct AttemptServices<S> {
-    ready: Option<S>,
-    prototype: S,
-}
-
-/// The service of one attempt.
-pub(super) struct AttemptService<S> {
     service: S,
     is_ready: bool,
 }
@@ -35,37 +29,45 @@ impl<S: Clone> AttemptServices<S> {
     /// readiness acquired is thereby used by this request.
     pub(super) fn take(inner: &mut S) -> Self {
         let clone = inner.clone();
-        let ready = std::mem::replace(inner, clone);
         Self {
-            prototype: ready.clone(),
-            ready: Some(ready),
+            service: std::mem::replace(inner, clone),
+            is_ready: true,
         }
     }
 
-    /// Returns the service of the next attempt.
-    pub(super) fn next(&mut self) -> AttemptService<S> {
-        let ready = self.ready.take();
-        AttemptService {
-            is_ready: ready.is_some(),
-            service: ready.unwrap_or_else(|| self.prototype.clone()),
+    /// Calls the service, in a later attempt as soon as it is ready. Dropping the future
+    /// drops the call.
+    pub(super) fn call<R>(
+        &mut self,
+        request: R,
+    ) -> impl Future<Output = Result<S::Response, CallError<S::Error>>> + Send + use<S, R>
+    where
+        S: Service<R> + Send + 'static,
+        S::Future: Send,
+        R: Send + 'static,
+    {
+        let is_ready = std::mem::take(&mut self.is_ready);
+        let called = match is_ready {
+            true => Ok(self.service.call(request)),
+            // In a box, because it is rare and would make every future larger.
+            false => Err(Box::pin(call_when_ready(self.service.clone(), request))),
+        };
+        async move {
+            match called {
+                Ok(called) => called.await.map_err(CallError::Failed),
+                Err(later) => later.await,
+            }
         }
     }
 }
 
-impl<S> AttemptService<S> {
-    /// Calls the service as soon as it is ready. Dropping the future drops the
-    /// call.
-    pub(super) async fn call<R>(mut self, request: R) -> Result<S::Response, CallError<S::Error>>
-    where
-        S: Service<R>,
-    {
-        if !self.is_ready {
-            let readiness = poll_fn(|cx| self.service.poll_ready(cx)).await;
-            readiness.map_err(CallError::NotReady)?;
-        }
-        let called = self.service.call(request).await;
-        called.map_err(CallError::Failed)
-    }
+async fn call_when_ready<S: Service<R>, R>(
+    mut service: S,
+    request: R,
+) -> Result<S::Response, CallError<S::Error>> {
+    let readiness = poll_fn(|cx| service.poll_ready(cx)).await;
+    readiness.map_err(CallError::NotReady)?;
+    service.call(request).await.map_err(CallError::Failed)
 }
 
 impl<E> CallError<E> {

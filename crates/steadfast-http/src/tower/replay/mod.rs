@@ -42,7 +42,7 @@ struct Shared<B> {
     /// The attempt that waits for more of the body.
     waiting: Option<Waker>,
     limit: usize,
-    kept: Vec<Kept>,
+    kept: KeptFrames,
     size: usize,
     lost: Option<Lost>,
 }
@@ -57,6 +57,30 @@ pub(super) enum Lost {
 enum Kept {
     Data(Bytes),
     Trailers(HeaderMap),
+}
+
+/// The frames that were sent. Most bodies have one, which needs no allocation.
+#[derive(Default)]
+struct KeptFrames {
+    first: Option<Kept>,
+    others: Vec<Kept>,
+}
+
+impl KeptFrames {
+    fn push(&mut self, kept: Kept) {
+        match &self.first {
+            None => self.first = Some(kept),
+            Some(_) => self.others.push(kept),
+        }
+    }
+
+    fn from(&self, index: usize) -> impl Iterator<Item = &Kept> {
+        self.first.iter().chain(&self.others).skip(index)
+    }
+
+    fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.others.len()
+    }
 }
 
 /// A request's body could not be read.
@@ -84,7 +108,7 @@ impl<B: Body> Replay<B> {
                 paused: false,
                 waiting: None,
                 limit,
-                kept: Vec::new(),
+                kept: KeptFrames::default(),
                 size: 0,
                 lost: None,
             }))
@@ -165,7 +189,7 @@ where
         if shared.paused {
             return Poll::Pending;
         }
-        if let Some(kept) = shared.kept.get(source.sent) {
+        if let Some(kept) = shared.kept.from(source.sent).next() {
             source.sent += 1;
             return Poll::Ready(Some(Ok(kept.to_frame())));
         }
@@ -189,8 +213,7 @@ where
             return SizeHint::with_exact(0);
         };
         let shared = lock(&source.shared);
-        let unsent = shared.kept.iter().skip(source.sent);
-        let unsent: u64 = unsent.map(Kept::len).sum();
+        let unsent: u64 = shared.kept.from(source.sent).map(Kept::len).sum();
         let more = match shared.ended {
             true => SizeHint::with_exact(0),
             false => shared.body.size_hint(),
@@ -260,7 +283,7 @@ where
     /// Drops the kept part, which is useless without the rest.
     fn lose(&mut self, lost: Lost) {
         self.lost = Some(lost);
-        self.kept = Vec::new();
+        self.kept = KeptFrames::default();
     }
 }
 
