@@ -27,10 +27,11 @@ const LIMITS: [Limit; 8] = [
     limit("hyper", "steadfast, HttpRetryLayer", 2.0, 5100.0),
     limit("reqwest", "steadfast, send_with_retry", 4.0, 4870.0),
     limit("reqwest", "steadfast, RetryMiddleware", 10.0, 8980.0),
-    // HTTP/2 varies by some hundred instructions from run to run.
-    limit("tonic", "steadfast, RetryChannel", 7.0, 7500.0),
-    limit("tonic", "steadfast, StatusClassifier", 1.0, 2000.0),
-    limit("aws", "steadfast, AwsRetry", 5.0, 16200.0),
+    // Here only allocations are checked: the instructions of the bare clients vary by more
+    // from run to run than 3 % of what is added.
+    limit("tonic", "steadfast, RetryChannel", 7.0, f64::INFINITY),
+    limit("tonic", "steadfast, StatusClassifier", 1.0, f64::INFINITY),
+    limit("aws", "steadfast, AwsRetry", 5.0, f64::INFINITY),
 ];
 
 const fn limit(
