@@ -1,5 +1,6 @@
-//! The client's only loop around the orchestrator: every operation runs in it, KV
-//! and HTTP alike.
+//! The client's loop around the orchestrator. All operations but those on documents run
+//! in it; those run in [`KvFuture`](crate::kv::future::KvFuture), which handles failed
+//! attempts by the functions of this module.
 //!
 //! The orchestrator decides. The loop makes the attempts, sleeps, and wakes early
 //! when there is a new route or connection (decisions D18 and D24,
@@ -25,28 +26,10 @@ use crate::options::RetryIf;
 use crate::reason::APPLICATION_INDICATED;
 use crate::world::{TokioWorld, now};
 
-/// An operation, attempt by attempt.
-pub(crate) trait Attempts {
-    /// The result of the operation.
+/// A request, as the loop knows it: its context for errors, spans and metrics.
+pub(crate) trait Driven {
+    /// The result of the request.
     type Output;
-
-    /// Makes an attempt, and ends it at the deadline.
-    ///
-    /// Cancel-safe: dropping the future abandons the attempt and leaves shared
-    /// state in order.
-    fn attempt(
-        &mut self,
-        deadline: Option<Instant>,
-    ) -> impl Future<Output = Result<Self::Output, Tried>> + Send;
-
-    /// Completes when the wait after this failure has become pointless: there is
-    /// a new route or connection, or the client was closed. May never complete.
-    ///
-    /// Cancel-safe: dropping the future changes nothing.
-    fn woken(&mut self, failure: &Failure) -> impl Future<Output = ()> + Send;
-
-    /// Completes when the client is closed. Cancel-safe.
-    fn closed(&self) -> impl Future<Output = ()> + Send;
 
     /// Adds the operation's context to the error: its target, and the server's last
     /// response.
@@ -80,6 +63,27 @@ pub(crate) trait Attempts {
     fn proves_not_applied(&self, _: ErrorKind) -> bool {
         true
     }
+}
+
+/// A request whose attempts are async functions.
+pub(crate) trait Attempts: Driven {
+    /// Makes an attempt, and ends it at the deadline.
+    ///
+    /// Cancel-safe: dropping the future abandons the attempt and leaves shared
+    /// state in order.
+    fn attempt(
+        &mut self,
+        deadline: Option<Instant>,
+    ) -> impl Future<Output = Result<Self::Output, Tried>> + Send;
+
+    /// Completes when the wait after this failure has become pointless: there is
+    /// a new route or connection, or the client was closed. May never complete.
+    ///
+    /// Cancel-safe: dropping the future changes nothing.
+    fn woken(&mut self, failure: &Failure) -> impl Future<Output = ()> + Send;
+
+    /// Completes when the client is closed. Cancel-safe.
+    fn closed(&self) -> impl Future<Output = ()> + Send;
 }
 
 /// An attempt that did not succeed, and what it means for the operation.
@@ -116,26 +120,37 @@ pub(crate) fn drive<'a, A: Attempts + Send>(
             let traced = run(&mut request, operation, true).instrument(span.clone());
             Box::pin(traced).await
         };
-        let elapsed = match request.request().started() {
-            Some(started) => now().saturating_duration_since(started),
-            None => Duration::ZERO,
-        };
-        let retries = match &outcome {
-            Ok(_) => request.request().retries(),
-            Err(error) => error
-                .context()
-                .report()
-                .map_or(0, steadfast::report::Report::retries),
-        };
-        let finished = Finished {
-            elapsed,
-            retries,
-            error: outcome.as_ref().err().map(Error::kind),
-        };
+        let finished = finish(&request, operation, &outcome);
         end_request(&span, &finished);
-        operation.finished(&finished, outcome.as_ref().ok());
         outcome
     }
+}
+
+/// Records the end of a request.
+#[inline]
+pub(crate) fn finish<D: Driven>(
+    request: &Orchestrator<impl RetryStrategy>,
+    driven: &mut D,
+    outcome: &Result<D::Output, Error>,
+) -> Finished {
+    let elapsed = match request.request().started() {
+        Some(started) => now().saturating_duration_since(started),
+        None => Duration::ZERO,
+    };
+    let retries = match outcome {
+        Ok(_) => request.request().retries(),
+        Err(error) => error
+            .context()
+            .report()
+            .map_or(0, steadfast::report::Report::retries),
+    };
+    let finished = Finished {
+        elapsed,
+        retries,
+        error: outcome.as_ref().err().map(Error::kind),
+    };
+    driven.finished(&finished, outcome.as_ref().ok());
+    finished
 }
 
 #[expect(
@@ -157,40 +172,7 @@ fn run<A: Attempts + Send>(
                         request.handle_success(&TokioWorld(operation.core()));
                         return Ok(output);
                     }
-                    Err(Tried::Final(finally)) => match indicated(finally, request, operation) {
-                        Some(failure) => {
-                            kind = finally;
-                            request.handle_failure(failure, &TokioWorld(operation.core()))
-                        }
-                        None => {
-                            request.handle_final_response(&TokioWorld(operation.core()));
-                            let ambiguous = !request.request().is_idempotent()
-                                && !operation.proves_not_applied(finally);
-                            let error = error(finally, request).ambiguous(ambiguous);
-                            let error = error.with_report(request.take_report());
-                            return Err(operation.add_context(error));
-                        }
-                    },
-                    Err(Tried::Unsendable(kind)) => {
-                        request.handle_unsendable(&TokioWorld(operation.core()));
-                        let error = error(kind, request).with_report(request.take_report());
-                        return Err(operation.add_context(error));
-                    }
-                    Err(Tried::Failed(mut failure, failed)) => {
-                        kind = failed;
-                        // The stage stays: the law decides whether that is safe.
-                        if failure.stage == Stage::Inconclusive
-                            && failure.reason.never_retry()
-                            && asks_to_retry(kind, request, operation)
-                        {
-                            failure.reason = &APPLICATION_INDICATED;
-                        }
-                        request.handle_failure(failure, &TokioWorld(operation.core()))
-                    }
-                    Err(Tried::Closed(failure)) => {
-                        kind = ErrorKind::RequestCanceled;
-                        request.handle_cancelled_attempt(failure, &TokioWorld(operation.core()))
-                    }
+                    Err(tried) => handle_tried(tried, &mut kind, request, operation)?,
                 },
                 Step::Wait { delay, .. } if delay.is_zero() => {
                     tokio::task::yield_now().await;
@@ -223,43 +205,100 @@ fn run<A: Attempts + Send>(
                         Some(None) => request.handle_deadline(&TokioWorld(operation.core())),
                     }
                 }
-                Step::GiveUp(verdict) => {
-                    let report = request.take_report();
-                    let raised = report.refusal().and_then(Raised::kind_of);
-                    let kind = match (verdict, raised) {
-                        (Verdict::TimedOut(_), _) if verdict.is_ambiguous() => {
-                            ErrorKind::AmbiguousTimeout
-                        }
-                        (Verdict::TimedOut(_), _) => ErrorKind::UnambiguousTimeout,
-                        (Verdict::Shed, _) => ErrorKind::TemporaryFailure,
-                        (Verdict::Failed(_) | Verdict::Succeeded, Some(raised)) => raised,
-                        (Verdict::Failed(_) | Verdict::Succeeded, None) => kind,
-                    };
-                    let note = note(&report);
-                    let mut error = operation.add_context(error(kind, request));
-                    if let Some(note) = note {
-                        error = error.because(note);
-                    }
-                    return Err(error.with_report(report));
-                }
-                Step::LeftAlone => {
-                    // No handler above is called in a state in which it does not apply.
-                    return Err(error(ErrorKind::Couchbase, request).because(
-                        "the orchestrator was called in the wrong state, which is a bug in this client",
-                    ));
-                }
+                Step::GiveUp(verdict) => return Err(give_up(verdict, kind, request, operation)),
+                Step::LeftAlone => return Err(wrong_state(request)),
             };
         }
     }
 }
 
+/// Tells the orchestrator of an attempt that did not succeed. `kind` is the error that the
+/// request ends with if no retry follows. Returns the next step, or the final error.
+#[cold]
+pub(crate) fn handle_tried<S: RetryStrategy, D: Driven>(
+    tried: Tried,
+    kind: &mut ErrorKind,
+    request: &mut Orchestrator<S>,
+    driven: &mut D,
+) -> Result<Step, Error> {
+    match tried {
+        Tried::Final(finally) => match indicated(finally, request, driven) {
+            Some(failure) => {
+                *kind = finally;
+                Ok(request.handle_failure(failure, &TokioWorld(driven.core())))
+            }
+            None => {
+                request.handle_final_response(&TokioWorld(driven.core()));
+                let ambiguous =
+                    !request.request().is_idempotent() && !driven.proves_not_applied(finally);
+                let error = error(finally, request).ambiguous(ambiguous);
+                let error = error.with_report(request.take_report());
+                Err(driven.add_context(error))
+            }
+        },
+        Tried::Unsendable(kind) => {
+            request.handle_unsendable(&TokioWorld(driven.core()));
+            let error = error(kind, request).with_report(request.take_report());
+            Err(driven.add_context(error))
+        }
+        Tried::Failed(mut failure, failed) => {
+            *kind = failed;
+            // The stage stays: the law decides whether that is safe.
+            if failure.stage == Stage::Inconclusive
+                && failure.reason.never_retry()
+                && asks_to_retry(failed, request, driven)
+            {
+                failure.reason = &APPLICATION_INDICATED;
+            }
+            Ok(request.handle_failure(failure, &TokioWorld(driven.core())))
+        }
+        Tried::Closed(failure) => {
+            *kind = ErrorKind::RequestCanceled;
+            Ok(request.handle_cancelled_attempt(failure, &TokioWorld(driven.core())))
+        }
+    }
+}
+
+/// Makes the error of a request that is not retried any more.
+#[cold]
+pub(crate) fn give_up<S: RetryStrategy, D: Driven>(
+    verdict: Verdict,
+    kind: ErrorKind,
+    request: &mut Orchestrator<S>,
+    driven: &mut D,
+) -> Error {
+    let report = request.take_report();
+    let raised = report.refusal().and_then(Raised::kind_of);
+    let kind = match (verdict, raised) {
+        (Verdict::TimedOut(_), _) if verdict.is_ambiguous() => ErrorKind::AmbiguousTimeout,
+        (Verdict::TimedOut(_), _) => ErrorKind::UnambiguousTimeout,
+        (Verdict::Shed, _) => ErrorKind::TemporaryFailure,
+        (Verdict::Failed(_) | Verdict::Succeeded, Some(raised)) => raised,
+        (Verdict::Failed(_) | Verdict::Succeeded, None) => kind,
+    };
+    let note = note(&report);
+    let mut error = driven.add_context(error(kind, request));
+    if let Some(note) = note {
+        error = error.because(note);
+    }
+    error.with_report(report)
+}
+
+/// Makes the error of a handler that was called in a state in which it does not apply. No
+/// handler is.
+#[cold]
+pub(crate) fn wrong_state<S: RetryStrategy>(request: &Orchestrator<S>) -> Error {
+    error(ErrorKind::Couchbase, request)
+        .because("the orchestrator was called in the wrong state, which is a bug in this client")
+}
+
 /// Returns the failure that a final response becomes if the application asks for a
 /// retry. The law then decides by its stage, and the strategy is asked.
 #[cold]
-fn indicated<A: Attempts>(
+fn indicated<S: RetryStrategy, D: Driven>(
     kind: ErrorKind,
-    request: &Orchestrator<&dyn RetryStrategy>,
-    operation: &mut A,
+    request: &Orchestrator<S>,
+    operation: &mut D,
 ) -> Option<Failure> {
     if !asks_to_retry(kind, request, operation) {
         return None;
@@ -273,10 +312,10 @@ fn indicated<A: Attempts>(
 }
 
 /// Asks the application whether a final response of this kind is to be retried.
-fn asks_to_retry<A: Attempts>(
+fn asks_to_retry<S: RetryStrategy, D: Driven>(
     kind: ErrorKind,
-    request: &Orchestrator<&dyn RetryStrategy>,
-    operation: &mut A,
+    request: &Orchestrator<S>,
+    operation: &mut D,
 ) -> bool {
     let Some(retry_if) = operation.retry_if().cloned() else {
         return false;
@@ -296,7 +335,8 @@ async fn attempt<A: Attempts + Send>(
     }
     let span = attempt_span(number);
     let result = Box::pin(operation.attempt(deadline).instrument(span.clone())).await;
-    end_attempt(&span, &operation.dispatch(result.as_ref().ok()), &result);
+    let dispatch = operation.dispatch(result.as_ref().ok());
+    end_attempt(&span, &dispatch, result.as_ref().err());
     result
 }
 
@@ -310,7 +350,7 @@ fn which(request: &Orchestrator<&dyn RetryStrategy>) -> (u32, Option<Instant>) {
 
 /// Makes an error of the operation.
 #[cold]
-fn error(kind: ErrorKind, request: &Orchestrator<&dyn RetryStrategy>) -> Error {
+fn error<S: RetryStrategy>(kind: ErrorKind, request: &Orchestrator<S>) -> Error {
     Error::new(kind, request.request().operation())
 }
 
@@ -354,7 +394,10 @@ impl<W: Future<Output = ()>> Future for Wait<W> {
 
 /// Returns the output of a future, unless `stop` completes first. Cancel-safe if
 /// both are.
-async fn unless<T>(stop: impl Future<Output = ()>, future: impl Future<Output = T>) -> Option<T> {
+pub(crate) async fn unless<T>(
+    stop: impl Future<Output = ()>,
+    future: impl Future<Output = T>,
+) -> Option<T> {
     tokio::select! {
         biased;
         () = stop => None,
@@ -365,7 +408,7 @@ async fn unless<T>(stop: impl Future<Output = ()>, future: impl Future<Output = 
 /// Awaits a decision until the deadline.
 ///
 /// Cancel-safe: dropping the future abandons the decision.
-async fn decided(pending: PendingDecision, deadline: Option<Instant>) -> Option<Answer> {
+pub(crate) async fn decided(pending: PendingDecision, deadline: Option<Instant>) -> Option<Answer> {
     match deadline {
         None => Some(pending.await),
         Some(deadline) => tokio::time::timeout_at(deadline.into(), pending).await.ok(),

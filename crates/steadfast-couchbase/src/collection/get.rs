@@ -7,17 +7,17 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use steadfast_wire::extras::DocumentFlags;
 
-use super::Collection;
 use super::lookup_in::{LookupInSpec, Paths};
 use super::options::operation;
 use super::value::{Format, decode};
+use super::{Collection, OperationFuture};
 use crate::error::{Error, ErrorKind, Result};
 use crate::kv::operation::KvOperation;
 use crate::kv::request::{KvRequest, KvResponse};
 
 operation! {
     /// Reads a document; see [`Collection::get`].
-    Get { with_expiry: bool } => GetResult, run
+    Get { with_expiry: bool } => GetResult, future
 }
 
 /// A document.
@@ -47,21 +47,19 @@ impl Collection {
     }
 }
 
-impl Get<'_> {
+impl<'a> Get<'a> {
     /// Reads the expiry of the document as well.
     pub fn with_expiry(mut self) -> Self {
         self.with_expiry = true;
         self
     }
 
-    #[expect(clippy::manual_async_fn, reason = "an async function keeps self twice")]
-    fn run(self) -> impl Future<Output = Result<GetResult>> + Send {
-        async move {
-            if self.with_expiry {
-                // Boxed, so that other reads do not carry it.
-                return Box::pin(self.run_with_expiry()).await;
-            }
-            GetResult::read(&self.request.execute().await?)
+    #[inline(always)]
+    fn future(self) -> OperationFuture<'a, GetResult> {
+        if self.with_expiry {
+            OperationFuture::other(self.run_with_expiry())
+        } else {
+            OperationFuture::request(self.request, GetResult::read)
         }
     }
 

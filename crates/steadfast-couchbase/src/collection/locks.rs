@@ -6,7 +6,7 @@ use steadfast_wire::extras::LockTime;
 
 use super::expiry::whole_seconds;
 use super::options::operation;
-use super::{Collection, GetResult};
+use super::{Collection, GetResult, OperationFuture};
 use crate::error::Result;
 use crate::kv::operation::KvOperation;
 use crate::kv::request::KvRequest;
@@ -18,7 +18,7 @@ operation! {
 
 operation! {
     /// Unlocks a document; see [`Collection::unlock`].
-    Unlock {} => (), run
+    Unlock {} => (), future
 }
 
 impl Collection {
@@ -82,10 +82,8 @@ impl GetAndLock<'_> {
     }
 }
 
-impl Unlock<'_> {
-    /// Cancel-safe: dropping the future abandons the request.
-    async fn run(self) -> Result<()> {
-        self.request.execute().await?;
-        Ok(())
+impl<'a> Unlock<'a> {
+    fn future(self) -> OperationFuture<'a, ()> {
+        OperationFuture::request(self.request, |_| Ok(()))
     }
 }

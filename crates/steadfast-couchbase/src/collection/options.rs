@@ -4,7 +4,8 @@
 ///
 /// `Name { fields } + options => Output` sends one request and reads the output
 /// from its response. With `, prepare` the builder's method of that name checks and
-/// encodes its options first. With `, run` its method of that name does everything.
+/// encodes its options first. With `, run` its async method of that name does
+/// everything, in a box. With `, future` its method of that name makes the future.
 ///
 /// Cancel-safe: dropping the future abandons the current attempt. An attempt that
 /// was not sent is never sent, and a late response is ignored.
@@ -28,26 +29,31 @@ macro_rules! operation {
 
         impl<'a> std::future::IntoFuture for $Operation<'a> {
             type Output = crate::error::Result<$Output>;
-            type IntoFuture =
-                std::pin::Pin<Box<dyn std::future::Future<Output = Self::Output> + Send + 'a>>;
+            type IntoFuture = crate::collection::OperationFuture<'a, $Output>;
 
+            #[inline(always)]
             fn into_future(self) -> Self::IntoFuture {
                 operation!(@future self, $Output $(, $how)?)
             }
         }
     };
     (@future $self:ident, $Output:ty, run) => {
-        Box::pin($self.run())
+        crate::collection::OperationFuture::other($self.run())
+    };
+    (@future $self:ident, $Output:ty, future) => {
+        $self.future()
     };
     (@future $self:ident, $Output:ty, prepare) => {{
         let mut operation = $self;
-        Box::pin(async move {
-            operation.prepare()?;
-            <$Output>::read(&operation.request.execute().await?)
-        })
+        match operation.prepare() {
+            Ok(()) => {
+                crate::collection::OperationFuture::request(operation.request, <$Output>::read)
+            }
+            Err(error) => crate::collection::OperationFuture::invalid(error),
+        }
     }};
     (@future $self:ident, $Output:ty) => {
-        Box::pin(async move { <$Output>::read(&$self.request.execute().await?) })
+        crate::collection::OperationFuture::request($self.request, <$Output>::read)
     };
     (@option durability) => {
         /// Waits until the write is this durable. The timeout is then ten seconds by

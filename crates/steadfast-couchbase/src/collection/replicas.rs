@@ -191,7 +191,7 @@ fn worse(worst: Option<Error>, error: Error) -> Error {
 impl GetReplicaResult {
     fn read(response: &KvResponse<'_>) -> Result<Self> {
         let document = GetResult::read(response)?;
-        let copy = response.request.copy;
+        let copy = response.copy;
         Ok(Self { document, copy })
     }
 

@@ -35,7 +35,7 @@ impl MutationResult {
         Ok(Self {
             cas: response.frame.header().cas,
             token: token.map(|token| MutationToken {
-                bucket: response.request.bucket.name.clone(),
+                bucket: response.bucket.name.clone(),
                 vbucket: response.vbucket,
                 vbucket_uuid: token.vbucket_uuid,
                 seqno: token.seqno,

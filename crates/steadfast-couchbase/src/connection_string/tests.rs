@@ -380,6 +380,8 @@ proptest! {
         agent in proptest::option::of("[^\\p{C}]{1,20}"),
         timeout in proptest::option::of(1_u32..1_000_000),
     ) {
+        // It is taken for the @ of a password, encoded twice.
+        prop_assume!(!bucket.contains("%40"));
         let encode = |text: &str| utf8_percent_encode(text, ESCAPED).to_string();
         let mut text = format!(
             "{}://{}/{}?",

@@ -11,7 +11,7 @@ use steadfast_wire::{FrameBuilder, Status};
 
 use crate::Cluster;
 use crate::client::Core;
-use crate::drive::{Attempts, Tried, drive};
+use crate::drive::{Attempts, Driven, Tried, drive};
 use crate::error::{Error, ErrorKind, OperationTarget};
 use crate::kv::attempt::with_directive;
 use crate::kv::connection::{Admission, Connection, NoResponseCause, SubmitError};
@@ -165,8 +165,6 @@ impl Ping<'_> {
 }
 
 impl Attempts for Ping<'_> {
-    type Output = Duration;
-
     /// Cancel-safe: dropping the future abandons the request.
     async fn attempt(&mut self, deadline: Option<Instant>) -> Result<Duration, Tried> {
         let kind = ErrorKind::ServiceNotAvailable;
@@ -229,6 +227,10 @@ impl Attempts for Ping<'_> {
     async fn closed(&self) {
         self.bucket.core.closed.cancelled().await
     }
+}
+
+impl Driven for Ping<'_> {
+    type Output = Duration;
 
     fn add_context(&mut self, error: Error) -> Error {
         let error = error.with_target(OperationTarget::bucket(&self.bucket.name));

@@ -7,7 +7,7 @@ use steadfast::{Call, Failure};
 use tokio::sync::watch;
 
 use crate::client::Core;
-use crate::drive::{Attempts, Tried, drive};
+use crate::drive::{Attempts, Driven, Tried, drive};
 use crate::error::{Error, ErrorKind, OperationTarget, Result};
 use crate::reason::{NODE_NOT_AVAILABLE, SOCKET_NOT_AVAILABLE, UNKNOWN};
 use crate::topology::BucketCore;
@@ -87,8 +87,6 @@ struct Waiting<'a> {
 }
 
 impl Attempts for Waiting<'_> {
-    type Output = ();
-
     /// Cancel-safe: it never waits.
     async fn attempt(&mut self, _: Option<Instant>) -> Result<(), Tried> {
         // Changes from here on end the wait.
@@ -118,6 +116,10 @@ impl Attempts for Waiting<'_> {
     async fn closed(&self) {
         self.core.closed.cancelled().await
     }
+}
+
+impl Driven for Waiting<'_> {
+    type Output = ();
 
     fn add_context(&mut self, error: Error) -> Error {
         match self.bucket {

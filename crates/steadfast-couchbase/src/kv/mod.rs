@@ -5,9 +5,11 @@ pub(crate) mod attempt;
 pub(crate) mod collection_ids;
 mod compression;
 pub(crate) mod connection;
+pub(crate) mod future;
 pub(crate) mod handshake;
 pub(crate) mod meaning;
 pub(crate) mod operation;
 pub(crate) mod request;
+mod strategy;
 #[cfg(test)]
 mod tests;

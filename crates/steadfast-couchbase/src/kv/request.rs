@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
+use steadfast::Call;
 use steadfast_wire::collections::DEFAULT_NAME;
 pub use steadfast_wire::frame_info::DurabilityLevel;
 use steadfast_wire::frame_info::{Durability, DurabilityTimeout, RequestFrameInfo};
@@ -16,12 +17,12 @@ use steadfast_wire::{
     CollectionId, Datatype, DocumentKey, Encode, EncodeError, Feature, Frame, FrameBuilder,
 };
 
-use super::attempt::KvAttempts;
 use super::collection_ids::CollectionEntry;
 use super::connection::Connection;
+use super::future::KvFuture;
 use super::operation::KvOperation;
 use crate::Collection;
-use crate::drive::{RequestOptions, drive};
+use crate::drive::RequestOptions;
 use crate::error::{Error, ErrorKind, Result};
 use crate::topology::BucketCore;
 
@@ -126,10 +127,14 @@ impl From<&[u8]> for Extras {
 
 /// A response that means success.
 pub(crate) struct KvResponse<'a> {
-    pub(crate) request: &'a KvRequest<'a>,
+    pub(crate) operation: KvOperation,
+    pub(crate) bucket: &'a Arc<BucketCore>,
     pub(crate) frame: Frame,
-    /// The vbucket that the request was sent to.
+    /// The vbucket that the request was sent to, and the copy.
     pub(crate) vbucket: u16,
+    pub(crate) copy: u8,
+    /// The paths of the request; see [`KvRequest::paths`].
+    pub(crate) paths: Vec<u8>,
 }
 
 impl<'a> KvRequest<'a> {
@@ -155,28 +160,18 @@ impl<'a> KvRequest<'a> {
         }
     }
 
-    /// Runs the operation to its end.
-    ///
-    /// Cancel-safe: dropping the future abandons the current attempt. An attempt
-    /// that was not sent is never sent, and a late response is ignored.
-    pub(crate) async fn execute(&self) -> Result<KvResponse<'_>> {
-        self.check()?;
-        let own = self.options.strategy.as_deref();
-        let (operation, timeout) = (self.operation, self.timeout());
+    /// Describes the operation to the engine.
+    #[inline]
+    pub(super) fn call(&self) -> Call {
+        let operation = self.operation;
         let idempotent = operation.is_idempotent();
-        let call = (self.options).call(operation.name(), "kv", idempotent, timeout);
-        let mut attempts = KvAttempts::new(self);
-        let braked = attempts.braked(own);
-        let strategy = match &braked {
-            Some(braked) => &**braked,
-            None => own.unwrap_or(&*self.bucket.core.strategy),
-        };
-        let frame = drive(call, strategy, &mut attempts).await?;
-        Ok(KvResponse {
-            request: self,
-            frame,
-            vbucket: attempts.vbucket(),
-        })
+        (self.options).call(operation.name(), "kv", idempotent, self.timeout())
+    }
+
+    /// Runs the operation to its end.
+    #[inline(always)]
+    pub(crate) fn execute(self) -> KvFuture<'a> {
+        KvFuture::new(self)
     }
 
     /// Rejects keys, values and versions that no server accepts.
@@ -323,7 +318,7 @@ impl KvResponse<'_> {
     /// success. For a write, the error says that it was applied.
     #[cold]
     pub(crate) fn unreadable(&self, error: impl std::fmt::Display) -> Error {
-        let operation = self.request.operation;
+        let operation = self.operation;
         let problem = if operation.is_mutation() {
             format!("the write was applied, but its response is invalid: {error}")
         } else {

@@ -23,7 +23,9 @@ pub(crate) use gauges::publish_gauges;
 pub(crate) use labels::ClusterLabels;
 pub(crate) use metrics::{Durations, count_decision, record_request};
 pub(crate) use reports::{Orphan, Reports, SlowRequest};
-pub(crate) use spans::{Dispatch, attempt_span, end_attempt, end_request, request_span};
+pub(crate) use spans::{
+    Dispatch, attempt_span, end_attempt, end_request, request_span, spans_are_wanted,
+};
 
 use crate::error::ErrorKind;
 

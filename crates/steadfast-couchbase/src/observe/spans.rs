@@ -7,13 +7,21 @@
 use steadfast::Request;
 use tracing::Span;
 use tracing::field::Empty;
+use tracing::level_filters::LevelFilter;
 
 use super::Finished;
-use crate::drive::{Attempts, Tried};
+use crate::drive::{Driven, Tried};
 use crate::topology::host_part;
 
+/// Returns whether any subscriber may want spans of requests. It is one load, and most
+/// programs have none.
+#[inline]
+pub(crate) fn spans_are_wanted() -> bool {
+    LevelFilter::current() >= LevelFilter::DEBUG
+}
+
 /// Starts the span of a request.
-pub(crate) fn request_span(request: &Request<'_>, operation: &impl Attempts) -> Span {
+pub(crate) fn request_span(request: &Request<'_>, operation: &impl Driven) -> Span {
     let target = |index: usize| Some(operation.place()[index]).filter(|name| !name.is_empty());
     let labels = || operation.core().labels();
     tracing::debug_span!(
@@ -89,7 +97,7 @@ pub(crate) struct Dispatch {
 }
 
 /// Records the end of an attempt on its span.
-pub(crate) fn end_attempt<T>(span: &Span, dispatch: &Dispatch, result: &Result<T, Tried>) {
+pub(crate) fn end_attempt(span: &Span, dispatch: &Dispatch, tried: Option<&Tried>) {
     if let Some(node) = &dispatch.node {
         span.record("server.address", host_part(node));
         if let Some((_, port)) = node.rsplit_once(':')
@@ -115,7 +123,7 @@ pub(crate) fn end_attempt<T>(span: &Span, dispatch: &Dispatch, result: &Result<T
         let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
         span.record("couchbase.server_duration", micros);
     }
-    let Err(tried) = result else {
+    let Some(tried) = tried else {
         return;
     };
     span.record("otel.status_code", "ERROR");

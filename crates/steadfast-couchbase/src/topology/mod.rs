@@ -32,4 +32,4 @@ pub(crate) use node::Node;
 pub(crate) use routes::{Routes, VbucketRoute};
 pub(crate) use terminal::{ConnectionKey, TerminalStates, is_terminal};
 pub(crate) use track::track_cluster;
-pub(crate) use wait_queue::{NodeId, WaitCondition, WaitQueue};
+pub(crate) use wait_queue::{NodeId, WaitCondition, WaitQueue, Waiting};

@@ -29,7 +29,7 @@ async fn an_operation_that_finds_no_slot_until_its_deadline_names_the_reason() {
             write.retry(FailFast::new()).await
         }
     });
-    let mut dropped = documents.upsert("k", &3).timeout(LONG).into_future();
+    let mut dropped = Box::pin(documents.upsert("k", &3).timeout(LONG).into_future());
     assert!(poll_once(&mut dropped).await.is_none());
     let third = spawn_upsert(&documents, "k", &4);
     tokio::task::yield_now().await;

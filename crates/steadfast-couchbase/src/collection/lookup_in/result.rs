@@ -27,7 +27,7 @@ struct Part {
 
 impl LookupInResult {
     pub(super) fn read(response: &KvResponse<'_>, asks_existence: &[bool]) -> Result<Self> {
-        let (value, order) = (response.value()?, &response.request.paths);
+        let (value, order) = (response.value()?, &response.paths);
         let mut sent = Vec::with_capacity(order.len());
         for (part, asks_existence) in Entries::<LookupResult<'_>>::new(&value).zip(asks_existence) {
             let part = part.map_err(|error| response.unreadable(error))?;

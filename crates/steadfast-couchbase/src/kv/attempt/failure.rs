@@ -14,7 +14,7 @@ use steadfast_wire::{Feature, Frame, Status};
 use super::{KvAttempts, Unsent};
 use crate::drive::Tried;
 use crate::error::ErrorKind;
-use crate::kv::collection_ids::{LookupError, manifest_uid};
+use crate::kv::collection_ids::{CollectionEntry, LookupError, manifest_uid};
 use crate::kv::connection::{Connection, NoResponse, NoResponseCause, SubmitError, Turn};
 use crate::kv::meaning::{Asked, Disposition, failed_path, path_error, responded};
 use crate::options::VbucketRetry;
@@ -24,7 +24,7 @@ use crate::reason::{
     UNKNOWN,
 };
 use crate::strategy::RetryDirective;
-use crate::topology::{Node, host_part, is_terminal};
+use crate::topology::{BucketCore, Node, host_part, is_terminal};
 use crate::world::now;
 
 /// The wait for a slot. The operation's turn ends it, or its deadline.
@@ -37,6 +37,39 @@ const UNTIL_THE_MAP_CHANGES: Duration = Duration::from_secs(5);
 #[cold]
 pub(super) fn client_closed() -> Unsent {
     Box::new(Tried::Closed(not_sent_as_closed()))
+}
+
+/// Why a collection's id is not known.
+pub(in crate::kv) enum NoCollectionId {
+    /// The server has no collections.
+    Unsupported,
+    /// The deadline of the operation passed.
+    TimedOut,
+    /// The lookup failed.
+    Failed(LookupError),
+}
+
+/// Looks up a collection's id, within the deadline of an operation.
+///
+/// Cancel-safe: the lookup itself continues, for others that wait for it.
+pub(in crate::kv) async fn look_up(
+    bucket: &Arc<BucketCore>,
+    collection: &Arc<CollectionEntry>,
+    connection: &Arc<Connection>,
+    deadline: Option<Instant>,
+) -> Result<u32, NoCollectionId> {
+    if !connection.has(Feature::Collections) {
+        return Err(NoCollectionId::Unsupported);
+    }
+    let lookup = collection.look_up(bucket, connection);
+    let lookup = match deadline {
+        None => lookup.await,
+        Some(deadline) => match tokio::time::timeout_at(deadline.into(), lookup).await {
+            Ok(lookup) => lookup,
+            Err(_) => return Err(NoCollectionId::TimedOut),
+        },
+    };
+    lookup.map_err(NoCollectionId::Failed)
 }
 
 fn not_sent_as_closed() -> Failure {
@@ -114,32 +147,14 @@ impl KvAttempts<'_> {
         }
     }
 
-    /// Looks up the collection's id, within the deadline.
-    ///
-    /// Cancel-safe: the lookup itself continues, for others that wait for it.
+    /// The collection's id could not be looked up.
     #[cold]
-    pub(super) async fn look_up_collection(
+    pub(super) fn not_looked_up(
         &mut self,
+        why: NoCollectionId,
         connection: &Arc<Connection>,
-        deadline: Option<Instant>,
-    ) -> Result<u32, Unsent> {
-        let (bucket, collection) = (self.request.bucket, self.request.collection);
-        if !connection.has(Feature::Collections) {
-            return Err(Box::new(Tried::Unsendable(ErrorKind::FeatureNotAvailable)));
-        }
-        let lookup = collection.look_up(bucket, connection);
-        let lookup = match deadline {
-            None => lookup.await,
-            Some(deadline) => match tokio::time::timeout_at(deadline.into(), lookup).await {
-                Ok(lookup) => lookup,
-                Err(_) => {
-                    let failure = Failure::not_sent(&TIMEOUT).timed_out();
-                    let failure = failure.with_note("the collection lookup was still running");
-                    let kind = ErrorKind::UnambiguousTimeout;
-                    return Err(Box::new(Tried::Failed(failure, kind)));
-                }
-            },
-        };
+    ) -> Unsent {
+        let bucket = self.request.bucket;
         let not_found = |reason, kind| {
             // The first answer on a bucket may come from a node that has not heard
             // of the collection yet (D11).
@@ -151,19 +166,27 @@ impl KvAttempts<'_> {
             let failure = Failure::not_sent(reason).with_peer(connection.peer.clone());
             Tried::Failed(failure, kind)
         };
-        lookup.map_err(|error| {
-            Box::new(match error {
-                LookupError::NoScope => not_found(&SCOPE_NOT_FOUND, ErrorKind::ScopeNotFound),
-                LookupError::NoCollection => {
-                    not_found(&COLLECTION_NOT_FOUND, ErrorKind::CollectionNotFound)
-                }
-                LookupError::Failed(failure, kind) => Tried::Failed(failure, kind),
-                LookupError::Final(kind) => {
-                    self.last.connection = Some(connection.clone());
-                    // The response is to the lookup: the operation itself was not sent.
-                    Tried::Unsendable(kind)
-                }
-            })
+        Box::new(match why {
+            NoCollectionId::Unsupported => Tried::Unsendable(ErrorKind::FeatureNotAvailable),
+            NoCollectionId::TimedOut => {
+                let failure = Failure::not_sent(&TIMEOUT).timed_out();
+                let failure = failure.with_note("the collection lookup was still running");
+                Tried::Failed(failure, ErrorKind::UnambiguousTimeout)
+            }
+            NoCollectionId::Failed(LookupError::NoScope) => {
+                not_found(&SCOPE_NOT_FOUND, ErrorKind::ScopeNotFound)
+            }
+            NoCollectionId::Failed(LookupError::NoCollection) => {
+                not_found(&COLLECTION_NOT_FOUND, ErrorKind::CollectionNotFound)
+            }
+            NoCollectionId::Failed(LookupError::Failed(failure, kind)) => {
+                Tried::Failed(failure, kind)
+            }
+            NoCollectionId::Failed(LookupError::Final(kind)) => {
+                self.last.connection = Some(connection.clone());
+                // The response is to the lookup: the operation itself was not sent.
+                Tried::Unsendable(kind)
+            }
         })
     }
 

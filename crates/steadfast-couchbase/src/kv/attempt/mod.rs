@@ -7,32 +7,34 @@
 mod failure;
 mod last;
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 pub(crate) use failure::with_directive;
+pub(super) use failure::{NoCollectionId, look_up};
 use last::LastAttempt;
 pub(crate) use last::server_duration;
+use steadfast::StrategyExt;
 use steadfast::breaker::BreakerPermit;
-use steadfast::{Failure, RetryStrategy, StrategyExt};
 use steadfast_wire::{Feature, Frame, Status};
 
 use super::compression::CompressedValue;
-use super::connection::{Admission, Connection, SubmitError, Ticket, Turn};
-use super::request::{DurabilityLevel, KeyPlace, KvRequest};
+use super::connection::{Admission, Connection, NoResponse, SubmitError, Ticket, Turn};
+use super::request::{DurabilityLevel, KeyPlace, KvRequest, KvResponse};
+use super::strategy::KvStrategy;
 use crate::client::Core;
-use crate::drive::{Attempts, Tried};
+use crate::drive::{Driven, Tried};
 use crate::error::{Error, ErrorKind, OperationTarget};
 use crate::observe::{Dispatch, Finished, SlowRequest};
 use crate::options::RetryIf;
-use crate::topology::{Node, NodeId, Routes, VbucketRoute, WaitCondition};
+use crate::topology::{Node, NodeId, Routes, VbucketRoute, WaitCondition, Waiting};
 
 /// The state of a request between and during its attempts.
-pub(crate) struct KvAttempts<'r> {
-    request: &'r KvRequest<'r>,
+pub(crate) struct KvAttempts<'a> {
+    pub(super) request: KvRequest<'a>,
     compressed: CompressedValue,
     route: VbucketRoute,
     vbucket: u16,
@@ -53,15 +55,26 @@ pub(crate) struct KvAttempts<'r> {
 /// An attempt that ended before it was submitted. Nothing was sent.
 type Unsent = Box<Tried>;
 
-impl<'r> KvAttempts<'r> {
-    pub(super) fn new(request: &'r KvRequest<'r>) -> Self {
+/// The start of an attempt.
+pub(super) enum Begun {
+    /// The connection has accepted the frame, with this collection id.
+    Sent(Ticket, u32),
+    /// The id of the collection must be looked up first.
+    NeedsCollectionId(Arc<Connection>),
+    /// It ended at once.
+    Unsent(Unsent),
+}
+
+impl<'a> KvAttempts<'a> {
+    #[inline(always)]
+    pub(super) fn new(request: KvRequest<'a>) -> Self {
         Self {
-            request,
             compressed: if request.compressible {
                 CompressedValue::NotTried
             } else {
                 CompressedValue::NotAllowed
             },
+            request,
             route: VbucketRoute::default(),
             vbucket: 0,
             node: None,
@@ -73,34 +86,45 @@ impl<'r> KvAttempts<'r> {
         }
     }
 
-    /// The vbucket of the last attempt.
-    pub(super) fn vbucket(&self) -> u16 {
-        self.vbucket
+    /// Makes the response of the operation.
+    #[inline]
+    pub(super) fn response(&mut self, frame: Frame) -> KvResponse<'a> {
+        KvResponse {
+            operation: self.request.operation,
+            bucket: self.request.bucket,
+            frame,
+            vbucket: self.vbucket,
+            copy: self.request.copy,
+            paths: std::mem::take(&mut self.request.paths),
+        }
     }
 
-    /// Returns the strategy with the brake of the node that the first attempt goes to, if
-    /// the client sheds. For the client's own strategy, the node has it already.
-    pub(super) fn braked<'s>(
-        &mut self,
-        own: Option<&'s dyn RetryStrategy>,
-    ) -> Option<Arc<dyn RetryStrategy + 's>> {
+    /// Takes the strategy of the request: its own or the client's. If the client sheds, it
+    /// has the brake of the node that the first attempt goes to.
+    pub(super) fn take_strategy(&mut self) -> KvStrategy<'a> {
+        let own = self.request.options.strategy.take();
         let bucket = self.request.bucket;
-        if !bucket.core.options.fleet {
-            return None;
+        if bucket.core.options.fleet {
+            let routes = bucket.routes.load();
+            let node = routes.as_ref().and_then(|routes| self.locate(routes));
+            if let Some(braked) = node.and_then(|node| node.braked.as_ref()) {
+                return KvStrategy::Shared(match own {
+                    Some(own) => Arc::new(own.with_brake(braked.brake().clone())),
+                    None => braked.clone(),
+                });
+            }
         }
-        let routes = bucket.routes.load();
-        let braked = self.locate(routes.as_ref()?)?.braked.as_ref()?;
-        Some(match own {
-            Some(own) => Arc::new(own.with_brake(braked.brake().clone())),
-            None => braked.clone(),
-        })
+        match own {
+            Some(own) => KvStrategy::Shared(own),
+            None => KvStrategy::OfClient(&*bucket.core.strategy),
+        }
     }
 
     /// Returns the node that has the document.
     fn locate<'n>(&mut self, routes: &'n Routes) -> Option<&'n Arc<Node>> {
         let KvRequest {
             vbucket, id, copy, ..
-        } = *self.request;
+        } = self.request;
         self.vbucket = vbucket.unwrap_or_else(|| routes.vbucket(id.as_bytes()));
         self.route.update(routes, self.vbucket, copy);
         self.route.node(routes, self.vbucket, copy)
@@ -108,8 +132,7 @@ impl<'r> KvAttempts<'r> {
 
     /// Returns a connection to the node that has the document.
     fn find_connection(&mut self) -> Result<Arc<Connection>, Unsent> {
-        let request = self.request;
-        let bucket = request.bucket;
+        let bucket = self.request.bucket;
         self.blocked = false;
         if bucket.core.is_closed() {
             return Err(failure::client_closed());
@@ -119,12 +142,12 @@ impl<'r> KvAttempts<'r> {
             return Err(self.no_connection(None, bucket.open_problem()));
         };
         // A new config may change the number of replicas, so each attempt checks.
-        if usize::from(request.copy) > routes.replicas() {
+        if usize::from(self.request.copy) > routes.replicas() {
             return Err(self.no_copy("the bucket has fewer replicas"));
         }
         let Some(node) = self.locate(routes) else {
             self.node = None;
-            return Err(if request.skip_missing_copy {
+            return Err(if self.request.skip_missing_copy {
                 self.no_copy("no node has this copy now")
             } else {
                 // The client may have missed the config that names its node.
@@ -151,16 +174,62 @@ impl<'r> KvAttempts<'r> {
         }
     }
 
-    /// Hands the frame to the connection. Not part of `attempt`, whose future
-    /// would keep these variables while it waits for the response.
-    fn submit<'c>(
+    /// Begins an attempt: finds a connection and hands the frame to it.
+    #[inline]
+    pub(super) fn begin(&mut self, deadline: Option<Instant>) -> Begun {
+        // Dropped, for the next in line, unless it is used or kept below.
+        let turn = self.turn.take();
+        match self.find_connection() {
+            Err(unsent) => Begun::Unsent(unsent),
+            Ok(connection) => match self.collection_id() {
+                Some(id) => self.submit(&connection, turn, id, deadline),
+                None => Begun::NeedsCollectionId(connection),
+            },
+        }
+    }
+
+    /// Goes on with an attempt whose collection id was looked up.
+    #[cold]
+    pub(super) fn begin_with_id(
         &mut self,
-        connection: &'c Arc<Connection>,
+        id: Result<u32, NoCollectionId>,
+        connection: &Arc<Connection>,
+        deadline: Option<Instant>,
+    ) -> Begun {
+        match id {
+            Ok(id) => self.submit(connection, None, id, deadline),
+            Err(why) => {
+                self.return_permit();
+                Begun::Unsent(self.not_looked_up(why, connection))
+            }
+        }
+    }
+
+    /// Hands the frame to the connection.
+    #[inline]
+    fn submit(
+        &mut self,
+        connection: &Arc<Connection>,
         turn: Option<Box<Turn>>,
         collection_id: u32,
         deadline: Option<Instant>,
-    ) -> Result<Ticket<'c>, Unsent> {
-        let request = self.request;
+    ) -> Begun {
+        self.try_submit(connection, turn, collection_id, deadline)
+            .unwrap_or_else(|unsent| {
+                self.return_permit();
+                Begun::Unsent(unsent)
+            })
+    }
+
+    #[inline]
+    fn try_submit(
+        &mut self,
+        connection: &Arc<Connection>,
+        turn: Option<Box<Turn>>,
+        collection_id: u32,
+        deadline: Option<Instant>,
+    ) -> Result<Begun, Unsent> {
+        let request = &self.request;
         let turn = turn.filter(|turn| turn.is_at(connection));
         if let Some(lacking) = request.lacking_feature(connection, collection_id) {
             self.last.note(lacking);
@@ -184,11 +253,61 @@ impl<'r> KvAttempts<'r> {
         match submitted {
             Ok(ticket) => {
                 self.last.begin(ticket.opaque());
-                Ok(ticket)
+                Ok(Begun::Sent(ticket, collection_id))
             }
             Err(SubmitError::Full) => Err(self.wait_in_line(turn, connection)),
             Err(error) => Err(self.not_submitted(error, connection)),
         }
+    }
+
+    /// Ends an attempt.
+    #[inline]
+    pub(super) fn end(
+        &mut self,
+        response: Result<Frame, NoResponse>,
+        connection: Arc<Connection>,
+        collection_id: u32,
+    ) -> Result<Frame, Tried> {
+        if self.permit.is_some() {
+            self.tell_breaker(&response);
+        }
+        self.last.connection = Some(connection);
+        match response {
+            Ok(response) if response.status() == Status::Success => Ok(response),
+            Ok(response) => self.handle_error_response(response, collection_id),
+            Err(no_response) => Err(self.handle_no_response(no_response)),
+        }
+    }
+
+    /// Joins the queue of requests that wait for a change.
+    pub(super) fn wait(&self) -> Waiting<'a> {
+        let bucket = self.request.bucket;
+        let condition = WaitCondition {
+            vbucket: self.vbucket,
+            copy: self.request.copy,
+            node: self.node,
+            route: self.route.clone(),
+            blocked: self.blocked,
+        };
+        let met = |condition: &WaitCondition| bucket.core.is_closed() || bucket.is_met(condition);
+        bucket.waiting.wait(condition, met)
+    }
+
+    /// Completes when a wait has become pointless: the slot is granted, there is a new route
+    /// or connection, or the client is closed.
+    pub(super) fn poll_woken(
+        &mut self,
+        waiting: &mut Waiting<'a>,
+        cx: &mut Context<'_>,
+    ) -> Poll<()> {
+        if let Some(turn) = &self.turn
+            && turn.poll(cx).is_ready()
+        {
+            return Poll::Ready(());
+        }
+        Pin::new(waiting)
+            .poll(cx)
+            .map(|()| self.route.count_early_wake())
     }
 
     #[cold]
@@ -210,76 +329,11 @@ impl<'r> KvAttempts<'r> {
     }
 }
 
-impl Attempts for KvAttempts<'_> {
+impl Driven for KvAttempts<'_> {
     type Output = Frame;
 
-    /// Cancel-safe: the ticket withdraws what was not sent, and the connection
-    /// drops a late response.
-    async fn attempt(&mut self, deadline: Option<Instant>) -> Result<Frame, Tried> {
-        // Dropped, for the next in line, unless it is used or kept below.
-        let turn = self.turn.take();
-        let connection = match self.find_connection() {
-            Ok(connection) => connection,
-            Err(unsent) => return Err(*unsent),
-        };
-        let collection_id = match self.collection_id() {
-            Some(id) => id,
-            // Boxed, so that later operations do not carry it.
-            None => match Box::pin(self.look_up_collection(&connection, deadline)).await {
-                Ok(id) => id,
-                Err(unsent) => {
-                    self.return_permit();
-                    return Err(*unsent);
-                }
-            },
-        };
-        let response = match self.submit(&connection, turn, collection_id, deadline) {
-            Ok(ticket) => ticket.await,
-            Err(unsent) => {
-                self.return_permit();
-                return Err(*unsent);
-            }
-        };
-        if self.permit.is_some() {
-            self.tell_breaker(&response);
-        }
-        self.last.connection = Some(connection);
-        match response {
-            Ok(response) if response.status() == Status::Success => Ok(response),
-            Ok(response) => self.handle_error_response(response, collection_id),
-            Err(no_response) => Err(self.handle_no_response(no_response)),
-        }
-    }
-
-    /// Cancel-safe: dropping the future leaves the queue.
-    async fn woken(&mut self, _: &Failure) {
-        let bucket = self.request.bucket;
-        let condition = WaitCondition {
-            vbucket: self.vbucket,
-            copy: self.request.copy,
-            node: self.node,
-            route: self.route.clone(),
-            blocked: self.blocked,
-        };
-        let met = |condition: &WaitCondition| bucket.core.is_closed() || bucket.is_met(condition);
-        let mut woken = bucket.waiting.wait(condition, met);
-        let turn = self.turn.as_deref();
-        let early = poll_fn(move |cx| match turn.map(|turn| turn.poll(cx)) {
-            Some(Poll::Ready(())) => Poll::Ready(false),
-            Some(Poll::Pending) | None => Pin::new(&mut woken).poll(cx).map(|()| true),
-        });
-        if early.await {
-            self.route.count_early_wake();
-        }
-    }
-
-    /// Cancel-safe.
-    async fn closed(&self) {
-        self.request.bucket.core.closed.cancelled().await
-    }
-
     fn add_context(&mut self, error: Error) -> Error {
-        let request = self.request;
+        let request = &self.request;
         let bucket = request.bucket;
         let target = match request.key {
             KeyPlace::Absent => OperationTarget::bucket(&bucket.name),
@@ -298,7 +352,7 @@ impl Attempts for KvAttempts<'_> {
     }
 
     fn retry_if(&self) -> Option<&RetryIf> {
-        let request = self.request;
+        let request = &self.request;
         let own = request.options.retry_if.as_ref();
         own.or(request.bucket.core.options.retry_if.as_ref())
     }
@@ -317,7 +371,7 @@ impl Attempts for KvAttempts<'_> {
     fn finished(&mut self, finished: &Finished, response: Option<&Frame>) {
         let KvRequest {
             bucket, operation, ..
-        } = *self.request;
+        } = self.request;
         let default;
         let collection = match self.request.key {
             KeyPlace::KeyField => self.request.collection,
@@ -342,7 +396,7 @@ impl Attempts for KvAttempts<'_> {
     fn place(&self) -> [&str; 3] {
         let KvRequest {
             bucket, collection, ..
-        } = *self.request;
+        } = self.request;
         match self.request.key {
             KeyPlace::Absent => [&bucket.name, "", ""],
             KeyPlace::KeyField => [&bucket.name, &collection.scope, &collection.name],

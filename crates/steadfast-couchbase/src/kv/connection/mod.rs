@@ -214,21 +214,19 @@ impl Connection {
     }
 
     /// Accepts an operation. `encode` appends its frame, with the given opaque.
+    #[inline]
     pub(crate) fn submit(
-        &self,
+        self: &Arc<Self>,
         opcode: Opcode,
         deadline: Option<Instant>,
         admission: Admission<'_>,
         encode: impl FnOnce(u32, &mut BytesMut) -> Result<(), EncodeError>,
-    ) -> Result<Ticket<'_>, SubmitError> {
+    ) -> Result<Ticket, SubmitError> {
         let mut state = self.state.lock();
         let opaque = state.enqueue(opcode, deadline, admission, encode)?;
         wake_task(state);
-        Ok(Ticket {
-            connection: self,
-            opaque,
-            done: false,
-        })
+        let connection = Some(self.clone());
+        Ok(Ticket { connection, opaque })
     }
 
     /// Joins the line of operations that wait for a slot.
@@ -292,6 +290,23 @@ impl Connection {
         if is_clogged {
             let why = "ended operations keep its slots".to_owned();
             self.drain(CloseReason::Replaced(why));
+        }
+    }
+
+    /// Unlocks the state after an operation has ended, and gives its slot to the first in
+    /// line. `clogs` says that a late response may keep the slot.
+    #[inline]
+    fn free_slot(&self, mut state: MutexGuard<'_, State>, clogs: bool) {
+        if !clogs && state.slots.is_empty() {
+            return;
+        }
+        let mut wakers = Vec::new();
+        state.grant(&mut wakers);
+        if clogs {
+            self.replace_if_clogged(state, wakers);
+        } else {
+            drop(state);
+            wakers.into_iter().for_each(Waker::wake);
         }
     }
 
@@ -371,10 +386,10 @@ impl Drop for Turn {
 ///
 /// Cancel-safe: dropping it abandons the operation. What was not sent is never
 /// sent; otherwise the late response is dropped.
-pub(crate) struct Ticket<'a> {
-    connection: &'a Connection,
+pub(crate) struct Ticket {
+    /// Taken with the response.
+    connection: Option<Arc<Connection>>,
     opaque: u32,
-    done: bool,
 }
 
 /// An operation ended without a response.
@@ -409,42 +424,43 @@ impl fmt::Display for NoResponse {
     }
 }
 
-impl Ticket<'_> {
+impl Ticket {
     pub(crate) fn opaque(&self) -> u32 {
         self.opaque
     }
-}
 
-impl Future for Ticket<'_> {
-    type Output = Result<Frame, NoResponse>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut state = self.connection.state.lock();
-        let Some(answer) = state.fetch(self.opaque, cx.waker()) else {
+    /// Completes with the response and the connection. Must not be called again then.
+    #[inline]
+    pub(crate) fn poll_response(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<(Result<Frame, NoResponse>, Arc<Connection>)> {
+        let connection = self.connection.as_ref();
+        let connection = connection.expect("it is not polled after its response");
+        let mut state = connection.state.lock();
+        let Some(response) = state.fetch(self.opaque, cx.waker()) else {
             return Poll::Pending;
         };
-        // Allocates nothing unless others wait for the slot.
-        let mut wakers = Vec::new();
-        state.grant(&mut wakers);
-        if answer.is_err() {
-            self.connection.replace_if_clogged(state, wakers);
-        } else {
-            drop(state);
-            wakers.into_iter().for_each(Waker::wake);
-        }
-        self.done = true;
-        Poll::Ready(answer)
+        connection.free_slot(state, response.is_err());
+        let connection = self.connection.take();
+        Poll::Ready((response, connection.expect("it was there a moment ago")))
     }
 }
 
-impl Drop for Ticket<'_> {
+impl Future for Ticket {
+    type Output = Result<Frame, NoResponse>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.poll_response(cx).map(|(response, _)| response)
+    }
+}
+
+impl Drop for Ticket {
     fn drop(&mut self) {
-        if !self.done {
-            let mut state = self.connection.state.lock();
+        if let Some(connection) = self.connection.take() {
+            let mut state = connection.state.lock();
             state.abandon(self.opaque);
-            let mut wakers = Vec::new();
-            state.grant(&mut wakers);
-            self.connection.replace_if_clogged(state, wakers);
+            connection.free_slot(state, true);
         }
     }
 }

@@ -18,7 +18,7 @@ use super::endpoint::{Destinations, Endpoint};
 use super::response::{HttpResponse, ReadError, ResponseBody, ServiceError, WaitLimit, chain};
 use crate::client::Core;
 use crate::cluster::Handle;
-use crate::drive::{Attempts, RequestOptions, Tried, drive};
+use crate::drive::{Attempts, Driven, RequestOptions, Tried, drive};
 use crate::error::{Error, ErrorKind, HttpContext, OperationTarget};
 use crate::observe::{Dispatch, Finished, SlowRequest, record_request};
 use crate::options::RetryIf;
@@ -120,8 +120,6 @@ pub(crate) async fn run<O: HttpOperation>(
 }
 
 impl<O: HttpOperation> Attempts for Running<'_, O> {
-    type Output = O::Output;
-
     /// Cancel-safe: dropping the future closes the connection.
     async fn attempt(&mut self, deadline: Option<Instant>) -> Result<O::Output, Tried> {
         let remaining = deadline.map(|deadline| deadline.saturating_duration_since(now()));
@@ -159,6 +157,10 @@ impl<O: HttpOperation> Attempts for Running<'_, O> {
     async fn closed(&self) {
         self.sender.client.core.closed.cancelled().await
     }
+}
+
+impl<O: HttpOperation> Driven for Running<'_, O> {
+    type Output = O::Output;
 
     fn add_context(&mut self, error: Error) -> Error {
         error

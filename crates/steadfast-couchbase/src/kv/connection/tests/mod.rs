@@ -109,7 +109,7 @@ fn submit(
     number: u32,
     len: usize,
     timeout: Option<Duration>,
-) -> Result<Ticket<'_>, SubmitError> {
+) -> Result<Ticket, SubmitError> {
     let mut value = vec![0; len.max(4)];
     value[..4].copy_from_slice(&number.to_be_bytes());
     let deadline = timeout.map(|timeout| now() + timeout);

@@ -9,10 +9,7 @@ fn limit(in_flight: usize) -> ConnectionLimits {
     }
 }
 
-fn submit_in_turn<'a>(
-    connection: &'a Arc<Connection>,
-    turn: &Turn,
-) -> Result<Ticket<'a>, SubmitError> {
+fn submit_in_turn(connection: &Arc<Connection>, turn: &Turn) -> Result<Ticket, SubmitError> {
     let admission = Admission::Turn(turn);
     connection.submit(Opcode::Set, None, admission, |opaque, out| {
         let frame = FrameBuilder::request(Opcode::Set).opaque(opaque);

@@ -79,7 +79,7 @@ async fn cuts_leave_a_valid_stream_of_frames() {
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
     let mut pair = pair(ConnectionLimits::default()).await;
-    let mut tickets: Vec<(u32, Ticket<'_>)> = Vec::new();
+    let mut tickets: Vec<(u32, Ticket)> = Vec::new();
     let mut unsent = std::collections::BTreeSet::new();
     let mut seen = std::collections::BTreeSet::new();
     let mut next = 0;
