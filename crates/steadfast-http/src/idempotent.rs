@@ -102,13 +102,20 @@ mod tests {
     fn a_generated_key_is_a_new_uuid() {
         let keys: std::collections::HashSet<_> = (0..1000).map(|_| generate_key()).collect();
         assert_eq!(keys.len(), 1000);
+        // The bits that are set in some key, and in all keys.
+        let (mut some, mut all) = (0, u128::MAX);
         for key in keys {
             let key = key.to_str().unwrap().trim_matches('"').to_owned();
             let lengths: Vec<_> = key.split('-').map(str::len).collect();
             assert_eq!(lengths, [8, 4, 4, 4, 12], "{key}");
             assert_eq!(&key[14..15], "4", "{key}");
             assert!(matches!(&key[19..20], "8" | "9" | "a" | "b"), "{key}");
+            let bits = u128::from_str_radix(&key.replace('-', ""), 16).unwrap();
+            (some, all) = (some | bits, all & bits);
         }
+        // All others are random.
+        assert_eq!(all, (4 << 76) | (0b10 << 62));
+        assert_eq!(some, !(0b1011 << 76) & !(0b01 << 62));
     }
 
     #[test]

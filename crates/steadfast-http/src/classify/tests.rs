@@ -245,3 +245,62 @@ fn a_rule_can_look_for_an_error_in_the_chain_of_sources() {
     assert!(outcome.caused_by::<io::Error>().is_some());
     assert!(outcome.caused_by::<fmt::Error>().is_none());
 }
+
+#[test]
+fn a_response_that_the_predicate_picks_is_a_failure_and_others_are_not() {
+    let classifier =
+        HttpClassifier::default().retry_response(|response| response.header("x-state").is_some());
+    let classify = |headers: &HeaderMap| {
+        let outcome = HttpOutcome::response(StatusCode::ACCEPTED, headers, UNIX_EPOCH);
+        classifier.classify(&outcome.without_redirects()).err()
+    };
+    let failure = classify(&headers(&[("x-state", "pending")])).unwrap();
+    assert_eq!(failure.reason, &VALUE_NOT_ACCEPTED);
+    assert_eq!(failure.note(), Some("HTTP 202, not accepted"));
+    assert!(classify(&headers(&[])).is_none());
+    let error = io::Error::from(io::ErrorKind::ConnectionReset);
+    let outcome = HttpOutcome::error(&error, UNIX_EPOCH).without_redirects();
+    let failure = classifier.classify(&outcome).unwrap_err();
+    assert_ne!(failure.reason, &VALUE_NOT_ACCEPTED);
+}
+
+#[cfg(any(feature = "tower", feature = "reqwest"))]
+#[test]
+fn a_classifier_with_a_rule_is_not_plain() {
+    assert!(HttpClassifier::default().is_plain());
+    assert!(!HttpClassifier::default().also(|_| None).is_plain());
+    assert!(!HttpClassifier::default().has_no_redirects());
+}
+
+#[cfg(all(feature = "grpc", any(feature = "tower", feature = "reqwest")))]
+#[test]
+fn a_classifier_of_grpc_reads_the_grpc_status_and_knows_that_there_are_no_redirects() {
+    let classifier = HttpClassifier::grpc();
+    assert!(!classifier.is_plain());
+    assert!(classifier.has_no_redirects());
+    let headers = headers(&[("grpc-status", "14")]);
+    let outcome = HttpOutcome::response(StatusCode::OK, &headers, UNIX_EPOCH);
+    let failure = classifier.classify(&outcome.without_redirects());
+    assert_eq!(failure.unwrap_err().reason, &UNAVAILABLE);
+}
+
+#[cfg(feature = "grpc")]
+#[test]
+fn a_cancelled_call_is_named_so() {
+    let note = |code| {
+        let failure = grpc::classify_code(code, hint::Hint::None, false).unwrap_err();
+        failure.note().unwrap().to_owned()
+    };
+    assert_eq!(note(1), "gRPC CANCELLED");
+    assert_eq!(note(2), "gRPC UNKNOWN");
+    assert_eq!(note(17), "an unknown gRPC status");
+}
+
+#[test]
+fn a_classifier_shows_how_many_rules_it_has() {
+    let classifier = HttpClassifier::default().also(|_| None);
+    assert!(
+        format!("{classifier:?}").contains("rules: 1"),
+        "{classifier:?}"
+    );
+}

@@ -11,11 +11,11 @@ use std::time::Duration;
 use steadfast::FailFast;
 use steadfast::report::Certainty;
 use steadfast::{BestEffort, Call, Failure, Orchestrator, RetryStrategy, Step, VirtualWorld};
-use steadfast_wire::Status;
 use steadfast_wire::error_map::{ErrorMap, MapVersion};
+use steadfast_wire::{Decoded, FrameBuilder, FrameDecoder, Opcode, Status};
 use tables::{Fate, Fates};
 
-use super::meaning::{Asked, Disposition, meaning};
+use super::meaning::{Asked, Disposition, failed_path, meaning, responded};
 use super::operation::KvOperation;
 use crate::error::ErrorKind;
 use crate::fast_fail::{Raised, fast_fail_on_terminal_errors};
@@ -316,4 +316,29 @@ fn some_answers_end_their_connection_and_some_ask_for_a_config() {
         assert_eq!(meaning.closes_connection, closes, "{attribute}");
         assert_eq!(meaning.fetches_config, asks, "{attribute}");
     }
+}
+
+#[test]
+fn only_a_temporary_failure_says_that_the_node_is_overloaded() {
+    assert!(responded(&reason::KV_TEMPORARY_FAILURE).throttling);
+    assert!(!responded(&reason::KV_LOCKED).throttling);
+    assert!(!responded(&reason::KV_SYNC_WRITE_IN_PROGRESS).throttling);
+}
+
+#[test]
+fn the_response_to_a_mutation_names_the_path_that_failed() {
+    let path = |status, value: &'static [u8]| {
+        let mut bytes = bytes::BytesMut::new();
+        let response = FrameBuilder::response(Opcode::SubdocMultiMutation, status);
+        response.value(value).encode(&mut bytes).unwrap();
+        let Ok(Decoded::Frame(frame)) = FrameDecoder::from_server().decode(&mut bytes) else {
+            panic!("not a frame");
+        };
+        failed_path(&frame)
+    };
+    // The index of the path, and its status.
+    let failed = path(Status::SubdocMultiPathFailure, &[2, 0x00, 0xc0]);
+    assert_eq!(failed, Some((2, Status::SubdocPathNotFound)));
+    assert_eq!(path(Status::SubdocMultiPathFailure, &[2]), None);
+    assert_eq!(path(Status::Success, &[]), None);
 }

@@ -32,6 +32,12 @@ fn every_code_has_the_kind_of_rfc_0058_and_the_retry_of_rfc_0049() {
         (5000, "GSI index i not found", IndexNotFound, None),
         (
             5000,
+            "Limit for number of indexes reached",
+            QuotaLimited,
+            None,
+        ),
+        (
+            5000,
             "cause: queryport.indexNotFound",
             IndexNotFound,
             Some("QUERY_INDEX_NOT_FOUND"),

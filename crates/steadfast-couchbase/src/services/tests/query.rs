@@ -5,7 +5,7 @@ use steadfast::Verdict;
 use steadfast_cluster::Service;
 use steadfast_cluster::script::{PlanLoss, Script};
 
-use super::support::{TestClient, cluster, pair, timeout_that_names};
+use super::support::{TestClient, cluster, config, pair, timeout_that_names};
 use crate::QueryRows;
 use crate::error::ErrorKind;
 
@@ -66,6 +66,31 @@ async fn a_plan_is_prepared_once_and_again_as_a_retry_when_it_is_lost() {
         cluster.lose_plans(loss);
         assert_eq!(rows(ask().await.unwrap()).await, [json!(2)], "{loss:?}");
     }
+}
+
+#[tokio::test]
+async fn a_service_that_cannot_prepare_and_execute_at_once_gets_the_statement_as_it_is() {
+    let cluster = cluster(1).await;
+    let client = TestClient::of(&cluster);
+    for capabilities in [None, Some(vec!["readFromReplica".to_owned()])] {
+        let mut config = config(&cluster);
+        config.capabilities.clear();
+        config
+            .capabilities
+            .extend(capabilities.map(|list| ("n1ql".to_owned(), list)));
+        client.set_config(config);
+        let asked = client.query("SELECT RAW 1").prepared(true);
+        assert_eq!(rows(asked.await.unwrap()).await, [json!(1)]);
+        assert_eq!((cluster.plan_count(), client.plans()), (0, 0));
+    }
+}
+
+#[tokio::test]
+async fn a_statement_is_prepared_only_if_asked_for() {
+    let (cluster, client) = pair().await;
+    let asked = client.query("SELECT RAW 1");
+    assert_eq!(rows(asked.await.unwrap()).await, [json!(1)]);
+    assert_eq!((cluster.plan_count(), client.plans()), (0, 0));
 }
 
 #[tokio::test]
