@@ -7,10 +7,8 @@
 //! docs/decisions.md). An operation defines its attempts and its wake-ups by
 //! [`Attempts`].
 
-use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -37,6 +35,11 @@ pub(crate) trait Driven {
 
     /// Records the end of the request in metrics and reports. A success has an output.
     fn finished(&mut self, _finished: &Finished, _output: Option<&Self::Output>) {}
+
+    /// The time at which it succeeded.
+    fn succeeded_at(&self) -> Instant {
+        now()
+    }
 
     /// The client.
     fn core(&self) -> &Core;
@@ -134,7 +137,13 @@ pub(crate) fn finish<D: Driven>(
     outcome: &Result<D::Output, Error>,
 ) -> Finished {
     let elapsed = match request.request().started() {
-        Some(started) => now().saturating_duration_since(started),
+        Some(started) => {
+            let ended = match outcome {
+                Ok(_) => driven.succeeded_at(),
+                Err(_) => now(),
+            };
+            ended.saturating_duration_since(started)
+        }
         None => Duration::ZERO,
     };
     let retries = match outcome {
@@ -414,79 +423,3 @@ pub(crate) async fn decided(pending: PendingDecision, deadline: Option<Instant>)
         Some(deadline) => tokio::time::timeout_at(deadline.into(), pending).await.ok(),
     }
 }
-
-/// Options that every request of the client has, whatever its service.
-#[derive(Clone, Default)]
-pub(crate) struct RequestOptions {
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) strategy: Option<Arc<dyn RetryStrategy>>,
-    pub(crate) context: Option<Arc<dyn Any + Send + Sync>>,
-    pub(crate) retry_if: Option<RetryIf>,
-}
-
-impl RequestOptions {
-    /// Describes a request with these options to the engine.
-    pub(crate) fn call(
-        &self,
-        operation: &'static str,
-        service: &'static str,
-        idempotent: bool,
-        timeout: Duration,
-    ) -> Call {
-        let call = Call::new(operation)
-            .service(service)
-            .idempotent(idempotent)
-            .timeout(timeout);
-        match &self.context {
-            Some(context) => call.shared_context(context.clone()),
-            None => call,
-        }
-    }
-}
-
-/// Adds the methods that set [`RequestOptions`] to a builder that keeps them in
-/// this field.
-macro_rules! request_option_methods {
-    ($($field:ident).+) => {
-        /// Limits the time of the whole operation: all attempts, the waits between
-        /// them and, where there are rows, reading them.
-        pub fn timeout(mut self, timeout: std::time::Duration) -> Self {
-            self.$($field).+.timeout = Some(timeout);
-            self
-        }
-
-        /// Uses this retry strategy instead of the client's.
-        pub fn retry(mut self, strategy: impl steadfast::RetryStrategy + 'static) -> Self {
-            self.$($field).+.strategy = Some(std::sync::Arc::new(strategy));
-            self
-        }
-
-        /// Uses a retry strategy that other operations share.
-        pub fn retry_shared(
-            mut self,
-            strategy: std::sync::Arc<dyn steadfast::RetryStrategy>,
-        ) -> Self {
-            self.$($field).+.strategy = Some(strategy);
-            self
-        }
-
-        /// Asks the strategy also about final responses for which this returns true,
-        /// such as a document that another process is about to store. Replaces the
-        /// client's. A retry that is unsafe is still not made.
-        pub fn retry_if(
-            mut self,
-            retry_if: impl Fn(&$crate::Error) -> bool + Send + Sync + 'static,
-        ) -> Self {
-            self.$($field).+.retry_if = Some(std::sync::Arc::new(retry_if));
-            self
-        }
-
-        /// Attaches a value that strategies can read.
-        pub fn context<C: std::any::Any + Send + Sync>(mut self, context: C) -> Self {
-            self.$($field).+.context = Some(std::sync::Arc::new(context));
-            self
-        }
-    };
-}
-
-pub(crate) use request_option_methods;

@@ -82,6 +82,7 @@ mod kv;
 mod observe;
 pub mod options;
 pub mod reason;
+mod request_options;
 mod sasl;
 mod scope;
 mod server_text;

@@ -16,7 +16,7 @@ pub trait Encode {
 
     /// Appends exactly as many bytes as [`measure`](Encode::measure) returned. Called only after
     /// that was successful; what is appended otherwise is unspecified.
-    fn write(&self, out: &mut BytesMut);
+    fn write(&self, out: &mut impl BufMut);
 
     /// Measures and writes one section.
     ///
@@ -85,7 +85,7 @@ impl Encode for () {
     }
 
     #[inline]
-    fn write(&self, _out: &mut BytesMut) {}
+    fn write(&self, _out: &mut impl BufMut) {}
 }
 
 impl Encode for [u8] {
@@ -95,7 +95,7 @@ impl Encode for [u8] {
     }
 
     #[inline]
-    fn write(&self, out: &mut BytesMut) {
+    fn write(&self, out: &mut impl BufMut) {
         out.put_slice(self);
     }
 }
@@ -107,7 +107,7 @@ impl<T: Encode + ?Sized> Encode for &T {
     }
 
     #[inline]
-    fn write(&self, out: &mut BytesMut) {
+    fn write(&self, out: &mut impl BufMut) {
         (**self).write(out);
     }
 }
@@ -120,7 +120,7 @@ impl<T: Encode> Encode for Option<T> {
     }
 
     #[inline]
-    fn write(&self, out: &mut BytesMut) {
+    fn write(&self, out: &mut impl BufMut) {
         if let Some(inner) = self {
             inner.write(out);
         }
@@ -135,7 +135,7 @@ impl<A: Encode, B: Encode> Encode for (A, B) {
     }
 
     #[inline]
-    fn write(&self, out: &mut BytesMut) {
+    fn write(&self, out: &mut impl BufMut) {
         self.0.write(out);
         self.1.write(out);
     }
@@ -151,7 +151,7 @@ impl<T: Encode> Encode for [T] {
     }
 
     #[inline]
-    fn write(&self, out: &mut BytesMut) {
+    fn write(&self, out: &mut impl BufMut) {
         self.iter().for_each(|entry| entry.write(out));
     }
 }
@@ -163,7 +163,7 @@ impl<T: Encode, const N: usize> Encode for [T; N] {
     }
 
     #[inline]
-    fn write(&self, out: &mut BytesMut) {
+    fn write(&self, out: &mut impl BufMut) {
         self[..].write(out);
     }
 }
@@ -177,7 +177,7 @@ macro_rules! encode_as_bytes {
             }
 
             #[inline]
-            fn write(&self, out: &mut BytesMut) {
+            fn write(&self, out: &mut impl BufMut) {
                 out.put_slice(self.as_ref());
             }
         }

@@ -3,7 +3,7 @@
 //! The key of the request names the client, the value lists the [`Feature`]s that it asks for. The
 //! value of the response lists those that the server grants, a [`FeatureSet`].
 
-use bytes::{BufMut, BytesMut};
+use bytes::BufMut;
 use serde::{Deserialize, Serialize};
 
 use crate::decode::ByteReader;
@@ -14,7 +14,7 @@ impl Encode for Feature {
         Ok(2)
     }
 
-    fn write(&self, out: &mut BytesMut) {
+    fn write(&self, out: &mut impl BufMut) {
         out.put_u16(self.code());
     }
 }
@@ -59,6 +59,7 @@ impl FeatureSet {
     }
 
     /// Every feature with a name has a code below 64; a test makes sure of that.
+    #[inline]
     const fn bit(feature: Feature) -> u64 {
         match feature {
             Feature::Unknown(_) => 0,
@@ -127,6 +128,8 @@ impl ClientIdentity {
 
 #[cfg(test)]
 mod tests {
+    use bytes::BytesMut;
+
     use super::*;
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bytes::{BufMut, BytesMut};
+use bytes::BufMut;
 
 use crate::leb128::{self, Leb128Error};
 use crate::{Encode, EncodeError};
@@ -122,7 +122,7 @@ impl Encode for DocumentKey<'_> {
     }
 
     #[inline]
-    fn write(&self, out: &mut BytesMut) {
+    fn write(&self, out: &mut impl BufMut) {
         if let Some(collection) = self.collection {
             out.put_slice(leb128::encode(collection.0).as_ref());
         }
@@ -132,6 +132,8 @@ impl Encode for DocumentKey<'_> {
 
 #[cfg(test)]
 mod tests {
+    use bytes::BytesMut;
+
     use super::*;
 
     #[test]

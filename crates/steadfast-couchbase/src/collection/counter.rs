@@ -100,7 +100,7 @@ impl<'a> Count<'a> {
 }
 
 impl CounterResult {
-    fn read(response: &KvResponse<'_>) -> Result<Self> {
+    fn read(response: KvResponse<'_>) -> Result<Self> {
         let value =
             CounterValue::decode(&response.value()?).map_err(|error| response.unreadable(error))?;
         Ok(Self {

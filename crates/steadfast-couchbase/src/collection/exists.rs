@@ -39,7 +39,7 @@ impl Collection {
 }
 
 impl ExistsResult {
-    fn read(response: &KvResponse<'_>) -> Result<Self> {
+    fn read(response: KvResponse<'_>) -> Result<Self> {
         let frame = &response.frame;
         if frame.status() == Status::KeyNotFound {
             return Ok(Self {

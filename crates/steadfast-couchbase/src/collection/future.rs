@@ -30,7 +30,7 @@ pin_project! {
         Request {
             #[pin]
             request: KvFuture<'a>,
-            read: fn(&KvResponse<'_>) -> Result<T>,
+            read: fn(KvResponse<'_>) -> Result<T>,
         },
         // An option is invalid.
         Invalid { error: Option<Error> },
@@ -42,7 +42,7 @@ pin_project! {
 impl<'a, T> OperationFuture<'a, T> {
     /// Sends a request and reads the result from its response.
     #[inline(always)]
-    pub(super) fn request(request: KvRequest<'a>, read: fn(&KvResponse<'_>) -> Result<T>) -> Self {
+    pub(super) fn request(request: KvRequest<'a>, read: fn(KvResponse<'_>) -> Result<T>) -> Self {
         let request = request.execute();
         Self {
             kind: Kind::Request { request, read },
@@ -74,7 +74,7 @@ impl<T> Future for OperationFuture<'_, T> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<T>> {
         match self.project().kind.project() {
             KindProjection::Request { request, read } => {
-                Poll::Ready(read(&ready!(request.poll(cx))?))
+                Poll::Ready(read(ready!(request.poll(cx))?))
             }
             KindProjection::Invalid { error } => {
                 let error = error.take();

@@ -98,7 +98,7 @@ impl<'a> Get<'a> {
 }
 
 impl GetResult {
-    pub(super) fn read(response: &KvResponse<'_>) -> Result<Self> {
+    pub(super) fn read(response: KvResponse<'_>) -> Result<Self> {
         let flags = match response.frame.extras() {
             [] => 0,
             extras => {
@@ -107,10 +107,11 @@ impl GetResult {
                     .flags
             }
         };
+        let cas = response.frame.header().cas;
         Ok(Self {
-            value: response.value()?,
+            value: response.into_value()?,
             flags,
-            cas: response.frame.header().cas,
+            cas,
             expiry: None,
         })
     }

@@ -74,7 +74,7 @@ impl ObserveSeqno<'_> {
 }
 
 impl ObserveSeqnoResult {
-    fn read(response: &KvResponse<'_>) -> Result<Self> {
+    fn read(response: KvResponse<'_>) -> Result<Self> {
         let observed = observe::ObserveSeqnoResponse::decode(&response.value()?)
             .map_err(|error| response.unreadable(error))?;
         Ok(Self {

@@ -23,7 +23,7 @@ macro_rules! operation {
         }
 
         impl<'a> $Operation<'a> {
-            crate::drive::request_option_methods!(request.options);
+            crate::request_options::request_option_methods!(|it| it.request.options.get_or_insert_default());
             $(operation!(@option $option);)*
         }
 

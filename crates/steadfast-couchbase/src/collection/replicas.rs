@@ -147,7 +147,7 @@ impl GetAllReplicas<'_> {
 
 /// Cancel-safe: dropping the future abandons the read.
 async fn read_copy(request: KvRequest<'_>) -> Result<GetReplicaResult> {
-    GetReplicaResult::read(&request.execute().await?)
+    GetReplicaResult::read(request.execute().await?)
 }
 
 /// Starts to read the document and all its replicas. Without a config their number
@@ -189,9 +189,9 @@ fn worse(worst: Option<Error>, error: Error) -> Error {
 }
 
 impl GetReplicaResult {
-    fn read(response: &KvResponse<'_>) -> Result<Self> {
-        let document = GetResult::read(response)?;
+    fn read(response: KvResponse<'_>) -> Result<Self> {
         let copy = response.copy;
+        let document = GetResult::read(response)?;
         Ok(Self { document, copy })
     }
 

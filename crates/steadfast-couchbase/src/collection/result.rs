@@ -29,7 +29,7 @@ pub struct MutationToken {
 }
 
 impl MutationResult {
-    pub(super) fn read(response: &KvResponse<'_>) -> Result<Self> {
+    pub(super) fn read(response: KvResponse<'_>) -> Result<Self> {
         // Some servers and some operations return no token.
         let token = MutationTokenExtras::decode(response.frame.extras()).ok();
         Ok(Self {

@@ -59,13 +59,9 @@ pin_project! {
         New,
         // The connection has accepted the frame, with this collection id.
         Sent { ticket: Ticket, collection_id: u32 },
-        // A delay before the next attempt.
-        Waiting {
-            waiting: Waiting<'a>,
-            #[pin]
-            sleep: Sleep,
-        },
-        // Boxed, so that other requests stay small.
+        // A delay before the next attempt. The timer is boxed, and so is a rare wait, so
+        // that other requests stay small.
+        Waiting { waiting: Waiting<'a>, sleep: Pin<Box<Sleep>> },
         Rare { event: Pin<Box<dyn Future<Output = Event> + Send + 'a>> },
         Done,
     }
@@ -125,7 +121,9 @@ impl<'a> Future for KvFuture<'a> {
         } else {
             ready!(this.poll_traced(cx))
         };
-        this.state.set(State::Done);
+        if outcome.is_err() {
+            this.state.set(State::Done);
+        }
         let finished = finish(this.request, this.attempts, &outcome);
         if let Some(spans) = this.spans {
             end_request(&spans.request, &finished);
@@ -154,8 +152,8 @@ impl Projection<'_, '_> {
                     ticket,
                     collection_id,
                 } => {
-                    let (response, connection) = ready!(ticket.poll_response(cx));
-                    let result = attempts.end(response, connection, *collection_id);
+                    let (response, at, connection) = ready!(ticket.poll_response(cx));
+                    let result = attempts.end(response, at, connection, *collection_id);
                     end_span(self.spans, attempts, result.as_ref());
                     match result {
                         Ok(frame) => {
@@ -169,26 +167,30 @@ impl Projection<'_, '_> {
                     if attempts.poll_woken(waiting, cx).is_ready() {
                         request.handle_woken(&TokioWorld(attempts.core()))
                     } else {
-                        ready!(sleep.poll(cx));
+                        ready!(sleep.as_mut().poll(cx));
                         request.handle_waited(&TokioWorld(attempts.core()))
                     }
                 }
                 StateProjection::Rare { event } => {
                     let event = ready!(event.as_mut().poll(cx));
-                    match self.handle_rare(event)? {
+                    match self.handle_rare(event, cx)? {
                         Some(step) => step,
                         None => continue,
                     }
                 }
                 StateProjection::Done => unreachable!("a future is not polled after its end"),
             };
-            self.handle_step(step)?;
+            self.handle_step(step, cx)?;
+            // The connection has the waker already.
+            if let State::Sent { .. } = *self.state {
+                return Poll::Pending;
+            }
         }
     }
 
     /// Does what the orchestrator asks for, until there is something to wait for.
     #[inline]
-    fn handle_step(&mut self, mut step: Step) -> Result<()> {
+    fn handle_step(&mut self, mut step: Step, cx: &mut Context<'_>) -> Result<()> {
         loop {
             let request = self.request.request();
             let bucket = self.attempts.request.bucket;
@@ -198,7 +200,7 @@ impl Projection<'_, '_> {
                     if let Some(spans) = self.spans {
                         spans.attempt = attempt_span(number);
                     }
-                    let begun = self.attempts.begin(deadline);
+                    let begun = self.attempts.begin(deadline, cx.waker());
                     match self.handle_begun(begun)? {
                         Some(next) => step = next,
                         None => return Ok(()),
@@ -212,7 +214,7 @@ impl Projection<'_, '_> {
                 Step::Wait { delay, .. } if request.history().last().is_some() => {
                     self.state.set(State::Waiting {
                         waiting: self.attempts.wait(),
-                        sleep: tokio::time::sleep(delay),
+                        sleep: Box::pin(tokio::time::sleep(delay)),
                     });
                     return Ok(());
                 }
@@ -276,13 +278,14 @@ impl Projection<'_, '_> {
     }
 
     #[cold]
-    fn handle_rare(&mut self, event: Event) -> Result<Option<Step>> {
+    fn handle_rare(&mut self, event: Event, cx: &mut Context<'_>) -> Result<Option<Step>> {
         let request = &mut *self.request;
         let world = &TokioWorld(self.attempts.core());
         Ok(Some(match event {
             Event::LookedUp(id, connection) => {
                 let deadline = request.request().deadline();
-                let begun = self.attempts.begin_with_id(id, &connection, deadline);
+                let waker = cx.waker();
+                let begun = (self.attempts).begin_with_id(id, &connection, deadline, waker);
                 return self.handle_begun(begun);
             }
             Event::Waited => request.handle_waited(world),

@@ -22,8 +22,8 @@ use super::connection::Connection;
 use super::future::KvFuture;
 use super::operation::KvOperation;
 use crate::Collection;
-use crate::drive::RequestOptions;
 use crate::error::{Error, ErrorKind, Result};
+use crate::request_options::RequestOptions;
 use crate::topology::BucketCore;
 
 /// The share of an operation's time that the server gets for a durable write
@@ -67,7 +67,8 @@ pub(crate) struct KvRequest<'a> {
     /// For each subdocument path, in the order sent, its index in the user's
     /// list. Empty for other operations.
     pub(crate) paths: Vec<u8>,
-    pub(crate) options: RequestOptions,
+    /// Boxed, because few requests have any.
+    pub(crate) options: Option<Box<RequestOptions>>,
 }
 
 /// The place of the document's key in the frame.
@@ -156,7 +157,7 @@ impl<'a> KvRequest<'a> {
             durability: None,
             preserve_expiry: false,
             paths: Vec::new(),
-            options: RequestOptions::default(),
+            options: None,
         }
     }
 
@@ -164,8 +165,14 @@ impl<'a> KvRequest<'a> {
     #[inline]
     pub(super) fn call(&self) -> Call {
         let operation = self.operation;
-        let idempotent = operation.is_idempotent();
-        (self.options).call(operation.name(), "kv", idempotent, self.timeout())
+        let call = Call::new(operation.name())
+            .service("kv")
+            .idempotent(operation.is_idempotent())
+            .timeout(self.timeout());
+        match &self.options {
+            Some(options) => options.describe(call),
+            None => call,
+        }
     }
 
     /// Runs the operation to its end.
@@ -175,6 +182,7 @@ impl<'a> KvRequest<'a> {
     }
 
     /// Rejects keys, values and versions that no server accepts.
+    #[inline]
     pub(crate) fn check(&self) -> Result<()> {
         match self.id.len() {
             0 if self.key != KeyPlace::Absent => return Err(self.invalid("the key is empty")),
@@ -214,9 +222,10 @@ impl<'a> KvRequest<'a> {
 
     /// The time for all attempts: the user's, or the default of the operation's
     /// kind. A durable write gets at least what the server needs.
+    #[inline]
     pub(super) fn timeout(&self) -> Duration {
         let defaults = &self.bucket.core.options;
-        let timeout = self.options.timeout;
+        let timeout = self.options.as_ref().and_then(|options| options.timeout);
         match self.durability {
             None => timeout.unwrap_or(defaults.kv_timeout),
             Some(_) => timeout
@@ -226,6 +235,7 @@ impl<'a> KvRequest<'a> {
     }
 
     /// Returns what the connection lacks to carry the request, if anything.
+    #[inline]
     pub(super) fn lacking_feature(
         &self,
         connection: &Connection,
@@ -307,6 +317,17 @@ fn durable(level: DurabilityLevel, deadline: Option<Instant>) -> RequestFrameInf
 }
 
 impl KvResponse<'_> {
+    /// Takes the value, decompressed. Unlike [`Self::value`], it does not count another
+    /// user of the buffer that connections share.
+    #[inline]
+    pub(crate) fn into_value(self) -> Result<Bytes> {
+        if self.frame.header().datatype.contains(Datatype::SNAPPY) {
+            self.value()
+        } else {
+            Ok(self.frame.into_value())
+        }
+    }
+
     /// The value, decompressed.
     pub(crate) fn value(&self) -> Result<Bytes> {
         self.frame

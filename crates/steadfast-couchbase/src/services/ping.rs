@@ -11,8 +11,8 @@ pub(crate) use super::http::Endpoint;
 use super::http::{HttpRequest, HttpSender, run};
 use super::management::WholeResponse;
 use crate::cluster::Handle;
-use crate::drive::RequestOptions;
 use crate::error::{Error, HttpContext};
+use crate::request_options::RequestOptions;
 use crate::world::now;
 
 /// Pings a service on a node once, and returns how long the response took.

@@ -18,9 +18,9 @@ use super::rows::{self, Members, RowService, Rows, SizeLimits, row_option_method
 use super::statement::JsonObject;
 use crate::cluster::Handle;
 use crate::collection::MutationToken;
-use crate::drive::RequestOptions;
 use crate::error::{Error, ErrorKind, HttpContext, OperationTarget};
 use crate::reason::SEARCH_TOO_MANY_REQUESTS;
+use crate::request_options::RequestOptions;
 use crate::server_text::one_line;
 
 const OPERATION: &str = "search";

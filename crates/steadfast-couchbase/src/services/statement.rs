@@ -15,9 +15,9 @@ use super::http::{HttpSender, ServiceError, ServiceResponse};
 use super::query::{QueryMeta, QueryRows, ScanConsistency};
 use super::rows::{self, RowService, SizeLimits, row_option_methods};
 use crate::cluster::Handle;
-use crate::drive::RequestOptions;
 use crate::error::{Error, ErrorKind, HttpContext, OperationTarget};
 use crate::reason::SERVICE_RESPONSE_CODE_INDICATED;
+use crate::request_options::RequestOptions;
 use crate::server_text::one_line;
 
 /// A statement for the query or the analytics service; await it to run it.

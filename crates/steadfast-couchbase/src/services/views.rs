@@ -15,9 +15,9 @@ use super::path::{pairs, segment};
 use super::rows::{self, Members, RowService, Rows, SizeLimits, row_option_methods};
 use super::statement::encode;
 use crate::cluster::Handle;
-use crate::drive::RequestOptions;
 use crate::error::{Error, ErrorKind, HttpContext, OperationTarget};
 use crate::reason::{VIEWS_NO_ACTIVE_PARTITION, VIEWS_TEMPORARY_FAILURE};
+use crate::request_options::RequestOptions;
 use crate::server_text::one_line;
 
 const OPERATION: &str = "view";

@@ -100,6 +100,7 @@ impl Node {
 
     /// A connection to the node, if there is one. The same vbucket gets the same
     /// connection as long as that is up.
+    #[inline]
     pub(crate) fn connection(&self, vbucket: u16) -> Option<Arc<Connection>> {
         let preferred = usize::from(vbucket) % self.connections.len();
         self.connections[preferred].load_full().or_else(|| {

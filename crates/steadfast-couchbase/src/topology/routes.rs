@@ -23,11 +23,19 @@ pub(crate) struct Routes {
     /// The nodes in the order of the config; `None` for one that does not run the
     /// service, or has no address in this network.
     nodes: Vec<Option<Arc<Node>>>,
+    vbuckets: u16,
+    replicas: usize,
 }
 
 impl Routes {
     pub(crate) fn new(config: Arc<ClusterConfig>, nodes: Vec<Option<Arc<Node>>>) -> Self {
-        Self { config, nodes }
+        let map = config.bucket.as_ref().map(|bucket| &bucket.vbuckets);
+        Self {
+            vbuckets: map.map_or(1, |map| map.vbucket_count().max(1)),
+            replicas: map.map_or(0, |map| map.copies().saturating_sub(1)),
+            config,
+            nodes,
+        }
     }
 
     pub(crate) fn version(&self) -> ConfigVersion {
@@ -44,21 +52,18 @@ impl Routes {
     }
 
     /// The vbucket of a document.
+    #[inline]
     pub(crate) fn vbucket(&self, id: &[u8]) -> u16 {
-        let count = self.config.bucket.as_ref();
-        vbucket::of_key(
-            id,
-            count.map_or(1, |bucket| bucket.vbuckets.vbucket_count().max(1)),
-        )
+        vbucket::of_key(id, self.vbuckets)
     }
 
     /// The number of replicas of a document.
     pub(crate) fn replicas(&self) -> usize {
-        let bucket = self.config.bucket.as_ref();
-        bucket.map_or(0, |bucket| bucket.vbuckets.copies().saturating_sub(1))
+        self.replicas
     }
 
     /// The node that has a copy of a vbucket now; copy 0 is the active one.
+    #[inline]
     pub(crate) fn current(&self, vbucket: u16, copy: u8) -> Option<&Arc<Node>> {
         let map = &self.config.bucket.as_ref()?.vbuckets;
         self.node(map.node(vbucket, copy.into())?)
@@ -78,6 +83,7 @@ impl Routes {
         }
     }
 
+    #[inline]
     fn node(&self, place: usize) -> Option<&Arc<Node>> {
         self.nodes.get(place)?.as_ref()
     }
@@ -114,6 +120,7 @@ struct Rerouted {
 
 impl VbucketRoute {
     /// The node for the next attempt.
+    #[inline]
     pub(crate) fn node<'r>(
         &self,
         routes: &'r Routes,

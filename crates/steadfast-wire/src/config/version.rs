@@ -1,6 +1,6 @@
 //! Versions of configs, and notifications of new ones.
 
-use bytes::{BufMut, BytesMut};
+use bytes::BufMut;
 
 use crate::decode::{Expected, text};
 use crate::extras::layout::layout;
@@ -85,7 +85,7 @@ impl Encode for NotifiedVersion {
         })
     }
 
-    fn write(&self, out: &mut BytesMut) {
+    fn write(&self, out: &mut impl BufMut) {
         match self {
             Self::Revision(revision) => out.put_u32(*revision),
             Self::Full(version) => version.write(out),
@@ -123,6 +123,8 @@ impl<'a> ConfigNotification<'a> {
 
 #[cfg(test)]
 mod tests {
+    use bytes::BytesMut;
+
     use super::*;
     use crate::{Decoded, FrameBuilder, FrameDecoder, ServerOpcode};
 

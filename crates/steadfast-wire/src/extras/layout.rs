@@ -54,7 +54,7 @@ macro_rules! layout {
             }
 
             #[inline]
-            fn write(&self, out: &mut bytes::BytesMut) {
+            fn write(&self, out: &mut impl bytes::BufMut) {
                 bytes::BufMut::put_slice(out, &self.to_bytes());
             }
         }

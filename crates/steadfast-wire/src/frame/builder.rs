@@ -189,7 +189,9 @@ impl<F: Encode, E: Encode, K: Encode, V: Encode> FrameBuilder<F, E, K, V> {
         out.reserve(super::HEADER_LEN + header.body_len as usize);
         let start = out.len();
         self.put_head(&header, out);
-        self.value.write(out);
+        if header.body_len as usize > header.sections_len() {
+            self.value.write(out);
+        }
         debug_assert_eq!(
             out.len() - start,
             super::HEADER_LEN + header.body_len as usize
@@ -212,10 +214,14 @@ impl<F: Encode, E: Encode, K: Encode, V: Encode> FrameBuilder<F, E, K, V> {
 
     #[inline]
     fn put_head(&self, header: &Header, out: &mut BytesMut) {
-        out.put_slice(&header.encode());
-        self.framing.write(out);
-        self.extras.write(out);
-        self.key.write(out);
+        let start = out.len();
+        out.resize(start + super::HEADER_LEN + header.sections_len(), 0);
+        let mut head = &mut out[start..];
+        head.put_slice(&header.encode());
+        self.framing.write(&mut head);
+        self.extras.write(&mut head);
+        self.key.write(&mut head);
+        debug_assert!(head.is_empty());
     }
 
     /// Measures all sections, and so finds out the format.

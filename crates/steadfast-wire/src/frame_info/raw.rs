@@ -3,7 +3,7 @@
 //! One byte holds the id in its upper and the length in its lower half. Fifteen in either half
 //! means that a byte follows which is added: first for the id, then for the length.
 
-use bytes::{BufMut, BytesMut};
+use bytes::BufMut;
 
 use crate::decode::ByteReader;
 use crate::{DecodeError, Encode, EncodeError, ReadEntry};
@@ -48,7 +48,7 @@ impl Encode for RawFrameInfo<'_> {
     }
 
     #[inline]
-    fn write(&self, out: &mut BytesMut) {
+    fn write(&self, out: &mut impl BufMut) {
         // `measure` has checked that both numbers are at most `MAX`.
         let len = self.payload.len() as u16;
         let half = |number: u16| number.min(ESCAPE) as u8;
@@ -97,7 +97,7 @@ macro_rules! through_raw {
             }
 
             #[inline]
-            fn write(&self, out: &mut bytes::BytesMut) {
+            fn write(&self, out: &mut impl bytes::BufMut) {
                 self.with_raw(|raw| raw.write(out));
             }
         }
@@ -108,6 +108,8 @@ pub(super) use through_raw;
 
 #[cfg(test)]
 mod tests {
+    use bytes::BytesMut;
+
     use proptest::prelude::*;
 
     use super::*;

@@ -1,6 +1,6 @@
 //! Single-path commands.
 
-use bytes::{BufMut, BytesMut};
+use bytes::BufMut;
 
 use super::{DocFlags, PathFlags};
 use crate::decode::{ByteReader, Expected};
@@ -94,7 +94,7 @@ impl Encode for SinglePathExtras<'_> {
         Ok(3 + expiry + usize::from(!self.0.doc_flags.is_empty()))
     }
 
-    fn write(&self, out: &mut BytesMut) {
+    fn write(&self, out: &mut impl BufMut) {
         // `measure` has checked that it fits.
         out.put_u16(self.0.path.len() as u16);
         out.put_u8(self.0.flags.bits());
@@ -109,6 +109,8 @@ impl Encode for SinglePathExtras<'_> {
 
 #[cfg(test)]
 mod tests {
+    use bytes::BytesMut;
+
     use super::*;
     use proptest::prelude::*;
 

@@ -20,7 +20,7 @@ pub struct MutateInResult {
 }
 
 impl MutateInResult {
-    pub(super) fn read(response: &KvResponse<'_>) -> Result<Self> {
+    pub(super) fn read(response: KvResponse<'_>) -> Result<Self> {
         let (value, order) = (response.value()?, &response.paths);
         let mut values = Vec::new();
         for entry in Entries::<PathMutationResult<'_>>::new(&value) {

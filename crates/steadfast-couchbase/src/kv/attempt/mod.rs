@@ -10,7 +10,7 @@ mod last;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 pub(crate) use failure::with_directive;
@@ -31,6 +31,7 @@ use crate::error::{Error, ErrorKind, OperationTarget};
 use crate::observe::{Dispatch, Finished, SlowRequest};
 use crate::options::RetryIf;
 use crate::topology::{Node, NodeId, Routes, VbucketRoute, WaitCondition, Waiting};
+use crate::world::now;
 
 /// The state of a request between and during its attempts.
 pub(crate) struct KvAttempts<'a> {
@@ -50,6 +51,8 @@ pub(crate) struct KvAttempts<'a> {
     /// The circuit breaker's permit for this attempt, if there is a breaker.
     permit: Option<(Arc<Node>, BreakerPermit)>,
     last: LastAttempt,
+    /// The arrival of a response that means success.
+    received_at: Option<Instant>,
 }
 
 /// An attempt that ended before it was submitted. Nothing was sent.
@@ -83,6 +86,7 @@ impl<'a> KvAttempts<'a> {
             turn: None,
             permit: None,
             last: LastAttempt::default(),
+            received_at: None,
         }
     }
 
@@ -101,8 +105,10 @@ impl<'a> KvAttempts<'a> {
 
     /// Takes the strategy of the request: its own or the client's. If the client sheds, it
     /// has the brake of the node that the first attempt goes to.
+    #[inline]
     pub(super) fn take_strategy(&mut self) -> KvStrategy<'a> {
-        let own = self.request.options.strategy.take();
+        let options = self.request.options.as_mut();
+        let own = options.and_then(|options| options.strategy.take());
         let bucket = self.request.bucket;
         if bucket.core.options.fleet {
             let routes = bucket.routes.load();
@@ -121,6 +127,7 @@ impl<'a> KvAttempts<'a> {
     }
 
     /// Returns the node that has the document.
+    #[inline]
     fn locate<'n>(&mut self, routes: &'n Routes) -> Option<&'n Arc<Node>> {
         let KvRequest {
             vbucket, id, copy, ..
@@ -131,6 +138,7 @@ impl<'a> KvAttempts<'a> {
     }
 
     /// Returns a connection to the node that has the document.
+    #[inline]
     fn find_connection(&mut self) -> Result<Arc<Connection>, Unsent> {
         let bucket = self.request.bucket;
         self.blocked = false;
@@ -176,13 +184,13 @@ impl<'a> KvAttempts<'a> {
 
     /// Begins an attempt: finds a connection and hands the frame to it.
     #[inline]
-    pub(super) fn begin(&mut self, deadline: Option<Instant>) -> Begun {
+    pub(super) fn begin(&mut self, deadline: Option<Instant>, waker: &Waker) -> Begun {
         // Dropped, for the next in line, unless it is used or kept below.
         let turn = self.turn.take();
         match self.find_connection() {
             Err(unsent) => Begun::Unsent(unsent),
             Ok(connection) => match self.collection_id() {
-                Some(id) => self.submit(&connection, turn, id, deadline),
+                Some(id) => self.submit(&connection, turn, id, deadline, waker),
                 None => Begun::NeedsCollectionId(connection),
             },
         }
@@ -195,9 +203,10 @@ impl<'a> KvAttempts<'a> {
         id: Result<u32, NoCollectionId>,
         connection: &Arc<Connection>,
         deadline: Option<Instant>,
+        waker: &Waker,
     ) -> Begun {
         match id {
-            Ok(id) => self.submit(connection, None, id, deadline),
+            Ok(id) => self.submit(connection, None, id, deadline, waker),
             Err(why) => {
                 self.return_permit();
                 Begun::Unsent(self.not_looked_up(why, connection))
@@ -213,8 +222,9 @@ impl<'a> KvAttempts<'a> {
         turn: Option<Box<Turn>>,
         collection_id: u32,
         deadline: Option<Instant>,
+        waker: &Waker,
     ) -> Begun {
-        self.try_submit(connection, turn, collection_id, deadline)
+        self.try_submit(connection, turn, collection_id, deadline, waker)
             .unwrap_or_else(|unsent| {
                 self.return_permit();
                 Begun::Unsent(unsent)
@@ -228,6 +238,7 @@ impl<'a> KvAttempts<'a> {
         turn: Option<Box<Turn>>,
         collection_id: u32,
         deadline: Option<Instant>,
+        waker: &Waker,
     ) -> Result<Begun, Unsent> {
         let request = &self.request;
         let turn = turn.filter(|turn| turn.is_at(connection));
@@ -247,9 +258,11 @@ impl<'a> KvAttempts<'a> {
             Some(turn) => Admission::Turn(turn),
             None => Admission::InOrder,
         };
-        let submitted = connection.submit(opcode, deadline, admission, |opaque, out| {
+        let waker = Some(waker.clone());
+        let encode = |opaque, out: &mut _| {
             request.encode(connection, target, compressed, deadline, opaque, out)
-        });
+        };
+        let submitted = connection.submit_and_wake(opcode, deadline, admission, waker, encode);
         match submitted {
             Ok(ticket) => {
                 self.last.begin(ticket.opaque());
@@ -265,6 +278,7 @@ impl<'a> KvAttempts<'a> {
     pub(super) fn end(
         &mut self,
         response: Result<Frame, NoResponse>,
+        received_at: Instant,
         connection: Arc<Connection>,
         collection_id: u32,
     ) -> Result<Frame, Tried> {
@@ -273,7 +287,10 @@ impl<'a> KvAttempts<'a> {
         }
         self.last.connection = Some(connection);
         match response {
-            Ok(response) if response.status() == Status::Success => Ok(response),
+            Ok(response) if response.status() == Status::Success => {
+                self.received_at = Some(received_at);
+                Ok(response)
+            }
             Ok(response) => self.handle_error_response(response, collection_id),
             Err(no_response) => Err(self.handle_no_response(no_response)),
         }
@@ -353,7 +370,8 @@ impl Driven for KvAttempts<'_> {
 
     fn retry_if(&self) -> Option<&RetryIf> {
         let request = &self.request;
-        let own = request.options.retry_if.as_ref();
+        let options = request.options.as_ref();
+        let own = options.and_then(|options| options.retry_if.as_ref());
         own.or(request.bucket.core.options.retry_if.as_ref())
     }
 
@@ -387,6 +405,11 @@ impl Driven for KvAttempts<'_> {
         if reports.is_slow_kv(finished.elapsed) {
             reports.slow(finished.elapsed, self.slow_request(finished, response));
         }
+    }
+
+    #[inline]
+    fn succeeded_at(&self) -> Instant {
+        self.received_at.unwrap_or_else(now)
     }
 
     fn core(&self) -> &Core {

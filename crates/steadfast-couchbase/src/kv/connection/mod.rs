@@ -214,7 +214,6 @@ impl Connection {
     }
 
     /// Accepts an operation. `encode` appends its frame, with the given opaque.
-    #[inline]
     pub(crate) fn submit(
         self: &Arc<Self>,
         opcode: Opcode,
@@ -222,8 +221,22 @@ impl Connection {
         admission: Admission<'_>,
         encode: impl FnOnce(u32, &mut BytesMut) -> Result<(), EncodeError>,
     ) -> Result<Ticket, SubmitError> {
+        self.submit_and_wake(opcode, deadline, admission, None, encode)
+    }
+
+    /// Accepts an operation, and wakes this waker with its response. A ticket that is
+    /// polled registers its waker itself, for the price of another lock.
+    #[inline]
+    pub(crate) fn submit_and_wake(
+        self: &Arc<Self>,
+        opcode: Opcode,
+        deadline: Option<Instant>,
+        admission: Admission<'_>,
+        waker: Option<Waker>,
+        encode: impl FnOnce(u32, &mut BytesMut) -> Result<(), EncodeError>,
+    ) -> Result<Ticket, SubmitError> {
         let mut state = self.state.lock();
-        let opaque = state.enqueue(opcode, deadline, admission, encode)?;
+        let opaque = state.enqueue(opcode, deadline, admission, waker, encode)?;
         wake_task(state);
         let connection = Some(self.clone());
         Ok(Ticket { connection, opaque })
@@ -429,21 +442,24 @@ impl Ticket {
         self.opaque
     }
 
-    /// Completes with the response and the connection. Must not be called again then.
+    /// Completes with the response, its arrival and the connection. Must not be called
+    /// again then. Responses that arrive together may move the arrival a little.
     #[inline]
     pub(crate) fn poll_response(
         &mut self,
         cx: &mut Context<'_>,
-    ) -> Poll<(Result<Frame, NoResponse>, Arc<Connection>)> {
+    ) -> Poll<(Result<Frame, NoResponse>, Instant, Arc<Connection>)> {
         let connection = self.connection.as_ref();
         let connection = connection.expect("it is not polled after its response");
         let mut state = connection.state.lock();
         let Some(response) = state.fetch(self.opaque, cx.waker()) else {
             return Poll::Pending;
         };
+        let received_at = state.received_at;
         connection.free_slot(state, response.is_err());
         let connection = self.connection.take();
-        Poll::Ready((response, connection.expect("it was there a moment ago")))
+        let connection = connection.expect("it was there a moment ago");
+        Poll::Ready((response, received_at, connection))
     }
 }
 
@@ -451,7 +467,7 @@ impl Future for Ticket {
     type Output = Result<Frame, NoResponse>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.poll_response(cx).map(|(response, _)| response)
+        self.poll_response(cx).map(|(response, ..)| response)
     }
 }
 

@@ -10,6 +10,7 @@ use steadfast_wire::{EncodeError, Frame, FrameBuilder, Opcode};
 
 use super::slots::SlotQueue;
 use super::{Admission, CloseReason, ConnectionLimits, NoResponse, NoResponseCause, SubmitError};
+use crate::world::now;
 
 /// An opaque has the index of its operation in these bits, and a generation in the
 /// rest.
@@ -52,6 +53,8 @@ pub(super) struct State {
     /// The task's waker, while it sleeps.
     pub(super) waker: Option<Waker>,
     served: bool,
+    /// The arrival of the last responses. One look at the clock serves all of them.
+    pub(super) received_at: Instant,
     /// Set when no more operations are accepted: the reason to close then.
     pub(super) draining: Option<CloseReason>,
     pub(super) closing: Option<CloseReason>,
@@ -119,6 +122,7 @@ impl State {
             earliest: None,
             waker: None,
             served: false,
+            received_at: now(),
             draining: None,
             closing: None,
         }
@@ -129,6 +133,7 @@ impl State {
         opcode: Opcode,
         deadline: Option<Instant>,
         admission: Admission<'_>,
+        waker: Option<Waker>,
         encode: impl FnOnce(u32, &mut BytesMut) -> Result<(), EncodeError>,
     ) -> Result<u32, SubmitError> {
         if !self.is_open() {
@@ -142,7 +147,7 @@ impl State {
         if !admitted {
             return Err(SubmitError::Full);
         }
-        self.push(opcode, deadline, Reply::Awaited(None), encode)
+        self.push(opcode, deadline, Reply::Awaited(waker), encode)
     }
 
     /// Returns whether there is a slot for one more operation.
@@ -301,7 +306,7 @@ impl State {
         let Some(operation) = self.operations.get_mut(index) else {
             return Delivered::Unknown;
         };
-        if operation.opaque != frame.opaque() || operation.opcode != frame.opcode() {
+        if operation.opaque != frame.opaque() || operation.opcode.code() != frame.header().opcode {
             return Delivered::Unknown;
         }
         // The client itself fetches configs on every connection, and probes it.

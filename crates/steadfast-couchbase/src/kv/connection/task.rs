@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker, ready};
 use std::time::Instant;
 
 use bytes::BytesMut;
-use steadfast_wire::{Decoded, Frame, FrameDecoder, Magic};
+use steadfast_wire::{Decoded, Frame, FrameDecoder, Magic, Opcode};
 use tokio::io::AsyncWrite;
 use tokio::time::Sleep;
 use tokio_util::io::poll_read_buf;
@@ -183,16 +183,19 @@ impl<E: Events> Task<E> {
             return broken.map_or(Ok(()), |text| Err(CloseReason::Invalid(text)));
         }
         let mut aside = Vec::new();
+        let received_at = now();
         let mut state = self.connection.state.lock();
+        state.received_at = received_at;
         for frame in self.frames.drain(..) {
             match frame.header().magic {
                 Magic::Response | Magic::FlexibleResponse => {
-                    let (opaque, opcode) = (frame.opaque(), frame.opcode());
+                    let (opaque, opcode) = (frame.opaque(), frame.header().opcode);
                     match state.deliver(frame) {
                         Delivered::ToCaller(waker) => self.wakers.extend(waker),
                         Delivered::Orphaned(frame) => aside.push(frame),
                         Delivered::Unknown => {
                             broken.get_or_insert_with(|| {
+                                let opcode = Opcode::from_code(opcode);
                                 format!(
                                     "a response to {opcode} with the unknown opaque {opaque:#x}"
                                 )

@@ -9,7 +9,7 @@ use hyper::{Request, Uri};
 use steadfast::brake::Brake;
 use steadfast::breaker::{BreakerPermit, CircuitBreaker, Signal};
 use steadfast::reason::TIMEOUT;
-use steadfast::{Failure, RetryStrategy, Stage, StrategyExt};
+use steadfast::{Call, Failure, RetryStrategy, Stage, StrategyExt};
 use steadfast_wire::config::Service;
 use tokio::sync::watch;
 
@@ -18,7 +18,7 @@ use super::endpoint::{Destinations, Endpoint};
 use super::response::{HttpResponse, ReadError, ResponseBody, ServiceError, WaitLimit, chain};
 use crate::client::Core;
 use crate::cluster::Handle;
-use crate::drive::{Attempts, Driven, RequestOptions, Tried, drive};
+use crate::drive::{Attempts, Driven, Tried, drive};
 use crate::error::{Error, ErrorKind, HttpContext, OperationTarget};
 use crate::observe::{Dispatch, Finished, SlowRequest, record_request};
 use crate::options::RetryIf;
@@ -26,6 +26,7 @@ use crate::reason::{
     CIRCUIT_BREAKER_OPEN, SERVICE_NOT_AVAILABLE, SOCKET_CLOSED_WHILE_IN_FLIGHT,
     SOCKET_NOT_AVAILABLE, UNKNOWN,
 };
+use crate::request_options::RequestOptions;
 use crate::server_text;
 use crate::services::name;
 use crate::world::now;
@@ -97,7 +98,11 @@ pub(crate) async fn run<O: HttpOperation>(
     let timeout = options.timeout.unwrap_or(default);
     sender.timeout = Some(timeout);
     let service = name(sender.service);
-    let call = options.call(sender.name, service, sender.idempotent, timeout);
+    let call = Call::new(sender.name)
+        .service(service)
+        .idempotent(sender.idempotent)
+        .timeout(timeout);
+    let call = options.describe(call);
     let strategy: &dyn RetryStrategy = match &options.strategy {
         Some(strategy) => &**strategy,
         None => &*client.core.strategy,

@@ -13,8 +13,8 @@ use serde::de::DeserializeOwned;
 use steadfast_wire::config::Service;
 
 use crate::cluster::Handle;
-use crate::drive::{RequestOptions, request_option_methods};
 use crate::error::{Error, ErrorKind, HttpContext, OperationTarget};
+use crate::request_options::{RequestOptions, request_option_methods};
 use crate::services::http::{
     HttpOperation, HttpRequest, HttpResponse, HttpSender, ReadError, ServiceError, ServiceResponse,
     run,
@@ -156,7 +156,7 @@ impl ManagementRequest {
 }
 
 impl<T> ManagementRequest<T> {
-    request_option_methods!(options);
+    request_option_methods!(|it| it.options);
 
     /// Names the bucket, scope and collection that the request is about.
     pub(super) fn about(mut self, names: [Option<&str>; 3]) -> Self {

@@ -35,8 +35,8 @@ use super::http::{
     ServiceError, ServiceResponse, mask_credentials,
 };
 use crate::cluster::Handle;
-use crate::drive::RequestOptions;
 use crate::error::{Error, ErrorKind, HttpContext, OperationTarget};
+use crate::request_options::RequestOptions;
 
 /// The most bytes that are read of a response with an error status.
 const MAX_ERROR: usize = 1024 * 1024;
@@ -417,7 +417,7 @@ impl<T, M> fmt::Debug for TypedRows<T, M> {
 /// fields `options` and `limits`.
 macro_rules! row_option_methods {
     () => {
-        $crate::drive::request_option_methods!(options);
+        $crate::request_options::request_option_methods!(|it| it.options);
 
         /// Limits the size of a row, which is 64 MiB otherwise. A longer row is an
         /// error.

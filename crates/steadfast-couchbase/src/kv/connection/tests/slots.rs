@@ -113,7 +113,7 @@ async fn a_response_that_never_comes_gets_a_live_connection_replaced() {
     let second = Duration::from_secs(1);
     let deadline = Some(start + second);
     let opaque = state
-        .enqueue(Opcode::Set, deadline, Admission::InOrder, encode)
+        .enqueue(Opcode::Set, deadline, Admission::InOrder, None, encode)
         .unwrap();
     state.set_handed(24);
     state.abandon(opaque);
