@@ -9,7 +9,10 @@
 //! is not inside it.
 
 use std::cell::Cell;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
 
 /// The number of calls in this process that were retried and did not succeed. It is read
 /// before every attempt, and a thread-local value would cost more.
@@ -33,6 +36,7 @@ pub(crate) struct Watch {
     since: u64,
     found: bool,
     waited: bool,
+    retry: bool,
 }
 
 impl Watch {
@@ -43,7 +47,36 @@ impl Watch {
             since: LOST.load(Ordering::Relaxed),
             found: false,
             waited: false,
+            retry: false,
         }
+    }
+
+    /// Begins before the attempt with this number.
+    #[inline(always)]
+    pub(crate) fn of_attempt(number: u32) -> Self {
+        let retry = number > 1;
+        Self {
+            retry,
+            ..Self::begin()
+        }
+    }
+
+    /// Returns a future that polls the attempt once, before any timer is set: most attempts
+    /// do not need one.
+    #[inline(always)]
+    pub(crate) fn once<'f, F: Future>(&self, future: Pin<&'f mut F>) -> Once<'f, F> {
+        let retry = self.retry;
+        Once { future, retry }
+    }
+
+    /// Polls the attempt.
+    #[inline(always)]
+    pub(crate) fn poll<F: Future>(
+        &self,
+        future: Pin<&mut F>,
+        cx: &mut Context<'_>,
+    ) -> Poll<F::Output> {
+        inside(self.retry, || future.poll(cx))
     }
 
     /// Begins again before a poll that is not the first: before it, the thread did
@@ -74,6 +107,26 @@ impl Watch {
     }
 }
 
+/// See [`Watch::once`].
+pub(crate) struct Once<'f, F> {
+    future: Pin<&'f mut F>,
+    retry: bool,
+}
+
+impl<F: Future> Future for Once<'_, F> {
+    type Output = Poll<F::Output>;
+
+    // The compiler does not inline `poll_fn` where it deems a retry unlikely.
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { future, retry } = &mut *self;
+        Poll::Ready(match retry {
+            true => inside(true, || future.as_mut().poll(cx)),
+            false => future.as_mut().poll(cx),
+        })
+    }
+}
+
 /// Returns whether a call that runs here is inside a retry of another one.
 #[inline]
 pub(crate) fn is_inside_retry() -> bool {
@@ -81,11 +134,11 @@ pub(crate) fn is_inside_retry() -> bool {
 }
 
 /// Makes an attempt or a part of it, and notes if it is a retry.
-#[inline]
+#[inline(always)]
 pub(crate) fn inside<T>(retry: bool, attempt: impl FnOnce() -> T) -> T {
     struct Restore(bool);
     impl Drop for Restore {
-        #[inline]
+        #[inline(always)]
         fn drop(&mut self) {
             IN_RETRY.set(self.0);
         }

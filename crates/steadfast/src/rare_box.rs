@@ -27,10 +27,6 @@ impl<T> RareBox<T> {
         self.0 = Some(Box::new(value));
     }
 
-    pub(crate) fn take(&mut self) -> Option<T> {
-        self.0.take().map(|value| *value)
-    }
-
     #[cold]
     pub(crate) fn get_or_default(&mut self) -> &mut T
     where

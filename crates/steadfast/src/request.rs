@@ -5,9 +5,8 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::call::Call;
-use crate::rare_box::RareBox;
 use crate::reason::ReasonSet;
-use crate::report::{History, RequestEnd, Trail};
+use crate::report::{History, Trail};
 use crate::world::{World, nanos};
 
 /// RFC 0049's `Request` ("Request Annotation"): a call and its progress, as a strategy
@@ -48,8 +47,7 @@ pub(crate) struct Progress {
     /// Whether an orchestrator drives the call. Without one, the strategy applies the law
     /// itself.
     pub(crate) orchestrated: bool,
-    pub(crate) trail: Option<Trail>,
-    pub(crate) ended: RareBox<RequestEnd>,
+    pub(crate) trail: Trail,
 }
 
 impl Progress {
@@ -65,8 +63,7 @@ impl Progress {
             idle_retries: 0,
             left: None,
             orchestrated,
-            trail: None,
-            ended: RareBox::NONE,
+            trail: Trail::empty(),
         }
     }
 
@@ -147,9 +144,9 @@ impl<'a> Request<'a> {
     /// first failure that led to a wait, when the clock was first read.
     #[inline]
     pub fn started(&self) -> Option<Instant> {
-        match (self.started, &self.progress.trail) {
-            (None, Some(trail)) => trail.first_failure_at,
-            (started, _) => started,
+        match self.started {
+            None => self.progress.trail.first_failure_at,
+            started => started,
         }
     }
 
@@ -175,11 +172,7 @@ impl<'a> Request<'a> {
     /// Returns the reasons of those retries, RFC 0049's `retryReasons`. The reason of a
     /// retry that the deadline prevented is among them: it says why the request waited.
     pub fn reasons(&self) -> ReasonSet {
-        self.progress
-            .trail
-            .as_ref()
-            .map(Trail::reasons)
-            .unwrap_or_default()
+        self.progress.trail.reasons()
     }
 
     /// Returns whether an attempt's bytes may have left without a conclusive response.
@@ -199,13 +192,14 @@ impl<'a> Request<'a> {
     /// Returns the failed attempts so far. While a strategy decides about a failure, its
     /// record is the last one, and undecided.
     pub fn history(&self) -> History<'a> {
-        History::new(self.progress.trail.as_ref())
+        History::new(&self.progress.trail)
     }
 
     /// Returns the number of this request in events. It is assigned when it is first read.
     /// A request without a failure has none.
     pub fn id(&self) -> Option<u64> {
-        self.progress.trail.as_ref().map(Trail::id)
+        let trail = &self.progress.trail;
+        trail.last.as_ref().map(|_| trail.id())
     }
 }
 

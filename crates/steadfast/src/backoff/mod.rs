@@ -184,12 +184,12 @@ impl Backoff {
     }
 
     /// Returns the delay before the next retry, as nanoseconds.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn nanos(&self, retries: u32, previous: u64, world: &dyn World) -> u64 {
         let longest = self.shape.longest(retries);
         match self.jitter {
-            Jitter::None => longest,
             Jitter::Full => world.roll().of_nanos(longest),
+            Jitter::None => longest,
             Jitter::Equal | Jitter::FullThenEqual | Jitter::Decorrelated => {
                 self.rolled(longest, previous, world.roll())
             }

@@ -22,15 +22,23 @@ impl Shape {
     #[inline]
     pub(super) fn longest(&self, retries: u32) -> u64 {
         match self {
-            Shape::Constant(delay) => *delay,
-            Shape::Linear { first, step, cap } => first
-                .saturating_add(step.saturating_mul(retries.into()))
-                .min(*cap),
             Shape::Exponential {
                 base,
                 factor: 2,
                 cap,
             } if retries < base.leading_zeros() => (base << retries).min(*cap),
+            Shape::Constant(delay) => *delay,
+            other => other.longest_of_others(retries),
+        }
+    }
+
+    #[inline(never)]
+    fn longest_of_others(&self, retries: u32) -> u64 {
+        match self {
+            Shape::Constant(delay) => *delay,
+            Shape::Linear { first, step, cap } => first
+                .saturating_add(step.saturating_mul(retries.into()))
+                .min(*cap),
             Shape::Exponential { base, factor, cap } => {
                 let grown = u64::from(*factor).saturating_pow(retries);
                 base.saturating_mul(grown).min(*cap)

@@ -231,8 +231,15 @@ impl Budget {
     /// budget is not full.
     #[inline]
     pub fn refund(&self, last_cost: impl FnOnce() -> u32) {
-        if !self.is_known_to_be_full() {
-            self.refill_by(last_cost());
+        if self.is_known_to_be_full() {
+            return;
+        }
+        let (settings, last_cost) = (&self.inner.settings, last_cost());
+        match (&self.inner.store, settings.refund) {
+            (Store::Earned(level), Refund::LastCostOr(_)) if last_cost > 0 => {
+                level.give(last_cost, settings.capacity);
+            }
+            _ => self.refill_by(last_cost),
         }
     }
 

@@ -7,10 +7,11 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use super::{Attempt, Retry, handle_error};
+use crate::call::Call;
 use crate::classify::Classifier;
 use crate::error::Error;
-use crate::nested::{Watch, inside, is_inside_retry};
-use crate::orchestrator::{FirstAttempt, Handover, Step};
+use crate::nested::{Watch, is_inside_retry};
+use crate::orchestrator::{FirstAttempt, Handover, Orchestrator, Step};
 use crate::request::{Progress, Request};
 use crate::strategy::RetryStrategy;
 use crate::world::{Timer, World};
@@ -97,17 +98,19 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
             let started = self.call.timeout.map(|_| self.now());
             let mut first = FirstAttempt::new(&self.strategy);
             let mut watch = Watch::begin();
-            let handover = match first.begin(self.request(started), &self) {
+            let mut handover = match first.begin(self.request(started), &self) {
                 Ok(true) if !self.call.has_no_time() => {
                     let mut future = pin!(operation(state.borrow_mut(), self.first_attempt()));
-                    let left = || self.left(self.request(started));
                     let outcome = match once(future.as_mut()).await {
                         Poll::Ready(Ok(value)) => {
                             first.succeed(&self);
                             return Ok(value);
                         }
                         Poll::Ready(Err(error)) => Some(Err(error)),
-                        Poll::Pending => until(future, &mut watch, &self.world, left).await,
+                        Poll::Pending => {
+                            let left = || self.left(self.request(started));
+                            until(future, &mut watch, &self.world, left).await
+                        }
                     };
                     match outcome {
                         Some(Ok(value)) => {
@@ -121,9 +124,94 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
                 Ok(_) => Handover::NotDue,
                 Err(refusal) => Handover::Refused(refusal),
             };
-            let lost = watch.found();
-            let state = state.borrow_mut();
-            recover(&self, first, started, handover, lost, state, &mut operation).await
+            let made = matches!(handover, Handover::Failed(_) | Handover::CutOff);
+            let mut request = first.take_over(self.request(started), made, &self);
+            request.leave_retries(watch.found() || is_inside_retry());
+            let mut last = None;
+            loop {
+                let step = match handover {
+                    Handover::Failed(error) => {
+                        let error = last.insert(error);
+                        handle_error(&mut request, &self.classifier, error, &self)
+                    }
+                    Handover::CutOff => {
+                        last = None;
+                        request.handle_attempt_timeout(&self)
+                    }
+                    Handover::NotDue => request.begin_with_token(&self),
+                    Handover::Refused(refusal) => request.handle_refused_start(refusal, &self),
+                };
+                if !matches!(step, Step::Attempt)
+                    && !self.reach_attempt(&mut request, started, step).await
+                {
+                    return Err(Error::new(request.take_report(), last));
+                }
+                let left = request.take_left();
+                let attempt = Attempt::next(request.request(), left, self.attempt_timeout, &self);
+                let mut watch = Watch::of_attempt(attempt.number());
+                let mut future = pin!(operation(state.borrow_mut(), attempt));
+                let outcome = match watch.once(future.as_mut()).await {
+                    Poll::Ready(outcome) => Some(outcome),
+                    Poll::Pending => {
+                        let left = || self.left(self.request(started));
+                        until(future, &mut watch, &self.world, left).await
+                    }
+                };
+                handover = match outcome {
+                    Some(Ok(value)) => {
+                        request.handle_success(&self);
+                        return Ok(value);
+                    }
+                    Some(Err(error)) => {
+                        if !watch.has_waited() {
+                            request.handle_idle_attempt();
+                        }
+                        if watch.found() {
+                            request.leave_retries(true);
+                        }
+                        Handover::Failed(error)
+                    }
+                    None => Handover::CutOff,
+                };
+            }
+        }
+    }
+
+    /// Takes the steps before the next attempt. Returns whether there is one.
+    async fn reach_attempt(
+        &self,
+        request: &mut Orchestrator<&S, &Call>,
+        started: Option<Instant>,
+        mut step: Step,
+    ) -> bool {
+        loop {
+            step = match step {
+                Step::Attempt => return true,
+                Step::Wait { delay, .. } => {
+                    if delay.is_zero() {
+                        yield_once().await;
+                    } else {
+                        self.world.sleep(delay).await;
+                    }
+                    request.handle_waited(self)
+                }
+                Step::Ask(pending) => {
+                    let mut pending = pin!(pending);
+                    let mut watch = Watch::begin();
+                    let answer = match once(pending.as_mut()).await {
+                        Poll::Ready(answer) => Some(answer),
+                        Poll::Pending => {
+                            let left = || self.request(started).remaining(self.now());
+                            until(pending, &mut watch, &self.world, left).await
+                        }
+                    };
+                    match answer {
+                        Some(answer) => request.handle_decision(answer, self),
+                        None => request.handle_deadline(self),
+                    }
+                }
+                Step::GiveUp(_) | Step::LeftAlone => return false,
+            };
         }
     }
 }
@@ -143,113 +231,6 @@ impl<S, C, W: World> Retry<'_, S, C, W> {
     #[inline]
     fn left(&self, request: Request<'_>) -> Option<Duration> {
         Attempt::next(request, None, self.attempt_timeout, self).remaining()
-    }
-}
-
-/// Continues a call whose first attempt did not succeed.
-#[expect(
-    clippy::manual_async_fn,
-    reason = "an async fn moves each argument once more"
-)]
-fn recover<'r, T, E, S, C, W, A, F>(
-    retry: &'r Retry<'_, S, C, W>,
-    first: FirstAttempt<'r, S>,
-    started: Option<Instant>,
-    handover: Handover<E>,
-    inner_lost: bool,
-    state: &'r mut A,
-    operation: &'r mut F,
-) -> impl Future<Output = Result<T, Error<E>>>
-where
-    S: RetryStrategy,
-    C: Classifier<E>,
-    W: Timer,
-    F: AsyncFnMut(&mut A, Attempt) -> Result<T, E>,
-{
-    async move {
-        let world = retry;
-        let made = matches!(handover, Handover::Failed(_) | Handover::CutOff);
-        let mut request = first.take_over(retry.request(started), made, world);
-        request.leave_retries(inner_lost || is_inside_retry());
-        let mut last = None;
-        let mut step = match handover {
-            Handover::Failed(error) => {
-                request.first_attempt_made();
-                let step = handle_error(&mut request, &retry.classifier, &error, world);
-                last = Some(error);
-                step
-            }
-            Handover::CutOff => {
-                request.first_attempt_made();
-                request.handle_attempt_timeout(world)
-            }
-            Handover::NotDue => request.begin_with_token(world),
-            Handover::Refused(refusal) => request.handle_refused_start(refusal, world),
-        };
-        loop {
-            step = match step {
-                Step::Attempt => {
-                    let left = request.take_left();
-                    let attempt =
-                        Attempt::next(request.request(), left, retry.attempt_timeout, world);
-                    let retried = attempt.number() > 1;
-                    let mut future = pin!(operation(state, attempt));
-                    let mut future =
-                        pin!(poll_fn(|cx| inside(retried, || future.as_mut().poll(cx))));
-                    let mut watch = Watch::begin();
-                    let left = || retry.left(retry.request(started));
-                    let outcome = match once(future.as_mut()).await {
-                        Poll::Ready(outcome) => Some(outcome),
-                        Poll::Pending => until(future, &mut watch, &retry.world, left).await,
-                    };
-                    match outcome {
-                        Some(Ok(value)) => {
-                            request.handle_success(world);
-                            return Ok(value);
-                        }
-                        Some(Err(error)) => {
-                            if !watch.has_waited() {
-                                request.handle_idle_attempt();
-                            }
-                            if watch.found() {
-                                request.leave_retries(true);
-                            }
-                            let step = handle_error(&mut request, &retry.classifier, &error, world);
-                            last = Some(error);
-                            step
-                        }
-                        None => {
-                            last = None;
-                            request.handle_attempt_timeout(world)
-                        }
-                    }
-                }
-                Step::Wait { delay, .. } => {
-                    if delay.is_zero() {
-                        yield_once().await;
-                    } else {
-                        retry.world.sleep(delay).await;
-                    }
-                    request.handle_waited(world)
-                }
-                Step::Ask(pending) => {
-                    let left = || retry.request(started).remaining(world.now());
-                    let mut pending = pin!(pending);
-                    let mut watch = Watch::begin();
-                    let answer = match once(pending.as_mut()).await {
-                        Poll::Ready(answer) => Some(answer),
-                        Poll::Pending => until(pending, &mut watch, &retry.world, left).await,
-                    };
-                    match answer {
-                        Some(answer) => request.handle_decision(answer, world),
-                        None => request.handle_deadline(world),
-                    }
-                }
-                Step::GiveUp(_) | Step::LeftAlone => {
-                    return Err(Error::new(request.take_report(), last));
-                }
-            };
-        }
     }
 }
 
@@ -285,7 +266,7 @@ async fn until<F: Future, W: Timer>(
     poll_fn(|cx| {
         if !std::mem::take(&mut just_polled) {
             watch.resume();
-            if let Poll::Ready(output) = future.as_mut().poll(cx) {
+            if let Poll::Ready(output) = watch.poll(future.as_mut(), cx) {
                 return Poll::Ready(Some(output));
             }
             watch.pause();

@@ -208,6 +208,11 @@ impl<S, C, W: World> World for Retry<'_, S, C, W> {
         }
     }
 
+    #[inline]
+    fn is_observed(&self) -> bool {
+        self.observer.is_some() || self.world.is_observed()
+    }
+
     fn block(&self, delay: Duration) {
         self.world.block(delay);
     }

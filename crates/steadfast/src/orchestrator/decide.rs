@@ -9,7 +9,8 @@ use crate::call::Call;
 use crate::event::RetryEvent;
 use crate::failure::Failure;
 use crate::nested::note_lost_call;
-use crate::report::{AttemptRecord, Certainty, Outcome, RequestEnd, Trail, Verdict};
+use crate::report::{AttemptRecord, Certainty, Outcome, RequestEnd, Verdict};
+use crate::request::Progress;
 use crate::strategy::{
     Answer, Cause, Ending, Refusal, RetryAfter, RetryStrategy, RetryToken, WhenTooLate,
 };
@@ -26,37 +27,30 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
     #[inline]
     pub(super) fn record_failure(&mut self, failure: Failure, world: &FrozenWorld<'_>) {
         self.progress.may_have_been_applied |= failure.stage.may_have_been_applied();
-        let started = self.request().started();
-        let at = started.map(|started| world.now().saturating_duration_since(started));
-        let (attempt, at) = (self.progress.attempts, at.unwrap_or_default());
-        self.progress.left = match (self.started, self.call().timeout) {
-            (Some(_), Some(timeout)) => Some(nanos(timeout.saturating_sub(at))),
-            (None, _) | (_, None) => None,
+        let at = match self.request().started() {
+            None => Duration::ZERO,
+            Some(started) => world.now().saturating_duration_since(started),
         };
-        // In two places, so that the first record is written where it stays.
-        match &mut self.progress.trail {
-            Some(trail) => trail.push(AttemptRecord::new(attempt, at, failure)),
-            none => {
-                none.get_or_insert_with(|| Trail::begin(AttemptRecord::new(attempt, at, failure)));
-            }
+        if let (Some(_), Some(timeout)) = (self.started, self.call().timeout) {
+            self.progress.left = Some(nanos(timeout.saturating_sub(at)));
         }
+        let record = AttemptRecord::new(self.progress.attempts, at, failure);
+        self.progress.trail.push(record);
     }
 
     /// Starts the clock of a request without a deadline, at its first failure that leads
     /// to a wait or to the end.
     pub(super) fn remember_the_time(&mut self, world: &FrozenWorld<'_>) {
-        if self.started.is_none()
-            && let Some(trail) = &mut self.progress.trail
-        {
-            trail.first_failure_at.get_or_insert_with(|| world.now());
+        if self.started.is_none() {
+            let first_failure_at = &mut self.progress.trail.first_failure_at;
+            first_failure_at.get_or_insert_with(|| world.now());
         }
     }
 
     /// Returns the failure that is being decided about.
     #[inline]
     pub(super) fn failure(&self) -> &Failure {
-        let trail = self.progress.trail.as_ref();
-        &trail.expect(NOTED).last.failure
+        failure_of(&self.progress)
     }
 
     /// Retries without asking the strategy (law 2). The peer's hint is a floor here too.
@@ -82,16 +76,23 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
         }
     }
 
-    #[inline]
     pub(super) fn act_on(&mut self, answer: Answer, world: &FrozenWorld<'_>) -> Step {
         match answer {
             Ok(token) => {
-                let (delay, rule) = (token.delay_nanos(), token.too_late_rule());
                 self.token = Some(token);
-                self.retry(delay, rule, world)
+                self.act_on_grant(world)
             }
             Err(refusal) => self.refuse(refusal, world),
         }
+    }
+
+    /// Makes the retry of the token.
+    #[inline]
+    pub(super) fn act_on_grant(&mut self, world: &FrozenWorld<'_>) -> Step {
+        let token = self.token.as_ref();
+        let delay = token.map_or(0, RetryToken::delay_nanos);
+        let rule = token.map_or(WhenTooLate::Wait, RetryToken::too_late_rule);
+        self.retry(delay, rule, world)
     }
 
     /// Retries after so many nanoseconds, capped at the deadline (laws 3 and 4).
@@ -146,7 +147,7 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
             let empty = Refusal::new(Cause::BudgetEmpty).with_budget_left(left.into());
             return self.refuse(told.err().unwrap_or(empty), world);
         }
-        let ended = self.progress.trail.as_ref().map(|trail| trail.last.at);
+        let ended = self.progress.trail.last.as_ref().map(|last| last.at);
         let started = self.request().started();
         let elapsed = started.map(|started| world.now().saturating_duration_since(started));
         let delay = elapsed
@@ -171,8 +172,8 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
             false => self.tell_abandoned(world),
         };
         self.remember_the_time(world);
-        let trail = self.progress.trail.as_mut();
-        trail.expect(NOTED).last.outcome = Outcome::Refused(panicked.cause());
+        let last = self.progress.trail.last.as_mut();
+        last.expect(NOTED).outcome = Outcome::Refused(panicked.cause());
         self.give_up(Some(panicked), false, world.now())
     }
 
@@ -222,7 +223,7 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
     /// Ends a request whose refusal was held back.
     pub(super) fn deliver_refusal(&mut self, world: &dyn World) -> Step {
         self.phase = Phase::Finished;
-        match self.progress.ended.get_mut() {
+        match self.progress.trail.end_mut() {
             Some(ended) => {
                 ended.at = world.now();
                 Step::GiveUp(ended.verdict)
@@ -282,7 +283,7 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
         // A retry without an attempt does not count (law 4).
         let made = self.progress.attempts.saturating_sub(1);
         self.progress.retries = self.progress.retries.min(made);
-        self.progress.ended.set(RequestEnd {
+        self.progress.trail.set_end(RequestEnd {
             verdict,
             refusal,
             at,
@@ -320,11 +321,22 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
         refusal: Option<&Refusal>,
         world: &FrozenWorld<'_>,
     ) -> Result<(), Refusal> {
-        let trail = self.progress.trail.as_mut();
-        trail.expect(NOTED).last.outcome = outcome;
+        let last = self.progress.trail.last.as_mut();
+        last.expect(NOTED).outcome = outcome;
+        if !cfg!(feature = "tracing") && !world.is_observed() {
+            return Ok(());
+        }
+        self.emit_event(refusal, world)
+    }
+
+    fn emit_event(
+        &self,
+        refusal: Option<&Refusal>,
+        world: &FrozenWorld<'_>,
+    ) -> Result<(), Refusal> {
         let event = RetryEvent {
             request: self.request(),
-            record: &self.progress.trail.as_ref().expect(NOTED).last,
+            record: self.progress.trail.last.as_ref().expect(NOTED),
             refusal,
         };
         guarded(|| {
@@ -349,6 +361,12 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
             .deadline()
             .is_some_and(|deadline| world.now() >= deadline)
     }
+}
+
+/// Returns the failure that is being decided about.
+#[inline]
+pub(super) fn failure_of(progress: &Progress) -> &Failure {
+    &progress.trail.last.as_ref().expect(NOTED).failure
 }
 
 /// Cuts a delay at the deadline, both in nanoseconds. No attempt follows a capped delay

@@ -67,21 +67,24 @@ impl<'s, S: RetryStrategy> FirstAttempt<'s, S> {
     /// Records that the attempt succeeded.
     #[inline(always)]
     pub(crate) fn succeed(&mut self, world: &dyn World) {
-        let strategy = self.strategy;
-        match self.token.take() {
-            None => strategy.record_first_success(),
-            Some(token) => {
-                // See `Orchestrator::handle_success` on why this cannot fail the request.
-                let _ = guarded_for(strategy, || strategy.record_success(token, world));
-            }
+        if self.token.is_some() {
+            return self.succeed_with_token(world);
         }
+        self.strategy.record_first_success();
+    }
+
+    #[inline(never)]
+    fn succeed_with_token(&mut self, world: &dyn World) {
+        let (strategy, token) = (self.strategy, &mut self.token);
+        // See `Orchestrator::handle_success` on why this cannot fail the request.
+        let _ = guarded_for(strategy, || strategy.record_success_in_place(token, world));
     }
 
     /// Returns the orchestrator that continues the request. `made` is whether the attempt
     /// was made.
     #[inline]
     pub(crate) fn take_over<'c>(
-        mut self,
+        &mut self,
         request: Request<'c>,
         made: bool,
         world: &dyn World,
@@ -91,13 +94,15 @@ impl<'s, S: RetryStrategy> FirstAttempt<'s, S> {
             None if made => strategy.deferred_token(&request, world).ok(),
             token => token,
         };
+        let mut progress = Progress::none(true);
+        progress.attempts = made.into();
         Orchestrator {
             strategy,
             call: request.call,
             started: request.started,
-            progress: Progress::none(true),
+            progress,
             token,
-            phase: Phase::New,
+            phase: if made { Phase::Attempting } else { Phase::New },
             nested: false,
             left: None,
         }

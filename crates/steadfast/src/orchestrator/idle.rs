@@ -10,7 +10,7 @@ use std::borrow::Borrow;
 use super::{Orchestrator, RetryStrategy};
 use crate::call::Call;
 use crate::failure::Stage;
-use crate::report::Trail;
+use crate::report::AttemptRecord;
 use crate::request::Progress;
 
 /// Shorter delays, in nanoseconds, count as none: timers do not reliably give up the thread for them.
@@ -52,8 +52,8 @@ impl Progress {
     /// there are in a row.
     #[inline]
     pub(crate) fn paced(&self, delay: u64) -> (u64, u32) {
-        let unsent = |trail: &Trail| trail.last.failure.stage == Stage::NotSent;
-        let idle = self.idle || self.trail.as_ref().is_some_and(unsent);
+        let unsent = |last: &AttemptRecord| last.failure.stage == Stage::NotSent;
+        let idle = self.idle || self.trail.last.as_ref().is_some_and(unsent);
         if delay >= SHORTEST || !idle {
             return (delay, 0);
         }

@@ -52,6 +52,7 @@ mod step;
 use std::borrow::Borrow;
 use std::time::{Duration, Instant};
 
+use decide::failure_of;
 pub(crate) use first::{FirstAttempt, Handover};
 use guarded::guarded_for;
 pub use guarded::{Panicked, guarded};
@@ -159,7 +160,7 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
     /// Returns the refusal that ends the request. A driver of a long poll finds it here
     /// while it waits for the end ([D50](crate::decisions#d50)).
     pub fn refusal(&self) -> Option<&Refusal> {
-        self.progress.ended.get()?.refusal.as_ref()
+        self.progress.trail.end()?.refusal.as_ref()
     }
 
     /// Starts the request. Without an initial token there is one attempt and no retry
@@ -218,13 +219,6 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
         }
     }
 
-    /// Counts the first attempt, which was made before.
-    #[inline]
-    pub(crate) fn first_attempt_made(&mut self) {
-        self.progress.attempts = 1;
-        self.phase = Phase::Attempting;
-    }
-
     /// Ends the request before anything was sent, because the strategy shed it (D41) or
     /// panicked (D13).
     #[cold]
@@ -248,12 +242,11 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
             return;
         }
         self.phase = Phase::Finished;
-        if let Some(token) = self.token.take() {
+        if self.token.is_some() {
             // The request has its result. A strategy that panics here, or rejects
             // its own token, does not take it away.
-            let _ = guarded_for(&self.strategy, || {
-                self.strategy.record_success(token, world)
-            });
+            let (strategy, token) = (&self.strategy, &mut self.token);
+            let _ = guarded_for(strategy, || strategy.record_success_in_place(token, world));
         }
     }
 
@@ -306,18 +299,33 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
         if self.nested {
             return self.refuse_unasked(Refusal::new(Cause::Nested), world);
         }
-        let Some(token) = self.token.take() else {
-            return self.refuse(Refusal::new(Cause::NoToken), world);
+        let request = Request {
+            call: self.call.borrow(),
+            started: self.started,
+            progress: &self.progress,
         };
-        let (strategy, request, failure) = (&self.strategy, &self.request(), self.failure());
-        match guarded(|| strategy.refresh_retry_token(token, request, failure, world)) {
-            Ok(Decision::Ready(answer)) => self.act_on(answer, world),
-            Ok(Decision::Pending(pending)) => {
+        let (strategy, token) = (&self.strategy, &mut self.token);
+        let failure = failure_of(&self.progress);
+        match guarded(|| strategy.refresh_in_place(token, &request, failure, world)) {
+            Ok(None) => self.act_on_grant(world),
+            Ok(Some(decision)) => self.act_on_other(*decision, world),
+            Err(panicked) => {
+                self.token = None;
+                self.refuse(panicked, world)
+            }
+        }
+    }
+
+    /// Acts on a decision that is no retry yet.
+    #[cold]
+    fn act_on_other(&mut self, decision: Decision, world: &FrozenWorld<'_>) -> Step {
+        match decision {
+            Decision::Ready(answer) => self.act_on(answer, world),
+            Decision::Pending(pending) => {
                 self.phase = Phase::Deciding;
                 self.progress.left = None;
                 Step::Ask(pending)
             }
-            Err(panicked) => self.refuse(panicked, world),
         }
     }
 

@@ -9,7 +9,6 @@
 //! lay between is counted.
 
 use std::fmt;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -29,7 +28,7 @@ const KEPT: usize = 16;
 /// consecutive attempts with the same failure share a record.
 #[derive(Clone, Copy)]
 pub struct History<'a> {
-    trail: Option<&'a Trail>,
+    trail: &'a Trail,
 }
 
 /// A failed attempt and the decision about it. Stands for the last of several
@@ -70,7 +69,7 @@ pub enum Outcome {
 
 impl<'a> History<'a> {
     #[inline]
-    pub(crate) const fn new(trail: Option<&'a Trail>) -> Self {
+    pub(crate) const fn new(trail: &'a Trail) -> Self {
         Self { trail }
     }
 
@@ -82,7 +81,7 @@ impl<'a> History<'a> {
 
     /// Returns the newest record.
     pub fn last(self) -> Option<&'a AttemptRecord> {
-        self.trail.map(|trail| &trail.last)
+        self.trail.last.as_ref()
     }
 
     /// Returns the number of records that were kept.
@@ -110,7 +109,7 @@ impl<'a> History<'a> {
     }
 
     fn earlier(self) -> Option<&'a More> {
-        self.trail?.more.get()
+        self.trail.more.get()
     }
 }
 
@@ -120,23 +119,26 @@ impl fmt::Debug for History<'_> {
     }
 }
 
-/// The state that only a request with a failed attempt needs.
+/// The history of a request as it is kept.
 ///
 /// The newest record is part of the trail, and the trail part of the request. So a
 /// request that fails once and then succeeds, the most frequent case, allocates nothing.
 pub(crate) struct Trail {
-    id: OnceLock<u64>,
+    /// The number of the request, zero before it is drawn.
+    id: AtomicU64,
     pub(crate) first_failure_at: Option<Instant>,
-    pub(crate) last: AttemptRecord,
+    pub(crate) last: Option<AttemptRecord>,
     more: RareBox<More>,
 }
 
-/// The state of a request that failed more than once.
+/// The state of a request that failed more than once, or has ended without a success.
+/// In one place, so that most requests have one pointer to look at when they are dropped.
 #[derive(Default)]
 struct More {
     records: Vec<AttemptRecord>,
     omitted: u32,
     reasons: ReasonSet,
+    end: Option<RequestEnd>,
 }
 
 /// The end of a request that did not succeed.
@@ -148,11 +150,11 @@ pub(crate) struct RequestEnd {
 
 impl Trail {
     #[inline]
-    pub(crate) fn begin(record: AttemptRecord) -> Self {
+    pub(crate) const fn empty() -> Self {
         Self {
-            id: OnceLock::new(),
+            id: AtomicU64::new(0),
             first_failure_at: None,
-            last: record,
+            last: None,
             more: RareBox::NONE,
         }
     }
@@ -161,25 +163,49 @@ impl Trail {
     /// counter that every failure increments would be a write shared by all threads.
     pub(crate) fn id(&self) -> u64 {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
-        *self
-            .id
-            .get_or_init(|| NEXT_ID.fetch_add(1, Ordering::Relaxed))
+        match self.id.load(Ordering::Relaxed) {
+            0 => {
+                let drawn = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+                let known =
+                    self.id
+                        .compare_exchange(0, drawn, Ordering::Relaxed, Ordering::Relaxed);
+                known.map_or_else(|known| known, |_| drawn)
+            }
+            known => known,
+        }
+    }
+
+    /// Adds a record and returns it.
+    #[inline]
+    pub(crate) fn push(&mut self, record: AttemptRecord) -> &mut AttemptRecord {
+        if self.last.is_some() {
+            return self.push_another(record);
+        }
+        self.last.insert(record)
     }
 
     #[cold]
-    pub(crate) fn push(&mut self, mut record: AttemptRecord) {
+    fn push_another(&mut self, mut record: AttemptRecord) -> &mut AttemptRecord {
         let earlier = self.more.get().map_or(0, |more| more.records.len());
-        if earlier >= TOLD_ONE_BY_ONE && record.failure.is_like(&self.last.failure) {
-            record.times = self.last.times.saturating_add(1);
-            record.since = self.last.since;
-            self.last = record;
-            return;
+        let Some(last) = self.last.take() else {
+            return self.last.insert(record);
+        };
+        if earlier >= TOLD_ONE_BY_ONE && record.failure.is_like(&last.failure) {
+            record.times = last.times.saturating_add(1);
+            record.since = last.since;
+        } else {
+            self.keep(last);
         }
-        let record = std::mem::replace(&mut self.last, record);
+        self.last.insert(record)
+    }
+
+    /// Moves a record to the earlier ones.
+    fn keep(&mut self, record: AttemptRecord) {
         let More {
             records,
             omitted,
             reasons,
+            end: _,
         } = self.more.get_or_default();
         reasons.insert_times(record.failure.reason, record.retries());
         if records.len() == KEPT - 1 {
@@ -196,8 +222,27 @@ impl Trail {
             .get()
             .map(|more| more.reasons.clone())
             .unwrap_or_default();
-        reasons.insert_times(self.last.failure.reason, self.last.retries());
+        if let Some(last) = &self.last {
+            reasons.insert_times(last.failure.reason, last.retries());
+        }
         reasons
+    }
+
+    /// Returns how the request ended, if it has.
+    pub(crate) fn end(&self) -> Option<&RequestEnd> {
+        self.more.get()?.end.as_ref()
+    }
+
+    pub(crate) fn end_mut(&mut self) -> Option<&mut RequestEnd> {
+        self.more.get_mut()?.end.as_mut()
+    }
+
+    pub(crate) fn set_end(&mut self, end: RequestEnd) {
+        self.more.get_or_default().end = Some(end);
+    }
+
+    pub(crate) fn take_end(&mut self) -> Option<RequestEnd> {
+        self.more.get_mut()?.end.take()
     }
 }
 
@@ -239,24 +284,25 @@ mod tests {
         let records = failures.into_iter().zip(1..).map(|(failure, attempt)| {
             AttemptRecord::new(attempt, Duration::from_secs(attempt.into()), failure)
         });
-        let mut trail: Option<Trail> = None;
+        let mut trail = Trail::empty();
         for record in records {
-            match &mut trail {
-                None => trail = Some(Trail::begin(record)),
-                Some(trail) => {
-                    trail.last.outcome = RETRY;
-                    trail.push(record);
-                }
-            }
+            retried(&mut trail);
+            trail.push(record);
         }
-        trail.expect("a failure")
+        trail
+    }
+
+    fn retried(trail: &mut Trail) {
+        if let Some(last) = &mut trail.last {
+            last.outcome = RETRY;
+        }
     }
 
     #[test]
     fn a_long_history_keeps_its_beginning_and_its_end_and_counts_the_rest() {
         let reasons = [&TIMEOUT, &THROTTLED].into_iter().cycle();
         let trail = trail(reasons.take(100).map(Failure::responded));
-        let history = History::new(Some(&trail));
+        let history = History::new(&trail);
         let kept: Vec<u32> = history.records().map(|record| record.attempt).collect();
         assert_eq!(
             kept,
@@ -273,9 +319,9 @@ mod tests {
         let locked = || Failure::responded(&THROTTLED).with_note(format!("answered {}", 9));
         let mut trail = trail(std::iter::repeat_with(locked).take(1000));
         assert_eq!(trail.reasons().times(&THROTTLED), 999);
-        trail.last.outcome = RETRY;
+        retried(&mut trail);
         assert_eq!(trail.reasons().times(&THROTTLED), 1000);
-        let history = History::new(Some(&trail));
+        let history = History::new(&trail);
         assert_eq!((history.len(), history.omitted()), (4, 0));
         let told: Vec<_> = history.records().map(|record| record.times).collect();
         assert_eq!(told, [1, 1, 1, 997]);
@@ -300,7 +346,7 @@ mod tests {
             let first = [(); TOLD_ONE_BY_ONE].map(|()| failure());
             let then = [failure(), failure(), other.clone(), failure()];
             let trail = trail(first.into_iter().chain(then));
-            let records: Vec<_> = History::new(Some(&trail))
+            let records: Vec<_> = History::new(&trail)
                 .records()
                 .map(|record| (record.attempt, record.times))
                 .skip(TOLD_ONE_BY_ONE)
@@ -313,7 +359,7 @@ mod tests {
     fn a_record_that_is_left_out_counts_with_all_its_attempts() {
         let reasons = [&TIMEOUT, &TIMEOUT, &THROTTLED].into_iter().cycle();
         let trail = trail(reasons.take(30).map(Failure::responded));
-        let history = History::new(Some(&trail));
+        let history = History::new(&trail);
         let told: u32 = history.records().map(|record| record.times).sum();
         assert_eq!((history.len(), told + history.omitted()), (16, 30));
         assert_eq!(history.omitted(), 7);

@@ -37,7 +37,7 @@ impl Report {
         mut progress: Progress,
         strategy: &S,
     ) -> Self {
-        let ended = progress.ended.take();
+        let ended = progress.trail.take_end();
         let since = Request {
             call: &call,
             started,

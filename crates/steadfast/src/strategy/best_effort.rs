@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::Instant;
 
 use super::{
-    Answer, Decision, ForeignToken, Limits, Refusal, RetryAfter, RetryStrategy, RetryToken,
-    StrategyId, StrategyInfo, WhenTooLate, WorstCase, own_info, own_tokens,
+    Answer, Cause, Decision, ForeignToken, Limits, Refusal, RetryAfter, RetryStrategy, RetryToken,
+    StrategyId, StrategyInfo, WhenTooLate, WorstCase, own_info, own_refresh, own_tokens,
 };
 use crate::backoff::Backoff;
 use crate::failure::Failure;
@@ -75,24 +75,24 @@ impl BestEffort {
     }
 
     #[inline]
-    fn answer(
+    fn grant(
         &self,
-        token: RetryToken,
+        token: &mut RetryToken,
         request: &Request<'_>,
         failure: &Failure,
         world: &dyn World,
-    ) -> Answer {
+    ) -> Result<(), Refusal> {
         token.check_issuer(&self.id)?;
         lawful_unless_orchestrated(request, failure).map_err(Refusal::new)?;
         self.maybe.allows(failure).map_err(Refusal::new)?;
         let delay = self
             .hint
-            .delay(&self.backoff, &token, request, failure, world)?;
-        let token = token.next_after(delay);
-        Ok(match self.when_too_late {
-            WhenTooLate::Wait => token,
-            rule @ WhenTooLate::FailFast => token.when_too_late(rule),
-        })
+            .delay(&self.backoff, token, request, failure, world)?;
+        token.advance(delay);
+        if self.when_too_late == WhenTooLate::FailFast {
+            token.set_too_late_rule(self.when_too_late);
+        }
+        Ok(())
     }
 }
 
@@ -104,17 +104,7 @@ impl Default for BestEffort {
 }
 
 impl RetryStrategy for BestEffort {
-    #[inline]
-    fn refresh_retry_token(
-        &self,
-        token: RetryToken,
-        request: &Request<'_>,
-        failure: &Failure,
-        world: &dyn World,
-    ) -> Decision {
-        self.answer(token, request, failure, world).into()
-    }
-
+    own_refresh!();
     own_tokens!();
     own_info!();
 }

@@ -27,6 +27,44 @@ macro_rules! own_tokens {
     };
 }
 
+/// The refresh of a strategy that grants or refuses at once.
+macro_rules! own_refresh {
+    () => {
+        #[inline]
+        fn refresh_retry_token(
+            &self,
+            mut token: RetryToken,
+            request: &Request<'_>,
+            failure: &Failure,
+            world: &dyn World,
+        ) -> Decision {
+            let granted = self.grant(&mut token, request, failure, world);
+            granted.map(|()| token).into()
+        }
+
+        #[inline]
+        fn refresh_in_place(
+            &self,
+            token: &mut Option<RetryToken>,
+            request: &Request<'_>,
+            failure: &Failure,
+            world: &dyn World,
+        ) -> Option<Box<Decision>> {
+            let granted = match token {
+                Some(token) => self.grant(token, request, failure, world),
+                None => Err(Refusal::new(Cause::NoToken)),
+            };
+            match granted {
+                Ok(()) => None,
+                Err(refusal) => {
+                    *token = None;
+                    Some(Box::new(refusal.into()))
+                }
+            }
+        }
+    };
+}
+
 /// For the engine's own strategies, which run no code of a user before the first failure.
 macro_rules! own_info {
     () => {
@@ -41,7 +79,7 @@ macro_rules! own_info {
     };
 }
 
-pub(super) use {own_info, own_tokens};
+pub(super) use {own_info, own_refresh, own_tokens};
 
 macro_rules! forward {
     ($($pointer:ty),+) => {$(
@@ -69,6 +107,22 @@ macro_rules! forward {
                 world: &dyn World,
             ) -> Result<(), ForeignToken> {
                 (**self).record_success(token, world)
+            }
+
+            #[inline]
+            fn refresh_in_place(
+                &self,
+                token: &mut Option<RetryToken>,
+                request: &Request<'_>,
+                failure: &Failure,
+                world: &dyn World,
+            ) -> Option<Box<Decision>> {
+                (**self).refresh_in_place(token, request, failure, world)
+            }
+
+            #[inline]
+            fn record_success_in_place(&self, token: &mut Option<RetryToken>, world: &dyn World) {
+                (**self).record_success_in_place(token, world);
             }
 
             fn record_end(&self, token: RetryToken, ending: Ending<'_>, world: &dyn World) {

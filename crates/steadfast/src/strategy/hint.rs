@@ -95,7 +95,7 @@ impl RetryAfter {
 
     #[inline(always)]
     pub(super) fn delay(
-        self,
+        &self,
         backoff: &Backoff,
         token: &RetryToken,
         request: &Request<'_>,

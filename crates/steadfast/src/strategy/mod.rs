@@ -37,7 +37,7 @@ pub use adaptive::{Adaptive, WhenLimited};
 pub use best_effort::BestEffort;
 pub use decision::{Answer, Decision, PendingDecision, RetryAction};
 pub use fail_fast::FailFast;
-use forward::{own_info, own_tokens};
+use forward::{own_info, own_refresh, own_tokens};
 pub use from_fn::{FromFn, from_async_fn, from_decision, from_fn};
 pub use gate::{
     AttemptLimit, Condition, FastFailOnTerminalError, Gate, Gated, MaxAttempts, Terminal,
@@ -121,6 +121,38 @@ pub trait RetryStrategy: Send + Sync {
     /// Records that a first attempt succeeded which was admitted without a token.
     #[doc(hidden)]
     fn record_first_success(&self) {}
+
+    /// Refreshes a token where it is kept, which saves moving it twice. Returns `None` if the
+    /// retry is granted. Any other decision is returned, and the token is used up.
+    #[doc(hidden)]
+    fn refresh_in_place(
+        &self,
+        token: &mut Option<RetryToken>,
+        request: &Request<'_>,
+        failure: &Failure,
+        world: &dyn World,
+    ) -> Option<Box<Decision>> {
+        let decision = match token.take() {
+            Some(token) => self.refresh_retry_token(token, request, failure, world),
+            None => Refusal::new(Cause::NoToken).into(),
+        };
+        match decision {
+            Decision::Ready(Ok(refreshed)) => {
+                *token = Some(refreshed);
+                None
+            }
+            other => Some(Box::new(other)),
+        }
+    }
+
+    /// Records the success of a token where it is kept. The token is used up.
+    #[doc(hidden)]
+    fn record_success_in_place(&self, token: &mut Option<RetryToken>, world: &dyn World) {
+        if let Some(token) = token.take() {
+            // The request has its result, whoever issued the token.
+            let _ = self.record_success(token, world);
+        }
+    }
 
     /// Returns its description, worst case and other facts. A strategy that implements
     /// [`StrategyInfo`] returns itself.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::{
     Answer, AttemptLimit, Cause, Decision, Ending, ForeignToken, Limits, Refusal, RetryAfter,
     RetryStrategy, RetryToken, StrategyId, StrategyInfo, WhenTooLate, WorstCase, own_info,
+    own_refresh,
 };
 use crate::backoff::{Backoff, Jitter};
 use crate::budget::{Budget, Costs, Refund};
@@ -167,22 +168,34 @@ impl Standard {
         self.rules.when_too_late
     }
 
-    /// Decides about a retry that must wait for this long at least.
+    /// Makes a token that of the next attempt, or refuses the retry.
     #[inline]
-    pub(super) fn answer(
+    fn grant(
         &self,
-        mut token: RetryToken,
+        token: &mut RetryToken,
         request: &Request<'_>,
         failure: &Failure,
         world: &dyn World,
+    ) -> Result<(), Refusal> {
+        self.grant_after(0, token, request, failure, world)
+    }
+
+    /// Decides about a retry that must wait for this long at least.
+    #[inline]
+    pub(super) fn grant_after(
+        &self,
         least_delay: u64,
-    ) -> Answer {
+        token: &mut RetryToken,
+        request: &Request<'_>,
+        failure: &Failure,
+        world: &dyn World,
+    ) -> Result<(), Refusal> {
         let (budget, max_attempts) = (&self.budget, self.max_attempts);
         let Rules { hint, maybe, .. } = &*self.rules;
         token.check_issuer(&self.id)?;
         lawful_unless_orchestrated(request, failure).map_err(Refusal::new)?;
         maybe.allows(failure).map_err(Refusal::new)?;
-        let delay = hint.delay(self.backoff_for(failure), &token, request, failure, world)?;
+        let delay = hint.delay(self.backoff_for(failure), token, request, failure, world)?;
         let delay = delay.max(least_delay);
         if token.retries().saturating_add(1) >= max_attempts {
             let cause = Cause::AttemptsUsedUp {
@@ -193,8 +206,9 @@ impl Standard {
         let cost = budget.cost(failure);
         if request.reaches_deadline(delay, world) && budget.might_pay(cost, world.now()) {
             token.owe(budget, cost);
-            let token = token.next_after(delay);
-            return Ok(token.when_too_late(self.when_too_late()));
+            token.advance(delay);
+            token.set_too_late_rule(self.when_too_late());
+            return Ok(());
         }
         if let Err(left) = budget.pay(cost, world) {
             let refusal = Refusal::new(Cause::BudgetEmpty);
@@ -202,7 +216,16 @@ impl Standard {
             return Err(refusal.with_budget_left(left.into()));
         }
         token.note_payment(budget.id(), cost);
-        Ok(token.next_after(delay))
+        token.advance(delay);
+        Ok(())
+    }
+
+    #[inline]
+    fn refund(&self, token: &RetryToken) -> Result<(), ForeignToken> {
+        token.check_issuer(&self.id)?;
+        let budget = &self.budget;
+        budget.refund(|| token.last_payment(budget.id()));
+        Ok(())
     }
 
     #[inline]
@@ -326,23 +349,19 @@ impl RetryStrategy for Standard {
         Ok(RetryToken::initial(&self.id))
     }
 
-    #[inline]
-    fn refresh_retry_token(
-        &self,
-        token: RetryToken,
-        request: &Request<'_>,
-        failure: &Failure,
-        world: &dyn World,
-    ) -> Decision {
-        self.answer(token, request, failure, world, 0).into()
-    }
+    own_refresh!();
 
     #[inline]
     fn record_success(&self, token: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
-        token.check_issuer(&self.id)?;
-        let budget = &self.budget;
-        budget.refund(|| token.last_payment(budget.id()));
-        Ok(())
+        self.refund(&token)
+    }
+
+    #[inline]
+    fn record_success_in_place(&self, token: &mut Option<RetryToken>, _: &dyn World) {
+        if let Some(token) = token {
+            let _ = self.refund(token);
+        }
+        *token = None;
     }
 
     #[inline]

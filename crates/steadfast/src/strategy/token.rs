@@ -133,20 +133,30 @@ impl RetryToken {
     /// Returns the token of the next attempt, after so many nanoseconds.
     #[inline]
     pub(crate) fn next_after(mut self, delay: u64) -> Self {
+        self.advance(delay);
+        self
+    }
+
+    /// Makes it the token of the next attempt, after so many nanoseconds.
+    #[inline]
+    pub(crate) fn advance(&mut self, delay: u64) {
         self.retries = self.retries.saturating_add(1);
         self.delay = delay;
         self.flags = GRANTED;
-        self
     }
 
     /// Sets what happens if the delay reaches the deadline. Without this, the request
     /// waits for its deadline.
     pub fn when_too_late(mut self, rule: WhenTooLate) -> Self {
+        self.set_too_late_rule(rule);
+        self
+    }
+
+    pub(crate) fn set_too_late_rule(&mut self, rule: WhenTooLate) {
         match rule {
             WhenTooLate::Wait => self.flags &= !FAIL_FAST,
             WhenTooLate::FailFast => self.flags |= FAIL_FAST,
         }
-        self
     }
 
     /// Sets the delay. Even a first attempt may have one.

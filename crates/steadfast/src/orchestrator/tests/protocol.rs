@@ -152,14 +152,3 @@ fn a_call_that_leaves_retries_to_another_is_not_retried() {
         assert_eq!(refusal, nested.then_some(Cause::Nested));
     }
 }
-
-#[test]
-fn a_first_attempt_that_was_made_before_the_request_counts() {
-    let world = VirtualWorld::new();
-    let mut request = Orchestrator::new(BestEffort::default(), get());
-    request.first_attempt_made();
-    assert_eq!(request.request().attempts(), 1);
-    // Without an attempt under way, the end of one would be left alone.
-    let verdict = gives_up(request.handle_cancelled_attempt(moved(), &world));
-    assert_eq!(verdict, Verdict::Failed(Certainty::Unambiguous));
-}

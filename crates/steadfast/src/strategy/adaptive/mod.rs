@@ -120,7 +120,7 @@ impl RetryStrategy for Adaptive {
 
     fn refresh_retry_token(
         &self,
-        token: RetryToken,
+        mut token: RetryToken,
         request: &Request<'_>,
         failure: &Failure,
         world: &dyn World,
@@ -139,13 +139,13 @@ impl RetryStrategy for Adaptive {
             Err(refusal) => return refusal.into(),
         };
         // Capacity accrues while the backoff runs: the longer of the two waits is enough.
-        let answer = self
+        let granted = self
             .standard
-            .answer(token, request, failure, world, nanos(wait));
-        match answer {
+            .grant_after(nanos(wait), &mut token, request, failure, world);
+        match granted {
             // No attempt follows, so others get the permit.
-            Ok(token) if request.is_too_late(token.delay(), world) => Ok(token).into(),
-            Ok(token) => Ok(permit.by(token)).into(),
+            Ok(()) if request.is_too_late(token.delay(), world) => Ok(token).into(),
+            Ok(()) => Ok(permit.by(token)).into(),
             Err(refusal) => refusal.into(),
         }
     }
