@@ -3,6 +3,7 @@
 //!
 //! See the README beside this crate for what is measured and what came of it.
 
+mod check;
 mod contenders;
 mod load;
 mod processors;
@@ -21,6 +22,8 @@ use server::Server;
 const USAGE: &str = "\
 usage: steadfast-benches-couchbase [--quick]
            all tables
+       steadfast-benches-couchbase --check
+           the instructions of this client, which must not grow
        steadfast-benches-couchbase --only CONTENDER OP DEPTH COUNT RUNTIME [SERVER]
            one load, to be profiled: steadfast|official|floor get|upsert … one|two
        steadfast-benches-couchbase --serve NODES
@@ -42,6 +45,7 @@ fn dispatch(arguments: &[&str]) -> Result<(), Box<dyn Error>> {
     match arguments {
         [] => report::all(report::ROUNDS),
         ["--quick"] => report::all(report::FEW_ROUNDS),
+        ["--check"] => check::check(),
         ["--serve", nodes] => server::serve(nodes.parse()?),
         ["--only", contender, op, depth, count, kind, server @ ..] if server.len() < 2 => {
             let contender = Contender::named(contender).ok_or(USAGE)?;

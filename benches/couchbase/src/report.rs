@@ -140,6 +140,22 @@ fn busy() -> String {
     loads.split(' ').next().unwrap_or_default().to_owned()
 }
 
+/// The instructions of one operation with 64 in flight on one thread.
+///
+/// # Errors
+/// If valgrind cannot be run.
+pub fn instructions(contender: Contender, op: Op, server: &Server) -> Result<f64, Box<dyn Error>> {
+    let instructions = instructions_per_call(|calls| {
+        let (depth, calls) = ("64".to_owned(), (10 * calls).to_string());
+        let (name, op) = (contender.name().to_owned(), op.name().to_owned());
+        let server = server.connection_string().to_owned();
+        let kind = Kind::OneThread.name().to_owned();
+        vec!["--only".to_owned(), name, op, depth, calls, kind, server]
+    })
+    .map_err(|error| error.to_string())?;
+    Ok(instructions / 10.0)
+}
+
 /// What does not depend on who else is busy.
 fn exactly(runtime: &Runtime, workers: &Workers, server: &Server) -> Table {
     const COUNT: u64 = 10_000;
@@ -164,19 +180,13 @@ fn exactly(runtime: &Runtime, workers: &Workers, server: &Server) -> Table {
                     |count| allocations_during(|| runtime.block_on(worker(load(count)))) as f64;
                 // The tasks of a load are the same, whatever its length.
                 let allocations = (during(2 * COUNT) - during(COUNT)) / COUNT as f64;
-                let instructions = instructions_per_call(|calls| {
-                    let (depth, calls) = ("64".to_owned(), (10 * calls).to_string());
-                    let (name, op) = (contender.name().to_owned(), op.name().to_owned());
-                    let server = server.connection_string().to_owned();
-                    let kind = Kind::OneThread.name().to_owned();
-                    vec!["--only".to_owned(), name, op, depth, calls, kind, server]
-                });
+                let instructions = instructions(*contender, op, server);
                 let instructions = instructions.map_or_else(
                     |error| {
                         eprintln!("{error}");
                         f64::NAN
                     },
-                    |instructions| instructions / 10.0,
+                    |instructions| instructions,
                 );
                 (allocations, instructions)
             })
