@@ -19,7 +19,7 @@ const SLACK: f64 = 1.03;
 /// # Errors
 /// If an operation takes more than it did, or valgrind cannot be run.
 pub fn check() -> Result<(), Box<dyn Error>> {
-    let server = Server::start(1)?;
+    let server = Server::start(1, 0)?;
     let mut too_many = Vec::new();
     for (op, measured) in MEASURED {
         let (now, limit) = (

@@ -12,9 +12,9 @@ use tokio::task::JoinSet;
 use crate::contenders::Client;
 
 /// How many documents there are.
-const DOCUMENTS: usize = 1000;
+pub const DOCUMENTS: usize = 1000;
 /// How long each is, as JSON.
-const LEN: usize = 100;
+pub const LEN: usize = 100;
 
 /// What is done to a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,15 @@ impl Op {
 pub struct Document {
     pub plain: String,
     pub json: String,
+}
+
+impl Document {
+    /// A document of this many bytes as JSON, of which two are quotation marks.
+    pub fn new(len: usize) -> Self {
+        let plain = "x".repeat(len - 2);
+        let json = format!("\"{plain}\"");
+        Self { plain, json }
+    }
 }
 
 /// What a contender is to do.
@@ -92,7 +101,8 @@ pub(crate) async fn run(client: impl Client, load: Load) {
     }
 }
 
-fn key(number: u64) -> &'static str {
+/// The key of a document.
+pub fn key(number: u64) -> &'static str {
     static KEYS: OnceLock<Vec<String>> = OnceLock::new();
     let keys = KEYS.get_or_init(|| {
         let numbers = 0..DOCUMENTS;
@@ -101,11 +111,8 @@ fn key(number: u64) -> &'static str {
     &keys[number as usize % DOCUMENTS]
 }
 
-fn document() -> &'static Document {
+/// The document that is written.
+pub fn document() -> &'static Document {
     static DOCUMENT: OnceLock<Document> = OnceLock::new();
-    DOCUMENT.get_or_init(|| {
-        let plain = "x".repeat(LEN - 2);
-        let json = format!("\"{plain}\"");
-        Document { plain, json }
-    })
+    DOCUMENT.get_or_init(|| Document::new(LEN))
 }

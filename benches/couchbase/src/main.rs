@@ -5,6 +5,7 @@
 
 mod check;
 mod contenders;
+mod curves;
 mod load;
 mod processors;
 mod report;
@@ -15,6 +16,7 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use contenders::Contender;
+use curves::Curve;
 use load::{Load, Op};
 use runtime::Kind;
 use server::Server;
@@ -26,7 +28,11 @@ usage: steadfast-benches-couchbase [--quick]
            the instructions of this client, which must not grow
        steadfast-benches-couchbase --only CONTENDER OP DEPTH COUNT RUNTIME [SERVER]
            one load, to be profiled: steadfast|official|floor get|upsert … one|two
-       steadfast-benches-couchbase --serve NODES
+       steadfast-benches-couchbase --curves [CURVE]
+           how cost grows: flight|nodes|collections|clients|documents
+       steadfast-benches-couchbase --point CURVE CONTENDER N SERVER
+           one point of a curve, to be profiled
+       steadfast-benches-couchbase --serve NODES [COLLECTIONS]
            a cluster, until standard input ends";
 
 fn main() -> ExitCode {
@@ -46,7 +52,15 @@ fn dispatch(arguments: &[&str]) -> Result<(), Box<dyn Error>> {
         [] => report::all(report::ROUNDS),
         ["--quick"] => report::all(report::FEW_ROUNDS),
         ["--check"] => check::check(),
-        ["--serve", nodes] => server::serve(nodes.parse()?),
+        ["--curves"] => curves::report(None),
+        ["--curves", name] => curves::report(Some(Curve::named(name).ok_or(USAGE)?)),
+        ["--point", curve, contender, n, server] => {
+            let curve = Curve::named(curve).ok_or(USAGE)?;
+            let contender = Contender::named(contender).ok_or(USAGE)?;
+            curves::point::print(curve, contender, n.parse()?, server)
+        }
+        ["--serve", nodes] => server::serve(nodes.parse()?, 0),
+        ["--serve", nodes, collections] => server::serve(nodes.parse()?, collections.parse()?),
         ["--only", contender, op, depth, count, kind, server @ ..] if server.len() < 2 => {
             let contender = Contender::named(contender).ok_or(USAGE)?;
             let load = Load {
@@ -70,7 +84,7 @@ fn only(
 ) -> Result<(), Box<dyn Error>> {
     let own = match server {
         Some(_) => None,
-        None => Some(Server::start(1)?),
+        None => Some(Server::start(1, 0)?),
     };
     let server = server
         .or(own.as_ref().map(Server::connection_string))

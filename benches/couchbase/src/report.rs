@@ -26,7 +26,7 @@ type Workers = Vec<(Contender, Worker)>;
 /// Prints everything.
 pub fn all(rounds: usize) -> Result<(), Box<dyn Error>> {
     let everywhere = processors::allowed();
-    let server = Server::start(1)?;
+    let server = Server::start(1, 0)?;
     for kind in Kind::ALL {
         match kind {
             Kind::OneThread => processors::keep_to_first(),
@@ -42,7 +42,7 @@ pub fn all(rounds: usize) -> Result<(), Box<dyn Error>> {
         }
     }
     drop(server);
-    let server = Server::start(3)?;
+    let server = Server::start(3, 0)?;
     for kind in Kind::ALL {
         match kind {
             Kind::OneThread => processors::keep_to_first(),

@@ -77,7 +77,8 @@ pub fn timed(runtime: &Runtime, worker: &Worker, load: Load) -> Took {
     }
 }
 
-fn processor_time() -> Duration {
+/// The processor time of this process up to now.
+pub fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
 }

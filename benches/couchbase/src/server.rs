@@ -25,15 +25,18 @@ pub struct Server {
 
 impl Server {
     /// Starts it, and waits until it listens.
-    pub fn start(nodes: usize) -> io::Result<Self> {
+    pub fn start(nodes: usize, collections: usize) -> io::Result<Self> {
         let mut child = Command::new(std::env::current_exe()?)
-            .args(["--serve", &nodes.to_string()])
+            .args(["--serve", &nodes.to_string(), &collections.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
         let said = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
         let mut line = String::new();
         BufReader::new(said).read_line(&mut line)?;
+        if line.is_empty() {
+            return Err(io::Error::other("the cluster did not start"));
+        }
         Ok(Self {
             child,
             connection_string: line.trim().to_owned(),
@@ -55,8 +58,13 @@ impl Drop for Server {
     }
 }
 
+/// The name of a collection besides the default one.
+pub fn collection_name(number: usize) -> String {
+    format!("collection-{number}")
+}
+
 /// What the child does. One thread for all nodes: it has one processor.
-pub fn serve(nodes: usize) -> Result<(), Box<dyn std::error::Error>> {
+pub fn serve(nodes: usize, collections: usize) -> Result<(), Box<dyn std::error::Error>> {
     processors::keep_to_last();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -70,6 +78,9 @@ pub fn serve(nodes: usize) -> Result<(), Box<dyn std::error::Error>> {
             .journal_limit(1)
             .start()
             .await?;
+        for number in 0..collections {
+            cluster.create_collection(BUCKET, "_default", &collection_name(number), 0)?;
+        }
         println!("{}", cluster.connection_string());
         tokio::task::spawn_blocking(|| io::stdin().read_to_end(&mut Vec::new())).await??;
         Ok(())

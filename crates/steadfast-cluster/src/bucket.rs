@@ -16,9 +16,10 @@ use crate::http::mgmt::details;
 use crate::indexes::Indexes;
 use crate::journal::split_key;
 use crate::manifest::BucketManifest;
-use crate::store::vbucket::{NodeSet, Vbucket};
+use crate::store::vbucket::Vbucket;
 use crate::topology::NodeId;
 use crate::topology::config::Config;
+use crate::topology::node_set::NodeSet;
 use crate::topology::plan::{VbucketNodes, spread};
 
 /// Settings of a bucket to create.

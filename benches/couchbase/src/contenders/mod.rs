@@ -1,8 +1,8 @@
 //! The measured clients, behind the same two calls.
 
 mod floor;
-mod official;
-mod steadfast;
+pub mod official;
+pub mod steadfast;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -20,6 +20,12 @@ pub trait Client: Clone + Send + Sync + 'static {
         key: &'static str,
         document: &'static Document,
     ) -> impl Future<Output = ()> + Send;
+}
+
+/// A client with all that users have, which the floor is not.
+pub trait FullClient: Client {
+    /// The collection of this name in the default scope, over the same connections.
+    fn collection(&self, name: &str) -> Self;
 }
 
 /// Who is measured.

@@ -2,11 +2,12 @@
 //! while on documents this small and the others have none.
 
 use couchbase::authenticator::PasswordAuthenticator;
+use couchbase::bucket::Bucket;
 use couchbase::cluster::Cluster;
 use couchbase::collection::Collection;
 use couchbase::options::cluster_options::{ClusterOptions, CompressionMode};
 
-use super::Client;
+use super::{Client, FullClient};
 use crate::load::Document;
 use crate::server::{BUCKET, PASSWORD, USER};
 
@@ -14,10 +15,11 @@ use crate::server::{BUCKET, PASSWORD, USER};
 struct Official {
     /// Keeps the client open.
     _cluster: Cluster,
+    bucket: Bucket,
     collection: Collection,
 }
 
-pub(super) async fn connect(server: &str) -> impl Client {
+pub async fn connect(server: &str) -> impl FullClient {
     let user = PasswordAuthenticator::new(USER, PASSWORD);
     let options = ClusterOptions::new(user.into()).compression_mode(CompressionMode::Disabled);
     let cluster = Cluster::connect(server, options)
@@ -27,6 +29,7 @@ pub(super) async fn connect(server: &str) -> impl Client {
     let collection = bucket.default_collection();
     Official {
         _cluster: cluster,
+        bucket,
         collection,
     }
 }
@@ -41,5 +44,14 @@ impl Client for Official {
     async fn upsert(&self, key: &'static str, document: &'static Document) {
         let written = self.collection.upsert(key, &*document.plain, None).await;
         written.expect("the document can be written");
+    }
+}
+
+impl FullClient for Official {
+    fn collection(&self, name: &str) -> Self {
+        Self {
+            collection: self.bucket.collection(name),
+            ..self.clone()
+        }
     }
 }

@@ -2,25 +2,27 @@
 //! nobody here has.
 
 use steadfast_couchbase::options::Compression;
-use steadfast_couchbase::{Cluster, ClusterOptions, Collection, Credentials};
+use steadfast_couchbase::{Bucket, Cluster, ClusterOptions, Collection, Credentials};
 
-use super::Client;
+use super::{Client, FullClient};
 use crate::load::Document;
 use crate::server::{BUCKET, PASSWORD, USER};
 
 #[derive(Clone)]
 struct Steadfast {
+    bucket: Bucket,
     collection: Collection,
 }
 
-pub(super) async fn connect(server: &str) -> impl Client {
+pub async fn connect(server: &str) -> impl FullClient {
     let credentials = Credentials::password(USER, PASSWORD);
     let options = ClusterOptions::new().compression(Compression::Off);
     let cluster = Cluster::connect_with(server, credentials, options)
         .await
         .expect("the server's own connection string is a good one");
-    let collection = cluster.bucket(BUCKET).default_collection();
-    Steadfast { collection }
+    let bucket = cluster.bucket(BUCKET);
+    let collection = bucket.default_collection();
+    Steadfast { bucket, collection }
 }
 
 impl Client for Steadfast {
@@ -32,5 +34,14 @@ impl Client for Steadfast {
     async fn upsert(&self, key: &'static str, document: &'static Document) {
         let written = self.collection.upsert(key, &*document.plain).await;
         written.expect("the document can be written");
+    }
+}
+
+impl FullClient for Steadfast {
+    fn collection(&self, name: &str) -> Self {
+        Self {
+            bucket: self.bucket.clone(),
+            collection: self.bucket.scope("_default").collection(name),
+        }
     }
 }

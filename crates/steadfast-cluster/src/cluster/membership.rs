@@ -8,8 +8,8 @@ use super::node::{Membership, ServerNode};
 use super::progress::{RebalanceGoal, RebalanceState};
 use super::rebalance::{Pace, Rebalance};
 use super::{ClusterError, TestCluster};
-use crate::store::vbucket::NodeSet;
 use crate::topology::NodeId;
+use crate::topology::node_set::NodeSet;
 
 impl TestCluster {
     /// The numbers of the nodes that are part of the map.

@@ -21,10 +21,11 @@ use crate::http::script::Scripts;
 use crate::http::{SearchIndexes, UnreadResponses};
 use crate::journal::{Journal, Origin};
 use crate::kv::{OFFERED, Strangers};
-use crate::store::vbucket::{NodeSet, StoreContext};
+use crate::store::vbucket::StoreContext;
 use crate::tls::Tls;
 use crate::topology::NodeId;
 use crate::topology::config::{self, ClusterLabels, Config, Member, NO_VERSION};
+use crate::topology::node_set::SharedNodeSet;
 use crate::users::Users;
 
 /// The epoch of every map this cluster makes.
@@ -74,8 +75,8 @@ pub(crate) struct Shared {
     pub unsent: AtomicUsize,
     /// Responses over HTTP that wait for slow readers.
     pub unread: Arc<UnreadResponses>,
-    stalled: AtomicU64,
-    unpersisted: AtomicU64,
+    stalled: SharedNodeSet,
+    unpersisted: SharedNodeSet,
     silent_closed: AtomicU64,
 }
 
@@ -107,8 +108,8 @@ impl Shared {
             strangers: Arc::default(),
             unsent: AtomicUsize::new(0),
             unread: Arc::default(),
-            stalled: AtomicU64::new(0),
-            unpersisted: AtomicU64::new(0),
+            stalled: SharedNodeSet::default(),
+            unpersisted: SharedNodeSet::default(),
             silent_closed: AtomicU64::new(0),
         }
     }
@@ -163,8 +164,8 @@ impl Shared {
     ) -> StoreContext<'a> {
         StoreContext {
             now,
-            stalled: NodeSet::from_bits(self.stalled.load(Ordering::Relaxed)),
-            unpersisted: NodeSet::from_bits(self.unpersisted.load(Ordering::Relaxed)),
+            stalled: self.stalled.load(),
+            unpersisted: self.unpersisted.load(),
             journal: &self.journal,
             origin,
         }
@@ -192,12 +193,12 @@ impl Shared {
 
     /// Says whether mutations reach a node.
     pub(crate) fn set_stalled(&self, node: NodeId, stalled: bool) {
-        set_bit(&self.stalled, node, stalled);
+        self.stalled.set(node, stalled);
     }
 
     /// Says whether a node writes to disk.
     pub(crate) fn set_unpersisted(&self, node: NodeId, unpersisted: bool) {
-        set_bit(&self.unpersisted, node, unpersisted);
+        self.unpersisted.set(node, unpersisted);
     }
 
     /// Lets what was held up go on: replicas catch up, durable writes that waited are decided.
@@ -308,13 +309,5 @@ impl Shared {
     /// Tells when a new map is there.
     pub(crate) fn subscribe(&self) -> watch::Receiver<ConfigVersion> {
         self.published.subscribe()
-    }
-}
-
-fn set_bit(set: &AtomicU64, node: NodeId, on: bool) {
-    if on {
-        set.fetch_or(node.bit(), Ordering::SeqCst);
-    } else {
-        set.fetch_and(!node.bit(), Ordering::SeqCst);
     }
 }

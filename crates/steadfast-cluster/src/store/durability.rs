@@ -12,8 +12,8 @@ use std::time::Duration;
 use steadfast_wire::Status;
 use steadfast_wire::frame_info::{Durability, DurabilityLevel};
 
-use super::vbucket::NodeSet;
 use crate::topology::NodeId;
+use crate::topology::node_set::NodeSet;
 
 /// The most replicas with which a bucket can still do durable writes.
 pub(crate) const MAX_DURABLE_REPLICAS: usize = 2;

@@ -18,31 +18,7 @@ use super::write::{Prepare, Receipt};
 use crate::clock::Now;
 use crate::journal::{Journal, Origin};
 use crate::topology::NodeId;
-
-/// A set of nodes as a bit mask.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct NodeSet(u64);
-
-impl NodeSet {
-    /// No node.
-    pub(crate) const EMPTY: Self = Self(0);
-
-    /// The set whose members are the ones of these bits.
-    pub(crate) const fn from_bits(bits: u64) -> Self {
-        Self(bits)
-    }
-
-    /// Returns whether a node is in it.
-    pub(crate) const fn contains(self, node: NodeId) -> bool {
-        self.0 & node.bit() != 0
-    }
-
-    /// The set with a node more.
-    #[must_use]
-    pub(crate) const fn with(self, node: NodeId) -> Self {
-        Self(self.0 | node.bit())
-    }
-}
+use crate::topology::node_set::NodeSet;
 
 /// The surroundings of an operation on a vbucket.
 #[derive(Debug, Clone, Copy)]
@@ -259,7 +235,7 @@ impl Vbucket {
     /// Returns the nodes that mutations do not reach.
     pub(super) fn stalled(&self, context: StoreContext<'_>) -> NodeSet {
         match self.lagging {
-            true => NodeSet::from_bits(u64::MAX),
+            true => NodeSet::ALL,
             false => context.stalled,
         }
     }

@@ -5,6 +5,7 @@
 //! replicas or disks behind.
 
 pub(crate) mod config;
+pub(crate) mod node_set;
 pub(crate) mod plan;
 
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ pub use crate::cluster::{
 };
 
 /// The most nodes a cluster can have at once.
-pub const MAX_NODES: usize = 64;
+pub const MAX_NODES: usize = 128;
 
 /// A node of the cluster. Numbers start at zero and are reused when a node has left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -29,7 +30,7 @@ impl NodeId {
     pub const fn new(number: u8) -> Self {
         assert!(
             (number as usize) < MAX_NODES,
-            "a cluster has at most 64 nodes"
+            "a cluster has at most 128 nodes"
         );
         Self(number)
     }
@@ -47,7 +48,7 @@ impl NodeId {
         self.0 as usize
     }
 
-    pub(crate) const fn bit(self) -> u64 {
+    pub(crate) const fn bit(self) -> u128 {
         1 << self.0
     }
 }
