@@ -39,15 +39,15 @@ impl<T> RareBox<T> {
 impl<T> Drop for RareBox<T> {
     #[inline(always)]
     fn drop(&mut self) {
-        if let Some(value) = self.0.take() {
-            bury(value);
+        if self.0.is_some() {
+            bury(self.0.take());
         }
     }
 }
 
 #[cold]
 #[inline(never)]
-fn bury<T>(value: Box<T>) {
+fn bury<T>(value: Option<Box<T>>) {
     drop(value);
 }
 

@@ -98,64 +98,45 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
             let started = self.call.timeout.map(|_| self.now());
             let mut first = FirstAttempt::new(&self.strategy);
             let mut watch = Watch::begin();
-            let mut handover = match first.begin(self.request(started), &self) {
-                Ok(true) if !self.call.has_no_time() => {
-                    let mut future = pin!(operation(state.borrow_mut(), self.first_attempt()));
-                    let outcome = match once(future.as_mut()).await {
-                        Poll::Ready(Ok(value)) => {
-                            first.succeed(&self);
-                            return Ok(value);
-                        }
-                        Poll::Ready(Err(error)) => Some(Err(error)),
-                        Poll::Pending => {
-                            let left = || self.left(self.request(started));
-                            until(future, &mut watch, &self.world, left).await
-                        }
-                    };
-                    match outcome {
-                        Some(Ok(value)) => {
-                            first.succeed(&self);
-                            return Ok(value);
-                        }
-                        Some(Err(error)) => Handover::Failed(error),
-                        None => Handover::CutOff,
+            // Not a `match`: its operand would be kept across the awaits. The same below.
+            let mut handover = if let Some(handover) = first.begin(self.request(started), &self) {
+                handover
+            } else {
+                let mut future = pin!(operation(state.borrow_mut(), self.first_attempt()));
+                let outcome = if let Poll::Ready(outcome) = once(future.as_mut()).await {
+                    Some(outcome)
+                } else {
+                    let left = || self.left(self.request(started));
+                    until(future, &mut watch, &self.world, left).await
+                };
+                match outcome {
+                    Some(Ok(value)) => {
+                        first.succeed(&self);
+                        return Ok(value);
                     }
+                    Some(Err(error)) => Handover::Failed(error),
+                    None => Handover::CutOff,
                 }
-                Ok(_) => Handover::NotDue,
-                Err(refusal) => Handover::Refused(refusal),
             };
             let made = matches!(handover, Handover::Failed(_) | Handover::CutOff);
             let mut request = first.take_over(self.request(started), made, &self);
             request.leave_retries(watch.found() || is_inside_retry());
             let mut last = None;
             loop {
-                let step = match handover {
-                    Handover::Failed(error) => {
-                        let error = last.insert(error);
-                        handle_error(&mut request, &self.classifier, error, &self)
-                    }
-                    Handover::CutOff => {
-                        last = None;
-                        request.handle_attempt_timeout(&self)
-                    }
-                    Handover::NotDue => request.begin_with_token(&self),
-                    Handover::Refused(refusal) => request.handle_refused_start(refusal, &self),
-                };
-                if !matches!(step, Step::Attempt)
+                if let Some(step) = self.handle_end(handover, &mut request, &mut last)
                     && !self.reach_attempt(&mut request, started, step).await
                 {
-                    return Err(Error::new(request.take_report(), last));
+                    return Err(Error::new(request.take_report(), last.take()));
                 }
                 let left = request.take_left();
                 let attempt = Attempt::next(request.request(), left, self.attempt_timeout, &self);
                 let mut watch = Watch::of_attempt(attempt.number());
                 let mut future = pin!(operation(state.borrow_mut(), attempt));
-                let outcome = match watch.once(future.as_mut()).await {
-                    Poll::Ready(outcome) => Some(outcome),
-                    Poll::Pending => {
-                        let left = || self.left(self.request(started));
-                        until(future, &mut watch, &self.world, left).await
-                    }
+                let outcome = if let Poll::Ready(outcome) = watch.once(future.as_mut()).await {
+                    Some(outcome)
+                } else {
+                    let left = || self.left(self.request(started));
+                    until(future, &mut watch, &self.world, left).await
                 };
                 handover = match outcome {
                     Some(Ok(value)) => {
@@ -174,6 +155,35 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
                     None => Handover::CutOff,
                 };
             }
+        }
+    }
+
+    /// Handles the end of an attempt, or that the first is not made. Returns the next step,
+    /// `None` if that is an attempt.
+    #[inline]
+    fn handle_end<E>(
+        &self,
+        handover: Handover<E>,
+        request: &mut Orchestrator<&S, &Call>,
+        last: &mut Option<E>,
+    ) -> Option<Step>
+    where
+        C: Classifier<E>,
+    {
+        let step = match handover {
+            Handover::Failed(error) => {
+                handle_error(request, &self.classifier, last.insert(error), self)
+            }
+            Handover::CutOff => {
+                *last = None;
+                request.handle_attempt_timeout(self)
+            }
+            Handover::NotDue => request.begin_with_token(self),
+            Handover::Refused(refusal) => request.handle_refused_start(refusal, self),
+        };
+        match step {
+            Step::Attempt => None,
+            step => Some(step),
         }
     }
 

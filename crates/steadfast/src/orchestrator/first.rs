@@ -40,27 +40,42 @@ impl<'s, S: RetryStrategy> FirstAttempt<'s, S> {
         }
     }
 
-    /// Acquires the initial token, if the strategy has to be asked for it. Returns whether
-    /// the attempt is to be made now: not if there is no token (D38), or one with a delay.
-    /// The error is a strategy that sheds the request (D41) or panics.
+    /// Acquires the initial token, if the strategy has to be asked for it. Returns `None` if
+    /// the attempt is to be made now. It is not if there is no token (D38), or one with a
+    /// delay, or no time, or if the strategy sheds the request (D41) or panics.
     #[inline]
-    pub(crate) fn begin(
+    pub(crate) fn begin<E>(
         &mut self,
         request: Request<'_>,
         world: &dyn World,
-    ) -> Result<bool, Refusal> {
-        let strategy = self.strategy;
-        if strategy.admits_without_token() {
-            return Ok(true);
+    ) -> Option<Handover<E>> {
+        if !self.strategy.admits_without_token()
+            && let Some(handover) = self.begin_with_token(request, world)
+        {
+            return Some(handover);
         }
-        match guarded_for(strategy, || strategy.acquire_initial_token(&request, world))? {
-            Ok(token) => {
+        match request.call.has_no_time() {
+            true => Some(Handover::NotDue),
+            false => None,
+        }
+    }
+
+    #[inline(never)]
+    fn begin_with_token<E>(
+        &mut self,
+        request: Request<'_>,
+        world: &dyn World,
+    ) -> Option<Handover<E>> {
+        let strategy = self.strategy;
+        match guarded_for(strategy, || strategy.acquire_initial_token(&request, world)) {
+            Ok(Ok(token)) => {
                 let due = token.delay().is_zero();
                 self.token = Some(token);
-                Ok(due)
+                (!due).then_some(Handover::NotDue)
             }
-            Err(refusal) if refusal.cause() == Cause::Shed => Err(refusal),
-            Err(_) => Ok(false),
+            Ok(Err(refusal)) if refusal.cause() == Cause::Shed => Some(Handover::Refused(refusal)),
+            Ok(Err(_)) => Some(Handover::NotDue),
+            Err(panicked) => Some(Handover::Refused(panicked)),
         }
     }
 
