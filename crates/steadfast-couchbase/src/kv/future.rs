@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
-use steadfast::strategy::Answer;
+use steadfast::strategy::{Answer, AnyStrategy};
 use steadfast::{Orchestrator, Step};
 use steadfast_wire::Frame;
 use tokio::time::Sleep;
@@ -28,7 +28,6 @@ use tracing::Span;
 use super::attempt::{Begun, KvAttempts, NoCollectionId, look_up};
 use super::connection::{Connection, Ticket};
 use super::request::{KvRequest, KvResponse};
-use super::strategy::KvStrategy;
 use crate::drive::{Driven, Tried, decided, finish, give_up, handle_tried, unless, wrong_state};
 use crate::error::{ErrorKind, Result};
 use crate::observe::{attempt_span, end_attempt, end_request, request_span, spans_are_wanted};
@@ -43,7 +42,7 @@ pin_project! {
     #[project = Projection]
     pub(crate) struct KvFuture<'a> {
         attempts: KvAttempts<'a>,
-        request: Orchestrator<KvStrategy<'a>>,
+        request: Orchestrator<AnyStrategy<'a>>,
         // The error that the request ends with if no retry follows.
         kind: ErrorKind,
         // Set if a subscriber wants spans.

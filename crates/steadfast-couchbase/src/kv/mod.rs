@@ -10,6 +10,5 @@ pub(crate) mod handshake;
 pub(crate) mod meaning;
 pub(crate) mod operation;
 pub(crate) mod request;
-mod strategy;
 #[cfg(test)]
 mod tests;

@@ -82,8 +82,8 @@ macro_rules! own_info {
 pub(super) use {own_info, own_refresh, own_tokens};
 
 macro_rules! forward {
-    ($($pointer:ty),+) => {$(
-        impl<S: RetryStrategy + ?Sized> RetryStrategy for $pointer {
+    ($(impl[$($generics:tt)+] $pointer:ty;)+) => {$(
+        impl<$($generics)+> RetryStrategy for $pointer {
             #[inline]
             fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
                 (**self).acquire_initial_token(request, world)
@@ -156,4 +156,52 @@ macro_rules! forward {
     )+};
 }
 
-forward!(&S, Arc<S>, Box<S>);
+forward! {
+    impl[S: RetryStrategy + ?Sized] &S;
+    impl[S: RetryStrategy + ?Sized] Arc<S>;
+    impl[S: RetryStrategy + ?Sized] Box<S>;
+    impl['a] AnyStrategy<'a>;
+}
+
+/// A strategy that is borrowed or shared.
+///
+/// For a client that has a strategy, and whose requests may bring their own. A request
+/// without its own borrows that of the client. To share it would count its users, in a
+/// place that all threads write to.
+///
+/// ```
+/// use std::sync::Arc;
+/// use steadfast::strategy::{AnyStrategy, FailFast, Standard};
+///
+/// let of_client = Standard::guidance();
+/// let usual = AnyStrategy::Borrowed(&of_client);
+/// let special = AnyStrategy::Shared(Arc::new(FailFast::default()));
+/// ```
+#[derive(Clone)]
+pub enum AnyStrategy<'a> {
+    /// A strategy of someone else.
+    Borrowed(&'a dyn RetryStrategy),
+    /// A strategy with several owners.
+    Shared(Arc<dyn RetryStrategy>),
+}
+
+impl<'a> std::ops::Deref for AnyStrategy<'a> {
+    type Target = dyn RetryStrategy + 'a;
+
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::Borrowed(strategy) => *strategy,
+            Self::Shared(strategy) => &**strategy,
+        }
+    }
+}
+
+impl std::fmt::Debug for AnyStrategy<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Borrowed(_) => "Borrowed",
+            Self::Shared(_) => "Shared",
+        })
+    }
+}

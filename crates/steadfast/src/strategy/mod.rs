@@ -37,6 +37,7 @@ pub use adaptive::{Adaptive, WhenLimited};
 pub use best_effort::BestEffort;
 pub use decision::{Answer, Decision, PendingDecision, RetryAction};
 pub use fail_fast::FailFast;
+pub use forward::AnyStrategy;
 use forward::{own_info, own_refresh, own_tokens};
 pub use from_fn::{FromFn, from_async_fn, from_decision, from_fn};
 pub use gate::{

@@ -19,12 +19,12 @@ use last::LastAttempt;
 pub(crate) use last::server_duration;
 use steadfast::StrategyExt;
 use steadfast::breaker::BreakerPermit;
+use steadfast::strategy::AnyStrategy;
 use steadfast_wire::{Feature, Frame, Status};
 
 use super::compression::CompressedValue;
 use super::connection::{Admission, Connection, NoResponse, SubmitError, Ticket, Turn};
 use super::request::{DurabilityLevel, KeyPlace, KvRequest, KvResponse};
-use super::strategy::KvStrategy;
 use crate::client::Core;
 use crate::drive::{Driven, Tried};
 use crate::error::{Error, ErrorKind, OperationTarget};
@@ -106,7 +106,7 @@ impl<'a> KvAttempts<'a> {
     /// Takes the strategy of the request: its own or the client's. If the client sheds, it
     /// has the brake of the node that the first attempt goes to.
     #[inline]
-    pub(super) fn take_strategy(&mut self) -> KvStrategy<'a> {
+    pub(super) fn take_strategy(&mut self) -> AnyStrategy<'a> {
         let options = self.request.options.as_mut();
         let own = options.and_then(|options| options.strategy.take());
         let bucket = self.request.bucket;
@@ -114,15 +114,15 @@ impl<'a> KvAttempts<'a> {
             let routes = bucket.routes.load();
             let node = routes.as_ref().and_then(|routes| self.locate(routes));
             if let Some(braked) = node.and_then(|node| node.braked.as_ref()) {
-                return KvStrategy::Shared(match own {
+                return AnyStrategy::Shared(match own {
                     Some(own) => Arc::new(own.with_brake(braked.brake().clone())),
                     None => braked.clone(),
                 });
             }
         }
         match own {
-            Some(own) => KvStrategy::Shared(own),
-            None => KvStrategy::OfClient(&*bucket.core.strategy),
+            Some(own) => AnyStrategy::Shared(own),
+            None => AnyStrategy::Borrowed(&*bucket.core.strategy),
         }
     }
 
