@@ -175,7 +175,7 @@ forward! {
 ///
 /// let of_client = Standard::guidance();
 /// let usual = AnyStrategy::Borrowed(&of_client);
-/// let special = AnyStrategy::Shared(Arc::new(FailFast::default()));
+/// let special = AnyStrategy::Shared(Arc::new(FailFast::new()));
 /// ```
 #[derive(Clone)]
 pub enum AnyStrategy<'a> {
