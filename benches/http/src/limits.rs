@@ -82,14 +82,17 @@ impl Limit {
 
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}, {}: at most {} allocations and {} instructions",
-            self.group,
-            self.contender,
-            self.allocations,
-            (self.instructions * SLACK).round()
-        )
+        let Self {
+            group,
+            contender,
+            allocations,
+            instructions,
+        } = self;
+        write!(f, "{group}, {contender}: at most {allocations} allocations")?;
+        if instructions.is_finite() {
+            write!(f, " and {:.0} instructions", instructions * SLACK)?;
+        }
+        Ok(())
     }
 }
 
