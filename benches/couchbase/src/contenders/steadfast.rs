@@ -1,5 +1,7 @@
-//! The client of this project, as its users have it but for compression, which
-//! nobody here has.
+//! The client of this project, as its users have it but for compression, which no
+//! contender has, and a longer timeout: a busy machine must not fail a run.
+
+use std::time::Duration;
 
 use steadfast_couchbase::options::Compression;
 use steadfast_couchbase::{Bucket, Cluster, ClusterOptions, Collection, Credentials};
@@ -16,7 +18,9 @@ struct Steadfast {
 
 pub async fn connect(server: &str) -> impl FullClient {
     let credentials = Credentials::password(USER, PASSWORD);
-    let options = ClusterOptions::new().compression(Compression::Off);
+    let options = ClusterOptions::new()
+        .compression(Compression::Off)
+        .kv_timeout(Duration::from_secs(10));
     let cluster = Cluster::connect_with(server, credentials, options)
         .await
         .expect("the server's own connection string is a good one");
