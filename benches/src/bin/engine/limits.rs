@@ -28,15 +28,15 @@ pub(crate) struct Limit {
 }
 
 pub(crate) const LIMITS: [Limit; 9] = [
-    first_try(BEST_EFFORT, 120.0, 151.0, 0.0),
-    first_try(STANDARD, 120.0, 160.0, 0.0),
-    first_try(STANDARD_DYN, 170.0, 186.0, 0.0),
-    first_try(STANDARD_DEADLINE, 130.0, 169.0, 1.0),
-    first_try(FLEET, 180.0, 210.0, 0.0),
-    one_failure(BEST_EFFORT, 350.0, 681.0),
-    one_failure(STANDARD, 350.0, 821.0),
-    one_failure(STANDARD_DYN, 350.0, 987.0),
-    one_failure(STANDARD_DEADLINE, 500.0, 1025.0),
+    first_try(BEST_EFFORT, 120.0, 122.0, 0.0),
+    first_try(STANDARD, 120.0, 134.0, 0.0),
+    first_try(STANDARD_DYN, 170.0, 149.0, 0.0),
+    first_try(STANDARD_DEADLINE, 130.0, 141.0, 1.0),
+    first_try(FLEET, 180.0, 174.0, 0.0),
+    one_failure(BEST_EFFORT, 350.0, 479.0),
+    one_failure(STANDARD, 350.0, 630.0),
+    one_failure(STANDARD_DYN, 350.0, 727.0),
+    one_failure(STANDARD_DEADLINE, 500.0, 833.0),
 ];
 
 impl Limit {
