@@ -36,7 +36,7 @@ fn invalid_values_end_with_status_2() {
         ("fault list --control nowhere", "HOST:PORT"),
         ("fault list --control 127.0.0.1:99999", "HOST:PORT"),
         ("fault add answer --status NONSENSE", "not a status"),
-        ("fault add --node 64 hold", "no node 64"),
+        ("fault add --node 128 hold", "no node 128"),
         ("topology show", "--control TOKEN@HOST:PORT"),
         ("cluster --nodes 0", "1 to 128 nodes"),
         ("cluster --nodes 129", "1 to 128 nodes"),
