@@ -55,6 +55,6 @@ mod tests {
         assert_eq!(at_least_one("1"), Ok(1));
         assert!(at_least_one("0").is_err() && at_least_one("-1").is_err());
         assert_eq!(node("63"), Ok(63));
-        assert!(node("64").unwrap_err().contains("no node 64"));
+        assert!(node("128").unwrap_err().contains("no node 128"));
     }
 }

@@ -281,7 +281,7 @@ mod tests {
                 r#"{"effect":"hold","opcode":"FROB"}"#,
                 "\"FROB\" is not an opcode",
             ),
-            (r#"{"effect":"hold","node":64}"#, "there is no node 64"),
+            (r#"{"effect":"hold","node":128}"#, "there is no node 128"),
             (
                 r#"{"effect":"hold","probability":1.5}"#,
                 "a probability is between 0 and 1, not 1.5",
