@@ -173,7 +173,7 @@ mod tests {
                 r#"{"service":"query","headers":{"a b":"c"}}"#,
                 "is not a header",
             ),
-            (r#"{"service":"query","node":99}"#, "no such node"),
+            (r#"{"service":"query","node":128}"#, "no such node"),
             (r#"{"service":"query","nope":1}"#, "nope"),
         ] {
             let error = parse(json).unwrap_err();
