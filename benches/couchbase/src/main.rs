@@ -4,9 +4,11 @@
 //! See the README beside this crate for what is measured and what came of it.
 
 mod check;
+mod cold;
 mod contenders;
 mod curves;
 mod load;
+mod memcached;
 mod processors;
 mod report;
 mod runtime;
@@ -32,6 +34,10 @@ usage: steadfast-benches-couchbase [--quick]
            how cost grows: flight|nodes|collections|clients|documents
        steadfast-benches-couchbase --point CURVE CONTENDER N SERVER
            one point of a curve, to be profiled
+       steadfast-benches-couchbase --cold [CONTENDER SERVER]
+           a new client and its first answer
+       steadfast-benches-couchbase --memcached
+           the cluster beside memcached, with the floor as the client
        steadfast-benches-couchbase --serve NODES [COLLECTIONS]
            a cluster, until standard input ends";
 
@@ -59,6 +65,12 @@ fn dispatch(arguments: &[&str]) -> Result<(), Box<dyn Error>> {
             let contender = Contender::named(contender).ok_or(USAGE)?;
             curves::point::print(curve, contender, n.parse()?, server)
         }
+        ["--cold"] => cold::report(),
+        ["--cold", contender, server] => {
+            let contender = Contender::named(contender).ok_or(USAGE)?;
+            cold::start(contender, server).map(|_| ())
+        }
+        ["--memcached"] => memcached::compare(),
         ["--serve", nodes] => server::serve(nodes.parse()?, 0),
         ["--serve", nodes, collections] => server::serve(nodes.parse()?, collections.parse()?),
         ["--only", contender, op, depth, count, kind, server @ ..] if server.len() < 2 => {

@@ -49,20 +49,23 @@ enum Slot {
 }
 
 pub(super) async fn connect(server: &str) -> impl Client {
-    let address = server
-        .trim_start_matches("couchbase://")
+    let (scheme, hosts) = server.split_once("://").expect("a connection string");
+    let address = hosts
         .split([',', '/', '?'])
         .next()
         .expect("a split has a first part");
     let mut stream = TcpStream::connect(address).await.expect("the node is up");
     stream.set_nodelay(true).expect("a socket takes the option");
-    let login = format!("\0{USER}\0{PASSWORD}");
-    let login = FrameBuilder::request(Opcode::SaslAuth)
-        .key(&b"PLAIN"[..])
-        .value(login.as_bytes());
-    ask(&mut stream, |out| login.encode(out)).await;
-    let select = FrameBuilder::request(Opcode::SelectBucket).key(BUCKET.as_bytes());
-    ask(&mut stream, |out| select.encode(out)).await;
+    // memcached has neither users nor buckets.
+    if scheme == "couchbase" {
+        let login = format!("\0{USER}\0{PASSWORD}");
+        let login = FrameBuilder::request(Opcode::SaslAuth)
+            .key(&b"PLAIN"[..])
+            .value(login.as_bytes());
+        ask(&mut stream, |out| login.encode(out)).await;
+        let select = FrameBuilder::request(Opcode::SelectBucket).key(BUCKET.as_bytes());
+        ask(&mut stream, |out| select.encode(out)).await;
+    }
     let state = Arc::new(Mutex::new(State::default()));
     let mut task = Task::new(stream, state.clone());
     tokio::spawn(async move { poll_fn(|cx| task.poll(cx)).await });

@@ -284,7 +284,7 @@ impl Projection<'_, '_> {
             Event::LookedUp(id, connection) => {
                 let deadline = request.request().deadline();
                 let waker = cx.waker();
-                let begun = (self.attempts).begin_with_id(id, &connection, deadline, waker);
+                let begun = (self.attempts).begin_with_id(id, connection, deadline, waker);
                 return self.handle_begun(begun);
             }
             Event::Waited => request.handle_waited(world),

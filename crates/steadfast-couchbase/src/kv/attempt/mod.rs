@@ -190,7 +190,7 @@ impl<'a> KvAttempts<'a> {
         match self.find_connection() {
             Err(unsent) => Begun::Unsent(unsent),
             Ok(connection) => match self.collection_id() {
-                Some(id) => self.submit(&connection, turn, id, deadline, waker),
+                Some(id) => self.submit(connection, turn, id, deadline, waker),
                 None => Begun::NeedsCollectionId(connection),
             },
         }
@@ -201,7 +201,7 @@ impl<'a> KvAttempts<'a> {
     pub(super) fn begin_with_id(
         &mut self,
         id: Result<u32, NoCollectionId>,
-        connection: &Arc<Connection>,
+        connection: Arc<Connection>,
         deadline: Option<Instant>,
         waker: &Waker,
     ) -> Begun {
@@ -209,7 +209,7 @@ impl<'a> KvAttempts<'a> {
             Ok(id) => self.submit(connection, None, id, deadline, waker),
             Err(why) => {
                 self.return_permit();
-                Begun::Unsent(self.not_looked_up(why, connection))
+                Begun::Unsent(self.not_looked_up(why, &connection))
             }
         }
     }
@@ -218,7 +218,7 @@ impl<'a> KvAttempts<'a> {
     #[inline]
     fn submit(
         &mut self,
-        connection: &Arc<Connection>,
+        connection: Arc<Connection>,
         turn: Option<Box<Turn>>,
         collection_id: u32,
         deadline: Option<Instant>,
@@ -234,15 +234,15 @@ impl<'a> KvAttempts<'a> {
     #[inline]
     fn try_submit(
         &mut self,
-        connection: &Arc<Connection>,
+        connection: Arc<Connection>,
         turn: Option<Box<Turn>>,
         collection_id: u32,
         deadline: Option<Instant>,
         waker: &Waker,
     ) -> Result<Begun, Unsent> {
         let request = &self.request;
-        let turn = turn.filter(|turn| turn.is_at(connection));
-        if let Some(lacking) = request.lacking_feature(connection, collection_id) {
+        let turn = turn.filter(|turn| turn.is_at(&connection));
+        if let Some(lacking) = request.lacking_feature(&connection, collection_id) {
             self.last.note(lacking);
             return Err(Box::new(Tried::Unsendable(ErrorKind::FeatureNotAvailable)));
         }
@@ -260,16 +260,17 @@ impl<'a> KvAttempts<'a> {
         };
         let waker = Some(waker.clone());
         let encode = |opaque, out: &mut _| {
-            request.encode(connection, target, compressed, deadline, opaque, out)
+            request.encode(&connection, target, compressed, deadline, opaque, out)
         };
-        let submitted = connection.submit_and_wake(opcode, deadline, admission, waker, encode);
-        match submitted {
-            Ok(ticket) => {
-                self.last.begin(ticket.opaque());
+        let accepted = connection.accept(opcode, deadline, admission, waker, encode);
+        match accepted {
+            Ok(opaque) => {
+                let ticket = Ticket::new(connection, opaque);
+                self.last.begin(opaque);
                 Ok(Begun::Sent(ticket, collection_id))
             }
-            Err(SubmitError::Full) => Err(self.wait_in_line(turn, connection)),
-            Err(error) => Err(self.not_submitted(error, connection)),
+            Err(SubmitError::Full) => Err(self.wait_in_line(turn, &connection)),
+            Err(error) => Err(self.not_submitted(error, &connection)),
         }
     }
 

@@ -221,25 +221,26 @@ impl Connection {
         admission: Admission<'_>,
         encode: impl FnOnce(u32, &mut BytesMut) -> Result<(), EncodeError>,
     ) -> Result<Ticket, SubmitError> {
-        self.submit_and_wake(opcode, deadline, admission, None, encode)
+        let opaque = self.accept(opcode, deadline, admission, None, encode)?;
+        Ok(Ticket::new(self.clone(), opaque))
     }
 
-    /// Accepts an operation, and wakes this waker with its response. A ticket that is
-    /// polled registers its waker itself, for the price of another lock.
+    /// Accepts an operation, and wakes this waker with its response. Returns the opaque of
+    /// its ticket. A ticket that is polled registers its waker itself, for the price of
+    /// another lock.
     #[inline]
-    pub(crate) fn submit_and_wake(
-        self: &Arc<Self>,
+    pub(crate) fn accept(
+        &self,
         opcode: Opcode,
         deadline: Option<Instant>,
         admission: Admission<'_>,
         waker: Option<Waker>,
         encode: impl FnOnce(u32, &mut BytesMut) -> Result<(), EncodeError>,
-    ) -> Result<Ticket, SubmitError> {
+    ) -> Result<u32, SubmitError> {
         let mut state = self.state.lock();
         let opaque = state.enqueue(opcode, deadline, admission, waker, encode)?;
         wake_task(state);
-        let connection = Some(self.clone());
-        Ok(Ticket { connection, opaque })
+        Ok(opaque)
     }
 
     /// Joins the line of operations that wait for a slot.
@@ -438,6 +439,14 @@ impl fmt::Display for NoResponse {
 }
 
 impl Ticket {
+    /// The ticket of an operation that this connection has accepted.
+    #[inline]
+    pub(crate) fn new(connection: Arc<Connection>, opaque: u32) -> Self {
+        let connection = Some(connection);
+        Self { connection, opaque }
+    }
+
+    #[cfg(test)]
     pub(crate) fn opaque(&self) -> u32 {
         self.opaque
     }
