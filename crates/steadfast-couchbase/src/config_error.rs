@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::fmt;
 
+use crate::server_text::escaped;
+
 /// Names the invalid part of a configuration, and says why.
 ///
 /// Connection strings, options and credentials all report it, and one line says
@@ -26,11 +28,12 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// An error about a part. The problem reads on from the part's name.
+    /// An error about a part. The problem reads on from the part's name. Control characters
+    /// are escaped, so that both are on one line.
     pub fn new(part: impl Into<Cow<'static, str>>, problem: impl Into<Cow<'static, str>>) -> Self {
         Self {
-            part: part.into(),
-            problem: problem.into(),
+            part: escaped(part.into()),
+            problem: escaped(problem.into()),
         }
     }
 
@@ -53,3 +56,18 @@ impl fmt::Display for ConfigError {
 }
 
 impl StdError for ConfigError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_with_a_line_break_is_shown_on_one_line() {
+        let error = ConfigError::new("option kv_\na\u{202e}", "is\r\nnot known");
+        assert_eq!(error.part(), "option kv_\\u{a}a\\u{202e}");
+        assert_eq!(
+            error.to_string(),
+            "cannot use this configuration: option kv_\\u{a}a\\u{202e} is\\u{d}\\u{a}not known"
+        );
+    }
+}

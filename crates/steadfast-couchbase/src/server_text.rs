@@ -5,6 +5,8 @@
 //! of a server goes through [`one_line`] or [`bounded`] before it gets into an error, a
 //! note or a log.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::{Deserialize, Deserializer};
@@ -67,6 +69,21 @@ pub(crate) fn without(text: &str, secret: &str) -> String {
         Some(len) => format!("{}{MASK}", &open[..open.len() - len]),
         None => masked,
     }
+}
+
+/// Escapes the characters that would break a line, or hide a part of it.
+pub(crate) fn escaped(text: Cow<'static, str>) -> Cow<'static, str> {
+    if !text.contains(is_unsafe) {
+        return text;
+    }
+    let mut line = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match is_unsafe(letter) {
+            true => line.extend(letter.escape_unicode()),
+            false => line.push(letter),
+        }
+    }
+    line.into()
 }
 
 /// Control characters, line separators, and characters that reorder or hide others.
