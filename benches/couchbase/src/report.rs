@@ -181,13 +181,10 @@ fn exactly(runtime: &Runtime, workers: &Workers, server: &Server) -> Table {
                 // The tasks of a load are the same, whatever its length.
                 let allocations = (during(2 * COUNT) - during(COUNT)) / COUNT as f64;
                 let instructions = instructions(*contender, op, server);
-                let instructions = instructions.map_or_else(
-                    |error| {
-                        eprintln!("{error}");
-                        f64::NAN
-                    },
-                    |instructions| instructions,
-                );
+                let instructions = instructions.unwrap_or_else(|error| {
+                    eprintln!("{error}");
+                    f64::NAN
+                });
                 (allocations, instructions)
             })
             .collect();
