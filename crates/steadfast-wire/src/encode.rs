@@ -4,7 +4,7 @@
 //! first without an intermediate buffer, and a message that does not fit the format leaves the
 //! caller's buffer unchanged.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 
 /// Something that can be written as a section of a frame, or as a part of one.
 pub trait Encode {
@@ -16,7 +16,7 @@ pub trait Encode {
 
     /// Appends exactly as many bytes as [`measure`](Encode::measure) returned. Called only after
     /// that was successful; what is appended otherwise is unspecified.
-    fn write(&self, out: &mut impl BufMut);
+    fn write(&self, out: &mut BytesMut);
 
     /// Measures and writes one section.
     ///
@@ -85,7 +85,7 @@ impl Encode for () {
     }
 
     #[inline]
-    fn write(&self, _out: &mut impl BufMut) {}
+    fn write(&self, _out: &mut BytesMut) {}
 }
 
 impl Encode for [u8] {
@@ -95,8 +95,10 @@ impl Encode for [u8] {
     }
 
     #[inline]
-    fn write(&self, out: &mut impl BufMut) {
-        out.put_slice(self);
+    fn write(&self, out: &mut BytesMut) {
+        if !self.is_empty() {
+            out.extend_from_slice(self);
+        }
     }
 }
 
@@ -107,7 +109,7 @@ impl<T: Encode + ?Sized> Encode for &T {
     }
 
     #[inline]
-    fn write(&self, out: &mut impl BufMut) {
+    fn write(&self, out: &mut BytesMut) {
         (**self).write(out);
     }
 }
@@ -119,8 +121,8 @@ impl<T: Encode> Encode for Option<T> {
         self.as_ref().map_or(Ok(0), Encode::measure)
     }
 
-    #[inline]
-    fn write(&self, out: &mut impl BufMut) {
+    #[inline(always)]
+    fn write(&self, out: &mut BytesMut) {
         if let Some(inner) = self {
             inner.write(out);
         }
@@ -135,7 +137,7 @@ impl<A: Encode, B: Encode> Encode for (A, B) {
     }
 
     #[inline]
-    fn write(&self, out: &mut impl BufMut) {
+    fn write(&self, out: &mut BytesMut) {
         self.0.write(out);
         self.1.write(out);
     }
@@ -151,7 +153,7 @@ impl<T: Encode> Encode for [T] {
     }
 
     #[inline]
-    fn write(&self, out: &mut impl BufMut) {
+    fn write(&self, out: &mut BytesMut) {
         self.iter().for_each(|entry| entry.write(out));
     }
 }
@@ -163,7 +165,7 @@ impl<T: Encode, const N: usize> Encode for [T; N] {
     }
 
     #[inline]
-    fn write(&self, out: &mut impl BufMut) {
+    fn write(&self, out: &mut BytesMut) {
         self[..].write(out);
     }
 }
@@ -177,8 +179,8 @@ macro_rules! encode_as_bytes {
             }
 
             #[inline]
-            fn write(&self, out: &mut impl BufMut) {
-                out.put_slice(self.as_ref());
+            fn write(&self, out: &mut BytesMut) {
+                out.extend_from_slice(self.as_ref());
             }
         }
     )*};

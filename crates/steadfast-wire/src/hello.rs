@@ -3,7 +3,7 @@
 //! The key of the request names the client, the value lists the [`Feature`]s that it asks for. The
 //! value of the response lists those that the server grants, a [`FeatureSet`].
 
-use bytes::BufMut;
+use bytes::{BufMut, BytesMut};
 use serde::{Deserialize, Serialize};
 
 use crate::decode::ByteReader;
@@ -14,7 +14,7 @@ impl Encode for Feature {
         Ok(2)
     }
 
-    fn write(&self, out: &mut impl BufMut) {
+    fn write(&self, out: &mut BytesMut) {
         out.put_u16(self.code());
     }
 }

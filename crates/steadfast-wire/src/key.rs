@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bytes::BufMut;
+use bytes::BytesMut;
 
 use crate::leb128::{self, Leb128Error};
 use crate::{Encode, EncodeError};
@@ -121,12 +121,16 @@ impl Encode for DocumentKey<'_> {
         Ok(prefix + self.id.len())
     }
 
-    #[inline]
-    fn write(&self, out: &mut impl BufMut) {
-        if let Some(collection) = self.collection {
-            out.put_slice(leb128::encode(collection.0).as_ref());
+    // The compiler would leave a call otherwise, and keep the whole builder in memory for it.
+    #[inline(always)]
+    fn write(&self, out: &mut BytesMut) {
+        match self.collection {
+            // One byte, for the default collection and the first others.
+            Some(CollectionId(id @ 0..0x80)) => out.extend_from_slice(&[id as u8]),
+            Some(CollectionId(id)) => out.extend_from_slice(leb128::encode(id).as_ref()),
+            None => {}
         }
-        out.put_slice(self.id);
+        out.extend_from_slice(self.id);
     }
 }
 

@@ -60,7 +60,10 @@ pub const fn encode(mut value: u32) -> Leb128 {
 #[inline]
 pub const fn encoded_len(value: u32) -> usize {
     // Zero has no significant bit and still takes a byte.
-    (32 - (value | 1).leading_zeros()).div_ceil(7) as usize
+    if value < 0x80 {
+        return 1;
+    }
+    (32 - value.leading_zeros()).div_ceil(7) as usize
 }
 
 /// The number that `bytes` start with, and what follows it.

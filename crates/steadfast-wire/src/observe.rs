@@ -3,7 +3,7 @@
 //! The older command asks about documents, the newer about the history of a vbucket; the latter
 //! notices when a failover has lost some of it.
 
-use bytes::BufMut;
+use bytes::{BufMut, BytesMut};
 
 use crate::code::open_enum::open_enum;
 use crate::decode::ByteReader;
@@ -82,7 +82,7 @@ impl Encode for ObserveKey<'_> {
         Ok(4 + EncodeError::check("a key", self.key.len(), u16::MAX.into())?)
     }
 
-    fn write(&self, out: &mut impl BufMut) {
+    fn write(&self, out: &mut BytesMut) {
         out.put_u16(self.vbucket);
         out.put_u16(self.key.len() as u16);
         out.put_slice(self.key);
@@ -106,7 +106,7 @@ impl Encode for ObserveResult<'_> {
         Ok(self.document.measure()? + 9)
     }
 
-    fn write(&self, out: &mut impl BufMut) {
+    fn write(&self, out: &mut BytesMut) {
         self.document.write(out);
         out.put_u8(self.state.code());
         out.put_u64(self.cas);
@@ -165,7 +165,7 @@ impl Encode for ObserveSeqnoResponse {
         Ok(27 + self.failover.map_or(0, |_| 16))
     }
 
-    fn write(&self, out: &mut impl BufMut) {
+    fn write(&self, out: &mut BytesMut) {
         out.put_u8(self.failover.is_some().into());
         out.put_u16(self.vbucket);
         out.put_u64(self.vbucket_uuid);

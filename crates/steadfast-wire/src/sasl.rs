@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use bytes::BufMut;
+use bytes::{BufMut, BytesMut};
 
 use crate::decode::text;
 use crate::{DecodeError, Encode, EncodeError};
@@ -124,7 +124,7 @@ impl Encode for Plain<'_> {
         Ok(self.authorize_as.len() + self.username.len() + self.password.len() + 2)
     }
 
-    fn write(&self, out: &mut impl BufMut) {
+    fn write(&self, out: &mut BytesMut) {
         out.put_slice(self.authorize_as.as_bytes());
         out.put_u8(0);
         out.put_slice(self.username.as_bytes());
@@ -178,7 +178,7 @@ impl Encode for OauthBearer<'_> {
         Ok(BEARER_START.len() + self.token.len() + BEARER_END.len())
     }
 
-    fn write(&self, out: &mut impl BufMut) {
+    fn write(&self, out: &mut BytesMut) {
         out.put_slice(BEARER_START);
         out.put_slice(self.token.as_bytes());
         out.put_slice(BEARER_END);

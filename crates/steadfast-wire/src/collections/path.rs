@@ -1,6 +1,6 @@
 //! Paths: the names that GetCollectionId and GetScopeId take.
 
-use bytes::BufMut;
+use bytes::{BufMut, BytesMut};
 
 use crate::decode::text;
 use crate::{DecodeError, Encode, EncodeError};
@@ -65,7 +65,7 @@ impl Encode for CollectionPath<'_> {
         Ok(self.scope.len() + 1 + self.collection.len())
     }
 
-    fn write(&self, out: &mut impl BufMut) {
+    fn write(&self, out: &mut BytesMut) {
         out.put_slice(self.scope.as_bytes());
         out.put_u8(b'.');
         out.put_slice(self.collection.as_bytes());

@@ -1,6 +1,6 @@
 //! Versions of configs, and notifications of new ones.
 
-use bytes::BufMut;
+use bytes::{BufMut, BytesMut};
 
 use crate::decode::{Expected, text};
 use crate::extras::layout::layout;
@@ -85,7 +85,7 @@ impl Encode for NotifiedVersion {
         })
     }
 
-    fn write(&self, out: &mut impl BufMut) {
+    fn write(&self, out: &mut BytesMut) {
         match self {
             Self::Revision(revision) => out.put_u32(*revision),
             Self::Full(version) => version.write(out),

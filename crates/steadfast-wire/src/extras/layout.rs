@@ -54,8 +54,8 @@ macro_rules! layout {
             }
 
             #[inline]
-            fn write(&self, out: &mut impl bytes::BufMut) {
-                bytes::BufMut::put_slice(out, &self.to_bytes());
+            fn write(&self, out: &mut bytes::BytesMut) {
+                out.extend_from_slice(&self.to_bytes());
             }
         }
     };

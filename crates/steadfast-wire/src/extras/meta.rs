@@ -1,6 +1,6 @@
 //! Extras of GetMeta, which also returns deleted documents.
 
-use bytes::BufMut;
+use bytes::{BufMut, BytesMut};
 
 use crate::decode::{ByteReader, Expected};
 use crate::{Datatype, DecodeError, Encode, EncodeError};
@@ -56,7 +56,7 @@ impl Encode for GetMetaVersion {
         Ok(1)
     }
 
-    fn write(&self, out: &mut impl BufMut) {
+    fn write(&self, out: &mut BytesMut) {
         out.put_u8(match self {
             Self::WithoutDatatype => 1,
             Self::WithDatatype => 2,
@@ -99,7 +99,7 @@ impl Encode for DocumentMeta {
         Ok(Self::LEN + usize::from(self.datatype.is_some()))
     }
 
-    fn write(&self, out: &mut impl BufMut) {
+    fn write(&self, out: &mut BytesMut) {
         out.put_u32(u32::from(self.deleted));
         out.put_u32(self.flags);
         out.put_u32(self.expiry);

@@ -1,6 +1,6 @@
 //! Builds frames.
 
-use bytes::{BufMut, BytesMut};
+use bytes::BytesMut;
 
 use super::Header;
 use crate::{Datatype, Encode, EncodeError, Magic, Opcode, ServerOpcode, Status};
@@ -214,14 +214,10 @@ impl<F: Encode, E: Encode, K: Encode, V: Encode> FrameBuilder<F, E, K, V> {
 
     #[inline]
     fn put_head(&self, header: &Header, out: &mut BytesMut) {
-        let start = out.len();
-        out.resize(start + super::HEADER_LEN + header.sections_len(), 0);
-        let mut head = &mut out[start..];
-        head.put_slice(&header.encode());
-        self.framing.write(&mut head);
-        self.extras.write(&mut head);
-        self.key.write(&mut head);
-        debug_assert!(head.is_empty());
+        out.extend_from_slice(&header.encode());
+        self.framing.write(out);
+        self.extras.write(out);
+        self.key.write(out);
     }
 
     /// Measures all sections, and so finds out the format.

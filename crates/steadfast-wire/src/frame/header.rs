@@ -94,21 +94,23 @@ impl Header {
     /// in a classic format the length of the framing extras has none.
     #[inline]
     pub fn encode(&self) -> [u8; HEADER_LEN] {
-        let mut bytes = [0; HEADER_LEN];
-        bytes[0] = self.magic.code();
-        bytes[1] = self.opcode;
         let lengths = if self.magic.is_flexible() {
             u16::from(self.framing_len) << 8 | self.key_len & 0xff
         } else {
             self.key_len
         };
-        bytes[2..4].copy_from_slice(&lengths.to_be_bytes());
-        bytes[4] = self.extras_len;
-        bytes[5] = self.datatype.bits();
-        bytes[6..8].copy_from_slice(&self.vbucket_or_status.to_be_bytes());
-        bytes[8..12].copy_from_slice(&self.body_len.to_be_bytes());
-        bytes[12..16].copy_from_slice(&self.opaque.to_be_bytes());
-        bytes[16..24].copy_from_slice(&self.cas.to_be_bytes());
+        // Three words take fewer instructions than ten fields.
+        let first = u64::from(self.magic.code()) << 56
+            | u64::from(self.opcode) << 48
+            | u64::from(lengths) << 32
+            | u64::from(self.extras_len) << 24
+            | u64::from(self.datatype.bits()) << 16
+            | u64::from(self.vbucket_or_status);
+        let second = u64::from(self.body_len) << 32 | u64::from(self.opaque);
+        let mut bytes = [0; HEADER_LEN];
+        bytes[..8].copy_from_slice(&first.to_be_bytes());
+        bytes[8..16].copy_from_slice(&second.to_be_bytes());
+        bytes[16..].copy_from_slice(&self.cas.to_be_bytes());
         bytes
     }
 

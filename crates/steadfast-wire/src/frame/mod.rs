@@ -71,6 +71,12 @@ impl Frame {
         Status::from_code(self.header.vbucket_or_status)
     }
 
+    /// Returns whether a response means success.
+    #[inline]
+    pub fn is_success(&self) -> bool {
+        self.header.vbucket_or_status == Status::Success.code()
+    }
+
     /// The vbucket of a request.
     #[inline]
     pub fn vbucket(&self) -> u16 {

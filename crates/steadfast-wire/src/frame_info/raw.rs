@@ -3,7 +3,7 @@
 //! One byte holds the id in its upper and the length in its lower half. Fifteen in either half
 //! means that a byte follows which is added: first for the id, then for the length.
 
-use bytes::BufMut;
+use bytes::{BufMut, BytesMut};
 
 use crate::decode::ByteReader;
 use crate::{DecodeError, Encode, EncodeError, ReadEntry};
@@ -48,7 +48,7 @@ impl Encode for RawFrameInfo<'_> {
     }
 
     #[inline]
-    fn write(&self, out: &mut impl BufMut) {
+    fn write(&self, out: &mut BytesMut) {
         // `measure` has checked that both numbers are at most `MAX`.
         let len = self.payload.len() as u16;
         let half = |number: u16| number.min(ESCAPE) as u8;
@@ -97,7 +97,7 @@ macro_rules! through_raw {
             }
 
             #[inline]
-            fn write(&self, out: &mut impl bytes::BufMut) {
+            fn write(&self, out: &mut bytes::BytesMut) {
                 self.with_raw(|raw| raw.write(out));
             }
         }

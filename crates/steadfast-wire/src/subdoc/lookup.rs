@@ -1,6 +1,6 @@
 //! Multi-path lookups.
 
-use bytes::BufMut;
+use bytes::{BufMut, BytesMut};
 
 use super::PathFlags;
 use crate::decode::ByteReader;
@@ -32,7 +32,7 @@ impl Encode for LookupSpec<'_> {
         Ok(4 + EncodeError::check("a path", self.path.len(), u16::MAX.into())?)
     }
 
-    fn write(&self, out: &mut impl BufMut) {
+    fn write(&self, out: &mut BytesMut) {
         out.put_u8(self.opcode.code());
         out.put_u8(self.flags.bits());
         out.put_u16(self.path.len() as u16);
@@ -59,7 +59,7 @@ impl Encode for LookupResult<'_> {
         Ok(6 + EncodeError::check("the value of a lookup", self.value.len(), u32::MAX as usize)?)
     }
 
-    fn write(&self, out: &mut impl BufMut) {
+    fn write(&self, out: &mut BytesMut) {
         out.put_u16(self.status.code());
         out.put_u32(self.value.len() as u32);
         out.put_slice(self.value);

@@ -1,6 +1,6 @@
 //! Extras of a multi-path command, which concern the whole document.
 
-use bytes::BufMut;
+use bytes::{BufMut, BytesMut};
 
 use super::DocFlags;
 use crate::decode::{ByteReader, Expected};
@@ -54,7 +54,7 @@ impl Encode for MultiExtras {
         Ok(numbers + usize::from(!self.doc_flags.is_empty()))
     }
 
-    fn write(&self, out: &mut impl BufMut) {
+    fn write(&self, out: &mut BytesMut) {
         // User flags come after an expiry, so they need one.
         if self.expiry.is_some() || self.user_flags.is_some() {
             out.put_u32(self.expiry.unwrap_or(0));

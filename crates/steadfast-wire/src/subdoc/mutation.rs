@@ -1,6 +1,6 @@
 //! Multi-path mutations.
 
-use bytes::BufMut;
+use bytes::{BufMut, BytesMut};
 
 use super::PathFlags;
 use crate::decode::ByteReader;
@@ -88,7 +88,7 @@ impl Encode for MutationSpec<'_> {
         Ok(8 + path + value)
     }
 
-    fn write(&self, out: &mut impl BufMut) {
+    fn write(&self, out: &mut BytesMut) {
         out.put_u8(self.opcode.code());
         out.put_u8(self.flags.bits());
         out.put_u16(self.path.len() as u16);
@@ -124,7 +124,7 @@ impl Encode for PathMutationResult<'_> {
         Ok(7 + value)
     }
 
-    fn write(&self, out: &mut impl BufMut) {
+    fn write(&self, out: &mut BytesMut) {
         out.put_u8(self.index);
         out.put_u16(self.status.code());
         out.put_u32(self.value.len() as u32);

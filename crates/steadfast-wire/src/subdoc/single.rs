@@ -1,6 +1,6 @@
 //! Single-path commands.
 
-use bytes::BufMut;
+use bytes::{BufMut, BytesMut};
 
 use super::{DocFlags, PathFlags};
 use crate::decode::{ByteReader, Expected};
@@ -94,7 +94,7 @@ impl Encode for SinglePathExtras<'_> {
         Ok(3 + expiry + usize::from(!self.0.doc_flags.is_empty()))
     }
 
-    fn write(&self, out: &mut impl BufMut) {
+    fn write(&self, out: &mut BytesMut) {
         // `measure` has checked that it fits.
         out.put_u16(self.0.path.len() as u16);
         out.put_u8(self.0.flags.bits());
