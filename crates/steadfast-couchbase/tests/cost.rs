@@ -17,8 +17,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use steadfast::from_fn;
 use steadfast::strategy::RetryAction;
+use steadfast::{RetryStrategy, from_fn};
 use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::{Cluster, ClusterOptions, Collection};
 use steadfast_wire::{Opcode, Status};
@@ -79,26 +79,28 @@ fn assert_about(counted: u64, expected: u64) {
 /// Any number shows it: what grows with the operations is counted with them.
 const PARKED: usize = 5_000;
 
-/// The aim is a kibibyte, and it is not reached. The operation's future has 950
-/// bytes of these: a third is the request with its newest failure, a third what is
-/// sent and where to, a sixth the timer. The task around it takes about 400, the
-/// place where it waits 100, and what the failure says 100.
-const WAITING: i64 = 1728;
+/// The aim is 1000 bytes, and it is not reached. See docs/performance.md for the parts.
+const WAITING: i64 = 1536;
+
+/// Options of a request's own are in a box.
+const OPTIONS: i64 = 128;
 
 /// The history keeps the first three failures one by one, of about 250 bytes each with
 /// what they say, and counts those that are alike from then on.
-const WAITING_LONG: i64 = 3072;
+const WAITING_LONG: i64 = 2500;
 
 #[test]
 fn an_operation_that_waits_for_its_next_attempt_stays_within_its_limit() {
-    let taken = parked_after(1);
-    println!("{taken} bytes after one failure");
-    assert!(taken < WAITING, "{taken} bytes");
+    let plain = parked_after(1, false);
+    let special = parked_after(1, true);
+    println!("{plain} bytes after one failure, {special} with options of its own");
+    assert!(plain < WAITING, "{plain} bytes");
+    assert!(special < plain + OPTIONS, "{special} bytes with options");
 }
 
 #[test]
 fn repeated_failures_do_not_grow_an_operation() {
-    let (early, late) = (parked_after(4), parked_after(20));
+    let (early, late) = (parked_after(4, false), parked_after(20, false));
     println!("{early} bytes after four failures, {late} after twenty");
     assert!(late < WAITING_LONG, "{late} bytes");
     // A record of its own would take two hundred.
@@ -106,35 +108,49 @@ fn repeated_failures_do_not_grow_an_operation() {
 }
 
 /// The bytes of one operation, its task and its history included, when all have
-/// made so many attempts and wait for the next.
-fn parked_after(attempts: usize) -> i64 {
-    let setup = Setup::new(Some(
-        Fault::on(Opcode::Get).answer(Status::TemporaryFailure),
-    ));
+/// made so many attempts and wait for the next. Timeout and strategy are those of the
+/// client, or of each operation.
+fn parked_after(attempts: usize, own_options: bool) -> i64 {
     let decisions = Arc::new(AtomicUsize::new(0));
     let counted = decisions.clone();
-    let strategy = Arc::new(from_fn(move |request, _| {
+    let strategy: Arc<dyn RetryStrategy> = Arc::new(from_fn(move |request, _| {
         counted.fetch_add(1, Ordering::Relaxed);
         let is_last = request.attempts() as usize == attempts;
         let delay = if is_last { 300_000 } else { 1 };
         RetryAction::with_duration(Duration::from_millis(delay))
     }));
+    let timeout = Duration::from_secs(600);
+    let options = ClusterOptions::new()
+        .retry_strategy(strategy.clone())
+        .kv_timeout(timeout);
+    let fault = Fault::on(Opcode::Get).answer(Status::TemporaryFailure);
+    let setup = Setup::with(options, Some(fault));
     let taken = setup.runtime.block_on(async {
         // Whatever is set up once is there.
         let _ = setup.documents.upsert("u:42", &"Ada").await;
         let before = BYTES.get();
         for number in 0..PARKED {
-            let (documents, strategy) = (setup.documents.clone(), strategy.clone());
-            tokio::spawn(async move {
-                let id = format!("u:{number}");
-                let get = documents.get(&id).timeout(Duration::from_secs(600));
-                get.retry_shared(strategy).await.is_ok()
-            });
+            let (documents, id) = (setup.documents.clone(), format!("u:{number}"));
+            if own_options {
+                let strategy = strategy.clone();
+                tokio::spawn(async move {
+                    let get = documents.get(&id).timeout(timeout);
+                    get.retry_shared(strategy).await.is_ok()
+                });
+            } else {
+                tokio::spawn(async move { documents.get(&id).await.is_ok() });
+            }
         }
         while decisions.load(Ordering::Relaxed) < PARKED * attempts {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        (BYTES.get() - before) / PARKED as i64
+        // A request of the client itself may keep the connection's memory for a moment.
+        let mut least = i64::MAX;
+        for _ in 0..50 {
+            least = least.min(BYTES.get() - before);
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        least / PARKED as i64
     });
     drop(setup);
     taken
@@ -149,10 +165,6 @@ struct Setup {
 }
 
 impl Setup {
-    fn new(fault: Option<Fault>) -> Self {
-        Self::with(ClusterOptions::new(), fault)
-    }
-
     fn with(options: ClusterOptions, fault: Option<Fault>) -> Self {
         let (end, ended) = mpsc::channel::<()>();
         let (tell, told) = mpsc::channel();

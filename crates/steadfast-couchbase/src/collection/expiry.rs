@@ -48,6 +48,9 @@ impl Expiry {
 
     /// Encodes the expiry for a request.
     pub(super) fn encode(self, request: &KvRequest<'_>) -> Result<u32> {
+        if self.is_never() {
+            return Ok(0);
+        }
         self.encode_at(steadfast_os::wall_clock())
             .map_err(|problem| request.invalid(problem))
     }

@@ -39,6 +39,7 @@ impl Collection {
     /// # Ok(())
     /// # }
     /// ```
+    #[inline]
     pub fn get<'a>(&'a self, id: &'a str) -> Get<'a> {
         Get {
             request: KvRequest::new(self, KvOperation::Get, id),

@@ -61,7 +61,7 @@ impl Collection {
     /// [`CasMismatch`]: crate::ErrorKind::CasMismatch
     pub fn unlock<'a>(&'a self, id: &'a str, cas: u64) -> Unlock<'a> {
         let mut request = KvRequest::new(self, KvOperation::Unlock, id);
-        request.cas = Some(cas);
+        request.require_cas(cas);
         Unlock { request }
     }
 }

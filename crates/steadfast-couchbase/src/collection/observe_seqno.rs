@@ -65,7 +65,7 @@ impl ObserveSeqno<'_> {
     }
 
     fn prepare(&mut self) -> Result<()> {
-        if self.token.bucket != self.request.bucket.name {
+        if self.token.bucket != self.request.bucket().name {
             let problem = "the token belongs to a write to another bucket";
             return Err(self.request.invalid(problem));
         }

@@ -66,7 +66,7 @@ macro_rules! operation {
     (@option cas) => {
         /// Requires that the document still has this version.
         pub fn cas(mut self, cas: u64) -> Self {
-            self.request.cas = Some(cas);
+            self.request.require_cas(cas);
             self
         }
     };

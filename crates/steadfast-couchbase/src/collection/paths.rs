@@ -14,14 +14,14 @@ pub(super) fn check_count(count: usize) -> Result<(), String> {
 /// The order in which paths are sent: extended attributes first, as servers require,
 /// then the others in the user's order (SDK RFC 0053). Each entry is the path's
 /// index in the user's list.
-pub(super) fn order(is_xattr: impl Iterator<Item = bool>) -> Vec<u8> {
+pub(super) fn order(is_xattr: impl Iterator<Item = bool>) -> Box<[u8]> {
     let (mut first, mut then) = (Vec::new(), Vec::new());
     // There are sixteen at most.
     for (place, is_xattr) in (0_u8..).zip(is_xattr) {
         if is_xattr { &mut first } else { &mut then }.push(place);
     }
     first.append(&mut then);
-    first
+    first.into()
 }
 
 #[cfg(test)]
@@ -31,8 +31,8 @@ mod tests {
     #[test]
     fn attributes_are_sent_first_and_the_rest_keeps_its_order() {
         let sent = order([false, true, false, true].into_iter());
-        assert_eq!(sent, [1, 3, 0, 2]);
-        assert_eq!(order([false; 3].into_iter()), [0, 1, 2]);
+        assert_eq!(*sent, [1, 3, 0, 2]);
+        assert_eq!(*order([false; 3].into_iter()), [0, 1, 2]);
     }
 
     #[test]

@@ -156,7 +156,7 @@ fn read_all_copies<'a>(
     request: &KvRequest<'a>,
 ) -> Result<FuturesUnordered<impl Future<Output = Result<GetReplicaResult>> + use<'a>>> {
     request.check()?;
-    let routes = request.bucket.routes.load();
+    let routes = request.bucket().routes.load();
     let replicas = routes.as_ref().map_or(usize::MAX, |it| it.replicas());
     let replicas = u8::try_from(replicas).map_or(MAX_REPLICAS, |it| it.min(MAX_REPLICAS));
     let reads = (0..=replicas).map(|copy| {

@@ -42,6 +42,7 @@ impl Collection {
     /// # Ok(())
     /// # }
     /// ```
+    #[inline]
     pub fn upsert<'a, T: Serialize + ?Sized>(&'a self, id: &'a str, value: &T) -> Store<'a> {
         Store::new(self, KvOperation::Upsert, id, Raw::encoded(value))
     }
@@ -59,6 +60,7 @@ impl Collection {
     /// # Ok(())
     /// # }
     /// ```
+    #[inline]
     pub fn insert<'a, T: Serialize + ?Sized>(&'a self, id: &'a str, value: &T) -> Store<'a> {
         Store::new(self, KvOperation::Insert, id, Raw::encoded(value))
     }
@@ -74,6 +76,7 @@ impl Collection {
     /// # Ok(())
     /// # }
     /// ```
+    #[inline]
     pub fn replace<'a, T: Serialize + ?Sized>(&'a self, id: &'a str, value: &T) -> Store<'a> {
         Store::new(self, KvOperation::Replace, id, Raw::encoded(value))
     }
@@ -89,6 +92,7 @@ impl Collection {
     /// # Ok(())
     /// # }
     /// ```
+    #[inline]
     pub fn upsert_raw<'a>(&'a self, id: &'a str, value: Raw) -> Store<'a> {
         Store::new(self, KvOperation::Upsert, id, Ok(value))
     }
@@ -112,6 +116,7 @@ impl Collection {
     /// # Ok(())
     /// # }
     /// ```
+    #[inline]
     pub fn remove<'a>(&'a self, id: &'a str) -> Remove<'a> {
         let request = KvRequest::new(self, KvOperation::Remove, id);
         Remove { request }
@@ -119,6 +124,7 @@ impl Collection {
 }
 
 impl<'a> Store<'a> {
+    #[inline]
     fn new(on: &'a Collection, operation: KvOperation, id: &'a str, value: Encoded) -> Self {
         let mut request = KvRequest::new(on, operation, id);
         request.compressible = true;
@@ -169,7 +175,7 @@ impl Must {
     /// Rejects options of a write that contradict each other.
     pub(super) fn check(self, request: &KvRequest<'_>, expiry: Expiry) -> Result<()> {
         let problem = match self {
-            Self::NotExist if request.cas.is_some() => "a document that must not exist has no CAS",
+            Self::NotExist if request.with_cas => "a document that must not exist has no CAS",
             Self::NotExist if request.preserve_expiry => {
                 "a document that must not exist has no expiry to preserve"
             }

@@ -21,6 +21,14 @@ pub(super) enum CompressedValue {
 }
 
 impl CompressedValue {
+    #[inline]
+    pub(super) fn new(allowed: bool) -> Self {
+        match allowed {
+            true => Self::NotTried,
+            false => Self::NotAllowed,
+        }
+    }
+
     /// Compresses the value, unless that was tried before.
     #[inline]
     pub(super) fn compress(&mut self, value: &[u8], compression: Compression) {

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use steadfast::Call;
+use steadfast::strategy::AnyStrategy;
+use steadfast::{Call, RetryStrategy, StrategyExt};
 use steadfast_wire::collections::DEFAULT_NAME;
 pub use steadfast_wire::frame_info::DurabilityLevel;
 use steadfast_wire::frame_info::{Durability, DurabilityTimeout, RequestFrameInfo};
@@ -17,14 +18,14 @@ use steadfast_wire::{
     CollectionId, Datatype, DocumentKey, Encode, EncodeError, Feature, Frame, FrameBuilder,
 };
 
-use super::collection_ids::CollectionEntry;
 use super::connection::Connection;
 use super::future::KvFuture;
 use super::operation::KvOperation;
 use crate::Collection;
 use crate::error::{Error, ErrorKind, Result};
+use crate::observe::{Finished, SlowRequest};
 use crate::request_options::RequestOptions;
-use crate::topology::BucketCore;
+use crate::topology::{BucketCore, Node, Routes};
 
 /// The share of an operation's time that the server gets for a durable write
 /// (protocol: 90 %), and the minimum.
@@ -45,8 +46,7 @@ const MAX_ID_ANYWHERE: usize = DocumentKey::MAX_ID_LEN - 4;
 #[derive(Clone)]
 pub(crate) struct KvRequest<'a> {
     pub(crate) operation: KvOperation,
-    pub(crate) bucket: &'a Arc<BucketCore>,
-    pub(crate) collection: &'a Arc<CollectionEntry>,
+    pub(crate) collection: &'a Collection,
     pub(crate) id: &'a str,
     pub(crate) key: KeyPlace,
     /// The copy to use; 0 is the active one.
@@ -60,13 +60,14 @@ pub(crate) struct KvRequest<'a> {
     pub(crate) datatype: Datatype,
     /// Allows compression of the value.
     pub(crate) compressible: bool,
-    /// The version that the document must have.
-    pub(crate) cas: Option<u64>,
+    /// The version that the document must have, if `with_cas` is set. Otherwise 0.
+    pub(crate) cas: u64,
+    pub(crate) with_cas: bool,
     pub(crate) durability: Option<DurabilityLevel>,
     pub(crate) preserve_expiry: bool,
     /// For each subdocument path, in the order sent, its index in the user's
     /// list. Empty for other operations.
-    pub(crate) paths: Vec<u8>,
+    pub(crate) paths: Box<[u8]>,
     /// Boxed, because few requests have any.
     pub(crate) options: Option<Box<RequestOptions>>,
 }
@@ -100,17 +101,20 @@ impl std::ops::Deref for Value {
     }
 }
 
-/// The extras of a request, 24 bytes at most.
+/// The extras of a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Extras {
-    bytes: [u8; 24],
+    bytes: [u8; MAX_EXTRAS],
     len: u8,
 }
+
+/// The longest extras are those of a counter.
+const MAX_EXTRAS: usize = 20;
 
 impl Extras {
     /// Encodes extras with optional parts.
     pub(crate) fn encode(extras: &impl Encode) -> Self {
-        let mut out = BytesMut::with_capacity(24);
+        let mut out = BytesMut::with_capacity(MAX_EXTRAS);
         // Cannot fail: numbers always fit their fields.
         let _ = extras.append_to(&mut out);
         Self::from(&out[..])
@@ -119,7 +123,7 @@ impl Extras {
 
 impl From<&[u8]> for Extras {
     fn from(extras: &[u8]) -> Self {
-        let mut bytes = [0; 24];
+        let mut bytes = [0; MAX_EXTRAS];
         bytes[..extras.len()].copy_from_slice(extras);
         let len = extras.len() as u8;
         Self { bytes, len }
@@ -135,15 +139,15 @@ pub(crate) struct KvResponse<'a> {
     pub(crate) vbucket: u16,
     pub(crate) copy: u8,
     /// The paths of the request; see [`KvRequest::paths`].
-    pub(crate) paths: Vec<u8>,
+    pub(crate) paths: Box<[u8]>,
 }
 
 impl<'a> KvRequest<'a> {
+    #[inline]
     pub(crate) fn new(on: &'a Collection, operation: KvOperation, id: &'a str) -> Self {
         Self {
             operation,
-            bucket: &on.bucket,
-            collection: &on.entry,
+            collection: on,
             id,
             key: KeyPlace::default(),
             copy: 0,
@@ -153,12 +157,24 @@ impl<'a> KvRequest<'a> {
             value: Value::Owned(Vec::new()),
             datatype: Datatype::RAW,
             compressible: false,
-            cas: None,
+            cas: 0,
+            with_cas: false,
             durability: None,
             preserve_expiry: false,
-            paths: Vec::new(),
+            paths: Box::default(),
             options: None,
         }
+    }
+
+    #[inline]
+    pub(crate) fn bucket(&self) -> &'a Arc<BucketCore> {
+        &self.collection.bucket
+    }
+
+    /// Requires that the document still has this version.
+    pub(crate) fn require_cas(&mut self, cas: u64) {
+        self.cas = cas;
+        self.with_cas = true;
     }
 
     /// Describes the operation to the engine.
@@ -175,6 +191,109 @@ impl<'a> KvRequest<'a> {
         }
     }
 
+    /// Returns its strategy, if it is not that of the client: its own, or one with the brake
+    /// of the node that the first attempt goes to.
+    #[inline]
+    pub(super) fn special_strategy(
+        &self,
+        node: Option<&Arc<Node>>,
+    ) -> Option<Arc<dyn RetryStrategy>> {
+        let braked = node.and_then(|node| node.braked.as_ref());
+        let own = match &self.options {
+            None if braked.is_none() => return None,
+            options => options.as_ref().and_then(|it| it.strategy.as_ref()),
+        };
+        match (own, braked) {
+            (None, None) => None,
+            (Some(own), None) => Some(own.clone()),
+            (None, Some(braked)) => Some(braked.clone()),
+            (Some(own), Some(braked)) => {
+                Some(Arc::new(own.clone().with_brake(braked.brake().clone())))
+            }
+        }
+    }
+
+    /// Returns the special strategy, or that of the client.
+    pub(super) fn any_strategy(&self, special: Option<Arc<dyn RetryStrategy>>) -> AnyStrategy<'a> {
+        match special {
+            Some(strategy) => AnyStrategy::Shared(strategy),
+            None => AnyStrategy::Borrowed(&*self.bucket().core.strategy),
+        }
+    }
+
+    /// Returns the vbucket that it is sent to.
+    #[inline]
+    pub(super) fn vbucket_in(&self, routes: &Routes) -> u16 {
+        match self.vbucket {
+            None => routes.vbucket(self.id.as_bytes()),
+            Some(vbucket) => vbucket,
+        }
+    }
+
+    /// Returns the collection's id, if it is known or not needed.
+    #[inline]
+    pub(super) fn collection_id(&self) -> Option<u32> {
+        match self.key {
+            KeyPlace::Absent => Some(0),
+            KeyPlace::KeyField => self.collection.entry.id(),
+        }
+    }
+
+    /// Makes its response.
+    #[inline]
+    pub(super) fn response(&mut self, frame: Frame, vbucket: u16) -> KvResponse<'a> {
+        KvResponse {
+            operation: self.operation,
+            bucket: self.bucket(),
+            frame,
+            vbucket,
+            copy: self.copy,
+            paths: std::mem::take(&mut self.paths),
+        }
+    }
+
+    /// Records its end in metrics and, if it took long, in reports.
+    #[inline]
+    pub(super) fn record_end(&self, finished: &Finished, slow: impl FnOnce() -> SlowRequest) {
+        let bucket = self.bucket();
+        let default;
+        let collection = match self.key {
+            KeyPlace::KeyField => &self.collection.entry,
+            KeyPlace::Absent => {
+                default = bucket.collections.default_collection();
+                &default
+            }
+        };
+        let place = || [&*bucket.name, &*collection.scope, &*collection.name];
+        let durations = &collection.durations;
+        durations.record(self.operation, finished, place, &bucket.core);
+        let reports = &bucket.core.reports;
+        if reports.is_slow_kv(finished.elapsed) {
+            reports.slow(finished.elapsed, slow());
+        }
+    }
+
+    /// Describes it for the report of slow requests.
+    #[cold]
+    pub(super) fn slow(
+        &self,
+        finished: &Finished,
+        last_opaque: Option<u32>,
+        connection: Option<&Connection>,
+        last_server_duration: Option<Duration>,
+    ) -> SlowRequest {
+        SlowRequest {
+            operation: self.operation.name(),
+            service: "kv",
+            retries: finished.retries,
+            timeout: Some(self.timeout()),
+            last_opaque,
+            last_local: connection.map(|connection| connection.local.clone()),
+            last_remote: connection.map(|connection| connection.peer.clone()),
+            last_server_duration,
+        }
+    }
+
     /// Runs the operation to its end.
     #[inline(always)]
     pub(crate) fn execute(self) -> KvFuture<'a> {
@@ -184,11 +303,18 @@ impl<'a> KvRequest<'a> {
     /// Rejects keys, values and versions that no server accepts.
     #[inline]
     pub(crate) fn check(&self) -> Result<()> {
+        let is_usual = (1..=MAX_ID_ANYWHERE).contains(&self.id.len())
+            && self.value.len() <= MAX_VALUE
+            && !self.with_cas;
+        if is_usual { Ok(()) } else { self.check_all() }
+    }
+
+    fn check_all(&self) -> Result<()> {
         match self.id.len() {
             0 if self.key != KeyPlace::Absent => return Err(self.invalid("the key is empty")),
             0..=MAX_ID_ANYWHERE => {}
             len => {
-                let names = [&*self.collection.scope, &*self.collection.name];
+                let names = [self.collection.scope(), self.collection.name()];
                 let max = if names == [DEFAULT_NAME; 2] {
                     DocumentKey::MAX_ID_LEN
                 } else {
@@ -208,7 +334,7 @@ impl<'a> KvRequest<'a> {
             );
         }
         // On the wire, 0 means any version: the check would silently be skipped.
-        if self.cas == Some(0) {
+        if self.with_cas && self.cas == 0 {
             return Err(self.invalid("a CAS of 0 is not a version"));
         }
         Ok(())
@@ -224,7 +350,7 @@ impl<'a> KvRequest<'a> {
     /// kind. A durable write gets at least what the server needs.
     #[inline]
     pub(super) fn timeout(&self) -> Duration {
-        let defaults = &self.bucket.core.options;
+        let defaults = &self.bucket().core.options;
         let timeout = self.options.as_ref().and_then(|options| options.timeout);
         match self.durability {
             None => timeout.unwrap_or(defaults.kv_timeout),
@@ -259,6 +385,8 @@ impl<'a> KvRequest<'a> {
 
     /// Appends the frame, as the connection accepts it. `compressed` is the
     /// compressed value, if there is one.
+    // Inlined always: it has many arguments, and each caller knows some of them.
+    #[inline(always)]
     pub(super) fn encode(
         &self,
         connection: &Connection,
@@ -288,21 +416,30 @@ impl<'a> KvRequest<'a> {
         let frame = FrameBuilder::request(self.operation.opcode())
             .vbucket(vbucket)
             .opaque(opaque)
-            .cas(self.cas.unwrap_or_default())
+            .cas(self.cas)
             .datatype(datatype)
-            .extras(&self.extras.bytes[..usize::from(self.extras.len)]);
-        if self.key == KeyPlace::Absent {
-            return frame.value(value).encode(out);
+            .extras(&self.extras.bytes[..usize::from(self.extras.len)])
+            .key((self.key == KeyPlace::KeyField).then_some(key))
+            .value(value);
+        if self.durability.is_none() && !self.preserve_expiry {
+            frame.encode(out)
+        } else {
+            self.encode_framed(frame, deadline, out)
         }
-        let frame = frame.key(key).value(value);
-        match (self.durability, self.preserve_expiry) {
-            (None, false) => frame.encode(out),
-            (Some(level), false) => frame.framing(durable(level, deadline)).encode(out),
-            (None, true) => frame.framing(RequestFrameInfo::PreserveTtl).encode(out),
-            (Some(level), true) => frame
-                .framing(&[durable(level, deadline), RequestFrameInfo::PreserveTtl][..])
-                .encode(out),
-        }
+    }
+
+    /// Appends a frame with framing extras.
+    #[inline(never)]
+    fn encode_framed(
+        &self,
+        frame: FrameBuilder<(), &[u8], Option<DocumentKey<'_>>, &[u8]>,
+        deadline: Option<Instant>,
+        out: &mut BytesMut,
+    ) -> Result<(), EncodeError> {
+        let preserve_expiry = self.preserve_expiry;
+        let durability = self.durability.map(|level| durable(level, deadline));
+        let preserve_expiry = preserve_expiry.then_some(RequestFrameInfo::PreserveTtl);
+        frame.framing((durability, preserve_expiry)).encode(out)
     }
 }
 

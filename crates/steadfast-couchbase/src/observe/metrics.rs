@@ -32,19 +32,25 @@ impl Default for Durations {
 }
 
 impl Durations {
-    pub(crate) fn record(
+    /// Records a request. `place` returns the names of bucket, scope and collection.
+    #[inline]
+    pub(crate) fn record<'p>(
         &self,
         operation: KvOperation,
         finished: &Finished,
-        place: [&str; 3],
+        place: impl FnOnce() -> [&'p str; 3],
         core: &Core,
     ) {
-        let (name, seconds) = (operation.name(), finished.elapsed.as_secs_f64());
-        match finished.error {
-            None => self.of_operation[operation as usize]
-                .get_or_init(|| histogram!(DURATION, labels("kv", name, place, &core.labels())))
-                .record(seconds),
-            Some(_) => record_request("kv", name, place, finished, core),
+        let name = operation.name();
+        match (finished.error, self.of_operation[operation as usize].get()) {
+            (None, Some(histogram)) => histogram.record(finished.elapsed.as_secs_f64()),
+            (None, None) => {
+                let histogram = histogram!(DURATION, labels("kv", name, place(), &core.labels()));
+                histogram.record(finished.elapsed.as_secs_f64());
+                // Another thread may have been faster, with the same one.
+                let _ = self.of_operation[operation as usize].set(histogram);
+            }
+            (Some(_), _) => record_request("kv", name, place(), finished, core),
         }
     }
 }

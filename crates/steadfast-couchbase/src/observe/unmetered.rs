@@ -11,7 +11,14 @@ use crate::kv::operation::KvOperation;
 pub(crate) struct Durations(());
 
 impl Durations {
-    pub(crate) fn record(&self, _: KvOperation, _: &Finished, _: [&str; 3], _: &Core) {}
+    pub(crate) fn record<'p>(
+        &self,
+        _: KvOperation,
+        _: &Finished,
+        _: impl FnOnce() -> [&'p str; 3],
+        _: &Core,
+    ) {
+    }
 }
 
 pub(crate) fn record_request(

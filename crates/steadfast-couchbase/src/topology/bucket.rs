@@ -153,6 +153,14 @@ impl BucketCore {
         true
     }
 
+    /// Publishes the routes anew, because a connection came or went.
+    pub(super) fn refresh_routes(&self) {
+        let _applying = self.applying.lock();
+        if let Some(routes) = self.routes.load_full() {
+            self.routes.store(Some(Arc::new(routes.refreshed())));
+        }
+    }
+
     /// Returns whether a wait is over: the route changed, or the missing
     /// connection is up.
     pub(crate) fn is_met(&self, condition: &WaitCondition) -> bool {

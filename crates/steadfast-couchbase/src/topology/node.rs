@@ -111,7 +111,14 @@ impl Node {
     }
 
     pub(crate) fn connections(&self) -> impl Iterator<Item = Arc<Connection>> + '_ {
-        self.connections.iter().filter_map(ArcSwapOption::load_full)
+        self.connections_by_index().flatten()
+    }
+
+    /// All its connections, `None` for one that is not up.
+    pub(super) fn connections_by_index(
+        &self,
+    ) -> impl ExactSizeIterator<Item = Option<Arc<Connection>>> {
+        self.connections.iter().map(ArcSwapOption::load_full)
     }
 
     /// Why there is no connection, as far as that is known.
@@ -192,7 +199,7 @@ async fn connect_and_run(
     };
     *node.rejected.lock() = None;
     bucket.core.terminals.opened(&key);
-    let published = Published::new(&node.connections[index], connection.clone());
+    let published = Published::new(bucket, &node.connections[index], connection.clone());
     if let Some(config) = config {
         bucket.apply_config(config, None);
     }
@@ -282,18 +289,25 @@ impl UnstartedConnection {
 
 /// Makes a connection available to requests until it is dropped.
 struct Published<'a> {
+    bucket: &'a BucketCore,
     place: &'a ArcSwapOption<Connection>,
 }
 
 impl<'a> Published<'a> {
-    fn new(place: &'a ArcSwapOption<Connection>, connection: Arc<Connection>) -> Self {
+    fn new(
+        bucket: &'a BucketCore,
+        place: &'a ArcSwapOption<Connection>,
+        connection: Arc<Connection>,
+    ) -> Self {
         place.store(Some(connection));
-        Self { place }
+        bucket.refresh_routes();
+        Self { bucket, place }
     }
 }
 
 impl Drop for Published<'_> {
     fn drop(&mut self) {
         self.place.store(None);
+        self.bucket.refresh_routes();
     }
 }

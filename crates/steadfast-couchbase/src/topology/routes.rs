@@ -15,6 +15,7 @@ use steadfast_wire::config::{BucketConfig, ClusterConfig, ConfigVersion};
 use steadfast_wire::vbucket;
 
 use super::{Node, NodeId};
+use crate::kv::connection::Connection;
 
 /// The maps of one config of a bucket, and its nodes. Immutable; a newer config
 /// makes another.
@@ -25,17 +26,37 @@ pub(crate) struct Routes {
     nodes: Vec<Option<Arc<Node>>>,
     vbuckets: u16,
     replicas: usize,
+    /// The connections of the nodes when the routes were published, so that a request finds
+    /// its connection without another look at the node. One of them may have been closed
+    /// since then.
+    connections: Vec<Option<Arc<Connection>>>,
+    /// The number of connections to each node.
+    per_node: usize,
 }
 
 impl Routes {
     pub(crate) fn new(config: Arc<ClusterConfig>, nodes: Vec<Option<Arc<Node>>>) -> Self {
         let map = config.bucket.as_ref().map(|bucket| &bucket.vbuckets);
+        let up = nodes.iter().flatten();
+        let per_node = up.map(|node| node.connections_by_index().len()).max();
+        let per_node = per_node.unwrap_or(1);
+        let connections = nodes.iter().flat_map(|node| {
+            let connections = node.iter().flat_map(|node| node.connections_by_index());
+            connections.chain(std::iter::repeat(None)).take(per_node)
+        });
         Self {
+            connections: connections.collect(),
+            per_node,
             vbuckets: map.map_or(1, |map| map.vbucket_count().max(1)),
             replicas: map.map_or(0, |map| map.copies().saturating_sub(1)),
             config,
             nodes,
         }
+    }
+
+    /// Returns the same routes, with the connections that there are now.
+    pub(super) fn refreshed(&self) -> Self {
+        Self::new(self.config.clone(), self.nodes.clone())
     }
 
     pub(crate) fn version(&self) -> ConfigVersion {
@@ -67,6 +88,20 @@ impl Routes {
     pub(crate) fn current(&self, vbucket: u16, copy: u8) -> Option<&Arc<Node>> {
         let map = &self.config.bucket.as_ref()?.vbuckets;
         self.node(map.node(vbucket, copy.into())?)
+    }
+
+    /// The node that has a copy of a vbucket now, and a connection to it. `None` also if the
+    /// connection must be looked for.
+    #[inline]
+    pub(crate) fn connected(
+        &self,
+        vbucket: u16,
+        copy: u8,
+    ) -> Option<(&Arc<Node>, &Arc<Connection>)> {
+        let map = &self.config.bucket.as_ref()?.vbuckets;
+        let place = map.node(vbucket, copy.into())?;
+        let index = place * self.per_node + usize::from(vbucket) % self.per_node;
+        Some((self.node(place)?, self.connections.get(index)?.as_ref()?))
     }
 
     /// The node that will have it after the current rebalance.

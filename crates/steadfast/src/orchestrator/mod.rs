@@ -126,6 +126,26 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
         }
     }
 
+    /// Creates a request whose first attempt is under way. The caller began that attempt
+    /// without an orchestrator, because the strategy admitted it without a token.
+    #[doc(hidden)]
+    pub fn in_first_attempt(
+        strategy: S,
+        call: C,
+        started: Option<Instant>,
+        world: &dyn World,
+    ) -> Self {
+        let mut request = Self::new(strategy, call);
+        request.started = started;
+        request.token = request
+            .strategy
+            .deferred_token(&request.request(), world)
+            .ok();
+        request.progress.attempts = 1;
+        request.phase = Phase::Attempting;
+        request
+    }
+
     /// States whether a call around this one or inside it makes the retries.
     pub(crate) fn leave_retries(&mut self, nested: bool) {
         self.nested = nested;

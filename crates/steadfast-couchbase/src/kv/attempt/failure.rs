@@ -93,7 +93,7 @@ impl KvAttempts<'_> {
         note: impl Into<Cow<'static, str>>,
     ) -> Unsent {
         self.blocked = true;
-        let bucket = self.request.bucket;
+        let bucket = self.request.bucket();
         if let Some(rejected) = bucket.core.terminals.for_bucket(&bucket.name) {
             return Box::new(Tried::Failed(rejected.failure(), rejected.kind()));
         }
@@ -124,7 +124,7 @@ impl KvAttempts<'_> {
         };
         match breaker.allow(now()) {
             Ok(permit) => {
-                self.permit = Some((node.clone(), permit));
+                self.permit = Some(Box::new((node.clone(), permit)));
                 Ok(())
             }
             Err(_) => {
@@ -140,7 +140,7 @@ impl KvAttempts<'_> {
     /// would wait for a canary that was never sent.
     #[cold]
     pub(super) fn return_permit(&mut self) {
-        if let Some((node, permit)) = self.permit.take()
+        if let Some((node, permit)) = self.permit.take().map(|it| *it)
             && let Some(breaker) = &node.breaker
         {
             breaker.record(permit, Signal::NotMade, now());
@@ -154,7 +154,7 @@ impl KvAttempts<'_> {
         why: NoCollectionId,
         connection: &Arc<Connection>,
     ) -> Unsent {
-        let bucket = self.request.bucket;
+        let bucket = self.request.bucket();
         let not_found = |reason, kind| {
             // The first answer on a bucket may come from a node that has not heard
             // of the collection yet (D11).
@@ -232,7 +232,7 @@ impl KvAttempts<'_> {
     /// says nothing about the node.
     #[cold]
     pub(super) fn tell_breaker(&mut self, response: &Result<Frame, NoResponse>) {
-        let Some((node, permit)) = self.permit.take() else {
+        let Some((node, permit)) = self.permit.take().map(|it| *it) else {
             return;
         };
         let signal = match response {
@@ -258,11 +258,11 @@ impl KvAttempts<'_> {
         let status = response.status();
         let asked = Asked {
             operation: self.request.operation,
-            with_cas: self.request.cas.is_some(),
+            with_cas: self.request.with_cas,
         };
         let meaning = connection.judge(asked, status);
         if meaning.fetches_config && meaning.disposition != Disposition::Done {
-            self.request.bucket.config_wanted.notify_one();
+            self.request.bucket().config_wanted.notify_one();
         }
         let failed = |(reason, kind)| {
             let failure = responded(reason)
@@ -288,7 +288,10 @@ impl KvAttempts<'_> {
             }
             Disposition::DropCollectionId => {
                 let manifest = manifest_uid(&response);
-                self.request.collection.invalidate(collection_id, manifest);
+                self.request
+                    .collection
+                    .entry
+                    .invalidate(collection_id, manifest);
                 failed(Disposition::DROP_COLLECTION_ID)
             }
             Disposition::ObeyErrorMap => {
@@ -317,7 +320,7 @@ impl KvAttempts<'_> {
     /// Not my vbucket: applies the config in the response, and decides where and
     /// when the request goes next (D21 to D23).
     fn reroute(&mut self, failure: Failure, response: &Frame, connection: &Connection) -> Failure {
-        let bucket = self.request.bucket;
+        let bucket = self.request.bucket();
         if !response.value().is_empty() {
             bucket.apply_config_from(response, host_part(&connection.peer));
         }

@@ -17,18 +17,18 @@ pub(crate) use failure::with_directive;
 pub(super) use failure::{NoCollectionId, look_up};
 use last::LastAttempt;
 pub(crate) use last::server_duration;
-use steadfast::StrategyExt;
 use steadfast::breaker::BreakerPermit;
 use steadfast::strategy::AnyStrategy;
-use steadfast_wire::{Feature, Frame, Status};
+use steadfast_wire::{Feature, Frame};
 
 use super::compression::CompressedValue;
-use super::connection::{Admission, Connection, NoResponse, SubmitError, Ticket, Turn};
+use super::connection::{Admission, Connection, Received, SubmitError, Ticket, Turn};
+use super::future::FirstAttempt;
 use super::request::{DurabilityLevel, KeyPlace, KvRequest, KvResponse};
 use crate::client::Core;
 use crate::drive::{Driven, Tried};
 use crate::error::{Error, ErrorKind, OperationTarget};
-use crate::observe::{Dispatch, Finished, SlowRequest};
+use crate::observe::{Dispatch, Finished};
 use crate::options::RetryIf;
 use crate::topology::{Node, NodeId, Routes, VbucketRoute, WaitCondition, Waiting};
 use crate::world::now;
@@ -49,7 +49,7 @@ pub(crate) struct KvAttempts<'a> {
     /// that operations that wait for something else stay small.
     turn: Option<Box<Turn>>,
     /// The circuit breaker's permit for this attempt, if there is a breaker.
-    permit: Option<(Arc<Node>, BreakerPermit)>,
+    permit: Option<Box<(Arc<Node>, BreakerPermit)>>,
     last: LastAttempt,
     /// The arrival of a response that means success.
     received_at: Option<Instant>,
@@ -72,11 +72,7 @@ impl<'a> KvAttempts<'a> {
     #[inline(always)]
     pub(super) fn new(request: KvRequest<'a>) -> Self {
         Self {
-            compressed: if request.compressible {
-                CompressedValue::NotTried
-            } else {
-                CompressedValue::NotAllowed
-            },
+            compressed: CompressedValue::new(request.compressible),
             request,
             route: VbucketRoute::default(),
             vbucket: 0,
@@ -90,49 +86,39 @@ impl<'a> KvAttempts<'a> {
         }
     }
 
-    /// Makes the response of the operation.
-    #[inline]
-    pub(super) fn response(&mut self, frame: Frame) -> KvResponse<'a> {
-        KvResponse {
-            operation: self.request.operation,
-            bucket: self.request.bucket,
-            frame,
-            vbucket: self.vbucket,
-            copy: self.request.copy,
-            paths: std::mem::take(&mut self.request.paths),
-        }
+    /// The state of a request in its first attempt.
+    pub(super) fn in_first_attempt(request: KvRequest<'a>, first: &FirstAttempt) -> Self {
+        let mut attempts = Self::new(request);
+        attempts.vbucket = first.vbucket;
+        attempts.node = Some(first.node);
+        attempts.last.begin(first.ticket.opaque());
+        attempts
     }
 
-    /// Takes the strategy of the request: its own or the client's. If the client sheds, it
-    /// has the brake of the node that the first attempt goes to.
-    #[inline]
-    pub(super) fn take_strategy(&mut self) -> AnyStrategy<'a> {
-        let options = self.request.options.as_mut();
-        let own = options.and_then(|options| options.strategy.take());
-        let bucket = self.request.bucket;
-        if bucket.core.options.fleet {
+    /// Makes the response of the operation.
+    pub(super) fn response(&mut self, frame: Frame) -> KvResponse<'a> {
+        self.request.response(frame, self.vbucket)
+    }
+
+    /// Returns the strategy of the request. If the client sheds, it has the brake of the
+    /// node that the first attempt goes to.
+    pub(super) fn strategy(&mut self) -> AnyStrategy<'a> {
+        let bucket = self.request.bucket();
+        let special = if bucket.core.options.fleet {
             let routes = bucket.routes.load();
             let node = routes.as_ref().and_then(|routes| self.locate(routes));
-            if let Some(braked) = node.and_then(|node| node.braked.as_ref()) {
-                return AnyStrategy::Shared(match own {
-                    Some(own) => Arc::new(own.with_brake(braked.brake().clone())),
-                    None => braked.clone(),
-                });
-            }
-        }
-        match own {
-            Some(own) => AnyStrategy::Shared(own),
-            None => AnyStrategy::Borrowed(&*bucket.core.strategy),
-        }
+            self.request.special_strategy(node)
+        } else {
+            self.request.special_strategy(None)
+        };
+        self.request.any_strategy(special)
     }
 
     /// Returns the node that has the document.
     #[inline]
     fn locate<'n>(&mut self, routes: &'n Routes) -> Option<&'n Arc<Node>> {
-        let KvRequest {
-            vbucket, id, copy, ..
-        } = self.request;
-        self.vbucket = vbucket.unwrap_or_else(|| routes.vbucket(id.as_bytes()));
+        let copy = self.request.copy;
+        self.vbucket = self.request.vbucket_in(routes);
         self.route.update(routes, self.vbucket, copy);
         self.route.node(routes, self.vbucket, copy)
     }
@@ -140,7 +126,7 @@ impl<'a> KvAttempts<'a> {
     /// Returns a connection to the node that has the document.
     #[inline]
     fn find_connection(&mut self) -> Result<Arc<Connection>, Unsent> {
-        let bucket = self.request.bucket;
+        let bucket = self.request.bucket();
         self.blocked = false;
         if bucket.core.is_closed() {
             return Err(failure::client_closed());
@@ -174,14 +160,6 @@ impl<'a> KvAttempts<'a> {
         Ok(connection)
     }
 
-    /// The collection's id, if it is known or not needed.
-    fn collection_id(&self) -> Option<u32> {
-        match self.request.key {
-            KeyPlace::Absent => Some(0),
-            KeyPlace::KeyField => self.request.collection.id(),
-        }
-    }
-
     /// Begins an attempt: finds a connection and hands the frame to it.
     #[inline]
     pub(super) fn begin(&mut self, deadline: Option<Instant>, waker: &Waker) -> Begun {
@@ -189,7 +167,7 @@ impl<'a> KvAttempts<'a> {
         let turn = self.turn.take();
         match self.find_connection() {
             Err(unsent) => Begun::Unsent(unsent),
-            Ok(connection) => match self.collection_id() {
+            Ok(connection) => match self.request.collection_id() {
                 Some(id) => self.submit(connection, turn, id, deadline, waker),
                 None => Begun::NeedsCollectionId(connection),
             },
@@ -248,7 +226,7 @@ impl<'a> KvAttempts<'a> {
         }
         // Before the connection is locked: compression takes time.
         if connection.has(Feature::Snappy) {
-            let compression = request.bucket.core.options.compression;
+            let compression = request.bucket().core.options.compression;
             self.compressed.compress(&request.value, compression);
         }
         let target = (self.vbucket, collection_id);
@@ -276,20 +254,19 @@ impl<'a> KvAttempts<'a> {
 
     /// Ends an attempt.
     #[inline]
-    pub(super) fn end(
-        &mut self,
-        response: Result<Frame, NoResponse>,
-        received_at: Instant,
-        connection: Arc<Connection>,
-        collection_id: u32,
-    ) -> Result<Frame, Tried> {
+    pub(super) fn end(&mut self, received: Received, collection_id: u32) -> Result<Frame, Tried> {
+        let Received {
+            response,
+            at,
+            connection,
+        } = received;
         if self.permit.is_some() {
             self.tell_breaker(&response);
         }
         self.last.connection = Some(connection);
         match response {
-            Ok(response) if response.status() == Status::Success => {
-                self.received_at = Some(received_at);
+            Ok(response) if response.is_success() => {
+                self.received_at = Some(at);
                 Ok(response)
             }
             Ok(response) => self.handle_error_response(response, collection_id),
@@ -299,7 +276,7 @@ impl<'a> KvAttempts<'a> {
 
     /// Joins the queue of requests that wait for a change.
     pub(super) fn wait(&self) -> Waiting<'a> {
-        let bucket = self.request.bucket;
+        let bucket = self.request.bucket();
         let condition = WaitCondition {
             vbucket: self.vbucket,
             copy: self.request.copy,
@@ -327,24 +304,6 @@ impl<'a> KvAttempts<'a> {
             .poll(cx)
             .map(|()| self.route.count_early_wake())
     }
-
-    #[cold]
-    fn slow_request(&self, finished: &Finished, response: Option<&Frame>) -> SlowRequest {
-        let connection = self.last.connection.as_ref();
-        SlowRequest {
-            operation: self.request.operation.name(),
-            service: "kv",
-            retries: finished.retries,
-            timeout: Some(self.request.timeout()),
-            last_opaque: self.last.opaque,
-            last_local: connection.map(|connection| connection.local.clone()),
-            last_remote: connection.map(|connection| connection.peer.clone()),
-            last_server_duration: match response {
-                Some(response) => server_duration(response),
-                None => self.last.server_duration(),
-            },
-        }
-    }
 }
 
 impl Driven for KvAttempts<'_> {
@@ -352,13 +311,13 @@ impl Driven for KvAttempts<'_> {
 
     fn add_context(&mut self, error: Error) -> Error {
         let request = &self.request;
-        let bucket = request.bucket;
+        let bucket = request.bucket();
         let target = match request.key {
             KeyPlace::Absent => OperationTarget::bucket(&bucket.name),
             KeyPlace::KeyField => OperationTarget {
                 bucket: Some(bucket.name.clone()),
-                scope: Some(request.collection.scope.clone()),
-                collection: Some(request.collection.name.clone()),
+                scope: Some(request.collection.entry.scope.clone()),
+                collection: Some(request.collection.entry.name.clone()),
                 key: (bucket.core.options.unredacted_keys).then(|| request.id.to_owned()),
             },
         };
@@ -373,7 +332,7 @@ impl Driven for KvAttempts<'_> {
         let request = &self.request;
         let options = request.options.as_ref();
         let own = options.and_then(|options| options.retry_if.as_ref());
-        own.or(request.bucket.core.options.retry_if.as_ref())
+        own.or(request.bucket().core.options.retry_if.as_ref())
     }
 
     /// The server may have applied an operation and then failed, or not know whether
@@ -388,24 +347,15 @@ impl Driven for KvAttempts<'_> {
     }
 
     fn finished(&mut self, finished: &Finished, response: Option<&Frame>) {
-        let KvRequest {
-            bucket, operation, ..
-        } = self.request;
-        let default;
-        let collection = match self.request.key {
-            KeyPlace::KeyField => self.request.collection,
-            KeyPlace::Absent => {
-                default = bucket.collections.default_collection();
-                &default
-            }
-        };
-        let place = [&*bucket.name, &*collection.scope, &*collection.name];
-        let durations = &collection.durations;
-        durations.record(operation, finished, place, &bucket.core);
-        let reports = &bucket.core.reports;
-        if reports.is_slow_kv(finished.elapsed) {
-            reports.slow(finished.elapsed, self.slow_request(finished, response));
-        }
+        let last = &self.last;
+        self.request.record_end(finished, || {
+            let server_duration = match response {
+                Some(response) => server_duration(response),
+                None => last.server_duration(),
+            };
+            let connection = last.connection.as_deref();
+            (self.request).slow(finished, last.opaque, connection, server_duration)
+        });
     }
 
     #[inline]
@@ -414,16 +364,14 @@ impl Driven for KvAttempts<'_> {
     }
 
     fn core(&self) -> &Core {
-        &self.request.bucket.core
+        &self.request.bucket().core
     }
 
     fn place(&self) -> [&str; 3] {
-        let KvRequest {
-            bucket, collection, ..
-        } = self.request;
+        let collection = self.request.collection;
         match self.request.key {
-            KeyPlace::Absent => [&bucket.name, "", ""],
-            KeyPlace::KeyField => [&bucket.name, &collection.scope, &collection.name],
+            KeyPlace::Absent => [collection.bucket(), "", ""],
+            KeyPlace::KeyField => [collection.bucket(), collection.scope(), collection.name()],
         }
     }
 

@@ -228,7 +228,7 @@ impl Connection {
     /// Accepts an operation, and wakes this waker with its response. Returns the opaque of
     /// its ticket. A ticket that is polled registers its waker itself, for the price of
     /// another lock.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn accept(
         &self,
         opcode: Opcode,
@@ -310,10 +310,14 @@ impl Connection {
     /// Unlocks the state after an operation has ended, and gives its slot to the first in
     /// line. `clogs` says that a late response may keep the slot.
     #[inline]
-    fn free_slot(&self, mut state: MutexGuard<'_, State>, clogs: bool) {
-        if !clogs && state.slots.is_empty() {
-            return;
+    fn free_slot(&self, state: MutexGuard<'_, State>, clogs: bool) {
+        if clogs || !state.slots.is_empty() {
+            self.grant_slot(state, clogs);
         }
+    }
+
+    #[cold]
+    fn grant_slot(&self, mut state: MutexGuard<'_, State>, clogs: bool) {
         let mut wakers = Vec::new();
         state.grant(&mut wakers);
         if clogs {
@@ -322,6 +326,14 @@ impl Connection {
             drop(state);
             wakers.into_iter().for_each(Waker::wake);
         }
+    }
+
+    /// Abandons an operation whose caller was dropped.
+    #[cold]
+    fn abandon(&self, opaque: u32) {
+        let mut state = self.state.lock();
+        state.abandon(opaque);
+        self.free_slot(state, true);
     }
 
     /// Returns whether it accepts operations.
@@ -355,7 +367,7 @@ impl Connection {
 }
 
 /// Unlocks the state and wakes the connection's task, if it sleeps.
-#[inline]
+#[inline(always)]
 fn wake_task(mut state: MutexGuard<'_, State>) {
     let waker = state.waker.take();
     drop(state);
@@ -406,6 +418,14 @@ pub(crate) struct Ticket {
     opaque: u32,
 }
 
+/// The end of an operation that a connection had accepted.
+pub(crate) struct Received {
+    pub(crate) response: Result<Frame, NoResponse>,
+    /// The arrival. Responses that arrive together share it.
+    pub(crate) at: Instant,
+    pub(crate) connection: Arc<Connection>,
+}
+
 /// An operation ended without a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoResponse {
@@ -446,29 +466,28 @@ impl Ticket {
         Self { connection, opaque }
     }
 
-    #[cfg(test)]
     pub(crate) fn opaque(&self) -> u32 {
         self.opaque
     }
 
-    /// Completes with the response, its arrival and the connection. Must not be called
-    /// again then. Responses that arrive together may move the arrival a little.
-    #[inline]
-    pub(crate) fn poll_response(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<(Result<Frame, NoResponse>, Instant, Arc<Connection>)> {
+    /// Completes with the response. Must not be called again then.
+    #[inline(always)]
+    pub(crate) fn poll_response(&mut self, cx: &mut Context<'_>) -> Poll<Received> {
         let connection = self.connection.as_ref();
         let connection = connection.expect("it is not polled after its response");
         let mut state = connection.state.lock();
         let Some(response) = state.fetch(self.opaque, cx.waker()) else {
             return Poll::Pending;
         };
-        let received_at = state.received_at;
+        let at = state.received_at;
         connection.free_slot(state, response.is_err());
         let connection = self.connection.take();
         let connection = connection.expect("it was there a moment ago");
-        Poll::Ready((response, received_at, connection))
+        Poll::Ready(Received {
+            response,
+            at,
+            connection,
+        })
     }
 }
 
@@ -476,16 +495,15 @@ impl Future for Ticket {
     type Output = Result<Frame, NoResponse>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.poll_response(cx).map(|(response, ..)| response)
+        self.poll_response(cx).map(|received| received.response)
     }
 }
 
 impl Drop for Ticket {
+    #[inline]
     fn drop(&mut self) {
         if let Some(connection) = self.connection.take() {
-            let mut state = connection.state.lock();
-            state.abandon(self.opaque);
-            connection.free_slot(state, true);
+            connection.abandon(self.opaque);
         }
     }
 }

@@ -128,6 +128,7 @@ impl State {
         }
     }
 
+    #[inline(always)]
     pub(super) fn enqueue(
         &mut self,
         opcode: Opcode,
@@ -202,6 +203,7 @@ impl State {
         }
     }
 
+    #[inline(always)]
     fn push(
         &mut self,
         opcode: Opcode,
@@ -301,6 +303,7 @@ impl State {
     }
 
     /// Stores a response for its caller.
+    #[inline]
     pub(super) fn deliver(&mut self, frame: Frame) -> Delivered {
         let index = (frame.opaque() & INDEX_MASK) as usize;
         let Some(operation) = self.operations.get_mut(index) else {
@@ -314,7 +317,11 @@ impl State {
         match &mut operation.reply {
             Reply::Awaited(waker) => {
                 let waker = waker.take();
-                operation.reply = Reply::Received(frame);
+                // Nothing is left in it to drop.
+                std::mem::forget(std::mem::replace(
+                    &mut operation.reply,
+                    Reply::Received(frame),
+                ));
                 Delivered::ToCaller(waker)
             }
             Reply::Unwanted { .. } => {
@@ -337,6 +344,7 @@ impl State {
     }
 
     /// Returns the caller's response, or registers its waker.
+    #[inline(always)]
     pub(super) fn fetch(
         &mut self,
         opaque: u32,
@@ -360,7 +368,7 @@ impl State {
                 }
                 Some(Err(ended))
             }
-            Reply::Received(_) => match self.remove(index).reply {
+            Reply::Received(_) => match self.remove(index) {
                 Reply::Received(frame) => Some(Ok(frame)),
                 Reply::Awaited(_) | Reply::Ended(..) | Reply::Unwanted { .. } | Reply::Probe => {
                     None
@@ -404,13 +412,13 @@ impl State {
     }
 
     /// Removes an operation. Frees the memory of many when none is left.
-    #[inline]
-    fn remove(&mut self, index: usize) -> PendingOperation {
-        let operation = self.operations.remove(index);
+    #[inline(always)]
+    fn remove(&mut self, index: usize) -> Reply {
+        let reply = self.operations.remove(index).reply;
         if self.operations.is_empty() && self.operations.capacity() > KEPT_OPERATIONS {
             self.operations = Slab::new();
         }
-        operation
+        reply
     }
 
     pub(super) fn earliest(&self) -> Option<Instant> {

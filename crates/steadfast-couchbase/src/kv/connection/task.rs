@@ -191,7 +191,8 @@ impl<E: Events> Task<E> {
                 Magic::Response | Magic::FlexibleResponse => {
                     let (opaque, opcode) = (frame.opaque(), frame.header().opcode);
                     match state.deliver(frame) {
-                        Delivered::ToCaller(waker) => self.wakers.extend(waker),
+                        Delivered::ToCaller(Some(waker)) => self.wakers.push(waker),
+                        Delivered::ToCaller(None) => {}
                         Delivered::Orphaned(frame) => aside.push(frame),
                         Delivered::Unknown => {
                             broken.get_or_insert_with(|| {
