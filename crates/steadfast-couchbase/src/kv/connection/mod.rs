@@ -82,7 +82,10 @@ use tokio_util::sync::CancellationToken;
 pub(crate) type Io = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
 /// The sending end of a connection, shared by all callers.
+// The state is first, beside the reference count; see there.
+#[repr(C)]
 pub(crate) struct Connection {
+    state: Mutex<State>,
     /// The node, as `host:port`.
     pub(crate) peer: Arc<str>,
     /// This end, as `host:port`.
@@ -96,7 +99,6 @@ pub(crate) struct Connection {
     /// The server's error map, which is valid for this connection only (decision
     /// D26 in docs/decisions.md).
     pub(crate) error_map: Option<Arc<ErrorMap>>,
-    state: Mutex<State>,
     /// Cancelled when it begins to drain.
     draining: CancellationToken,
     limits: ConnectionLimits,

@@ -1,6 +1,7 @@
 //! State shared by callers and the connection's task: the frames to send, the
 //! operations that wait for a response, and those that wait for a slot.
 
+use std::mem::offset_of;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
@@ -29,10 +30,17 @@ const KEPT_OPERATIONS: usize = 4096;
 /// the operation would keep its slot forever.
 pub(super) const LATEST_RESPONSE: Duration = Duration::from_secs(30);
 
+/// Every operation writes the first three fields. They come first, and the state comes first
+/// in its connection, so that they share their cache lines with the lock and with the
+/// reference count: an operation takes two lines from other threads instead of four, or
+/// three if the connection begins in the last quarter of a line.
+#[repr(C)]
 pub(super) struct State {
-    limits: ConnectionLimits,
+    generation: u32,
+    operations: Slab<PendingOperation>,
     /// Frames that the task has not taken yet.
     out: BytesMut,
+    limits: ConnectionLimits,
     /// The position in the stream of `out`'s first byte.
     out_start: u64,
     /// Frames that the task has taken and not handed on completely.
@@ -43,11 +51,9 @@ pub(super) struct State {
     handing: u64,
     /// Parts of the stream that must not be sent, in order.
     cuts: Vec<(u64, u64)>,
-    operations: Slab<PendingOperation>,
     /// The number of operations that ended without a response, which may still come.
     unanswered: usize,
     pub(super) slots: SlotQueue,
-    generation: u32,
     /// A lower bound of all deadlines.
     earliest: Option<Instant>,
     /// The task's waker, while it sleeps.
@@ -59,6 +65,9 @@ pub(super) struct State {
     pub(super) draining: Option<CloseReason>,
     pub(super) closing: Option<CloseReason>,
 }
+
+/// With the reference counts and the lock, which take 24 bytes, they fit two lines of 64.
+const _: () = assert!(offset_of!(State, limits) + 24 <= 128);
 
 struct PendingOperation {
     opaque: u32,
