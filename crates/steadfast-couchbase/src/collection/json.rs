@@ -401,7 +401,7 @@ mod tests {
             shown: [Shown("plain"), Shown("\"")],
         });
         assert_same("a document may be a string");
-        let raw = serde_json::value::RawValue::from_string("{\"raw\": 1}".to_owned());
+        let raw = serde_json::value::RawValue::from_string("[1, 2]".to_owned());
         assert_same(&[raw.unwrap()]);
         assert_same(&serde_json::json!({"nested": {"list": ["x", 1, null, {"y": "\\"}]}}));
     }
