@@ -61,7 +61,7 @@ const SETS: [&str; 4] = ["Delete", "Set", "Tag", "Untag"];
 pub(super) fn is_idempotent(
     operation: &AwsOperation,
     request: &HttpRequest,
-    has_token: bool,
+    has_token: impl FnOnce() -> bool,
 ) -> bool {
     let listed = LISTED
         .iter()
@@ -69,17 +69,15 @@ pub(super) fn is_idempotent(
     if let Some((_, _, idempotent)) = listed {
         return *idempotent && !is_conditional(operation, request);
     }
-    if has_token {
-        return true;
-    }
-    match request.method() {
+    let by_method_and_name = match request.method() {
         "GET" | "HEAD" | "OPTIONS" | "TRACE" => true,
         "PUT" | "DELETE" => !is_conditional(operation, request),
         // All operations of many services are POST requests.
         "POST" if begins_with(operation.name, &READS) => true,
         "POST" if begins_with(operation.name, &SETS) => !is_conditional(operation, request),
         _ => false,
-    }
+    };
+    by_method_and_name || has_token()
 }
 
 /// Returns whether the SDK fills in an idempotency token for this operation.
@@ -131,7 +129,7 @@ mod tests {
     }
 
     fn answer_for(request: HttpRequest, service: &'static str, name: &'static str) -> bool {
-        is_idempotent(&AwsOperation { service, name }, &request, false)
+        is_idempotent(&AwsOperation { service, name }, &request, || false)
     }
 
     #[test]

@@ -5,11 +5,11 @@
 
 use aws_smithy_runtime::client::retries::classifiers::run_classifiers_on_ctx;
 use aws_smithy_runtime_api::box_error::BoxError;
-use aws_smithy_runtime_api::client::interceptors::Intercept;
 use aws_smithy_runtime_api::client::interceptors::context::{
     BeforeSerializationInterceptorContextRef, BeforeTransmitInterceptorContextRef,
     FinalizerInterceptorContextRef,
 };
+use aws_smithy_runtime_api::client::interceptors::{Intercept, dyn_dispatch_hint};
 use aws_smithy_runtime_api::client::retries::RequestAttempts;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::config_bag::ConfigBag;
@@ -21,6 +21,9 @@ use super::request::AwsRequest;
 use super::retry::AwsRetry;
 use super::{classify, idempotency, sdk_config};
 
+/// The attribute tells the SDK which of its nineteen points are used. At each of them it looks
+/// up whether the interceptor is disabled.
+#[dyn_dispatch_hint]
 impl Intercept for AwsRetry {
     fn name(&self) -> &'static str {
         "AwsRetry"

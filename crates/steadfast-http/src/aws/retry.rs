@@ -154,7 +154,7 @@ impl AwsRetry {
         let idempotent = match (row, &self.inner.idempotent) {
             (Some((_, _, idempotent)), _) => *idempotent,
             (None, Some(idempotent)) => idempotent(operation.name),
-            (None, None) => is_idempotent(&operation, context.request(), has_token(components)),
+            (None, None) => is_idempotent(&operation, context.request(), || has_token(components)),
         };
         let call = Call::new(operation.name)
             .service("aws")
