@@ -72,6 +72,8 @@ mod error;
 pub mod event;
 pub mod explain;
 pub mod failure;
+#[doc(hidden)]
+pub mod first_try;
 mod invalid_setting;
 pub mod law;
 mod nested;

@@ -31,6 +31,15 @@ pub(crate) fn note_lost_call() {
     LAST_LOST.set(LOST.fetch_add(1, Ordering::Relaxed) + 1);
 }
 
+/// Makes an attempt or a part of it. Also returns whether a call inside was retried and did
+/// not succeed.
+#[inline]
+pub(crate) fn with_lost_calls<T>(part: impl FnOnce() -> T) -> (T, bool) {
+    let since = LOST.load(Ordering::Relaxed);
+    let value = part();
+    (value, LAST_LOST.get() > since)
+}
+
 /// A look at an attempt, for calls inside it that were retried and did not succeed.
 pub(crate) struct Watch {
     since: u64,
