@@ -29,18 +29,25 @@ use steadfast::report::Report;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct AttemptMark {
-    attempt: Attempt,
+    number: u32,
+    remaining: Option<Duration>,
 }
 
 impl AttemptMark {
+    /// The first attempt of a request without a time limit.
+    pub(crate) const FIRST: Self = Self {
+        number: 1,
+        remaining: None,
+    };
+
     /// Returns the number of the attempt; the first is 1.
     pub const fn number(&self) -> u32 {
-        self.attempt.number()
+        self.number
     }
 
     /// Returns the time that the attempt had when it began, if there is a limit.
     pub const fn remaining(&self) -> Option<Duration> {
-        self.attempt.remaining()
+        self.remaining
     }
 }
 
@@ -65,7 +72,10 @@ impl AttemptMark {
 /// ```
 impl From<Attempt> for AttemptMark {
     fn from(attempt: Attempt) -> Self {
-        Self { attempt }
+        Self {
+            number: attempt.number(),
+            remaining: attempt.remaining(),
+        }
     }
 }
 

@@ -21,7 +21,11 @@ use steadfast::{Budget, InvalidSetting, RetryEvent, RetryStrategy};
 use crate::classify::HttpClassifier;
 use crate::idempotent::RequestHead;
 use per_host::PerHost;
-pub(crate) use run::{AnyResponse, FailedAttempt, address, fail_at_once, run};
+#[cfg(feature = "reqwest")]
+pub(crate) use run::send;
+pub(crate) use run::{AnyResponse, address, fail_at_once};
+#[cfg(feature = "tower")]
+pub(crate) use run::{FailedAttempt, HttpCall, MadeAttempt, run};
 
 /// The strategy, the time limits and the classifier by which requests are retried.
 ///
@@ -68,6 +72,16 @@ struct Inner {
 enum Strategies {
     Shared(Arc<dyn RetryStrategy>),
     PerHost(Arc<PerHost>),
+}
+
+impl Strategies {
+    /// Returns the strategy of all hosts that have none of their own.
+    fn common(&self) -> &dyn RetryStrategy {
+        match self {
+            Strategies::Shared(strategy) => &**strategy,
+            Strategies::PerHost(strategies) => strategies.others(),
+        }
+    }
 }
 
 const DEFAULT_BODY_LIMIT: usize = 64 * 1024;
@@ -197,7 +211,7 @@ impl HttpRetry {
         S: RetryStrategy + 'static,
     {
         let strategies = PerHost::new(make);
-        require_bound(&strategies.others())?;
+        require_bound(strategies.others())?;
         let strategies = Strategies::PerHost(Arc::new(strategies));
         Ok(Self::with(SharedWorld::new(world), strategies))
     }
@@ -224,10 +238,7 @@ impl HttpRetry {
     /// assert_eq!(retry.budget().map(|budget| budget.level(Instant::now())), Some(500));
     /// ```
     pub fn budget(&self) -> Option<Budget> {
-        match &self.inner.strategies {
-            Strategies::Shared(strategy) => strategy.info().budget().cloned(),
-            Strategies::PerHost(strategies) => strategies.others().info().budget().cloned(),
-        }
+        self.inner.strategies.common().info().budget().cloned()
     }
 
     /// Returns the budget that requests to this host and port pay from, such as
@@ -345,10 +356,7 @@ impl HttpRetry {
             attempt_timeout: *attempt_timeout,
             attempts: None,
         };
-        match strategies {
-            Strategies::Shared(strategy) => strategy.info().worst_case(&limits),
-            Strategies::PerHost(strategies) => strategies.others().info().worst_case(&limits),
-        }
+        strategies.common().info().worst_case(&limits)
     }
 
     fn with(world: SharedWorld, strategies: Strategies) -> Self {

@@ -31,8 +31,8 @@ impl PerHost {
     }
 
     /// Returns the strategy of the hosts beyond the limit.
-    pub(super) fn others(&self) -> Arc<dyn RetryStrategy> {
-        Arc::clone(&self.others)
+    pub(super) fn others(&self) -> &dyn RetryStrategy {
+        &*self.others
     }
 
     /// Returns the strategy of this host.
@@ -45,7 +45,7 @@ impl PerHost {
         drop(known);
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_HOSTS && !known.contains_key(&host) {
-            return self.others();
+            return Arc::clone(&self.others);
         }
         Arc::clone(known.entry(host).or_insert_with(|| (self.make)()))
     }
@@ -66,7 +66,7 @@ mod tests {
         }
         assert!(Arc::ptr_eq(&first, &of(0)));
         assert!(Arc::ptr_eq(&of(MAX_HOSTS), &of(MAX_HOSTS + 1)));
-        assert!(Arc::ptr_eq(&of(MAX_HOSTS), &strategies.others()));
+        assert!(Arc::ptr_eq(&of(MAX_HOSTS), &strategies.others));
         assert!(Arc::ptr_eq(&of(MAX_HOSTS - 1), &of(MAX_HOSTS - 1)));
     }
 }

@@ -4,18 +4,19 @@ use std::cell::Cell;
 use std::convert::Infallible;
 use std::error::Error as StdError;
 use std::future::Future;
+#[cfg(feature = "reqwest")]
+use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use http::{Extensions, HeaderMap, Method, StatusCode};
 use steadfast::classify::{ByInfo, Classifier, guarded};
+use steadfast::first_try::{AfterFirstTry, FirstTry};
 use steadfast::report::Outcome;
 use steadfast::strategy::Refusal;
 use steadfast::world::SharedWorld;
-use steadfast::{
-    Attempt, Error, FailFast, Failure, Retry, RetryEvent, RetryStrategy, World, reason,
-};
+use steadfast::{Error, FailFast, Failure, Retry, RetryEvent, RetryStrategy, World, reason};
 
 use super::{HttpRetry, Inner, Strategies};
 use crate::classify::{HttpOutcome, Redirects};
@@ -23,8 +24,16 @@ use crate::clock;
 use crate::extensions::{AttemptCount, AttemptMark, ResponseReport};
 use crate::idempotent::{IDEMPOTENCY_KEY, RequestHead, generate_key, is_idempotent};
 
-/// A call in the world of an [`HttpRetry`].
-pub(crate) type HttpCall<'a, S> = Retry<'a, S, ByInfo, SharedWorld>;
+/// A request as the engine has to know it.
+pub(crate) struct HttpCall {
+    /// None for the strategy of the settings.
+    strategy: Option<Arc<dyn RetryStrategy>>,
+    operation: &'static str,
+    idempotent: bool,
+}
+
+/// A first attempt that was made without the engine, and failed.
+pub(crate) type MadeAttempt<R, E> = (FirstTry, FailedAttempt<R, E>);
 
 /// A response of some HTTP library.
 pub(crate) trait AnyResponse {
@@ -42,22 +51,24 @@ pub(crate) struct FailedAttempt<R, E> {
 }
 
 impl HttpRetry {
-    /// Starts a request. `outer` is the mark of an outer layer, which then makes
+    /// Describes a request. `outer` is the mark of an outer layer, which then makes
     /// the retries.
-    pub(crate) fn start(
+    pub(crate) fn call(
         &self,
         head: &RequestHead<'_>,
         outer: Option<&AttemptMark>,
         address: impl FnOnce() -> String,
-    ) -> HttpCall<'_, Arc<dyn RetryStrategy>> {
-        let strategy: Arc<dyn RetryStrategy> = match (outer, &self.inner.strategies) {
-            (Some(_), _) => Arc::new(FailFast::new()),
-            (None, Strategies::Shared(strategy)) => Arc::clone(strategy),
-            (None, Strategies::PerHost(strategies)) => strategies.for_host(address()),
+    ) -> HttpCall {
+        let strategy: Option<Arc<dyn RetryStrategy>> = match (outer, &self.inner.strategies) {
+            (Some(_), _) => Some(Arc::new(FailFast::new())),
+            (None, Strategies::Shared(_)) => None,
+            (None, Strategies::PerHost(strategies)) => Some(strategies.for_host(address())),
         };
-        self.retry(strategy)
-            .operation(operation_name(head.method))
-            .idempotent(self.is_idempotent(head))
+        HttpCall {
+            strategy,
+            operation: operation_name(head.method),
+            idempotent: self.is_idempotent(head),
+        }
     }
 
     /// Adds a generated `Idempotency-Key` to a request that is not idempotent, if the
@@ -75,23 +86,47 @@ impl HttpRetry {
 
     /// Returns what to assume about redirects if the client does not report them. An
     /// idempotent request may be sent again after a redirect too.
-    pub(crate) fn unseen_redirects(&self, head: &RequestHead<'_>) -> Redirects {
+    pub(crate) fn unseen_redirects(&self, call: &HttpCall) -> Redirects {
         let Inner {
             without_redirects,
             classifier,
             ..
         } = &*self.inner;
-        match *without_redirects || classifier.has_no_redirects() || self.is_idempotent(head) {
+        match *without_redirects || classifier.has_no_redirects() || call.idempotent {
             true => Redirects::None,
             false => Redirects::Unknown,
         }
     }
 
+    /// Admits a first attempt that needs nothing of the engine unless it fails. Returns none
+    /// if the attempt needs a timer or a token.
+    pub(crate) fn first_try(&self, call: &HttpCall) -> Option<FirstTry> {
+        let limited = self.inner.timeout.is_some() || self.inner.attempt_timeout.is_some();
+        match limited {
+            true => None,
+            false => FirstTry::begin(self.strategy(call)),
+        }
+    }
+
+    /// Records that a first attempt succeeded.
+    pub(crate) fn succeed(&self, call: &HttpCall, first: &FirstTry) {
+        first.succeed(self.strategy(call));
+    }
+
+    fn strategy<'a>(&'a self, call: &'a HttpCall) -> &'a dyn RetryStrategy {
+        match &call.strategy {
+            Some(strategy) => &**strategy,
+            None => self.inner.strategies.common(),
+        }
+    }
+
     /// Applies the world, the time limits and the observer.
-    pub(crate) fn retry<S: RetryStrategy>(&self, strategy: S) -> HttpCall<'_, S> {
-        let world = self.inner.world.clone();
+    pub(crate) fn retry<S: RetryStrategy>(
+        &self,
+        strategy: S,
+    ) -> Retry<'_, S, ByInfo, &SharedWorld> {
         let mut retry = steadfast::retry(strategy)
-            .world(world)
+            .world(&self.inner.world)
             .service("http")
             .when_too_late(self.inner.when_too_late);
         if let Some(timeout) = self.inner.timeout {
@@ -145,8 +180,46 @@ impl HttpRetry {
     }
 }
 
+/// Sends a request by `send`: the first attempt at once if that is possible, and whatever
+/// follows by [`run`].
+///
+/// Dropping the future drops the attempt that is under way; its cost stays paid.
+#[cfg(feature = "reqwest")]
+pub(crate) async fn send<R, E, F>(
+    settings: &HttpRetry,
+    call: &HttpCall,
+    address: impl Fn() -> String,
+    mut send: impl FnMut(AttemptMark) -> Option<F>,
+) -> Result<R, Error<E>>
+where
+    R: AnyResponse + Send,
+    E: Send,
+    F: Future<Output = Result<R, FailedAttempt<R, E>>>,
+{
+    let mut made = None;
+    if let Some(mut first) = settings.first_try(call) {
+        let result = match first.watch(|| send(AttemptMark::FIRST)) {
+            Some(sending) => {
+                let mut sending = pin!(sending);
+                poll_fn(|cx| first.watch(|| sending.as_mut().poll(cx))).await
+            }
+            None => Err(FailedAttempt::not_made()),
+        };
+        match result {
+            Ok(response) => {
+                settings.succeed(call, &first);
+                return Ok(response);
+            }
+            Err(failed) => made = Some((first, failed)),
+        }
+    }
+    // In a box, because it is rare and would make every future larger.
+    Box::pin(run(settings, call, made, address, &|| (), send)).await
+}
+
 /// Sends a request by `send` until an attempt succeeds or the engine gives up.
-/// `send` returns none if the request cannot be sent any more.
+/// `send` returns none if the request cannot be sent any more. If the first attempt was
+/// made already, the engine begins with its failure.
 ///
 /// Returns the last response, also if it is a failure: its report is then in its
 /// extensions. Returns an error if there is no response.
@@ -157,10 +230,11 @@ impl HttpRetry {
 /// Dropping the future drops the attempt that is under way; its cost stays paid.
 pub(crate) async fn run<R, E, F>(
     settings: &HttpRetry,
-    retry: HttpCall<'_, Arc<dyn RetryStrategy>>,
+    call: &HttpCall,
+    made: Option<MadeAttempt<R, E>>,
     address: impl Fn() -> String,
     on_retry: &(dyn Fn() + Send + Sync),
-    mut send: impl FnMut(Attempt) -> Option<F>,
+    mut send: impl FnMut(AttemptMark) -> Option<F>,
 ) -> Result<R, Error<E>>
 where
     R: AnyResponse + Send,
@@ -180,28 +254,40 @@ where
             observer(event);
         }
     };
+    let (first, mut failed) = made.unzip();
     // The engine has a place for the first attempt and one for the others. Here they share
     // one, because a large future is slow to move.
     let place = pin!(None);
     let place = &Mutex::new(place);
-    let result = retry
+    let result = settings
+        .retry(AfterFirstTry::new(settings.strategy(call), first))
+        .operation(call.operation)
+        .idempotent(call.idempotent)
         .observe(&observer)
         .classify(AlreadyClassified)
         .run(|attempt| {
-            let sending = Sending::new(place, send(attempt));
+            let failed = failed.take();
+            let sending = match &failed {
+                Some(_) => None,
+                None => send(attempt.into()),
+            };
+            let sending = Sending::new(place, sending);
             // A result is that of the last attempt, and not of an earlier one.
             drop(lock(last).take());
             async move {
-                match sending.await {
-                    Some(Ok(response)) => Ok((response, attempt.number())),
-                    Some(Err(mut failed)) => {
+                let result = match failed {
+                    Some(failed) => Err(failed),
+                    None => match sending.await {
+                        Some(result) => result,
+                        None => Err(FailedAttempt::not_made()),
+                    },
+                };
+                match result {
+                    Ok(response) => Ok((response, attempt.number())),
+                    Err(mut failed) => {
                         *lock(last) = failed.result.take();
                         Err(failed.map(|failure| failure.with_peer(address())))
                     }
-                    None => Err(FailedAttempt {
-                        result: None,
-                        failure: Cell::default(),
-                    }),
                 }
             }
         })
@@ -278,6 +364,14 @@ pub(crate) fn fail_at_once<E, W: World>(
 }
 
 impl<R, E> FailedAttempt<R, E> {
+    /// An attempt that could not be made.
+    fn not_made() -> Self {
+        Self {
+            result: None,
+            failure: Cell::default(),
+        }
+    }
+
     /// An attempt whose failure is known without a classifier.
     #[cfg(feature = "tower")]
     pub(crate) fn new(error: E, failure: Failure) -> Self {

@@ -1,5 +1,6 @@
 //! Retries for all requests of a `reqwest-middleware` client.
 
+use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
 
 use http::Extensions;
@@ -58,12 +59,11 @@ impl Middleware for RetryMiddleware {
         let outer = extensions.get::<AttemptMark>().copied();
         // Every attempt starts with the same extensions. Those that the last one
         // leaves are kept.
-        let (before, after) = (extensions.clone(), Mutex::new(None));
+        let (before, after) = (&*extensions, Mutex::new(None));
         let result = run(&self.retry, outer.as_ref(), request, |request, attempt| {
             let (next, after) = (next.clone(), &after);
-            let mut extensions = before.clone();
+            let mut extensions = marked(before, attempt);
             async move {
-                extensions.insert(AttemptMark::from(attempt));
                 let result = next.run(request, &mut extensions).await;
                 *after.lock().unwrap_or_else(PoisonError::into_inner) = Some(extensions);
                 result
@@ -71,13 +71,40 @@ impl Middleware for RetryMiddleware {
         })
         .await;
         let after = after.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if let Some(after) = after {
-            *extensions = after;
-            extensions.remove::<AttemptMark>();
-            if let Some(outer) = outer {
-                extensions.insert(outer);
+        match after {
+            Some(after) if extensions.is_empty() && has_only_mark(&after) => SPARE.set(Some(after)),
+            Some(after) => {
+                *extensions = after;
+                extensions.remove::<AttemptMark>();
+                if let Some(outer) = outer {
+                    extensions.insert(outer);
+                }
             }
+            None => {}
         }
         result.map_err(Error::middleware)
     }
+}
+
+thread_local! {
+    /// Extensions with a mark and nothing else. To make new ones takes three allocations.
+    static SPARE: Cell<Option<Extensions>> = const { Cell::new(None) };
+}
+
+/// Returns a copy of the extensions with the mark of an attempt.
+fn marked(before: &Extensions, attempt: AttemptMark) -> Extensions {
+    let spare = match before.is_empty() {
+        true => SPARE.take(),
+        false => None,
+    };
+    let mut extensions = spare.unwrap_or_else(|| before.clone());
+    match extensions.get_mut::<AttemptMark>() {
+        Some(mark) => *mark = attempt,
+        None => drop(extensions.insert(attempt)),
+    }
+    extensions
+}
+
+fn has_only_mark(extensions: &Extensions) -> bool {
+    extensions.len() == 1 && extensions.get::<AttemptMark>().is_some()
 }

@@ -45,6 +45,7 @@
 //!   lasts until the body is read. Set [`HttpRetry::timeout`](crate::HttpRetry::timeout).
 
 mod classifier;
+mod kept;
 #[cfg(feature = "reqwest-middleware")]
 mod middleware;
 mod redirect;

@@ -6,8 +6,9 @@ use std::future::Future;
 use http::{Extensions, HeaderMap, StatusCode};
 use reqwest::{Request, RequestBuilder, Response, Url};
 use steadfast::failure::Safety;
-use steadfast::{Attempt, Error, FailFast, Failure, reason};
+use steadfast::{Error, FailFast, Failure, reason};
 
+use super::kept::KeptRequest;
 use super::redirect::watched;
 use crate::classify::cannot_resend;
 use crate::extensions::AttemptMark;
@@ -53,7 +54,7 @@ pub(super) async fn run<E, F>(
     retry: &HttpRetry,
     outer: Option<&AttemptMark>,
     mut request: Request,
-    mut send: impl FnMut(Request, Attempt) -> F,
+    mut send: impl FnMut(Request, AttemptMark) -> F,
 ) -> Result<Response, Error<E>>
 where
     E: StdError + Send + 'static,
@@ -61,42 +62,25 @@ where
 {
     let method = request.method().clone();
     retry.add_key(&method, request.headers_mut());
-    // A streamed body cannot be copied. The request is sent itself, once.
-    let (first, kept) = match request.try_clone() {
-        Some(copy) => (copy, Ok(request)),
-        None => {
-            let url = request.url().clone();
-            (request, Err(url))
-        }
-    };
-    let url = match &kept {
-        Ok(request) => request.url(),
-        Err(url) => url,
-    };
-    let head = RequestHead::new(&method, url.path(), first.headers());
-    let started = retry.start(&head, outer, || address(url));
-    let unseen = retry.unseen_redirects(&head);
-    let (mut first, kept) = (Some(first), kept.as_ref().ok());
-    http_retry::run(
-        retry,
-        started,
-        || address(url),
-        &|| (),
-        |attempt| {
-            let request = first.take().or_else(|| kept?.try_clone())?;
-            let sending = send(request, attempt);
-            let is_lost = kept.is_none();
-            Some(async move {
-                let (result, redirects) = watched(url, unseen, sending).await;
-                retry.check(result, redirects).map_err(|failed| {
-                    failed.map(|failure| match is_lost {
-                        true => cannot_resend(failure, "the body is a stream"),
-                        false => failure,
-                    })
+    let kept = KeptRequest::of(&mut request);
+    let address = || address(&kept.url);
+    let head = RequestHead::new(&method, request.url().path(), request.headers());
+    let call = retry.call(&head, outer, address);
+    let unseen = retry.unseen_redirects(&call);
+    let (mut first, kept) = (Some(request), &kept);
+    http_retry::send(retry, &call, address, |attempt| {
+        let request = first.take().or_else(|| kept.request())?;
+        let sending = send(request, attempt);
+        Some(async move {
+            let (result, redirects) = watched(&kept.url, unseen, sending).await;
+            retry.check(result, redirects).map_err(|failed| {
+                failed.map(|failure| match kept.is_lost() {
+                    true => cannot_resend(failure, "the body is a stream"),
+                    false => failure,
                 })
             })
-        },
-    )
+        })
+    })
     .await
 }
 

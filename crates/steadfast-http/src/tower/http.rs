@@ -1,23 +1,23 @@
 //! Retries for services that take `http` requests.
 
 use std::any::{TypeId, type_name};
-use std::future::Future;
-use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use ::http::{Extensions, HeaderMap, Request, Response, StatusCode, Uri, Version};
+use ::http::{Extensions, HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
 use http_body::Body;
 use steadfast::Error;
+use steadfast::first_try::FirstTry;
 use steadfast::strategy::BoxError;
 use tower_layer::Layer;
 use tower_service::Service;
 
 use super::any_error::AnyError;
+use super::future::HttpRetryFuture;
 use super::ready::{AttemptServices, CallError, never_ready, not_ready};
 use super::replay::{Replay, ReplayBody};
 use crate::classify::{Redirects, cannot_resend};
 use crate::extensions::AttemptMark;
-use crate::http_retry::{self, AnyResponse, FailedAttempt, HttpRetry};
+use crate::http_retry::{self, AnyResponse, FailedAttempt, HttpCall, HttpRetry, MadeAttempt};
 use crate::idempotent::RequestHead;
 
 /// Wraps services in [`HttpRetryService`].
@@ -59,8 +59,6 @@ impl<S> HttpRetryService<S> {
     }
 }
 
-type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-
 impl<S, B, R> Service<Request<B>> for HttpRetryService<S>
 where
     S: Service<Request<ReplayBody<B>>, Response = Response<R>> + Clone + Send + 'static,
@@ -71,7 +69,7 @@ where
 {
     type Response = Response<R>;
     type Error = Error<AnyError>;
-    type Future = BoxFuture<Result<Response<R>, Self::Error>>;
+    type Future = HttpRetryFuture<S, B, R>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         Poll::Ready(
@@ -80,68 +78,141 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let services = AttemptServices::take(&mut self.inner);
-        Box::pin(send(services, self.retry.clone(), request))
+        let retry = self.retry.clone();
+        let (mut parts, body) = request.into_parts();
+        retry.add_key(&parts.method, &mut parts.headers);
+        let head = RequestHead::new(&parts.method, parts.uri.path(), &parts.headers);
+        let call = retry.call(&head, parts.extensions.get(), || address(&parts.uri));
+        let attempts = Attempts {
+            redirects: match sends_one_request::<S::Future>() {
+                true => Redirects::None,
+                false => retry.unseen_redirects(&call),
+            },
+            method: parts.method.clone(),
+            uri: parts.uri.clone(),
+            version: parts.version,
+            extensions: parts.extensions.clone(),
+            replay: Replay::new(&parts.headers, body, retry.body_limit_bytes()),
+            retry,
+            call,
+        };
+        let Some(mut first) = attempts.retry.first_try(&attempts.call) else {
+            let services = AttemptServices::take(&mut self.inner);
+            return HttpRetryFuture::retries(attempts.run(services, None));
+        };
+        let mut request = Request::from_parts(parts, attempts.replay.first_body());
+        add_mark::<S, _>(&mut request, AttemptMark::FIRST);
+        let calling = first.watch(|| self.inner.call(request));
+        let services = AttemptServices::after_first(&self.inner);
+        HttpRetryFuture::first(calling, first, attempts, services)
     }
 }
 
-async fn send<S, B, R>(
-    mut services: AttemptServices<S>,
+/// What all attempts of a request share.
+pub(super) struct Attempts<B> {
     retry: HttpRetry,
-    request: Request<B>,
-) -> Result<Response<R>, Error<AnyError>>
-where
-    S: Service<Request<ReplayBody<B>>, Response = Response<R>> + Clone + Send + 'static,
-    S::Error: Into<BoxError>,
-    S::Future: Send + 'static,
-    B: Body + Send + Unpin + 'static,
-    R: Send,
-{
-    let (mut parts, body) = request.into_parts();
-    retry.add_key(&parts.method, &mut parts.headers);
-    let address = || address(&parts.uri);
-    let head = RequestHead::new(&parts.method, parts.uri.path(), &parts.headers);
-    let started = retry.start(&head, parts.extensions.get(), address);
-    let redirects = match sends_one_request::<S::Future>() {
-        true => Redirects::None,
-        false => retry.unseen_redirects(&head),
-    };
-    let replay = Replay::new(body, retry.body_limit_bytes());
-    let abandon = || replay.abandon();
-    let result = http_retry::run(&retry, started, address, &abandon, |attempt| {
-        let mut request = Request::from_parts(parts.clone(), replay.next_body()?);
-        if !is_known_client::<S>() {
-            request.extensions_mut().insert(AttemptMark::from(attempt));
+    call: HttpCall,
+    redirects: Redirects,
+    method: Method,
+    uri: Uri,
+    version: Version,
+    extensions: Extensions,
+    /// Has the headers too.
+    replay: Replay<B>,
+}
+
+type Failed<R> = FailedAttempt<Response<R>, AnyError>;
+
+impl<B: Body> Attempts<B> {
+    /// Ends a first attempt that was made without the engine.
+    pub(super) fn end_first<R, E: Into<BoxError>>(
+        &self,
+        first: &FirstTry,
+        result: Result<Response<R>, E>,
+    ) -> Result<Response<R>, Failed<R>> {
+        let result = self.check(result.map_err(CallError::Failed));
+        if result.is_ok() {
+            self.retry.succeed(&self.call, first);
         }
-        let calling = services.call(request);
-        let (retry, replay) = (&retry, &replay);
-        Some(async move {
-            let result = match calling.await {
-                Ok(response) => retry.check(Ok(response), redirects),
-                Err(CallError::Failed(error)) => retry.check(Err(AnyError::new(error)), redirects),
-                Err(CallError::NotReady(error)) => {
-                    Err(FailedAttempt::new(AnyError::new(error), not_ready()))
-                }
-            };
-            result.map_err(|failed| {
-                replay.pause();
-                failed.map(|failure| match replay.lost() {
-                    Some(lost) => cannot_resend(failure, lost),
-                    None => failure,
-                })
+        result
+    }
+
+    /// Classifies the result of an attempt.
+    fn check<R, E: Into<BoxError>>(
+        &self,
+        result: Result<Response<R>, CallError<E>>,
+    ) -> Result<Response<R>, Failed<R>> {
+        let result = match result {
+            Ok(response) => self.retry.check(Ok(response), self.redirects),
+            Err(CallError::Failed(error)) => {
+                self.retry.check(Err(AnyError::new(error)), self.redirects)
+            }
+            Err(CallError::NotReady(error)) => {
+                Err(FailedAttempt::new(AnyError::new(error), not_ready()))
+            }
+        };
+        result.map_err(|failed| {
+            self.replay.pause();
+            failed.map(|failure| match self.replay.lost() {
+                Some(lost) => cannot_resend(failure, lost),
+                None => failure,
             })
         })
-    })
-    .await;
-    // On HTTP/1.1, an upload that is not needed stays paused until its connection closes.
-    // On HTTP/2 that would keep a stream open. There the server controls the upload.
-    if result
-        .as_ref()
-        .is_ok_and(|response| response.version() == Version::HTTP_2)
-    {
-        replay.resume();
     }
-    result
+
+    /// Returns the request of the next attempt; none if the body is lost.
+    fn next_request(&self) -> Option<Request<ReplayBody<B>>> {
+        let mut request = Request::new(self.replay.next_body()?);
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = self.uri.clone();
+        *request.version_mut() = self.version;
+        *request.headers_mut() = self.replay.headers();
+        *request.extensions_mut() = self.extensions.clone();
+        Some(request)
+    }
+
+    /// Sends the request, or sends it again if the first attempt was made and failed.
+    /// Dropping the future drops the attempt that is under way.
+    pub(super) async fn run<S, R>(
+        self,
+        mut services: AttemptServices<S>,
+        made: Option<MadeAttempt<Response<R>, AnyError>>,
+    ) -> Result<Response<R>, Error<AnyError>>
+    where
+        S: Service<Request<ReplayBody<B>>, Response = Response<R>> + Clone + Send + 'static,
+        S::Error: Into<BoxError>,
+        S::Future: Send + 'static,
+        B: Send + Unpin + 'static,
+        R: Send,
+    {
+        let attempts = &self;
+        let abandon = || attempts.replay.abandon();
+        let address = || address(&attempts.uri);
+        let send = |mark| {
+            let mut request = attempts.next_request()?;
+            add_mark::<S, _>(&mut request, mark);
+            let calling = services.call(request);
+            Some(async move { attempts.check(calling.await) })
+        };
+        let (retry, call) = (&attempts.retry, &attempts.call);
+        let result = http_retry::run(retry, call, made, address, &abandon, send).await;
+        // On HTTP/1.1, an upload that is not needed stays paused until its connection closes.
+        // On HTTP/2 that would keep a stream open. There the server controls the upload.
+        if result
+            .as_ref()
+            .is_ok_and(|response| response.version() == Version::HTTP_2)
+        {
+            attempts.replay.resume();
+        }
+        result
+    }
+}
+
+/// Marks the request of an attempt, unless nothing inside the service can read the mark.
+fn add_mark<S, B>(request: &mut Request<B>, mark: AttemptMark) {
+    if !is_known_client::<S>() {
+        request.extensions_mut().insert(mark);
+    }
 }
 
 /// Returns whether a service with this future follows no redirects. hyper's client

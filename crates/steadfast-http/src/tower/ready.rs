@@ -35,6 +35,14 @@ impl<S: Clone> AttemptServices<S> {
         }
     }
 
+    /// Keeps a clone for the attempts after the first, which was made already.
+    pub(super) fn after_first(inner: &S) -> Self {
+        Self {
+            service: inner.clone(),
+            is_ready: false,
+        }
+    }
+
     /// Calls the service, in a later attempt as soon as it is ready. Dropping the future
     /// drops the call.
     pub(super) fn call<R>(

@@ -6,6 +6,8 @@
 //! Nothing is read ahead: a body that waits for the response to begin still works,
 //! and a first attempt does not wait until its body is collected.
 
+mod headers;
+
 use std::any::TypeId;
 use std::error::Error as StdError;
 use std::fmt;
@@ -17,6 +19,8 @@ use bytes::{Buf, Bytes};
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 
+use headers::KeptHeaders;
+
 /// One attempt's view of a request's body.
 pub struct ReplayBody<B> {
     /// None for an empty body.
@@ -24,11 +28,17 @@ pub struct ReplayBody<B> {
 }
 
 struct Source<B> {
-    shared: Arc<Mutex<Shared<B>>>,
+    state: Arc<State<B>>,
     /// The attempt that this belongs to. Only the newest may read.
     turn: u32,
     /// The number of kept frames that were sent.
     sent: usize,
+}
+
+/// What a request keeps for its retries. It is one allocation.
+struct State<B> {
+    headers: KeptHeaders,
+    shared: Mutex<Shared<B>>,
 }
 
 struct Shared<B> {
@@ -92,15 +102,18 @@ pub enum ReplayError<E> {
     Superseded,
 }
 
-/// Makes the body of each attempt.
+/// Makes the headers and the body of each attempt.
 pub(super) struct Replay<B> {
-    shared: Option<Arc<Mutex<Shared<B>>>>,
+    /// None if there are neither headers nor a body.
+    state: Option<Arc<State<B>>>,
+    has_body: bool,
 }
 
 impl<B: Body> Replay<B> {
-    pub(super) fn new(body: B, limit: usize) -> Self {
-        let shared = (!body.is_end_stream()).then(|| {
-            Arc::new(Mutex::new(Shared {
+    pub(super) fn new(headers: &HeaderMap, body: B, limit: usize) -> Self {
+        let has_body = !body.is_end_stream();
+        let state = (has_body || !headers.is_empty()).then(|| {
+            let shared = Shared {
                 exact: body.size_hint().exact(),
                 body,
                 ended: false,
@@ -111,43 +124,61 @@ impl<B: Body> Replay<B> {
                 kept: KeptFrames::default(),
                 size: 0,
                 lost: None,
-            }))
+            };
+            Arc::new(State {
+                headers: KeptHeaders::new(headers),
+                shared: Mutex::new(shared),
+            })
         });
-        Self { shared }
+        Self { state, has_body }
+    }
+
+    /// Returns the headers again.
+    pub(super) fn headers(&self) -> HeaderMap {
+        let state = self.state.as_ref();
+        state.map_or_else(HeaderMap::new, |state| state.headers.to_map())
+    }
+
+    /// Returns the body of the first attempt. Must be called at most once, before `next_body`.
+    pub(super) fn first_body(&self) -> ReplayBody<B> {
+        self.body_of_turn(0)
     }
 
     /// Returns the body of the next attempt; none if the beginning is lost.
     pub(super) fn next_body(&self) -> Option<ReplayBody<B>> {
-        let Some(shared) = &self.shared else {
-            return Some(ReplayBody { source: None });
+        let Some(state) = &self.state else {
+            return Some(self.body_of_turn(0));
         };
-        let mut locked = lock(shared);
-        if locked.lost.is_some() {
+        let mut shared = state.lock();
+        if shared.lost.is_some() {
             return None;
         }
-        locked.next_turn();
-        let source = Source {
-            shared: Arc::clone(shared),
-            turn: locked.turn,
+        shared.next_turn();
+        Some(self.body_of_turn(shared.turn))
+    }
+
+    fn body_of_turn(&self, turn: u32) -> ReplayBody<B> {
+        let state = self.state.as_ref().filter(|_| self.has_body);
+        let source = state.map(|state| Source {
+            state: Arc::clone(state),
+            turn,
             sent: 0,
-        };
-        Some(ReplayBody {
-            source: Some(source),
-        })
+        });
+        ReplayBody { source }
     }
 
     /// Stops the upload of an attempt that failed, until it is known whether there is a
     /// next one. A server may respond before it has read the body.
     pub(super) fn pause(&self) {
-        if let Some(shared) = &self.shared {
-            lock(shared).paused = true;
+        if let Some(state) = &self.state {
+            state.lock().paused = true;
         }
     }
 
     /// Lets a paused upload go on.
     pub(super) fn resume(&self) {
-        if let Some(shared) = &self.shared {
-            let mut shared = lock(shared);
+        if let Some(state) = &self.state {
+            let mut shared = state.lock();
             shared.paused = false;
             shared.wake();
         }
@@ -156,14 +187,14 @@ impl<B: Body> Replay<B> {
     /// Ends the upload of an attempt that will be followed by another. Its connection
     /// closes.
     pub(super) fn abandon(&self) {
-        if let Some(shared) = &self.shared {
-            lock(shared).next_turn();
+        if let Some(state) = &self.state {
+            state.lock().next_turn();
         }
     }
 
     /// Returns why a further attempt cannot have the whole body, if so.
     pub(super) fn lost(&self) -> Option<Lost> {
-        self.shared.as_ref().and_then(|shared| lock(shared).lost)
+        self.state.as_ref().and_then(|state| state.lock().lost)
     }
 }
 
@@ -181,12 +212,12 @@ where
         let Some(source) = &mut self.get_mut().source else {
             return Poll::Ready(None);
         };
-        let mut shared = lock(&source.shared);
+        let mut shared = source.state.lock();
         if shared.turn != source.turn {
             return Poll::Ready(Some(Err(ReplayError::Superseded)));
         }
-        shared.waiting = Some(cx.waker().clone());
         if shared.paused {
+            shared.waiting = Some(cx.waker().clone());
             return Poll::Pending;
         }
         if let Some(kept) = shared.kept.from(source.sent).next() {
@@ -194,15 +225,17 @@ where
             return Poll::Ready(Some(Ok(kept.to_frame())));
         }
         let polled = shared.poll_more(cx);
-        if let Poll::Ready(Some(Ok(_))) = &polled {
-            source.sent = shared.kept.len();
+        match &polled {
+            Poll::Ready(Some(Ok(_))) => source.sent = shared.kept.len(),
+            Poll::Ready(Some(Err(_)) | None) => {}
+            Poll::Pending => shared.waiting = Some(cx.waker().clone()),
         }
         polled.map_err(ReplayError::Body)
     }
 
     fn is_end_stream(&self) -> bool {
         self.source.as_ref().is_none_or(|source| {
-            let shared = lock(&source.shared);
+            let shared = source.state.lock();
             let all_kept_sent = source.sent >= shared.kept.len();
             all_kept_sent && (shared.ended || shared.body.is_end_stream())
         })
@@ -212,7 +245,7 @@ where
         let Some(source) = &self.source else {
             return SizeHint::with_exact(0);
         };
-        let shared = lock(&source.shared);
+        let shared = source.state.lock();
         let unsent: u64 = shared.kept.from(source.sent).map(Kept::len).sum();
         let more = match shared.ended {
             true => SizeHint::with_exact(0),
@@ -224,6 +257,13 @@ where
             hint.set_upper(upper);
         }
         hint
+    }
+}
+
+impl<B> State<B> {
+    /// Ignores poison: only the reader of a body that panicked would read it again.
+    fn lock(&self) -> MutexGuard<'_, Shared<B>> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -341,11 +381,6 @@ impl<B> fmt::Debug for ReplayBody<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ReplayBody").finish_non_exhaustive()
     }
-}
-
-/// Ignores poison: only the reader of a body that panicked would read it again.
-fn lock<B>(shared: &Mutex<Shared<B>>) -> MutexGuard<'_, Shared<B>> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

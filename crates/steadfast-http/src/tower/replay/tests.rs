@@ -30,6 +30,10 @@ impl Body for Frames {
     }
 }
 
+fn replay_of<B: Body>(body: B, limit: usize) -> Replay<B> {
+    Replay::new(&HeaderMap::new(), body, limit)
+}
+
 async fn whole<B: Body + Unpin>(body: ReplayBody<B>) -> Bytes
 where
     B::Data: 'static,
@@ -40,7 +44,7 @@ where
 
 #[tokio::test]
 async fn every_attempt_gets_the_whole_body() {
-    let replay = Replay::new(Frames::from_parts(["ab", "cd"]), 4);
+    let replay = replay_of(Frames::from_parts(["ab", "cd"]), 4);
     for _ in 0..3 {
         assert_eq!(whole(replay.next_body().unwrap()).await, "abcd");
     }
@@ -48,7 +52,7 @@ async fn every_attempt_gets_the_whole_body() {
 
 #[tokio::test]
 async fn an_attempt_after_one_that_stopped_half_way_has_the_whole_body() {
-    let replay = Replay::new(Frames::from_parts(["ab", "cd", "ef"]), 6);
+    let replay = replay_of(Frames::from_parts(["ab", "cd", "ef"]), 6);
     let mut first = replay.next_body().unwrap();
     let frame = first.frame().await.unwrap().unwrap();
     assert_eq!(frame.into_data().unwrap(), "ab");
@@ -67,7 +71,7 @@ async fn an_attempt_after_one_that_stopped_half_way_has_the_whole_body() {
 
 #[tokio::test]
 async fn a_body_beyond_the_limit_is_sent_once_whole_and_not_again() {
-    let replay = Replay::new(Frames::from_parts(["ab", "cd"]), 3);
+    let replay = replay_of(Frames::from_parts(["ab", "cd"]), 3);
     let first = replay.next_body().unwrap();
     assert_eq!(replay.lost(), None);
     assert_eq!(whole(first).await, "abcd");
@@ -77,14 +81,14 @@ async fn a_body_beyond_the_limit_is_sent_once_whole_and_not_again() {
 
 #[tokio::test]
 async fn a_large_body_of_which_nothing_was_read_can_still_be_sent() {
-    let replay = Replay::new(Full::new(Bytes::from(vec![0; 100])), 3);
+    let replay = replay_of(Full::new(Bytes::from(vec![0; 100])), 3);
     drop(replay.next_body().unwrap());
     assert_eq!(whole(replay.next_body().unwrap()).await.len(), 100);
 }
 
 #[tokio::test]
 async fn the_length_stays_known_and_an_empty_body_ends_at_once() {
-    let replay = Replay::new(Full::new(Bytes::from("abc")), 3);
+    let replay = replay_of(Full::new(Bytes::from("abc")), 3);
     for _ in 0..2 {
         let mut body = replay.next_body().unwrap();
         assert_eq!(body.size_hint().exact(), Some(3));
@@ -93,9 +97,7 @@ async fn the_length_stays_known_and_an_empty_body_ends_at_once() {
         assert!(body.is_end_stream());
         assert_eq!(body.size_hint().exact(), Some(0));
     }
-    let empty = Replay::new(Full::<Bytes>::default(), 3)
-        .next_body()
-        .unwrap();
+    let empty = replay_of(Full::<Bytes>::default(), 3).next_body().unwrap();
     assert!(empty.is_end_stream());
     assert_eq!(empty.size_hint().exact(), Some(0));
 }
@@ -106,7 +108,7 @@ async fn trailers_are_sent_again_too() {
     trailers.insert("x-sum", "7".parse().unwrap());
     let mut frames = Frames::from_parts(["ab"]);
     frames.0.push_back(Ok(Frame::trailers(trailers.clone())));
-    let replay = Replay::new(frames, 10);
+    let replay = replay_of(frames, 10);
     for _ in 0..2 {
         let collected = replay.next_body().unwrap().collect().await.unwrap();
         assert_eq!(collected.trailers(), Some(&trailers));
@@ -117,7 +119,7 @@ async fn trailers_are_sent_again_too() {
 async fn a_body_that_fails_is_not_sent_again() {
     let mut frames = Frames::from_parts(["ab"]);
     frames.0.push_back(Err(io::Error::other("disk")));
-    let replay = Replay::new(frames, 10);
+    let replay = replay_of(frames, 10);
     let error = replay.next_body().unwrap().collect().await.unwrap_err();
     assert_eq!(error.to_string(), "the request's body failed: disk");
     assert!(replay.next_body().is_none());
@@ -131,8 +133,8 @@ async fn frames_without_content_take_no_room() {
     let frames = frames
         .into_iter()
         .map(|part| Ok(Frame::data(Bytes::from_static(part.as_bytes()))));
-    let replay = Replay::new(Frames(frames.collect()), 2);
+    let replay = replay_of(Frames(frames.collect()), 2);
     assert_eq!(whole(replay.next_body().unwrap()).await, "ab");
-    assert_eq!(lock(replay.shared.as_ref().unwrap()).kept.len(), 2);
+    assert_eq!(replay.state.as_ref().unwrap().lock().kept.len(), 2);
     assert_eq!(whole(replay.next_body().unwrap()).await, "ab");
 }

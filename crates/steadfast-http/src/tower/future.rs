@@ -1,0 +1,143 @@
+//! The future of a request under the layer.
+//!
+//! A first attempt is polled here, in a future that has a name. So a request that succeeds at
+//! once needs no box. Whatever follows a failure is rare, and is in a box.
+
+use std::fmt;
+use std::future::Future;
+use std::mem;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use ::http::{Request, Response};
+use http_body::Body;
+use steadfast::Error;
+use steadfast::first_try::FirstTry;
+use steadfast::strategy::BoxError;
+use tower_service::Service;
+
+use super::any_error::AnyError;
+use super::http::Attempts;
+use super::ready::AttemptServices;
+use super::replay::ReplayBody;
+
+/// The future of an [`HttpRetryService`](super::HttpRetryService).
+///
+/// Dropping it drops the attempt that is under way; its cost stays paid.
+#[must_use = "futures do nothing unless polled"]
+pub struct HttpRetryFuture<S, B, R>
+where
+    S: Service<Request<ReplayBody<B>>>,
+{
+    /// The first attempt, until it ends. Pinned, unlike the rest.
+    calling: Option<S::Future>,
+    rest: Rest<S, B, R>,
+}
+
+enum Rest<S, B, R> {
+    First {
+        first: FirstTry,
+        attempts: Attempts<B>,
+        services: AttemptServices<S>,
+    },
+    Retries(BoxFuture<R>),
+    Ended,
+}
+
+type BoxFuture<R> = Pin<Box<dyn Future<Output = Result<Response<R>, Error<AnyError>>> + Send>>;
+
+impl<S, B, R> HttpRetryFuture<S, B, R>
+where
+    S: Service<Request<ReplayBody<B>>>,
+{
+    /// Waits for a first attempt that is under way.
+    pub(super) fn first(
+        calling: S::Future,
+        first: FirstTry,
+        attempts: Attempts<B>,
+        services: AttemptServices<S>,
+    ) -> Self {
+        Self {
+            calling: Some(calling),
+            rest: Rest::First {
+                first,
+                attempts,
+                services,
+            },
+        }
+    }
+
+    /// Makes all attempts by this future.
+    pub(super) fn retries(
+        run: impl Future<Output = Result<Response<R>, Error<AnyError>>> + Send + 'static,
+    ) -> Self {
+        Self {
+            calling: None,
+            rest: Rest::Retries(Box::pin(run)),
+        }
+    }
+
+    #[expect(
+        unsafe_code,
+        reason = "a box for each request would be an allocation and 600 instructions"
+    )]
+    fn project(self: Pin<&mut Self>) -> (Pin<&mut Option<S::Future>>, &mut Rest<S, B, R>) {
+        // SAFETY: `calling` is never moved while it is pinned: nothing else accesses it, and
+        // the type neither implements `Drop` nor `Unpin` by hand. `rest` is never pinned.
+        unsafe {
+            let this = self.get_unchecked_mut();
+            (Pin::new_unchecked(&mut this.calling), &mut this.rest)
+        }
+    }
+}
+
+impl<S, B, R> Future for HttpRetryFuture<S, B, R>
+where
+    S: Service<Request<ReplayBody<B>>, Response = Response<R>> + Clone + Send + 'static,
+    S::Error: Into<BoxError>,
+    S::Future: Send + 'static,
+    B: Body + Send + Unpin + 'static,
+    R: Send + 'static,
+{
+    type Output = Result<Response<R>, Error<AnyError>>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let (mut calling, rest) = self.project();
+        if let (
+            Some(polled),
+            Rest::First {
+                first, attempts, ..
+            },
+        ) = (calling.as_mut().as_pin_mut(), &mut *rest)
+        {
+            let result = ready!(first.watch(|| polled.poll(cx)));
+            calling.set(None);
+            let failed = match attempts.end_first(first, result) {
+                Ok(response) => return Poll::Ready(Ok(response)),
+                Err(failed) => failed,
+            };
+            if let Rest::First {
+                first,
+                attempts,
+                services,
+            } = mem::replace(rest, Rest::Ended)
+            {
+                let made = Some((first, failed));
+                *rest = Rest::Retries(Box::pin(attempts.run(services, made)));
+            }
+        }
+        match rest {
+            Rest::Retries(retries) => retries.as_mut().poll(cx),
+            Rest::First { .. } | Rest::Ended => panic!("a future is not polled after its end"),
+        }
+    }
+}
+
+impl<S, B, R> fmt::Debug for HttpRetryFuture<S, B, R>
+where
+    S: Service<Request<ReplayBody<B>>>,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpRetryFuture").finish_non_exhaustive()
+    }
+}
