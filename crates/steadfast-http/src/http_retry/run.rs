@@ -42,8 +42,11 @@ pub(crate) trait AnyResponse {
     fn extensions_mut(&mut self) -> &mut Extensions;
 }
 
-/// An attempt that did not succeed.
-pub(crate) struct FailedAttempt<R, E> {
+/// An attempt that did not succeed. In a box, because it is rare and would make the result
+/// of every attempt larger.
+pub(crate) struct FailedAttempt<R, E>(Box<FailedParts<R, E>>);
+
+struct FailedParts<R, E> {
     /// The response or the error; none if the attempt could not be made.
     result: Option<Result<R, E>>,
     /// The failure, or a refusal if the classifier panicked. The engine takes it.
@@ -173,10 +176,7 @@ impl HttpRetry {
             (Ok(Err(failure)), result) => (result, Ok(failure)),
             (Err(panicked), result) => (result, Err(panicked)),
         };
-        Err(FailedAttempt {
-            result: Some(result),
-            failure: Cell::new(Some(failure)),
-        })
+        Err(FailedAttempt::from_parts(Some(result), Some(failure)))
     }
 }
 
@@ -285,7 +285,7 @@ where
                 match result {
                     Ok(response) => Ok((response, attempt.number())),
                     Err(mut failed) => {
-                        *lock(last) = failed.result.take();
+                        *lock(last) = failed.0.result.take();
                         Err(failed.map(|failure| failure.with_peer(address())))
                     }
                 }
@@ -366,25 +366,25 @@ pub(crate) fn fail_at_once<E, W: World>(
 impl<R, E> FailedAttempt<R, E> {
     /// An attempt that could not be made.
     fn not_made() -> Self {
-        Self {
-            result: None,
-            failure: Cell::default(),
-        }
+        Self::from_parts(None, None)
     }
 
     /// An attempt whose failure is known without a classifier.
     #[cfg(feature = "tower")]
     pub(crate) fn new(error: E, failure: Failure) -> Self {
-        Self {
-            result: Some(Err(error)),
-            failure: Cell::new(Some(Ok(failure))),
-        }
+        Self::from_parts(Some(Err(error)), Some(Ok(failure)))
+    }
+
+    #[cold]
+    fn from_parts(result: Option<Result<R, E>>, failure: Option<Result<Failure, Refusal>>) -> Self {
+        let failure = Cell::new(failure);
+        Self(Box::new(FailedParts { result, failure }))
     }
 
     /// Changes the failure, if there is one.
-    pub(crate) fn map(mut self, change: impl FnOnce(Failure) -> Failure) -> Self {
-        let failure = self.failure.take().map(|failure| failure.map(change));
-        self.failure = Cell::new(failure);
+    pub(crate) fn map(self, change: impl FnOnce(Failure) -> Failure) -> Self {
+        let failure = &self.0.failure;
+        failure.set(failure.take().map(|failure| failure.map(change)));
         self
     }
 }
@@ -398,7 +398,7 @@ impl<R, E> Classifier<FailedAttempt<R, E>> for AlreadyClassified {
     }
 
     fn classify_guarded(&self, failed: &FailedAttempt<R, E>) -> Result<Failure, Refusal> {
-        let failure = failed.failure.take();
+        let failure = failed.0.failure.take();
         failure.unwrap_or_else(|| Ok(self.classify(failed)))
     }
 }

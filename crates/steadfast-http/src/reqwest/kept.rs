@@ -72,13 +72,12 @@ impl KeptRequest {
 /// Returns the bytes of a body in memory, which it keeps; none for a stream. reqwest lends
 /// them only as a slice. A body in memory is always ready, so it is read and made again.
 fn shared_bytes(body: &mut Body) -> Option<Bytes> {
-    body.as_bytes()?;
     let mut cx = Context::from_waker(Waker::noop());
     let mut bytes = Bytes::new();
-    while let Poll::Ready(Some(Ok(frame))) = Pin::new(&mut *body).poll_frame(&mut cx) {
-        let Ok(data) = frame.into_data() else {
-            continue;
-        };
+    while !body.as_bytes()?.is_empty()
+        && let Poll::Ready(Some(Ok(frame))) = Pin::new(&mut *body).poll_frame(&mut cx)
+    {
+        let data = frame.into_data().unwrap_or_default();
         bytes = match bytes.is_empty() {
             true => data,
             false => [bytes, data].concat().into(),

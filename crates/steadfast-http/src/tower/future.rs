@@ -18,7 +18,6 @@ use tower_service::Service;
 
 use super::any_error::AnyError;
 use super::http::Attempts;
-use super::ready::AttemptServices;
 use super::replay::ReplayBody;
 
 /// The future of an [`HttpRetryService`](super::HttpRetryService).
@@ -37,8 +36,7 @@ where
 enum Rest<S, B, R> {
     First {
         first: FirstTry,
-        attempts: Attempts<B>,
-        services: AttemptServices<S>,
+        attempts: Attempts<S, B>,
     },
     Retries(BoxFuture<R>),
     Ended,
@@ -51,19 +49,10 @@ where
     S: Service<Request<ReplayBody<B>>>,
 {
     /// Waits for a first attempt that is under way.
-    pub(super) fn first(
-        calling: S::Future,
-        first: FirstTry,
-        attempts: Attempts<B>,
-        services: AttemptServices<S>,
-    ) -> Self {
+    pub(super) fn first(calling: S::Future, first: FirstTry, attempts: Attempts<S, B>) -> Self {
         Self {
             calling: Some(calling),
-            rest: Rest::First {
-                first,
-                attempts,
-                services,
-            },
+            rest: Rest::First { first, attempts },
         }
     }
 
@@ -116,14 +105,9 @@ where
                 Ok(response) => return Poll::Ready(Ok(response)),
                 Err(failed) => failed,
             };
-            if let Rest::First {
-                first,
-                attempts,
-                services,
-            } = mem::replace(rest, Rest::Ended)
-            {
-                let made = Some((first, failed));
-                *rest = Rest::Retries(Box::pin(attempts.run(services, made)));
+            if let Rest::First { first, attempts } = mem::replace(rest, Rest::Ended) {
+                let retries = attempts.run_after((first, failed));
+                *rest = Rest::Retries(Box::pin(retries));
             }
         }
         match rest {

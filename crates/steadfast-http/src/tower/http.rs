@@ -1,6 +1,8 @@
 //! Retries for services that take `http` requests.
 
 use std::any::{TypeId, type_name};
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use ::http::{Extensions, HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
@@ -33,7 +35,7 @@ impl HttpRetryLayer {
     }
 }
 
-impl<S> Layer<S> for HttpRetryLayer {
+impl<S: Clone> Layer<S> for HttpRetryLayer {
     type Service = HttpRetryService<S>;
 
     fn layer(&self, inner: S) -> HttpRetryService<S> {
@@ -49,13 +51,32 @@ impl<S> Layer<S> for HttpRetryLayer {
 #[derive(Clone, Debug)]
 pub struct HttpRetryService<S> {
     inner: S,
-    retry: HttpRetry,
+    shared: Arc<SharedParts<S>>,
 }
 
-impl<S> HttpRetryService<S> {
-    /// Wraps a service, without a layer.
-    pub const fn new(inner: S, retry: HttpRetry) -> Self {
-        Self { inner, retry }
+/// What a service and its requests share, so that a request has one reference to count.
+#[derive(Debug)]
+struct SharedParts<S> {
+    retry: HttpRetry,
+    /// Retries use a clone of it. To clone it for each request would be a waste: a clone of
+    /// tonic's channel allocates.
+    service: Mutex<S>,
+}
+
+impl<S: Clone> HttpRetryService<S> {
+    /// Wraps a service, without a layer. Retries use clones of it.
+    pub fn new(inner: S, retry: HttpRetry) -> Self {
+        let service = Mutex::new(inner.clone());
+        let shared = Arc::new(SharedParts { retry, service });
+        Self { inner, shared }
+    }
+}
+
+impl<S: Clone> SharedParts<S> {
+    fn service(&self) -> S {
+        // Poison is harmless: a clone leaves the service as it is.
+        let service = self.service.lock();
+        service.unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -78,7 +99,8 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let retry = self.retry.clone();
+        let shared = Arc::clone(&self.shared);
+        let retry = &shared.retry;
         let (mut parts, body) = request.into_parts();
         retry.add_key(&parts.method, &mut parts.headers);
         let head = RequestHead::new(&parts.method, parts.uri.path(), &parts.headers);
@@ -93,24 +115,23 @@ where
             version: parts.version,
             extensions: parts.extensions.clone(),
             replay: Replay::new(&parts.headers, body, retry.body_limit_bytes()),
-            retry,
+            shared,
             call,
         };
-        let Some(mut first) = attempts.retry.first_try(&attempts.call) else {
+        let Some(mut first) = attempts.shared.retry.first_try(&attempts.call) else {
             let services = AttemptServices::take(&mut self.inner);
             return HttpRetryFuture::retries(attempts.run(services, None));
         };
         let mut request = Request::from_parts(parts, attempts.replay.first_body());
         add_mark::<S, _>(&mut request, AttemptMark::FIRST);
         let calling = first.watch(|| self.inner.call(request));
-        let services = AttemptServices::after_first(&self.inner);
-        HttpRetryFuture::first(calling, first, attempts, services)
+        HttpRetryFuture::first(calling, first, attempts)
     }
 }
 
 /// What all attempts of a request share.
-pub(super) struct Attempts<B> {
-    retry: HttpRetry,
+pub(super) struct Attempts<S, B> {
+    shared: Arc<SharedParts<S>>,
     call: HttpCall,
     redirects: Redirects,
     method: Method,
@@ -123,7 +144,7 @@ pub(super) struct Attempts<B> {
 
 type Failed<R> = FailedAttempt<Response<R>, AnyError>;
 
-impl<B: Body> Attempts<B> {
+impl<S, B: Body> Attempts<S, B> {
     /// Ends a first attempt that was made without the engine.
     pub(super) fn end_first<R, E: Into<BoxError>>(
         &self,
@@ -132,7 +153,7 @@ impl<B: Body> Attempts<B> {
     ) -> Result<Response<R>, Failed<R>> {
         let result = self.check(result.map_err(CallError::Failed));
         if result.is_ok() {
-            self.retry.succeed(&self.call, first);
+            self.shared.retry.succeed(&self.call, first);
         }
         result
     }
@@ -142,11 +163,10 @@ impl<B: Body> Attempts<B> {
         &self,
         result: Result<Response<R>, CallError<E>>,
     ) -> Result<Response<R>, Failed<R>> {
+        let retry = &self.shared.retry;
         let result = match result {
-            Ok(response) => self.retry.check(Ok(response), self.redirects),
-            Err(CallError::Failed(error)) => {
-                self.retry.check(Err(AnyError::new(error)), self.redirects)
-            }
+            Ok(response) => retry.check(Ok(response), self.redirects),
+            Err(CallError::Failed(error)) => retry.check(Err(AnyError::new(error)), self.redirects),
             Err(CallError::NotReady(error)) => {
                 Err(FailedAttempt::new(AnyError::new(error), not_ready()))
             }
@@ -171,9 +191,26 @@ impl<B: Body> Attempts<B> {
         Some(request)
     }
 
+    /// Sends the request again after a first attempt that failed. Dropping the future drops
+    /// the attempt that is under way.
+    pub(super) fn run_after<R>(
+        self,
+        first: MadeAttempt<Response<R>, AnyError>,
+    ) -> impl Future<Output = Result<Response<R>, Error<AnyError>>> + Send
+    where
+        S: Service<Request<ReplayBody<B>>, Response = Response<R>> + Clone + Send + 'static,
+        S::Error: Into<BoxError>,
+        S::Future: Send + 'static,
+        B: Send + Unpin + 'static,
+        R: Send,
+    {
+        let services = AttemptServices::after_first(self.shared.service());
+        self.run(services, Some(first))
+    }
+
     /// Sends the request, or sends it again if the first attempt was made and failed.
     /// Dropping the future drops the attempt that is under way.
-    pub(super) async fn run<S, R>(
+    async fn run<R>(
         self,
         mut services: AttemptServices<S>,
         made: Option<MadeAttempt<Response<R>, AnyError>>,
@@ -194,7 +231,7 @@ impl<B: Body> Attempts<B> {
             let calling = services.call(request);
             Some(async move { attempts.check(calling.await) })
         };
-        let (retry, call) = (&attempts.retry, &attempts.call);
+        let (retry, call) = (&attempts.shared.retry, &attempts.call);
         let result = http_retry::run(retry, call, made, address, &abandon, send).await;
         // On HTTP/1.1, an upload that is not needed stays paused until its connection closes.
         // On HTTP/2 that would keep a stream open. There the server controls the upload.

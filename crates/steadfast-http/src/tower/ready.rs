@@ -35,10 +35,10 @@ impl<S: Clone> AttemptServices<S> {
         }
     }
 
-    /// Keeps a clone for the attempts after the first, which was made already.
-    pub(super) fn after_first(inner: &S) -> Self {
+    /// Uses a service that was not polled, for attempts after the first.
+    pub(super) const fn after_first(service: S) -> Self {
         Self {
-            service: inner.clone(),
+            service,
             is_ready: false,
         }
     }

@@ -3,8 +3,6 @@
 //! A copy of a `HeaderMap` takes two allocations, even though most requests succeed and never
 //! use it. A few headers are kept in place instead.
 
-use std::array;
-
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 /// So many headers need no allocation of their own.
@@ -20,11 +18,11 @@ impl KeptHeaders {
         if headers.len() > FEW {
             return Self::Many(headers.clone());
         }
-        let mut headers = headers.iter();
-        Self::Few(array::from_fn(|_| {
-            let (name, value) = headers.next()?;
-            Some((name.clone(), value.clone()))
-        }))
+        let mut few = [const { None }; FEW];
+        for (place, (name, value)) in few.iter_mut().zip(headers) {
+            *place = Some((name.clone(), value.clone()));
+        }
+        Self::Few(few)
     }
 
     pub(super) fn to_map(&self) -> HeaderMap {
