@@ -3,9 +3,9 @@
 #[cfg(any(feature = "tower", feature = "reqwest"))]
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-use http::{HeaderMap, Method};
+use http::{HeaderMap, HeaderName, Method};
 
-pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
+pub(crate) static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Returns a new key: a random UUID, as a string of a structured header.
 #[cfg(any(feature = "tower", feature = "reqwest"))]
@@ -33,7 +33,7 @@ pub(crate) fn generate_key() -> http::HeaderValue {
 /// request with an `Idempotency-Key`, by which the server recognizes it.
 ///
 /// ```
-/// use http::{HeaderMap, Method};
+/// use http::{HeaderMap, HeaderName, Method};
 /// use steadfast_http::is_idempotent;
 ///
 /// let mut headers = HeaderMap::new();
@@ -49,7 +49,7 @@ pub fn is_idempotent(method: &Method, headers: &HeaderMap) -> bool {
         *method,
         Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE | Method::PUT | Method::DELETE
     ) || headers
-        .get(IDEMPOTENCY_KEY)
+        .get(&IDEMPOTENCY_KEY)
         .is_some_and(|key| !key.as_bytes().trim_ascii().is_empty())
 }
 

@@ -7,7 +7,7 @@
 
 use std::time::SystemTime;
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use steadfast::Failure;
 use steadfast::failure::{FaultSide, Safety};
 use steadfast::reason::{OPERATION_FAILED, THROTTLED, TIMEOUT};
@@ -16,10 +16,18 @@ use super::status::with_hint;
 use crate::hint::{self, Hint, PUSHBACK};
 use crate::reason::{REJECTED, UNAVAILABLE};
 
+static GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
+
+/// Returns whether the head of a response has a status.
+#[cfg(any(feature = "tower", feature = "reqwest"))]
+pub(super) fn has_status(headers: &HeaderMap) -> bool {
+    headers.contains_key(&GRPC_STATUS)
+}
+
 /// Classifies the status in the head of a response, if there is one. Servers put
 /// it there if a call fails before they send anything.
 pub(super) fn classify(headers: &HeaderMap, now: SystemTime) -> Option<Result<(), Failure>> {
-    let status = headers.get("grpc-status")?;
+    let status = headers.get(&GRPC_STATUS)?;
     let code = std::str::from_utf8(status.as_bytes()).ok();
     // gRPC defines that an unreadable code means `UNKNOWN`.
     let code = code.and_then(|code| code.parse().ok()).unwrap_or(2);

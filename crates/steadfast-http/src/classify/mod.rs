@@ -190,14 +190,16 @@ impl HttpClassifier {
         })
     }
 
-    /// Returns whether every status below 400 is a success.
+    /// Returns whether a response is a success that needs no further look.
     #[cfg(any(feature = "tower", feature = "reqwest"))]
-    pub(crate) fn is_plain(&self) -> bool {
+    pub(crate) fn accepts(&self, status: StatusCode, headers: &HeaderMap) -> bool {
         #[cfg(feature = "grpc")]
-        if self.grpc {
+        if self.grpc && grpc::has_status(headers) {
             return false;
         }
-        self.rules.is_empty()
+        #[cfg(not(feature = "grpc"))]
+        let _ = headers;
+        self.rules.is_empty() && status.as_u16() < 400
     }
 
     /// Classifies an outcome.

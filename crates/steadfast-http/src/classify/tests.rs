@@ -266,9 +266,14 @@ fn a_response_that_the_predicate_picks_is_a_failure_and_others_are_not() {
 
 #[cfg(any(feature = "tower", feature = "reqwest"))]
 #[test]
-fn a_classifier_with_a_rule_is_not_plain() {
-    assert!(HttpClassifier::default().is_plain());
-    assert!(!HttpClassifier::default().also(|_| None).is_plain());
+fn only_a_success_without_a_rule_needs_no_further_look() {
+    let accepts = |classifier: HttpClassifier, status: u16| {
+        classifier.accepts(StatusCode::from_u16(status).unwrap(), &headers(&[]))
+    };
+    assert!(accepts(HttpClassifier::default(), 200));
+    assert!(accepts(HttpClassifier::default(), 399));
+    assert!(!accepts(HttpClassifier::default(), 400));
+    assert!(!accepts(HttpClassifier::default().also(|_| None), 200));
     assert!(!HttpClassifier::default().has_no_redirects());
 }
 
@@ -276,9 +281,11 @@ fn a_classifier_with_a_rule_is_not_plain() {
 #[test]
 fn a_classifier_of_grpc_reads_the_grpc_status_and_knows_that_there_are_no_redirects() {
     let classifier = HttpClassifier::grpc();
-    assert!(!classifier.is_plain());
     assert!(classifier.has_no_redirects());
+    assert!(classifier.accepts(StatusCode::OK, &headers(&[])));
+    assert!(!classifier.accepts(StatusCode::BAD_GATEWAY, &headers(&[])));
     let headers = headers(&[("grpc-status", "14")]);
+    assert!(!classifier.accepts(StatusCode::OK, &headers));
     let outcome = HttpOutcome::response(StatusCode::OK, &headers, UNIX_EPOCH);
     let failure = classifier.classify(&outcome.without_redirects());
     assert_eq!(failure.unwrap_err().reason, &UNAVAILABLE);

@@ -21,11 +21,9 @@ use steadfast::{Budget, InvalidSetting, RetryEvent, RetryStrategy};
 use crate::classify::HttpClassifier;
 use crate::idempotent::RequestHead;
 use per_host::PerHost;
-#[cfg(feature = "reqwest")]
-pub(crate) use run::send;
-pub(crate) use run::{AnyResponse, address, fail_at_once};
-#[cfg(feature = "tower")]
-pub(crate) use run::{FailedAttempt, HttpCall, MadeAttempt, run};
+pub(crate) use run::{
+    AnyResponse, FailedAttempt, HttpCall, MadeAttempt, address, fail_at_once, run,
+};
 
 /// The strategy, the time limits and the classifier by which requests are retried.
 ///

@@ -4,8 +4,6 @@ use std::cell::Cell;
 use std::convert::Infallible;
 use std::error::Error as StdError;
 use std::future::Future;
-#[cfg(feature = "reqwest")]
-use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
@@ -78,7 +76,7 @@ impl HttpRetry {
     /// settings say so. All attempts then have the same key.
     pub(crate) fn add_key(&self, method: &Method, headers: &mut HeaderMap) {
         if self.inner.generate_keys && !is_idempotent(method, headers) {
-            headers.insert(IDEMPOTENCY_KEY, generate_key());
+            headers.insert(&IDEMPOTENCY_KEY, generate_key());
         }
     }
 
@@ -144,25 +142,38 @@ impl HttpRetry {
         retry
     }
 
-    /// Classifies the result of an attempt.
+    /// Classifies the result of an attempt. `redirects` is asked only if it may have failed.
     pub(crate) fn check<R: AnyResponse, E: StdError + 'static>(
         &self,
         result: Result<R, E>,
-        redirects: Redirects,
+        redirects: impl FnOnce(&Result<R, E>) -> Redirects,
     ) -> Result<R, FailedAttempt<R, E>> {
         let classifier = &self.inner.classifier;
+        match result {
+            Ok(response) if classifier.accepts(response.status(), response.headers()) => {
+                Ok(response)
+            }
+            result => self.check_all(result, redirects),
+        }
+    }
+
+    #[inline(never)]
+    fn check_all<R: AnyResponse, E: StdError + 'static>(
+        &self,
+        result: Result<R, E>,
+        redirects: impl FnOnce(&Result<R, E>) -> Redirects,
+    ) -> Result<R, FailedAttempt<R, E>> {
+        let (classifier, redirects) = (&self.inner.classifier, redirects(&result));
         // The classifier may run code of the user's. Decision D13
         // (docs/decisions.md) says what a panic in it means.
-        let classify =
-            |outcome: HttpOutcome<'_>| classifier.classify(&outcome.with_redirects(redirects));
-        let classified = guarded(|| match &result {
-            // The clock is not read for a plain success.
-            Ok(response) if response.status().as_u16() < 400 && classifier.is_plain() => Ok(()),
-            Ok(response) => {
-                let (status, headers) = (response.status(), response.headers());
-                classify(HttpOutcome::response(status, headers, clock::now()))
-            }
-            Err(error) => classify(HttpOutcome::error(error, clock::now())),
+        let classified = guarded(|| {
+            let outcome = match &result {
+                Ok(response) => {
+                    HttpOutcome::response(response.status(), response.headers(), clock::now())
+                }
+                Err(error) => HttpOutcome::error(error, clock::now()),
+            };
+            classifier.classify(&outcome.with_redirects(redirects))
         });
         let (result, failure) = match (classified, result) {
             (Ok(Ok(())), Ok(response)) => return Ok(response),
@@ -178,43 +189,6 @@ impl HttpRetry {
         };
         Err(FailedAttempt::from_parts(Some(result), Some(failure)))
     }
-}
-
-/// Sends a request by `send`: the first attempt at once if that is possible, and whatever
-/// follows by [`run`].
-///
-/// Dropping the future drops the attempt that is under way; its cost stays paid.
-#[cfg(feature = "reqwest")]
-pub(crate) async fn send<R, E, F>(
-    settings: &HttpRetry,
-    call: &HttpCall,
-    address: impl Fn() -> String,
-    mut send: impl FnMut(AttemptMark) -> Option<F>,
-) -> Result<R, Error<E>>
-where
-    R: AnyResponse + Send,
-    E: Send,
-    F: Future<Output = Result<R, FailedAttempt<R, E>>>,
-{
-    let mut made = None;
-    if let Some(mut first) = settings.first_try(call) {
-        let result = match first.watch(|| send(AttemptMark::FIRST)) {
-            Some(sending) => {
-                let mut sending = pin!(sending);
-                poll_fn(|cx| first.watch(|| sending.as_mut().poll(cx))).await
-            }
-            None => Err(FailedAttempt::not_made()),
-        };
-        match result {
-            Ok(response) => {
-                settings.succeed(call, &first);
-                return Ok(response);
-            }
-            Err(failed) => made = Some((first, failed)),
-        }
-    }
-    // In a box, because it is rare and would make every future larger.
-    Box::pin(run(settings, call, made, address, &|| (), send)).await
 }
 
 /// Sends a request by `send` until an attempt succeeds or the engine gives up.

@@ -7,7 +7,7 @@ use http::Extensions;
 use reqwest::{Request, Response};
 use reqwest_middleware::{Error, Middleware, Next, Result};
 
-use super::send::run;
+use super::send::{Begun, Sender};
 use crate::extensions::AttemptMark;
 use crate::http_retry::HttpRetry;
 
@@ -52,38 +52,61 @@ impl RetryMiddleware {
 impl Middleware for RetryMiddleware {
     async fn handle(
         &self,
-        request: Request,
+        mut request: Request,
         extensions: &mut Extensions,
         next: Next<'_>,
     ) -> Result<Response> {
         let outer = extensions.get::<AttemptMark>().copied();
+        let sender = Sender::new(&self.retry, outer.as_ref(), &mut request);
         // Every attempt starts with the same extensions. Those that the last one
         // leaves are kept.
-        let (before, after) = (&*extensions, Mutex::new(None));
-        let result = run(&self.retry, outer.as_ref(), request, |request, attempt| {
-            let (next, after) = (next.clone(), &after);
-            let mut extensions = marked(before, attempt);
-            async move {
-                let result = next.run(request, &mut extensions).await;
-                *after.lock().unwrap_or_else(PoisonError::into_inner) = Some(extensions);
-                result
-            }
-        })
-        .await;
-        let after = after.into_inner().unwrap_or_else(PoisonError::into_inner);
-        match after {
-            Some(after) if extensions.is_empty() && has_only_mark(&after) => SPARE.set(Some(after)),
-            Some(after) => {
-                *extensions = after;
-                extensions.remove::<AttemptMark>();
-                if let Some(outer) = outer {
-                    extensions.insert(outer);
+        let (begun, after) = match sender.first_try() {
+            Some(mut first) => {
+                let mut after = marked(extensions, AttemptMark::FIRST);
+                let sending = first.watch(|| next.clone().run(request, &mut after));
+                match sender.end_first(first, sending).await {
+                    Ok(response) => {
+                        keep(extensions, after, outer);
+                        return Ok(response);
+                    }
+                    Err(failed) => (Begun::Failed(failed), Some(after)),
                 }
             }
-            None => {}
+            None => (Begun::Not(request), None),
+        };
+        let after = Mutex::new(after);
+        // In a box, because it is rare and would make every future larger.
+        let result = Box::pin(run(&sender, begun, extensions, &after, next)).await;
+        if let Some(after) = into_inner(after) {
+            keep(extensions, after, outer);
         }
         result.map_err(Error::middleware)
     }
+}
+
+/// Makes the attempts that the engine decides on. Puts the extensions of each into `after`.
+/// Dropping the future drops the attempt that is under way.
+async fn run(
+    sender: &Sender<'_>,
+    begun: Begun<Error>,
+    before: &Extensions,
+    after: &Mutex<Option<Extensions>>,
+    next: Next<'_>,
+) -> std::result::Result<Response, steadfast::Error<Error>> {
+    let send = |request, mark| {
+        let next = next.clone();
+        let mut extensions = marked(before, mark);
+        async move {
+            let result = next.run(request, &mut extensions).await;
+            *after.lock().unwrap_or_else(PoisonError::into_inner) = Some(extensions);
+            result
+        }
+    };
+    sender.run(begun, send).await
+}
+
+fn into_inner<T>(mutex: Mutex<T>) -> T {
+    mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 thread_local! {
@@ -103,6 +126,19 @@ fn marked(before: &Extensions, attempt: AttemptMark) -> Extensions {
         None => drop(extensions.insert(attempt)),
     }
     extensions
+}
+
+/// Keeps the extensions that an attempt left, without its mark.
+fn keep(extensions: &mut Extensions, mut after: Extensions, outer: Option<AttemptMark>) {
+    if extensions.is_empty() && has_only_mark(&after) {
+        SPARE.set(Some(after));
+        return;
+    }
+    after.remove::<AttemptMark>();
+    if let Some(outer) = outer {
+        after.insert(outer);
+    }
+    *extensions = after;
 }
 
 fn has_only_mark(extensions: &Extensions) -> bool {

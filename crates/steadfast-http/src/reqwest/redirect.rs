@@ -6,6 +6,7 @@ use std::future::Future;
 
 use http::StatusCode;
 use reqwest::{ClientBuilder, Response, Url};
+use tokio::task::futures::TaskLocalFuture;
 
 use crate::classify::Redirects;
 use crate::classify::transport::causes;
@@ -17,7 +18,7 @@ tokio::task_local! {
 
 /// The requests of one attempt whose results reqwest has reported.
 #[derive(Clone, Copy, Default)]
-struct Hops {
+pub(super) struct Hops {
     count: u32,
     /// The status that the last one got; none for an error.
     status: Option<StatusCode>,
@@ -54,19 +55,20 @@ pub fn watch_redirects(client: ClientBuilder) -> ClientBuilder {
     }))
 }
 
-/// Awaits an attempt, and returns what is known about its redirects; `unseen` if the
-/// client does not report them. Dropping the future drops the attempt.
-pub(super) async fn watched<E: StdError + 'static>(
+/// Makes an attempt record its requests. They are the value of the future.
+pub(super) fn watched<F: Future>(sending: F) -> TaskLocalFuture<Cell<Hops>, F> {
+    HOPS.scope(Cell::default(), sending)
+}
+
+/// Returns what is known about the redirects of an attempt; `unseen` if the client does not
+/// report them.
+pub(super) fn redirects<E: StdError + 'static>(
     url: &Url,
     unseen: Redirects,
-    sending: impl Future<Output = Result<Response, E>>,
-) -> (Result<Response, E>, Redirects) {
-    let watching = async {
-        let result = sending.await;
-        (result, HOPS.with(Cell::get))
-    };
-    let (result, hops) = HOPS.scope(Cell::default(), watching).await;
-    let (status, last_url) = match &result {
+    result: &Result<Response, E>,
+    hops: Hops,
+) -> Redirects {
+    let (status, last_url) = match result {
         Ok(response) => (Some(response.status()), Some(response.url())),
         // Some errors hold the address of their request.
         Err(error) => {
@@ -75,14 +77,13 @@ pub(super) async fn watched<E: StdError + 'static>(
             (None, error.and_then(reqwest::Error::url))
         }
     };
-    let redirects = match hops.count {
+    match hops.count {
         _ if last_url.is_some_and(|last_url| differ(last_url, url)) => Redirects::Followed,
         0 => unseen,
         // The only request ended as the attempt did.
         1 if hops.status == status => Redirects::None,
         1.. => Redirects::Followed,
-    };
-    (result, redirects)
+    }
 }
 
 /// Returns whether two addresses differ in what is sent.

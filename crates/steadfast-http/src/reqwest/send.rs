@@ -1,18 +1,23 @@
 //! Sends one reqwest request with retries.
 
+use std::cell::Cell;
 use std::error::Error as StdError;
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 
 use http::{Extensions, HeaderMap, StatusCode};
 use reqwest::{Request, RequestBuilder, Response, Url};
 use steadfast::failure::Safety;
+use steadfast::first_try::FirstTry;
 use steadfast::{Error, FailFast, Failure, reason};
 
 use super::kept::KeptRequest;
-use super::redirect::watched;
-use crate::classify::cannot_resend;
+use super::redirect::{Hops, redirects, watched};
+use crate::classify::{Redirects, cannot_resend};
 use crate::extensions::AttemptMark;
-use crate::http_retry::{self, AnyResponse, HttpRetry, fail_at_once};
+use crate::http_retry::{
+    self, AnyResponse, FailedAttempt, HttpCall, HttpRetry, MadeAttempt, fail_at_once,
+};
 use crate::idempotent::RequestHead;
 
 /// Adds `send` with retries to requests. See the [module](super).
@@ -30,17 +35,33 @@ pub trait SendWithRetry: sealed::Sealed {
 impl SendWithRetry for RequestBuilder {
     async fn send_with_retry(self, retry: &HttpRetry) -> Result<Response, Error<reqwest::Error>> {
         let (client, request) = self.build_split();
-        match request {
-            Ok(request) => run(retry, None, request, |request, _| client.execute(request)).await,
-            Err(error) => {
-                let failure = Failure::not_sent(&reason::OPERATION_FAILED)
-                    .with_safety(Safety::No)
-                    .with_note("the request could not be built");
-                let retry = retry.retry(FailFast::new()).operation("build");
-                Err(fail_at_once(retry, failure, error))
+        let mut request = match request {
+            Ok(request) => request,
+            Err(error) => return Err(not_built(retry, error)),
+        };
+        let sender = Sender::new(retry, None, &mut request);
+        let begun = match sender.first_try() {
+            Some(mut first) => {
+                let sending = first.watch(|| client.execute(request));
+                match sender.end_first(first, sending).await {
+                    Ok(response) => return Ok(response),
+                    Err(failed) => Begun::Failed(failed),
+                }
             }
-        }
+            None => Begun::Not(request),
+        };
+        // In a box, because it is rare and would make every future larger.
+        Box::pin(sender.run(begun, |request, _| client.execute(request))).await
     }
+}
+
+#[cold]
+fn not_built(retry: &HttpRetry, error: reqwest::Error) -> Error<reqwest::Error> {
+    let failure = Failure::not_sent(&reason::OPERATION_FAILED)
+        .with_safety(Safety::No)
+        .with_note("the request could not be built");
+    let retry = retry.retry(FailFast::new()).operation("build");
+    fail_at_once(retry, failure, error)
 }
 
 mod sealed {
@@ -48,40 +69,108 @@ mod sealed {
     impl Sealed for reqwest::RequestBuilder {}
 }
 
-/// Sends a request by `send`, attempt by attempt. Dropping the future drops the
-/// attempt that is under way.
-pub(super) async fn run<E, F>(
-    retry: &HttpRetry,
-    outer: Option<&AttemptMark>,
-    mut request: Request,
-    mut send: impl FnMut(Request, AttemptMark) -> F,
-) -> Result<Response, Error<E>>
-where
-    E: StdError + Send + 'static,
-    F: Future<Output = Result<Response, E>>,
-{
-    let method = request.method().clone();
-    retry.add_key(&method, request.headers_mut());
-    let kept = KeptRequest::of(&mut request);
-    let address = || address(&kept.url);
-    let head = RequestHead::new(&method, request.url().path(), request.headers());
-    let call = retry.call(&head, outer, address);
-    let unseen = retry.unseen_redirects(&call);
-    let (mut first, kept) = (Some(request), &kept);
-    http_retry::send(retry, &call, address, |attempt| {
-        let request = first.take().or_else(|| kept.request())?;
-        let sending = send(request, attempt);
-        Some(async move {
-            let (result, redirects) = watched(&kept.url, unseen, sending).await;
-            retry.check(result, redirects).map_err(|failed| {
-                failed.map(|failure| match kept.is_lost() {
-                    true => cannot_resend(failure, "the body is a stream"),
-                    false => failure,
-                })
+/// Sends one request.
+pub(super) struct Sender<'a> {
+    retry: &'a HttpRetry,
+    kept: KeptRequest,
+    call: HttpCall,
+    unseen: Redirects,
+}
+
+/// How far a request is when the engine takes over.
+pub(super) enum Begun<E> {
+    Not(Request),
+    /// The first attempt was made.
+    Failed(MadeAttempt<Response, E>),
+}
+
+impl<'a> Sender<'a> {
+    /// Prepares a request. `outer` is the mark of an outer middleware, which then makes the
+    /// retries.
+    pub(super) fn new(
+        retry: &'a HttpRetry,
+        outer: Option<&AttemptMark>,
+        request: &mut Request,
+    ) -> Self {
+        let method = request.method().clone();
+        retry.add_key(&method, request.headers_mut());
+        let head = RequestHead::new(&method, request.url().path(), request.headers());
+        let call = retry.call(&head, outer, || address(request.url()));
+        Self {
+            unseen: retry.unseen_redirects(&call),
+            kept: KeptRequest::of(request),
+            retry,
+            call,
+        }
+    }
+
+    /// Admits a first attempt that needs nothing of the engine unless it fails.
+    pub(super) fn first_try(&self) -> Option<FirstTry> {
+        self.retry.first_try(&self.call)
+    }
+
+    /// Waits for a first attempt that was begun. Dropping the future drops the attempt.
+    pub(super) async fn end_first<E: StdError + 'static>(
+        &self,
+        mut first: FirstTry,
+        sending: impl Future<Output = Result<Response, E>>,
+    ) -> Result<Response, MadeAttempt<Response, E>> {
+        let mut sending = pin!(watched(sending));
+        let result = poll_fn(|cx| first.watch(|| sending.as_mut().poll(cx))).await;
+        let hops = sending.take_value();
+        match self.check(result, hops) {
+            Ok(response) => {
+                self.retry.succeed(&self.call, &first);
+                Ok(response)
+            }
+            Err(failed) => Err((first, failed)),
+        }
+    }
+
+    /// Sends the request by `send`, attempt by attempt. Dropping the future drops the
+    /// attempt that is under way.
+    pub(super) async fn run<E, F>(
+        &self,
+        begun: Begun<E>,
+        mut send: impl FnMut(Request, AttemptMark) -> F,
+    ) -> Result<Response, Error<E>>
+    where
+        E: StdError + Send + 'static,
+        F: Future<Output = Result<Response, E>>,
+    {
+        let (mut unsent, made) = match begun {
+            Begun::Not(request) => (Some(request), None),
+            Begun::Failed(failed) => (None, Some(failed)),
+        };
+        let address = || address(&self.kept.url);
+        let attempt = |mark| {
+            let request = unsent.take().or_else(|| self.kept.request())?;
+            let sending = watched(send(request, mark));
+            Some(async move {
+                let mut sending = pin!(sending);
+                let result = sending.as_mut().await;
+                self.check(result, sending.take_value())
+            })
+        };
+        http_retry::run(self.retry, &self.call, made, address, &|| (), attempt).await
+    }
+
+    /// Classifies the result of an attempt.
+    fn check<E: StdError + 'static>(
+        &self,
+        result: Result<Response, E>,
+        hops: Option<Cell<Hops>>,
+    ) -> Result<Response, FailedAttempt<Response, E>> {
+        let hops = hops.map(Cell::into_inner).unwrap_or_default();
+        let redirects =
+            |result: &Result<Response, E>| redirects(&self.kept.url, self.unseen, result, hops);
+        self.retry.check(result, redirects).map_err(|failed| {
+            failed.map(|failure| match self.kept.is_lost() {
+                true => cannot_resend(failure, "the body is a stream"),
+                false => failure,
             })
         })
-    })
-    .await
+    }
 }
 
 fn address(url: &Url) -> String {

@@ -165,8 +165,10 @@ impl<S, B: Body> Attempts<S, B> {
     ) -> Result<Response<R>, Failed<R>> {
         let retry = &self.shared.retry;
         let result = match result {
-            Ok(response) => retry.check(Ok(response), self.redirects),
-            Err(CallError::Failed(error)) => retry.check(Err(AnyError::new(error)), self.redirects),
+            Ok(response) => retry.check(Ok(response), |_| self.redirects),
+            Err(CallError::Failed(error)) => {
+                retry.check(Err(AnyError::new(error)), |_| self.redirects)
+            }
             Err(CallError::NotReady(error)) => {
                 Err(FailedAttempt::new(AnyError::new(error), not_ready()))
             }
