@@ -109,6 +109,20 @@ impl HttpRetry {
         }
     }
 
+    /// Ends a first attempt that is a success at first sight. Returns whether it is.
+    pub(crate) fn is_quick_success<R: AnyResponse>(
+        &self,
+        call: &HttpCall,
+        first: &FirstTry,
+        response: &R,
+    ) -> bool {
+        let accepted = self.accepts(response);
+        if accepted {
+            self.succeed(call, first);
+        }
+        accepted
+    }
+
     /// Records that a first attempt succeeded.
     pub(crate) fn succeed(&self, call: &HttpCall, first: &FirstTry) {
         first.succeed(self.strategy(call));
@@ -142,27 +156,23 @@ impl HttpRetry {
         retry
     }
 
-    /// Classifies the result of an attempt. `redirects` is asked only if it may have failed.
+    /// Returns whether a response is a success that needs no further look.
+    fn accepts<R: AnyResponse>(&self, response: &R) -> bool {
+        let classifier = &self.inner.classifier;
+        classifier.accepts(response.status(), response.headers())
+    }
+
+    /// Classifies the result of an attempt.
     pub(crate) fn check<R: AnyResponse, E: StdError + 'static>(
         &self,
         result: Result<R, E>,
         redirects: impl FnOnce(&Result<R, E>) -> Redirects,
     ) -> Result<R, FailedAttempt<R, E>> {
-        let classifier = &self.inner.classifier;
-        match result {
-            Ok(response) if classifier.accepts(response.status(), response.headers()) => {
-                Ok(response)
-            }
-            result => self.check_all(result, redirects),
-        }
-    }
-
-    #[inline(never)]
-    fn check_all<R: AnyResponse, E: StdError + 'static>(
-        &self,
-        result: Result<R, E>,
-        redirects: impl FnOnce(&Result<R, E>) -> Redirects,
-    ) -> Result<R, FailedAttempt<R, E>> {
+        // The clock is not read for most successes.
+        let result = match result {
+            Ok(response) if self.accepts(&response) => return Ok(response),
+            result => result,
+        };
         let (classifier, redirects) = (&self.inner.classifier, redirects(&result));
         // The classifier may run code of the user's. Decision D13
         // (docs/decisions.md) says what a panic in it means.

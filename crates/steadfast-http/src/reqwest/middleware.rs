@@ -52,28 +52,28 @@ impl RetryMiddleware {
 impl Middleware for RetryMiddleware {
     async fn handle(
         &self,
-        mut request: Request,
+        request: Request,
         extensions: &mut Extensions,
         next: Next<'_>,
     ) -> Result<Response> {
         let outer = extensions.get::<AttemptMark>().copied();
-        let sender = Sender::new(&self.retry, outer.as_ref(), &mut request);
         // Every attempt starts with the same extensions. Those that the last one
         // leaves are kept.
-        let (begun, after) = match sender.first_try() {
-            Some(mut first) => {
-                let mut after = marked(extensions, AttemptMark::FIRST);
-                let sending = first.watch(|| next.clone().run(request, &mut after));
-                match sender.end_first(first, sending).await {
-                    Ok(response) => {
-                        keep(extensions, after, outer);
-                        return Ok(response);
-                    }
-                    Err(failed) => (Begun::Failed(failed), Some(after)),
-                }
-            }
-            None => (Begun::Not(request), None),
+        let mut after = Extensions::new();
+        let (before, place, chain) = (&*extensions, &mut after, next.clone());
+        let first = move |request| {
+            *place = marked(before, AttemptMark::FIRST);
+            chain.run(request, place)
         };
+        let (sender, started) = Sender::start(&self.retry, outer.as_ref(), request, first);
+        let begun = match sender.end_first(started).await {
+            Ok(response) => {
+                keep(extensions, after, outer);
+                return Ok(response);
+            }
+            Err(begun) => begun,
+        };
+        let after = matches!(begun, Begun::Failed(_)).then_some(after);
         let after = Mutex::new(after);
         // In a box, because it is rare and would make every future larger.
         let result = Box::pin(run(&sender, begun, extensions, &after, next)).await;

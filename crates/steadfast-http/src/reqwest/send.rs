@@ -35,20 +35,13 @@ pub trait SendWithRetry: sealed::Sealed {
 impl SendWithRetry for RequestBuilder {
     async fn send_with_retry(self, retry: &HttpRetry) -> Result<Response, Error<reqwest::Error>> {
         let (client, request) = self.build_split();
-        let mut request = match request {
-            Ok(request) => request,
+        let (sender, started) = match request {
+            Ok(request) => Sender::start(retry, None, request, |request| client.execute(request)),
             Err(error) => return Err(not_built(retry, error)),
         };
-        let sender = Sender::new(retry, None, &mut request);
-        let begun = match sender.first_try() {
-            Some(mut first) => {
-                let sending = first.watch(|| client.execute(request));
-                match sender.end_first(first, sending).await {
-                    Ok(response) => return Ok(response),
-                    Err(failed) => Begun::Failed(failed),
-                }
-            }
-            None => Begun::Not(request),
+        let begun = match sender.end_first(started).await {
+            Ok(response) => return Ok(response),
+            Err(begun) => begun,
         };
         // In a box, because it is rare and would make every future larger.
         Box::pin(sender.run(begun, |request, _| client.execute(request))).await
@@ -77,53 +70,74 @@ pub(super) struct Sender<'a> {
     unseen: Redirects,
 }
 
+/// A request at its beginning.
+pub(super) enum Started<F> {
+    /// The first attempt is under way, and needs nothing of the engine unless it fails.
+    First(FirstTry, F),
+    /// The engine has to make the first attempt.
+    Not(Box<Request>),
+}
+
 /// How far a request is when the engine takes over.
 pub(super) enum Begun<E> {
-    Not(Request),
+    Not(Box<Request>),
     /// The first attempt was made.
     Failed(MadeAttempt<Response, E>),
 }
 
 impl<'a> Sender<'a> {
-    /// Prepares a request. `outer` is the mark of an outer middleware, which then makes the
-    /// retries.
-    pub(super) fn new(
+    /// Starts a request: makes its first attempt by `send`, if that needs no engine. `outer` is
+    /// the mark of an outer middleware, which then makes the retries.
+    pub(super) fn start<F>(
         retry: &'a HttpRetry,
         outer: Option<&AttemptMark>,
-        request: &mut Request,
-    ) -> Self {
+        mut request: Request,
+        send: impl FnOnce(Request) -> F,
+    ) -> (Self, Started<F>) {
         let method = request.method().clone();
         retry.add_key(&method, request.headers_mut());
         let head = RequestHead::new(&method, request.url().path(), request.headers());
         let call = retry.call(&head, outer, || address(request.url()));
-        Self {
+        let sender = Self {
             unseen: retry.unseen_redirects(&call),
-            kept: KeptRequest::of(request),
+            kept: KeptRequest::of(&mut request),
             retry,
             call,
-        }
+        };
+        let started = match retry.first_try(&sender.call) {
+            Some(mut first) => {
+                let sending = first.watch(|| send(request));
+                Started::First(first, sending)
+            }
+            None => Started::Not(Box::new(request)),
+        };
+        (sender, started)
     }
 
-    /// Admits a first attempt that needs nothing of the engine unless it fails.
-    pub(super) fn first_try(&self) -> Option<FirstTry> {
-        self.retry.first_try(&self.call)
-    }
-
-    /// Waits for a first attempt that was begun. Dropping the future drops the attempt.
+    /// Waits for a first attempt that is under way. Unless it succeeds, [`run`](Self::run) has to
+    /// follow. Dropping the future drops the attempt.
     pub(super) async fn end_first<E: StdError + 'static>(
         &self,
-        mut first: FirstTry,
-        sending: impl Future<Output = Result<Response, E>>,
-    ) -> Result<Response, MadeAttempt<Response, E>> {
-        let mut sending = pin!(watched(sending));
+        started: Started<impl Future<Output = Result<Response, E>>>,
+    ) -> Result<Response, Begun<E>> {
+        let (mut first, sending) = match started {
+            Started::First(first, sending) => (first, watched(sending)),
+            Started::Not(request) => return Err(Begun::Not(request)),
+        };
+        let mut sending = pin!(sending);
         let result = poll_fn(|cx| first.watch(|| sending.as_mut().poll(cx))).await;
-        let hops = sending.take_value();
-        match self.check(result, hops) {
+        let result = match result {
+            Ok(response) if self.retry.is_quick_success(&self.call, &first, &response) => {
+                return Ok(response);
+            }
+            result => result,
+        };
+        match self.check(result, sending.take_value()) {
             Ok(response) => {
                 self.retry.succeed(&self.call, &first);
                 Ok(response)
             }
-            Err(failed) => Err((first, failed)),
+            Err(failed) => Err(Begun::Failed((first, failed))),
         }
     }
 
@@ -144,7 +158,10 @@ impl<'a> Sender<'a> {
         };
         let address = || address(&self.kept.url);
         let attempt = |mark| {
-            let request = unsent.take().or_else(|| self.kept.request())?;
+            let request = match unsent.take() {
+                Some(request) => *request,
+                None => self.kept.request()?,
+            };
             let sending = watched(send(request, mark));
             Some(async move {
                 let mut sending = pin!(sending);

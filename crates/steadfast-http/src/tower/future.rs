@@ -101,6 +101,12 @@ where
         {
             let result = ready!(first.watch(|| polled.poll(cx)));
             calling.set(None);
+            let result = match result {
+                Ok(response) if attempts.is_quick_success(first, &response) => {
+                    return Poll::Ready(Ok(response));
+                }
+                result => result,
+            };
             let failed = match attempts.end_first(first, result) {
                 Ok(response) => return Poll::Ready(Ok(response)),
                 Err(failed) => failed,

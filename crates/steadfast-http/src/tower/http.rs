@@ -145,7 +145,14 @@ pub(super) struct Attempts<S, B> {
 type Failed<R> = FailedAttempt<Response<R>, AnyError>;
 
 impl<S, B: Body> Attempts<S, B> {
+    /// Ends a first attempt that is a success at first sight. Returns whether it is.
+    pub(super) fn is_quick_success<R>(&self, first: &FirstTry, response: &Response<R>) -> bool {
+        let retry = &self.shared.retry;
+        retry.is_quick_success(&self.call, first, response)
+    }
+
     /// Ends a first attempt that was made without the engine.
+    #[inline(never)]
     pub(super) fn end_first<R, E: Into<BoxError>>(
         &self,
         first: &FirstTry,
