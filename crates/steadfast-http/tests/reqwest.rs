@@ -130,6 +130,53 @@ async fn a_second_middleware_makes_one_attempt_only_and_extensions_are_kept() {
     assert!(extensions.get::<AttemptMark>().is_none());
 }
 
+/// Records the marks in the extensions, and leaves nothing.
+#[derive(Clone, Default)]
+struct Marks(Arc<Mutex<Vec<u32>>>);
+
+#[async_trait::async_trait]
+impl Middleware for Marks {
+    async fn handle(
+        &self,
+        request: Request,
+        extensions: &mut Extensions,
+        next: Next<'_>,
+    ) -> reqwest_middleware::Result<Response> {
+        let attempt = extensions.get::<AttemptMark>().unwrap();
+        self.0.lock().unwrap().push(attempt.number());
+        next.run(request, extensions).await
+    }
+}
+
+#[tokio::test]
+async fn every_attempt_has_its_own_mark_and_none_is_left() {
+    let server = Server::start([answer(503), answer(200), answer(200), answer(200)]).await;
+    let marks = Marks::default();
+    let client = ClientBuilder::new(reqwest::Client::new())
+        .with(RetryMiddleware::new(HttpRetry::new(quick()).unwrap()))
+        .with(marks.clone())
+        .build();
+    let send = async |extensions: &mut Extensions| {
+        let request = client.get(server.uri()).build().unwrap();
+        let sent = client.execute_with_extensions(request, extensions);
+        assert_eq!(sent.await.unwrap().status(), 200);
+        std::mem::take(&mut *marks.0.lock().unwrap())
+    };
+    let mut extensions = Extensions::new();
+    assert_eq!(send(&mut extensions).await, [1, 2]);
+    assert!(extensions.is_empty());
+    assert_eq!(
+        send(&mut extensions).await,
+        [1],
+        "not that of another request"
+    );
+    assert!(extensions.is_empty());
+    extensions.insert("of the caller");
+    assert_eq!(send(&mut extensions).await, [1]);
+    assert_eq!(extensions.get(), Some(&"of the caller"));
+    assert_eq!(extensions.len(), 1);
+}
+
 #[tokio::test]
 async fn a_client_timeout_is_a_timeout_of_an_attempt() {
     let server = Server::start([common::server::ServerAction::Hang]).await;

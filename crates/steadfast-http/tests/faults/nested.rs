@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hyper_util::client::legacy;
 use hyper_util::rt::TokioExecutor;
-use reqwest_middleware::ClientBuilder;
+use reqwest_middleware::{ClientBuilder, Middleware, Next};
 use steadfast::classify::any_error;
 use steadfast::strategy::Cause;
 use steadfast::{Backoff, Failure, Standard, reason, retry};
 use steadfast_http::HttpRetry;
 use steadfast_http::reqwest::{RetryMiddleware, SendWithRetry};
-use steadfast_http::tower::{HttpRetryLayer, RetryLayer};
+use steadfast_http::tower::{HttpRetryLayer, ReplayBody, RetryLayer};
 use tower::{Layer, ServiceExt, service_fn};
 
 use crate::common::clients::Body;
@@ -120,4 +120,57 @@ async fn general_tower_layers_inside_each_other_do_not_multiply_attempts() {
     let twice = layer().classify(any_error).layer(inner);
     let error = twice.oneshot(()).await.unwrap_err();
     assert_eq!(SENT.load(Ordering::Relaxed), 3, "{error:#}");
+}
+
+/// Makes three attempts that fail, and counts them. The error does not tell that it was retried.
+async fn fail_three_times(sent: &AtomicUsize) -> io::Error {
+    let strategy = three_attempts();
+    let inner = retry(&strategy).idempotent(true).classify(any_error);
+    let failed = inner.run(async |_| {
+        sent.fetch_add(1, Ordering::Relaxed);
+        tokio::task::yield_now().await;
+        Err::<(), _>(io::Error::from(io::ErrorKind::ConnectionReset))
+    });
+    failed.await.unwrap_err();
+    // So that the failure is seen in a later poll than the inner call.
+    tokio::task::yield_now().await;
+    io::Error::from(io::ErrorKind::ConnectionReset)
+}
+
+#[tokio::test]
+async fn a_retry_inside_a_first_attempt_of_the_http_layer_does_not_multiply_attempts() {
+    static SENT: AtomicUsize = AtomicUsize::new(0);
+    let service = service_fn(|_: http::Request<ReplayBody<Body>>| async {
+        Err::<http::Response<()>, _>(fail_three_times(&SENT).await)
+    });
+    let layer = HttpRetryLayer::new(http_retry()).layer(service);
+    let request = http::Request::get("http://localhost/").body(Body::default());
+    let error = layer.oneshot(request.unwrap()).await.unwrap_err();
+    assert!(error.was_refused_for(Cause::Nested), "{error:#}");
+    assert_eq!(SENT.load(Ordering::Relaxed), 3, "{error:#}");
+}
+
+struct RetriesInside;
+
+static INSIDE: AtomicUsize = AtomicUsize::new(0);
+
+#[async_trait::async_trait]
+impl Middleware for RetriesInside {
+    async fn handle(
+        &self,
+        _: reqwest::Request,
+        _: &mut http::Extensions,
+        _: Next<'_>,
+    ) -> reqwest_middleware::Result<reqwest::Response> {
+        let error = fail_three_times(&INSIDE).await;
+        Err(reqwest_middleware::Error::middleware(error))
+    }
+}
+
+#[tokio::test]
+async fn a_retry_inside_a_first_attempt_of_the_middleware_does_not_multiply_attempts() {
+    let client = ClientBuilder::new(plain_client()).with(RetryMiddleware::new(http_retry()));
+    let client = client.with(RetriesInside).build();
+    let error = client.get("http://localhost/").send().await.unwrap_err();
+    assert_eq!(INSIDE.load(Ordering::Relaxed), 3, "{error:#}");
 }
