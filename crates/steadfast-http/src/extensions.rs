@@ -35,6 +35,7 @@ pub struct AttemptMark {
 
 impl AttemptMark {
     /// The first attempt of a request without a time limit.
+    #[cfg(any(feature = "tower", feature = "reqwest-middleware"))]
     pub(crate) const FIRST: Self = Self {
         number: 1,
         remaining: None,

@@ -42,6 +42,8 @@ enum Rest<S, B, R> {
     Ended,
 }
 
+type Projection<'a, F, T> = (Pin<&'a mut Option<F>>, &'a mut T);
+
 type BoxFuture<R> = Pin<Box<dyn Future<Output = Result<Response<R>, Error<AnyError>>> + Send>>;
 
 impl<S, B, R> HttpRetryFuture<S, B, R>
@@ -68,9 +70,9 @@ where
 
     #[expect(
         unsafe_code,
-        reason = "a box for each request would be an allocation and 600 instructions"
+        reason = "a box instead would be half of the allocations of a request over hyper's client"
     )]
-    fn project(self: Pin<&mut Self>) -> (Pin<&mut Option<S::Future>>, &mut Rest<S, B, R>) {
+    fn project(self: Pin<&mut Self>) -> Projection<'_, S::Future, Rest<S, B, R>> {
         // SAFETY: `calling` is never moved while it is pinned: nothing else accesses it, and
         // the type neither implements `Drop` nor `Unpin` by hand. `rest` is never pinned.
         unsafe {

@@ -66,7 +66,8 @@ pub(super) enum Lost {
 
 enum Kept {
     Data(Bytes),
-    Trailers(HeaderMap),
+    /// In a box, because they are rare and larger.
+    Trailers(Box<HeaderMap>),
 }
 
 /// The frames that were sent. Most bodies have one, which needs no allocation.
@@ -332,13 +333,14 @@ impl Kept {
     fn from_frame(frame: &Frame<Bytes>) -> Option<Self> {
         let data = frame.data_ref().filter(|data| !data.is_empty());
         let data = data.cloned().map(Kept::Data);
-        data.or_else(|| frame.trailers_ref().cloned().map(Kept::Trailers))
+        let trailers = || frame.trailers_ref().cloned().map(Box::new);
+        data.or_else(|| trailers().map(Kept::Trailers))
     }
 
     fn to_frame(&self) -> Frame<Bytes> {
         match self {
             Kept::Data(data) => Frame::data(data.clone()),
-            Kept::Trailers(trailers) => Frame::trailers(trailers.clone()),
+            Kept::Trailers(trailers) => Frame::trailers(HeaderMap::clone(trailers)),
         }
     }
 
