@@ -22,14 +22,14 @@ struct Limit {
 }
 
 const LIMITS: [Limit; 8] = [
-    limit("memory", "steadfast, HttpRetryLayer", 4.0, 3480.0),
+    limit("memory", "steadfast, HttpRetryLayer", 3.0, 1711.0),
     limit("memory", "steadfast, RetryLayer", 1.0, 2130.0),
-    limit("hyper", "steadfast, HttpRetryLayer", 2.0, 4820.0),
-    limit("reqwest", "steadfast, send_with_retry", 4.0, 4770.0),
-    limit("reqwest", "steadfast, RetryMiddleware", 10.0, 9230.0),
+    limit("hyper", "steadfast, HttpRetryLayer", 1.0, 2164.0),
+    limit("reqwest", "steadfast, send_with_retry", 1.0, 2131.0),
+    limit("reqwest", "steadfast, RetryMiddleware", 4.0, 4415.0),
     // Here only allocations are checked: the instructions of the bare clients vary by more
     // from run to run than 3 % of what is added.
-    limit("tonic", "steadfast, RetryChannel", 7.0, f64::INFINITY),
+    limit("tonic", "steadfast, RetryChannel", 2.0, f64::INFINITY),
     limit("tonic", "steadfast, StatusClassifier", 1.0, f64::INFINITY),
     limit("aws", "steadfast, AwsRetry", 5.0, f64::INFINITY),
 ];
