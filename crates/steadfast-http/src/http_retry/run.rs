@@ -52,9 +52,9 @@ struct FailedParts<R, E> {
 }
 
 impl HttpRetry {
-    /// Describes a request. `outer` is the mark of an outer layer, which then makes
+    /// Starts a request. `outer` is the mark of an outer layer, which then makes
     /// the retries.
-    pub(crate) fn call(
+    pub(crate) fn start(
         &self,
         head: &RequestHead<'_>,
         outer: Option<&AttemptMark>,

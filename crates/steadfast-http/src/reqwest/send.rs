@@ -97,7 +97,7 @@ impl<'a> Sender<'a> {
         let method = request.method().clone();
         retry.add_key(&method, request.headers_mut());
         let head = RequestHead::new(&method, request.url().path(), request.headers());
-        let call = retry.call(&head, outer, || address(request.url()));
+        let call = retry.start(&head, outer, || address(request.url()));
         let sender = Self {
             unseen: retry.unseen_redirects(&call),
             kept: KeptRequest::of(&mut request),

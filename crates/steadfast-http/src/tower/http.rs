@@ -104,7 +104,7 @@ where
         let (mut parts, body) = request.into_parts();
         retry.add_key(&parts.method, &mut parts.headers);
         let head = RequestHead::new(&parts.method, parts.uri.path(), &parts.headers);
-        let call = retry.call(&head, parts.extensions.get(), || address(&parts.uri));
+        let call = retry.start(&head, parts.extensions.get(), || address(&parts.uri));
         let attempts = Attempts {
             redirects: match sends_one_request::<S::Future>() {
                 true => Redirects::None,
