@@ -11,6 +11,7 @@ use std::task::{Context, Poll, ready};
 
 use ::http::{Request, Response};
 use http_body::Body;
+use pin_project_lite::pin_project;
 use steadfast::Error;
 use steadfast::first_try::FirstTry;
 use steadfast::strategy::BoxError;
@@ -20,17 +21,20 @@ use super::any_error::AnyError;
 use super::http::Attempts;
 use super::replay::ReplayBody;
 
-/// The future of an [`HttpRetryService`](super::HttpRetryService).
-///
-/// Dropping it drops the attempt that is under way; its cost stays paid.
-#[must_use = "futures do nothing unless polled"]
-pub struct HttpRetryFuture<S, B, R>
-where
-    S: Service<Request<ReplayBody<B>>>,
-{
-    /// The first attempt, until it ends. Pinned, unlike the rest.
-    calling: Option<S::Future>,
-    rest: Rest<S, B, R>,
+pin_project! {
+    /// The future of an [`HttpRetryService`](super::HttpRetryService).
+    ///
+    /// Dropping it drops the attempt that is under way; its cost stays paid.
+    #[must_use = "futures do nothing unless polled"]
+    pub struct HttpRetryFuture<S, B, R>
+    where
+        S: Service<Request<ReplayBody<B>>>,
+    {
+        // The first attempt, until it ends.
+        #[pin]
+        calling: Option<S::Future>,
+        rest: Rest<S, B, R>,
+    }
 }
 
 enum Rest<S, B, R> {
@@ -41,8 +45,6 @@ enum Rest<S, B, R> {
     Retries(BoxFuture<R>),
     Ended,
 }
-
-type Projection<'a, F, T> = (Pin<&'a mut Option<F>>, &'a mut T);
 
 type BoxFuture<R> = Pin<Box<dyn Future<Output = Result<Response<R>, Error<AnyError>>> + Send>>;
 
@@ -67,19 +69,6 @@ where
             rest: Rest::Retries(Box::pin(run)),
         }
     }
-
-    #[expect(
-        unsafe_code,
-        reason = "a box instead would be half of the allocations of a request over hyper's client"
-    )]
-    fn project(self: Pin<&mut Self>) -> Projection<'_, S::Future, Rest<S, B, R>> {
-        // SAFETY: `calling` is never moved while it is pinned: nothing else accesses it, and
-        // the type neither implements `Drop` nor `Unpin` by hand. `rest` is never pinned.
-        unsafe {
-            let this = self.get_unchecked_mut();
-            (Pin::new_unchecked(&mut this.calling), &mut this.rest)
-        }
-    }
 }
 
 impl<S, B, R> Future for HttpRetryFuture<S, B, R>
@@ -93,7 +82,8 @@ where
     type Output = Result<Response<R>, Error<AnyError>>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let (mut calling, rest) = self.project();
+        let this = self.project();
+        let (mut calling, rest) = (this.calling, this.rest);
         if let (
             Some(polled),
             Rest::First {
