@@ -64,8 +64,13 @@ impl Clock {
 
     /// The moment now.
     pub(crate) fn now(&self) -> Now {
+        self.at(Instant::now())
+    }
+
+    /// The moment at an instant that was just read.
+    pub(crate) fn at(&self, instant: Instant) -> Now {
         let advanced = Duration::from_nanos(self.advanced_nanos.load(Ordering::Relaxed));
-        Now(self.started_at + self.started.elapsed() + advanced)
+        Now(self.started_at + (instant - self.started) + advanced)
     }
 
     /// Sets the clock forward: documents expire and locks end as if the time had passed.

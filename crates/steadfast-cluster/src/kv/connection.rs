@@ -1,17 +1,25 @@
 //! One connection: bytes in, bytes out, faults in between.
 //!
-//! The loop reads the available bytes, executes every complete frame, and writes all
-//! responses at once. It reads and writes at the same time, so a client that sends much
-//! before it reads does not deadlock.
+//! The loop reads the available bytes, executes every complete frame, and sends the
+//! responses in parts: those of the first [`FIRST_PART`] frames, then of twice as many,
+//! and so on. The client handles a part while the server works on the next. With one
+//! part for all they would take turns, and with parts of equal size a long batch would
+//! need many system calls.
 //!
-//! It stops reading while more than [`MAX_UNSENT`] bytes of responses are unsent: a
-//! slow reader slows itself down and does not make the server grow. Delayed responses
-//! and pushed maps wait in the same way.
+//! A full socket does not end a batch: the loop reads and writes at the same time, so a
+//! client that sends much before it reads does not deadlock. It stops reading while more
+//! than [`MAX_UNSENT`] bytes of responses are unsent: a slow reader slows itself down and
+//! does not make the server grow. Delayed responses and pushed maps wait in the same way.
 
+use std::future::poll_fn;
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::BytesMut;
+use bytes::{Buf, BytesMut};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use steadfast_os::net::ResetOnClose;
@@ -23,15 +31,18 @@ use steadfast_wire::{
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep};
 
 use super::response::KvResponse;
 use super::session::{Flow, Session};
 use super::stranger::Stranger;
 use crate::Service;
+use crate::bucket::Bucket;
 use crate::cluster::node::AcceptedConnection;
 use crate::fault::{Effect, FaultAnswer, FiredFault, Garble, IncomingRequest};
 
+/// How many frames of a batch are executed before their responses are sent.
+const FIRST_PART: usize = 8;
 /// How many bytes are asked for at once.
 const READ_BYTES: usize = 64 * 1024;
 /// How many bytes of answers may wait for a slow reader before its requests are not read.
@@ -57,19 +68,20 @@ const MAX_IDLE_BUFFER: usize = 1024 * 1024;
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Serves a connection until either side ends it. Dropping the future cuts it.
-pub(crate) async fn serve<S>(stream: S, reset: ResetOnClose, connection: AcceptedConnection)
+pub(crate) async fn serve<S>(mut stream: S, reset: ResetOnClose, connection: AcceptedConnection)
 where
-    S: AsyncRead + AsyncWrite,
+    S: AsyncRead + AsyncWrite + Unpin,
 {
-    let (mut reader, mut writer) = tokio::io::split(stream);
-    let published = connection.shared.subscribe();
-    let stranger = Stranger::enter(&connection.shared.strangers, connection.id);
+    let next_map = next_map(connection.shared.subscribe());
+    let login = Login::new(Stranger::enter(&connection.shared.strangers, connection.id));
     let session = Session::new(connection.shared, connection.node, connection.id);
     let mut link = Link {
         session,
-        stranger: Some(stranger),
-        login_by: Instant::now() + LOGIN_TIME,
+        login: Some(login),
+        next_map,
+        part: FIRST_PART,
         unsent: 0,
+        unflushed: false,
         inbound: BytesMut::with_capacity(STRANGER_READ_BYTES),
         outbound: BytesMut::new(),
         waiting: FuturesUnordered::new(),
@@ -80,11 +92,11 @@ where
         silent: false,
         mute: false,
     };
-    match link.run(&mut reader, &mut writer, published).await {
+    match link.run(&mut stream).await {
         CloseReason::Closed => {}
         CloseReason::Reset => {
             // Closing with this set sends a reset instead of an orderly end. The stream closes
-            // when its halves are dropped, below.
+            // when it is dropped, below.
             reset.set();
         }
         CloseReason::Malformed(error) => {
@@ -122,13 +134,54 @@ enum Resume {
     Send(BytesMut),
 }
 
+/// What a connection waited for.
+enum Event {
+    /// Bytes were sent or received.
+    Moved,
+    /// A command that waited goes on.
+    Resumed(Waiting, Resume),
+    /// A new map is published.
+    Published(watch::Receiver<ConfigVersion>),
+    /// The connection ends.
+    Closed,
+}
+
+/// Resolves when a new map is published; to nothing when the cluster is gone.
+type NextMap = BoxFuture<'static, Option<watch::Receiver<ConfigVersion>>>;
+
+fn next_map(mut published: watch::Receiver<ConfigVersion>) -> NextMap {
+    Box::pin(async move { published.changed().await.ok().map(|()| published) })
+}
+
+/// The limits of a client that has not authenticated.
+struct Login {
+    /// Counts the client among the strangers.
+    _stranger: Stranger,
+    displaced: BoxFuture<'static, ()>,
+    timeout: Pin<Box<Sleep>>,
+}
+
+impl Login {
+    fn new(stranger: Stranger) -> Self {
+        Self {
+            displaced: Box::pin(stranger.displaced_owned()),
+            timeout: Box::pin(tokio::time::sleep(LOGIN_TIME)),
+            _stranger: stranger,
+        }
+    }
+}
+
 struct Link {
     session: Session,
     /// Present until the client has authenticated.
-    stranger: Option<Stranger>,
-    login_by: Instant,
+    login: Option<Login>,
+    next_map: NextMap,
+    /// How many frames are executed before responses are sent.
+    part: usize,
     /// How much of `outbound` counts in the sum over all connections.
     unsent: usize,
+    /// Whether the stream may hold bytes back, as TLS does, until it is flushed.
+    unflushed: bool,
     inbound: BytesMut,
     outbound: BytesMut,
     waiting: FuturesUnordered<BoxFuture<'static, (Waiting, Resume)>>,
@@ -147,23 +200,20 @@ struct Link {
 }
 
 impl Link {
-    async fn run<R, W>(
-        &mut self,
-        reader: &mut R,
-        writer: &mut W,
-        mut published: watch::Receiver<ConfigVersion>,
-    ) -> CloseReason
+    async fn run<S>(&mut self, stream: &mut S) -> CloseReason
     where
-        R: AsyncRead + Unpin,
-        W: AsyncWrite + Unpin,
+        S: AsyncRead + AsyncWrite + Unpin,
     {
         loop {
-            if let Err(end) = self.take_frames() {
-                if !matches!(end, CloseReason::Reset) {
-                    self.say_last_words(writer).await;
+            let more = match self.take_frames() {
+                Ok(more) => more,
+                Err(end) => {
+                    if !matches!(end, CloseReason::Reset) {
+                        self.say_last_words(stream).await;
+                    }
+                    return end;
                 }
-                return end;
-            }
+            };
             if self.map_is_due && self.has_room() {
                 self.map_is_due = false;
                 self.session.push_config(&mut self.outbound);
@@ -171,83 +221,134 @@ impl Link {
             if self.mute {
                 self.outbound.clear();
             }
-            self.account();
             if self.session.user.is_some() {
-                self.stranger = None;
+                self.login = None;
             }
-            let login = self.login_by;
-            // A client that a fault keeps waiting is not slow.
-            let is_slow =
-                self.stranger.is_some() && self.waiting.is_empty() && !(self.silent || self.mute);
-            let (has_room, may_read) = (self.has_room(), self.may_take() && self.has_room());
-            tokio::select! {
-                biased;
-                written = writer.write_buf(&mut self.outbound), if !self.outbound.is_empty() => {
-                    match written {
-                        Ok(0) | Err(_) => return CloseReason::Closed,
-                        // A TLS writer may buffer bytes until it is flushed.
-                        Ok(_) if self.outbound.is_empty() => {
-                            shrink(&mut self.outbound);
-                            if writer.flush().await.is_err() {
-                                return CloseReason::Closed;
-                            }
-                        }
-                        Ok(_) => {}
-                    }
-                }
-                read = reader.read_buf(&mut self.inbound), if may_read => match read {
-                    Ok(0) | Err(_) => {
-                        if self.silent || self.mute {
-                            self.session.shared.count_silent_closed();
-                        }
-                        return CloseReason::Closed;
-                    }
-                    Ok(_) => {
-                        self.session.received = tokio::time::Instant::now();
-                        self.session.now = self.session.shared.clock.now();
-                    }
-                },
-                Some((held, resume)) = self.waiting.next(), if has_room && !self.waiting.is_empty() => {
+            match poll_fn(|cx| self.poll_event(stream, more, cx)).await {
+                Event::Moved => {}
+                Event::Resumed(held, resume) => {
                     self.waiting_bytes -= held.bytes;
                     self.barriers -= usize::from(held.barrier);
                     if let Err(end) = self.resume(resume) {
-                        self.say_last_words(writer).await;
+                        self.say_last_words(stream).await;
                         return end;
                     }
                 }
-                () = Stranger::displaced(self.stranger.as_ref()) => {
-                    tracing::info!(connection = self.session.id, "too many clients without a login");
-                    return CloseReason::Closed;
-                }
-                () = tokio::time::sleep_until(login), if is_slow => {
-                    tracing::info!(connection = self.session.id, "the client did not log in");
-                    return CloseReason::Closed;
-                }
-                changed = published.changed() => {
-                    let dropped = |bucket: &std::sync::Arc<crate::bucket::Bucket>| {
-                        bucket.dropped.is_cancelled()
-                    };
-                    if changed.is_err() || self.session.bucket.as_ref().is_some_and(dropped) {
+                Event::Published(published) => {
+                    let dropped = |bucket: &Arc<Bucket>| bucket.dropped.is_cancelled();
+                    if self.session.bucket.as_ref().is_some_and(dropped) {
                         return CloseReason::Closed;
                     }
+                    self.next_map = next_map(published);
                     self.map_is_due = !self.silent;
                 }
+                Event::Closed => return CloseReason::Closed,
             }
         }
     }
 
-    /// Executes every whole frame that has come, as far as order and memory allow.
-    fn take_frames(&mut self) -> Result<(), CloseReason> {
+    /// Sends responses, and waits for bytes and for commands that wait. With `more` frames to
+    /// execute it waits for nothing.
+    fn poll_event<S>(&mut self, stream: &mut S, more: bool, cx: &mut Context<'_>) -> Poll<Event>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let had_room = self.has_room();
+        if !self.outbound.is_empty() || self.unflushed {
+            if let Poll::Ready(Err(_)) = self.poll_send(stream, cx) {
+                return Poll::Ready(Event::Closed);
+            }
+            self.account();
+        }
+        if more {
+            // A client that does not read gets no further parts of this batch.
+            self.part = match self.outbound.is_empty() {
+                true => self.part.saturating_mul(2),
+                false => usize::MAX,
+            };
+            return Poll::Ready(Event::Moved);
+        }
+        self.part = FIRST_PART;
+        let has_room = self.has_room();
+        if has_room && !had_room {
+            return Poll::Ready(Event::Moved);
+        }
+        if has_room && self.may_take() {
+            match pin!(stream.read_buf(&mut self.inbound)).poll(cx) {
+                Poll::Ready(Ok(0) | Err(_)) => {
+                    if self.silent || self.mute {
+                        self.session.shared.count_silent_closed();
+                    }
+                    return Poll::Ready(Event::Closed);
+                }
+                Poll::Ready(Ok(_)) => {
+                    self.session.received = Instant::now();
+                    self.session.now = self.session.shared.clock.at(self.session.received);
+                    return Poll::Ready(Event::Moved);
+                }
+                Poll::Pending => {}
+            }
+        }
+        if has_room && let Poll::Ready(Some((held, resume))) = self.waiting.poll_next_unpin(cx) {
+            return Poll::Ready(Event::Resumed(held, resume));
+        }
+        if let Some(login) = &mut self.login {
+            if login.displaced.as_mut().poll(cx).is_ready() {
+                tracing::info!(
+                    connection = self.session.id,
+                    "too many clients without a login"
+                );
+                return Poll::Ready(Event::Closed);
+            }
+            // A client that a fault keeps waiting is not slow.
+            let is_slow = self.waiting.is_empty() && !(self.silent || self.mute);
+            if is_slow && login.timeout.as_mut().poll(cx).is_ready() {
+                tracing::info!(connection = self.session.id, "the client did not log in");
+                return Poll::Ready(Event::Closed);
+            }
+        }
+        let published = ready!(self.next_map.as_mut().poll(cx));
+        Poll::Ready(published.map_or(Event::Closed, Event::Published))
+    }
+
+    /// Sends responses as far as the client takes them.
+    fn poll_send<S>(&mut self, stream: &mut S, cx: &mut Context<'_>) -> Poll<io::Result<()>>
+    where
+        S: AsyncWrite + Unpin,
+    {
+        while !self.outbound.is_empty() {
+            let written = ready!(Pin::new(&mut *stream).poll_write(cx, &self.outbound))?;
+            match written {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                all if all == self.outbound.len() => self.outbound.clear(),
+                some => self.outbound.advance(some),
+            }
+            self.unflushed = true;
+        }
+        shrink(&mut self.outbound);
+        ready!(Pin::new(stream).poll_flush(cx))?;
+        self.unflushed = false;
+        Poll::Ready(Ok(()))
+    }
+
+    /// Executes the frames that have come, as far as order and memory allow. Stops at the end of
+    /// a part and returns true.
+    fn take_frames(&mut self) -> Result<bool, CloseReason> {
         if self.silent {
             self.inbound.clear();
-            return Ok(());
+            return Ok(false);
         }
         if self.waiting.is_empty()
             && let Some(frame) = self.behind.take()
         {
             self.take(frame)?;
         }
+        let mut left = self.part;
         while self.has_room() && self.may_take() {
+            if left == 0 {
+                return Ok(true);
+            }
+            left -= 1;
             let decoder = match self.session.user {
                 Some(_) => FrameDecoder::from_client(),
                 None => FrameDecoder::from_client().with_max_body(MAX_STRANGER_FRAME),
@@ -269,7 +370,7 @@ impl Link {
                 break;
             }
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Returns whether the outbound buffer has room.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 /// The most connections whose clients have not authenticated: half of the descriptors that a
 /// process usually may have.
@@ -42,6 +42,11 @@ impl Stranger {
             connection,
             displaced,
         }
+    }
+
+    /// Resolves when the connection must make room for another. Borrows nothing.
+    pub(super) fn displaced_owned(&self) -> WaitForCancellationFutureOwned {
+        self.displaced.clone().cancelled_owned()
     }
 
     /// Resolves when the connection must make room for another.

@@ -41,6 +41,25 @@ async fn get_returns_value_flags_and_cas_or_not_found() {
     assert_eq!(cas(&found), cas(&stored));
 }
 
+/// Responses are sent in parts of 8, 16, 32 and so on.
+#[tokio::test]
+async fn each_request_of_a_batch_of_any_length_is_answered_in_order() {
+    let (_cluster, mut client) = one_node().await;
+    for length in [1, 7, 8, 9, 23, 24, 25, 56, 57, 120, 1000] {
+        let mut batch = BytesMut::new();
+        for opaque in 0..length {
+            let noop = FrameBuilder::request(Opcode::Noop).opaque(opaque);
+            noop.encode(&mut batch).unwrap();
+        }
+        client.send_bytes(&batch).await;
+        for opaque in 0..length {
+            let answer = client.receive().await.expect("the connection stays");
+            assert_eq!(answer.opaque(), opaque, "in a batch of {length}");
+        }
+        assert!(client.is_quiet(Duration::from_millis(5)).await);
+    }
+}
+
 #[tokio::test]
 async fn a_store_answers_with_a_mutation_token_that_counts_up() {
     let (_cluster, mut client) = one_node().await;
