@@ -5,7 +5,7 @@
 //! with the id of a dropped collection is rejected, even if a collection of the same
 //! name exists again.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use steadfast_wire::Status;
@@ -22,7 +22,7 @@ pub(crate) struct BucketManifest {
     pub uid: u64,
     next_id: u32,
     scopes: BTreeMap<String, ScopeEntry>,
-    by_id: HashMap<u32, (String, String)>,
+    by_id: BTreeMap<u32, (String, String)>,
 }
 
 #[derive(Debug, Clone)]
@@ -80,7 +80,7 @@ impl BucketManifest {
             uid: 0,
             next_id: FIRST_ID,
             scopes: BTreeMap::from([("_default".to_owned(), ScopeEntry { id: 0, collections })]),
-            by_id: HashMap::from([(0, ("_default".to_owned(), "_default".to_owned()))]),
+            by_id: BTreeMap::from([(0, ("_default".to_owned(), "_default".to_owned()))]),
         }
     }
 

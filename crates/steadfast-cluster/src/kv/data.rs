@@ -17,9 +17,8 @@ use crate::store::operations::{CounterChange, Side, StoreMode, WriteRequest};
 impl Session {
     pub(super) fn get(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
         let key = self.key(frame)?;
-        let bucket = self.bucket()?;
-        let vbucket = bucket.vbucket(frame.vbucket())?;
-        let (document, cas) = vbucket.get(&key, self.context(frame, bucket))?;
+        let vbucket = self.bucket()?.vbucket(frame.vbucket())?;
+        let (document, cas) = vbucket.get(&key, self.node.id, self.now)?;
         self.writer().write_document(frame, document, cas, out)?;
         Ok(Flow::Done)
     }

@@ -115,16 +115,21 @@ impl ResponseWriter {
         cas: u64,
         out: &mut BytesMut,
     ) -> Result<(), Status> {
-        let (value, datatype) = if self.features.contains(Feature::Snappy) {
-            (document.value.clone(), document.datatype)
-        } else {
-            (document.inflated()?, document.datatype - Datatype::SNAPPY)
-        };
+        let mut datatype = document.datatype;
+        let inflated;
+        let value =
+            if datatype.contains(Datatype::SNAPPY) && !self.features.contains(Feature::Snappy) {
+                datatype -= Datatype::SNAPPY;
+                inflated = document.inflated()?;
+                &inflated
+            } else {
+                &document.value
+            };
         let response = KvResponse {
             cas,
             datatype,
             extras: &document.flags.to_be_bytes(),
-            value: &value,
+            value,
         };
         self.write(frame, Status::Success, response, out);
         Ok(())

@@ -293,7 +293,10 @@ impl Session {
         Ok(if collections {
             Cow::Borrowed(key)
         } else {
-            Cow::Owned([&[0], key].concat())
+            let mut with_collection = Vec::with_capacity(1 + key.len());
+            with_collection.push(0);
+            with_collection.extend_from_slice(key);
+            Cow::Owned(with_collection)
         })
     }
 

@@ -1,11 +1,12 @@
 //! One node's copy of one vbucket.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use bytes::Bytes;
 
 use super::document::StoredDocument;
 use super::hlc::HybridClock;
+use super::key_hash::KeyMap;
 
 /// How many tombstones a copy remembers before the oldest is forgotten. There may be thousands
 /// of copies, so this is what a cluster that runs for hours is full of.
@@ -19,7 +20,7 @@ const MAX_FAILOVERS: usize = 25;
 /// of role and nothing else.
 #[derive(Debug, Clone)]
 pub(crate) struct VbucketCopy {
-    documents: HashMap<Bytes, StoredDocument>,
+    documents: KeyMap<StoredDocument>,
     tombstones: VecDeque<(Bytes, u64)>,
     /// The newest deletion whose tombstone was dropped. A copy that is behind it cannot learn
     /// of the deletion, and is replaced.
@@ -38,7 +39,7 @@ impl VbucketCopy {
     /// An empty copy whose history has this uuid.
     pub(crate) fn new(uuid: u64) -> Self {
         Self {
-            documents: HashMap::new(),
+            documents: KeyMap::default(),
             tombstones: VecDeque::new(),
             purged_seqno: 0,
             high_seqno: 0,
@@ -64,16 +65,15 @@ impl VbucketCopy {
         self.documents.get(key)
     }
 
-    /// The document or tombstone under a key, with the stored key.
+    /// The document or tombstone under a key, to change it.
     pub(crate) fn get_mut(&mut self, key: &[u8]) -> Option<&mut StoredDocument> {
         self.documents.get_mut(key)
     }
 
-    /// The key as it is stored, so that it can be shared instead of copied.
-    pub(crate) fn stored_key(&self, key: &[u8]) -> Option<Bytes> {
-        self.documents
-            .get_key_value(key)
-            .map(|(key, _)| key.clone())
+    /// The document or tombstone under a key, and the key as it is stored, so that it can be
+    /// shared instead of copied.
+    pub(crate) fn get_with_key(&self, key: &[u8]) -> Option<(&Bytes, &StoredDocument)> {
+        self.documents.get_key_value(key)
     }
 
     /// Puts a document, whose seqno is the newest, in place; says by how many bytes the copy grew.
@@ -89,10 +89,12 @@ impl VbucketCopy {
             }
         }
         grown += signed(document.cost(&key));
-        // The cost counts the key, which is the same for both.
-        let cost_of_key = key.len();
-        if let Some(old) = self.documents.insert(key, document) {
-            grown -= signed(old.cost(&[]) + cost_of_key);
+        // Most writes replace a document. This moves the new one once less than `insert` does.
+        if let Some(old) = self.documents.get_mut(&key) {
+            grown -= signed(old.cost(&key));
+            *old = document;
+        } else {
+            self.documents.insert(key, document);
         }
         grown
     }

@@ -3,7 +3,7 @@
 //! Nothing here opens a socket or reads a clock. From the inside out:
 //!
 //! - [`document`]: one document; [`expiry`] and [`hlc`]: its times and its CAS;
-//! - [`copy`]: one node's copy of one vbucket;
+//! - [`copy`]: one node's copy of one vbucket; [`key_hash`]: the hash of its keys;
 //! - [`vbucket`]: all copies of one vbucket, their roles, and replication;
 //! - [`durability`]: the number of copies that a durable write waits for;
 //! - [`operations`] and [`subdocument`]: the effect of key-value commands on an active copy;
@@ -17,6 +17,7 @@ pub(crate) mod document;
 pub(crate) mod durability;
 pub(crate) mod expiry;
 pub(crate) mod hlc;
+pub(crate) mod key_hash;
 pub(crate) mod operations;
 pub(crate) mod scan;
 pub(crate) mod subdocument;

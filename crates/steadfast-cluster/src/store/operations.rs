@@ -15,6 +15,7 @@ use super::expiry;
 use super::vbucket::{StoreContext, Vbucket};
 use super::write::Written;
 use crate::clock::Now;
+use crate::topology::NodeId;
 
 /// The CAS that a reader sees while the document is locked.
 pub(crate) const LOCKED_CAS: u64 = u64::MAX;
@@ -73,10 +74,11 @@ impl Vbucket {
     pub(crate) fn get(
         &self,
         key: &[u8],
-        context: StoreContext<'_>,
+        node: NodeId,
+        now: Now,
     ) -> Result<(&StoredDocument, u64), Status> {
-        let document = self.live(key, context)?;
-        let cas = if self.is_locked(key, context.now) {
+        let document = self.live(key, node, now)?;
+        let cas = if self.is_locked(key, now) {
             LOCKED_CAS
         } else {
             document.cas
@@ -172,7 +174,7 @@ impl Vbucket {
         seconds: u32,
         context: StoreContext<'_>,
     ) -> Result<&StoredDocument, Status> {
-        self.live(key, context)?;
+        self.live(key, context.origin.node, context.now)?;
         if self.prepares.contains_key(key) {
             return Err(Status::SyncWriteInProgress);
         }
@@ -187,10 +189,11 @@ impl Vbucket {
         let until = context.now.after(Duration::from_secs(u64::from(seconds)));
         let copy = self.active_copy_mut(context.origin.node)?;
         let cas = copy.clock.next(context.now);
-        let stored = copy.stored_key(key).ok_or(Status::KeyNotFound)?;
+        let (stored, _) = copy.get_with_key(key).ok_or(Status::KeyNotFound)?;
+        let stored = stored.clone();
         copy.get_mut(key).ok_or(Status::KeyNotFound)?.cas = cas;
         self.locks.insert(stored, until);
-        self.live(key, context)
+        self.live(key, context.origin.node, context.now)
     }
 
     /// Ends a lock early. The wrong CAS is answered as locked, which is how the protocol says it.
@@ -200,7 +203,7 @@ impl Vbucket {
         cas: u64,
         context: StoreContext<'_>,
     ) -> Result<(), Status> {
-        let current = self.live(key, context)?;
+        let current = self.live(key, context.origin.node, context.now)?;
         if !self.is_locked(key, context.now) {
             return Err(Status::NotLocked);
         }
@@ -317,10 +320,10 @@ impl Vbucket {
         !self.locks.is_empty() && self.locks.get(key).is_some_and(|until| *until > now)
     }
 
-    fn live(&self, key: &[u8], context: StoreContext<'_>) -> Result<&StoredDocument, Status> {
-        self.active_copy(context.origin.node)?
+    fn live(&self, key: &[u8], node: NodeId, now: Now) -> Result<&StoredDocument, Status> {
+        self.active_copy(node)?
             .get(key)
-            .filter(|document| document.is_live(context.now))
+            .filter(|document| document.is_live(now))
             .ok_or(Status::KeyNotFound)
     }
 }

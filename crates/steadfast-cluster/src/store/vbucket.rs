@@ -5,14 +5,13 @@
 //! acknowledged mutation is in every reachable replica, and a takeover moves the whole
 //! state between two responses.
 
-use std::collections::HashMap;
-
 use bytes::Bytes;
 use steadfast_wire::Status;
 
 use super::copy::VbucketCopy;
 use super::durability::DurabilityCheck;
 use super::expiry;
+use super::key_hash::KeyMap;
 use super::scan::RangeScans;
 use super::write::{Prepare, Receipt};
 use crate::clock::Now;
@@ -45,8 +44,8 @@ pub(crate) struct Vbucket {
     /// The active copy is the first, while there is an active node.
     pub(super) copies: Vec<(NodeId, VbucketCopy)>,
     /// When the lock on a document ends. Locks belong to the active node and are not replicated.
-    pub(super) locks: HashMap<Bytes, Now>,
-    pub(super) prepares: HashMap<Bytes, Prepare>,
+    pub(super) locks: KeyMap<Now>,
+    pub(super) prepares: KeyMap<Prepare>,
     /// Range scans that are not finished, on the active node.
     pub scans: RangeScans,
     /// The bytes by which the copies grew since they were last accounted for.
@@ -66,8 +65,8 @@ impl Vbucket {
             active: Some(active),
             copies: nodes.map(|node| (node, VbucketCopy::new(uuid))).collect(),
             replicas,
-            locks: HashMap::new(),
-            prepares: HashMap::new(),
+            locks: KeyMap::default(),
+            prepares: KeyMap::default(),
             scans: RangeScans::default(),
             grown: 0,
             lagging: false,

@@ -60,7 +60,10 @@ pub(crate) struct Prepare {
 }
 
 impl Prepare {
-    pub(super) fn commit(self, vbucket: &mut Vbucket, key: Bytes, context: StoreContext<'_>) {
+    pub(super) fn commit(mut self, vbucket: &mut Vbucket, key: Bytes, context: StoreContext<'_>) {
+        // The document may have been dropped while this waited.
+        let old = vbucket.copies[0].1.get(&key);
+        self.document.revision = old.map_or(0, |old| old.revision) + 1;
         let context = StoreContext {
             origin: self.origin.borrow(),
             ..context
@@ -79,12 +82,20 @@ impl Vbucket {
     pub(super) fn write(
         &mut self,
         key: &[u8],
-        document: StoredDocument,
+        mut document: StoredDocument,
         durability: Option<DurabilityRequirement>,
         context: StoreContext<'_>,
     ) -> Result<Written, Status> {
-        let stored = self.copies[0].1.stored_key(key);
-        let key = stored.unwrap_or_else(|| Bytes::copy_from_slice(key));
+        let key = match self.copies[0].1.get_with_key(key) {
+            Some((stored, old)) => {
+                document.revision = old.revision + 1;
+                stored.clone()
+            }
+            None => {
+                document.revision = 1;
+                Bytes::copy_from_slice(key)
+            }
+        };
         let Some(durability) = durability else {
             return Ok(Written::Done(self.commit(key, document, None, context)));
         };
@@ -136,6 +147,7 @@ impl Vbucket {
         }
     }
 
+    /// Applies a document whose revision is set.
     fn commit(
         &mut self,
         key: Bytes,
@@ -149,7 +161,6 @@ impl Vbucket {
         };
         document.cas = active.clock.next(context.now);
         document.seqno = active.high_seqno + 1;
-        document.revision = active.get(&key).map_or(0, |old| old.revision) + 1;
         document.modified = context.now.seconds();
         let cas = document.cas;
         let collection_and_key = key.clone();

@@ -108,7 +108,7 @@ impl Keyspace {
         }
         let full_key = self.full_key(key);
         let found = self.at(key, Opcode::Get, |vbucket, context| {
-            let (document, _) = vbucket.get(&full_key, context)?;
+            let (document, _) = vbucket.get(&full_key, context.origin.node, context.now)?;
             to_row(key, document)
         });
         match found {
