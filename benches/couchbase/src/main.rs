@@ -27,7 +27,7 @@ const USAGE: &str = "\
 usage: steadfast-benches-couchbase [--quick]
            all tables
        steadfast-benches-couchbase --check
-           the instructions of this client, which must not grow
+           the instructions of this client and of the cluster, which must not grow
        steadfast-benches-couchbase --only CONTENDER OP DEPTH COUNT RUNTIME [SERVER]
            one load, to be profiled: steadfast|official|floor get|upsert … one|two
        steadfast-benches-couchbase --curves [CURVE]
@@ -39,7 +39,9 @@ usage: steadfast-benches-couchbase [--quick]
        steadfast-benches-couchbase --memcached
            the cluster beside memcached, with the floor as the client
        steadfast-benches-couchbase --serve NODES [COLLECTIONS]
-           a cluster, until standard input ends";
+           a cluster, until standard input ends
+       steadfast-benches-couchbase --serve-load OP DEPTH COUNT
+           a cluster, until the floor in another process has done a load";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -73,6 +75,11 @@ fn dispatch(arguments: &[&str]) -> Result<(), Box<dyn Error>> {
         ["--memcached"] => memcached::compare(),
         ["--serve", nodes] => server::serve(nodes.parse()?, 0),
         ["--serve", nodes, collections] => server::serve(nodes.parse()?, collections.parse()?),
+        ["--serve-load", op, depth, count] => server::serve_load(Load {
+            op: Op::named(op).ok_or(USAGE)?,
+            depth: depth.parse()?,
+            count: count.parse()?,
+        }),
         ["--only", contender, op, depth, count, kind, server @ ..] if server.len() < 2 => {
             let contender = Contender::named(contender).ok_or(USAGE)?;
             let load = Load {

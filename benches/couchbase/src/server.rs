@@ -4,11 +4,13 @@
 //! threads must not be counted with theirs. So this program starts itself once
 //! more, and the child serves until its standard input is closed.
 
+use std::error::Error;
 use std::io::{self, BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
 use steadfast_cluster::{BucketSettings, TestCluster};
 
+use crate::load::Load;
 use crate::processors;
 
 pub const BUCKET: &str = "default";
@@ -63,8 +65,43 @@ pub fn collection_name(number: usize) -> String {
     format!("collection-{number}")
 }
 
-/// What the child does. One thread for all nodes: it has one processor.
-pub fn serve(nodes: usize, collections: usize) -> Result<(), Box<dyn std::error::Error>> {
+/// What the child does.
+pub fn serve(nodes: usize, collections: usize) -> Result<(), Box<dyn Error>> {
+    serve_during(nodes, collections, |server| {
+        println!("{server}");
+        io::stdin().read_to_end(&mut Vec::new()).map(|_| ())
+    })
+}
+
+/// Serves one load of the floor, which runs in a child: so the instructions of this process are
+/// those of the cluster.
+pub fn serve_load(load: Load) -> Result<(), Box<dyn Error>> {
+    let (op, depth, count) = (load.op.name(), load.depth, load.count);
+    serve_during(1, 0, move |server| {
+        let status = Command::new(std::env::current_exe()?)
+            .args([
+                "--only",
+                "floor",
+                op,
+                &depth.to_string(),
+                &count.to_string(),
+            ])
+            .args(["one", &server])
+            .stderr(Stdio::null())
+            .status()?;
+        match status.success() {
+            true => Ok(()),
+            false => Err(io::Error::other("the load failed")),
+        }
+    })
+}
+
+/// Serves while `work` runs. One thread for all nodes: it has one processor.
+fn serve_during(
+    nodes: usize,
+    collections: usize,
+    work: impl FnOnce(String) -> io::Result<()> + Send + 'static,
+) -> Result<(), Box<dyn Error>> {
     processors::keep_to_last();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -81,8 +118,8 @@ pub fn serve(nodes: usize, collections: usize) -> Result<(), Box<dyn std::error:
         for number in 0..collections {
             cluster.create_collection(BUCKET, "_default", &collection_name(number), 0)?;
         }
-        println!("{}", cluster.connection_string());
-        tokio::task::spawn_blocking(|| io::stdin().read_to_end(&mut Vec::new())).await??;
+        let server = cluster.connection_string();
+        tokio::task::spawn_blocking(move || work(server)).await??;
         Ok(())
     })
 }
