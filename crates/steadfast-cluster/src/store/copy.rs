@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::document::StoredDocument;
 use super::hlc::HybridClock;
-use super::key_hash::KeyMap;
+use super::KeyMap;
 
 /// How many tombstones a copy remembers before the oldest is forgotten. There may be thousands
 /// of copies, so this is what a cluster that runs for hours is full of.

@@ -11,7 +11,7 @@ use steadfast_wire::Status;
 use super::copy::VbucketCopy;
 use super::durability::DurabilityCheck;
 use super::expiry;
-use super::key_hash::KeyMap;
+use super::KeyMap;
 use super::scan::RangeScans;
 use super::write::{Prepare, Receipt};
 use crate::clock::Now;
