@@ -47,6 +47,7 @@ impl Expiry {
     }
 
     /// Encodes the expiry for a request.
+    #[inline]
     pub(super) fn encode(self, request: &KvRequest<'_>) -> Result<u32> {
         if self.is_never() {
             return Ok(0);

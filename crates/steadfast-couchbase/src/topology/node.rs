@@ -248,14 +248,15 @@ async fn run<E: Events>(
     tokio::select! {
         biased;
         closing = &mut task => return closing,
-        () = closed.cancelled() => {}
-        () = node.retired.cancelled() => {
-            connection.drain(CloseReason::NotNeeded);
-            tokio::select! {
-                biased;
-                closing = &mut task => return closing,
-                () = closed.cancelled() => {}
-            }
+        // A child of the client's token: one wait serves both.
+        () = node.retired.cancelled() => {}
+    }
+    if !closed.is_cancelled() {
+        connection.drain(CloseReason::NotNeeded);
+        tokio::select! {
+            biased;
+            closing = &mut task => return closing,
+            () = closed.cancelled() => {}
         }
     }
     connection.close(CloseReason::ByUser);

@@ -89,16 +89,16 @@ impl<E: Events> Task<E> {
     ///
     /// Cancel-safe: dropping the future closes the connection and ends its operations.
     pub(crate) async fn run(mut self) -> CloseReason {
-        let closing = poll_fn(|cx| self.poll(cx)).await;
+        // Frames received with the last response of the bootstrap.
+        let closing = match self.deliver() {
+            Ok(()) => poll_fn(|cx| self.poll(cx)).await,
+            Err(closing) => closing,
+        };
         self.connection.close(closing.clone());
         closing
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<CloseReason> {
-        // Frames received with the last response of the bootstrap.
-        if let Err(closing) = self.deliver() {
-            return Poll::Ready(closing);
-        }
         if let Poll::Ready(closing) = self.poll_read(cx) {
             return Poll::Ready(closing);
         }
