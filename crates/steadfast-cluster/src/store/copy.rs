@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
+use super::KeyMap;
 use super::document::StoredDocument;
 use super::hlc::HybridClock;
-use super::KeyMap;
 
 /// How many tombstones a copy remembers before the oldest is forgotten. There may be thousands
 /// of copies, so this is what a cluster that runs for hours is full of.

@@ -8,10 +8,10 @@
 use bytes::Bytes;
 use steadfast_wire::Status;
 
+use super::KeyMap;
 use super::copy::VbucketCopy;
 use super::durability::DurabilityCheck;
 use super::expiry;
-use super::KeyMap;
 use super::scan::RangeScans;
 use super::write::{Prepare, Receipt};
 use crate::clock::Now;
