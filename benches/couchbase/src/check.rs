@@ -9,9 +9,9 @@ use crate::load::Op;
 use crate::report::instructions;
 use crate::server::Server;
 
-/// The instructions of a get and of an upsert that were measured last. Batches of
-/// responses differ a little from run to run, by less than 0.3 %.
-const MEASURED: [(Op, f64); 2] = [(Op::Get, 2440.0), (Op::Upsert, 2990.0)];
+/// The most instructions of a get and of an upsert in several runs. They depend on the
+/// batches in which responses arrive, and vary by up to 4 %.
+const MEASURED: [(Op, f64); 2] = [(Op::Get, 2460.0), (Op::Upsert, 3040.0)];
 
 /// The same for the cluster, with the floor as its client.
 const MEASURED_OF_CLUSTER: [(Op, f64); 2] = [(Op::Get, 1170.0), (Op::Upsert, 3010.0)];

@@ -5,38 +5,31 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use pin_project_lite::pin_project;
-
 use crate::error::{Error, Result};
 use crate::kv::future::KvFuture;
 use crate::kv::request::{KvRequest, KvResponse};
 
-pin_project! {
-    /// The future of an operation on a document, which `.await` makes of its builder.
-    ///
-    /// Cancel-safe: dropping it abandons the current attempt. An attempt that was not sent is
-    /// never sent, and a late response is ignored.
-    #[must_use = "nothing happens until it is awaited"]
-    pub struct OperationFuture<'a, T> {
-        #[pin]
-        kind: Kind<'a, T>,
-    }
+/// The future of an operation on a document, which `.await` makes of its builder.
+///
+/// Cancel-safe: dropping it abandons the current attempt. An attempt that was not sent is
+/// never sent, and a late response is ignored.
+#[must_use = "nothing happens until it is awaited"]
+pub struct OperationFuture<'a, T> {
+    kind: Kind<'a, T>,
 }
 
-pin_project! {
-    #[project = KindProjection]
-    enum Kind<'a, T> {
-        // One request. Reads the result from its response.
-        Request {
-            #[pin]
-            request: KvFuture<'a>,
-            read: fn(KvResponse<'_>) -> Result<T>,
-        },
-        // An option is invalid.
-        Invalid { error: Option<Error> },
-        // Several requests, or one that needs more than its response.
-        Other { future: Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>> },
-    }
+enum Kind<'a, T> {
+    /// One request. Reads the result from its response.
+    Request {
+        request: KvFuture<'a>,
+        read: fn(KvResponse<'_>) -> Result<T>,
+    },
+    /// An option is invalid.
+    Invalid { error: Option<Error> },
+    /// Several requests, or one that needs more than its response.
+    Other {
+        future: Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>,
+    },
 }
 
 impl<'a, T> OperationFuture<'a, T> {
@@ -71,16 +64,16 @@ impl<T> Future for OperationFuture<'_, T> {
     type Output = Result<T>;
 
     #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<T>> {
-        match self.project().kind.project() {
-            KindProjection::Request { request, read } => {
-                Poll::Ready(read(ready!(request.poll(cx))?))
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<T>> {
+        match &mut self.kind {
+            Kind::Request { request, read } => {
+                Poll::Ready(read(ready!(Pin::new(request).poll(cx))?))
             }
-            KindProjection::Invalid { error } => {
+            Kind::Invalid { error } => {
                 let error = error.take();
                 Poll::Ready(Err(error.expect("a future is not polled after its end")))
             }
-            KindProjection::Other { future } => future.as_mut().poll(cx),
+            Kind::Other { future } => future.as_mut().poll(cx),
         }
     }
 }
