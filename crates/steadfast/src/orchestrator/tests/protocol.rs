@@ -152,3 +152,51 @@ fn a_call_that_leaves_retries_to_another_is_not_retried() {
         assert_eq!(refusal, nested.then_some(Cause::Nested));
     }
 }
+
+/// A client makes the first attempt without an orchestrator, and continues with one.
+#[test]
+fn a_request_in_its_first_attempt_continues_like_one_that_began() {
+    let failures = [
+        Failure::not_sent(&NOT_AVAILABLE),
+        Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT),
+        Failure::inconclusive(&OPERATION_FAILED),
+        Failure::responded(&THROTTLED).throttling(),
+        moved(),
+    ];
+    for idempotent in [true, false] {
+        for failure in &failures {
+            let run = |taken_over: bool| {
+                let (world, strategy) = (VirtualWorld::new(), Standard::guidance());
+                let call = Call::new("set").idempotent(idempotent).timeout(3000 * MS);
+                let mut request = if taken_over {
+                    let started = Some(world.now());
+                    Orchestrator::in_first_attempt(&strategy, call, started, &world)
+                } else {
+                    begun(&strategy, call, &world)
+                };
+                let mut steps = Vec::new();
+                for _ in 0..3 {
+                    world.advance(20 * MS);
+                    steps.push(format!(
+                        "{:?}",
+                        request.handle_failure(failure.clone(), &world)
+                    ));
+                    world.advance(1000 * MS);
+                    steps.push(format!("{:?}", request.handle_waited(&world)));
+                }
+                let left = strategy.info().budget_left(world.now());
+                (
+                    steps,
+                    events(&world),
+                    left,
+                    request.take_report().attempts(),
+                )
+            };
+            assert_eq!(
+                run(true),
+                run(false),
+                "{failure:?}, idempotent: {idempotent}"
+            );
+        }
+    }
+}
