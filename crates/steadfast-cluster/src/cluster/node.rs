@@ -267,7 +267,8 @@ async fn accept(
             Err(error) => {
                 // Out of file descriptors, most likely: wait for some to come back.
                 tracing::warn!(%service, %error, "cannot accept a connection");
-                tokio::time::sleep(Duration::from_millis(50)).await;
+                let pause = tokio::time::sleep(Duration::from_millis(50));
+                running.run_until_cancelled(pause).await;
             }
         }
     }

@@ -81,6 +81,7 @@ where
         next_map,
         part: FIRST_PART,
         unsent: 0,
+        blocked: false,
         unflushed: false,
         inbound: BytesMut::with_capacity(STRANGER_READ_BYTES),
         outbound: BytesMut::new(),
@@ -180,6 +181,8 @@ struct Link {
     part: usize,
     /// How much of `outbound` counts in the sum over all connections.
     unsent: usize,
+    /// Whether frames or a map wait for room in `outbound`. Other connections may make it.
+    blocked: bool,
     /// Whether the stream may hold bytes back, as TLS does, until it is flushed.
     unflushed: bool,
     inbound: BytesMut,
@@ -214,9 +217,13 @@ impl Link {
                     return end;
                 }
             };
-            if self.map_is_due && self.has_room() {
-                self.map_is_due = false;
-                self.session.push_config(&mut self.outbound);
+            if self.map_is_due {
+                if self.has_room() {
+                    self.map_is_due = false;
+                    self.session.push_config(&mut self.outbound);
+                } else {
+                    self.blocked = true;
+                }
             }
             if self.mute {
                 self.outbound.clear();
@@ -253,13 +260,13 @@ impl Link {
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let had_room = self.has_room();
-        if !self.outbound.is_empty() || self.unflushed {
-            if let Poll::Ready(Err(_)) = self.poll_send(stream, cx) {
-                return Poll::Ready(Event::Closed);
-            }
-            self.account();
+        if (!self.outbound.is_empty() || self.unflushed)
+            && let Poll::Ready(Err(_)) = self.poll_send(stream, cx)
+        {
+            return Poll::Ready(Event::Closed);
         }
+        // Also after a fault has dropped what was unsent.
+        self.account();
         if more {
             // A client that does not read gets no further parts of this batch.
             self.part = match self.outbound.is_empty() {
@@ -270,7 +277,7 @@ impl Link {
         }
         self.part = FIRST_PART;
         let has_room = self.has_room();
-        if has_room && !had_room {
+        if has_room && self.blocked {
             return Poll::Ready(Event::Moved);
         }
         if has_room && self.may_take() {
@@ -334,6 +341,7 @@ impl Link {
     /// Executes the frames that have come, as far as order and memory allow. Stops at the end of
     /// a part and returns true.
     fn take_frames(&mut self) -> Result<bool, CloseReason> {
+        self.blocked = false;
         if self.silent {
             self.inbound.clear();
             return Ok(false);
@@ -344,7 +352,11 @@ impl Link {
             self.take(frame)?;
         }
         let mut left = self.part;
-        while self.has_room() && self.may_take() {
+        loop {
+            self.blocked = !self.has_room();
+            if self.blocked || !self.may_take() {
+                break;
+            }
             if left == 0 {
                 return Ok(true);
             }
@@ -645,3 +657,6 @@ fn damage(answer: &mut BytesMut, garble: Garble) {
     };
     answer[damaged].iter_mut().for_each(|byte| *byte = !*byte);
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,5 +25,6 @@ pub(crate) mod write;
 
 /// A map by the key of a document, with its collection in front. A key is hashed several
 /// times for each command, and the hash of std takes as long as a response takes to encode.
-/// This hash is seeded at random too, so that a client cannot choose keys that collide.
+/// This hash is seeded at random too, so that no fixed list of keys collides. It does not
+/// resist a client that measures, which a test server need not.
 pub(crate) type KeyMap<V> = foldhash::HashMap<bytes::Bytes, V>;
