@@ -33,7 +33,7 @@ pub(crate) fn generate_key() -> http::HeaderValue {
 /// request with an `Idempotency-Key`, by which the server recognizes it.
 ///
 /// ```
-/// use http::{HeaderMap, HeaderName, Method};
+/// use http::{HeaderMap, Method};
 /// use steadfast_http::is_idempotent;
 ///
 /// let mut headers = HeaderMap::new();

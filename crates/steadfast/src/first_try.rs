@@ -5,7 +5,8 @@
 //! boxed. Otherwise a [`Retry`](crate::Retry) under the strategy [`AfterFirstTry`] takes over:
 //! its first attempt returns the result that there is, and the orchestrator decides.
 //!
-//! This is for attempts without a time limit, which need no timer.
+//! This is for attempts without a time limit, which need no timer, and for the async driver:
+//! it looks for calls inside the first attempt after it has asked for the token.
 
 use crate::failure::Failure;
 use crate::nested::{note_lost_call, with_lost_calls};

@@ -110,7 +110,7 @@ impl HttpRetry {
     }
 
     /// Ends a first attempt that is a success at first sight. Returns whether it is.
-    pub(crate) fn is_quick_success<R: AnyResponse>(
+    pub(crate) fn end_if_accepted<R: AnyResponse>(
         &self,
         call: &HttpCall,
         first: &FirstTry,

@@ -38,9 +38,8 @@ use crate::http_retry::HttpRetry;
 /// future drops the attempt that is under way; its cost stays paid.
 ///
 /// A retry has the method, the address, the headers, the body, the version and the timeout of
-/// the request. Extensions of the request itself, which only a request that was made from an
-/// `http::Request` can have, are sent with the first attempt alone. Those that middlewares share
-/// are the same in all attempts.
+/// the request. If the request was made from an `http::Request`, only the first attempt has the
+/// extensions of that. Those that middlewares share are the same in all attempts.
 #[derive(Clone, Debug)]
 pub struct RetryMiddleware {
     retry: HttpRetry,

@@ -127,7 +127,7 @@ impl<'a> Sender<'a> {
         let mut sending = pin!(sending);
         let result = poll_fn(|cx| first.watch(|| sending.as_mut().poll(cx))).await;
         let result = match result {
-            Ok(response) if self.retry.is_quick_success(&self.call, &first, &response) => {
+            Ok(response) if self.retry.end_if_accepted(&self.call, &first, &response) => {
                 return Ok(response);
             }
             result => result,

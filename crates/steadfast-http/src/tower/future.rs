@@ -84,17 +84,13 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let (mut calling, rest) = (this.calling, this.rest);
-        if let (
-            Some(polled),
-            Rest::First {
-                first, attempts, ..
-            },
-        ) = (calling.as_mut().as_pin_mut(), &mut *rest)
+        if let (Some(polled), Rest::First { first, attempts }) =
+            (calling.as_mut().as_pin_mut(), &mut *rest)
         {
             let result = ready!(first.watch(|| polled.poll(cx)));
             calling.set(None);
             let result = match result {
-                Ok(response) if attempts.is_quick_success(first, &response) => {
+                Ok(response) if attempts.end_if_accepted(first, &response) => {
                     return Poll::Ready(Ok(response));
                 }
                 result => result,

@@ -146,9 +146,9 @@ type Failed<R> = FailedAttempt<Response<R>, AnyError>;
 
 impl<S, B: Body> Attempts<S, B> {
     /// Ends a first attempt that is a success at first sight. Returns whether it is.
-    pub(super) fn is_quick_success<R>(&self, first: &FirstTry, response: &Response<R>) -> bool {
+    pub(super) fn end_if_accepted<R>(&self, first: &FirstTry, response: &Response<R>) -> bool {
         let retry = &self.shared.retry;
-        retry.is_quick_success(&self.call, first, response)
+        retry.end_if_accepted(&self.call, first, response)
     }
 
     /// Ends a first attempt that was made without the engine.

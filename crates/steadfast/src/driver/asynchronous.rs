@@ -119,6 +119,7 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
                 }
             };
             let made = matches!(handover, Handover::Failed(_) | Handover::CutOff);
+            // Before the look at calls inside the attempt: see `first_try`.
             let mut request = first.take_over(self.request(started), made, &self);
             request.leave_retries(watch.found() || is_inside_retry());
             let mut last = None;
