@@ -1,5 +1,5 @@
 //! The client's loop around the orchestrator. All operations but those on documents run
-//! in it; those run as [`Orchestrated`](crate::kv::orchestrated), which handles failed
+//! in it; those run in [`KvFuture`](crate::kv::future::KvFuture), which handles failed
 //! attempts by the functions of this module.
 //!
 //! The orchestrator decides. The loop makes the attempts, sleeps, and wakes early

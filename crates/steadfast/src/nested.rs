@@ -35,9 +35,9 @@ pub(crate) fn note_lost_call() {
 /// not succeed.
 #[inline]
 pub(crate) fn with_lost_calls<T>(part: impl FnOnce() -> T) -> (T, bool) {
-    let since = LOST.load(Ordering::Relaxed);
+    let watch = Watch::begin();
     let value = part();
-    (value, LAST_LOST.get() > since)
+    (value, watch.found())
 }
 
 /// A look at an attempt, for calls inside it that were retried and did not succeed.

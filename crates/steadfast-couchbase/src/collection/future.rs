@@ -18,6 +18,10 @@ pub struct OperationFuture<'a, T> {
     kind: Kind<'a, T>,
 }
 
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all are requests, and a box would be an allocation for each"
+)]
 enum Kind<'a, T> {
     /// One request. Reads the result from its response.
     Request {

@@ -339,6 +339,7 @@ mod tests {
         assert_eq!(text(encode(value)), text(serde_json::to_vec(value)));
     }
 
+    #[derive(PartialEq, Eq, PartialOrd, Ord)]
     struct Bytes(Vec<u8>);
 
     impl Serialize for Bytes {
@@ -353,6 +354,39 @@ mod tests {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             serializer.collect_str(self.0)
         }
+    }
+
+    struct Failing;
+
+    impl Serialize for Failing {
+        fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+            Err(serde::ser::Error::custom("as it says"))
+        }
+    }
+
+    #[derive(Serialize)]
+    #[serde(tag = "kind")]
+    enum Tagged {
+        Named { name: &'static str },
+    }
+
+    #[derive(Serialize)]
+    #[serde(tag = "kind", content = "content")]
+    enum Adjacent {
+        Text(&'static str),
+    }
+
+    #[derive(Serialize)]
+    #[serde(untagged)]
+    enum Untagged {
+        Text(&'static str),
+    }
+
+    #[derive(Serialize)]
+    struct Flat {
+        #[serde(flatten)]
+        rest: BTreeMap<&'static str, serde_json::Value>,
+        raw: Box<serde_json::value::RawValue>,
     }
 
     #[derive(Serialize)]
@@ -401,6 +435,14 @@ mod tests {
             shown: [Shown("plain"), Shown("\"")],
         });
         assert_same("a document may be a string");
+        assert_same(&Tagged::Named { name: "tagged" });
+        assert_same(&(Adjacent::Text("adjacent"), Untagged::Text("untagged")));
+        assert_same(&BTreeMap::from([('c', true)]));
+        assert_same(&(BTreeMap::from([(true, "key")]), [(); 0], Bytes(Vec::new())));
+        assert_same(&Flat {
+            rest: BTreeMap::from([("flat", serde_json::json!({"x": "y", "z": [1.5, "\n"]}))]),
+            raw: serde_json::value::RawValue::from_string("true".to_owned()).unwrap(),
+        });
         let raw = serde_json::value::RawValue::from_string("[1, 2]".to_owned());
         assert_same(&[raw.unwrap()]);
         assert_same(&serde_json::json!({"nested": {"list": ["x", 1, null, {"y": "\\"}]}}));
@@ -408,7 +450,9 @@ mod tests {
 
     #[test]
     fn invalid_values_have_the_same_error() {
-        assert_same(&BTreeMap::from([(Bytes(Vec::new()).0, "bytes are no key")]));
+        assert_same(&BTreeMap::from([(Bytes(Vec::new()), "bytes are no key")]));
+        assert_same(&BTreeMap::from([(vec!["nor is a list"], 1)]));
+        assert_same(&[Failing]);
     }
 
     proptest! {

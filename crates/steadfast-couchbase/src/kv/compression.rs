@@ -8,9 +8,10 @@ use steadfast_wire::snappy::Compressor;
 use crate::options::Compression;
 
 /// The compressed form of a value.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum CompressedValue {
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) enum CompressedValue {
     /// The operation does not allow compression.
+    #[default]
     NotAllowed,
     /// No connection has asked for it yet.
     NotTried,

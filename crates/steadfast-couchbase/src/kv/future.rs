@@ -5,11 +5,11 @@
 //! not succeed, the request continues as [`Orchestrated`].
 //!
 //! ```text
-//!   Direct ── the first attempt succeeds ──▶ its response
-//!     │                                          ▲
-//!     │ anything else                            │
-//!     ▼                                          │
-//!   Orchestrated ──────────▶ Ended, with its response or error
+//!   Direct ── the first attempt succeeds ──▶ still Direct; another poll panics
+//!     │
+//!     │ anything else
+//!     ▼
+//!   Orchestrated ── success or error ──▶ Ended
 //! ```
 
 use std::future::Future;
@@ -55,6 +55,8 @@ pub(crate) struct FirstAttempt {
     pub(super) node: NodeId,
     pub(super) vbucket: u16,
     pub(super) collection_id: u32,
+    /// For the attempts that may follow.
+    pub(super) compressed: CompressedValue,
 }
 
 impl<'a> KvFuture<'a> {
@@ -68,19 +70,17 @@ impl<'a> KvFuture<'a> {
     /// Continues with the orchestrator: from the start, or after a first attempt that did
     /// not succeed.
     #[cold]
-    fn orchestrate(
-        &mut self,
-        received: Option<Received>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<KvResponse<'a>>> {
+    fn orchestrate(&mut self, begun: Begun, cx: &mut Context<'_>) -> Poll<Result<KvResponse<'a>>> {
         let Self::Direct { request, first } = std::mem::replace(self, Self::Ended) else {
             unreachable!("a request is orchestrated once");
         };
-        *self = Self::Orchestrated(match (first, received) {
-            (Some(first), Some(received)) => Orchestrated::after_first(request, first, received),
-            (None, None) => Orchestrated::new(request),
-            (Some(_), None) | (None, Some(_)) => {
-                unreachable!("an attempt that was sent has an end, and no other has one")
+        *self = Self::Orchestrated(match (begun, first) {
+            (Begun::Not(compressed), None) => Orchestrated::new(request, compressed),
+            (Begun::Ended(received), Some(first)) => {
+                Orchestrated::after_first(request, first, received)
+            }
+            (Begun::Not(_), Some(_)) | (Begun::Ended(_), None) => {
+                unreachable!("a response belongs to a first attempt, which ends with it")
             }
         });
         self.poll_orchestrated(cx)
@@ -96,6 +96,14 @@ impl<'a> KvFuture<'a> {
     }
 }
 
+/// The first attempt of a request that needs the orchestrator.
+enum Begun {
+    /// It was not sent. The value may be compressed already.
+    Not(CompressedValue),
+    /// It ended without success.
+    Ended(Received),
+}
+
 impl<'a> Future for KvFuture<'a> {
     type Output = Result<KvResponse<'a>>;
 
@@ -106,11 +114,12 @@ impl<'a> Future for KvFuture<'a> {
         };
         let Some(first) = first else {
             request.check()?;
-            *first = FirstAttempt::send(request, cx.waker());
+            let mut compressed = CompressedValue::new(request.compressible);
+            *first = FirstAttempt::send(request, &mut compressed, cx.waker());
             return match first {
                 // The connection has the waker.
                 Some(_) => Poll::Pending,
-                None => this.orchestrate(None, cx),
+                None => this.orchestrate(Begun::Not(compressed), cx),
             };
         };
         let received = ready!(first.ticket.poll_response(cx));
@@ -135,21 +144,29 @@ impl<'a> Future for KvFuture<'a> {
                     response,
                     ..received
                 };
-                this.orchestrate(Some(received), cx)
+                this.orchestrate(Begun::Ended(received), cx)
             }
         }
     }
 }
 
 impl FirstAttempt {
-    /// Sends the first attempt, if that can be done at once. Otherwise nothing has changed.
+    /// Sends the first attempt, if that can be done at once. Otherwise nothing was sent. A
+    /// brake may have counted the call, and then counts it again.
     #[inline]
-    fn send(request: &KvRequest<'_>, waker: &Waker) -> Option<Self> {
+    fn send(
+        request: &KvRequest<'_>,
+        compressed: &mut CompressedValue,
+        waker: &Waker,
+    ) -> Option<Self> {
         let bucket = request.bucket();
         if spans_are_wanted() || bucket.core.is_closed() {
             return None;
         }
         let timeout = request.timeout();
+        if timeout.is_zero() {
+            return None;
+        }
         let collection_id = request.collection_id()?;
         let routes = bucket.routes.load();
         let routes = routes.as_ref()?;
@@ -160,15 +177,15 @@ impl FirstAttempt {
         }
         let strategy = request.special_strategy(Some(node));
         let admitted = strategy_of(&strategy, request).admits_without_token();
-        if timeout.is_zero() || !admitted {
+        if !admitted {
             return None;
         }
-        let mut compressed = CompressedValue::new(request.compressible);
+        // Before the compression, which takes time.
+        let started = now();
+        let deadline = started.checked_add(timeout);
         if connection.has(Feature::Snappy) {
             compressed.compress(&request.value, bucket.core.options.compression);
         }
-        let started = now();
-        let deadline = started.checked_add(timeout);
         let target = (vbucket, collection_id);
         let opcode = request.operation.opcode();
         let (admission, waker) = (Admission::InOrder, Some(waker.clone()));
@@ -190,6 +207,7 @@ impl FirstAttempt {
             node: node.id,
             vbucket,
             collection_id,
+            compressed: std::mem::take(compressed),
         })
     }
 

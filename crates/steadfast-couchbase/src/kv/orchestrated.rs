@@ -27,6 +27,7 @@ use tokio::time::Sleep;
 use tracing::Span;
 
 use super::attempt::{Begun, KvAttempts, NoCollectionId, look_up};
+use super::compression::CompressedValue;
 use super::connection::{Connection, Received, Ticket};
 use super::future::FirstAttempt;
 use super::request::{KvRequest, KvResponse};
@@ -41,7 +42,7 @@ use crate::world::TokioWorld;
 /// Cancel-safe: dropping it abandons the current attempt. An attempt that was not sent
 /// is never sent, and a late response is ignored.
 pub(crate) struct Orchestrated<'a> {
-    /// In the place of a request without an orchestrator.
+    /// Stored where the request was before it was orchestrated.
     attempts: KvAttempts<'a>,
     /// On the heap, so that requests without an orchestrator stay small.
     retries: Pin<Box<Retries<'a>>>,
@@ -99,9 +100,9 @@ struct Spans {
 
 impl<'a> Orchestrated<'a> {
     /// Makes a request that has not begun.
-    pub(super) fn new(request: KvRequest<'a>) -> Self {
+    pub(super) fn new(request: KvRequest<'a>, compressed: CompressedValue) -> Self {
         let call = request.call();
-        let mut attempts = KvAttempts::new(request);
+        let mut attempts = KvAttempts::new(request, compressed);
         let orchestrator = Orchestrator::new(attempts.strategy(), call);
         let retries = Retries::new(orchestrator, State::New);
         Self { attempts, retries }
@@ -122,7 +123,7 @@ impl<'a> Orchestrated<'a> {
             collection_id: first.collection_id,
         };
         Self {
-            attempts: KvAttempts::in_first_attempt(request, &first),
+            attempts: KvAttempts::in_first_attempt(request, first),
             retries: Retries::new(orchestrator, state),
         }
     }
@@ -191,7 +192,6 @@ impl Running<'_, '_> {
         self.poll_outcome(cx)
     }
 
-    #[inline]
     fn poll_outcome(&mut self, cx: &mut Context<'_>) -> Poll<Result<Frame>> {
         loop {
             let attempts = &mut *self.attempts;
@@ -265,7 +265,6 @@ impl Running<'_, '_> {
     }
 
     /// Does what the orchestrator asks for, until there is something to wait for.
-    #[inline]
     fn handle_step(&mut self, mut step: Step, cx: &mut Context<'_>) -> Result<()> {
         loop {
             let request = self.request.request();
@@ -323,7 +322,6 @@ impl Running<'_, '_> {
 
     /// Waits for the response of an attempt, or handles its failure. Returns the next step
     /// after a failure.
-    #[inline]
     fn handle_begun(&mut self, begun: Begun) -> Result<Option<Step>> {
         match begun {
             Begun::Sent(ticket, collection_id) => {
@@ -384,7 +382,6 @@ impl Spans {
 }
 
 /// Ends the span of an attempt, if there is one.
-#[inline]
 fn end_span(
     spans: &Option<Box<Spans>>,
     attempts: &KvAttempts<'_>,

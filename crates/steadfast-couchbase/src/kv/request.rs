@@ -436,10 +436,10 @@ impl<'a> KvRequest<'a> {
         deadline: Option<Instant>,
         out: &mut BytesMut,
     ) -> Result<(), EncodeError> {
-        let preserve_expiry = self.preserve_expiry;
         let durability = self.durability.map(|level| durable(level, deadline));
-        let preserve_expiry = preserve_expiry.then_some(RequestFrameInfo::PreserveTtl);
-        frame.framing((durability, preserve_expiry)).encode(out)
+        let preserve = RequestFrameInfo::PreserveTtl;
+        let preserve = self.preserve_expiry.then_some(preserve);
+        frame.framing((durability, preserve)).encode(out)
     }
 }
 

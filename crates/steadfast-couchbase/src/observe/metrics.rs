@@ -42,15 +42,11 @@ impl Durations {
         core: &Core,
     ) {
         let name = operation.name();
-        match (finished.error, self.of_operation[operation as usize].get()) {
-            (None, Some(histogram)) => histogram.record(finished.elapsed.as_secs_f64()),
-            (None, None) => {
-                let histogram = histogram!(DURATION, labels("kv", name, place(), &core.labels()));
-                histogram.record(finished.elapsed.as_secs_f64());
-                // Another thread may have been faster, with the same one.
-                let _ = self.of_operation[operation as usize].set(histogram);
-            }
-            (Some(_), _) => record_request("kv", name, place(), finished, core),
+        match finished.error {
+            None => self.of_operation[operation as usize]
+                .get_or_init(|| histogram!(DURATION, labels("kv", name, place(), &core.labels())))
+                .record(finished.elapsed.as_secs_f64()),
+            Some(_) => record_request("kv", name, place(), finished, core),
         }
     }
 }

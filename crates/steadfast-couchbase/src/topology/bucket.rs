@@ -32,7 +32,7 @@ pub(crate) struct BucketCore {
     pub(crate) routes: ArcSwapOption<Routes>,
     /// The last failure to open the bucket.
     rejected: Mutex<Option<Rejected>>,
-    /// Held while a config is applied. Contains the last config of a response:
+    /// Held while a config is applied or the routes are refreshed. Contains the last config of a response:
     /// thousands of responses may bring the same one, and it is parsed once.
     applying: Mutex<bytes::Bytes>,
     this: Weak<BucketCore>,

@@ -98,6 +98,15 @@ impl Node {
         })
     }
 
+    /// A node with these connections.
+    #[cfg(test)]
+    pub(super) fn connected(id: NodeId, connections: Vec<Option<Arc<Connection>>>) -> Arc<Self> {
+        let mut node = Self::unconnected(id);
+        let new = Arc::get_mut(&mut node).expect("it is new");
+        new.connections = connections.into_iter().map(ArcSwapOption::new).collect();
+        node
+    }
+
     /// A connection to the node, if there is one. The same vbucket gets the same
     /// connection as long as that is up.
     #[inline]

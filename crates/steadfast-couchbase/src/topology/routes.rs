@@ -17,8 +17,8 @@ use steadfast_wire::vbucket;
 use super::{Node, NodeId};
 use crate::kv::connection::Connection;
 
-/// The maps of one config of a bucket, and its nodes. Immutable; a newer config
-/// makes another.
+/// The maps of one config of a bucket, its nodes and their connections. Immutable; a
+/// newer config makes another, and so does a connection that comes or goes.
 pub(crate) struct Routes {
     config: Arc<ClusterConfig>,
     /// The nodes in the order of the config; `None` for one that does not run the
@@ -90,8 +90,8 @@ impl Routes {
         self.node(map.node(vbucket, copy.into())?)
     }
 
-    /// The node that has a copy of a vbucket now, and a connection to it. `None` also if the
-    /// connection must be looked for.
+    /// The node that has a copy of a vbucket now, and a connection to it. Also `None` if
+    /// the preferred connection is down; another may be up.
     #[inline]
     pub(crate) fn connected(
         &self,
@@ -266,8 +266,10 @@ impl VbucketRoute {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use steadfast_wire::hello::FeatureSet;
 
     use super::*;
+    use crate::kv::connection::{ConnectionEnds, ConnectionLimits};
 
     /// A config of four nodes, whose ids are their places, and of one vbucket:
     /// where it is, and where it will be.
@@ -434,5 +436,35 @@ mod tests {
         }
         assert!(!route.may_wake_early());
         assert!(!route.reroute(2, &routes(99, 1, None), 0, 0), "it waits");
+    }
+
+    /// A connection that is never used.
+    fn connection() -> Option<Arc<Connection>> {
+        let (ends, limits) = (ConnectionEnds::default(), ConnectionLimits::default());
+        Some(Connection::new(ends, FeatureSet::default(), None, limits))
+    }
+
+    #[test]
+    fn a_connection_is_that_of_the_vbuckets_own_node_and_refreshed_with_it() {
+        let own = connection();
+        let nodes = vec![
+            None,
+            Some(Node::connected(1, vec![connection(), connection()])),
+            Some(Node::connected(2, vec![own.clone(), None])),
+            Some(Node::connected(3, vec![None, None])),
+        ];
+        let at = |place: i32| Routes::new(routes(1, place, None).config, nodes.clone());
+        let found = at(2);
+        let (node, connection) = found.connected(0, 0).unwrap();
+        assert_eq!(node.id, 2);
+        assert!(Arc::ptr_eq(connection, own.as_ref().unwrap()));
+        assert!(
+            at(0).connected(0, 0).is_none(),
+            "a node without the service"
+        );
+        assert!(at(3).connected(0, 0).is_none(), "no connection is up");
+        assert!(at(-1).connected(0, 0).is_none(), "no node has the vbucket");
+        assert!(found.connected(0, 1).is_none(), "there are no replicas");
+        assert!(found.refreshed().connected(0, 0).is_some());
     }
 }

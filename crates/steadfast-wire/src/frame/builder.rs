@@ -214,10 +214,12 @@ impl<F: Encode, E: Encode, K: Encode, V: Encode> FrameBuilder<F, E, K, V> {
 
     #[inline]
     fn put_head(&self, header: &Header, out: &mut BytesMut) {
+        let start = out.len();
         out.extend_from_slice(&header.encode());
         self.framing.write(out);
         self.extras.write(out);
         self.key.write(out);
+        debug_assert_eq!(out.len() - start, super::HEADER_LEN + header.sections_len());
     }
 
     /// Measures all sections, and so finds out the format.

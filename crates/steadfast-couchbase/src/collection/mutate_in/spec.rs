@@ -4,6 +4,7 @@ use serde::Serialize;
 use steadfast_wire::Opcode;
 use steadfast_wire::subdoc::{MutationSpec, PathFlags};
 
+use crate::collection::json;
 use crate::error::{Error, ErrorKind, Result};
 
 /// A change of a part of a document.
@@ -147,7 +148,7 @@ impl MutateInSpec {
         path: impl Into<String>,
         value: &T,
     ) -> Self {
-        match serde_json::to_vec(value) {
+        match json::encode(value) {
             Ok(value) => Self::new(opcode, path, value),
             Err(error) => Self::new(opcode, path, Vec::new()).unencodable(&error),
         }

@@ -69,10 +69,9 @@ pub(super) enum Begun {
 }
 
 impl<'a> KvAttempts<'a> {
-    #[inline(always)]
-    pub(super) fn new(request: KvRequest<'a>) -> Self {
+    pub(super) fn new(request: KvRequest<'a>, compressed: CompressedValue) -> Self {
         Self {
-            compressed: CompressedValue::new(request.compressible),
+            compressed,
             request,
             route: VbucketRoute::default(),
             vbucket: 0,
@@ -87,8 +86,8 @@ impl<'a> KvAttempts<'a> {
     }
 
     /// The state of a request in its first attempt.
-    pub(super) fn in_first_attempt(request: KvRequest<'a>, first: &FirstAttempt) -> Self {
-        let mut attempts = Self::new(request);
+    pub(super) fn in_first_attempt(request: KvRequest<'a>, first: FirstAttempt) -> Self {
+        let mut attempts = Self::new(request, first.compressed);
         attempts.vbucket = first.vbucket;
         attempts.node = Some(first.node);
         attempts.last.begin(first.ticket.opaque());
@@ -104,18 +103,14 @@ impl<'a> KvAttempts<'a> {
     /// node that the first attempt goes to.
     pub(super) fn strategy(&mut self) -> AnyStrategy<'a> {
         let bucket = self.request.bucket();
-        let special = if bucket.core.options.fleet {
-            let routes = bucket.routes.load();
-            let node = routes.as_ref().and_then(|routes| self.locate(routes));
-            self.request.special_strategy(node)
-        } else {
-            self.request.special_strategy(None)
-        };
-        self.request.any_strategy(special)
+        let routes = bucket.core.options.fleet.then(|| bucket.routes.load());
+        let routes = routes.as_ref().and_then(|routes| routes.as_ref());
+        let node = routes.and_then(|routes| self.locate(routes));
+        self.request
+            .any_strategy(self.request.special_strategy(node))
     }
 
     /// Returns the node that has the document.
-    #[inline]
     fn locate<'n>(&mut self, routes: &'n Routes) -> Option<&'n Arc<Node>> {
         let copy = self.request.copy;
         self.vbucket = self.request.vbucket_in(routes);
@@ -124,7 +119,6 @@ impl<'a> KvAttempts<'a> {
     }
 
     /// Returns a connection to the node that has the document.
-    #[inline]
     fn find_connection(&mut self) -> Result<Arc<Connection>, Unsent> {
         let bucket = self.request.bucket();
         self.blocked = false;
@@ -161,7 +155,6 @@ impl<'a> KvAttempts<'a> {
     }
 
     /// Begins an attempt: finds a connection and hands the frame to it.
-    #[inline]
     pub(super) fn begin(&mut self, deadline: Option<Instant>, waker: &Waker) -> Begun {
         // Dropped, for the next in line, unless it is used or kept below.
         let turn = self.turn.take();
@@ -193,7 +186,6 @@ impl<'a> KvAttempts<'a> {
     }
 
     /// Hands the frame to the connection.
-    #[inline]
     fn submit(
         &mut self,
         connection: Arc<Connection>,
@@ -209,7 +201,6 @@ impl<'a> KvAttempts<'a> {
             })
     }
 
-    #[inline]
     fn try_submit(
         &mut self,
         connection: Arc<Connection>,
@@ -253,7 +244,6 @@ impl<'a> KvAttempts<'a> {
     }
 
     /// Ends an attempt.
-    #[inline]
     pub(super) fn end(&mut self, received: Received, collection_id: u32) -> Result<Frame, Tried> {
         let Received {
             response,
@@ -358,7 +348,6 @@ impl Driven for KvAttempts<'_> {
         });
     }
 
-    #[inline]
     fn succeeded_at(&self) -> Instant {
         self.received_at.unwrap_or_else(now)
     }

@@ -82,7 +82,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) type Io = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
 /// The sending end of a connection, shared by all callers.
-// The state is first, beside the reference count; see there.
+// The state is first, beside the reference count: see `State`.
 #[repr(C)]
 pub(crate) struct Connection {
     state: Mutex<State>,
@@ -335,7 +335,7 @@ impl Connection {
     fn abandon(&self, opaque: u32) {
         let mut state = self.state.lock();
         state.abandon(opaque);
-        self.free_slot(state, true);
+        self.grant_slot(state, true);
     }
 
     /// Returns whether it accepts operations.
@@ -423,7 +423,8 @@ pub(crate) struct Ticket {
 /// The end of an operation that a connection had accepted.
 pub(crate) struct Received {
     pub(crate) response: Result<Frame, NoResponse>,
-    /// The arrival. Responses that arrive together share it.
+    /// The arrival of the connection's newest response: this one, or a later one if the
+    /// caller was polled late. Without a response it means nothing.
     pub(crate) at: Instant,
     pub(crate) connection: Arc<Connection>,
 }

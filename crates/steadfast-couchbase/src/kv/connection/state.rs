@@ -30,7 +30,7 @@ const KEPT_OPERATIONS: usize = 4096;
 /// the operation would keep its slot forever.
 pub(super) const LATEST_RESPONSE: Duration = Duration::from_secs(30);
 
-/// Every operation writes the first three fields. They come first, and the state comes first
+/// Every operation writes the first four fields. They come first, and the state comes first
 /// in its connection, so that they share their cache lines with the lock and with the
 /// reference count: an operation takes two lines from other threads instead of four, or
 /// three if the connection begins in the last quarter of a line.
@@ -40,6 +40,8 @@ pub(super) struct State {
     operations: Slab<PendingOperation>,
     /// Frames that the task has not taken yet.
     out: BytesMut,
+    /// The task's waker, while it sleeps.
+    pub(super) waker: Option<Waker>,
     limits: ConnectionLimits,
     /// The position in the stream of `out`'s first byte.
     out_start: u64,
@@ -56,8 +58,6 @@ pub(super) struct State {
     pub(super) slots: SlotQueue,
     /// A lower bound of all deadlines.
     earliest: Option<Instant>,
-    /// The task's waker, while it sleeps.
-    pub(super) waker: Option<Waker>,
     served: bool,
     /// The arrival of the last responses. One look at the clock serves all of them.
     pub(super) received_at: Instant,
