@@ -131,6 +131,8 @@ pub(crate) struct Bucket {
     pub uuid: String,
     /// Cancelled when the bucket is dropped; connections to it close.
     pub dropped: CancellationToken,
+    /// The same for every command, which must not take the token's lock.
+    is_dropped: AtomicBool,
     /// Design documents of views, by name.
     pub design_documents: RwLock<BTreeMap<String, Value>>,
     /// Query indexes.
@@ -150,6 +152,17 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
+    /// Ends the bucket, because it is dropped: no command is executed from now on, and
+    /// connections to it close.
+    pub(crate) fn end(&self) {
+        self.is_dropped.store(true, Ordering::Release);
+        self.dropped.cancel();
+    }
+
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.is_dropped.load(Ordering::Acquire)
+    }
+
     /// An empty bucket on these nodes.
     pub(crate) fn new(settings: BucketSettings, nodes: &[NodeId]) -> Self {
         let chains = spread(&[], settings.vbuckets, settings.replicas, nodes);
@@ -166,6 +179,7 @@ impl Bucket {
             name: settings.name.as_str().into(),
             uuid: format!("{:032x}", steadfast_os::random::u128()),
             dropped: CancellationToken::new(),
+            is_dropped: AtomicBool::new(false),
             design_documents: RwLock::default(),
             indexes: Indexes::default(),
             vbuckets,

@@ -40,7 +40,7 @@ impl TestCluster {
         let _change = self.begin_change().await?;
         let bucket = self.shared().take_bucket(name);
         let bucket = bucket.ok_or_else(|| ClusterError::UnknownBucket(name.to_owned()))?;
-        bucket.dropped.cancel();
+        bucket.end();
         self.shared().publish();
         Ok(())
     }

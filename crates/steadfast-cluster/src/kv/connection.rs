@@ -14,7 +14,6 @@
 use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -37,7 +36,6 @@ use super::response::KvResponse;
 use super::session::{Flow, Session};
 use super::stranger::Stranger;
 use crate::Service;
-use crate::bucket::Bucket;
 use crate::cluster::node::AcceptedConnection;
 use crate::fault::{Effect, FaultAnswer, FiredFault, Garble, IncomingRequest};
 
@@ -242,8 +240,7 @@ impl Link {
                     }
                 }
                 Event::Published(published) => {
-                    let dropped = |bucket: &Arc<Bucket>| bucket.dropped.is_cancelled();
-                    if self.session.bucket.as_ref().is_some_and(dropped) {
+                    if self.session.has_lost_its_bucket() {
                         return CloseReason::Closed;
                     }
                     self.next_map = next_map(published);

@@ -85,6 +85,10 @@ impl Session {
 
     /// Executes a command and writes its answer, unless that comes later.
     pub(super) fn execute(&mut self, frame: &Frame, out: &mut BytesMut) -> Flow {
+        // A command may come before the connection notices. It must not be acknowledged.
+        if self.has_lost_its_bucket() {
+            return Flow::Close;
+        }
         match self.dispatch(frame, out) {
             Ok(flow) => flow,
             Err(status) => {
@@ -254,6 +258,12 @@ impl Session {
             features: self.features,
             received: self.received,
         }
+    }
+
+    /// Returns whether the bucket that was selected is dropped.
+    pub(super) fn has_lost_its_bucket(&self) -> bool {
+        let bucket = self.bucket.as_ref();
+        bucket.is_some_and(|bucket| bucket.is_dropped())
     }
 
     /// The bucket that was selected.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::support::{BUCKET, Client, USUAL, active_and_other, builder, cluster};
+use crate::support::{BUCKET, Client, USUAL, active_and_other, builder, cluster, eventually};
 use steadfast_cluster::fault::Fault;
 use steadfast_cluster::users::Rights;
 use steadfast_cluster::{NodeId, TestCluster};
@@ -387,4 +387,20 @@ async fn the_change_protocol_is_not_supported_rather_than_unknown() {
             status == Status::NotSupported
         );
     }
+}
+
+/// A command may be executed after the bucket was dropped and before its connection closes.
+#[tokio::test]
+async fn no_write_is_acknowledged_after_its_bucket_was_dropped() {
+    let cluster = cluster(1, 0).await;
+    let mut client = Client::for_key(&cluster, "k").await;
+    let held = cluster.fault(Fault::on(Opcode::Set).hold());
+    let set = client.on(Opcode::Set, "k").extras([0u8; 8]).value("1");
+    client.send(set).await;
+    eventually("it is held", || held.fired() == 1).await;
+    cluster.drop_bucket(BUCKET).await.unwrap();
+    // Both are news to the connection: the bucket is gone, and the write may go on.
+    drop(held);
+    assert!(client.receive().await.is_none());
+    assert_eq!(cluster.journal().applied(), 0);
 }

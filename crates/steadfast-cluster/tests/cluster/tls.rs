@@ -1,14 +1,15 @@
 //! The key-value protocol under TLS.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use crate::support::builder;
+use crate::support::{BUCKET, VBUCKETS, builder};
 use bytes::BytesMut;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use steadfast_cluster::TestCluster;
-use steadfast_wire::{FrameBuilder, Opcode, Status};
+use steadfast_wire::{Decoded, FrameBuilder, FrameDecoder, Opcode, Status};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -133,4 +134,54 @@ async fn a_cluster_without_tls_has_none() {
     let cluster = builder(1, 0).start().await.unwrap();
     assert_eq!(cluster.tls_connection_string(), None);
     assert_eq!(cluster.ca_pem(), None);
+}
+
+/// A client that asks for much more than the sockets hold before it reads: the node keeps the
+/// rest, in its buffer and in that of TLS, and all of it arrives.
+#[tokio::test]
+async fn a_client_that_reads_late_gets_every_response() {
+    const REQUESTS: u32 = 200;
+    let cluster = builder(1, 0).tls(true).start().await.unwrap();
+    let mut stream = connect(&cluster, cluster.ca_pem().unwrap()).await.unwrap();
+    let mut requests = BytesMut::new();
+    let login = FrameBuilder::request(Opcode::SaslAuth).key("PLAIN");
+    login.value("\0app\0secret").encode(&mut requests).unwrap();
+    let select = FrameBuilder::request(Opcode::SelectBucket).key(BUCKET);
+    select.encode(&mut requests).unwrap();
+    let vbucket = steadfast_wire::vbucket::of_key(b"large", VBUCKETS);
+    let large = vec![b'x'; 100_000];
+    FrameBuilder::request(Opcode::Set)
+        .vbucket(vbucket)
+        .extras([0; 8])
+        .key("large")
+        .value(&large[..])
+        .encode(&mut requests)
+        .unwrap();
+    for number in 0..REQUESTS {
+        let get = FrameBuilder::request(Opcode::Get).vbucket(vbucket);
+        let get = get.key("large").opaque(number);
+        get.encode(&mut requests).unwrap();
+    }
+    stream.write_all(&requests).await.unwrap();
+    stream.flush().await.unwrap();
+    let (mut received, mut answers) = (BytesMut::new(), Vec::new());
+    let all = async {
+        while answers.len() < REQUESTS as usize {
+            match FrameDecoder::from_server().decode(&mut received).unwrap() {
+                Decoded::Frame(frame) if frame.opcode() == Opcode::Get => {
+                    assert_eq!(frame.value(), large);
+                    answers.push(frame.opaque());
+                    // The node fills the sockets again while nobody reads.
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+                Decoded::Frame(frame) => assert!(frame.is_success(), "{frame:?}"),
+                Decoded::NeedMore(_) => {
+                    assert_ne!(stream.read_buf(&mut received).await.unwrap(), 0);
+                }
+            }
+        }
+    };
+    let received = tokio::time::timeout(Duration::from_secs(30), all).await;
+    received.expect("the node holds responses back");
+    assert_eq!(answers, (0..REQUESTS).collect::<Vec<_>>());
 }
