@@ -26,7 +26,7 @@ pub(crate) fn parse_unbounded(text: &str) -> Result<Duration, String> {
 /// Parses a time limit: a duration above zero.
 pub(crate) fn parse_positive(text: &str) -> Result<Duration, String> {
     match parse(text)? {
-        Duration::ZERO => Err("must be above 0: a timeout of 0 leaves no time".to_owned()),
+        Duration::ZERO => Err("must be above 0: 0 leaves no time".to_owned()),
         positive => Ok(positive),
     }
 }

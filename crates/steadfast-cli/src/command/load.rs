@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
+use steadfast_cluster::topology::MAX_NODES;
 use steadfast_couchbase::{ClusterOptions, Error};
 use steadfast_load::client::{Access, Steadfast};
 use steadfast_load::progress::{Lines, Progress, Quiet};
@@ -277,6 +278,11 @@ async fn prepare(args: &LoadArgs, settings: &Settings) -> anyhow::Result<(Target
             (Target::Given(address.to_string()), access)
         }
         None => {
+            if args.nodes == MAX_NODES {
+                let most = MAX_NODES - 1;
+                let problem = format_args!("--nodes must be at most {most}: a run adds a node");
+                return Err(usage(problem));
+            }
             let embedded = Embedded::start(args.nodes, settings.seed, args.tls).await?;
             let access = Access::embedded(&embedded);
             (Target::Embedded(embedded), access)

@@ -411,3 +411,13 @@ fn expectations_decide_about_the_status_of_a_run_that_holds() {
         "{output:?}"
     );
 }
+
+/// A run adds a node, which a full cluster refuses.
+#[test]
+fn a_cluster_that_cannot_take_another_node_is_a_usage_error() {
+    for (nodes, text) in [("128", "at most 127"), ("129", "not 129"), ("0", "not 0")] {
+        let output = steadfast(&["load", "--duration", "1s", "--nodes", nodes]);
+        assert_eq!(output.status, 2, "{output:?}");
+        assert!(output.stderr.contains(text), "{output:?}");
+    }
+}

@@ -117,6 +117,16 @@ fn invalid_settings_are_usage_errors() {
         (["--clients", "1000000000"], "from 1 to 2000000"),
         (["--idempotent", "2"], "from 0 to 1"),
         (["--rate", "1e9"], "20 million"),
+        (["--seed", "18446744073709551615"], "--seed must be at most"),
+        (["--seeds", "0"], "from 1 to 100000"),
+        (["--seeds", "18446744073709551615"], "from 1 to 100000"),
+        (["fuzz", "--runs=0"], "from 1 to 100000"),
+        (["fuzz", "--runs=18446744073709551615"], "from 1 to 100000"),
+        (
+            ["fuzz", "--seeds=0..18446744073709551615"],
+            "at most 100000",
+        ),
+        (["fuzz", "--tune=9..5"], "a range of seeds looks like"),
         (["--strategy", "unknown"], "possible values"),
         (["--strategy", "fail-fast"], "is now called no-retry"),
     ] {

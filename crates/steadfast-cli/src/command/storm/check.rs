@@ -9,6 +9,7 @@ use steadfast_storm::verify::{Depth, verify};
 
 use super::settings::{PolicyArgs, ScenarioArgs};
 use crate::exit::{AlreadyReported, usage};
+use crate::number;
 use crate::output::line;
 
 /// Check expectations of a fleet, from a file
@@ -88,7 +89,7 @@ pub(super) struct FindArgs {
     #[command(flatten)]
     policies: PolicyArgs,
     /// Number of runs at each value; it recovers if more than half do
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value = "3", value_parser = number::runs)]
     seeds: u64,
 }
 
@@ -116,7 +117,7 @@ pub(super) fn find(args: &FindArgs) -> anyhow::Result<()> {
     let scenario = scenario.with_clients(sizes[0]);
     for policy in args.policies.policies() {
         let range = (args.from, args.to);
-        let found = find::boundary(&scenario, &policy, axis, range, 0..args.seeds.max(1));
+        let found = find::boundary(&scenario, &policy, axis, range, 0..args.seeds);
         line(format_args!(
             "{:<18} {}",
             policy.name(),

@@ -10,6 +10,7 @@ use steadfast_storm::{Policy, fuzz};
 
 use super::settings::PolicyArgs;
 use crate::exit::usage;
+use crate::number::{self, MAX_RUNS};
 use crate::output::line;
 
 /// Compare policies in random scenarios
@@ -47,7 +48,7 @@ pub(super) struct FuzzArgs {
     #[arg(long, default_value = "1000..1060", value_parser = range)]
     seeds: Range<u64>,
     /// Number of runs of each policy in each scenario
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value = "5", value_parser = number::runs)]
     runs: u64,
     /// A file with a variant to choose from; repeatable
     #[arg(long = "variant", value_name = "FILE")]
@@ -103,10 +104,13 @@ fn read(path: &PathBuf) -> anyhow::Result<Policy> {
 }
 
 fn range(text: &str) -> Result<Range<u64>, String> {
-    let parsed = text
+    let parsed: Option<Range<u64>> = text
         .split_once("..")
         .and_then(|(from, until)| Some(from.parse().ok()?..until.parse().ok()?));
     match parsed {
+        Some(range) if range.end.saturating_sub(range.start) > MAX_RUNS => {
+            Err(format!("must be at most {MAX_RUNS} seeds"))
+        }
         Some(range) if !range.is_empty() => Ok(range),
         _ => Err("a range of seeds looks like 1000..1300".to_owned()),
     }

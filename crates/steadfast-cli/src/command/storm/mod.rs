@@ -12,6 +12,7 @@ use clap::{Args, Subcommand};
 use steadfast_storm::{Comparison, Trials};
 
 use crate::exit::usage;
+use crate::number;
 use crate::output::line;
 use settings::{PolicyArgs, ScenarioArgs};
 
@@ -82,7 +83,7 @@ pub(crate) struct StormArgs {
     #[command(flatten)]
     policies: PolicyArgs,
     /// Number of runs of each policy, with consecutive seeds
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value = "3", value_parser = number::runs)]
     seeds: u64,
     /// First seed of arrivals, service times and jitter
     #[arg(long, default_value_t = 4711)]
@@ -119,7 +120,11 @@ pub(crate) fn run(args: StormArgs) -> anyhow::Result<()> {
 fn compare(args: &StormArgs) -> anyhow::Result<()> {
     let policies = args.policies.policies();
     let (scenario, sizes) = args.scenario.scenario()?;
-    let seeds = args.seed..args.seed.saturating_add(args.seeds.max(1));
+    let Some(end) = args.seed.checked_add(args.seeds) else {
+        let most = u64::MAX - args.seeds;
+        return Err(usage(format_args!("--seed must be at most {most}")));
+    };
+    let seeds = args.seed..end;
     let fleets: Result<Vec<Vec<Trials>>, _> = sizes
         .iter()
         .map(|clients| {
