@@ -104,10 +104,12 @@ impl ErrorMap {
 
 impl ErrorDefinition {
     /// Returns whether the attributes indicate a retry: `retry-now`, `retry-later` or
-    /// `auto-retry`, and not `no-retry`, which beats them (D27).
+    /// `auto-retry`. `no-retry` and `success` beat them (D27): what was applied must not be
+    /// sent again.
     pub fn indicates_retry(&self) -> bool {
         let asks = Attributes::RETRY_NOW | Attributes::RETRY_LATER | Attributes::AUTO_RETRY;
-        self.attributes.intersects(asks) && !self.attributes.contains(Attributes::NO_RETRY)
+        let forbids = Attributes::NO_RETRY | Attributes::SUCCESS;
+        self.attributes.intersects(asks) && !self.attributes.intersects(forbids)
     }
 }
 
@@ -157,6 +159,7 @@ mod tests {
                 "{ask:?}"
             );
             assert!(!indicates(ask | Attributes::NO_RETRY), "{ask:?}");
+            assert!(!indicates(ask | Attributes::SUCCESS), "{ask:?}");
         }
         assert!(!indicates(Attributes::NO_RETRY) && !indicates(Attributes::TEMP));
     }
