@@ -13,8 +13,9 @@
 //!   after it the operation is in flight. An operation that ends unsent is cut out
 //!   of the stream, so that it cannot be sent later.
 //! - *Which operation a response belongs to.* An opaque contains an index and a
-//!   generation. A response to an unknown opaque breaks the protocol and closes the
-//!   connection. The index of a dropped caller is reserved until its response arrives.
+//!   generation. A response to an unknown opaque, or to an operation that was not sent
+//!   yet, breaks the protocol and closes the connection. The index of a dropped caller is
+//!   reserved until its response arrives.
 //!
 //! The connection also keeps the deadlines, with one timer for all operations: a
 //! timer per operation would cost as much as the operation.
@@ -352,10 +353,12 @@ impl Connection {
         self.state.lock().has_served()
     }
 
-    /// Delivers a response.
+    /// Delivers a response, as if all requests were sent.
     #[cfg(test)]
     pub(crate) fn deliver(&self, answer: Frame) {
-        let _ = self.state.lock().deliver(answer);
+        let mut state = self.state.lock();
+        state.set_handed(u64::MAX);
+        let _ = state.deliver(answer);
     }
 
     /// The number of operations without a response, including dropped ones.

@@ -110,7 +110,7 @@ pub(super) enum Delivered {
     ToCaller(Option<Waker>),
     /// Its caller was dropped or timed out.
     Orphaned(Frame),
-    /// No operation has its opaque.
+    /// No operation that was sent has its opaque.
     Unknown,
 }
 
@@ -318,7 +318,12 @@ impl State {
         let Some(operation) = self.operations.get_mut(index) else {
             return Delivered::Unknown;
         };
-        if operation.opaque != frame.opaque() || operation.opcode.code() != frame.header().opcode {
+        // A response to a request that was not sent completely is none: the request could
+        // still be applied, after a retry.
+        if operation.opaque != frame.opaque()
+            || operation.opcode.code() != frame.header().opcode
+            || operation.end > self.handed
+        {
             return Delivered::Unknown;
         }
         // The client itself fetches configs on every connection, and probes it.
@@ -532,12 +537,13 @@ impl State {
             | CloseReason::Invalid(_)
             | CloseReason::Replaced(_) => NoResponseCause::Closed,
         };
-        let handed = self.handed;
+        // If a write panicked, it may have sent what it was given.
+        let handing = self.handing;
         self.operations
             .retain(|_, operation| match &mut operation.reply {
                 Reply::Awaited(waker) => {
                     wakers.extend(waker.take());
-                    let sent = operation.start < handed;
+                    let sent = operation.start < handing;
                     operation.reply = Reply::Ended(NoResponse { cause, sent }, false);
                     true
                 }

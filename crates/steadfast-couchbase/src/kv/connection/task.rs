@@ -272,9 +272,17 @@ impl<E: Events> Task<E> {
         } else {
             Pin::new(&mut self.io).poll_write(cx, piece)
         };
-        if let Poll::Ready(Ok(written)) = written {
-            writing.done += written;
-            writing.flushed = false;
+        match &written {
+            Poll::Ready(Ok(written)) => {
+                writing.done += written;
+                writing.flushed = false;
+            }
+            // A write by TLS fills the socket more than once. If that fails, an earlier
+            // part may have left. A write to a socket that fails took nothing.
+            Poll::Ready(Err(_)) if matches!(self.io, Io::Right(_)) => {
+                writing.done += piece.len();
+            }
+            Poll::Ready(Err(_)) | Poll::Pending => {}
         }
         let handed = writing.start + writing.done as u64;
         self.connection.state.lock().set_handed(handed);

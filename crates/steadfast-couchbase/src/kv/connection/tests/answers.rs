@@ -114,3 +114,34 @@ async fn a_frame_with_a_huge_length_closes_the_connection() {
     let ended = soon(ticket).await.unwrap_err();
     assert_eq!(ended, ended_by(NoResponseCause::Closed, true));
 }
+
+/// Opaques can be guessed. An operation that was "answered" and is sent later could be
+/// applied after a retry.
+#[tokio::test]
+async fn a_response_to_an_operation_that_was_not_sent_closes_the_connection() {
+    let mut pair = pair(ConnectionLimits::default()).await;
+    let blocking = submit(&pair.connection, 1, HUGE, None).unwrap();
+    let unsent = submit(&pair.connection, 2, 10, None).unwrap();
+    pair.peer.answer(Opcode::Set, unsent.opaque()).await;
+    let ended = soon(unsent).await.unwrap_err();
+    assert_eq!(ended, ended_by(NoResponseCause::Closed, false));
+    let ended = soon(blocking).await.unwrap_err();
+    assert_eq!(ended, ended_by(NoResponseCause::Closed, true));
+    let closing = soon(pair.task).await.unwrap();
+    assert!(matches!(closing, CloseReason::Invalid(_)), "{closing:?}");
+    assert!(pair.peer.request().await.is_none(), "it is never sent");
+}
+
+/// The rest of the frame would follow the retry, and both could be applied.
+#[tokio::test]
+async fn a_response_to_an_operation_of_which_a_part_was_sent_closes_the_connection() {
+    let mut pair = pair(ConnectionLimits::default()).await;
+    let begun = submit(&pair.connection, 1, HUGE, None).unwrap();
+    // It has begun when its header arrives.
+    pair.peer.socket.readable().await.unwrap();
+    pair.peer.answer(Opcode::Set, begun.opaque()).await;
+    let ended = soon(begun).await.unwrap_err();
+    assert_eq!(ended, ended_by(NoResponseCause::Closed, true));
+    let closing = soon(pair.task).await.unwrap();
+    assert!(matches!(closing, CloseReason::Invalid(_)), "{closing:?}");
+}

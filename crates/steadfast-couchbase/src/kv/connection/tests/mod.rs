@@ -5,6 +5,7 @@ mod endings;
 mod silence;
 mod slots;
 mod stream;
+mod tls;
 
 use std::future::Future;
 use std::time::Duration;
