@@ -7,6 +7,7 @@ mod check;
 mod cold;
 mod contenders;
 mod curves;
+mod floors;
 mod load;
 mod memcached;
 mod processors;
@@ -38,6 +39,8 @@ usage: steadfast-benches-couchbase [--quick]
            a new client and its first answer
        steadfast-benches-couchbase --memcached
            the cluster beside memcached, with the floor as the client
+       steadfast-benches-couchbase --floors
+           other ways to the kernel: epoll, blocking, spinning, io_uring, vectored writes
        steadfast-benches-couchbase --serve NODES [COLLECTIONS]
            a cluster, until standard input ends
        steadfast-benches-couchbase --serve-load OP DEPTH COUNT
@@ -73,6 +76,7 @@ fn dispatch(arguments: &[&str]) -> Result<(), Box<dyn Error>> {
             cold::start(contender, server).map(|_| ())
         }
         ["--memcached"] => memcached::compare(),
+        ["--floors"] => floors::report(),
         ["--serve", nodes] => server::serve(nodes.parse()?, 0),
         ["--serve", nodes, collections] => server::serve(nodes.parse()?, collections.parse()?),
         ["--serve-load", op, depth, count] => server::serve_load(Load {
